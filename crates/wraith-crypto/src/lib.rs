@@ -1,13 +1,15 @@
 #![deny(unsafe_code)]
-//! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O, no clock, no source
-//! of randomness: keys and seeds are passed in.
+//! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O and no clock; where
+//! a key is generated its randomness comes from [`rand`], everywhere else keys and seeds are passed in.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`aead`] | sealing and opening: AES-256-GCM and ChaCha20-Poly1305, and the packet key of SPEC §3.5 |
 //! | [`mask`] | one AES-256 block, for header protection (SPEC §4.3) |
-//! | [`kdf`] | BLAKE3 as key derivation, keyed hash and hash |
+//! | [`kdf`] | keys from secrets (HKDF, BLAKE3) and from passwords (Argon2id, scrypt, PBKDF2) |
 //! | [`hash`] | hash functions: SHA-2, SHA-3, SHAKE, SM3, BLAKE2, BLAKE3 |
+//! | [`mac`] | message authentication codes: HMAC, SipHash, CMAC, GMAC |
+//! | [`rand`] | random bytes, and the generators of SP 800-90A |
 //! | [`agree`] | X25519 |
 //! | [`elligator`] | public keys of X25519 as random bytes |
 //! | [`kem`] | ML-KEM-768 |
@@ -34,6 +36,7 @@ pub mod kem;
 mod kernels;
 pub mod mac;
 pub mod mask;
+pub mod rand;
 pub mod sign;
 mod subgroup;
 mod wiped;

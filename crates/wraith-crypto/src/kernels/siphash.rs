@@ -2,10 +2,10 @@
 //!
 //! Portable: four words that stay in registers, 1.2 cycles per byte on Zen 4. Each word waits for the one before.
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The four words v0 to v3.
-#[derive(Clone, Zeroize)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct State([u64; 4]);
 
 impl State {

@@ -4,8 +4,14 @@
 
 use thiserror::Error;
 
-use crate::Unauthentic;
 use crate::algorithm::algorithms;
+use crate::{Backend, Unauthentic, hash};
+
+mod hmac;
+mod siphash;
+
+pub use hmac::Hmac;
+pub use siphash::SipHash;
 
 /// A message being authenticated.
 pub trait Mac: Send {
@@ -49,6 +55,9 @@ pub enum MacError {
     /// The nonce has the wrong length: GMAC has one of 12 bytes, the others have none.
     #[error("a nonce of {algorithm} has {expected} bytes, not {found}")]
     NonceLength { algorithm: Algorithm, expected: usize, found: usize },
+    /// Nothing computes it here.
+    #[error("{0} is not available")]
+    Unavailable(Algorithm),
 }
 
 algorithms! {
@@ -113,5 +122,52 @@ impl Algorithm {
             Self::GmacAes128 | Self::GmacAes192 | Self::GmacAes256 => 12,
             _ => 0,
         }
+    }
+
+    /// What computes it on this processor.
+    #[must_use]
+    pub fn backend(self) -> Backend {
+        match self.hash() {
+            Some(hash) => hash.backend(),
+            None => Backend::Own("portable".into()),
+        }
+    }
+
+    /// A message to be authenticated under `key`. The `nonce` is empty where [`Self::nonce_bytes`] is 0.
+    ///
+    /// # Errors
+    /// A length is wrong.
+    pub fn start(self, key: &[u8], nonce: &[u8]) -> Result<Box<dyn Mac>, MacError> {
+        let (algorithm, found) = (self, nonce.len());
+        if let Some(expected) = self.key_bytes().filter(|bytes| *bytes != key.len()) {
+            return Err(MacError::KeyLength { algorithm, expected, found: key.len() });
+        }
+        if found != self.nonce_bytes() {
+            return Err(MacError::NonceLength { algorithm, expected: self.nonce_bytes(), found });
+        }
+        match (self, key.first_chunk()) {
+            (Self::SipHash64, Some(key)) => Ok(Box::new(SipHash::new_64(key))),
+            (Self::SipHash128, Some(key)) => Ok(Box::new(SipHash::new_128(key))),
+            _ => hmac::start(self, key).ok_or(MacError::Unavailable(self)),
+        }
+    }
+
+    /// The hash function of an HMAC.
+    #[must_use]
+    pub const fn hash(self) -> Option<hash::Algorithm> {
+        Some(match self {
+            Self::HmacSha1 => hash::Algorithm::Sha1,
+            Self::HmacSha224 => hash::Algorithm::Sha224,
+            Self::HmacSha256 => hash::Algorithm::Sha256,
+            Self::HmacSha384 => hash::Algorithm::Sha384,
+            Self::HmacSha512 => hash::Algorithm::Sha512,
+            Self::HmacSha3_224 => hash::Algorithm::Sha3_224,
+            Self::HmacSha3_256 => hash::Algorithm::Sha3_256,
+            Self::HmacSha3_384 => hash::Algorithm::Sha3_384,
+            Self::HmacSha3_512 => hash::Algorithm::Sha3_512,
+            Self::HmacSm3 => hash::Algorithm::Sm3,
+            Self::HmacMd5 => hash::Algorithm::Md5,
+            _ => return None,
+        })
     }
 }

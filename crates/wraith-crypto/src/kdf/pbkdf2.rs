@@ -1,0 +1,56 @@
+//! PBKDF2 with HMAC (RFC 8018, §5.2), of any hash function with blocks. It costs time and no memory, so who guesses has it cheaper than who
+//! checks: for formats that ask for it.
+
+use std::num::NonZeroU32;
+
+use zeroize::Zeroize;
+
+use super::KdfError;
+use crate::hash::{Algorithm, DIGEST_MAX, Function, with_function};
+use crate::mac::Hmac;
+
+/// Fills `out` with what `password` and `salt` come to after `iterations`, which are counted for each digest of `out`.
+///
+/// # Errors
+/// `out` is empty or has more than 2^32 - 1 times as many bytes as a digest, or `hash` is extendable.
+pub fn pbkdf2(
+    hash: Algorithm,
+    password: &[u8],
+    salt: &[u8],
+    iterations: NonZeroU32,
+    out: &mut [u8],
+) -> Result<(), KdfError> {
+    let max = hash.digest_bytes().saturating_mul(u32::MAX as usize);
+    if out.is_empty() || out.len() > max {
+        return Err(KdfError::OutputLength { min: 1, max, found: out.len() });
+    }
+    with_function!(
+        hash,
+        F => {
+            fill(&Hmac::<F>::new(password), salt, iterations, out);
+            Ok(())
+        },
+        Err(KdfError::Hash(hash))
+    )
+}
+
+fn fill<F: Function>(key: &Hmac<F>, salt: &[u8], iterations: NonZeroU32, out: &mut [u8]) {
+    for (index, part) in (1u32..).zip(out.chunks_mut(F::DIGEST_BYTES)) {
+        let (mut u, mut sum) = ([0; DIGEST_MAX], [0; DIGEST_MAX]);
+        let u = &mut u[..F::DIGEST_BYTES];
+        let mut mac = key.clone();
+        mac.update(salt);
+        mac.update(&index.to_be_bytes());
+        mac.finish(u);
+        sum[..u.len()].copy_from_slice(u);
+        for _ in 1..iterations.get() {
+            let mut mac = key.clone();
+            mac.update(u);
+            mac.finish(u);
+            sum.iter_mut().zip(&*u).for_each(|(sum, u)| *sum ^= u);
+        }
+        part.copy_from_slice(&sum[..part.len()]);
+        u.zeroize();
+        sum.zeroize();
+    }
+}

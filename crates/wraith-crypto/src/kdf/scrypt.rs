@@ -1,0 +1,75 @@
+//! scrypt (RFC 7914), computed by AWS-LC: for formats that ask for it.
+#![allow(unsafe_code)]
+
+use aws_lc_sys as aws;
+
+use super::{KdfError, MEMORY_BYTES_MAX};
+
+/// What a guess costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScryptParams {
+    /// log2 of N, the cost in time and memory: 1 to 31.
+    pub log_n: u8,
+    /// r, the length of a block in units of 128 bytes. A computation holds 128 · N · r bytes.
+    pub r: u32,
+    /// p, how often it is done. r · p is at most 2^30 - 1.
+    pub p: u32,
+}
+
+impl ScryptParams {
+    /// What OWASP advises in 2023: 128 MB.
+    pub const RECOMMENDED: Self = Self { log_n: 17, r: 8, p: 1 };
+
+    /// Bytes of memory, with what AWS-LC needs besides the standard's B, T and V.
+    fn memory(self) -> Option<u64> {
+        let blocks =
+            1u64.checked_shl(self.log_n.into())?.checked_add(1)?.checked_add(self.p.into())?;
+        blocks.checked_mul(128)?.checked_mul(self.r.into())
+    }
+}
+
+/// Fills `out` with what `password` and `salt` come to.
+///
+/// # Errors
+/// `out` is empty or has more than (2^32 - 1) · 32 bytes, or the parameters are not within their limits, or cost more than
+/// [`MEMORY_BYTES_MAX`], or more than there is.
+pub fn scrypt(
+    params: ScryptParams,
+    password: &[u8],
+    salt: &[u8],
+    out: &mut [u8],
+) -> Result<(), KdfError> {
+    let max = (u32::MAX as usize).saturating_mul(32);
+    if out.is_empty() || out.len() > max {
+        return Err(KdfError::OutputLength { min: 1, max, found: out.len() });
+    }
+    let ScryptParams { log_n, r, p } = params;
+    let in_range = (1..=31).contains(&log_n) && r > 0 && p > 0;
+    // RFC 7914, §2: N < 2^(128 r / 8), and r · p < 2^30.
+    let in_range =
+        in_range && u64::from(log_n) < 16 * u64::from(r) && u64::from(r) * u64::from(p) < 1 << 30;
+    if !in_range || params.memory().is_none_or(|bytes| bytes > MEMORY_BYTES_MAX as u64) {
+        return Err(KdfError::Cost);
+    }
+    // SAFETY: the inputs have the lengths passed, and `out` has room for its.
+    let done = unsafe {
+        aws::EVP_PBE_scrypt(
+            password.as_ptr().cast(),
+            password.len(),
+            salt.as_ptr(),
+            salt.len(),
+            1 << log_n,
+            r.into(),
+            p.into(),
+            2 * MEMORY_BYTES_MAX,
+            out.as_mut_ptr(),
+            out.len(),
+        )
+    };
+    if done == 1 {
+        return Ok(());
+    }
+    // SAFETY: a queue of this thread is emptied.
+    unsafe { aws::ERR_clear_error() };
+    Err(KdfError::Memory)
+}

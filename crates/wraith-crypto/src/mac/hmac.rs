@@ -1,0 +1,123 @@
+//! HMAC (RFC 2104) of any hash function with blocks.
+
+use std::fmt;
+
+use zeroize::Zeroize;
+
+use super::{Algorithm, Mac};
+use crate::hash::{Function, legacy};
+use crate::{Unauthentic, hash};
+
+/// Bytes of the longest input block of a hash function: SHA3-224's.
+const BLOCK_MAX: usize = 144;
+
+/// A message being authenticated. A clone of one that has taken in nothing is a key that has been prepared: both hashes have taken in
+/// their block of it. Wiped when dropped.
+#[derive(Clone)]
+pub struct Hmac<F: Function> {
+    inner: F,
+    outer: F,
+}
+
+impl<F: Function> Hmac<F> {
+    /// Bytes of a tag.
+    pub const TAG_BYTES: usize = F::DIGEST_BYTES;
+
+    /// Under `key`, of any length; as many random bytes as a tag has are as good as more.
+    #[must_use]
+    pub fn new(key: &[u8]) -> Self {
+        let mut block = [0; BLOCK_MAX];
+        let block = &mut block[..F::BLOCK_BYTES];
+        if key.len() <= F::BLOCK_BYTES {
+            block[..key.len()].copy_from_slice(key);
+        } else {
+            let mut hash = F::default();
+            hash.update(key);
+            hash.write(block);
+        }
+        let (mut inner, mut outer) = (F::default(), F::default());
+        block.iter_mut().for_each(|byte| *byte ^= 0x36);
+        inner.update(block);
+        block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
+        outer.update(block);
+        block.zeroize();
+        Self { inner, outer }
+    }
+
+    /// Takes in the next piece.
+    #[inline]
+    pub fn update(&mut self, data: &[u8]) {
+        self.inner.update(data);
+    }
+
+    /// Writes the tag of everything taken in to the front of `out`.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`Self::TAG_BYTES`].
+    #[inline]
+    pub fn finish(mut self, out: &mut [u8]) {
+        let out = &mut out[..F::DIGEST_BYTES];
+        self.inner.write(out);
+        self.outer.update(out);
+        self.outer.write(out);
+    }
+
+    /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
+        let mut expected = [0; hash::DIGEST_MAX];
+        let expected = &mut expected[..F::DIGEST_BYTES];
+        self.finish(expected);
+        match crate::equal(expected, tag) {
+            true => Ok(()),
+            false => Err(Unauthentic),
+        }
+    }
+}
+
+impl<F: Function> fmt::Debug for Hmac<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hmac").field("hash", &F::ALGORITHM).finish_non_exhaustive()
+    }
+}
+
+/// One of the HMACs that have a name in [`Algorithm`].
+struct Named<F: Function>(Algorithm, Hmac<F>);
+
+impl<F: Function> Mac for Named<F> {
+    fn algorithm(&self) -> Algorithm {
+        self.0
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        self.1.update(data);
+    }
+
+    fn finish_into(self: Box<Self>, out: &mut [u8]) {
+        self.1.finish(out);
+    }
+}
+
+/// A message under `key`, if `algorithm` is an HMAC.
+pub(super) fn start(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
+    fn named<F: Function>(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
+        Some(Box::new(Named(algorithm, Hmac::<F>::new(key))))
+    }
+    let start = match algorithm.hash()? {
+        hash::Algorithm::Sha1 => named::<legacy::Sha1>,
+        hash::Algorithm::Sha224 => named::<hash::Sha224>,
+        hash::Algorithm::Sha256 => named::<hash::Sha256>,
+        hash::Algorithm::Sha384 => named::<hash::Sha384>,
+        hash::Algorithm::Sha512 => named::<hash::Sha512>,
+        hash::Algorithm::Sha3_224 => named::<hash::Sha3_224>,
+        hash::Algorithm::Sha3_256 => named::<hash::Sha3_256>,
+        hash::Algorithm::Sha3_384 => named::<hash::Sha3_384>,
+        hash::Algorithm::Sha3_512 => named::<hash::Sha3_512>,
+        hash::Algorithm::Sm3 => named::<hash::Sm3>,
+        hash::Algorithm::Md5 => named::<legacy::Md5>,
+        _ => return None,
+    };
+    start(algorithm, key)
+}

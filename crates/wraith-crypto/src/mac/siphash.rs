@@ -1,0 +1,88 @@
+//! SipHash-2-4: a code for short messages and for hash tables, not for what must hold against who can try 2^64 times.
+
+use std::fmt;
+
+use super::{Algorithm, Mac};
+use crate::kernels::siphash::State;
+
+/// A message being authenticated. The state is wiped when dropped.
+///
+/// Invariant: the first `taken % 8` bytes of `pending` wait for their word to be full.
+#[derive(Clone)]
+pub struct SipHash {
+    state: State,
+    pending: [u8; 8],
+    taken: u64,
+    wide: bool,
+}
+
+impl SipHash {
+    /// Bytes of a key.
+    pub const KEY_BYTES: usize = 16;
+
+    /// With a tag of 8 bytes.
+    #[must_use]
+    pub fn new_64(key: &[u8; Self::KEY_BYTES]) -> Self {
+        Self { state: State::new(key, false), pending: [0; 8], taken: 0, wide: false }
+    }
+
+    /// With a tag of 16 bytes.
+    #[must_use]
+    pub fn new_128(key: &[u8; Self::KEY_BYTES]) -> Self {
+        Self { state: State::new(key, true), pending: [0; 8], taken: 0, wide: true }
+    }
+
+    /// Takes in the next piece.
+    pub fn update(&mut self, mut data: &[u8]) {
+        let waiting = (self.taken % 8) as usize;
+        self.taken = self.taken.wrapping_add(data.len() as u64);
+        if waiting > 0 {
+            let (head, rest) = data.split_at(data.len().min(8 - waiting));
+            self.pending[waiting..][..head.len()].copy_from_slice(head);
+            if waiting + head.len() < 8 {
+                return;
+            }
+            self.state.absorb(&[self.pending]);
+            data = rest;
+        }
+        let (words, rest) = data.as_chunks();
+        self.state.absorb(words);
+        self.pending[..rest.len()].copy_from_slice(rest);
+    }
+
+    /// The tag of everything taken in: [`Self::new_64`]'s has 8 bytes, the first.
+    #[must_use]
+    pub fn finish(mut self) -> [u8; 16] {
+        // The last word: what waits, zeros, and the length modulo 256.
+        let waiting = (self.taken % 8) as usize;
+        self.pending[waiting..].fill(0);
+        self.pending[7] = self.taken as u8;
+        self.state.absorb(&[self.pending]);
+        let mut tag = [0; 16];
+        for (bytes, half) in tag.as_chunks_mut().0.iter_mut().zip(self.state.finish(self.wide)) {
+            *bytes = u64::to_le_bytes(half);
+        }
+        tag
+    }
+}
+
+impl Mac for SipHash {
+    fn algorithm(&self) -> Algorithm {
+        if self.wide { Algorithm::SipHash128 } else { Algorithm::SipHash64 }
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        self.update(data);
+    }
+
+    fn finish_into(self: Box<Self>, out: &mut [u8]) {
+        let bytes = self.algorithm().tag_bytes();
+        out[..bytes].copy_from_slice(&(*self).finish()[..bytes]);
+    }
+}
+
+impl fmt::Debug for SipHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SipHash").field("wide", &self.wide).finish_non_exhaustive()
+    }
+}
