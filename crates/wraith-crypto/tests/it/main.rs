@@ -4,7 +4,12 @@
 mod cavp;
 mod differential;
 mod elligator;
+mod hash;
 mod implementations;
+mod kdf;
+mod lines;
+mod mac;
 mod ml_kem;
+mod rand;
 mod wycheproof;
 mod x25519;
