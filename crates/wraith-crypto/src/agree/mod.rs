@@ -2,13 +2,19 @@
 //!
 //! Keys are found by [`Algorithm`], or by type in the module of a family. [`x25519()`] and [`x25519_public`] are what the transport uses.
 
+pub mod ecdh;
+mod keys;
+mod montgomery;
 mod x25519;
+mod x448;
 
 use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::algorithm::algorithms;
 
+pub use montgomery::{X448Key, X25519Key};
+pub use x448::{X448_BYTES, x448, x448_public};
 pub use x25519::{x25519, x25519_public};
 
 /// The secret half of a key pair.
@@ -63,6 +69,3 @@ algorithms! {
     Ffdhe6144 = "FFDHE-6144", "RFC 7919";
     Ffdhe8192 = "FFDHE-8192", "RFC 7919";
 }
-
-// What each family adds: `Algorithm::{generate, private_key (raw), backend}`. The exchange of SM2 has more than two messages' worth of
-// state, and a type of its own.

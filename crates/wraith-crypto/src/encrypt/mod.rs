@@ -2,6 +2,11 @@
 //!
 //! RSA and SM2 take short messages: a key, say. HPKE takes any, and [`kem`](crate::kem) with an AEAD does the same by hand.
 
+pub mod hpke;
+mod keys;
+pub mod rsa;
+pub mod rsa_pkcs1;
+
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -70,5 +75,3 @@ algorithms! {
     RsaOaepSha512 = "RSA-OAEP-SHA-512", "RFC 8017";
     Sm2 = "SM2", "GB/T 32918.4";
 }
-
-// What each family adds: `Algorithm::{generate, decryption_key_pkcs8, encryption_key_spki, backend}`. HPKE has a module of its own, for its modes.

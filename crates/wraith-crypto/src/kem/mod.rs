@@ -2,6 +2,9 @@
 //!
 //! Keys are found by [`Algorithm`], or by type in the module of a family. [`ml_kem_768`] is what the handshake of the transport uses.
 
+pub mod hybrid;
+mod keys;
+pub mod ml_kem;
 pub mod ml_kem_768;
 
 use thiserror::Error;
@@ -93,5 +96,3 @@ impl Algorithm {
         }
     }
 }
-
-// What each family adds: `Algorithm::{generate, decapsulation_key (seed), encapsulation_key (raw), backend}`.

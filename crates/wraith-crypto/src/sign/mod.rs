@@ -3,6 +3,14 @@
 //! Keys are found by [`Algorithm`], or by type in the module of a family. A raw key is what the standard calls one; PKCS #8 and SPKI
 //! (RFC 5958, RFC 5280) say the algorithm, too.
 
+pub mod ecdsa;
+pub mod ed25519;
+pub mod ed448;
+mod edwards_keys;
+mod keys;
+pub mod ml_dsa;
+pub mod rsa;
+
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -100,5 +108,3 @@ algorithms! {
     SlhDsaShake256s = "SLH-DSA-SHAKE-256s", "FIPS 205";
     SlhDsaShake256f = "SLH-DSA-SHAKE-256f", "FIPS 205";
 }
-
-// What each family adds: `Algorithm::{generate, signing_key (raw), signing_key_pkcs8, verifying_key (raw), verifying_key_spki, backend}`.

@@ -3,6 +3,8 @@
 
 mod cavp;
 mod differential;
+mod ecdsa;
+mod eddsa;
 mod elligator;
 mod hash;
 mod implementations;
@@ -11,5 +13,8 @@ mod lines;
 mod mac;
 mod ml_kem;
 mod rand;
+mod key_formats;
+mod ml_dsa;
+mod rsa;
 mod wycheproof;
 mod x25519;

@@ -1,0 +1,70 @@
+//! ECDH on the curves of NIST and of brainpool (SP 800-56A §5.7.1.2), computed by AWS-LC. The secret is the x coordinate.
+
+use zeroize::Zeroizing;
+
+use super::{AgreeError, Algorithm};
+use crate::ec;
+pub use crate::ec::Curve;
+
+impl Curve {
+    pub(super) const fn ecdh(self) -> Algorithm {
+        match self {
+            Self::P224 => Algorithm::EcdhP224,
+            Self::P256 => Algorithm::EcdhP256,
+            Self::P384 => Algorithm::EcdhP384,
+            Self::P521 => Algorithm::EcdhP521,
+            Self::BrainpoolP256r1 => Algorithm::EcdhBrainpoolP256r1,
+            Self::BrainpoolP384r1 => Algorithm::EcdhBrainpoolP384r1,
+            Self::BrainpoolP512r1 => Algorithm::EcdhBrainpoolP512r1,
+        }
+    }
+}
+
+/// The secret half of a key pair.
+#[derive(Debug)]
+pub struct PrivateKey(ec::PrivateKey);
+
+impl PrivateKey {
+    /// A new key.
+    pub fn generate(curve: Curve) -> Result<Self, AgreeError> {
+        let made = ec::PrivateKey::generate(curve);
+        made.map(Self).ok_or(AgreeError::Failed { algorithm: curve.ecdh() })
+    }
+
+    /// The key of a scalar, which has [`Curve::bytes`] and is not zero and below the order.
+    pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, AgreeError> {
+        let invalid = AgreeError::InvalidPrivateKey { algorithm: curve.ecdh() };
+        ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(invalid)
+    }
+
+    /// The key of a PKCS #8 (DER).
+    pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, AgreeError> {
+        let invalid = AgreeError::InvalidPrivateKey { algorithm: curve.ecdh() };
+        ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(invalid)
+    }
+
+    /// PKCS #8, DER.
+    #[must_use]
+    pub fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        self.0.to_pkcs8()
+    }
+}
+
+impl super::PrivateKey for PrivateKey {
+    fn algorithm(&self) -> Algorithm {
+        self.0.curve.ecdh()
+    }
+
+    fn public_key(&self) -> Vec<u8> {
+        self.0.point()
+    }
+
+    fn agree(&self, peer: &[u8]) -> Result<Zeroizing<Vec<u8>>, AgreeError> {
+        let invalid = AgreeError::InvalidPublicKey { algorithm: self.0.curve.ecdh() };
+        self.0.agree(peer).ok_or(invalid)
+    }
+
+    fn to_raw(&self) -> Zeroizing<Vec<u8>> {
+        self.0.scalar()
+    }
+}

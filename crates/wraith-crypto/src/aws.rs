@@ -1,0 +1,218 @@
+//! AWS-LC's objects, owned, and the few of its functions that several families call.
+//!
+//! Nothing here outlives a call but keys, and keys do not change once made: AWS-LC takes its own locks for what it caches in them.
+#![allow(unsafe_code)]
+
+use std::ptr::{self, NonNull};
+
+use aws_lc_sys as aws;
+use zeroize::Zeroizing;
+
+/// What AWS-LC makes and frees.
+///
+/// # Safety
+/// `release` frees it, or drops the one reference that is given to it, wherever it was made; and reading it from several threads is
+/// sound.
+pub(crate) unsafe trait Object {
+    /// # Safety
+    /// The pointer is to a live object, and the reference behind it is not used again.
+    unsafe fn release(object: *mut Self);
+}
+
+macro_rules! objects {
+    ($($name:ident: $free:ident),+ $(,)?) => {$(
+        // SAFETY: AWS-LC counts references atomically, and its functions that read an object may be called from several threads.
+        unsafe impl Object for aws::$name {
+            unsafe fn release(object: *mut Self) {
+                // SAFETY: the caller's promise.
+                unsafe { aws::$free(object) }
+            }
+        }
+    )+};
+}
+
+objects! {
+    BIGNUM: BN_clear_free,
+    ECDSA_SIG: ECDSA_SIG_free,
+    EC_KEY: EC_KEY_free,
+    EC_POINT: EC_POINT_free,
+    EVP_MD_CTX: EVP_MD_CTX_free,
+    EVP_PKEY: EVP_PKEY_free,
+    EVP_PKEY_CTX: EVP_PKEY_CTX_free,
+    RSA: RSA_free,
+}
+
+/// One reference to an object of AWS-LC.
+pub(crate) struct Owned<T: Object>(NonNull<T>);
+
+// SAFETY: an object is read only, which `Object` promises to be sound from any thread, and references are counted atomically.
+unsafe impl<T: Object> Send for Owned<T> {}
+// SAFETY: as above.
+unsafe impl<T: Object> Sync for Owned<T> {}
+
+impl<T: Object> Owned<T> {
+    /// Takes the reference behind `made`. `None`, and no error left behind, if it is null.
+    ///
+    /// # Safety
+    /// `made` is null, or a reference of its own to a live object.
+    pub(crate) unsafe fn new(made: *mut T) -> Option<Self> {
+        let made = NonNull::new(made);
+        if made.is_none() {
+            forget_errors();
+        }
+        made.map(Self)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+}
+
+impl<T: Object> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: it is live, and not used after this.
+        unsafe { T::release(self.0.as_ptr()) }
+    }
+}
+
+/// Empties this thread's list of errors, in which others would look for their own.
+pub(crate) fn forget_errors() {
+    // SAFETY: always safe.
+    unsafe { aws::ERR_clear_error() }
+}
+
+/// Whether `code` says that a function succeeded. If not, the error is forgotten: the caller has its own.
+#[must_use]
+pub(crate) fn succeeded(code: i32) -> bool {
+    if code != 1 {
+        forget_errors();
+    }
+    code == 1
+}
+
+/// Fills `bytes` from AWS-LC's generator, which is seeded by the system; it ends the process where there is no randomness.
+pub(crate) fn fill_random(bytes: &mut [u8]) {
+    // SAFETY: `bytes` has the length passed.
+    let filled = unsafe { aws::RAND_bytes(bytes.as_mut_ptr(), bytes.len()) };
+    assert_eq!(filled, 1, "AWS-LC aborts where it has no randomness");
+}
+
+/// New random bytes.
+pub(crate) fn random<const N: usize>() -> Zeroizing<[u8; N]> {
+    let mut bytes = Zeroizing::new([0; N]);
+    fill_random(&mut *bytes);
+    bytes
+}
+
+/// The number of `bytes`, most significant first. `None` if there is no memory.
+pub(crate) fn number(bytes: &[u8]) -> Option<Owned<aws::BIGNUM>> {
+    // SAFETY: `bytes` has the length passed, and a new number is made where null is given.
+    unsafe { Owned::new(aws::BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut())) }
+}
+
+/// Writes `number` to all of `bytes`, most significant first. Whether it fits.
+///
+/// # Safety
+/// `number` is a live number.
+#[must_use]
+pub(crate) unsafe fn write_number(number: *const aws::BIGNUM, bytes: &mut [u8]) -> bool {
+    // SAFETY: the caller's promise, and `bytes` has the length passed.
+    succeeded(unsafe { aws::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number) })
+}
+
+/// The hash functions that signatures and encryption are defined over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Digest {
+    Sha1,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+impl Digest {
+    /// AWS-LC's description, which is static.
+    pub(crate) fn evp(self) -> *const aws::EVP_MD {
+        // SAFETY: always safe.
+        unsafe {
+            match self {
+                Self::Sha1 => aws::EVP_sha1(),
+                Self::Sha224 => aws::EVP_sha224(),
+                Self::Sha256 => aws::EVP_sha256(),
+                Self::Sha384 => aws::EVP_sha384(),
+                Self::Sha512 => aws::EVP_sha512(),
+            }
+        }
+    }
+
+    pub(crate) const fn nid(self) -> i32 {
+        match self {
+            Self::Sha1 => aws::NID_sha1,
+            Self::Sha224 => aws::NID_sha224,
+            Self::Sha256 => aws::NID_sha256,
+            Self::Sha384 => aws::NID_sha384,
+            Self::Sha512 => aws::NID_sha512,
+        }
+    }
+
+    pub(crate) const fn bytes(self) -> usize {
+        match self {
+            Self::Sha1 => 20,
+            Self::Sha224 => 28,
+            Self::Sha256 => 32,
+            Self::Sha384 => 48,
+            Self::Sha512 => 64,
+        }
+    }
+
+    /// The hash of `message`: so many bytes from the start.
+    pub(crate) fn of(self, message: &[u8]) -> ([u8; 64], usize) {
+        let mut hash = [0; 64];
+        // SAFETY: the functions write at most 64 bytes to `hash`, and `message` has the length passed.
+        unsafe {
+            let (data, len, out) = (message.as_ptr(), message.len(), hash.as_mut_ptr());
+            match self {
+                Self::Sha1 => aws::SHA1(data, len, out),
+                Self::Sha224 => aws::SHA224(data, len, out),
+                Self::Sha256 => aws::SHA256(data, len, out),
+                Self::Sha384 => aws::SHA384(data, len, out),
+                Self::Sha512 => aws::SHA512(data, len, out),
+            }
+        };
+        (hash, self.bytes())
+    }
+}
+
+/// Fills `out` with SHAKE256 of `parts`, one behind the other. It holds one context, which AWS-LC wipes.
+pub(crate) fn shake256(parts: &[&[u8]], out: &mut [u8]) {
+    // SAFETY: the context is alive, and each part has the length passed, as has `out`.
+    unsafe {
+        let context = Owned::new(aws::EVP_MD_CTX_new()).expect("there is memory");
+        let context = context.as_ptr();
+        let mut is_good =
+            aws::EVP_DigestInit_ex(context, aws::EVP_shake256(), ptr::null_mut()) == 1;
+        for part in parts {
+            is_good &= aws::EVP_DigestUpdate(context, part.as_ptr().cast(), part.len()) == 1;
+        }
+        is_good &= aws::EVP_DigestFinalXOF(context, out.as_mut_ptr(), out.len()) == 1;
+        assert!(is_good, "a hash takes whatever it is given");
+    }
+}
+
+/// SHA3-256 of `parts`, one behind the other.
+pub(crate) fn sha3_256(parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
+    let mut hash = Zeroizing::new([0; 32]);
+    // SAFETY: the context is alive, each part has the length passed, and `hash` has room for the 32 bytes written.
+    unsafe {
+        let context = Owned::new(aws::EVP_MD_CTX_new()).expect("there is memory");
+        let context = context.as_ptr();
+        let mut is_good =
+            aws::EVP_DigestInit_ex(context, aws::EVP_sha3_256(), ptr::null_mut()) == 1;
+        for part in parts {
+            is_good &= aws::EVP_DigestUpdate(context, part.as_ptr().cast(), part.len()) == 1;
+        }
+        is_good &= aws::EVP_DigestFinal_ex(context, hash.as_mut_ptr(), ptr::null_mut()) == 1;
+        assert!(is_good, "a hash takes whatever it is given");
+    }
+    hash
+}

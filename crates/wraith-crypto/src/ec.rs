@@ -1,0 +1,362 @@
+//! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), computed by AWS-LC, for
+//! [signatures](crate::sign::ecdsa) and [agreement](crate::agree::ecdh).
+//!
+//! A private key is a scalar from 1 to the order less 1, most significant byte first, as long as the order. A public key is a point
+//! on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order, so a point that is on one generates all of it.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::ptr;
+
+use aws::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
+use aws_lc_sys as aws;
+use zeroize::Zeroizing;
+
+use crate::aws::{Digest, Owned, number, succeeded, write_number};
+use crate::encoding::der::{self, Reader, Writer};
+use crate::encoding::oid;
+use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+
+/// A curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Curve {
+    /// secp224r1, of NIST.
+    P224,
+    /// secp256r1, of NIST.
+    P256,
+    /// secp384r1, of NIST.
+    P384,
+    /// secp521r1, of NIST.
+    P521,
+    /// Of brainpool.
+    BrainpoolP256r1,
+    /// Of brainpool.
+    BrainpoolP384r1,
+    /// Of brainpool.
+    BrainpoolP512r1,
+}
+
+impl Curve {
+    /// Bytes of a coordinate. A scalar has as many.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::P224 => 28,
+            Self::P256 | Self::BrainpoolP256r1 => 32,
+            Self::P384 | Self::BrainpoolP384r1 => 48,
+            Self::P521 => 66,
+            Self::BrainpoolP512r1 => 64,
+        }
+    }
+
+    const fn oid(self) -> &'static [u8] {
+        match self {
+            Self::P224 => oid::P224,
+            Self::P256 => oid::P256,
+            Self::P384 => oid::P384,
+            Self::P521 => oid::P521,
+            Self::BrainpoolP256r1 => oid::BRAINPOOL_P256R1,
+            Self::BrainpoolP384r1 => oid::BRAINPOOL_P384R1,
+            Self::BrainpoolP512r1 => oid::BRAINPOOL_P512R1,
+        }
+    }
+
+    /// The hash of SHA-2 that is as strong.
+    pub(crate) const fn digest(self) -> Digest {
+        match self {
+            Self::P224 => Digest::Sha224,
+            Self::P256 | Self::BrainpoolP256r1 => Digest::Sha256,
+            Self::P384 | Self::BrainpoolP384r1 => Digest::Sha384,
+            Self::P521 | Self::BrainpoolP512r1 => Digest::Sha512,
+        }
+    }
+
+    /// AWS-LC's description, which is static.
+    fn group(self) -> *const aws::EC_GROUP {
+        // SAFETY: always safe.
+        unsafe {
+            match self {
+                Self::P224 => aws::EC_group_p224(),
+                Self::P256 => aws::EC_group_p256(),
+                Self::P384 => aws::EC_group_p384(),
+                Self::P521 => aws::EC_group_p521(),
+                Self::BrainpoolP256r1 => aws::EC_group_brainpoolP256r1(),
+                Self::BrainpoolP384r1 => aws::EC_group_brainpoolP384r1(),
+                Self::BrainpoolP512r1 => aws::EC_group_brainpoolP512r1(),
+            }
+        }
+    }
+
+    fn identifier(self) -> Zeroizing<Vec<u8>> {
+        let mut parameters = Writer::new();
+        parameters.oid(self.oid());
+        parameters.finish()
+    }
+
+    fn new_key(self) -> Option<Owned<aws::EC_KEY>> {
+        // SAFETY: the key is new and ours, and the group static.
+        unsafe {
+            let key = Owned::new(aws::EC_KEY_new())?;
+            succeeded(aws::EC_KEY_set_group(key.as_ptr(), self.group())).then_some(key)
+        }
+    }
+
+    /// The point that `bytes` are, which is on the curve.
+    fn point(self, bytes: &[u8]) -> Option<Owned<aws::EC_POINT>> {
+        if bytes.len() != 1 + 2 * self.bytes() || bytes[0] != 4 {
+            return None;
+        }
+        // SAFETY: the point is new and ours, and `bytes` has the length passed.
+        unsafe {
+            let point = Owned::new(aws::EC_POINT_new(self.group()))?;
+            let (data, len) = (bytes.as_ptr(), bytes.len());
+            let read =
+                aws::EC_POINT_oct2point(self.group(), point.as_ptr(), data, len, ptr::null_mut());
+            succeeded(read).then_some(point)
+        }
+    }
+
+    /// The bytes of `point`, which is not the point at infinity.
+    ///
+    /// # Safety
+    /// It is a live point of this curve.
+    unsafe fn write_point(self, point: *const aws::EC_POINT) -> Vec<u8> {
+        let mut bytes = vec![0; 1 + 2 * self.bytes()];
+        let (data, len) = (bytes.as_mut_ptr(), bytes.len());
+        let form = POINT_CONVERSION_UNCOMPRESSED;
+        // SAFETY: the caller's promise, and `bytes` has the length passed.
+        let written = unsafe {
+            aws::EC_POINT_point2oct(self.group(), point, form, data, len, ptr::null_mut())
+        };
+        assert_eq!(written, len, "the public half of a key is no point at infinity");
+        bytes
+    }
+}
+
+/// A private key with its public half.
+pub(crate) struct PrivateKey {
+    pub(crate) curve: Curve,
+    key: Owned<aws::EC_KEY>,
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrivateKey").field("curve", &self.curve).finish_non_exhaustive()
+    }
+}
+
+impl PrivateKey {
+    /// A new key. `None` if there is no memory.
+    pub(crate) fn generate(curve: Curve) -> Option<Self> {
+        let key = curve.new_key()?;
+        // SAFETY: the key is alive and has its group.
+        succeeded(unsafe { aws::EC_KEY_generate_key(key.as_ptr()) }).then_some(Self { curve, key })
+    }
+
+    /// The key of `scalar`. `None` if it is none of the curve.
+    pub(crate) fn from_scalar(curve: Curve, scalar: &[u8]) -> Option<Self> {
+        if scalar.len() != curve.bytes() {
+            return None;
+        }
+        let key = curve.new_key()?;
+        let scalar = number(scalar)?;
+        // SAFETY: the key is alive and has its group; it copies the number and the point, which are alive.
+        unsafe {
+            // This refuses zero, and what is not below the order.
+            let is_set = succeeded(aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()));
+            if !is_set || aws::BN_is_zero(scalar.as_ptr()) == 1 {
+                return None;
+            }
+            let point = Owned::new(aws::EC_POINT_new(curve.group()))?;
+            let none = ptr::null();
+            let (point_ptr, scalar) = (point.as_ptr(), scalar.as_ptr());
+            let is_good = aws::EC_POINT_mul(
+                curve.group(),
+                point_ptr,
+                scalar,
+                none,
+                none.cast(),
+                ptr::null_mut(),
+            );
+            let is_good = succeeded(is_good)
+                && succeeded(aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()));
+            is_good.then_some(Self { curve, key })
+        }
+    }
+
+    /// Its scalar.
+    pub(crate) fn scalar(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(vec![0; self.curve.bytes()]);
+        // SAFETY: the key is alive, and has both halves.
+        let fits =
+            unsafe { write_number(aws::EC_KEY_get0_private_key(self.key.as_ptr()), &mut bytes) };
+        assert!(fits, "a scalar is below the order");
+        bytes
+    }
+
+    /// The public half.
+    pub(crate) fn point(&self) -> Vec<u8> {
+        // SAFETY: the key is alive, and has both halves.
+        unsafe { self.curve.write_point(aws::EC_KEY_get0_public_key(self.key.as_ptr())) }
+    }
+
+    /// The public half, as a key of its own.
+    pub(crate) fn public(&self) -> PublicKey {
+        // SAFETY: the key is alive, and gets one reference more.
+        let key = unsafe {
+            aws::EC_KEY_up_ref(self.key.as_ptr());
+            Owned::new(self.key.as_ptr())
+        };
+        PublicKey { curve: self.curve, key: key.expect("it is no null pointer") }
+    }
+
+    /// The key in a PKCS #8, whose inside is an ECPrivateKey (RFC 5915). `None` if it is none of the curve, or has another
+    /// public half than belongs to it.
+    pub(crate) fn from_pkcs8(curve: Curve, der: &[u8]) -> Option<Self> {
+        let info = PrivateKeyInfo::from_der(der).ok()?;
+        if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid()) {
+            return None;
+        }
+        let mut reader = Reader::of_sequence(info.private_key).ok()?;
+        if reader.small() != Ok(1) {
+            return None;
+        }
+        let key = Self::from_scalar(curve, reader.octet_string().ok()?)?;
+        if let Some(parameters) = reader.optional(der::context_constructed(0)).ok()? {
+            (parameters == &curve.identifier()[..]).then_some(())?;
+        }
+        let public = match reader.optional(der::context_constructed(1)).ok()? {
+            Some(inside) => {
+                let mut inside = Reader::new(inside);
+                let point = inside.bit_string().ok()?;
+                inside.finish().ok()?;
+                Some(point)
+            }
+            None => None,
+        };
+        reader.finish().ok()?;
+        let belongs = |point: Option<&[u8]>| point.is_none_or(|point| point == key.point());
+        (belongs(public) && belongs(info.public_key)).then_some(key)
+    }
+
+    /// Its PKCS #8.
+    pub(crate) fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        let inside = Writer::sequence_of(|w| {
+            w.small(1).octet_string(&self.scalar()).nested(der::context_constructed(1), |w| {
+                w.bit_string(&self.point());
+            });
+        });
+        let curve = self.curve.identifier();
+        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
+        PrivateKeyInfo::new(algorithm, &inside).to_der()
+    }
+
+    /// The x coordinate of what both sides can compute. `None` if `peer` is no point of the curve.
+    pub(crate) fn agree(&self, peer: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let peer = self.curve.point(peer)?;
+        let mut secret = Zeroizing::new(vec![0; self.curve.bytes()]);
+        // SAFETY: the key and the point are alive, and `secret` has the length passed. No function derives anything from it.
+        let len = unsafe {
+            let (out, len) = (secret.as_mut_ptr().cast(), secret.len());
+            aws::ECDH_compute_key(out, len, peer.as_ptr(), self.key.as_ptr(), None)
+        };
+        if usize::try_from(len) != Ok(secret.len()) {
+            crate::aws::forget_errors();
+            return None;
+        }
+        Some(secret)
+    }
+
+    /// A signature over a hash, as DER or, if `is_fixed`, as r and s one behind the other. `None` if there is no memory.
+    pub(crate) fn sign(&self, hash: &[u8], is_fixed: bool) -> Option<Vec<u8>> {
+        let (data, len, key) = (hash.as_ptr(), hash.len(), self.key.as_ptr());
+        if !is_fixed {
+            // SAFETY: the key is alive.
+            let mut signature = vec![0; unsafe { aws::ECDSA_size(key) }];
+            let (out, mut out_len) = (signature.as_mut_ptr(), 0);
+            // SAFETY: the key is alive, and each pointer is to as many bytes as AWS-LC reads or writes.
+            let made = unsafe { aws::ECDSA_sign(0, data, len, out, &mut out_len, key) };
+            signature.truncate(out_len as usize);
+            return succeeded(made).then_some(signature);
+        }
+        let half = self.curve.bytes();
+        let mut signature = vec![0; 2 * half];
+        let (r, s) = signature.split_at_mut(half);
+        // SAFETY: the key is alive, `hash` has the length passed, and a signature has both numbers.
+        let fits = unsafe {
+            let made = Owned::new(aws::ECDSA_do_sign(data, len, key))?;
+            write_number(aws::ECDSA_SIG_get0_r(made.as_ptr()), r)
+                && write_number(aws::ECDSA_SIG_get0_s(made.as_ptr()), s)
+        };
+        fits.then_some(signature)
+    }
+}
+
+/// A public key.
+pub(crate) struct PublicKey {
+    pub(crate) curve: Curve,
+    /// It may have a private half, which is not used.
+    key: Owned<aws::EC_KEY>,
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PublicKey").field("curve", &self.curve).finish_non_exhaustive()
+    }
+}
+
+impl PublicKey {
+    /// The key that `point` is. `None` if it is none of the curve.
+    pub(crate) fn from_point(curve: Curve, point: &[u8]) -> Option<Self> {
+        let (key, point) = (curve.new_key()?, curve.point(point)?);
+        // SAFETY: both are alive, and the key copies the point.
+        let is_set = unsafe { aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()) };
+        succeeded(is_set).then_some(Self { curve, key })
+    }
+
+    /// Its point.
+    pub(crate) fn point(&self) -> Vec<u8> {
+        // SAFETY: the key is alive, and has its public half.
+        unsafe { self.curve.write_point(aws::EC_KEY_get0_public_key(self.key.as_ptr())) }
+    }
+
+    /// The key in a SubjectPublicKeyInfo. `None` if it is none of the curve.
+    pub(crate) fn from_spki(curve: Curve, der: &[u8]) -> Option<Self> {
+        let info = SubjectPublicKeyInfo::from_der(der).ok()?;
+        let is_ours = info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid());
+        is_ours.then(|| Self::from_point(curve, info.key)).flatten()
+    }
+
+    /// Its SubjectPublicKeyInfo.
+    pub(crate) fn to_spki(&self) -> Vec<u8> {
+        let curve = self.curve.identifier();
+        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
+        SubjectPublicKeyInfo { algorithm, key: &self.point() }.to_der()
+    }
+
+    /// Whether `signature`, which is DER, is one over `hash`.
+    pub(crate) fn verify(&self, hash: &[u8], signature: &[u8]) -> bool {
+        let (sig, sig_len) = (signature.as_ptr(), signature.len());
+        // SAFETY: the key is alive, and `hash` and `signature` have the lengths passed.
+        succeeded(unsafe {
+            aws::ECDSA_verify(0, hash.as_ptr(), hash.len(), sig, sig_len, self.key.as_ptr())
+        })
+    }
+
+    /// Whether `signature`, which is r and s one behind the other, is one over `hash`.
+    pub(crate) fn verify_fixed(&self, hash: &[u8], signature: &[u8]) -> bool {
+        let half = self.curve.bytes();
+        if signature.len() != 2 * half {
+            return false;
+        }
+        let (r, s) = signature.split_at(half);
+        self.verify(
+            hash,
+            &Writer::sequence_of(|w| {
+                w.unsigned(r).unsigned(s);
+            }),
+        )
+    }
+}

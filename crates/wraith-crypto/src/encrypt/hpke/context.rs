@@ -1,0 +1,141 @@
+//! What a side has once it is set up (RFC 9180 §5.2): messages are sealed and opened in one order, and secrets exported.
+
+use aws_lc_rs::aead::{self, AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
+use zeroize::Zeroizing;
+
+use super::labeled::Labeled;
+use super::{Aead, HpkeError};
+
+const NONCE_BYTES: usize = 12;
+const TAG_BYTES: usize = 16;
+
+/// What both sides have.
+pub(super) struct Context {
+    labeled: Labeled,
+    exporter: Zeroizing<Vec<u8>>,
+    /// Nothing if the suite only exports.
+    sealing: Option<(LessSafeKey, [u8; NONCE_BYTES])>,
+    /// The number of the next message.
+    sequence: u64,
+}
+
+impl Context {
+    pub(super) fn new(
+        aead: Aead,
+        labeled: Labeled,
+        secret: &[u8],
+        context: &[u8],
+    ) -> Result<Self, HpkeError> {
+        let exporter = labeled.expanded(secret, "exp", context, labeled.kdf.bytes());
+        let algorithm = match aead {
+            Aead::Aes128Gcm => Some(&AES_128_GCM),
+            Aead::Aes256Gcm => Some(&AES_256_GCM),
+            Aead::ChaCha20Poly1305 => Some(&CHACHA20_POLY1305),
+            Aead::ExportOnly => None,
+        };
+        let sealing = algorithm.map(|algorithm| {
+            let key = labeled.expanded(secret, "key", context, algorithm.key_len());
+            let key = UnboundKey::new(algorithm, &key).expect("the length is the algorithm's");
+            let mut nonce = [0; NONCE_BYTES];
+            let made = labeled.expanded(secret, "base_nonce", context, NONCE_BYTES);
+            nonce.copy_from_slice(&made);
+            (LessSafeKey::new(key), nonce)
+        });
+        Ok(Self { labeled, exporter, sealing, sequence: 0 })
+    }
+
+    /// The key, and the nonce of the next message.
+    fn next(&self) -> Result<(&LessSafeKey, aead::Nonce), HpkeError> {
+        let (key, base) = self.sealing.as_ref().ok_or(HpkeError::CannotSeal)?;
+        if self.sequence == u64::MAX {
+            return Err(HpkeError::CannotSeal);
+        }
+        let mut nonce = *base;
+        for (byte, number) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= number;
+        }
+        Ok((key, aead::Nonce::assume_unique_for_key(nonce)))
+    }
+
+    fn export(&self, context: &[u8], out: &mut [u8]) -> Result<(), HpkeError> {
+        let found = out.len();
+        let is_made = self.labeled.expand(&self.exporter, "sec", context, out);
+        is_made.then_some(()).ok_or(HpkeError::ExportLength { found })
+    }
+}
+
+/// The side that seals.
+pub struct Sender(Context);
+
+/// The side that opens.
+pub struct Recipient(Context);
+
+impl Sender {
+    pub(super) const fn new(context: Context) -> Self {
+        Self(context)
+    }
+
+    /// The next message: `text` encrypted, and a tag of 16 bytes over it and `aad`.
+    ///
+    /// # Errors
+    /// [`HpkeError::CannotSeal`].
+    pub fn seal(&mut self, aad: &[u8], text: &[u8]) -> Result<Vec<u8>, HpkeError> {
+        let (key, nonce) = self.0.next()?;
+        let mut sealed = Vec::with_capacity(text.len() + TAG_BYTES);
+        sealed.extend_from_slice(text);
+        key.seal_in_place_append_tag(nonce, aead::Aad::from(aad), &mut sealed)
+            .map_err(|_| HpkeError::CannotSeal)?;
+        self.0.sequence += 1;
+        Ok(sealed)
+    }
+
+    /// Fills `secret`, which the recipient can make too and nobody else, for `context`.
+    ///
+    /// # Errors
+    /// [`HpkeError::ExportLength`]: more than 255 times what the hash has.
+    pub fn export(&self, context: &[u8], secret: &mut [u8]) -> Result<(), HpkeError> {
+        self.0.export(context, secret)
+    }
+}
+
+impl Recipient {
+    pub(super) const fn new(context: Context) -> Self {
+        Self(context)
+    }
+
+    /// The text of the next message. One that does not open does not count.
+    ///
+    /// # Errors
+    /// [`HpkeError::Unopened`], or [`HpkeError::CannotSeal`] as the sender.
+    pub fn open(&mut self, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, HpkeError> {
+        let (key, nonce) = self.0.next()?;
+        let mut text = sealed.to_vec();
+        let len = key
+            .open_in_place(nonce, aead::Aad::from(aad), &mut text)
+            .map_err(|_| HpkeError::Unopened)?
+            .len();
+        text.truncate(len);
+        self.0.sequence += 1;
+        Ok(text)
+    }
+
+    /// Fills `secret`, which the sender can make too and nobody else, for `context`.
+    ///
+    /// # Errors
+    /// [`HpkeError::ExportLength`]: more than 255 times what the hash has.
+    pub fn export(&self, context: &[u8], secret: &mut [u8]) -> Result<(), HpkeError> {
+        self.0.export(context, secret)
+    }
+}
+
+impl std::fmt::Debug for Sender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sender").field("sequence", &self.0.sequence).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Recipient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recipient").field("sequence", &self.0.sequence).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,141 @@
+//! RSA encryption of PKCS #1 v1.5 (RFC 8017 §7.2), for old formats that have nothing else. New ones take OAEP or HPKE.
+//!
+//! Whoever learns whether a padding was right can decrypt (Bleichenbacher, 1998). So there is no wrong padding here: a ciphertext that
+//! has one opens to bytes and a length that follow from it and from the key and look like any others (implicit rejection,
+//! draft-irtf-cfrg-rsa-guidance §7). Whoever decrypts must find out by what is in the message whether it is one.
+
+use aws_lc_rs::hmac;
+use zeroize::Zeroizing;
+
+use super::{Algorithm, EncryptError};
+use crate::aws::Digest;
+use crate::rsa;
+
+/// Bytes of padding at least: 0, 2, eight that are not zero, 0.
+const PADDING_MIN: usize = 11;
+/// What errors call it, which has no name of its own.
+const INVALID: EncryptError = EncryptError::InvalidKey { algorithm: Algorithm::RsaOaepSha1 };
+
+/// The secret half of a key pair.
+pub struct DecryptionKey {
+    key: rsa::PrivateKey,
+    /// What answers to wrong paddings are derived from.
+    rejection: hmac::Key,
+}
+
+impl std::fmt::Debug for DecryptionKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DecryptionKey").finish_non_exhaustive()
+    }
+}
+
+impl DecryptionKey {
+    /// The key of a PKCS #8 (DER).
+    pub fn from_pkcs8(der: &[u8]) -> Result<Self, EncryptError> {
+        let key = rsa::PrivateKey::from_pkcs8(der).ok_or(INVALID)?;
+        let (hash, len) = Digest::Sha256.of(&key.private_exponent());
+        let hash = Zeroizing::new(hash);
+        Ok(Self { rejection: hmac::Key::new(hmac::HMAC_SHA256, &hash[..len]), key })
+    }
+
+    /// What `ciphertext` was made of, or bytes that nobody else knows if it was made of nothing.
+    ///
+    /// # Errors
+    /// [`EncryptError::Unopened`]: it has not the length of the modulus, or is no number below it.
+    pub fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, EncryptError> {
+        let padded = self.key.raise(ciphertext).ok_or(EncryptError::Unopened)?;
+        let len = padded.len();
+        let derived = hmac::sign(&self.rejection, ciphertext);
+        let derived = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
+        let mut chosen = self::stretched(&derived, b"message", len);
+        let start = rejected_start(&derived, len);
+
+        // The first zero from the third byte on, without looking where it is.
+        let (mut zero_at, mut is_found) = (0, 0);
+        for (at, &byte) in padded.iter().enumerate().skip(2) {
+            let is_first = is_zero(byte) & !is_found;
+            zero_at |= at & is_first;
+            is_found |= is_zero(byte);
+        }
+        let is_far = is_less(PADDING_MIN - 2, zero_at);
+        let is_good = is_zero(padded[0]) & is_zero(padded[1] ^ 2) & is_found & is_far;
+        for (chosen, byte) in chosen.iter_mut().zip(&*padded) {
+            let mask = is_good as u8;
+            *chosen = *chosen & !mask | byte & mask;
+        }
+        let start = start & !is_good | (zero_at + 1) & is_good;
+        Ok(Zeroizing::new(chosen[start..].to_vec()))
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> EncryptionKey {
+        EncryptionKey(self.key.public())
+    }
+}
+
+/// The public half of a key pair.
+#[derive(Debug)]
+pub struct EncryptionKey(rsa::PublicKey);
+
+impl EncryptionKey {
+    /// The key of a SubjectPublicKeyInfo (DER).
+    pub fn from_spki(der: &[u8]) -> Result<Self, EncryptError> {
+        rsa::PublicKey::from_spki(der).map(Self).ok_or(INVALID)
+    }
+
+    /// Bytes of the longest message.
+    #[must_use]
+    pub const fn message_max(&self) -> usize {
+        self.0.bytes() - PADDING_MIN
+    }
+
+    /// `message`, for the secret half.
+    pub fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, EncryptError> {
+        let (found, max) = (message.len(), self.message_max());
+        if found > max {
+            return Err(EncryptError::TooLong { found, max });
+        }
+        let failed = EncryptError::Failed { algorithm: Algorithm::RsaOaepSha1 };
+        self.0.seal_pkcs1(message).ok_or(failed)
+    }
+}
+
+/// The IRPRF of the draft: `len` bytes from `key` for `label`.
+fn stretched(key: &hmac::Key, label: &[u8], len: usize) -> Zeroizing<Vec<u8>> {
+    let bits = u16::try_from(8 * len).expect("a modulus is short").to_be_bytes();
+    let mut bytes = Zeroizing::new(Vec::with_capacity(len + 32));
+    for i in 0.. {
+        if bytes.len() >= len {
+            break;
+        }
+        let number = u16::to_be_bytes(i);
+        let block = hmac::sign(key, &[&number, label, &bits].concat());
+        bytes.extend_from_slice(block.as_ref());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// Where the answer to a wrong padding begins in `len` bytes: the last of 128 numbers that is short enough.
+fn rejected_start(key: &hmac::Key, len: usize) -> usize {
+    let longest = len - 10;
+    let mask = longest.next_power_of_two() - 1;
+    let mut chosen = 0;
+    for pair in stretched(key, b"length", 256).chunks_exact(2) {
+        let candidate = usize::from(u16::from_be_bytes([pair[0], pair[1]])) & mask;
+        let fits = is_less(candidate, longest);
+        chosen = chosen & !fits | candidate & fits;
+    }
+    len - chosen
+}
+
+/// All ones if `byte` is zero.
+fn is_zero(byte: u8) -> usize {
+    (usize::from(byte).wrapping_sub(1) as isize >> (usize::BITS - 1)) as usize
+}
+
+/// All ones if `a` is less than `b`, of two small numbers.
+fn is_less(a: usize, b: usize) -> usize {
+    (a.wrapping_sub(b) as isize >> (usize::BITS - 1)) as usize
+}

@@ -1,0 +1,13 @@
+//! The curve of Ed448 and X448 (RFC 7748 §4.2, "Goldilocks"), portable and in constant time but where a function says otherwise.
+//!
+//! Own code: what there is in Rust has no table of the base point, and AWS-LC does not have the curve. The field is Hamburg's
+//! ("Ed448-Goldilocks, a new elliptic curve", 2015): p = φ² − φ − 1 with φ = 2^224 lets three products of halves make one of whole
+//! numbers. About 80 cycles a product.
+
+mod field;
+mod point;
+mod scalar;
+
+pub(crate) use field::Element;
+pub(crate) use point::{POINT_BYTES, Point};
+pub(crate) use scalar::Scalar;

@@ -1,0 +1,228 @@
+//! ML-KEM-768 and X25519 together, so that a secret stands while one of them does.
+//!
+//! | | X25519MLKEM768, of TLS | X-Wing |
+//! |---|---|---|
+//! | secret key | d ‖ z ‖ X25519's, 96 bytes | a seed of 32 bytes, from which SHAKE256 makes those 96 |
+//! | public key, ciphertext | ML-KEM's ‖ X25519's | the same |
+//! | secret | ML-KEM's ‖ X25519's, 64 bytes, for a key schedule | SHA3-256 of both, X25519's share and key, and a label |
+//! | share of small order | refused | taken: ML-KEM's half stands |
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+use super::ml_kem::{self, Set};
+use super::{Algorithm, KemError};
+use crate::agree::{x25519, x25519_public};
+use crate::aws::{random, sha3_256, shake256};
+
+/// Bytes of the seed of an encapsulation: ML-KEM's, and the ephemeral secret of X25519.
+pub const ENCAPSULATION_SEED_BYTES: usize = 64;
+
+const SET: Set = Set::MlKem768;
+const LABEL: &[u8] = b"\\.//^\\";
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Hybrid {
+    /// That of TLS (draft-ietf-tls-ecdhe-mlkem).
+    X25519MlKem768,
+    /// X-Wing (draft-connolly-cfrg-xwing-kem).
+    XWing,
+}
+
+impl Hybrid {
+    const fn algorithm(self) -> Algorithm {
+        match self {
+            Self::X25519MlKem768 => Algorithm::X25519MlKem768,
+            Self::XWing => Algorithm::XWing,
+        }
+    }
+
+    /// Bytes of a secret key.
+    #[must_use]
+    pub const fn seed_bytes(self) -> usize {
+        match self {
+            Self::X25519MlKem768 => 96,
+            Self::XWing => 32,
+        }
+    }
+
+    const fn invalid_key(self) -> KemError {
+        KemError::InvalidKey { algorithm: self.algorithm() }
+    }
+
+    /// What the halves agree on, or nothing if X25519's half is known to anybody and that is refused.
+    fn combined(
+        self,
+        post_quantum: &[u8; 32],
+        classical: Option<Zeroizing<[u8; 32]>>,
+        share: &[u8; 32],
+        key: &[u8; 32],
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        match self {
+            Self::X25519MlKem768 => {
+                let mut both = Zeroizing::new(vec![0; 64]);
+                let (first, second) = both.split_at_mut(32);
+                first.copy_from_slice(post_quantum);
+                second.copy_from_slice(&classical?[..]);
+                Some(both)
+            }
+            Self::XWing => {
+                let classical = classical.unwrap_or_default();
+                let hash = sha3_256(&[post_quantum, &*classical, share, key, LABEL]);
+                Some(Zeroizing::new(hash.to_vec()))
+            }
+        }
+    }
+}
+
+/// The secret half of a key pair.
+pub struct DecapsulationKey {
+    hybrid: Hybrid,
+    seed: Zeroizing<Vec<u8>>,
+    post_quantum: ml_kem::Secret,
+    classical: Zeroizing<[u8; 32]>,
+    /// The public half of `classical`.
+    share: [u8; 32],
+}
+
+impl fmt::Debug for DecapsulationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecapsulationKey").field("hybrid", &self.hybrid).finish_non_exhaustive()
+    }
+}
+
+impl DecapsulationKey {
+    /// A new key.
+    #[must_use]
+    pub fn generate(hybrid: Hybrid) -> Self {
+        let seed = random::<96>();
+        Self::from_raw(hybrid, &seed[..hybrid.seed_bytes()]).expect("the length is right")
+    }
+
+    /// The key of a seed of [`Hybrid::seed_bytes`].
+    pub fn from_raw(hybrid: Hybrid, seed: &[u8]) -> Result<Self, KemError> {
+        if seed.len() != hybrid.seed_bytes() {
+            return Err(hybrid.invalid_key());
+        }
+        let mut expanded = Zeroizing::new([0; 96]);
+        match hybrid {
+            Hybrid::X25519MlKem768 => expanded.copy_from_slice(seed),
+            Hybrid::XWing => shake256(&[seed], &mut *expanded),
+        }
+        let (first, second) = expanded.split_first_chunk::<64>().expect("there are 96");
+        let mut classical = Zeroizing::new([0; 32]);
+        classical.copy_from_slice(second);
+        let (post_quantum, share) = (SET.secret(first), x25519_public(&classical));
+        Ok(Self { hybrid, seed: Zeroizing::new(seed.to_vec()), post_quantum, classical, share })
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> EncapsulationKey {
+        let mut bytes = vec![0; self.hybrid.algorithm().encapsulation_key_bytes()];
+        let (first, second) = bytes.split_at_mut(SET.encapsulation_key_bytes());
+        self.post_quantum.write_public(first);
+        second.copy_from_slice(&self.share);
+        EncapsulationKey::new(self.hybrid, bytes)
+    }
+}
+
+impl super::DecapsulationKey for DecapsulationKey {
+    fn algorithm(&self) -> Algorithm {
+        self.hybrid.algorithm()
+    }
+
+    fn encapsulation_key(&self) -> Box<dyn super::EncapsulationKey> {
+        Box::new(self.public())
+    }
+
+    fn decapsulate(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, KemError> {
+        let algorithm = self.hybrid.algorithm();
+        ml_kem::checked_length(algorithm, ciphertext)?;
+        let (first, share) = ciphertext.split_last_chunk::<32>().expect("the length is right");
+        let post_quantum = self.post_quantum.decapsulate(first);
+        let classical = x25519(&self.classical, share);
+        self.hybrid
+            .combined(&post_quantum, classical, share, &self.share)
+            .ok_or(KemError::InvalidCiphertext { algorithm })
+    }
+
+    fn to_raw(&self) -> Zeroizing<Vec<u8>> {
+        self.seed.clone()
+    }
+}
+
+/// The public half of a key pair.
+pub struct EncapsulationKey {
+    hybrid: Hybrid,
+    post_quantum: ml_kem::Public,
+    /// X25519's is at the end.
+    bytes: Vec<u8>,
+}
+
+impl fmt::Debug for EncapsulationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncapsulationKey").field("hybrid", &self.hybrid).finish_non_exhaustive()
+    }
+}
+
+impl EncapsulationKey {
+    fn new(hybrid: Hybrid, bytes: Vec<u8>) -> Self {
+        let post_quantum = SET.public(&bytes[..SET.encapsulation_key_bytes()]);
+        Self { hybrid, post_quantum, bytes }
+    }
+
+    /// The key that `bytes` are.
+    ///
+    /// # Errors
+    /// [`KemError::InvalidKey`]: they have another length, or a coefficient of ML-KEM's is not below the modulus.
+    pub fn from_raw(hybrid: Hybrid, bytes: &[u8]) -> Result<Self, KemError> {
+        let is_long = bytes.len() == hybrid.algorithm().encapsulation_key_bytes();
+        if !is_long || !ml_kem::has_coefficients(&bytes[..SET.encapsulation_key_bytes()]) {
+            return Err(hybrid.invalid_key());
+        }
+        Ok(Self::new(hybrid, bytes.to_vec()))
+    }
+
+    /// The ciphertext and the secret that `seed` makes: m of ML-KEM, and the ephemeral secret of X25519.
+    ///
+    /// # Errors
+    /// [`KemError::InvalidKey`]: X25519's half of the key has small order, and this is that of TLS.
+    pub fn encapsulate_from_seed(
+        &self,
+        seed: &[u8; ENCAPSULATION_SEED_BYTES],
+    ) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), KemError> {
+        let algorithm = self.hybrid.algorithm();
+        let (m, ephemeral) = seed.split_first_chunk::<32>().expect("there are 64");
+        let ephemeral: &[u8; 32] = ephemeral.try_into().expect("there are 64");
+        let key = self.bytes.last_chunk().expect("the length is right");
+        let mut ciphertext = vec![0; algorithm.ciphertext_bytes()];
+        let mut post_quantum = Zeroizing::new([0; ml_kem::SECRET_BYTES]);
+        let (first, second) = ciphertext.split_at_mut(SET.ciphertext_bytes());
+        if !self.post_quantum.encapsulate(m, first, &mut post_quantum) {
+            return Err(KemError::Failed { algorithm });
+        }
+        let share = x25519_public(ephemeral);
+        second.copy_from_slice(&share);
+        let classical = x25519(ephemeral, key);
+        let secret = self.hybrid.combined(&post_quantum, classical, &share, key);
+        Ok((ciphertext, secret.ok_or(self.hybrid.invalid_key())?))
+    }
+}
+
+impl super::EncapsulationKey for EncapsulationKey {
+    fn algorithm(&self) -> Algorithm {
+        self.hybrid.algorithm()
+    }
+
+    fn encapsulate(&self) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), KemError> {
+        self.encapsulate_from_seed(&random())
+    }
+
+    fn to_raw(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+}

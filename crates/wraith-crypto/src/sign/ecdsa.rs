@@ -1,0 +1,145 @@
+//! ECDSA (FIPS 186-5 §6): over P-224, P-256, P-384, P-521 with SHA-224, SHA-256, SHA-384, SHA-512, and over the curves of brainpool with
+//! the hash of their size. Computed by AWS-LC, which mixes the key and the message into the randomness of a signature.
+//!
+//! A signature is DER (SEC 1 §C.5), or r and s one behind the other, each as long as the curve's order (IEEE P1363).
+
+use zeroize::Zeroizing;
+
+use super::{Algorithm, SignError};
+use crate::ec;
+pub use crate::ec::Curve;
+
+impl Curve {
+    const fn ecdsa(self) -> Algorithm {
+        match self {
+            Self::P224 => Algorithm::EcdsaP224,
+            Self::P256 => Algorithm::EcdsaP256,
+            Self::P384 => Algorithm::EcdsaP384,
+            Self::P521 => Algorithm::EcdsaP521,
+            Self::BrainpoolP256r1 => Algorithm::EcdsaBrainpoolP256r1,
+            Self::BrainpoolP384r1 => Algorithm::EcdsaBrainpoolP384r1,
+            Self::BrainpoolP512r1 => Algorithm::EcdsaBrainpoolP512r1,
+        }
+    }
+
+    const fn invalid_key(self) -> SignError {
+        SignError::InvalidKey { algorithm: self.ecdsa() }
+    }
+}
+
+/// The secret half of a key pair.
+#[derive(Debug)]
+pub struct SigningKey(ec::PrivateKey);
+
+impl SigningKey {
+    /// A new key.
+    pub fn generate(curve: Curve) -> Result<Self, SignError> {
+        let made = ec::PrivateKey::generate(curve);
+        made.map(Self).ok_or(SignError::Failed { algorithm: curve.ecdsa() })
+    }
+
+    /// The key of a scalar, which has [`Curve::bytes`] and is not zero and below the order.
+    pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, SignError> {
+        ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(curve.invalid_key())
+    }
+
+    /// The key of a PKCS #8 (DER).
+    pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, SignError> {
+        ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(curve.invalid_key())
+    }
+
+    /// A signature over a hash that was computed elsewhere, as DER. Of a longer one than the order, the first bits count.
+    pub fn sign_hash(&self, hash: &[u8]) -> Result<Vec<u8>, SignError> {
+        self.made(self.0.sign(hash, false))
+    }
+
+    /// A signature over `message`: r and s one behind the other.
+    pub fn sign_fixed(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
+        let (hash, len) = self.0.curve.digest().of(message);
+        self.made(self.0.sign(&hash[..len], true))
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> VerifyingKey {
+        VerifyingKey(self.0.public())
+    }
+
+    fn made(&self, signature: Option<Vec<u8>>) -> Result<Vec<u8>, SignError> {
+        signature.ok_or(SignError::Failed { algorithm: self.0.curve.ecdsa() })
+    }
+}
+
+impl super::SigningKey for SigningKey {
+    fn algorithm(&self) -> Algorithm {
+        self.0.curve.ecdsa()
+    }
+
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
+        let (hash, len) = self.0.curve.digest().of(message);
+        self.sign_hash(&hash[..len])
+    }
+
+    fn verifying_key(&self) -> Box<dyn super::VerifyingKey> {
+        Box::new(self.public())
+    }
+
+    fn to_raw(&self) -> Zeroizing<Vec<u8>> {
+        self.0.scalar()
+    }
+
+    fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        self.0.to_pkcs8()
+    }
+}
+
+/// The public half of a key pair.
+#[derive(Debug)]
+pub struct VerifyingKey(ec::PublicKey);
+
+impl VerifyingKey {
+    /// The key of an uncompressed point.
+    pub fn from_point(curve: Curve, point: &[u8]) -> Result<Self, SignError> {
+        ec::PublicKey::from_point(curve, point).map(Self).ok_or(curve.invalid_key())
+    }
+
+    /// The key of a SubjectPublicKeyInfo (DER).
+    pub fn from_spki(curve: Curve, der: &[u8]) -> Result<Self, SignError> {
+        ec::PublicKey::from_spki(curve, der).map(Self).ok_or(curve.invalid_key())
+    }
+
+    /// Whether `signature`, which is DER, is one over a hash that was computed elsewhere.
+    pub fn verify_hash(&self, hash: &[u8], signature: &[u8]) -> Result<(), SignError> {
+        self.0.verify(hash, signature).then_some(()).ok_or(SignError::Unauthentic)
+    }
+
+    /// Whether `signature`, which is r and s one behind the other, is one over a hash that was computed elsewhere.
+    pub fn verify_hash_fixed(&self, hash: &[u8], signature: &[u8]) -> Result<(), SignError> {
+        self.0.verify_fixed(hash, signature).then_some(()).ok_or(SignError::Unauthentic)
+    }
+
+    /// Whether `signature`, which is r and s one behind the other, is one over `message`.
+    pub fn verify_fixed(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
+        let (hash, len) = self.0.curve.digest().of(message);
+        self.verify_hash_fixed(&hash[..len], signature)
+    }
+}
+
+impl super::VerifyingKey for VerifyingKey {
+    fn algorithm(&self) -> Algorithm {
+        self.0.curve.ecdsa()
+    }
+
+    fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
+        let (hash, len) = self.0.curve.digest().of(message);
+        self.verify_hash(&hash[..len], signature)
+    }
+
+    fn to_raw(&self) -> Vec<u8> {
+        self.0.point()
+    }
+
+    fn to_spki(&self) -> Vec<u8> {
+        self.0.to_spki()
+    }
+}

@@ -1,0 +1,172 @@
+//! Ed448 (RFC 8032 §5.2), own code over the crate's field and curve. With a context of at most 255 bytes, which is empty unless given.
+//!
+//! Verification is the equation without the cofactor, [S]B = R + [k]A, of which R is compared as bytes.
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::edwards_keys::{self, Names};
+use super::{Algorithm, SignError};
+use crate::aws::shake256;
+use crate::encoding::oid;
+use crate::goldilocks::{POINT_BYTES, Point, Scalar};
+
+/// Bytes of a seed, which is the secret key.
+pub const SEED_BYTES: usize = 57;
+/// Bytes of a public key.
+pub const PUBLIC_KEY_BYTES: usize = 57;
+/// Bytes of a signature.
+pub const SIGNATURE_BYTES: usize = 114;
+/// Bytes of the longest context.
+pub const CONTEXT_MAX: usize = 255;
+
+const NAMES: Names = Names { algorithm: Algorithm::Ed448, oid: oid::ED448 };
+
+/// The secret half of a key pair.
+pub struct SigningKey {
+    seed: Zeroizing<[u8; SEED_BYTES]>,
+    scalar: Scalar,
+    /// What the number that is new for each message is derived from.
+    prefix: Zeroizing<[u8; 57]>,
+    public: [u8; PUBLIC_KEY_BYTES],
+}
+
+edwards_keys::signing_key!(SigningKey, VerifyingKey, NAMES);
+
+impl SigningKey {
+    /// A new key.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::from_seed(&crate::aws::random())
+    }
+
+    /// The key of `seed`.
+    #[must_use]
+    pub fn from_seed(seed: &[u8; SEED_BYTES]) -> Self {
+        let mut hash = Zeroizing::new([0; 114]);
+        shake256(&[seed], &mut *hash);
+        let (scalar, prefix) = hash.split_at_mut(57);
+        scalar[0] &= 0xfc;
+        scalar[55] |= 0x80;
+        scalar[56] = 0;
+        let scalar = Scalar::reduced(scalar);
+        let public = Point::base_times(&scalar).to_bytes();
+        let mut key =
+            Self { seed: Zeroizing::new(*seed), scalar, prefix: Zeroizing::new([0; 57]), public };
+        key.prefix.copy_from_slice(prefix);
+        key
+    }
+
+    /// The signature over `message`, the same each time.
+    #[must_use]
+    pub fn sign_message(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        self.sign_in(&[], message)
+    }
+
+    /// The signature over `message` in `context`, which is what the signature is for.
+    ///
+    /// # Errors
+    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`].
+    pub fn sign_with_context(
+        &self,
+        context: &[u8],
+        message: &[u8],
+    ) -> Result<[u8; SIGNATURE_BYTES], SignError> {
+        checked(context)?;
+        Ok(self.sign_in(context, message))
+    }
+
+    fn sign_in(&self, context: &[u8], message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        let mut hash = [0; 114];
+        hashed(context, [&*self.prefix, &[], message], &mut hash);
+        let nonce = Scalar::reduced(&hash);
+        hash.zeroize();
+        let r = Point::base_times(&nonce).to_bytes();
+        let challenge = challenge(context, &r, &self.public, message);
+        let s = challenge.mul_add(&self.scalar, &nonce);
+        let mut signature = [0; SIGNATURE_BYTES];
+        let (first, second) = signature.split_at_mut(POINT_BYTES);
+        first.copy_from_slice(&r);
+        second.copy_from_slice(&s.to_bytes());
+        signature
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> VerifyingKey {
+        VerifyingKey::from_bytes(&self.public).expect("a key has a point")
+    }
+
+    fn seed(&self) -> &[u8; SEED_BYTES] {
+        &self.seed
+    }
+}
+
+/// The public half of a key pair: a point of the curve.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifyingKey {
+    bytes: [u8; PUBLIC_KEY_BYTES],
+    negated: Point,
+}
+
+impl VerifyingKey {
+    /// The key that `bytes` are. `None` if they are no point.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; PUBLIC_KEY_BYTES]) -> Option<Self> {
+        Some(Self { bytes: *bytes, negated: Point::from_bytes(bytes)?.negated() })
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn to_bytes(&self) -> [u8; PUBLIC_KEY_BYTES] {
+        self.bytes
+    }
+
+    /// Whether `signature` is one over `message` in `context`.
+    pub fn verify_with_context(
+        &self,
+        context: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), SignError> {
+        checked(context)?;
+        let signature = signature.try_into().map_err(|_| SignError::Unauthentic)?;
+        self.is_signed_in(context, message, signature).then_some(()).ok_or(SignError::Unauthentic)
+    }
+
+    fn is_signed(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
+        self.is_signed_in(&[], message, signature)
+    }
+
+    fn is_signed_in(
+        &self,
+        context: &[u8],
+        message: &[u8],
+        signature: &[u8; SIGNATURE_BYTES],
+    ) -> bool {
+        let (r, s) = signature.split_at(POINT_BYTES);
+        let Some(s) = s.try_into().ok().and_then(Scalar::from_canonical) else {
+            return false;
+        };
+        let challenge = challenge(context, r, &self.bytes, message);
+        self.negated.times_plus_base_vartime(&challenge, &s).to_bytes() == *r
+    }
+}
+
+edwards_keys::verifying_key!(VerifyingKey, NAMES);
+
+fn checked(context: &[u8]) -> Result<(), SignError> {
+    let found = context.len();
+    if found > CONTEXT_MAX { Err(SignError::Context { found }) } else { Ok(()) }
+}
+
+fn challenge(context: &[u8], r: &[u8], public: &[u8], message: &[u8]) -> Scalar {
+    let mut hash = [0; 114];
+    hashed(context, [r, public, message], &mut hash);
+    Scalar::reduced(&hash)
+}
+
+/// SHAKE256(dom4(0, context) ‖ parts).
+fn hashed(context: &[u8], [a, b, c]: [&[u8]; 3], hash: &mut [u8; 114]) {
+    let len = u8::try_from(context.len()).expect("it was looked at");
+    shake256(&[b"SigEd448", &[0, len], context, a, b, c], hash);
+}

@@ -1,0 +1,138 @@
+//! What Ed25519 and Ed448 have in common: seeds and points as keys, and how RFC 8410 writes them down.
+
+use zeroize::Zeroizing;
+
+use super::{Algorithm, SignError};
+use crate::encoding::der::{OCTET_STRING, Reader, Writer};
+use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+
+/// What one of them is called.
+pub(super) struct Names {
+    pub(super) algorithm: Algorithm,
+    pub(super) oid: &'static [u8],
+}
+
+impl Names {
+    pub(super) const fn invalid(&self) -> SignError {
+        SignError::InvalidKey { algorithm: self.algorithm }
+    }
+
+    const fn identifier(&self) -> AlgorithmIdentifier<'static> {
+        AlgorithmIdentifier::new(self.oid)
+    }
+
+    pub(super) fn to_pkcs8(&self, seed: &[u8]) -> Zeroizing<Vec<u8>> {
+        let mut inside = Writer::new();
+        inside.write(OCTET_STRING, seed);
+        PrivateKeyInfo::new(self.identifier(), &inside.finish()).to_der()
+    }
+
+    /// The seed in a PKCS #8, and the public key if that is there.
+    pub(super) fn read_pkcs8<'a>(
+        &self,
+        der: &'a [u8],
+    ) -> Result<(&'a [u8], Option<&'a [u8]>), SignError> {
+        let info = PrivateKeyInfo::from_der(der).map_err(|_| self.invalid())?;
+        let mut reader = Reader::new(info.private_key);
+        let seed = reader.octet_string().map_err(|_| self.invalid())?;
+        let is_ours = info.algorithm == self.identifier() && reader.finish().is_ok();
+        if is_ours { Ok((seed, info.public_key)) } else { Err(self.invalid()) }
+    }
+
+    pub(super) fn to_spki(&self, key: &[u8]) -> Vec<u8> {
+        SubjectPublicKeyInfo { algorithm: self.identifier(), key }.to_der()
+    }
+
+    pub(super) fn read_spki<'a>(&self, der: &'a [u8]) -> Result<&'a [u8], SignError> {
+        let info = SubjectPublicKeyInfo::from_der(der).map_err(|_| self.invalid())?;
+        if info.algorithm == self.identifier() { Ok(info.key) } else { Err(self.invalid()) }
+    }
+}
+
+/// Everything about a signing key that follows from `from_seed`, `seed`, `sign_message` and `public`.
+macro_rules! signing_key {
+    ($key:ident, $public:ident, $names:ident) => {
+        impl $key {
+            /// The key of a PKCS #8 (DER, RFC 8410).
+            pub fn from_pkcs8(der: &[u8]) -> Result<Self, SignError> {
+                let (seed, public) = $names.read_pkcs8(der)?;
+                let key = Self::from_raw(seed)?;
+                let belongs = public.is_none_or(|public| public == key.public().to_bytes());
+                if belongs { Ok(key) } else { Err($names.invalid()) }
+            }
+
+            /// The key of a seed of [`SEED_BYTES`].
+            pub fn from_raw(seed: &[u8]) -> Result<Self, SignError> {
+                Ok(Self::from_seed(seed.try_into().map_err(|_| $names.invalid())?))
+            }
+        }
+
+        impl ::std::fmt::Debug for $key {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.debug_struct("SigningKey").finish_non_exhaustive()
+            }
+        }
+
+        impl super::SigningKey for $key {
+            fn algorithm(&self) -> Algorithm {
+                $names.algorithm
+            }
+
+            fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
+                Ok(self.sign_message(message).to_vec())
+            }
+
+            fn verifying_key(&self) -> Box<dyn super::VerifyingKey> {
+                Box::new(self.public())
+            }
+
+            fn to_raw(&self) -> Zeroizing<Vec<u8>> {
+                Zeroizing::new(self.seed().to_vec())
+            }
+
+            fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+                $names.to_pkcs8(self.seed())
+            }
+        }
+    };
+}
+
+/// Everything about a verifying key that follows from `from_bytes`, `to_bytes` and `is_signed`.
+macro_rules! verifying_key {
+    ($key:ident, $names:ident) => {
+        impl $key {
+            /// The key of a SubjectPublicKeyInfo (DER, RFC 8410).
+            pub fn from_spki(der: &[u8]) -> Result<Self, SignError> {
+                Self::from_raw($names.read_spki(der)?)
+            }
+
+            /// The key of a point of [`PUBLIC_KEY_BYTES`].
+            pub fn from_raw(point: &[u8]) -> Result<Self, SignError> {
+                let point = point.try_into().map_err(|_| $names.invalid())?;
+                Self::from_bytes(point).ok_or($names.invalid())
+            }
+        }
+
+        impl super::VerifyingKey for $key {
+            fn algorithm(&self) -> Algorithm {
+                $names.algorithm
+            }
+
+            fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
+                let signature = signature.try_into().map_err(|_| SignError::Unauthentic)?;
+                self.is_signed(message, signature).then_some(()).ok_or(SignError::Unauthentic)
+            }
+
+            fn to_raw(&self) -> Vec<u8> {
+                self.to_bytes().to_vec()
+            }
+
+            fn to_spki(&self) -> Vec<u8> {
+                $names.to_spki(&self.to_bytes())
+            }
+        }
+    };
+}
+
+pub(super) use {signing_key, verifying_key};

