@@ -43,6 +43,12 @@ impl PrivateKey {
         ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(invalid)
     }
 
+    /// The SubjectPublicKeyInfo of the public half, DER.
+    #[must_use]
+    pub fn to_spki(&self) -> Vec<u8> {
+        self.0.public().to_spki()
+    }
+
     /// PKCS #8, DER.
     #[must_use]
     pub fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {

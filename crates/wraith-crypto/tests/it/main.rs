@@ -1,6 +1,7 @@
 //! Published vectors, and implementations beside each other: of AES-256-GCM all that we have, of X25519, ML-KEM and Elligator2
 //! ours beside somebody else's.
 
+mod agreement;
 mod cavp;
 mod differential;
 mod ecdsa;
@@ -13,6 +14,10 @@ mod lines;
 mod mac;
 mod ml_kem;
 mod rand;
+mod encryption;
+mod hpke;
+mod implementations;
+mod kem;
 mod key_formats;
 mod ml_dsa;
 mod rsa;

@@ -81,12 +81,12 @@ fn pss_with_another_salt_or_mask_is_refused() {
     let none = |_: &pss::Test| false;
     let vectors = run_pss(Scheme::PssSha256, Name::RsaPss2048Sha256Mgf1Sha1_20, none)
         + run_pss(Scheme::PssSha512, Name::RsaPss4096Sha512Mgf1SaltLen32, none);
-    assert_eq!(vectors, 0);
+    assert_eq!(vectors, 285);
     // Among those without a salt there is one that has ours.
     let vectors = run_pss(Scheme::PssSha256, Name::RsaPss2048Sha256Mgf1SaltLen0, |test| {
         test.comment == "s_len changed to 32"
     });
-    assert_eq!(vectors, 0);
+    assert_eq!(vectors, 103);
 }
 
 #[test]
