@@ -81,6 +81,13 @@ pub(crate) fn forget_errors() {
     unsafe { aws::ERR_clear_error() }
 }
 
+/// Whether this thread's list of errors has one.
+#[cfg(test)]
+pub(crate) fn has_errors() -> bool {
+    // SAFETY: always safe.
+    unsafe { aws::ERR_peek_error() != 0 }
+}
+
 /// Whether `code` says that a function succeeded. If not, the error is forgotten: the caller has its own.
 #[must_use]
 pub(crate) fn succeeded(code: i32) -> bool {
@@ -215,4 +222,41 @@ pub(crate) fn sha3_256(parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
         assert!(is_good, "a hash takes whatever it is given");
     }
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_match_fips_180_4_and_fips_202() {
+        let hex = data_encoding::HEXLOWER;
+        let of = |digest: Digest| {
+            let (hash, len) = digest.of(b"abc");
+            hex.encode(&hash[..len])
+        };
+        assert_eq!(of(Digest::Sha1), "a9993e364706816aba3e25717850c26c9cd0d89d");
+        assert_eq!(of(Digest::Sha224)[..16], *"23097d223405d822");
+        assert_eq!(of(Digest::Sha256)[..16], *"ba7816bf8f01cfea");
+        assert_eq!(of(Digest::Sha384)[..16], *"cb00753f45a35e8b");
+        assert_eq!(of(Digest::Sha512)[..16], *"ddaf35a193617aba");
+        assert_eq!(hex.encode(&sha3_256(&[b"a", b"", b"bc"])[..8]), "3a985da74fe225b2");
+        let mut out = [0; 8];
+        shake256(&[b"ab", b"c"], &mut out);
+        assert_eq!(hex.encode(&out), "483366601360a877");
+    }
+
+    #[test]
+    fn a_failure_leaves_no_error_for_others_to_find() {
+        // SAFETY: null is not read where the length is zero, which is no key.
+        let none = unsafe { Owned::new(aws::RSA_private_key_from_bytes(ptr::null(), 0)) };
+        assert!(none.is_none() && !has_errors());
+        assert!(number(&[1, 2]).is_some_and(|n| {
+            // SAFETY: the number is alive.
+            let [long, short] =
+                [3, 1].map(|len| unsafe { write_number(n.as_ptr(), &mut vec![0; len]) });
+            long && !short
+        }));
+        assert!(!has_errors());
+    }
 }

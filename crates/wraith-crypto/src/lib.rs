@@ -1,6 +1,8 @@
 #![deny(unsafe_code)]
 //! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O and no clock; where
 //! a key is generated its randomness comes from [`rand`], everywhere else keys and seeds are passed in.
+//! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O and no clock. Keys and seeds
+//! are passed in, or made from the system's randomness where a function says so.
 //!
 //! | module | what |
 //! |---|---|
@@ -11,13 +13,16 @@
 //! | [`mac`] | message authentication codes: HMAC, SipHash, CMAC, GMAC |
 //! | [`rand`] | random bytes, and the generators of SP 800-90A |
 //! | [`agree`] | X25519 |
+//! | [`agree`] | key agreement: X25519, X448, ECDH |
 //! | [`elligator`] | public keys of X25519 as random bytes |
-//! | [`kem`] | ML-KEM-768 |
+//! | [`kem`] | key encapsulation: ML-KEM, and hybrids of it with X25519 |
+//! | [`sign`] | signatures: RSA, ECDSA, Ed25519, Ed448, ML-DSA |
+//! | [`encrypt`] | public-key encryption: RSA, HPKE |
 //! | [`encoding`] | keys written down: DER, PEM, PKCS#8, SubjectPublicKeyInfo |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
 //! `unsafe` appears in three places: to call instructions of x86-64 after having made sure of them (`x86`), to call what AWS-LC
-//! has and aws-lc-rs does not pass on, or not as fast ([`agree`], [`kem`]), and to wipe memory whose value is gone ([`Wiped`]).
+//! has and aws-lc-rs does not pass on, or not as fast ([`agree`], [`kem`], [`sign`], [`encrypt`], `aws`, `ec`, `rsa`), and to wipe memory whose value is gone ([`Wiped`]).
 //!
 //! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time.
 

