@@ -13,9 +13,13 @@
 //!
 //! All: at most 2^48 blocks under a key of these ciphers, whose blocks have 16 bytes, or their repeats begin to show.
 
+mod aes;
+
 use thiserror::Error;
 
+use crate::Backend;
 use crate::algorithm::algorithms;
+use crate::kernels;
 
 /// Bytes of a block, of every cipher here.
 pub const BLOCK_BYTES: usize = 16;
@@ -57,6 +61,9 @@ pub enum CipherError {
     /// What was decrypted does not end as [`pad`] ends it: the key is wrong, or the text was changed.
     #[error("wrong key, or damaged: the padding is not as it must be")]
     Padding,
+    /// Nothing here computes it.
+    #[error("{0} is not to be had here")]
+    Unavailable(Algorithm),
 }
 
 algorithms! {
@@ -135,6 +142,26 @@ impl Algorithm {
     #[must_use]
     pub const fn wants_whole_blocks(self) -> bool {
         matches!(self.cut(), Cut::Blocks)
+    }
+
+    /// What computes it on this processor.
+    #[must_use]
+    pub fn backend(self) -> Backend {
+        kernels::aes::Aes::backend()
+    }
+
+    /// A text under `key`, from `iv` on.
+    ///
+    /// # Errors
+    /// A length is wrong, or the halves of a key of XTS are the same.
+    pub fn start(self, key: &[u8], iv: &[u8]) -> Result<Box<dyn Cipher>, CipherError> {
+        use Algorithm::*;
+        match self {
+            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => {
+                Err(CipherError::Unavailable(self))
+            }
+            _ => aes::start(self, key, iv),
+        }
     }
 
     const fn takes(self) -> &'static str {

@@ -2,6 +2,7 @@
 //!
 //! A kernel is chosen by what the processor has when the program runs, and has a portable twin that it is tested against.
 
+pub(crate) mod aes;
 pub(crate) mod keccak;
 pub(crate) mod sha512;
 pub(crate) mod siphash;

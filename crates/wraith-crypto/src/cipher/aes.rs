@@ -1,0 +1,289 @@
+//! AES in the modes of this module, over [`crate::kernels::aes`]: pieces of any length become whole blocks, and what is left of a block's
+//! key stream is kept for the next piece.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::{Algorithm, BLOCK_BYTES, Cipher, CipherError};
+use crate::kernels::aes::Aes;
+
+type Block = [u8; BLOCK_BYTES];
+
+/// Bytes of the longest data unit of XTS: 2^20 blocks (SP 800-38E §4).
+const UNIT_MAX: usize = BLOCK_BYTES << 20;
+
+/// A text in the mode that `algorithm`, one of AES, names.
+pub(super) fn start(
+    algorithm: Algorithm,
+    key: &[u8],
+    iv: &[u8],
+) -> Result<Box<dyn Cipher>, CipherError> {
+    use Algorithm::*;
+    let wrong_key = CipherError::KeyLength { algorithm, found: key.len() };
+    if key.len() != algorithm.key_bytes() {
+        return Err(wrong_key);
+    }
+    if iv.len() != algorithm.iv_bytes() {
+        return Err(CipherError::IvLength { algorithm, found: iv.len() });
+    }
+    // ECB has none.
+    let iv = iv.first_chunk().copied().unwrap_or_default();
+    if matches!(algorithm, Aes128Xts | Aes256Xts) {
+        return Ok(Box::new(Xts::new(algorithm, key, iv)?));
+    }
+    let key = Aes::new(key).ok_or(wrong_key)?;
+    Ok(match algorithm {
+        Aes128Ecb | Aes192Ecb | Aes256Ecb => Box::new(Ecb { key, algorithm }),
+        Aes128Cbc | Aes192Cbc | Aes256Cbc => Box::new(Cbc { key, algorithm, iv }),
+        Aes128Ctr | Aes192Ctr | Aes256Ctr => Box::new(Ctr(Stream::new(key, algorithm, iv))),
+        Aes128Ofb | Aes192Ofb | Aes256Ofb => Box::new(Ofb(Stream::new(key, algorithm, iv))),
+        _ => Box::new(Cfb(Stream::new(key, algorithm, iv))),
+    })
+}
+
+struct Ecb {
+    key: Aes,
+    algorithm: Algorithm,
+}
+
+/// `iv` is the block of ciphertext before.
+struct Cbc {
+    key: Aes,
+    algorithm: Algorithm,
+    iv: Block,
+}
+
+/// What the modes share that take any length. Wiped when dropped, and so are the keys of all.
+struct Stream {
+    key: Aes,
+    algorithm: Algorithm,
+    /// The next counter; or the last block of the key stream, for OFB; or of the ciphertext, for CFB.
+    iv: Block,
+    /// The key stream of the block in which the last piece ended, for CTR.
+    kept: Block,
+    /// How many bytes of that block have been used, 0 if there is none.
+    used: usize,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.iv.zeroize();
+        self.kept.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for Stream {}
+
+struct Ctr(Stream);
+struct Ofb(Stream);
+struct Cfb(Stream);
+
+/// One data unit after another.
+struct Xts {
+    key: Aes,
+    tweak_key: Aes,
+    algorithm: Algorithm,
+    /// The number of the next unit.
+    unit: u128,
+}
+
+fn whole_blocks(algorithm: Algorithm, text: &[u8]) -> Result<(), CipherError> {
+    match text.len().is_multiple_of(BLOCK_BYTES) {
+        true => Ok(()),
+        false => Err(CipherError::Partial { algorithm, found: text.len() }),
+    }
+}
+
+impl Cipher for Ecb {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
+        whole_blocks(self.algorithm, in_out)?;
+        self.key.ecb_encrypt(in_out);
+        Ok(())
+    }
+
+    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
+        whole_blocks(self.algorithm, in_out)?;
+        self.key.ecb_decrypt(in_out);
+        Ok(())
+    }
+}
+
+impl Cipher for Cbc {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
+        whole_blocks(self.algorithm, in_out)?;
+        self.key.cbc_encrypt(&mut self.iv, in_out);
+        Ok(())
+    }
+
+    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
+        whole_blocks(self.algorithm, in_out)?;
+        self.key.cbc_decrypt(&mut self.iv, in_out);
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn new(key: Aes, algorithm: Algorithm, iv: Block) -> Self {
+        Self { key, algorithm, iv, kept: [0; BLOCK_BYTES], used: 0 }
+    }
+
+    /// Cuts a piece into the rest of a block that has begun, whole blocks, and the beginning of one.
+    fn cut<'a>(&self, text: &'a mut [u8]) -> [&'a mut [u8]; 3] {
+        let begun = if self.used == 0 { 0 } else { BLOCK_BYTES - self.used };
+        let (rest, text) = text.split_at_mut(begun.min(text.len()));
+        let (blocks, beginning) = text.split_at_mut(text.len() / BLOCK_BYTES * BLOCK_BYTES);
+        [rest, blocks, beginning]
+    }
+
+    /// Xors `text` with the key stream in `kept` from `used` on.
+    fn add_kept(&mut self, text: &mut [u8]) {
+        for (byte, key) in text.iter_mut().zip(&self.kept[self.used..]) {
+            *byte ^= key;
+        }
+        self.used = (self.used + text.len()) % BLOCK_BYTES;
+    }
+
+    fn ctr(&mut self, text: &mut [u8]) {
+        let [rest, blocks, beginning] = self.cut(text);
+        self.add_kept(rest);
+        self.key.ctr(&mut self.iv, blocks);
+        if !beginning.is_empty() {
+            self.kept = [0; BLOCK_BYTES];
+            self.key.ctr(&mut self.iv, &mut self.kept);
+            self.add_kept(beginning);
+        }
+    }
+
+    fn ofb(&mut self, text: &mut [u8]) {
+        let [rest, blocks, beginning] = self.cut(text);
+        self.add_kept(rest);
+        self.key.ofb(&mut self.iv, blocks);
+        if !beginning.is_empty() {
+            self.key.encrypt_block(&mut self.iv);
+            self.kept = self.iv;
+            self.add_kept(beginning);
+        }
+    }
+
+    /// While a block is begun, `iv` holds the ciphertext that there is of it, and the key stream behind.
+    fn cfb<const DECRYPT: bool>(&mut self, text: &mut [u8]) {
+        let [rest, blocks, beginning] = self.cut(text);
+        self.feed_back::<DECRYPT>(rest);
+        if DECRYPT {
+            self.key.cfb_decrypt(&mut self.iv, blocks);
+        } else {
+            self.key.cfb_encrypt(&mut self.iv, blocks);
+        }
+        if !beginning.is_empty() {
+            self.key.encrypt_block(&mut self.iv);
+            self.feed_back::<DECRYPT>(beginning);
+        }
+    }
+
+    fn feed_back<const DECRYPT: bool>(&mut self, text: &mut [u8]) {
+        for (byte, key) in text.iter_mut().zip(&mut self.iv[self.used..]) {
+            let before = *byte;
+            *byte ^= *key;
+            *key = if DECRYPT { before } else { *byte };
+        }
+        self.used = (self.used + text.len()) % BLOCK_BYTES;
+    }
+}
+
+/// The modes that take any length.
+macro_rules! streaming {
+    ($($mode:ident: $self:ident, $text:ident, $encrypt:expr, $decrypt:expr;)+) => { $(
+        impl Cipher for $mode {
+            fn algorithm(&self) -> Algorithm {
+                self.0.algorithm
+            }
+
+            fn encrypt(&mut $self, $text: &mut [u8]) -> Result<(), CipherError> {
+                $encrypt;
+                Ok(())
+            }
+
+            fn decrypt(&mut $self, $text: &mut [u8]) -> Result<(), CipherError> {
+                $decrypt;
+                Ok(())
+            }
+        }
+    )+ };
+}
+
+streaming! {
+    Ctr: self, text, self.0.ctr(text), self.0.ctr(text);
+    Ofb: self, text, self.0.ofb(text), self.0.ofb(text);
+    Cfb: self, text, self.0.cfb::<false>(text), self.0.cfb::<true>(text);
+}
+
+impl Xts {
+    fn new(algorithm: Algorithm, keys: &[u8], unit: Block) -> Result<Self, CipherError> {
+        let (key, tweak_key) = keys.split_at(keys.len() / 2);
+        if crate::equal(key, tweak_key) {
+            return Err(CipherError::EqualHalves);
+        }
+        let wrong_key = CipherError::KeyLength { algorithm, found: keys.len() };
+        let (key, tweak_key) = Aes::new(key).zip(Aes::new(tweak_key)).ok_or(wrong_key)?;
+        Ok(Self { key, tweak_key, algorithm, unit: u128::from_le_bytes(unit) })
+    }
+
+    /// The tweak of the first block of the next unit.
+    fn begin(&mut self, text: &[u8]) -> Result<Block, CipherError> {
+        if !(BLOCK_BYTES..=UNIT_MAX).contains(&text.len()) {
+            return Err(CipherError::Partial { algorithm: self.algorithm, found: text.len() });
+        }
+        let mut tweak = self.unit.to_le_bytes();
+        self.unit = self.unit.wrapping_add(1);
+        self.tweak_key.encrypt_block(&mut tweak);
+        Ok(tweak)
+    }
+}
+
+impl Cipher for Xts {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// A last block that is not whole takes its end from the block before (IEEE 1619 §5.3.2).
+    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
+        let mut tweak = self.begin(in_out)?;
+        let whole = in_out.len() / BLOCK_BYTES * BLOCK_BYTES;
+        let (text, end) = in_out.split_at_mut(whole);
+        self.key.xts_encrypt(&mut tweak, text);
+        if !end.is_empty() {
+            let last = &mut text[whole - BLOCK_BYTES..];
+            last[..end.len()].swap_with_slice(end);
+            self.key.xts_encrypt(&mut tweak, last);
+        }
+        tweak.zeroize();
+        Ok(())
+    }
+
+    /// With a last block that is not whole, the block before has the last tweak, and that one the tweak before.
+    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
+        let mut tweak = self.begin(in_out)?;
+        let whole = in_out.len() / BLOCK_BYTES * BLOCK_BYTES;
+        let (text, end) = in_out.split_at_mut(whole);
+        if end.is_empty() {
+            self.key.xts_decrypt(&mut tweak, text);
+        } else {
+            let (text, last) = text.split_at_mut(whole - BLOCK_BYTES);
+            self.key.xts_decrypt(&mut tweak, text);
+            let mut after = crate::kernels::aes::next_tweak(tweak);
+            self.key.xts_decrypt(&mut after, last);
+            last[..end.len()].swap_with_slice(end);
+            self.key.xts_decrypt(&mut tweak, last);
+            after.zeroize();
+        }
+        tweak.zeroize();
+        Ok(())
+    }
+}

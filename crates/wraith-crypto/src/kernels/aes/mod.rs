@@ -1,0 +1,165 @@
+//! AES (FIPS 197) with keys of 128, 192 and 256 bits, whole blocks in the modes that are built of it.
+//!
+//! On x86-64 with AES instructions the rounds are ours ([`x86`]): the modes whose blocks do not wait for each other fill vectors of 512,
+//! 256 or 128 bits, whichever the processor has; the others run as one chain with nothing in it but rounds. Elsewhere the `aes` crate computes the blocks ([`portable`]),
+//! in hardware or in constant-time software; it is also what ours is tested against.
+//!
+//! Expected on Zen 4, AES-128: 0.16 cycles a byte where blocks are independent (one round of four blocks a cycle), 2.5 where they wait.
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use crate::Backend;
+
+/// Bytes of a block.
+pub(crate) const BLOCK: usize = 16;
+
+/// An expanded key. Wiped when dropped.
+#[derive(Clone)]
+pub(crate) struct Aes(Inner);
+
+#[derive(Clone)]
+enum Inner {
+    #[cfg(target_arch = "x86_64")]
+    X86(x86::Keys),
+    Portable(Box<portable::Keys>),
+}
+
+/// Calls a function of whichever has the key.
+macro_rules! either {
+    ($self:ident, $keys:ident => $call:expr) => {
+        match &$self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86($keys) => $call,
+            Inner::Portable($keys) => $call,
+        }
+    };
+}
+
+/// Every function takes whole blocks, and leaves in the IV, counter or tweak what the next call goes on with.
+impl Aes {
+    /// Expands a key. `None` if it has not 16, 24 or 32 bytes.
+    #[inline]
+    pub(crate) fn new(key: &[u8]) -> Option<Self> {
+        if !matches!(key.len(), 16 | 24 | 32) {
+            return None;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(width) = x86::Width::best() {
+            return Some(Self(Inner::X86(x86::Keys::new(key, width))));
+        }
+        Self::portable(key)
+    }
+
+    /// The key computed with by the `aes` crate.
+    fn portable(key: &[u8]) -> Option<Self> {
+        Some(Self(Inner::Portable(Box::new(portable::Keys::new(key)?))))
+    }
+
+    /// What computes.
+    pub(crate) fn backend() -> Backend {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(width) = x86::Width::best() {
+            return Backend::Own(width.features().into());
+        }
+        Backend::Library("aes")
+    }
+
+    /// One block.
+    #[inline]
+    pub(crate) fn encrypt_block(&self, block: &mut [u8; BLOCK]) {
+        either!(self, keys => keys.encrypt_block(block));
+    }
+
+    pub(crate) fn ecb_encrypt(&self, text: &mut [u8]) {
+        either!(self, keys => keys.ecb_encrypt(blocks(text)));
+    }
+
+    pub(crate) fn ecb_decrypt(&self, text: &mut [u8]) {
+        either!(self, keys => keys.ecb_decrypt(blocks(text)));
+    }
+
+    pub(crate) fn cbc_encrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
+        either!(self, keys => keys.cbc_encrypt(iv, blocks(text)));
+    }
+
+    pub(crate) fn cbc_decrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
+        either!(self, keys => keys.cbc_decrypt(iv, blocks(text)));
+    }
+
+    pub(crate) fn cfb_encrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
+        either!(self, keys => keys.cfb_encrypt(iv, blocks(text)));
+    }
+
+    pub(crate) fn cfb_decrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
+        either!(self, keys => keys.cfb_decrypt(iv, blocks(text)));
+    }
+
+    pub(crate) fn ofb(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
+        either!(self, keys => keys.ofb(iv, blocks(text)));
+    }
+
+    /// The counter is the whole block, its first byte the highest.
+    pub(crate) fn ctr(&self, counter: &mut [u8; BLOCK], text: &mut [u8]) {
+        let mut text = blocks(text);
+        while !text.is_empty() {
+            // A run within which the lower half of the counter does not overflow.
+            let low = u128::from_be_bytes(*counter) as u64;
+            let run = usize::try_from(low.wrapping_neg().wrapping_sub(1)).unwrap_or(usize::MAX);
+            let (now, later) = text.split_at_mut(run.saturating_add(1).min(text.len()));
+            let next = u128::from_be_bytes(*counter).wrapping_add(now.len() as u128);
+            either!(self, keys => keys.ctr(counter, now));
+            *counter = next.to_be_bytes();
+            text = later;
+        }
+    }
+
+    /// `tweak` is that of the first block, encrypted.
+    pub(crate) fn xts_encrypt(&self, tweak: &mut [u8; BLOCK], text: &mut [u8]) {
+        either!(self, keys => keys.xts_encrypt(tweak, blocks(text)));
+    }
+
+    /// As [`Self::xts_encrypt`].
+    pub(crate) fn xts_decrypt(&self, tweak: &mut [u8; BLOCK], text: &mut [u8]) {
+        either!(self, keys => keys.xts_decrypt(tweak, blocks(text)));
+    }
+
+    /// The last block of CBC from `state`, and nothing written.
+    pub(crate) fn cbc_mac(&self, state: &mut [u8; BLOCK], data: &[u8]) {
+        let (data, rest) = data.as_chunks();
+        debug_assert!(rest.is_empty());
+        either!(self, keys => keys.cbc_mac(state, data));
+    }
+
+    /// The two halves of CCM side by side: CBC-MAC over the plaintext from `mac`, and counter mode from `counter`. The lower half of the
+    /// counter must not overflow.
+    pub(crate) fn ccm<const SEAL: bool>(
+        &self,
+        mac: &mut [u8; BLOCK],
+        counter: &mut [u8; BLOCK],
+        text: &mut [u8],
+    ) {
+        either!(self, keys => keys.ccm::<SEAL>(mac, counter, blocks(text)));
+    }
+}
+
+fn blocks(text: &mut [u8]) -> &mut [[u8; BLOCK]] {
+    let (blocks, rest) = text.as_chunks_mut();
+    debug_assert!(rest.is_empty(), "whole blocks");
+    blocks
+}
+
+/// The product of a tweak and x, in the field of XTS (IEEE 1619 §5.2).
+#[inline]
+const fn times_x(tweak: u128) -> u128 {
+    tweak << 1 ^ (0_u128.wrapping_sub(tweak >> 127) & 0x87)
+}
+
+/// The tweak of the block after.
+pub(crate) const fn next_tweak(tweak: [u8; BLOCK]) -> [u8; BLOCK] {
+    times_x(u128::from_le_bytes(tweak)).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests;

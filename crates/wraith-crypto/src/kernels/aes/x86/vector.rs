@@ -1,0 +1,298 @@
+//! One, two or four blocks in a register, and what the modes do with them, so that each mode is written once.
+//!
+//! Every function is inlined into one that has the instructions enabled: into `wide::with_128`, `with_256` or `with_512`.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+/// A vector of blocks.
+///
+/// # Safety
+/// Its functions may be called only on a processor that has the instructions of the width, AES and carry-less multiplication.
+pub(super) unsafe trait Vector: Copy {
+    /// How many.
+    const BLOCKS: usize;
+
+    unsafe fn load(from: *const u8) -> Self;
+    unsafe fn store(self, to: *mut u8);
+    /// The same block everywhere.
+    unsafe fn broadcast(block: __m128i) -> Self;
+    unsafe fn first(self) -> __m128i;
+    unsafe fn last(self) -> __m128i;
+    unsafe fn zero() -> Self;
+    unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn encrypt(self, key: Self) -> Self;
+    unsafe fn encrypt_last(self, key: Self) -> Self;
+    unsafe fn decrypt(self, key: Self) -> Self;
+    unsafe fn decrypt_last(self, key: Self) -> Self;
+    /// The last block of `before`, and all but the last of this.
+    unsafe fn behind(self, before: Self) -> Self;
+    /// The bytes of each block reversed.
+    unsafe fn reversed(self) -> Self;
+    /// The lower half of each block, as a number, made larger by as many as there are blocks.
+    unsafe fn counted_on(self) -> Self;
+    /// Each block, as a tweak of XTS, multiplied by x as often as there are blocks.
+    unsafe fn tweaked_on(self) -> Self;
+}
+
+// SAFETY: the functions are the instructions of the width.
+unsafe impl Vector for __m128i {
+    const BLOCKS: usize = 1;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_loadu_si128(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: the trait's.
+        unsafe { _mm_storeu_si128(to.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn broadcast(block: __m128i) -> Self {
+        block
+    }
+    #[inline(always)]
+    unsafe fn first(self) -> __m128i {
+        self
+    }
+    #[inline(always)]
+    unsafe fn last(self) -> __m128i {
+        self
+    }
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_setzero_si128() }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_xor_si128(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_aesenc_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt_last(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_aesenclast_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn decrypt(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_aesdec_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn decrypt_last(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_aesdeclast_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn behind(self, before: Self) -> Self {
+        before
+    }
+    #[inline(always)]
+    unsafe fn reversed(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_shuffle_epi8(self, reversal()) }
+    }
+    #[inline(always)]
+    unsafe fn counted_on(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm_add_epi64(self, _mm_set_epi64x(0, 1)) }
+    }
+    #[inline(always)]
+    unsafe fn tweaked_on(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe {
+            let out = _mm_srli_epi64::<63>(self);
+            let low = _mm_clmulepi64_si128::<0x01>(out, _mm_set_epi64x(0, 0x87));
+            let moved = _mm_xor_si128(_mm_slli_epi64::<1>(self), _mm_slli_si128::<8>(out));
+            _mm_xor_si128(moved, low)
+        }
+    }
+}
+
+// SAFETY: the functions are the instructions of the width.
+unsafe impl Vector for __m256i {
+    const BLOCKS: usize = 2;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: the trait's.
+        unsafe { _mm256_storeu_si256(to.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn broadcast(block: __m128i) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_broadcastsi128_si256(block) }
+    }
+    #[inline(always)]
+    unsafe fn first(self) -> __m128i {
+        // SAFETY: the trait's.
+        unsafe { _mm256_castsi256_si128(self) }
+    }
+    #[inline(always)]
+    unsafe fn last(self) -> __m128i {
+        // SAFETY: the trait's.
+        unsafe { _mm256_extracti128_si256::<1>(self) }
+    }
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_setzero_si256() }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_xor_si256(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_aesenc_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt_last(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_aesenclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn decrypt(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_aesdec_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn decrypt_last(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_aesdeclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn behind(self, before: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_permute2x128_si256::<0x21>(before, self) }
+    }
+    #[inline(always)]
+    unsafe fn reversed(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_shuffle_epi8(self, Self::broadcast(reversal())) }
+    }
+    #[inline(always)]
+    unsafe fn counted_on(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm256_add_epi64(self, _mm256_set_epi64x(0, 2, 0, 2)) }
+    }
+    #[inline(always)]
+    unsafe fn tweaked_on(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe {
+            let out = _mm256_srli_epi64::<62>(self);
+            let low = _mm256_clmulepi64_epi128::<0x01>(out, _mm256_set1_epi64x(0x87));
+            let moved = _mm256_xor_si256(_mm256_slli_epi64::<2>(self), _mm256_bslli_epi128::<8>(out));
+            _mm256_xor_si256(moved, low)
+        }
+    }
+}
+
+// SAFETY: the functions are the instructions of the width.
+unsafe impl Vector for __m512i {
+    const BLOCKS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: the trait's.
+        unsafe { _mm512_storeu_si512(to.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn broadcast(block: __m128i) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_broadcast_i32x4(block) }
+    }
+    #[inline(always)]
+    unsafe fn first(self) -> __m128i {
+        // SAFETY: the trait's.
+        unsafe { _mm512_castsi512_si128(self) }
+    }
+    #[inline(always)]
+    unsafe fn last(self) -> __m128i {
+        // SAFETY: the trait's.
+        unsafe { _mm512_extracti32x4_epi32::<3>(self) }
+    }
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_setzero_si512() }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_xor_si512(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_aesenc_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt_last(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_aesenclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn decrypt(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_aesdec_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn decrypt_last(self, key: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_aesdeclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn behind(self, before: Self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_alignr_epi64::<6>(self, before) }
+    }
+    #[inline(always)]
+    unsafe fn reversed(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_shuffle_epi8(self, Self::broadcast(reversal())) }
+    }
+    #[inline(always)]
+    unsafe fn counted_on(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe { _mm512_add_epi64(self, _mm512_set_epi64(0, 4, 0, 4, 0, 4, 0, 4)) }
+    }
+    #[inline(always)]
+    unsafe fn tweaked_on(self) -> Self {
+        // SAFETY: the trait's.
+        unsafe {
+            let out = _mm512_srli_epi64::<60>(self);
+            let low = _mm512_clmulepi64_epi128::<0x01>(out, _mm512_set1_epi64(0x87));
+            let moved = _mm512_slli_epi64::<4>(self);
+            // 0x96 is the truth table of a ^ b ^ c.
+            _mm512_ternarylogic_epi64::<0x96>(moved, _mm512_bslli_epi128::<8>(out), low)
+        }
+    }
+}
+
+/// Shuffle that reverses the bytes of a block.
+#[inline(always)]
+unsafe fn reversal() -> __m128i {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) }
+}

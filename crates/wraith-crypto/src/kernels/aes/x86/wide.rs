@@ -1,0 +1,286 @@
+//! The modes whose blocks do not wait for each other: eight vectors at a time, so that the rounds of one fill the time that those of
+//! another take.
+//!
+//! Each such mode enciphers something of each block (the block, the block before, a counter) and xors something onto what comes out
+//! (nothing, the block before, the text), which is folded into the key of the last round.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::Block;
+use super::vector::Vector;
+use crate::kernels::aes::times_x;
+
+/// Vectors of a group.
+const GROUP: usize = 8;
+
+/// What a mode puts through the rounds, and what it adds behind them.
+pub(super) trait Mode {
+    /// Which way the rounds go.
+    const DECRYPT: bool;
+    /// What is handed on from vector to vector.
+    type State<V: Vector>: Copy;
+
+    /// From the IV, counter or tweak.
+    unsafe fn begin<V: Vector>(iv: &Block) -> Self::State<V>;
+    /// What goes through the rounds for the vector that is read at `at`, and is `i` in its group.
+    unsafe fn input<V: Vector>(state: &mut Self::State<V>, at: *const u8, i: usize) -> V;
+    /// What is added behind the rounds of the same; called in the same order when all of the group have been through.
+    unsafe fn output<V: Vector>(state: &mut Self::State<V>, at: *const u8, i: usize) -> V;
+    /// The IV, counter or tweak for what comes next.
+    unsafe fn end<V: Vector>(state: Self::State<V>, iv: &mut Block);
+}
+
+/// With AES-NI.
+#[target_feature(enable = "aes,ssse3,pclmulqdq")]
+pub(super) unsafe fn with_128<M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
+    // SAFETY: the instructions are enabled.
+    unsafe { all::<__m128i, M>(keys, iv, text) };
+}
+
+/// With VAES.
+#[target_feature(enable = "avx2,aes,vaes,pclmulqdq,vpclmulqdq")]
+pub(super) unsafe fn with_256<M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
+    // SAFETY: the instructions are enabled.
+    unsafe { all::<__m256i, M>(keys, iv, text) };
+}
+
+/// With VAES and AVX-512.
+#[target_feature(enable = "avx512f,avx512bw,avx2,aes,vaes,pclmulqdq,vpclmulqdq")]
+pub(super) unsafe fn with_512<M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
+    // SAFETY: the instructions are enabled.
+    unsafe { all::<__m512i, M>(keys, iv, text) };
+}
+
+/// All of a text: groups, then half a group, then vectors, then blocks.
+#[inline(always)]
+unsafe fn all<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
+    let rest = text.len() % V::BLOCKS;
+    let (vectors, blocks) = text.split_at_mut(text.len() - rest);
+    // SAFETY: whole vectors and blocks lie there; the caller enabled the instructions.
+    unsafe {
+        if !vectors.is_empty() {
+            run::<V, M>(keys, iv, vectors);
+        }
+        if !blocks.is_empty() {
+            let mut state = M::begin::<__m128i>(iv);
+            for block in blocks {
+                group::<__m128i, M, 1>(keys, &mut state, block.as_mut_ptr());
+            }
+            M::end(state, iv);
+        }
+    }
+}
+
+/// Whole vectors.
+#[inline(always)]
+unsafe fn run<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
+    // SAFETY: as in `all`.
+    unsafe {
+        let mut state = M::begin::<V>(iv);
+        let mut groups = text.chunks_exact_mut(GROUP * V::BLOCKS);
+        for blocks in &mut groups {
+            group::<V, M, GROUP>(keys, &mut state, blocks.as_mut_ptr().cast());
+        }
+        let mut halves = groups.into_remainder().chunks_exact_mut(GROUP / 2 * V::BLOCKS);
+        for blocks in &mut halves {
+            group::<V, M, { GROUP / 2 }>(keys, &mut state, blocks.as_mut_ptr().cast());
+        }
+        for blocks in halves.into_remainder().chunks_exact_mut(V::BLOCKS) {
+            group::<V, M, 1>(keys, &mut state, blocks.as_mut_ptr().cast());
+        }
+        M::end(state, iv);
+    }
+}
+
+/// `N` vectors in place.
+#[inline(always)]
+unsafe fn group<V: Vector, M: Mode, const N: usize>(
+    keys: &[__m128i],
+    state: &mut M::State<V>,
+    at: *mut u8,
+) {
+    let bytes = 16 * V::BLOCKS;
+    let [first, middle @ .., last] = keys else { return };
+    // SAFETY: `N` vectors can be read and written at `at`; the caller enabled the instructions.
+    unsafe {
+        let mut vectors = [V::zero(); N];
+        let key = V::broadcast(*first);
+        for (i, vector) in vectors.iter_mut().enumerate() {
+            *vector = M::input::<V>(state, at.add(i * bytes), i).xor(key);
+        }
+        for key in middle {
+            let key = V::broadcast(*key);
+            for vector in &mut vectors {
+                *vector = if M::DECRYPT { vector.decrypt(key) } else { vector.encrypt(key) };
+            }
+        }
+        let key = V::broadcast(*last);
+        for (i, vector) in vectors.iter().enumerate() {
+            let at = at.add(i * bytes);
+            let key = key.xor(M::output::<V>(state, at, i));
+            let vector =
+                if M::DECRYPT { vector.decrypt_last(key) } else { vector.encrypt_last(key) };
+            vector.store(at);
+        }
+    }
+}
+
+/// Every block by itself.
+pub(super) struct Ecb<const DECRYPT: bool>;
+pub(super) type EcbEncrypt = Ecb<false>;
+pub(super) type EcbDecrypt = Ecb<true>;
+
+impl<const DECRYPT: bool> Mode for Ecb<DECRYPT> {
+    const DECRYPT: bool = DECRYPT;
+    type State<V: Vector> = ();
+
+    #[inline(always)]
+    unsafe fn begin<V: Vector>(_: &Block) {}
+    #[inline(always)]
+    unsafe fn input<V: Vector>(_: &mut (), at: *const u8, _: usize) -> V {
+        // SAFETY: a vector lies at `at`.
+        unsafe { V::load(at) }
+    }
+    #[inline(always)]
+    unsafe fn output<V: Vector>(_: &mut (), _: *const u8, _: usize) -> V {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { V::zero() }
+    }
+    #[inline(always)]
+    unsafe fn end<V: Vector>(_: (), _: &mut Block) {}
+}
+
+/// The block before is added behind the rounds. The state is the ciphertext of the vector before.
+pub(super) struct CbcDecrypt;
+
+impl Mode for CbcDecrypt {
+    const DECRYPT: bool = true;
+    type State<V: Vector> = V;
+
+    #[inline(always)]
+    unsafe fn begin<V: Vector>(iv: &Block) -> V {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { V::broadcast(super::load(iv)) }
+    }
+    #[inline(always)]
+    unsafe fn input<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
+        // SAFETY: a vector lies at `at`.
+        unsafe { V::load(at) }
+    }
+    #[inline(always)]
+    unsafe fn output<V: Vector>(before: &mut V, at: *const u8, _: usize) -> V {
+        // SAFETY: a vector lies at `at`, not written over yet.
+        unsafe {
+            let text = V::load(at);
+            text.behind(std::mem::replace(before, text))
+        }
+    }
+    #[inline(always)]
+    unsafe fn end<V: Vector>(before: V, iv: &mut Block) {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { super::store(iv, before.last()) };
+    }
+}
+
+/// The block before goes through the rounds, the text is added. The state is the ciphertext of the vector before.
+pub(super) struct CfbDecrypt;
+
+impl Mode for CfbDecrypt {
+    const DECRYPT: bool = false;
+    type State<V: Vector> = V;
+
+    #[inline(always)]
+    unsafe fn begin<V: Vector>(iv: &Block) -> V {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { V::broadcast(super::load(iv)) }
+    }
+    #[inline(always)]
+    unsafe fn input<V: Vector>(before: &mut V, at: *const u8, _: usize) -> V {
+        // SAFETY: a vector lies at `at`, not written over yet.
+        unsafe {
+            let text = V::load(at);
+            text.behind(std::mem::replace(before, text))
+        }
+    }
+    #[inline(always)]
+    unsafe fn output<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
+        // SAFETY: a vector lies at `at`.
+        unsafe { V::load(at) }
+    }
+    #[inline(always)]
+    unsafe fn end<V: Vector>(before: V, iv: &mut Block) {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { super::store(iv, before.last()) };
+    }
+}
+
+/// Counters go through the rounds, the text is added. The state is the next counters as numbers, the first byte of a block the highest.
+pub(super) struct Ctr;
+
+impl Mode for Ctr {
+    const DECRYPT: bool = false;
+    type State<V: Vector> = V;
+
+    #[inline(always)]
+    unsafe fn begin<V: Vector>(iv: &Block) -> V {
+        let first = u128::from_be_bytes(*iv);
+        let counters = [0, 1, 2, 3].map(|i| first.wrapping_add(i));
+        // SAFETY: no vector has more than four blocks.
+        unsafe { V::load(counters.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    unsafe fn input<V: Vector>(counters: &mut V, _: *const u8, _: usize) -> V {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { std::mem::replace(counters, counters.counted_on()).reversed() }
+    }
+    #[inline(always)]
+    unsafe fn output<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
+        // SAFETY: a vector lies at `at`.
+        unsafe { V::load(at) }
+    }
+    #[inline(always)]
+    unsafe fn end<V: Vector>(counters: V, iv: &mut Block) {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { super::store(iv, counters.first().reversed()) };
+    }
+}
+
+/// A tweak is added before and behind the rounds. The state is the next tweaks, and those of the group.
+pub(super) struct Xts<const DECRYPT: bool>;
+pub(super) type XtsEncrypt = Xts<false>;
+pub(super) type XtsDecrypt = Xts<true>;
+
+impl<const DECRYPT: bool> Mode for Xts<DECRYPT> {
+    const DECRYPT: bool = DECRYPT;
+    type State<V: Vector> = (V, [V; GROUP]);
+
+    #[inline(always)]
+    unsafe fn begin<V: Vector>(iv: &Block) -> (V, [V; GROUP]) {
+        let mut tweaks = [u128::from_le_bytes(*iv); 4];
+        for i in 1..4 {
+            tweaks[i] = times_x(tweaks[i - 1]);
+        }
+        // SAFETY: no vector has more than four blocks.
+        unsafe { (V::load(tweaks.as_ptr().cast()), [V::zero(); GROUP]) }
+    }
+    #[inline(always)]
+    unsafe fn input<V: Vector>(state: &mut (V, [V; GROUP]), at: *const u8, i: usize) -> V {
+        let (next, tweaks) = state;
+        // SAFETY: a vector lies at `at`.
+        unsafe {
+            tweaks[i] = *next;
+            *next = next.tweaked_on();
+            V::load(at).xor(tweaks[i])
+        }
+    }
+    #[inline(always)]
+    unsafe fn output<V: Vector>(state: &mut (V, [V; GROUP]), _: *const u8, i: usize) -> V {
+        state.1[i]
+    }
+    #[inline(always)]
+    unsafe fn end<V: Vector>(state: (V, [V; GROUP]), iv: &mut Block) {
+        // SAFETY: the caller enabled the instructions.
+        unsafe { super::store(iv, state.0.first()) };
+    }
+}
