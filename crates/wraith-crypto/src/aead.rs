@@ -7,6 +7,9 @@
 //! Invariant the callers keep: a nonce is never used twice to seal under one key.
 
 mod algorithm;
+mod aws_lc;
+mod ccm;
+mod gcm;
 mod implementation;
 
 use std::fmt;
@@ -16,6 +19,8 @@ use thiserror::Error;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 pub use algorithm::{Aead, AeadError, Algorithm};
+pub use ccm::AesCcm;
+pub use gcm::AesGcm;
 pub use implementation::{Implementation, aes_hardware, implementation};
 
 use crate::kdf;

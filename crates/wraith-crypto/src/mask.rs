@@ -34,7 +34,7 @@ impl MaskKey {
     pub fn new(key: [u8; 32]) -> Self {
         let key = Zeroizing::new(key);
         #[cfg(target_arch = "x86_64")]
-        if let Some(keys) = RoundKeys::new(&key) {
+        if let Some(keys) = RoundKeys::new(&*key) {
             return Self(Cipher::X86(keys));
         }
         Self(Cipher::portable(&key))

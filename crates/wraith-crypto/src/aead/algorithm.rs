@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
+use super::{AesCcm, AesGcm, TAG_BYTES, aws_lc};
 use crate::algorithm::algorithms;
+use crate::{Backend, kernels};
 
 /// A key that seals messages and opens them.
 ///
@@ -81,6 +83,9 @@ pub enum AeadError {
     /// The key, the nonce, the associated data, the text or the tag is not what it was when it was sealed.
     #[error("not authentic: wrong key, or damaged")]
     Unauthentic,
+    /// Nothing here computes it.
+    #[error("{0} is not to be had here")]
+    Unavailable(Algorithm),
 }
 
 algorithms! {
@@ -150,8 +155,36 @@ impl Algorithm {
         }
     }
 
+    /// What computes it on this processor.
+    #[must_use]
+    pub fn backend(self) -> Backend {
+        use Algorithm::*;
+        match self {
+            Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::backend(),
+            Aes128Ccm | Aes192Ccm | Aes256Ccm => kernels::aes::Aes::backend(),
+            _ => Backend::AwsLc,
+        }
+    }
+
+    /// The key with these bytes.
+    ///
+    /// # Errors
+    /// Their number is wrong.
+    pub fn key(self, key: &[u8]) -> Result<Box<dyn Aead>, AeadError> {
+        use Algorithm::*;
+        let wrong = AeadError::KeyLength { algorithm: self, found: key.len() };
+        if key.len() != self.key_bytes() {
+            return Err(wrong);
+        }
+        let key: Option<Box<dyn Aead>> = match self {
+            Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::new(key).map(|key| Box::new(key) as _),
+            Aes128Ccm | Aes192Ccm | Aes256Ccm => AesCcm::new(key).map(|key| Box::new(key) as _),
+            _ => aws_lc::Key::new(self, key).map(|key| Box::new(key) as _),
+        };
+        key.ok_or(AeadError::Unavailable(self))
+    }
+
     /// The lengths that [`Aead::seal_detached`] and [`Aead::open_detached`] check first.
-    #[allow(dead_code, reason = "its users are being written")]
     pub(crate) const fn check(
         self,
         nonce: &[u8],
@@ -168,5 +201,29 @@ impl Algorithm {
             return Err(AeadError::TooLong { algorithm: self });
         }
         Ok(())
+    }
+
+    /// [`Self::check`] for sealing; where the tag goes.
+    pub(super) fn check_seal<'a>(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: &'a mut [u8],
+    ) -> Result<&'a mut [u8; TAG_BYTES], AeadError> {
+        self.check(nonce, text, tag.len())?;
+        let found = tag.len();
+        tag.try_into().map_err(|_| AeadError::TagLength { algorithm: self, found })
+    }
+
+    /// [`Self::check`] for opening; the tag.
+    pub(super) fn check_open<'a>(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: &'a [u8],
+    ) -> Result<&'a [u8; TAG_BYTES], AeadError> {
+        self.check(nonce, text, tag.len())?;
+        let found = tag.len();
+        tag.try_into().map_err(|_| AeadError::TagLength { algorithm: self, found })
     }
 }

@@ -1,4 +1,4 @@
-//! AES-256-GCM (NIST SP 800-38D) for packets, with the vector AES and carry-less multiplication instructions.
+//! AES-GCM (NIST SP 800-38D) for packets, with the vector AES and carry-less multiplication instructions.
 //!
 //! A library's GCM takes about 100 ns per call besides the bytes (it is made for records of 16 KiB), as long as the bytes
 //! of a packet themselves take. Here a call costs one pass: counters, rounds, GHASH and the tag's own block overlap in
@@ -20,9 +20,9 @@ use std::arch::x86_64::*;
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::aes::{ROUND_KEYS, RoundKeys};
+use super::aes::RoundKeys;
 use super::ghash::{BLOCK, HashKey, bytes, reversal};
-use super::text::{Text, counter_block};
+use super::text::{Start, Text};
 use super::{vaes256, vaes512};
 
 /// How many bits the vectors have that a text is worked through with.
@@ -55,16 +55,16 @@ impl Width {
 
 /// An expanded key with the powers of its hash key. Wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct GcmKey {
+pub(crate) struct GcmKey<const KEYS: usize = 15> {
     pub(super) hash: HashKey,
-    pub(super) rounds: RoundKeys,
+    pub(super) rounds: RoundKeys<KEYS>,
     #[zeroize(skip)]
     width: Width,
 }
 
-impl GcmKey {
-    /// Expands a key. `None` if this processor lacks an instruction.
-    pub(crate) fn new(key: &[u8; 32], width: Width) -> Option<Self> {
+impl<const KEYS: usize> GcmKey<KEYS> {
+    /// Expands a key of the length that goes with `KEYS`. `None` if it has another, or this processor lacks an instruction.
+    pub(crate) fn new(key: &[u8], width: Width) -> Option<Self> {
         if !width.is_here() {
             return None;
         }
@@ -85,7 +85,7 @@ impl GcmKey {
     pub(crate) fn seal(&self, nonce: &[u8; 12], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
         let text = Text::in_place(in_out);
         // SAFETY: `text` is what its constructor promises.
-        unsafe { self.crypt::<true>(nonce, aad, &text) }
+        unsafe { self.crypt::<true>(Start::of_nonce(nonce), aad, &text) }
     }
 
     /// Encrypts `out[..filled]` ‖ `source` into `out`, whose length is that of both, and returns the tag as
@@ -104,7 +104,7 @@ impl GcmKey {
     ) -> [u8; BLOCK] {
         let text = Text::gathered(out, filled, source);
         // SAFETY: as in `seal`.
-        unsafe { self.crypt::<true>(nonce, aad, &text) }
+        unsafe { self.crypt::<true>(Start::of_nonce(nonce), aad, &text) }
     }
 
     /// Decrypts `in_out` in place and returns the tag that it should have had. Nothing may be done with the plaintext
@@ -113,7 +113,30 @@ impl GcmKey {
     pub(crate) fn open(&self, nonce: &[u8; 12], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
         let text = Text::in_place(in_out);
         // SAFETY: as in `seal`.
-        unsafe { self.crypt::<false>(nonce, aad, &text) }
+        unsafe { self.crypt::<false>(Start::of_nonce(nonce), aad, &text) }
+    }
+
+    /// As [`Self::seal`], with a nonce of any length.
+    pub(crate) fn seal_any(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
+        let text = Text::in_place(in_out);
+        // SAFETY: as in `seal`.
+        unsafe { self.crypt::<true>(self.start(nonce), aad, &text) }
+    }
+
+    /// As [`Self::open`], with a nonce of any length.
+    pub(crate) fn open_any(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
+        let text = Text::in_place(in_out);
+        // SAFETY: as in `seal`.
+        unsafe { self.crypt::<false>(self.start(nonce), aad, &text) }
+    }
+
+    /// The first counter block: a nonce of another length than 12 bytes is hashed (SP 800-38D §7.1).
+    fn start(&self, nonce: &[u8]) -> Start {
+        match nonce.try_into() {
+            Ok(nonce) => Start::of_nonce(nonce),
+            // SAFETY: `self` exists, so the processor has the instructions.
+            Err(_) => Start(unsafe { self.hash.of_nonce(nonce) }),
+        }
     }
 
     /// Encrypts or decrypts `text` and returns its tag.
@@ -121,17 +144,12 @@ impl GcmKey {
     /// # Safety
     /// `text` must keep its invariant.
     #[inline]
-    unsafe fn crypt<const SEAL: bool>(
-        &self,
-        nonce: &[u8; 12],
-        aad: &[u8],
-        text: &Text,
-    ) -> [u8; BLOCK] {
+    unsafe fn crypt<const SEAL: bool>(&self, start: Start, aad: &[u8], text: &Text) -> [u8; BLOCK] {
         // SAFETY: `self` exists, so the processor has the instructions of its width; `text` is the caller's promise.
         unsafe {
             match self.width {
-                Width::Bits256 => vaes256::crypt::<SEAL>(self, nonce, aad, text),
-                Width::Bits512 => vaes512::crypt::<SEAL>(self, nonce, aad, text),
+                Width::Bits256 => vaes256::crypt::<SEAL, KEYS>(self, start, aad, text),
+                Width::Bits512 => vaes512::crypt::<SEAL, KEYS>(self, start, aad, text),
             }
         }
     }
@@ -139,15 +157,15 @@ impl GcmKey {
     /// What the tag of a text is masked with: the block of counter 1 (SP 800-38D §7.1).
     #[target_feature(enable = "aes,avx2")]
     #[inline]
-    pub(super) fn tag_mask(&self, nonce: &[u8; 12]) -> [u8; BLOCK] {
+    pub(super) fn tag_mask(&self, start: Start) -> [u8; BLOCK] {
         let rounds = self.rounds.schedule();
-        let block = u128::from_le_bytes(counter_block(nonce, 1));
+        let block = start.0.swap_bytes();
         let mut state = _mm_set_epi64x((block >> 64) as i64, block as i64);
         state = _mm_xor_si128(state, rounds[0]);
-        for round in &rounds[1..ROUND_KEYS - 1] {
+        for round in &rounds[1..KEYS - 1] {
             state = _mm_aesenc_si128(state, *round);
         }
-        bytes(_mm_aesenclast_si128(state, rounds[ROUND_KEYS - 1]))
+        bytes(_mm_aesenclast_si128(state, rounds[KEYS - 1]))
     }
 }
 

@@ -72,6 +72,15 @@ impl HashKey {
         hash
     }
 
+    /// The hash of a nonce, padded, and of its length in bits, as a number.
+    #[target_feature(enable = "avx2,pclmulqdq")]
+    pub(super) fn of_nonce(&self, nonce: &[u8]) -> u128 {
+        let hash = self.of_associated(nonce);
+        let lengths = integer((nonce.len() as u128 * 8).to_be_bytes());
+        let hash = multiply(_mm_xor_si128(hash, lengths), self.powers[POWER_MAX - 1]);
+        u128::from_le_bytes(bytes(hash))
+    }
+
     /// The powers `n`, `n` - 1 … 1, 0, 0 …, as many as a group has blocks.
     #[inline]
     pub(super) fn powers_down_from(&self, n: usize) -> Powers<'_> {

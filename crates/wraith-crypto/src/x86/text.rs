@@ -47,11 +47,24 @@ impl Text {
     }
 }
 
-/// The counter block of a 96-bit nonce.
-#[inline]
-pub(super) fn counter_block(nonce: &[u8; 12], counter: u32) -> [u8; BLOCK] {
-    let mut block = [0; BLOCK];
-    block[..12].copy_from_slice(nonce);
-    block[12..].copy_from_slice(&counter.to_be_bytes());
-    block
+/// The first counter block (J0 of SP 800-38D §7.1), as a number: that of the tag. The text begins with the next.
+#[derive(Clone, Copy)]
+pub(super) struct Start(pub(super) u128);
+
+impl Start {
+    /// That of a nonce of 96 bits.
+    #[inline]
+    pub(super) fn of_nonce(nonce: &[u8; 12]) -> Self {
+        let mut block = [0; BLOCK];
+        block[..12].copy_from_slice(nonce);
+        block[12..].copy_from_slice(&1_u32.to_be_bytes());
+        Self(u128::from_be_bytes(block))
+    }
+
+    /// The block after: the lowest 32 bits count.
+    #[inline]
+    pub(super) const fn next(self) -> [u8; BLOCK] {
+        let low = (self.0 as u32).wrapping_add(1);
+        ((self.0 & !(u32::MAX as u128)) | low as u128).to_be_bytes()
+    }
 }

@@ -2,6 +2,7 @@
 //! ours beside somebody else's.
 
 mod agreement;
+mod aeads;
 mod aes_ciphers;
 mod cavp;
 mod differential;

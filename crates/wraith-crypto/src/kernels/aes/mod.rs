@@ -161,5 +161,8 @@ pub(crate) const fn next_tweak(tweak: [u8; BLOCK]) -> [u8; BLOCK] {
     times_x(u128::from_le_bytes(tweak)).to_le_bytes()
 }
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::expand_key;
+
 #[cfg(test)]
 mod tests;

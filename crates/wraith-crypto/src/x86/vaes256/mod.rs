@@ -1,4 +1,4 @@
-//! AES-256-GCM with 256-bit vectors: VAES and VPCLMULQDQ without AVX-512, which is what most desktop processors have.
+//! AES-GCM with 256-bit vectors: VAES and VPCLMULQDQ without AVX-512, which is what most desktop processors have.
 //!
 //! The method is the one of [`super::gcm`]; that the round instructions are worth it at this width already is Drucker, Gueron
 //! and Krasnov, "Making AES Great Again: The Forthcoming Vectorized AES Instruction" (2018). A group is eight vectors of
@@ -14,7 +14,7 @@ use std::arch::x86_64::*;
 
 use super::gcm::{GcmKey, lengths, tag};
 use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, integer};
-use super::text::Text;
+use super::text::{Start, Text};
 use part::Part;
 use pass::Pass;
 use products::{Products, two};
@@ -29,15 +29,15 @@ const GROUP: usize = GROUP_BYTES / VECTOR;
 /// # Safety
 /// `text` must keep its invariant.
 #[target_feature(enable = "avx2,aes,vaes,pclmulqdq,vpclmulqdq")]
-pub(super) unsafe fn crypt<const SEAL: bool>(
-    key: &GcmKey,
-    nonce: &[u8; 12],
+pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
+    key: &GcmKey<KEYS>,
+    start: Start,
     aad: &[u8],
     text: &Text,
 ) -> [u8; BLOCK] {
-    let tag_mask = key.tag_mask(nonce);
+    let tag_mask = key.tag_mask(start);
     let mut hash = key.hash.of_associated(aad);
-    let mut pass = Pass::new(key.rounds.schedule(), nonce);
+    let mut pass = Pass::new(key.rounds.schedule(), start);
     let whole = key.hash.powers_down_from(GROUP_BLOCKS);
     let mut offset = 0;
     while text.len - offset >= GROUP_BYTES {
@@ -61,7 +61,7 @@ pub(super) unsafe fn crypt<const SEAL: bool>(
     }
     let lengths = lengths(aad, text);
     // SAFETY: less than a whole group is left at `offset`.
-    let hash = unsafe { tail::<SEAL>(key, &mut pass, text, offset, hash, lengths) };
+    let hash = unsafe { tail::<SEAL, KEYS>(key, &mut pass, text, offset, hash, lengths) };
     tag(hash, tag_mask)
 }
 
@@ -72,9 +72,9 @@ pub(super) unsafe fn crypt<const SEAL: bool>(
 /// The text ends less than a group after `offset`.
 #[target_feature(enable = "avx2,vaes,pclmulqdq,vpclmulqdq")]
 #[inline]
-unsafe fn tail<const SEAL: bool>(
-    key: &GcmKey,
-    pass: &mut Pass<'_>,
+unsafe fn tail<const SEAL: bool, const KEYS: usize>(
+    key: &GcmKey<KEYS>,
+    pass: &mut Pass<'_, KEYS>,
     text: &Text,
     offset: usize,
     hash: __m128i,

@@ -1,4 +1,4 @@
-//! AES-256 in counter mode over groups of vectors of two blocks, with GHASH beside it.
+//! AES in counter mode over groups of vectors of two blocks, with GHASH beside it.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -6,26 +6,25 @@ use std::arch::x86_64::*;
 use super::part::Part;
 use super::products::{Products, two};
 use super::{GROUP, VECTOR};
-use crate::x86::aes::ROUND_KEYS;
 use crate::x86::ghash::{Powers, integer, reversal};
-use crate::x86::text::counter_block;
+use crate::x86::text::Start;
 
 /// What stays the same for all vectors of one text.
-pub(super) struct Pass<'a> {
-    round_keys: &'a [__m128i; ROUND_KEYS],
+pub(super) struct Pass<'a, const KEYS: usize> {
+    round_keys: &'a [__m128i; KEYS],
     /// Shuffle that reverses the bytes of each block.
     reverse: __m256i,
     /// The next two counter blocks, each reversed: the counter is the lowest word.
     counters: __m256i,
 }
 
-impl<'a> Pass<'a> {
+impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub(super) fn new(round_keys: &'a [__m128i; ROUND_KEYS], nonce: &[u8; 12]) -> Self {
+    pub(super) fn new(round_keys: &'a [__m128i; KEYS], start: Start) -> Self {
         // Counter 1 makes the tag, the text begins with 2 (SP 800-38D §7.1).
         let offsets = _mm256_set_epi32(0, 0, 0, 1, 0, 0, 0, 0);
-        let first = _mm256_broadcastsi128_si256(integer(counter_block(nonce, 2)));
+        let first = _mm256_broadcastsi128_si256(integer(start.next()));
         Self {
             round_keys,
             reverse: _mm256_broadcastsi128_si256(reversal()),
@@ -54,7 +53,7 @@ impl<'a> Pass<'a> {
         states
     }
 
-    /// Rounds 1 to 13 of a group, with the products of the group of ciphertext at `at` and `powers` added to `products` in
+    /// The rounds of a group but the last, with the products of the group of ciphertext at `at` and `powers` added to `products` in
     /// between, the `hash` before it taken in: the two use different parts of the processor, and neither waits for the
     /// other.
     ///
@@ -82,21 +81,23 @@ impl<'a> Pass<'a> {
             products.add(vector, two(powers, i));
             self.round(states, 2 + GROUP - i);
         }
-        self.round(states, 10);
+        if KEYS > 11 {
+            self.round(states, 10);
+        }
         // SAFETY: as above.
         let first = unsafe { self.elements(at) };
         let first = _mm256_xor_si256(first, _mm256_zextsi128_si256(hash));
         products.add(first, two(powers, 0));
-        self.round(states, 11);
-        self.round(states, 12);
-        self.round(states, 13);
+        for round in 11..KEYS - 1 {
+            self.round(states, round);
+        }
     }
 
-    /// Rounds 1 to 13 of a group.
+    /// The rounds of a group but the last.
     #[target_feature(enable = "avx2,vaes")]
     #[inline]
     pub(super) fn rounds_alone(&self, states: &mut [__m256i; GROUP]) {
-        for round in 1..ROUND_KEYS - 1 {
+        for round in 1..KEYS - 1 {
             self.round(states, round);
         }
     }
@@ -117,7 +118,7 @@ impl<'a> Pass<'a> {
     #[target_feature(enable = "avx2,vaes")]
     #[inline]
     pub(super) unsafe fn finish(&self, states: [__m256i; GROUP], from: *const u8, to: *mut u8) {
-        let key = self.round_key(ROUND_KEYS - 1);
+        let key = self.round_key(KEYS - 1);
         for (i, state) in states.into_iter().enumerate() {
             // SAFETY: the vector is one of the group.
             unsafe {

@@ -1,4 +1,4 @@
-//! AES-256-GCM with 512-bit vectors: VAES and VPCLMULQDQ with AVX-512.
+//! AES-GCM with 512-bit vectors: VAES and VPCLMULQDQ with AVX-512.
 //!
 //! A group is four vectors of four blocks. The 32 registers hold a group's states and the ciphertext of the one before,
 //! and masked loads and stores take the last, incomplete group.
@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 
 use super::gcm::{GcmKey, lengths, tag};
 use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, integer};
-use super::text::Text;
+use super::text::{Start, Text};
 use pass::Pass;
 use products::{Products, four};
 
@@ -25,15 +25,15 @@ const GROUP: usize = GROUP_BYTES / VECTOR;
 /// # Safety
 /// `text` must keep its invariant.
 #[target_feature(enable = "avx512f,avx512bw,avx2,aes,vaes,pclmulqdq,vpclmulqdq")]
-pub(super) unsafe fn crypt<const SEAL: bool>(
-    key: &GcmKey,
-    nonce: &[u8; 12],
+pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
+    key: &GcmKey<KEYS>,
+    start: Start,
     aad: &[u8],
     text: &Text,
 ) -> [u8; BLOCK] {
-    let tag_mask = key.tag_mask(nonce);
+    let tag_mask = key.tag_mask(start);
     let mut hash = key.hash.of_associated(aad);
-    let mut pass = Pass::new(key.rounds.schedule(), nonce);
+    let mut pass = Pass::new(key.rounds.schedule(), start);
     let whole = key.hash.powers_down_from(GROUP_BLOCKS);
     let mut offset = 0;
     // Sealing, a group is hashed beside the rounds of the next, because its ciphertext must be there.
@@ -63,7 +63,7 @@ pub(super) unsafe fn crypt<const SEAL: bool>(
     }
     let lengths = lengths(aad, text);
     // SAFETY: less than a whole group is left at `offset`.
-    let hash = unsafe { tail::<SEAL>(key, &mut pass, text, offset, pending, hash, lengths) };
+    let hash = unsafe { tail::<SEAL, KEYS>(key, &mut pass, text, offset, pending, hash, lengths) };
     tag(hash, tag_mask)
 }
 
@@ -74,9 +74,9 @@ pub(super) unsafe fn crypt<const SEAL: bool>(
 /// The text ends less than [`GROUP`] vectors after `offset`.
 #[target_feature(enable = "avx512f,avx512bw,avx2,vaes,pclmulqdq,vpclmulqdq")]
 #[inline]
-unsafe fn tail<const SEAL: bool>(
-    key: &GcmKey,
-    pass: &mut Pass<'_>,
+unsafe fn tail<const SEAL: bool, const KEYS: usize>(
+    key: &GcmKey<KEYS>,
+    pass: &mut Pass<'_, KEYS>,
     text: &Text,
     offset: usize,
     pending: Option<[__m512i; GROUP]>,

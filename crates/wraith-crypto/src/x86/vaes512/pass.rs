@@ -1,30 +1,29 @@
-//! AES-256 in counter mode over groups of vectors of four blocks, with GHASH beside it.
+//! AES in counter mode over groups of vectors of four blocks, with GHASH beside it.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
 use super::products::{Products, four};
 use super::{GROUP, VECTOR};
-use crate::x86::aes::ROUND_KEYS;
 use crate::x86::ghash::{Powers, integer, reversal};
-use crate::x86::text::{Text, counter_block};
+use crate::x86::text::{Start, Text};
 
 /// What stays the same for all vectors of one text.
-pub(super) struct Pass<'a> {
-    round_keys: &'a [__m128i; ROUND_KEYS],
+pub(super) struct Pass<'a, const KEYS: usize> {
+    round_keys: &'a [__m128i; KEYS],
     /// Shuffle that reverses the bytes of each block.
     reverse: __m512i,
     /// The next four counter blocks, each reversed: the counter is the lowest word.
     counters: __m512i,
 }
 
-impl<'a> Pass<'a> {
+impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     #[target_feature(enable = "avx512f,avx512bw,avx2")]
     #[inline]
-    pub(super) fn new(round_keys: &'a [__m128i; ROUND_KEYS], nonce: &[u8; 12]) -> Self {
+    pub(super) fn new(round_keys: &'a [__m128i; KEYS], start: Start) -> Self {
         // Counter 1 makes the tag, the text begins with 2 (SP 800-38D §7.1).
         let offsets = _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0);
-        let first = _mm512_broadcast_i32x4(integer(counter_block(nonce, 2)));
+        let first = _mm512_broadcast_i32x4(integer(start.next()));
         Self {
             round_keys,
             reverse: _mm512_broadcast_i32x4(reversal()),
@@ -49,7 +48,7 @@ impl<'a> Pass<'a> {
         _mm512_xor_si512(blocks, self.round_key(0))
     }
 
-    /// Rounds 1 to 13 of a group, with the products of a group of elements and the powers from `power` down added to
+    /// The rounds of a group but the last, with the products of a group of elements and the powers from `power` down added to
     /// `products` in between: the two use different parts of the processor, and neither waits for the other.
     ///
     /// `SEAL` and `WHOLE` say which of four places it is called from, and nothing else: a function that is called from one
@@ -69,20 +68,24 @@ impl<'a> Pass<'a> {
         products.add(elements[2], four(powers, 2));
         self.three_rounds(states, 7);
         products.add(elements[1], four(powers, 1));
-        self.three_rounds(states, 10);
+        // Those that only longer keys have.
+        for round in 10..KEYS.min(14) - 1 {
+            self.round(states, round);
+        }
         // The first element comes last: it waits for the hash before it.
         products.add(elements[0], four(powers, 0));
-        self.round(states, 13);
+        if KEYS == 15 {
+            self.round(states, 13);
+        }
     }
 
-    /// Rounds 1 to 13 of a group.
+    /// The rounds of a group but the last.
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
     pub(super) fn rounds_alone(&self, states: &mut [__m512i; GROUP]) {
-        for first in [1, 4, 7, 10] {
-            self.three_rounds(states, first);
+        for round in 1..KEYS - 1 {
+            self.round(states, round);
         }
-        self.round(states, 13);
     }
 
     #[target_feature(enable = "avx512f,vaes")]
@@ -106,7 +109,7 @@ impl<'a> Pass<'a> {
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
     fn last(&self, state: __m512i, text: __m512i) -> __m512i {
-        _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.round_key(ROUND_KEYS - 1), text))
+        _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.round_key(KEYS - 1), text))
     }
 
     /// The next four vectors of counter blocks.

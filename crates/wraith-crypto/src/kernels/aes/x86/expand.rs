@@ -34,7 +34,7 @@ fn running_xor(words: __m128i) -> __m128i {
 /// The round keys of a key of 16, 24 or 32 bytes; zeros behind them.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
-pub(super) fn expand(key: &[u8]) -> [__m128i; KEYS_MAX] {
+pub(crate) fn expand(key: &[u8]) -> [__m128i; KEYS_MAX] {
     match key.len() {
         16 => expand_128(key),
         24 => expand_192(key),

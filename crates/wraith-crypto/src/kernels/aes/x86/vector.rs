@@ -197,7 +197,8 @@ unsafe impl Vector for __m256i {
         unsafe {
             let out = _mm256_srli_epi64::<62>(self);
             let low = _mm256_clmulepi64_epi128::<0x01>(out, _mm256_set1_epi64x(0x87));
-            let moved = _mm256_xor_si256(_mm256_slli_epi64::<2>(self), _mm256_bslli_epi128::<8>(out));
+            let moved =
+                _mm256_xor_si256(_mm256_slli_epi64::<2>(self), _mm256_bslli_epi128::<8>(out));
             _mm256_xor_si256(moved, low)
         }
     }

@@ -1,0 +1,182 @@
+//! AES-GCM with keys of every size: ours where the processor has vector AES, else AWS-LC.
+
+use super::{Aead, AeadError, Algorithm, TAG_BYTES, aws_lc};
+use crate::Backend;
+#[cfg(target_arch = "x86_64")]
+use crate::x86::{GcmKey, Width};
+
+/// A key of AES-GCM, with nonces of 12 bytes through [`Aead`] and of any other length through [`Self::seal_with_nonce`]. Wiped when dropped.
+pub struct AesGcm {
+    algorithm: Algorithm,
+    key: Key,
+}
+
+enum Key {
+    #[cfg(target_arch = "x86_64")]
+    Bits128(Box<GcmKey<11>>),
+    #[cfg(target_arch = "x86_64")]
+    Bits192(Box<GcmKey<13>>),
+    #[cfg(target_arch = "x86_64")]
+    Bits256(Box<GcmKey<15>>),
+    Library(aws_lc::Key),
+}
+
+/// Calls a function of whichever key of ours it is.
+#[cfg(target_arch = "x86_64")]
+macro_rules! own {
+    ($self:ident, $key:ident => $own:expr, $library:ident => $other:expr) => {
+        match &$self.key {
+            Key::Bits128($key) => $own,
+            Key::Bits192($key) => $own,
+            Key::Bits256($key) => $own,
+            Key::Library($library) => $other,
+        }
+    };
+}
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! own {
+    ($self:ident, $key:ident => $own:expr, $library:ident => $other:expr) => {
+        match &$self.key {
+            Key::Library($library) => $other,
+        }
+    };
+}
+
+impl AesGcm {
+    /// The key with these 16, 24 or 32 bytes. `None` if there are others.
+    #[must_use]
+    pub fn new(key: &[u8]) -> Option<Self> {
+        let algorithm = match key.len() {
+            16 => Algorithm::Aes128Gcm,
+            24 => Algorithm::Aes192Gcm,
+            32 => Algorithm::Aes256Gcm,
+            _ => return None,
+        };
+        let key = Self::own(key).or_else(|| aws_lc::Key::new(algorithm, key).map(Key::Library))?;
+        Some(Self { algorithm, key })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn own(key: &[u8]) -> Option<Key> {
+        let width = Self::width()?;
+        Some(match key.len() {
+            16 => Key::Bits128(Box::new(GcmKey::new(key, width)?)),
+            24 => Key::Bits192(Box::new(GcmKey::new(key, width)?)),
+            _ => Key::Bits256(Box::new(GcmKey::new(key, width)?)),
+        })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn own(_: &[u8]) -> Option<Key> {
+        None
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn width() -> Option<Width> {
+        [Width::Bits512, Width::Bits256].into_iter().find(|width| width.is_here())
+    }
+
+    /// What computes.
+    pub(super) fn backend() -> Backend {
+        #[cfg(target_arch = "x86_64")]
+        match Self::width() {
+            Some(Width::Bits512) => return Backend::Own("AVX-512, VAES, VPCLMULQDQ".into()),
+            Some(Width::Bits256) => return Backend::Own("VAES, VPCLMULQDQ".into()),
+            None => {}
+        }
+        Backend::AwsLc
+    }
+
+    /// As [`Algorithm::check`], but for the length of the nonce.
+    fn check_any(&self, nonce: &[u8], text: usize, tag: usize) -> Result<(), AeadError> {
+        if nonce.is_empty() {
+            return Err(AeadError::NonceLength { algorithm: self.algorithm, found: 0 });
+        }
+        self.algorithm.check(&[0; 12], text, tag)
+    }
+
+    /// As [`Aead::seal_detached`], with a nonce of any length but 0 (SP 800-38D §7.1). One of 12 bytes is faster and safer.
+    ///
+    /// # Errors
+    /// There is no nonce, the tag has the wrong length, or the message is too long.
+    pub fn seal_with_nonce(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError> {
+        self.check_any(nonce, in_out.len(), tag.len())?;
+        let found = tag.len();
+        let tag: &mut [u8; TAG_BYTES] = tag
+            .try_into()
+            .map_err(|_| AeadError::TagLength { algorithm: self.algorithm, found })?;
+        own!(self,
+            key => { *tag = key.seal_any(nonce, aad, in_out); Ok(()) },
+            library => library.seal_any(nonce, aad, in_out, tag))
+    }
+
+    /// As [`Aead::open_detached`], with a nonce of any length but 0.
+    ///
+    /// # Errors
+    /// As [`Self::seal_with_nonce`], and [`AeadError::Unauthentic`]: `in_out` is zeros then.
+    pub fn open_with_nonce(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError> {
+        self.check_any(nonce, in_out.len(), tag.len())?;
+        let found = tag.len();
+        let tag: &[u8; TAG_BYTES] = tag
+            .try_into()
+            .map_err(|_| AeadError::TagLength { algorithm: self.algorithm, found })?;
+        own!(self,
+            key => {
+                let expected = key.open_any(nonce, aad, in_out);
+                match crate::equal(&expected, tag) {
+                    true => Ok(()),
+                    false => {
+                        in_out.fill(0);
+                        Err(AeadError::Unauthentic)
+                    }
+                }
+            },
+            library => library.open_any(nonce, aad, in_out, tag))
+    }
+}
+
+impl std::fmt::Debug for AesGcm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AesGcm").field("algorithm", &self.algorithm).finish_non_exhaustive()
+    }
+}
+
+impl Aead for AesGcm {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn seal_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError> {
+        self.algorithm.check(nonce, in_out.len(), tag.len())?;
+        self.seal_with_nonce(nonce, aad, in_out, tag)
+    }
+
+    fn open_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError> {
+        self.algorithm.check(nonce, in_out.len(), tag.len())?;
+        self.open_with_nonce(nonce, aad, in_out, tag)
+    }
+}
