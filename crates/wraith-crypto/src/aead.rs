@@ -11,6 +11,7 @@ mod aws_lc;
 mod ccm;
 mod gcm;
 mod implementation;
+pub mod key_wrap;
 
 use std::fmt;
 

@@ -58,7 +58,7 @@ impl AesGcm {
 
     #[cfg(target_arch = "x86_64")]
     fn own(key: &[u8]) -> Option<Key> {
-        let width = Self::width()?;
+        let width = Width::best()?;
         Some(match key.len() {
             16 => Key::Bits128(Box::new(GcmKey::new(key, width)?)),
             24 => Key::Bits192(Box::new(GcmKey::new(key, width)?)),
@@ -71,18 +71,11 @@ impl AesGcm {
         None
     }
 
-    #[cfg(target_arch = "x86_64")]
-    fn width() -> Option<Width> {
-        [Width::Bits512, Width::Bits256].into_iter().find(|width| width.is_here())
-    }
-
     /// What computes.
     pub(super) fn backend() -> Backend {
         #[cfg(target_arch = "x86_64")]
-        match Self::width() {
-            Some(Width::Bits512) => return Backend::Own("AVX-512, VAES, VPCLMULQDQ".into()),
-            Some(Width::Bits256) => return Backend::Own("VAES, VPCLMULQDQ".into()),
-            None => {}
+        if let Some(width) = Width::best() {
+            return Backend::Own(width.features().into());
         }
         Backend::AwsLc
     }

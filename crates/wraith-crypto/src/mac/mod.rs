@@ -7,9 +7,13 @@ use thiserror::Error;
 use crate::algorithm::algorithms;
 use crate::{Backend, Unauthentic, hash};
 
+mod cmac;
+mod gmac;
 mod hmac;
 mod siphash;
 
+pub use cmac::CmacAes;
+pub use gmac::GmacAes;
 pub use hmac::Hmac;
 pub use siphash::SipHash;
 
@@ -129,7 +133,13 @@ impl Algorithm {
     pub fn backend(self) -> Backend {
         match self.hash() {
             Some(hash) => hash.backend(),
-            None => Backend::Own("portable".into()),
+            None => match self {
+                Self::CmacAes128 | Self::CmacAes192 | Self::CmacAes256 => {
+                    crate::kernels::aes::Aes::backend()
+                }
+                Self::GmacAes128 | Self::GmacAes192 | Self::GmacAes256 => GmacAes::backend(),
+                _ => Backend::Own("portable".into()),
+            },
         }
     }
 
@@ -144,6 +154,19 @@ impl Algorithm {
         }
         if found != self.nonce_bytes() {
             return Err(MacError::NonceLength { algorithm, expected: self.nonce_bytes(), found });
+        }
+        let aes: Option<Box<dyn Mac>> = match self {
+            Self::CmacAes128 | Self::CmacAes192 | Self::CmacAes256 => {
+                CmacAes::new(key).map(|mac| Box::new(mac) as _)
+            }
+            Self::GmacAes128 | Self::GmacAes192 | Self::GmacAes256 => nonce
+                .first_chunk()
+                .and_then(|nonce| GmacAes::new(key, nonce))
+                .map(|mac| Box::new(mac) as _),
+            _ => None,
+        };
+        if let Some(mac) = aes {
+            return Ok(mac);
         }
         match (self, key.first_chunk()) {
             (Self::SipHash64, Some(key)) => Ok(Box::new(SipHash::new_64(key))),

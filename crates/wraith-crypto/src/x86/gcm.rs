@@ -35,6 +35,18 @@ pub(crate) enum Width {
 }
 
 impl Width {
+    /// The widest there is here.
+    pub(crate) fn best() -> Option<Self> {
+        [Self::Bits512, Self::Bits256].into_iter().find(|width| width.is_here())
+    }
+
+    pub(crate) const fn features(self) -> &'static str {
+        match self {
+            Self::Bits256 => "VAES, VPCLMULQDQ",
+            Self::Bits512 => "AVX-512, VAES, VPCLMULQDQ",
+        }
+    }
+
     /// Whether this processor has the instructions.
     pub(crate) fn is_here(self) -> bool {
         let every = std::arch::is_x86_feature_detected!("aes")

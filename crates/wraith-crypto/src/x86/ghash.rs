@@ -58,8 +58,14 @@ impl HashKey {
     #[target_feature(enable = "avx2,pclmulqdq")]
     #[inline]
     pub(super) fn of_associated(&self, aad: &[u8]) -> __m128i {
+        self.continued(_mm_setzero_si128(), aad)
+    }
+
+    /// `hash`, and behind it that of these bytes, padded.
+    #[target_feature(enable = "avx2,pclmulqdq")]
+    #[inline]
+    pub(super) fn continued(&self, mut hash: __m128i, aad: &[u8]) -> __m128i {
         let first_power = self.powers[POWER_MAX - 1];
-        let mut hash = _mm_setzero_si128();
         let (blocks, rest) = aad.as_chunks();
         for block in blocks {
             hash = multiply(_mm_xor_si128(hash, integer(*block)), first_power);

@@ -5,6 +5,7 @@
 mod aes;
 mod gcm;
 mod ghash;
+mod gmac;
 mod short;
 mod text;
 mod vaes256;
@@ -12,3 +13,4 @@ mod vaes512;
 
 pub(crate) use aes::RoundKeys;
 pub(crate) use gcm::{GcmKey, Width};
+pub(crate) use gmac::Ghash;

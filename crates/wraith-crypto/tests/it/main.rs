@@ -4,6 +4,7 @@
 mod agreement;
 mod aeads;
 mod aes_ciphers;
+mod aes_macs;
 mod cavp;
 mod differential;
 mod ecdsa;

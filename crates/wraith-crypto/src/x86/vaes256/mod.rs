@@ -13,7 +13,7 @@ mod products;
 use std::arch::x86_64::*;
 
 use super::gcm::{GcmKey, lengths, tag};
-use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, integer};
+use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, integer, reversal};
 use super::text::{Start, Text};
 use part::Part;
 use pass::Pass;
@@ -63,6 +63,32 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     // SAFETY: less than a whole group is left at `offset`.
     let hash = unsafe { tail::<SEAL, KEYS>(key, &mut pass, text, offset, hash, lengths) };
     tag(hash, tag_mask)
+}
+
+/// `hash`, and behind it that of whole groups.
+#[target_feature(enable = "avx2,pclmulqdq,vpclmulqdq")]
+pub(super) unsafe fn hash(
+    key: &HashKey,
+    mut hash: __m128i,
+    groups: &[[u8; GROUP_BYTES]],
+) -> __m128i {
+    let powers = key.powers_down_from(GROUP_BLOCKS);
+    let reverse = _mm256_broadcastsi128_si256(reversal());
+    for group in groups {
+        let mut products = Products::new();
+        // The first vector comes last: it waits for the hash before it.
+        for (i, vector) in group.as_chunks::<VECTOR>().0.iter().enumerate().rev() {
+            // SAFETY: a vector can be read behind the reference.
+            let vector = unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) };
+            let mut elements = _mm256_shuffle_epi8(vector, reverse);
+            if i == 0 {
+                elements = _mm256_xor_si256(elements, _mm256_zextsi128_si256(hash));
+            }
+            products.add(elements, two(&powers, i));
+        }
+        hash = products.reduce();
+    }
+    hash
 }
 
 /// What is left after the last whole group, and the block of lengths, and sealing the hash of the last whole group, all

@@ -10,7 +10,7 @@ mod products;
 use std::arch::x86_64::*;
 
 use super::gcm::{GcmKey, lengths, tag};
-use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, integer};
+use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, integer, reversal};
 use super::text::{Start, Text};
 use pass::Pass;
 use products::{Products, four};
@@ -65,6 +65,32 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     // SAFETY: less than a whole group is left at `offset`.
     let hash = unsafe { tail::<SEAL, KEYS>(key, &mut pass, text, offset, pending, hash, lengths) };
     tag(hash, tag_mask)
+}
+
+/// `hash`, and behind it that of whole groups.
+#[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
+pub(super) unsafe fn hash(
+    key: &HashKey,
+    mut hash: __m128i,
+    groups: &[[u8; GROUP_BYTES]],
+) -> __m128i {
+    let powers = key.powers_down_from(GROUP_BLOCKS);
+    let reverse = _mm512_broadcast_i32x4(reversal());
+    for group in groups {
+        let mut products = Products::new();
+        let mut elements = [_mm512_setzero_si512(); GROUP];
+        for (vector, elements) in group.as_chunks::<VECTOR>().0.iter().zip(&mut elements) {
+            // SAFETY: a vector can be read behind the reference.
+            let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+            *elements = _mm512_shuffle_epi8(vector, reverse);
+        }
+        add_to_first(&mut elements, hash);
+        for i in (0..GROUP).rev() {
+            products.add(elements[i], four(&powers, i));
+        }
+        hash = products.reduce();
+    }
+    hash
 }
 
 /// What is left after the last whole group, and the block of lengths, and sealing the hash of the `pending` whole group,
