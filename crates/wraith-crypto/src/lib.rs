@@ -47,6 +47,7 @@ pub mod mask;
 pub mod rand;
 mod rsa;
 pub mod sign;
+mod sm2;
 mod subgroup;
 mod wiped;
 #[cfg(target_arch = "x86_64")]

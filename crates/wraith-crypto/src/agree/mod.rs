@@ -5,6 +5,7 @@
 pub mod ecdh;
 mod keys;
 mod montgomery;
+pub mod sm2;
 mod x25519;
 mod x448;
 

@@ -1,6 +1,7 @@
 //! Keys of every public-key encryption by its name.
 
 use super::rsa::{self, Hash};
+use super::sm2;
 use super::{Algorithm, DecryptionKey, EncryptError, EncryptionKey};
 use crate::Backend;
 
@@ -10,6 +11,9 @@ impl Algorithm {
     /// # Errors
     /// [`EncryptError::Failed`].
     pub fn generate(self) -> Result<Box<dyn DecryptionKey>, EncryptError> {
+        if self == Self::Sm2 {
+            return Ok(Box::new(sm2::DecryptionKey::generate()?));
+        }
         let key = rsa::DecryptionKey::generate(self.hash()?, crate::rsa::BITS_DEFAULT)?;
         Ok(Box::new(key))
     }
@@ -19,6 +23,9 @@ impl Algorithm {
     /// # Errors
     /// [`EncryptError::InvalidKey`].
     pub fn decryption_key_pkcs8(self, der: &[u8]) -> Result<Box<dyn DecryptionKey>, EncryptError> {
+        if self == Self::Sm2 {
+            return Ok(Box::new(sm2::DecryptionKey::from_pkcs8(der)?));
+        }
         Ok(Box::new(rsa::DecryptionKey::from_pkcs8(self.hash()?, der)?))
     }
 
@@ -27,13 +34,16 @@ impl Algorithm {
     /// # Errors
     /// [`EncryptError::InvalidKey`].
     pub fn encryption_key_spki(self, der: &[u8]) -> Result<Box<dyn EncryptionKey>, EncryptError> {
+        if self == Self::Sm2 {
+            return Ok(Box::new(sm2::EncryptionKey::from_spki(der)?));
+        }
         Ok(Box::new(rsa::EncryptionKey::from_spki(self.hash()?, der)?))
     }
 
     /// What computes it here.
     #[must_use]
     pub fn backend(self) -> Backend {
-        if self.hash().is_ok() { Backend::AwsLc } else { Backend::Own("portable".into()) }
+        if self == Self::Sm2 { crate::sm2::backend() } else { Backend::AwsLc }
     }
 
     const fn hash(self) -> Result<Hash, EncryptError> {
@@ -42,8 +52,7 @@ impl Algorithm {
             Self::RsaOaepSha256 => Hash::Sha256,
             Self::RsaOaepSha384 => Hash::Sha384,
             Self::RsaOaepSha512 => Hash::Sha512,
-            // Not computed yet.
-            _ => return Err(EncryptError::Failed { algorithm: self }),
+            Self::Sm2 => return Err(EncryptError::Failed { algorithm: self }),
         })
     }
 }

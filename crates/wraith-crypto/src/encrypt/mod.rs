@@ -6,6 +6,7 @@ pub mod hpke;
 mod keys;
 pub mod rsa;
 pub mod rsa_pkcs1;
+pub mod sm2;
 
 use thiserror::Error;
 use zeroize::Zeroizing;

@@ -6,14 +6,15 @@ pub(crate) mod aes;
 pub(crate) mod keccak;
 pub(crate) mod sha512;
 pub(crate) mod siphash;
+pub(crate) mod sm2;
 pub(crate) mod sm3;
 #[cfg(target_arch = "x86_64")]
 mod transpose;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     /// Bytes that follow no pattern a kernel could be right about by chance, the same each time.
-    pub(super) fn bytes(len: usize) -> Vec<u8> {
+    pub(crate) fn bytes(len: usize) -> Vec<u8> {
         let mut out = vec![0; len];
         blake3::Hasher::new().update(b"kernels").finalize_xof().fill(&mut out);
         out

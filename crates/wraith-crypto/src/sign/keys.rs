@@ -1,7 +1,7 @@
 //! Keys of every signature algorithm by its name.
 
 use super::{Algorithm, SignError, SigningKey, VerifyingKey};
-use super::{ecdsa, ed448, ed25519, ml_dsa, rsa};
+use super::{ecdsa, ed448, ed25519, ml_dsa, rsa, sm2};
 use crate::Backend;
 
 /// What computes an algorithm, and its parameters there.
@@ -10,6 +10,7 @@ enum Family {
     Ecdsa(ecdsa::Curve),
     Ed25519,
     Ed448,
+    Sm2,
     MlDsa(ml_dsa::Set),
 }
 
@@ -26,6 +27,7 @@ impl Algorithm {
             Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::generate(curve)?),
             Family::Ed25519 => Box::new(ed25519::SigningKey::generate()),
             Family::Ed448 => Box::new(ed448::SigningKey::generate()),
+            Family::Sm2 => Box::new(sm2::SigningKey::generate()?),
             Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::generate(set)?),
         })
     }
@@ -40,6 +42,7 @@ impl Algorithm {
             Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_scalar(curve, raw)?),
             Family::Ed25519 => Box::new(ed25519::SigningKey::from_raw(raw)?),
             Family::Ed448 => Box::new(ed448::SigningKey::from_raw(raw)?),
+            Family::Sm2 => Box::new(sm2::SigningKey::from_raw(raw)?),
             Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_raw(set, raw)?),
         })
     }
@@ -54,6 +57,7 @@ impl Algorithm {
             Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_pkcs8(curve, der)?),
             Family::Ed25519 => Box::new(ed25519::SigningKey::from_pkcs8(der)?),
             Family::Ed448 => Box::new(ed448::SigningKey::from_pkcs8(der)?),
+            Family::Sm2 => Box::new(sm2::SigningKey::from_pkcs8(der)?),
             Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_pkcs8(set, der)?),
         })
     }
@@ -68,6 +72,7 @@ impl Algorithm {
             Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_point(curve, raw)?),
             Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_raw(raw)?),
             Family::Ed448 => Box::new(ed448::VerifyingKey::from_raw(raw)?),
+            Family::Sm2 => Box::new(sm2::VerifyingKey::from_raw(raw)?),
             Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_raw(set, raw)?),
         })
     }
@@ -82,6 +87,7 @@ impl Algorithm {
             Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_spki(curve, der)?),
             Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_spki(der)?),
             Family::Ed448 => Box::new(ed448::VerifyingKey::from_spki(der)?),
+            Family::Sm2 => Box::new(sm2::VerifyingKey::from_spki(der)?),
             Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_spki(set, der)?),
         })
     }
@@ -93,6 +99,7 @@ impl Algorithm {
             Ok(Family::Rsa(_) | Family::Ecdsa(_) | Family::Ed25519 | Family::MlDsa(_)) => {
                 Backend::AwsLc
             }
+            Ok(Family::Sm2) => crate::sm2::backend(),
             Ok(Family::Ed448) | Err(_) => Backend::Own("portable".into()),
         }
     }
@@ -117,6 +124,7 @@ impl Algorithm {
             Self::EcdsaBrainpoolP512r1 => Family::Ecdsa(Curve::BrainpoolP512r1),
             Self::Ed25519 => Family::Ed25519,
             Self::Ed448 => Family::Ed448,
+            Self::Sm2 => Family::Sm2,
             Self::MlDsa44 => Family::MlDsa(Set::MlDsa44),
             Self::MlDsa65 => Family::MlDsa(Set::MlDsa65),
             Self::MlDsa87 => Family::MlDsa(Set::MlDsa87),

@@ -10,6 +10,7 @@ mod edwards_keys;
 mod keys;
 pub mod ml_dsa;
 pub mod rsa;
+pub mod sm2;
 
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -65,6 +66,9 @@ pub enum SignError {
     /// A context is at most 255 bytes long.
     #[error("a context of {found} bytes is too long: at most 255")]
     Context { found: usize },
+    /// An identity of SM2 is at most 8191 bytes long.
+    #[error("an identity of {found} bytes is too long: at most 8191")]
+    Identity { found: usize },
     /// The signature is not one over this message by this key.
     #[error("not authentic: wrong key, or the message or the signature is damaged")]
     Unauthentic,

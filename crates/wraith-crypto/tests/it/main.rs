@@ -24,5 +24,6 @@ mod kem;
 mod key_formats;
 mod ml_dsa;
 mod rsa;
+mod sm2;
 mod wycheproof;
 mod x25519;

@@ -1,0 +1,344 @@
+//! Public-key encryption of SM2 (GB/T 32918.4) with SM3.
+//!
+//! A ciphertext has the point C1 (65 bytes, uncompressed), the message under a key stream C2 (as long as the message) and the hash C3 (32
+//! bytes); [`Layout`] says in which order, and how.
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{Algorithm, EncryptError};
+use crate::encoding::der::{Reader, Writer};
+use crate::hash::Sm3;
+use crate::kernels::sm2::{self as kernel, Scalar};
+use crate::sm2::{KeyStream, POINT_BYTES, Public, SCALAR_BYTES, Secret, random_scalar};
+
+/// Bytes of the longest message.
+pub const MESSAGE_MAX: usize = KeyStream::MAX;
+
+const HASH_BYTES: usize = Sm3::DIGEST_BYTES;
+const INVALID: EncryptError = EncryptError::InvalidKey { algorithm: Algorithm::Sm2 };
+const FAILED: EncryptError = EncryptError::Failed { algorithm: Algorithm::Sm2 };
+
+/// How a ciphertext is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// C1 ‖ C3 ‖ C2, the order of GB/T 32918.4.
+    #[default]
+    C1C3C2,
+    /// C1 ‖ C2 ‖ C3, the order of the first edition (2010).
+    C1C2C3,
+    /// DER, a SEQUENCE of x, y, C3 and C2 (GM/T 0009).
+    Der,
+}
+
+/// A private key.
+#[derive(Clone, Debug)]
+pub struct DecryptionKey {
+    secret: Secret,
+    layout: Layout,
+}
+
+/// A public key.
+#[derive(Clone, Debug)]
+pub struct EncryptionKey {
+    public: Public,
+    layout: Layout,
+}
+
+impl DecryptionKey {
+    /// A new one.
+    ///
+    /// # Errors
+    /// [`EncryptError::Failed`].
+    pub fn generate() -> Result<Self, EncryptError> {
+        Secret::generate().map(Self::new).ok_or(FAILED)
+    }
+
+    /// Of 32 bytes, the most significant first: a number from 1 to n − 2.
+    ///
+    /// # Errors
+    /// [`EncryptError::InvalidKey`].
+    pub fn from_raw(raw: &[u8]) -> Result<Self, EncryptError> {
+        Secret::from_bytes(raw).map(Self::new).ok_or(INVALID)
+    }
+
+    /// Of a PKCS #8, DER.
+    ///
+    /// # Errors
+    /// [`EncryptError::InvalidKey`].
+    pub fn from_pkcs8(der: &[u8]) -> Result<Self, EncryptError> {
+        Secret::from_pkcs8(der).map(Self::new).ok_or(INVALID)
+    }
+
+    const fn new(secret: Secret) -> Self {
+        Self { secret, layout: Layout::C1C3C2 }
+    }
+
+    /// Expects ciphertexts of `layout`.
+    #[must_use]
+    pub const fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// The 32 bytes of it.
+    #[must_use]
+    pub fn to_raw(&self) -> Zeroizing<Vec<u8>> {
+        self.secret.to_bytes()
+    }
+
+    /// The public half, of the same layout.
+    #[must_use]
+    pub const fn encryption_key(&self) -> EncryptionKey {
+        EncryptionKey { public: self.secret.public, layout: self.layout }
+    }
+
+    fn open(&self, ciphertext: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let parts = Parts::read(self.layout, ciphertext)?;
+        let point = Public::from_bytes(&parts.point)?.point;
+        let shared = Shared::new(&self.secret.scalar, &Public { point });
+        let mut message = Zeroizing::new(parts.text.to_vec());
+        let is_key = shared.apply(&mut message);
+        let is_right = crate::equal(&shared.hash(&message), parts.hash);
+        if is_key & is_right {
+            return Some(message);
+        }
+        message.zeroize();
+        None
+    }
+}
+
+impl super::DecryptionKey for DecryptionKey {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::Sm2
+    }
+
+    fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, EncryptError> {
+        self.open(ciphertext).ok_or(EncryptError::Unopened)
+    }
+
+    fn encryption_key(&self) -> Box<dyn super::EncryptionKey> {
+        Box::new(Self::encryption_key(self))
+    }
+
+    fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        self.secret.to_pkcs8()
+    }
+}
+
+impl EncryptionKey {
+    /// Of a point (SEC 1), compressed or not.
+    ///
+    /// # Errors
+    /// [`EncryptError::InvalidKey`].
+    pub fn from_raw(raw: &[u8]) -> Result<Self, EncryptError> {
+        Public::from_bytes(raw).map(Self::new).ok_or(INVALID)
+    }
+
+    /// Of a SubjectPublicKeyInfo, DER.
+    ///
+    /// # Errors
+    /// [`EncryptError::InvalidKey`].
+    pub fn from_spki(der: &[u8]) -> Result<Self, EncryptError> {
+        Public::from_spki(der).map(Self::new).ok_or(INVALID)
+    }
+
+    const fn new(public: Public) -> Self {
+        Self { public, layout: Layout::C1C3C2 }
+    }
+
+    /// Makes ciphertexts of `layout`.
+    #[must_use]
+    pub const fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// The point, uncompressed.
+    #[must_use]
+    pub fn to_raw(&self) -> Vec<u8> {
+        self.public.to_bytes().to_vec()
+    }
+
+    /// The ciphertext with the nonce k, unless the key stream of that is zeros.
+    fn seal(&self, message: &[u8], nonce: &Scalar) -> Option<Vec<u8>> {
+        if nonce.is_zero() {
+            return None;
+        }
+        let point = Public { point: kernel::multiply_base(nonce) }.to_bytes();
+        let shared = Shared::new(nonce, &self.public);
+        let hash = shared.hash(message);
+        let mut text = message.to_vec();
+        if !shared.apply(&mut text) {
+            text.zeroize();
+            return None;
+        }
+        Some(Parts { point, hash: &hash, text: &text }.write(self.layout))
+    }
+}
+
+impl super::EncryptionKey for EncryptionKey {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::Sm2
+    }
+
+    fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, EncryptError> {
+        if message.len() > MESSAGE_MAX {
+            return Err(EncryptError::TooLong { found: message.len(), max: MESSAGE_MAX });
+        }
+        loop {
+            let nonce = Zeroizing::new(random_scalar(&[]).ok_or(FAILED)?);
+            if let Some(ciphertext) = self.seal(message, &nonce) {
+                return Ok(ciphertext);
+            }
+        }
+    }
+
+    fn message_max(&self) -> usize {
+        MESSAGE_MAX
+    }
+
+    fn to_spki(&self) -> Vec<u8> {
+        self.public.to_spki()
+    }
+}
+
+/// The point that both sides have: k · P, which is d · C1.
+struct Shared {
+    x: Zeroizing<[u8; SCALAR_BYTES]>,
+    y: Zeroizing<[u8; SCALAR_BYTES]>,
+}
+
+impl Shared {
+    fn new(scalar: &Scalar, public: &Public) -> Self {
+        let point = Zeroizing::new(kernel::multiply(scalar, &public.point));
+        let (x, y) = point.to_coordinates();
+        Self { x: Zeroizing::new(x), y: Zeroizing::new(y) }
+    }
+
+    /// Adds the key stream. False if all of it is zeros, which the standard forbids; of no message there is none to forbid.
+    fn apply(&self, text: &mut [u8]) -> bool {
+        KeyStream::new(&[&self.x[..], &self.y[..]]).apply(text) | text.is_empty()
+    }
+
+    fn hash(&self, message: &[u8]) -> [u8; HASH_BYTES] {
+        let mut hash = Sm3::new();
+        for part in [&self.x[..], message, &self.y[..]] {
+            hash.update(part);
+        }
+        hash.finish()
+    }
+}
+
+/// A ciphertext taken apart.
+struct Parts<'a> {
+    point: [u8; POINT_BYTES],
+    hash: &'a [u8],
+    text: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    fn read(layout: Layout, ciphertext: &'a [u8]) -> Option<Self> {
+        if layout == Layout::Der {
+            return Self::read_der(ciphertext);
+        }
+        let (point, rest) = ciphertext.split_first_chunk()?;
+        let text_bytes = rest.len().checked_sub(HASH_BYTES)?;
+        let (hash, text) = match layout {
+            Layout::C1C2C3 => {
+                let (text, hash) = rest.split_at(text_bytes);
+                (hash, text)
+            }
+            _ => rest.split_at(HASH_BYTES),
+        };
+        (text_bytes <= MESSAGE_MAX).then_some(Self { point: *point, hash, text })
+    }
+
+    fn read_der(ciphertext: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::of_sequence(ciphertext).ok()?;
+        let mut point = [0; POINT_BYTES];
+        point[0] = 4;
+        for half in point[1..].chunks_exact_mut(SCALAR_BYTES) {
+            let number = reader.unsigned().ok()?;
+            half[SCALAR_BYTES.checked_sub(number.len())?..].copy_from_slice(number);
+        }
+        let hash = reader.octet_string().ok()?;
+        let text = reader.octet_string().ok()?;
+        reader.finish().ok()?;
+        (hash.len() == HASH_BYTES && text.len() <= MESSAGE_MAX).then_some(Self {
+            point,
+            hash,
+            text,
+        })
+    }
+
+    fn write(&self, layout: Layout) -> Vec<u8> {
+        let (x, y) = self.point[1..].split_at(SCALAR_BYTES);
+        match layout {
+            Layout::C1C3C2 => [&self.point, self.hash, self.text].concat(),
+            Layout::C1C2C3 => [&self.point, self.text, self.hash].concat(),
+            Layout::Der => {
+                let mut der = Writer::sequence_of(|w| {
+                    w.unsigned(x).unsigned(y).octet_string(self.hash).octet_string(self.text);
+                });
+                std::mem::take(&mut *der)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encrypt::DecryptionKey as _;
+
+    fn hex(text: &str) -> Vec<u8> {
+        data_encoding::HEXUPPER_PERMISSIVE.decode(text.as_bytes()).unwrap()
+    }
+
+    /// GB/T 32918.5 Annex C.2.
+    const KEY: &str = "3945208F7B2144B13F36E38AC6D39F95889393692860B51A42FB81EF4DF7C5B8";
+    const NONCE: &str = "59276E27D506861A16680F3AD9C02DCCEF3CC1FA3CDBE4CE6D54B80DEAC1BC21";
+    const C1: &str = "0404EBFC718E8D1798620432268E77FEB6415E2EDE0E073C0F4F640ECD2E149A73\
+                      E858F9D81E5430A57B36DAAB8F950A3C64E6EE6A63094D99283AFF767E124DF0";
+    const C2: &str = "21886CA989CA9C7D58087307CA93092D651EFA";
+    const C3: &str = "59983C18F809E262923C53AEC295D30383B54E39D609D160AFCB1908D0BD8766";
+
+    #[test]
+    fn the_ciphertext_of_the_standard_is_made_and_opened_in_every_layout() {
+        let nonce = Scalar::from_bytes(hex(NONCE)[..].try_into().unwrap()).unwrap();
+        for (layout, expected) in [
+            (Layout::C1C3C2, Some([C1, C3, C2].concat())),
+            (Layout::C1C2C3, Some([C1, C2, C3].concat())),
+            (Layout::Der, None),
+        ] {
+            let key = DecryptionKey::from_raw(&hex(KEY)).unwrap().with_layout(layout);
+            let ciphertext = key.encryption_key().seal(b"encryption standard", &nonce).unwrap();
+            if let Some(expected) = expected {
+                assert_eq!(ciphertext, hex(&expected), "{layout:?}");
+            }
+            assert_eq!(&key.decrypt(&ciphertext).unwrap()[..], b"encryption standard");
+        }
+    }
+
+    #[test]
+    fn a_key_stream_of_zeros_is_not_used() {
+        let key = DecryptionKey::from_raw(&hex(KEY)).unwrap();
+        let zero = Scalar::ONE.sub(&Scalar::ONE);
+        assert!(key.encryption_key().seal(b"m", &zero).is_none());
+        // Of one byte, one nonce in 256 is unlucky.
+        let mut nonce = Scalar::ONE;
+        let unlucky = (0..5000)
+            .find(|_| {
+                nonce = nonce.add(&Scalar::ONE);
+                key.encryption_key().seal(b"m", &nonce).is_none()
+            })
+            .expect("one in 256");
+        assert!(unlucky > 0);
+        // A ciphertext that somebody made with it all the same.
+        let point = Public { point: kernel::multiply_base(&nonce) }.to_bytes();
+        let hash = Shared::new(&nonce, &key.secret.public).hash(b"m");
+        let ciphertext = Parts { point, hash: &hash, text: b"m" }.write(Layout::C1C3C2);
+        assert_eq!(key.decrypt(&ciphertext).err(), Some(EncryptError::Unopened));
+    }
+}

@@ -1,0 +1,261 @@
+//! Numbers modulo the prime of SM2's curve, p = 2^256 − 2^224 − 2^96 + 2^64 − 1, in Montgomery form: `Fe` holds x · 2^256 mod p, below p.
+//!
+//! p is −1 modulo 2^64, so the factor that makes a limb of a product vanish is that limb itself, and its multiple of p is made of shifts:
+//! Montgomery's reduction needs no multiplication. Where the processor has BMI2 and ADX a product is 16 `mulx` and two chains of
+//! additions ([`Adx`]), elsewhere what the compiler makes of it ([`Portable`]). All take the same time whatever the numbers are.
+
+use zeroize::Zeroize;
+
+/// Limbs of a number, the least significant first.
+pub(crate) type Limbs = [u64; 4];
+
+pub(crate) const P: Limbs =
+    [0xffff_ffff_ffff_ffff, 0xffff_ffff_0000_0000, 0xffff_ffff_ffff_ffff, 0xffff_fffe_ffff_ffff];
+
+/// A number modulo p.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fe(pub(super) Limbs);
+
+impl Zeroize for Fe {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// How to multiply.
+pub(crate) trait Arithmetic: Copy {
+    /// a · b / 2^256.
+    fn mul(a: &Fe, b: &Fe) -> Fe;
+    /// a² / 2^256.
+    fn sqr(a: &Fe) -> Fe;
+}
+
+/// Code for every processor.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable;
+
+/// Code for processors with BMI2 and ADX.
+#[derive(Clone, Copy)]
+#[cfg(target_arch = "x86_64")]
+pub(crate) struct Adx;
+
+/// 2^512 mod p: turns a number into Montgomery form.
+const R2: Fe = Fe([
+    0x0000_0002_0000_0003,
+    0x0000_0002_ffff_ffff,
+    0x0000_0001_0000_0001,
+    0x0000_0004_0000_0002,
+]);
+
+impl Fe {
+    pub(crate) const ZERO: Self = Self([0; 4]);
+    /// 2^256 mod p.
+    pub(crate) const ONE: Self = Self([1, 0xffff_ffff, 0, 0x1_0000_0000]);
+
+    /// The number of 32 bytes, most significant first, if it is below p.
+    pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
+        Self::from_limbs(&limbs(bytes))
+    }
+
+    /// The number of `limbs`, if it is below p.
+    pub(crate) fn from_limbs(limbs: &Limbs) -> Option<Self> {
+        is_below(limbs, &P).then(|| Portable::mul(&Self(*limbs), &R2))
+    }
+
+    /// The number, in the usual form.
+    pub(crate) fn to_limbs(self) -> Limbs {
+        Portable::mul(&self, &Self([1, 0, 0, 0])).0
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; 32] {
+        bytes(&self.to_limbs())
+    }
+
+    /// All ones if it is zero, else zero.
+    #[inline(always)]
+    pub(crate) fn zero_mask(&self) -> u64 {
+        zero_mask(&self.0)
+    }
+
+    /// `self`, or `other` where `mask` is all ones.
+    #[inline(always)]
+    pub(crate) fn select(&self, other: &Self, mask: u64) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] ^ (mask & (self.0[i] ^ other.0[i]))))
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&self, other: &Self) -> Self {
+        let (sum, carry) = add(&self.0, &other.0);
+        Self(subtract_once(&sum, carry, &P))
+    }
+
+    #[inline(always)]
+    pub(crate) fn double(&self) -> Self {
+        self.add(self)
+    }
+
+    #[inline(always)]
+    pub(crate) fn sub(&self, other: &Self) -> Self {
+        let (difference, borrow) = sub(&self.0, &other.0);
+        let mask = u64::from(borrow).wrapping_neg();
+        // p masked: its limbs are −1, 2^64 − 2^32, −1 and the top one.
+        Self(add(&difference, &P.map(|limb| limb & mask)).0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn negate(&self) -> Self {
+        Self::ZERO.sub(self)
+    }
+
+    /// Half of it.
+    #[inline(always)]
+    pub(crate) fn half(&self) -> Self {
+        let mask = (self.0[0] & 1).wrapping_neg();
+        let (sum, carry) = add(&self.0, &P.map(|limb| limb & mask));
+        let next = [sum[1], sum[2], sum[3], carry.into()];
+        Self(std::array::from_fn(|i| sum[i] >> 1 | next[i] << 63))
+    }
+}
+
+/// `self^(2^count)`.
+#[inline(always)]
+fn square_times<A: Arithmetic>(number: &Fe, count: usize) -> Fe {
+    let mut square = A::sqr(number);
+    for _ in 1..count {
+        square = A::sqr(&square);
+    }
+    square
+}
+
+/// 1 / `number`; of zero, zero. By Fermat: the power p − 2, which is 31 ones, a zero, 128 ones, 32 zeros, 62 ones, a zero and a one.
+#[inline(never)]
+pub(crate) fn invert<A: Arithmetic>(number: &Fe) -> Fe {
+    let ones_2 = A::mul(&A::sqr(number), number);
+    let ones_3 = A::mul(&A::sqr(&ones_2), number);
+    let ones_6 = A::mul(&square_times::<A>(&ones_3, 3), &ones_3);
+    let ones_12 = A::mul(&square_times::<A>(&ones_6, 6), &ones_6);
+    let ones_15 = A::mul(&square_times::<A>(&ones_12, 3), &ones_3);
+    let ones_30 = A::mul(&square_times::<A>(&ones_15, 15), &ones_15);
+    let ones_31 = A::mul(&A::sqr(&ones_30), number);
+    let ones_32 = A::mul(&A::sqr(&ones_31), number);
+    let mut power = A::mul(&square_times::<A>(&ones_31, 33), &ones_32);
+    for _ in 0..3 {
+        power = A::mul(&square_times::<A>(&power, 32), &ones_32);
+    }
+    power = A::mul(&square_times::<A>(&power, 64), &ones_32);
+    power = A::mul(&square_times::<A>(&power, 30), &ones_30);
+    A::mul(&square_times::<A>(&power, 2), number)
+}
+
+/// A number whose square is `number`, if there is one: the power (p + 1) / 4, as p is 3 modulo 4. That is 31 ones, a zero, 128 ones, 31
+/// zeros, a one and 62 zeros.
+pub(super) fn square_root<A: Arithmetic>(number: &Fe) -> Option<Fe> {
+    let mut ones_31 = *number;
+    for _ in 1..31 {
+        ones_31 = A::mul(&A::sqr(&ones_31), number);
+    }
+    let ones_32 = A::mul(&A::sqr(&ones_31), number);
+    let mut power = A::mul(&square_times::<A>(&ones_31, 33), &ones_32);
+    for _ in 0..3 {
+        power = A::mul(&square_times::<A>(&power, 32), &ones_32);
+    }
+    power = A::mul(&square_times::<A>(&power, 32), number);
+    let root = square_times::<A>(&power, 62);
+    (A::sqr(&root) == *number).then_some(root)
+}
+
+impl Arithmetic for Portable {
+    #[inline]
+    fn mul(a: &Fe, b: &Fe) -> Fe {
+        Fe(reduce(&product(&a.0, &b.0)))
+    }
+
+    #[inline]
+    fn sqr(a: &Fe) -> Fe {
+        Self::mul(a, a)
+    }
+}
+
+/// The 512-bit number divided by 2^256, modulo p. It is below p · 2^256.
+fn reduce(product: &[u64; 8]) -> Limbs {
+    let mut low = [product[0], product[1], product[2], product[3]];
+    for _ in 0..4 {
+        // Adds m · p, which ends in −m, and drops the limb of zeros. What is above is m · (1, 0, 0, 1) − (u, v, u, v).
+        let [m, ..] = low;
+        let (u, v) = (m << 32, m >> 32);
+        let (sum, _) = add(&[low[1], low[2], low[3], 0], &[m, 0, 0, m]);
+        (low, _) = sub(&sum, &[u, v, u, v]);
+    }
+    let (sum, carry) = add(&low, &[product[4], product[5], product[6], product[7]]);
+    subtract_once(&sum, carry, &P)
+}
+
+/// a · b.
+#[inline]
+pub(super) fn product(a: &Limbs, b: &Limbs) -> [u64; 8] {
+    let mut product = [0; 8];
+    for i in 0..4 {
+        let mut carry = 0;
+        for j in 0..4 {
+            (product[i + j], carry) = a[j].carrying_mul_add(b[i], product[i + j], carry);
+        }
+        product[i + 4] = carry;
+    }
+    product
+}
+
+#[inline(always)]
+pub(super) fn add(a: &Limbs, b: &Limbs) -> (Limbs, bool) {
+    let (l0, carry) = a[0].carrying_add(b[0], false);
+    let (l1, carry) = a[1].carrying_add(b[1], carry);
+    let (l2, carry) = a[2].carrying_add(b[2], carry);
+    let (l3, carry) = a[3].carrying_add(b[3], carry);
+    ([l0, l1, l2, l3], carry)
+}
+
+#[inline(always)]
+pub(super) fn sub(a: &Limbs, b: &Limbs) -> (Limbs, bool) {
+    let (l0, borrow) = a[0].borrowing_sub(b[0], false);
+    let (l1, borrow) = a[1].borrowing_sub(b[1], borrow);
+    let (l2, borrow) = a[2].borrowing_sub(b[2], borrow);
+    let (l3, borrow) = a[3].borrowing_sub(b[3], borrow);
+    ([l0, l1, l2, l3], borrow)
+}
+
+/// The number of `limbs` and, above them, `carry`, minus `modulus` unless that is larger.
+#[inline(always)]
+pub(super) fn subtract_once(limbs: &Limbs, carry: bool, modulus: &Limbs) -> Limbs {
+    let (difference, borrow) = sub(limbs, modulus);
+    // Below the modulus if the subtraction borrows more than the carry has.
+    let keep = u64::from(borrow & !carry).wrapping_neg();
+    std::array::from_fn(|i| difference[i] ^ (keep & (difference[i] ^ limbs[i])))
+}
+
+/// Whether `a` is below `b`.
+pub(super) fn is_below(a: &Limbs, b: &Limbs) -> bool {
+    sub(a, b).1
+}
+
+/// All ones if the number is zero, else zero.
+#[inline(always)]
+pub(super) fn zero_mask(limbs: &Limbs) -> u64 {
+    let any = limbs[0] | limbs[1] | limbs[2] | limbs[3];
+    ((any | any.wrapping_neg()) >> 63).wrapping_sub(1)
+}
+
+/// The number of 32 bytes, most significant first.
+pub(super) fn limbs(bytes: &[u8; 32]) -> Limbs {
+    std::array::from_fn(|i| {
+        let at = 24 - 8 * i;
+        u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+    })
+}
+
+/// The 32 bytes of a number, most significant first.
+pub(super) fn bytes(limbs: &Limbs) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (chunk, limb) in bytes.chunks_exact_mut(8).rev().zip(limbs) {
+        chunk.copy_from_slice(&limb.to_be_bytes());
+    }
+    bytes
+}

@@ -1,0 +1,121 @@
+//! Arithmetic of SM2's curve (GB/T 32918.5): the multiples of points that signatures, encryption and key exchange are made of.
+//!
+//! The multiples of the base point come from a table without a doubling, those of another point from windows of five bits.
+
+#[cfg(target_arch = "x86_64")]
+mod adx;
+mod field;
+mod multiply;
+mod point;
+mod scalar;
+#[cfg(test)]
+mod tests;
+
+use field::{Arithmetic, Fe, Portable};
+pub(crate) use point::Affine;
+use point::Jacobian;
+pub(crate) use scalar::Scalar;
+
+/// Bytes of a coordinate, and of a scalar.
+pub(crate) const BYTES: usize = 32;
+
+/// Whether the processor has BMI2 and ADX.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn has_adx() -> bool {
+    std::is_x86_feature_detected!("adx") && std::is_x86_feature_detected!("bmi2")
+}
+
+/// Whether the processor has BMI2 and ADX.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const fn has_adx() -> bool {
+    false
+}
+
+/// Calls a function with the arithmetic for this processor.
+macro_rules! with_arithmetic {
+    ($function:ident($($argument:expr),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        if has_adx() {
+            return $function::<field::Adx>($($argument),*);
+        }
+        $function::<Portable>($($argument),*)
+    }};
+}
+
+impl Affine {
+    /// The base point.
+    pub(crate) const G: Self = point::G;
+
+    /// The point of two coordinates, if it is on the curve.
+    pub(crate) fn from_coordinates(x: &[u8; BYTES], y: &[u8; BYTES]) -> Option<Self> {
+        let point = Self { x: Fe::from_bytes(x)?, y: Fe::from_bytes(y)? };
+        point.is_on_curve::<Portable>().then_some(point)
+    }
+
+    /// The point of an x and the lowest bit of its y.
+    pub(crate) fn from_x(x: &[u8; BYTES], is_odd: bool) -> Option<Self> {
+        let point = Self::lift_x::<Portable>(Fe::from_bytes(x)?)?;
+        Some(point.negate_if(u64::from((point.y.to_limbs()[0] & 1 == 1) != is_odd).wrapping_neg()))
+    }
+
+    /// x and y.
+    pub(crate) fn to_coordinates(self) -> ([u8; BYTES], [u8; BYTES]) {
+        (self.x.to_bytes(), self.y.to_bytes())
+    }
+}
+
+/// `scalar` · G, in a time that does not depend on the scalar, which is not zero.
+pub(crate) fn multiply_base(scalar: &Scalar) -> Affine {
+    fn multiply<A: Arithmetic>(scalar: &Scalar) -> Affine {
+        multiply::base_secret::<A>(scalar).to_affine::<A>()
+    }
+    with_arithmetic!(multiply(scalar))
+}
+
+/// `scalar` · `point`, in a time that does not depend on the scalar, which is not zero.
+pub(crate) fn multiply(scalar: &Scalar, point: &Affine) -> Affine {
+    fn multiply<A: Arithmetic>(scalar: &Scalar, point: &Affine) -> Affine {
+        multiply::secret::<A>(scalar, &point.to_jacobian()).to_affine::<A>()
+    }
+    with_arithmetic!(multiply(scalar, point))
+}
+
+/// `scalar` · (`point` + `factor` · `other`), in a time that depends on the points and the factor, but not on the scalar, which is not
+/// zero. None if it is the point at infinity.
+pub(crate) fn multiply_sum(
+    scalar: &Scalar,
+    point: &Affine,
+    factor: &Scalar,
+    other: &Affine,
+) -> Option<Affine> {
+    fn multiply<A: Arithmetic>(
+        scalar: &Scalar,
+        point: &Affine,
+        factor: &Scalar,
+        other: &Affine,
+    ) -> Option<Affine> {
+        let other = multiply::public::<A>(factor, &other.to_jacobian());
+        let sum = other.add_public::<A>(&point.to_jacobian());
+        (!sum.is_infinity()).then(|| multiply::secret::<A>(scalar, &sum).to_affine::<A>())
+    }
+    with_arithmetic!(multiply(scalar, point, factor, other))
+}
+
+/// Whether the x of `base_scalar` · G + `scalar` · `point` is `x` modulo n. Takes a time that depends on all of it.
+pub(crate) fn sum_has_x(base_scalar: &Scalar, scalar: &Scalar, point: &Affine, x: &Scalar) -> bool {
+    fn check<A: Arithmetic>(
+        base_scalar: &Scalar,
+        scalar: &Scalar,
+        point: &Affine,
+        x: &Scalar,
+    ) -> bool {
+        let sum = multiply::public::<A>(scalar, &point.to_jacobian());
+        let sum = multiply::base_public::<A>(base_scalar).add_public::<A>(&sum);
+        // n is below p, and 2n above it: x may have been reduced once.
+        let (larger, carry) = field::add(&x.0, &scalar::N);
+        let candidates = [Some(x.0), (!carry).then_some(larger)];
+        !sum.is_infinity()
+            && candidates.iter().flatten().filter_map(Fe::from_limbs).any(|x| sum.has_x::<A>(&x))
+    }
+    with_arithmetic!(check(base_scalar, scalar, point, x))
+}

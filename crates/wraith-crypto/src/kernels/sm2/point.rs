@@ -1,0 +1,207 @@
+//! Points of SM2's curve, y² = x³ − 3x + b, in Jacobian coordinates: (X, Y, Z) is (X / Z², Y / Z³), and any with Z = 0 the point at
+//! infinity.
+//!
+//! The formulas for sums are those for different points. [`Jacobian::add`] and [`Jacobian::add_affine`] take the point at infinity, too,
+//! but not the same point twice; [`Jacobian::add_any`] takes everything. All take the same time, but for [`Jacobian::add_public`].
+
+use zeroize::Zeroize;
+
+use super::field::{Arithmetic, Fe, invert, square_root};
+
+/// b in Montgomery form.
+const B: Fe = Fe([
+    0x90d2_3063_2bc0_dd42,
+    0x71cf_379a_e9b5_37ab,
+    0x5279_8150_5ea5_1c3c,
+    0x240f_e188_ba20_e2c8,
+]);
+
+/// The base point.
+pub(crate) const G: Affine = Affine {
+    x: Fe([
+        0x6132_8990_f418_029e,
+        0x3e79_81ed_dca6_c050,
+        0xd6a1_ed99_ac24_c3c3,
+        0x9116_7a5e_e1c1_3b05,
+    ]),
+    y: Fe([
+        0xc135_4e59_3c2d_0ddd,
+        0xc1f5_e578_8d32_95fa,
+        0x8d4c_fb06_6e2a_48f8,
+        0x63cd_65d4_81d7_35bd,
+    ]),
+};
+
+/// A point other than the one at infinity; in tables, (0, 0) stands for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(crate) struct Affine {
+    pub(crate) x: Fe,
+    pub(crate) y: Fe,
+}
+
+/// A point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Jacobian {
+    pub(super) x: Fe,
+    pub(super) y: Fe,
+    pub(super) z: Fe,
+}
+
+impl Zeroize for Affine {
+    fn zeroize(&mut self) {
+        self.x.zeroize();
+        self.y.zeroize();
+    }
+}
+
+impl Zeroize for Jacobian {
+    fn zeroize(&mut self) {
+        self.x.zeroize();
+        self.y.zeroize();
+        self.z.zeroize();
+    }
+}
+
+/// x³ − 3x + b.
+fn y_square<A: Arithmetic>(x: &Fe) -> Fe {
+    A::mul(&A::sqr(x), x).sub(&x.double().add(x)).add(&B)
+}
+
+impl Affine {
+    pub(super) const NONE: Self = Self { x: Fe::ZERO, y: Fe::ZERO };
+
+    /// Whether it lies on the curve.
+    pub(super) fn is_on_curve<A: Arithmetic>(&self) -> bool {
+        A::sqr(&self.y) == y_square::<A>(&self.x)
+    }
+
+    /// One of the two points with this x, if there are any.
+    pub(super) fn lift_x<A: Arithmetic>(x: Fe) -> Option<Self> {
+        Some(Self { x, y: square_root::<A>(&y_square::<A>(&x))? })
+    }
+
+    /// With the other y where `mask` is all ones.
+    #[inline(always)]
+    pub(super) fn negate_if(&self, mask: u64) -> Self {
+        Self { x: self.x, y: self.y.select(&self.y.negate(), mask) }
+    }
+
+    pub(crate) const fn to_jacobian(self) -> Jacobian {
+        Jacobian { x: self.x, y: self.y, z: Fe::ONE }
+    }
+}
+
+impl Jacobian {
+    pub(crate) const INFINITY: Self = Self { x: Fe::ONE, y: Fe::ONE, z: Fe::ZERO };
+
+    pub(crate) fn is_infinity(&self) -> bool {
+        self.z.zero_mask() != 0
+    }
+
+    /// The same point as x and y; of the one at infinity, zeros.
+    pub(crate) fn to_affine<A: Arithmetic>(self) -> Affine {
+        let inverse = invert::<A>(&self.z);
+        let square = A::sqr(&inverse);
+        Affine { x: A::mul(&self.x, &square), y: A::mul(&self.y, &A::mul(&square, &inverse)) }
+    }
+
+    #[inline(always)]
+    pub(super) fn negate_if(&self, mask: u64) -> Self {
+        Self { y: self.y.select(&self.y.negate(), mask), ..*self }
+    }
+
+    #[inline(always)]
+    pub(super) fn select(&self, other: &Self, mask: u64) -> Self {
+        Self {
+            x: self.x.select(&other.x, mask),
+            y: self.y.select(&other.y, mask),
+            z: self.z.select(&other.z, mask),
+        }
+    }
+
+    /// Twice the point: 4 multiplications and 4 squares.
+    #[inline(never)]
+    pub(super) fn double<A: Arithmetic>(&self) -> Self {
+        let z_square = A::sqr(&self.z);
+        let slope = A::mul(&self.x.sub(&z_square), &self.x.add(&z_square));
+        let slope = slope.double().add(&slope);
+        let y_twice = self.y.double();
+        let z = A::mul(&y_twice, &self.z);
+        let y_square = A::sqr(&y_twice);
+        let s = A::mul(&self.x, &y_square);
+        let x = A::sqr(&slope).sub(&s.double());
+        let y = A::mul(&slope, &s.sub(&x)).sub(&A::sqr(&y_square).half());
+        Self { x, y, z }
+    }
+
+    /// The sum with a point of a table: 8 multiplications and 3 squares.
+    #[inline(never)]
+    pub(super) fn add_affine<A: Arithmetic>(&self, other: &Affine) -> Self {
+        let z_square = A::sqr(&self.z);
+        let h = A::mul(&other.x, &z_square).sub(&self.x);
+        let r = A::mul(&other.y, &A::mul(&z_square, &self.z)).sub(&self.y);
+        let z = A::mul(&h, &self.z);
+        let h_square = A::sqr(&h);
+        let h_cube = A::mul(&h_square, &h);
+        let v = A::mul(&self.x, &h_square);
+        let x = A::sqr(&r).sub(&h_cube).sub(&v.double());
+        let y = A::mul(&r, &v.sub(&x)).sub(&A::mul(&self.y, &h_cube));
+        let infinite = Self { z: Fe::ONE, x: other.x, y: other.y };
+        let none = other.x.zero_mask() & other.y.zero_mask();
+        let sum = Self { x, y, z }.select(&infinite, self.z.zero_mask());
+        sum.select(self, none)
+    }
+
+    /// The sum of two points: 12 multiplications and 4 squares.
+    #[inline(never)]
+    pub(super) fn add<A: Arithmetic>(&self, other: &Self) -> Self {
+        let (sum, _, _) = self.sum::<A>(other);
+        sum.select(other, self.z.zero_mask()).select(self, other.z.zero_mask())
+    }
+
+    /// The sum of two points whatever they are.
+    pub(super) fn add_any<A: Arithmetic>(&self, other: &Self) -> Self {
+        let (sum, h, r) = self.sum::<A>(other);
+        let same = h.zero_mask() & r.zero_mask();
+        let sum = sum.select(&self.double::<A>(), same);
+        sum.select(other, self.z.zero_mask()).select(self, other.z.zero_mask())
+    }
+
+    /// The sum of two points whatever they are, in a time that tells how they lie to each other.
+    pub(super) fn add_public<A: Arithmetic>(&self, other: &Self) -> Self {
+        if self.is_infinity() {
+            return *other;
+        }
+        if other.is_infinity() {
+            return *self;
+        }
+        match self.sum::<A>(other) {
+            (_, Fe::ZERO, Fe::ZERO) => self.double::<A>(),
+            (sum, _, _) => sum,
+        }
+    }
+
+    /// The sum of different points, and how far their x and their y are apart.
+    #[inline(always)]
+    fn sum<A: Arithmetic>(&self, other: &Self) -> (Self, Fe, Fe) {
+        let z1_square = A::sqr(&self.z);
+        let z2_square = A::sqr(&other.z);
+        let u1 = A::mul(&self.x, &z2_square);
+        let h = A::mul(&other.x, &z1_square).sub(&u1);
+        let s1 = A::mul(&self.y, &A::mul(&z2_square, &other.z));
+        let r = A::mul(&other.y, &A::mul(&z1_square, &self.z)).sub(&s1);
+        let z = A::mul(&h, &A::mul(&self.z, &other.z));
+        let h_square = A::sqr(&h);
+        let h_cube = A::mul(&h_square, &h);
+        let v = A::mul(&u1, &h_square);
+        let x = A::sqr(&r).sub(&h_cube).sub(&v.double());
+        let y = A::mul(&r, &v.sub(&x)).sub(&A::mul(&s1, &h_cube));
+        (Self { x, y, z }, h, r)
+    }
+
+    /// Whether its x is the number `x`, without a division.
+    pub(super) fn has_x<A: Arithmetic>(&self, x: &Fe) -> bool {
+        A::mul(x, &A::sqr(&self.z)) == self.x
+    }
+}

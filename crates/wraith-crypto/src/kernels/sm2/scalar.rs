@@ -1,0 +1,105 @@
+//! Numbers modulo the order of SM2's base point, n. They are secrets more often than not: all of it takes the same time whatever they are.
+
+use zeroize::Zeroize;
+
+use super::field::{Limbs, add, bytes, is_below, limbs, product, sub, subtract_once, zero_mask};
+
+/// The order of the base point.
+pub(crate) const N: Limbs =
+    [0x53bb_f409_39d5_4123, 0x7203_df6b_21c6_052b, 0xffff_ffff_ffff_ffff, 0xffff_fffe_ffff_ffff];
+/// −1 / n modulo 2^64.
+const N_FACTOR: u64 = 0x327f_9e88_7235_0975;
+/// 2^512 mod n.
+const R2: Limbs =
+    [0x9011_92af_7c11_4f20, 0x3464_504a_de6f_a2fa, 0x620f_c84c_3aff_e0d4, 0x1eb5_e412_a22b_3d3b];
+
+/// A number below n, in the usual form. Whoever has a secret one wipes it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scalar(pub(super) Limbs);
+
+impl Zeroize for Scalar {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl Scalar {
+    pub(crate) const ONE: Self = Self([1, 0, 0, 0]);
+
+    /// The number of 32 bytes, most significant first, if it is below n.
+    pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
+        let limbs = limbs(bytes);
+        is_below(&limbs, &N).then_some(Self(limbs))
+    }
+
+    /// The number of 32 bytes, most significant first, modulo n.
+    pub(crate) fn reduced(bytes: &[u8; 32]) -> Self {
+        Self(subtract_once(&limbs(bytes), false, &N))
+    }
+
+    /// The number of 64 bytes, most significant first, modulo n. Of uniform bytes it is uniform but for one part in 2^256.
+    pub(crate) fn reduced_wide(bytes: &[u8; 64]) -> Self {
+        let half = |at: usize| limbs(bytes[at..at + 32].try_into().expect("32 bytes"));
+        let high = Self(montgomery(&half(0), &R2));
+        high.add(&Self(subtract_once(&half(32), false, &N)))
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; 32] {
+        bytes(&self.0)
+    }
+
+    pub(crate) fn is_zero(&self) -> bool {
+        zero_mask(&self.0) != 0
+    }
+
+    pub(crate) fn add(&self, other: &Self) -> Self {
+        let (sum, carry) = add(&self.0, &other.0);
+        Self(subtract_once(&sum, carry, &N))
+    }
+
+    pub(crate) fn sub(&self, other: &Self) -> Self {
+        let (difference, borrow) = sub(&self.0, &other.0);
+        let mask = u64::from(borrow).wrapping_neg();
+        Self(add(&difference, &N.map(|limb| limb & mask)).0)
+    }
+
+    pub(crate) fn mul(&self, other: &Self) -> Self {
+        Self(montgomery(&montgomery(&self.0, &R2), &other.0))
+    }
+
+    /// 1 / `self`; of zero, zero. By Fermat: the power n − 2, four bits at a time.
+    pub(crate) fn invert(&self) -> Self {
+        let number = montgomery(&self.0, &R2);
+        let mut powers = [montgomery(&R2, &Self::ONE.0); 16];
+        for i in 1..16 {
+            powers[i] = montgomery(&powers[i - 1], &number);
+        }
+        let (exponent, _) = sub(&N, &[2, 0, 0, 0]);
+        let mut power = powers[0];
+        for digit in (0..64).rev().map(|i| exponent[i / 16] >> (4 * (i % 16)) & 15) {
+            for _ in 0..4 {
+                power = montgomery(&power, &power);
+            }
+            if digit != 0 {
+                power = montgomery(&power, &powers[digit as usize]);
+            }
+        }
+        powers.zeroize();
+        Self(montgomery(&power, &Self::ONE.0))
+    }
+}
+
+/// a · b / 2^256 mod n. One of the two is below n, the other may be any.
+fn montgomery(a: &Limbs, b: &Limbs) -> Limbs {
+    let mut sum = product(a, b);
+    let mut top = false;
+    for i in 0..4 {
+        let factor = sum[i].wrapping_mul(N_FACTOR);
+        let mut carry = 0;
+        for j in 0..4 {
+            (sum[i + j], carry) = factor.carrying_mul_add(N[j], sum[i + j], carry);
+        }
+        (sum[i + 4], top) = sum[i + 4].carrying_add(carry, top);
+    }
+    subtract_once(&[sum[4], sum[5], sum[6], sum[7]], top, &N)
+}

@@ -1,0 +1,42 @@
+//! Bytes without end out of a secret, as GB/T 32918.3 §5.4.3 and .4 §5.4.3 make them: SM3 of the secret and a counter, again and again.
+
+use zeroize::Zeroize;
+
+use crate::hash::Sm3;
+
+/// A stream of derived bytes. Wiped when dropped.
+pub(crate) struct KeyStream {
+    /// Has taken in the secret.
+    start: Sm3,
+    /// Of the next block, from 1.
+    counter: u32,
+}
+
+impl KeyStream {
+    /// Bytes of the longest stream that is asked for here.
+    pub(crate) const MAX: usize = 1 << 30;
+
+    pub(crate) fn new(secret: &[&[u8]]) -> Self {
+        let mut start = Sm3::new();
+        secret.iter().for_each(|part| start.update(part));
+        Self { start, counter: 1 }
+    }
+
+    /// Adds (exclusive or) the stream to `data`, at most [`Self::MAX`] bytes, and tells whether there was a byte other than zero in it.
+    pub(crate) fn apply(mut self, data: &mut [u8]) -> bool {
+        assert!(data.len() <= Self::MAX, "the caller has seen to it");
+        let mut any = 0;
+        for chunk in data.chunks_mut(Sm3::DIGEST_BYTES) {
+            let mut hash = self.start.clone();
+            hash.update(&self.counter.to_be_bytes());
+            self.counter += 1;
+            let mut block = hash.finish();
+            for (byte, key) in chunk.iter_mut().zip(&block) {
+                *byte ^= key;
+                any |= key;
+            }
+            block.zeroize();
+        }
+        any != 0
+    }
+}
