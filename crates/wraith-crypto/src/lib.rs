@@ -14,6 +14,7 @@
 //! | [`rand`] | random bytes, and the generators of SP 800-90A |
 //! | [`agree`] | X25519 |
 //! | [`agree`] | key agreement: X25519, X448, ECDH |
+//! | [`bignum`] | big integers: sums, products, powers |
 //! | [`elligator`] | public keys of X25519 as random bytes |
 //! | [`kem`] | key encapsulation: ML-KEM, and hybrids of it with X25519 |
 //! | [`sign`] | signatures: RSA, ECDSA, Ed25519, Ed448, ML-DSA |
@@ -30,6 +31,7 @@ pub mod aead;
 pub mod agree;
 mod algorithm;
 mod aws;
+pub mod bignum;
 pub mod cipher;
 mod ec;
 pub mod elligator;

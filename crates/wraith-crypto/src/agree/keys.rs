@@ -1,6 +1,7 @@
 //! Keys of every key agreement by its name.
 
 use super::ecdh::{self, Curve};
+use super::ffdhe::{self, Group};
 use super::{AgreeError, Algorithm, PrivateKey, X448Key, X25519Key};
 use crate::Backend;
 
@@ -9,6 +10,7 @@ enum Family {
     X25519,
     X448,
     Ecdh(Curve),
+    Ffdhe(Group),
 }
 
 impl Algorithm {
@@ -17,10 +19,11 @@ impl Algorithm {
     /// # Errors
     /// [`AgreeError::Failed`].
     pub fn generate(self) -> Result<Box<dyn PrivateKey>, AgreeError> {
-        Ok(match self.family()? {
+        Ok(match self.family() {
             Family::X25519 => Box::new(X25519Key::generate()),
             Family::X448 => Box::new(X448Key::generate()),
             Family::Ecdh(curve) => Box::new(ecdh::PrivateKey::generate(curve)?),
+            Family::Ffdhe(group) => Box::new(ffdhe::PrivateKey::generate(group)?),
         })
     }
 
@@ -29,10 +32,11 @@ impl Algorithm {
     /// # Errors
     /// [`AgreeError::InvalidPrivateKey`].
     pub fn private_key(self, raw: &[u8]) -> Result<Box<dyn PrivateKey>, AgreeError> {
-        Ok(match self.family()? {
+        Ok(match self.family() {
             Family::X25519 => Box::new(X25519Key::from_raw(raw)?),
             Family::X448 => Box::new(X448Key::from_raw(raw)?),
             Family::Ecdh(curve) => Box::new(ecdh::PrivateKey::from_scalar(curve, raw)?),
+            Family::Ffdhe(group) => Box::new(ffdhe::PrivateKey::from_raw(group, raw)?),
         })
     }
 
@@ -40,13 +44,14 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
-            Ok(Family::X25519 | Family::Ecdh(_)) => Backend::AwsLc,
-            Ok(Family::X448) | Err(_) => Backend::Own("portable".into()),
+            Family::X25519 | Family::Ecdh(_) => Backend::AwsLc,
+            Family::X448 => Backend::Own("portable".into()),
+            Family::Ffdhe(group) => group.backend(),
         }
     }
 
-    const fn family(self) -> Result<Family, AgreeError> {
-        Ok(match self {
+    const fn family(self) -> Family {
+        match self {
             Self::X25519 => Family::X25519,
             Self::X448 => Family::X448,
             Self::EcdhP224 => Family::Ecdh(Curve::P224),
@@ -56,8 +61,16 @@ impl Algorithm {
             Self::EcdhBrainpoolP256r1 => Family::Ecdh(Curve::BrainpoolP256r1),
             Self::EcdhBrainpoolP384r1 => Family::Ecdh(Curve::BrainpoolP384r1),
             Self::EcdhBrainpoolP512r1 => Family::Ecdh(Curve::BrainpoolP512r1),
-            // Not computed yet.
-            _ => return Err(AgreeError::Failed { algorithm: self }),
-        })
+            Self::Ffdhe2048 => Family::Ffdhe(Group::Ffdhe2048),
+            Self::Ffdhe3072 => Family::Ffdhe(Group::Ffdhe3072),
+            Self::Ffdhe4096 => Family::Ffdhe(Group::Ffdhe4096),
+            Self::Ffdhe6144 => Family::Ffdhe(Group::Ffdhe6144),
+            Self::Ffdhe8192 => Family::Ffdhe(Group::Ffdhe8192),
+            Self::Modp2048 => Family::Ffdhe(Group::Modp2048),
+            Self::Modp3072 => Family::Ffdhe(Group::Modp3072),
+            Self::Modp4096 => Family::Ffdhe(Group::Modp4096),
+            Self::Modp6144 => Family::Ffdhe(Group::Modp6144),
+            Self::Modp8192 => Family::Ffdhe(Group::Modp8192),
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Keys are found by [`Algorithm`], or by type in the module of a family. [`x25519()`] and [`x25519_public`] are what the transport uses.
 
 pub mod ecdh;
+pub mod ffdhe;
 mod keys;
 mod montgomery;
 pub mod sm2;
@@ -69,4 +70,9 @@ algorithms! {
     Ffdhe4096 = "FFDHE-4096", "RFC 7919";
     Ffdhe6144 = "FFDHE-6144", "RFC 7919";
     Ffdhe8192 = "FFDHE-8192", "RFC 7919";
+    Modp2048 = "MODP-2048", "RFC 3526";
+    Modp3072 = "MODP-3072", "RFC 3526";
+    Modp4096 = "MODP-4096", "RFC 3526";
+    Modp6144 = "MODP-6144", "RFC 3526";
+    Modp8192 = "MODP-8192", "RFC 3526";
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod aes;
 pub(crate) mod keccak;
+pub(crate) mod montgomery;
 pub(crate) mod sha512;
 pub(crate) mod siphash;
 pub(crate) mod sm2;

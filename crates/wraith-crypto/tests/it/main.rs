@@ -1,28 +1,30 @@
 //! Published vectors, and implementations beside each other: of AES-256-GCM all that we have, of X25519, ML-KEM and Elligator2
 //! ours beside somebody else's.
 
-mod agreement;
 mod aeads;
 mod aes_ciphers;
 mod aes_macs;
+mod agreement;
+mod bignum;
 mod cavp;
 mod differential;
 mod ecdsa;
 mod eddsa;
 mod elligator;
-mod hash;
-mod implementations;
-mod kdf;
-mod lines;
-mod mac;
-mod ml_kem;
-mod rand;
 mod encryption;
+mod ffdhe;
+mod hash;
 mod hpke;
 mod implementations;
+mod implementations;
+mod kdf;
 mod kem;
 mod key_formats;
+mod lines;
+mod mac;
 mod ml_dsa;
+mod ml_kem;
+mod rand;
 mod rsa;
 mod sm2;
 mod wycheproof;

@@ -1,0 +1,103 @@
+use crate::agree::PrivateKey as _;
+
+use super::*;
+
+/// `floor(2^8062 · value)` by a series of fractions, `terms` in units of 2^-8192.
+fn digits(terms: impl FnOnce(&Uint) -> Uint) -> Vec<u64> {
+    let mut unit = vec![0; 128];
+    unit.push(1);
+    let value = terms(&Uint::from_limbs(unit).unwrap());
+    // Of 8192 bits behind the point, the last 130 are rounding errors and more.
+    let divisor = Uint::from_limbs(vec![0, 0, 4]).unwrap();
+    value.div_rem(&divisor).unwrap().0.limbs().to_vec()
+}
+
+fn divide(number: &Uint, by: u64) -> Uint {
+    number.div_rem(&Uint::from(by)).unwrap().0
+}
+
+#[test]
+fn the_digits_are_those_of_e() {
+    let e = digits(|unit| {
+        let (mut sum, mut term, mut count) = (unit.clone(), unit.clone(), 1);
+        while !term.is_zero() {
+            term = divide(&term, count);
+            sum = sum.add(&term).unwrap();
+            count += 1;
+        }
+        sum
+    });
+    assert_eq!(e, E);
+}
+
+/// Machin: π = 16 arctan(1/5) - 4 arctan(1/239).
+#[test]
+fn the_digits_are_those_of_pi() {
+    let arctan = |unit: &Uint, inverse: u64| {
+        let (mut plus, mut minus) = (Uint::zero(), Uint::zero());
+        let (mut power, mut odd) = (divide(unit, inverse), 1);
+        while !power.is_zero() {
+            let sum = if odd % 4 == 1 { &mut plus } else { &mut minus };
+            *sum = sum.add(&divide(&power, odd)).unwrap();
+            power = divide(&power, inverse * inverse);
+            odd += 2;
+        }
+        plus.sub(&minus).unwrap()
+    };
+    let pi = digits(|unit| {
+        let first = arctan(unit, 5).mul(&Uint::from(16)).unwrap();
+        first.sub(&arctan(unit, 239).mul(&Uint::from(4)).unwrap()).unwrap()
+    });
+    assert_eq!(pi, PI);
+}
+
+#[test]
+fn a_prime_has_64_ones_at_each_end_and_twice_its_order_below() {
+    for group in Group::ALL {
+        let prime = group.prime();
+        assert_eq!(prime.bits(), group.bits());
+        assert_eq!((prime.limbs()[0], prime.limbs().last()), (u64::MAX, Some(&u64::MAX)));
+        let order = &group.field().order;
+        assert_eq!(order.add(order).unwrap().add(&Uint::from(1)).unwrap(), *prime);
+        // Euler: 2 is a square, so it makes the subgroup of order q.
+        assert_eq!(Uint::from(2).mod_exp(order, prime).unwrap(), Uint::from(1));
+    }
+}
+
+#[test]
+fn a_comb_a_power_and_aws_lc_agree_on_short_exponents() {
+    for group in Group::ALL {
+        let bits = group.exponent_bits();
+        let mut ones = vec![u64::MAX; bits.div_ceil(64)];
+        *ones.last_mut().unwrap() >>= 64 * bits.div_ceil(64) - bits;
+        let mut top = vec![0; bits.div_ceil(64)];
+        *top.last_mut().unwrap() = 1 << ((bits - 1) % 64);
+        let mut one = vec![0; bits.div_ceil(64)];
+        one[0] = 1;
+        for limbs in [ones, top, one] {
+            let limbs = Zeroizing::new(limbs);
+            let exponent = Exponent { limbs: limbs.clone(), bits };
+            let longer = Exponent { limbs, bits: bits + 1 };
+            let two = Uint::from(2);
+            let comb = group.power(None, &exponent).unwrap();
+            assert_eq!(comb, group.power(None, &longer).unwrap());
+            assert_eq!(comb, group.power(Some(&two), &exponent).unwrap());
+            assert_eq!(comb, group.power_with(None, None, &exponent).unwrap());
+            assert_eq!(comb, group.power_with(None, Some(&two), &exponent).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_new_key_is_as_short_as_it_may_be_and_comes_back_from_its_bytes() {
+    for group in Group::ALL {
+        let key = PrivateKey::generate(group).unwrap();
+        let raw = key.to_raw();
+        assert_eq!(raw.len(), group.exponent_bits().div_ceil(8));
+        let again = PrivateKey::from_raw(group, &raw).unwrap();
+        assert_eq!(again.public_key(), key.public_key());
+        assert_eq!(again.exponent.bits, group.exponent_bits());
+        assert_eq!(key.public_key().len(), group.bytes());
+        assert_eq!(format!("{key:?}"), format!("PrivateKey {{ group: {group:?}, .. }}"));
+    }
+}

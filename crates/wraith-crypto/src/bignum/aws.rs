@@ -1,0 +1,126 @@
+//! What AWS-LC computes for [`Uint`](super::Uint): numbers go in and out as little-endian limbs.
+#![allow(unsafe_code)]
+
+use std::ptr::{self, NonNull};
+
+use aws_lc_sys as aws;
+use zeroize::Zeroizing;
+
+use super::Error;
+
+/// A number of AWS-LC, wiped when it is freed.
+struct Number(NonNull<aws::BIGNUM>);
+
+impl Number {
+    fn new(limbs: &[u64]) -> Result<Self, Error> {
+        let bytes: Zeroizing<Vec<u8>> =
+            Zeroizing::new(limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect());
+        // SAFETY: `bytes` has the length passed; with null, a new number is made.
+        let number = unsafe { aws::BN_le2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut()) };
+        NonNull::new(number).map(Self).ok_or_else(out_of_memory)
+    }
+
+    fn as_ptr(&self) -> *mut aws::BIGNUM {
+        self.0.as_ptr()
+    }
+
+    /// The number as `count` limbs, which it fits in.
+    fn limbs(&self, count: usize) -> Result<Vec<u64>, Error> {
+        let mut limbs = vec![0_u64; count];
+        // SAFETY: `limbs` has room for eight times `count` bytes.
+        let written =
+            unsafe { aws::BN_bn2le_padded(limbs.as_mut_ptr().cast(), 8 * count, self.as_ptr()) };
+        limbs.iter_mut().for_each(|limb| *limb = u64::from_le(*limb));
+        if written == 1 { Ok(limbs) } else { Err(out_of_memory()) }
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        // SAFETY: the number is ours, and is not used after this.
+        unsafe { aws::BN_clear_free(self.as_ptr()) }
+    }
+}
+
+struct Context(NonNull<aws::BN_CTX>);
+
+impl Context {
+    fn new() -> Result<Self, Error> {
+        // SAFETY: always safe.
+        NonNull::new(unsafe { aws::BN_CTX_new() }).map(Self).ok_or_else(out_of_memory)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the context is ours, and is not used after this.
+        unsafe { aws::BN_CTX_free(self.0.as_ptr()) }
+    }
+}
+
+/// Empties this thread's list of AWS-LC's errors, too, in which others would look for their own.
+fn out_of_memory() -> Error {
+    // SAFETY: always safe.
+    unsafe { aws::ERR_clear_error() };
+    Error::OutOfMemory
+}
+
+fn succeeded(code: i32) -> Result<(), Error> {
+    if code == 1 { Ok(()) } else { Err(out_of_memory()) }
+}
+
+/// Quotient and remainder. `b` is not zero.
+pub(super) fn divide(a: &[u64], b: &[u64]) -> Result<(Vec<u64>, Vec<u64>), Error> {
+    let (x, y, quotient, remainder) =
+        (Number::new(a)?, Number::new(b)?, Number::new(&[])?, Number::new(&[])?);
+    let context = Context::new()?;
+    // SAFETY: all are live, and outputs are no inputs.
+    succeeded(unsafe {
+        aws::BN_div(
+            quotient.as_ptr(),
+            remainder.as_ptr(),
+            x.as_ptr(),
+            y.as_ptr(),
+            context.0.as_ptr(),
+        )
+    })?;
+    Ok((quotient.limbs(a.len())?, remainder.limbs(b.len())?))
+}
+
+/// `base^exponent` modulo an odd `modulus`, which `base` is below. The time depends on the lengths only.
+pub(crate) fn power(base: &[u64], exponent: &[u64], modulus: &[u64]) -> Result<Vec<u64>, Error> {
+    let (x, e, n, result) =
+        (Number::new(base)?, Number::new(exponent)?, Number::new(modulus)?, Number::new(&[])?);
+    let context = Context::new()?;
+    // SAFETY: all are live; without a Montgomery context a temporary one is made.
+    succeeded(unsafe {
+        aws::BN_mod_exp_mont_consttime(
+            result.as_ptr(),
+            x.as_ptr(),
+            e.as_ptr(),
+            n.as_ptr(),
+            context.0.as_ptr(),
+            ptr::null(),
+        )
+    })?;
+    result.limbs(modulus.len())
+}
+
+/// The greatest common divisor.
+pub(super) fn gcd(a: &[u64], b: &[u64]) -> Result<Vec<u64>, Error> {
+    let (x, y, result) = (Number::new(a)?, Number::new(b)?, Number::new(&[])?);
+    let context = Context::new()?;
+    // SAFETY: all are live.
+    succeeded(unsafe { aws::BN_gcd(result.as_ptr(), x.as_ptr(), y.as_ptr(), context.0.as_ptr()) })?;
+    result.limbs(a.len().max(b.len()))
+}
+
+/// The inverse of `a` modulo `n`, which have no common divisor.
+pub(super) fn inverse(a: &[u64], n: &[u64]) -> Result<Vec<u64>, Error> {
+    let (x, y, result) = (Number::new(a)?, Number::new(n)?, Number::new(&[])?);
+    let context = Context::new()?;
+    // SAFETY: all are live.
+    let made =
+        unsafe { aws::BN_mod_inverse(result.as_ptr(), x.as_ptr(), y.as_ptr(), context.0.as_ptr()) };
+    if made.is_null() { Err(out_of_memory()) } else { result.limbs(n.len()) }
+}

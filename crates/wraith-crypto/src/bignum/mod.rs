@@ -1,0 +1,401 @@
+//! Big integers: [`Uint`], the non-negative numbers of up to [`Uint::BITS_MAX`] bits.
+//!
+//! Additions and products are ours; division, divisors and inverses are AWS-LC's. Powers come from an AVX-512 kernel where the processor has
+//! it and the modulus has at most 8318 bits, else from AWS-LC. Sums, products and powers take time that depends on lengths in limbs only, never
+//! on what the limbs are, so a number's length is public and its value may be secret; division, comparison, divisors and inverses take
+//! time that depends on values. All memory is wiped.
+
+mod aws;
+mod product;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use thiserror::Error;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::Backend;
+use crate::kernels::montgomery::{self, Modulus};
+
+pub(crate) use aws::power;
+
+/// Why there is no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The number would have more than [`Uint::BITS_MAX`] bits.
+    #[error("numbers have at most {} bits", Uint::BITS_MAX)]
+    TooLarge,
+    /// What is subtracted is the larger number.
+    #[error("the difference would be negative")]
+    Negative,
+    /// Division by zero, or modulo zero.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// Powers have odd moduli.
+    #[error("the modulus of a power must be odd")]
+    EvenModulus,
+    /// The number and the modulus have a common divisor.
+    #[error("the number has no inverse")]
+    NoInverse,
+    /// The number has more bytes than there is room for.
+    #[error("the number does not fit")]
+    NoRoom,
+    /// Not hexadecimal digits.
+    #[error("not a hexadecimal number")]
+    InvalidHex,
+    /// The library could not, for want of memory.
+    #[error("no memory")]
+    OutOfMemory,
+}
+
+/// A number: 0, 1, 2 and so on.
+///
+/// Invariant: the limbs, little-endian, have no zero at their end, and are at most [`Self::LIMBS_MAX`].
+///
+/// ```
+/// use wraith_crypto::bignum::Uint;
+///
+/// let prime = Uint::from_hex("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")?;
+/// let exponent = prime.sub(&Uint::from(1))?;
+/// assert_eq!(Uint::from(3).mod_exp(&exponent, &prime)?, Uint::from(1));
+/// # Ok::<(), wraith_crypto::bignum::Error>(())
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Uint {
+    limbs: Vec<u64>,
+}
+
+impl Uint {
+    /// Bits of a number, at most.
+    pub const BITS_MAX: usize = 65_536;
+    /// Limbs of 64 bits, at most.
+    pub const LIMBS_MAX: usize = Self::BITS_MAX / 64;
+
+    /// Zero.
+    #[must_use]
+    pub const fn zero() -> Self {
+        Self { limbs: Vec::new() }
+    }
+
+    /// The number of little-endian limbs.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn from_limbs(limbs: Vec<u64>) -> Result<Self, Error> {
+        let mut number = Self { limbs };
+        number.trim();
+        if number.limbs.len() > Self::LIMBS_MAX { Err(Error::TooLarge) } else { Ok(number) }
+    }
+
+    /// The number of `bytes`, most significant first, of any length. No bytes are 0.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], without counting zeros at the front.
+    pub fn from_be_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        let bytes = &bytes[zeros..];
+        if bytes.len() > Self::BITS_MAX / 8 {
+            return Err(Error::TooLarge);
+        }
+        let mut limbs = Vec::with_capacity(bytes.len().div_ceil(8));
+        for chunk in bytes.rchunks(8) {
+            limbs.push(chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte)));
+        }
+        Self::from_limbs(limbs)
+    }
+
+    /// The number of hexadecimal digits of either case.
+    ///
+    /// # Errors
+    /// [`Error::InvalidHex`] where one of them is none, or there are none; [`Error::TooLarge`].
+    pub fn from_hex(digits: &str) -> Result<Self, Error> {
+        let digits = digits.as_bytes();
+        if digits.is_empty() {
+            return Err(Error::InvalidHex);
+        }
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        let digits = &digits[zeros..];
+        if digits.len() > Self::BITS_MAX / 4 {
+            return Err(Error::TooLarge);
+        }
+        let mut number = Self { limbs: Vec::with_capacity(digits.len().div_ceil(16)) };
+        for chunk in digits.rchunks(16) {
+            let mut limb = 0;
+            for &digit in chunk {
+                let value = char::from(digit).to_digit(16).ok_or(Error::InvalidHex)?;
+                limb = limb << 4 | u64::from(value);
+            }
+            number.limbs.push(limb);
+        }
+        Ok(number)
+    }
+
+    /// Writes the number to all of `out`, most significant byte first, zeros in front.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`]; `out` is as it was.
+    pub fn write_be_bytes(&self, out: &mut [u8]) -> Result<(), Error> {
+        if self.bits().div_ceil(8) > out.len() {
+            return Err(Error::NoRoom);
+        }
+        let limbs = self.limbs.iter().copied().chain(std::iter::repeat(0));
+        for (chunk, limb) in out.rchunks_mut(8).zip(limbs) {
+            chunk.copy_from_slice(&limb.to_be_bytes()[8 - chunk.len()..]);
+        }
+        Ok(())
+    }
+
+    /// The bytes of the number, most significant first. 0 has none.
+    #[must_use]
+    pub fn to_be_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(vec![0; self.bits().div_ceil(8)]);
+        self.write_be_bytes(&mut bytes).expect("there is room for all its bits");
+        bytes
+    }
+
+    /// Lower-case hexadecimal digits, without zeros in front.
+    #[must_use]
+    pub fn to_hex(&self) -> Zeroizing<String> {
+        let digits = data_encoding::HEXLOWER.encode(&self.to_be_bytes());
+        let digits = Zeroizing::new(digits);
+        match digits.strip_prefix('0').unwrap_or(&digits) {
+            "" => Zeroizing::new("0".into()),
+            trimmed => Zeroizing::new(trimmed.into()),
+        }
+    }
+
+    /// Little-endian limbs, without zeros at the end.
+    #[must_use]
+    pub fn limbs(&self) -> &[u64] {
+        &self.limbs
+    }
+
+    /// Bits without zeros in front.
+    #[must_use]
+    pub fn bits(&self) -> usize {
+        self.limbs.last().map_or(0, |top| 64 * self.limbs.len() - top.leading_zeros() as usize)
+    }
+
+    /// Whether this is 0.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.limbs.is_empty()
+    }
+
+    /// Whether 2 does not divide it.
+    #[must_use]
+    pub fn is_odd(&self) -> bool {
+        self.limbs.first().is_some_and(|limb| limb & 1 == 1)
+    }
+
+    /// The sum.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn add(&self, other: &Self) -> Result<Self, Error> {
+        let mut out = Self::zero();
+        self.add_into(other, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Self::add`] into the memory of `out`, if there is enough of it. `out` is any number after an error.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn add_into(&self, other: &Self, out: &mut Self) -> Result<(), Error> {
+        let (long, short) =
+            if self.limbs.len() >= other.limbs.len() { (self, other) } else { (other, self) };
+        let (low, top) = out.room(long.limbs.len() + 1).split_at_mut(long.limbs.len());
+        low.copy_from_slice(&long.limbs);
+        top[0] = product::add_assign(low, &short.limbs);
+        out.trim();
+        if out.limbs.len() > Self::LIMBS_MAX { Err(Error::TooLarge) } else { Ok(()) }
+    }
+
+    /// The difference.
+    ///
+    /// # Errors
+    /// [`Error::Negative`].
+    pub fn sub(&self, other: &Self) -> Result<Self, Error> {
+        let mut out = Self::zero();
+        self.sub_into(other, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Self::sub`] into the memory of `out`, if there is enough of it. `out` is any number after an error.
+    ///
+    /// # Errors
+    /// [`Error::Negative`].
+    pub fn sub_into(&self, other: &Self, out: &mut Self) -> Result<(), Error> {
+        if other.limbs.len() > self.limbs.len() {
+            return Err(Error::Negative);
+        }
+        let limbs = out.room(self.limbs.len());
+        limbs.copy_from_slice(&self.limbs);
+        let borrow = product::subtract_assign(limbs, &other.limbs);
+        out.trim();
+        if borrow == 1 { Err(Error::Negative) } else { Ok(()) }
+    }
+
+    /// The product.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], where the lengths in limbs allow more than [`Self::BITS_MAX`] bits.
+    pub fn mul(&self, other: &Self) -> Result<Self, Error> {
+        let mut out = Self::zero();
+        self.mul_into(other, &mut out)?;
+        Ok(out)
+    }
+
+    /// [`Self::mul`] into the memory of `out`, if there is enough of it.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], as [`Self::mul`]; `out` is as it was.
+    pub fn mul_into(&self, other: &Self, out: &mut Self) -> Result<(), Error> {
+        let count = self.limbs.len() + other.limbs.len();
+        if self.is_zero() || other.is_zero() {
+            out.room(0);
+            return Ok(());
+        }
+        if count > Self::LIMBS_MAX {
+            return Err(Error::TooLarge);
+        }
+        product::multiply(out.room(count), &self.limbs, &other.limbs);
+        out.trim();
+        Ok(())
+    }
+
+    /// Quotient and remainder, in time that depends on both numbers.
+    ///
+    /// # Errors
+    /// [`Error::DivisionByZero`], [`Error::OutOfMemory`].
+    pub fn div_rem(&self, divisor: &Self) -> Result<(Self, Self), Error> {
+        if divisor.is_zero() {
+            return Err(Error::DivisionByZero);
+        }
+        let (quotient, remainder) = aws::divide(&self.limbs, &divisor.limbs)?;
+        Ok((Self::from_limbs(quotient)?, Self::from_limbs(remainder)?))
+    }
+
+    /// The remainder, in time that depends on both numbers.
+    ///
+    /// # Errors
+    /// As [`Self::div_rem`].
+    pub fn rem(&self, modulus: &Self) -> Result<Self, Error> {
+        Ok(self.div_rem(modulus)?.1)
+    }
+
+    /// This number to the power of `exponent`, modulo an odd `modulus`. Neither the exponent nor this number, if it is below the modulus, can
+    /// be told from the time.
+    ///
+    /// # Errors
+    /// [`Error::DivisionByZero`], [`Error::EvenModulus`], [`Error::OutOfMemory`].
+    pub fn mod_exp(&self, exponent: &Self, modulus: &Self) -> Result<Self, Error> {
+        if modulus.is_zero() {
+            return Err(Error::DivisionByZero);
+        }
+        if !modulus.is_odd() {
+            return Err(Error::EvenModulus);
+        }
+        let reduced;
+        let mut base = self;
+        if *self >= *modulus {
+            reduced = self.rem(modulus)?;
+            base = &reduced;
+        }
+        let limbs = if let Some(modulus) = modulus.to_montgomery()? {
+            let bits = 64 * exponent.limbs.len();
+            std::mem::take(&mut *modulus.power(&base.limbs, &exponent.limbs, bits))
+        } else {
+            power(&base.limbs, &exponent.limbs, &modulus.limbs)?
+        };
+        Self::from_limbs(limbs)
+    }
+
+    /// The greatest common divisor; of 0 and another number, the other number.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn gcd(&self, other: &Self) -> Result<Self, Error> {
+        Self::from_limbs(aws::gcd(&self.limbs, &other.limbs)?)
+    }
+
+    /// The number below `modulus` that, times this, is 1 modulo `modulus`. Takes time that depends on both.
+    ///
+    /// # Errors
+    /// [`Error::DivisionByZero`]; [`Error::NoInverse`], also where `modulus` is 1; [`Error::OutOfMemory`].
+    pub fn mod_inverse(&self, modulus: &Self) -> Result<Self, Error> {
+        let reduced = self.rem(modulus)?;
+        if *modulus == Self::from(1) || reduced.gcd(modulus)? != Self::from(1) {
+            return Err(Error::NoInverse);
+        }
+        Self::from_limbs(aws::inverse(&reduced.limbs, &modulus.limbs)?)
+    }
+
+    /// What computes powers modulo this number, if there is something better than AWS-LC.
+    pub(crate) fn to_montgomery(&self) -> Result<Option<Modulus>, Error> {
+        Modulus::new(&self.limbs, |power_of_two| {
+            let mut limbs = vec![0; power_of_two / 64 + 1];
+            limbs[power_of_two / 64] = 1 << (power_of_two % 64);
+            Ok(aws::divide(&limbs, &self.limbs)?.1)
+        })
+    }
+
+    /// Memory for `count` limbs, of which none is known, in place of the number.
+    fn room(&mut self, count: usize) -> &mut [u64] {
+        if self.limbs.capacity() < count {
+            self.limbs.as_mut_slice().zeroize();
+            self.limbs = Vec::with_capacity(count);
+        }
+        // What is cut off is wiped first.
+        let kept = count.min(self.limbs.len());
+        self.limbs[kept..].zeroize();
+        self.limbs.resize(count, 0);
+        &mut self.limbs
+    }
+
+    fn trim(&mut self) {
+        while self.limbs.last() == Some(&0) {
+            self.limbs.pop();
+        }
+    }
+}
+
+/// What computes powers modulo a number of up to 8318 bits here.
+#[must_use]
+pub fn backend() -> Backend {
+    if montgomery::is_available() { Backend::Own("AVX-512 IFMA".into()) } else { Backend::AwsLc }
+}
+
+impl From<u64> for Uint {
+    fn from(value: u64) -> Self {
+        Self { limbs: if value == 0 { Vec::new() } else { vec![value] } }
+    }
+}
+
+impl Ord for Uint {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_length = self.limbs.len().cmp(&other.limbs.len());
+        by_length.then_with(|| self.limbs.iter().rev().cmp(other.limbs.iter().rev()))
+    }
+}
+
+impl PartialOrd for Uint {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Drop for Uint {
+    fn drop(&mut self) {
+        // The limbs behind the end are zeros that were trimmed, or were wiped when the number became shorter.
+        self.limbs.as_mut_slice().zeroize();
+    }
+}
+
+impl fmt::Debug for Uint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Uint").field("bits", &self.bits()).finish_non_exhaustive()
+    }
+}
