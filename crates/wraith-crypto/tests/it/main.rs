@@ -16,7 +16,6 @@ mod ffdhe;
 mod hash;
 mod hpke;
 mod implementations;
-mod implementations;
 mod kdf;
 mod kem;
 mod key_formats;
