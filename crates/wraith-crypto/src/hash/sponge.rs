@@ -25,7 +25,7 @@ impl<const RATE: usize> Sponge<RATE> {
 
     pub(super) fn absorb(&mut self, mut data: &[u8]) {
         // Up to a whole lane, lanes, and what is left: of what is in the middle of lanes there are few bytes.
-        while self.at % 8 != 0 {
+        while !self.at.is_multiple_of(8) {
             let Some((byte, rest)) = data.split_first() else { return };
             self.add(*byte, self.at);
             data = rest;

@@ -17,7 +17,7 @@ const ROUND: [u64; 24] = {
             if register & 1 == 1 {
                 constants[i] |= 1 << ((1 << j) - 1);
             }
-            register = (register << 1) ^ (register >> 7) * 0x71;
+            register = (register << 1) ^ ((register >> 7) * 0x71);
             j += 1;
         }
         i += 1;

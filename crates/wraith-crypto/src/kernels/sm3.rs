@@ -123,8 +123,8 @@ mod x86 {
             *w = _mm512_shuffle_epi8(unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }, swap);
         }
         w = transpose_16(w);
-        for j in 0..16 {
-            put(&mut schedule.w[j], w[j]);
+        for (row, w) in schedule.w.iter_mut().zip(w) {
+            put(row, w);
         }
         for j in 0..12 {
             put(&mut schedule.x[j], _mm512_xor_si512(w[j], w[j + 4]));

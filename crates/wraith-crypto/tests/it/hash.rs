@@ -35,7 +35,7 @@ fn check(prefixes: &[&str], count: usize) {
 
 #[test]
 fn sha_1_and_sha_2_match_fips_180_and_cavp() {
-    check(&["SHA-"], 40);
+    check(&["SHA-"], 33);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn every_length_has_the_digest_that_aws_lc_gives_it() {
         (Algorithm::Sha3_384, &digest::SHA3_384),
         (Algorithm::Sha3_512, &digest::SHA3_512),
     ];
-    let data: Vec<u8> = (0..4000u32).map(|i| (i * i >> 5) as u8).collect();
+    let data: Vec<u8> = (0..4000u32).map(|i| ((i * i) >> 5) as u8).collect();
     for (algorithm, theirs) in pairs {
         for len in (0..700).chain((700..4000).step_by(61)) {
             let expected = digest::digest(theirs, &data[..len]);

@@ -65,14 +65,9 @@ impl CodeKeys {
 /// Argon2id. The salt is the hour's, so that work on one hour is of no use in another.
 fn stretch(words: &str, hour: u64) -> Option<Zeroizing<[u8; 32]>> {
     let salt = kdf::derive("wraith/1 long code salt", &hour.to_be_bytes());
-    let params = argon2::Params::new(MEMORY_KIB, PASSES, LANES, Some(32)).ok()?;
-    let mut memory = Zeroizing::new(Vec::new());
-    memory.try_reserve_exact(params.block_count()).ok()?;
-    memory.resize(params.block_count(), argon2::Block::default());
-    let argon2 = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
+    let params = kdf::Argon2Params { memory_kib: MEMORY_KIB, passes: PASSES, lanes: LANES };
     let mut secret = Zeroizing::new([0; 32]);
-    let (words, salt) = (words.as_bytes(), &salt[..SALT_LEN]);
-    argon2.hash_password_into_with_memory(words, salt, &mut *secret, &mut memory[..]).ok()?;
+    kdf::argon2id(params, words.as_bytes(), &salt[..SALT_LEN], &mut *secret).ok()?;
     Some(secret)
 }
 
