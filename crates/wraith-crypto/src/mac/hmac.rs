@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zeroize::Zeroize;
+use zeroize::optimization_barrier;
 
 use super::{Algorithm, Mac};
 use crate::hash::{Function, legacy};
@@ -26,8 +26,8 @@ impl<F: Function> Hmac<F> {
     /// Under `key`, of any length; as many random bytes as a tag has are as good as more.
     #[must_use]
     pub fn new(key: &[u8]) -> Self {
-        let mut block = [0; BLOCK_MAX];
-        let block = &mut block[..F::BLOCK_BYTES];
+        let mut whole = [0; BLOCK_MAX];
+        let block = &mut whole[..F::BLOCK_BYTES];
         if key.len() <= F::BLOCK_BYTES {
             block[..key.len()].copy_from_slice(key);
         } else {
@@ -40,7 +40,8 @@ impl<F: Function> Hmac<F> {
         inner.update(block);
         block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
         outer.update(block);
-        block.zeroize();
+        whole = [0; BLOCK_MAX];
+        optimization_barrier(&whole);
         Self { inner, outer }
     }
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use zeroize::Zeroize;
-
-use super::{Drbg, DrbgError, INPUT_BYTES_MAX, REQUEST_BYTES_MAX, REQUESTS_MAX, check, impl_rng};
+use super::{
+    Drbg, DrbgError, INPUT_BYTES_MAX, REQUEST_BYTES_MAX, REQUESTS_MAX, check, impl_rng, wipe,
+};
 use crate::hash::{DIGEST_MAX, Function};
 
 /// Bytes of the longer of the two states (table 2: 888 bits; 440 for digests of up to 32 bytes).
@@ -46,7 +46,7 @@ impl<F: Function> HashDrbg<F> {
         let mut value = [0; STATE_MAX];
         derive::<F>(inputs, &mut value[..Self::STATE_BYTES]);
         self.value = value;
-        value.zeroize();
+        wipe(&mut value);
         let value = &self.value[..Self::STATE_BYTES];
         derive::<F>(&[&[0], value], &mut self.constant[..Self::STATE_BYTES]);
         self.counter = 1;
@@ -58,7 +58,7 @@ impl<F: Function> HashDrbg<F> {
         let mut digest = [0; DIGEST_MAX];
         digest_of::<F>(&[&[prefix], value, input], &mut digest);
         add(value, &digest[..F::DIGEST_BYTES]);
-        digest.zeroize();
+        wipe(&mut digest);
     }
 }
 
@@ -79,19 +79,27 @@ fn derive<F: Function>(inputs: &[&[u8]], out: &mut [u8]) {
         let mut digest = [0; DIGEST_MAX];
         hash.write(&mut digest);
         part.copy_from_slice(&digest[..part.len()]);
-        digest.zeroize();
+        wipe(&mut digest);
     }
 }
 
 /// `number` + `addend`, both big-endian, but for what does not fit.
 fn add(number: &mut [u8], addend: &[u8]) {
-    let mut carry = 0;
-    let addend = addend.iter().rev().chain(std::iter::repeat(&0));
-    for (byte, addend) in number.iter_mut().rev().zip(addend) {
-        let sum = u16::from(*byte) + u16::from(*addend) + carry;
-        *byte = sum as u8;
-        carry = sum >> 8;
+    let mut carry = false;
+    let mut addend = addend.rchunks(8).map(word);
+    for part in number.rchunks_mut(8) {
+        let (sum, over) = word(part).overflowing_add(addend.next().unwrap_or(0));
+        let (sum, over_again) = sum.overflowing_add(carry.into());
+        carry = over | over_again;
+        part.copy_from_slice(&sum.to_be_bytes()[8 - part.len()..]);
     }
+}
+
+/// The number that at most eight bytes are.
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[8 - bytes.len()..].copy_from_slice(bytes);
+    u64::from_be_bytes(word)
 }
 
 impl<F: Function> Drbg for HashDrbg<F> {
@@ -100,7 +108,7 @@ impl<F: Function> Drbg for HashDrbg<F> {
         check(additional, 0, INPUT_BYTES_MAX)?;
         let mut value = self.value;
         self.seed(&[&[1], &value[..Self::STATE_BYTES], entropy, additional]);
-        value.zeroize();
+        wipe(&mut value);
         Ok(())
     }
 
@@ -122,7 +130,8 @@ impl<F: Function> Drbg for HashDrbg<F> {
             part.copy_from_slice(&digest[..part.len()]);
             add(&mut data[..Self::STATE_BYTES], &[1]);
         }
-        (data, digest).zeroize();
+        wipe(&mut data);
+        wipe(&mut digest);
         self.add_digest(3, &[]);
         let value = &mut self.value[..Self::STATE_BYTES];
         add(value, &self.constant[..Self::STATE_BYTES]);
@@ -134,8 +143,8 @@ impl<F: Function> Drbg for HashDrbg<F> {
 
 impl<F: Function> Drop for HashDrbg<F> {
     fn drop(&mut self) {
-        self.value.zeroize();
-        self.constant.zeroize();
+        wipe(&mut self.value);
+        wipe(&mut self.constant);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use zeroize::Zeroize;
-
-use super::{Drbg, DrbgError, INPUT_BYTES_MAX, REQUEST_BYTES_MAX, REQUESTS_MAX, check, impl_rng};
+use super::{
+    Drbg, DrbgError, INPUT_BYTES_MAX, REQUEST_BYTES_MAX, REQUESTS_MAX, check, impl_rng, wipe,
+};
 use crate::hash::{DIGEST_MAX, Function};
 use crate::mac::Hmac;
 
@@ -43,7 +43,7 @@ impl<F: Function> HmacDrbg<F> {
             let mut key = [0; DIGEST_MAX];
             mac.finish(&mut key[..F::DIGEST_BYTES]);
             self.key = Hmac::new(&key[..F::DIGEST_BYTES]);
-            key.zeroize();
+            wipe(&mut key);
             self.step();
             if empty {
                 return;
@@ -92,7 +92,7 @@ impl<F: Function> Drbg for HmacDrbg<F> {
 
 impl<F: Function> Drop for HmacDrbg<F> {
     fn drop(&mut self) {
-        self.value.zeroize();
+        wipe(&mut self.value);
     }
 }
 

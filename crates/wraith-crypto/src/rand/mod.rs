@@ -109,6 +109,12 @@ pub trait Drbg: Send {
     fn generate(&mut self, out: &mut [u8], additional: &[u8]) -> Result<(), DrbgError>;
 }
 
+/// Makes all bytes zero, eight and more at a time.
+fn wipe<const N: usize>(bytes: &mut [u8; N]) {
+    *bytes = [0; N];
+    zeroize::optimization_barrier(bytes);
+}
+
 /// The traits of `rand_core`: as many requests as `out` needs.
 macro_rules! impl_rng {
     ($($generic:ident: $bound:path)?, $type:ty) => {
