@@ -190,46 +190,12 @@ impl Digest {
     }
 }
 
-/// Fills `out` with SHAKE256 of `parts`, one behind the other. It holds one context, which AWS-LC wipes.
-pub(crate) fn shake256(parts: &[&[u8]], out: &mut [u8]) {
-    // SAFETY: the context is alive, and each part has the length passed, as has `out`.
-    unsafe {
-        let context = Owned::new(aws::EVP_MD_CTX_new()).expect("there is memory");
-        let context = context.as_ptr();
-        let mut is_good =
-            aws::EVP_DigestInit_ex(context, aws::EVP_shake256(), ptr::null_mut()) == 1;
-        for part in parts {
-            is_good &= aws::EVP_DigestUpdate(context, part.as_ptr().cast(), part.len()) == 1;
-        }
-        is_good &= aws::EVP_DigestFinalXOF(context, out.as_mut_ptr(), out.len()) == 1;
-        assert!(is_good, "a hash takes whatever it is given");
-    }
-}
-
-/// SHA3-256 of `parts`, one behind the other.
-pub(crate) fn sha3_256(parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
-    let mut hash = Zeroizing::new([0; 32]);
-    // SAFETY: the context is alive, each part has the length passed, and `hash` has room for the 32 bytes written.
-    unsafe {
-        let context = Owned::new(aws::EVP_MD_CTX_new()).expect("there is memory");
-        let context = context.as_ptr();
-        let mut is_good =
-            aws::EVP_DigestInit_ex(context, aws::EVP_sha3_256(), ptr::null_mut()) == 1;
-        for part in parts {
-            is_good &= aws::EVP_DigestUpdate(context, part.as_ptr().cast(), part.len()) == 1;
-        }
-        is_good &= aws::EVP_DigestFinal_ex(context, hash.as_mut_ptr(), ptr::null_mut()) == 1;
-        assert!(is_good, "a hash takes whatever it is given");
-    }
-    hash
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn hashes_match_fips_180_4_and_fips_202() {
+    fn hashes_match_fips_180_4() {
         let hex = data_encoding::HEXLOWER;
         let of = |digest: Digest| {
             let (hash, len) = digest.of(b"abc");
@@ -240,10 +206,6 @@ mod tests {
         assert_eq!(of(Digest::Sha256)[..16], *"ba7816bf8f01cfea");
         assert_eq!(of(Digest::Sha384)[..16], *"cb00753f45a35e8b");
         assert_eq!(of(Digest::Sha512)[..16], *"ddaf35a193617aba");
-        assert_eq!(hex.encode(&sha3_256(&[b"a", b"", b"bc"])[..8]), "3a985da74fe225b2");
-        let mut out = [0; 8];
-        shake256(&[b"ab", b"c"], &mut out);
-        assert_eq!(hex.encode(&out), "483366601360a877");
     }
 
     #[test]

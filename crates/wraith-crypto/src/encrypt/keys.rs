@@ -1,9 +1,15 @@
 //! Keys of every public-key encryption by its name.
 
 use super::rsa::{self, Hash};
-use super::sm2;
-use super::{Algorithm, DecryptionKey, EncryptError, EncryptionKey};
+use super::{Algorithm, DecryptionKey, EncryptError, EncryptionKey, rsa_pkcs1, sm2};
 use crate::Backend;
+
+/// What computes an algorithm, and its parameters there.
+enum Family {
+    Oaep(Hash),
+    Pkcs1,
+    Sm2,
+}
 
 impl Algorithm {
     /// A new key. RSA's has 3072 bits.
@@ -11,11 +17,12 @@ impl Algorithm {
     /// # Errors
     /// [`EncryptError::Failed`].
     pub fn generate(self) -> Result<Box<dyn DecryptionKey>, EncryptError> {
-        if self == Self::Sm2 {
-            return Ok(Box::new(sm2::DecryptionKey::generate()?));
-        }
-        let key = rsa::DecryptionKey::generate(self.hash()?, crate::rsa::BITS_DEFAULT)?;
-        Ok(Box::new(key))
+        let bits = crate::rsa::BITS_DEFAULT;
+        Ok(match self.family() {
+            Family::Oaep(hash) => Box::new(rsa::DecryptionKey::generate(hash, bits)?),
+            Family::Pkcs1 => Box::new(rsa_pkcs1::DecryptionKey::generate(bits)?),
+            Family::Sm2 => Box::new(sm2::DecryptionKey::generate()?),
+        })
     }
 
     /// The key of a PKCS #8 (DER), which is for this algorithm.
@@ -23,10 +30,11 @@ impl Algorithm {
     /// # Errors
     /// [`EncryptError::InvalidKey`].
     pub fn decryption_key_pkcs8(self, der: &[u8]) -> Result<Box<dyn DecryptionKey>, EncryptError> {
-        if self == Self::Sm2 {
-            return Ok(Box::new(sm2::DecryptionKey::from_pkcs8(der)?));
-        }
-        Ok(Box::new(rsa::DecryptionKey::from_pkcs8(self.hash()?, der)?))
+        Ok(match self.family() {
+            Family::Oaep(hash) => Box::new(rsa::DecryptionKey::from_pkcs8(hash, der)?),
+            Family::Pkcs1 => Box::new(rsa_pkcs1::DecryptionKey::from_pkcs8(der)?),
+            Family::Sm2 => Box::new(sm2::DecryptionKey::from_pkcs8(der)?),
+        })
     }
 
     /// The key of a SubjectPublicKeyInfo (DER), which is for this algorithm.
@@ -34,25 +42,30 @@ impl Algorithm {
     /// # Errors
     /// [`EncryptError::InvalidKey`].
     pub fn encryption_key_spki(self, der: &[u8]) -> Result<Box<dyn EncryptionKey>, EncryptError> {
-        if self == Self::Sm2 {
-            return Ok(Box::new(sm2::EncryptionKey::from_spki(der)?));
-        }
-        Ok(Box::new(rsa::EncryptionKey::from_spki(self.hash()?, der)?))
+        Ok(match self.family() {
+            Family::Oaep(hash) => Box::new(rsa::EncryptionKey::from_spki(hash, der)?),
+            Family::Pkcs1 => Box::new(rsa_pkcs1::EncryptionKey::from_spki(der)?),
+            Family::Sm2 => Box::new(sm2::EncryptionKey::from_spki(der)?),
+        })
     }
 
     /// What computes it here.
     #[must_use]
     pub fn backend(self) -> Backend {
-        if self == Self::Sm2 { crate::sm2::backend() } else { Backend::AwsLc }
+        match self.family() {
+            Family::Oaep(_) | Family::Pkcs1 => Backend::AwsLc,
+            Family::Sm2 => crate::sm2::backend(),
+        }
     }
 
-    const fn hash(self) -> Result<Hash, EncryptError> {
-        Ok(match self {
-            Self::RsaOaepSha1 => Hash::Sha1,
-            Self::RsaOaepSha256 => Hash::Sha256,
-            Self::RsaOaepSha384 => Hash::Sha384,
-            Self::RsaOaepSha512 => Hash::Sha512,
-            Self::Sm2 => return Err(EncryptError::Failed { algorithm: self }),
-        })
+    const fn family(self) -> Family {
+        match self {
+            Self::RsaOaepSha1 => Family::Oaep(Hash::Sha1),
+            Self::RsaOaepSha256 => Family::Oaep(Hash::Sha256),
+            Self::RsaOaepSha384 => Family::Oaep(Hash::Sha384),
+            Self::RsaOaepSha512 => Family::Oaep(Hash::Sha512),
+            Self::RsaPkcs1 => Family::Pkcs1,
+            Self::Sm2 => Family::Sm2,
+        }
     }
 }

@@ -74,5 +74,7 @@ algorithms! {
     RsaOaepSha256 = "RSA-OAEP-SHA-256", "RFC 8017";
     RsaOaepSha384 = "RSA-OAEP-SHA-384", "RFC 8017";
     RsaOaepSha512 = "RSA-OAEP-SHA-512", "RFC 8017";
+    /// For old formats: who decrypts cannot tell a damaged ciphertext from another message.
+    RsaPkcs1 = "RSA-PKCS1", "RFC 8017";
     Sm2 = "SM2", "GB/T 32918.4";
 }

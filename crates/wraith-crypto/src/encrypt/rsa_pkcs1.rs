@@ -13,8 +13,8 @@ use crate::rsa;
 
 /// Bytes of padding at least: 0, 2, eight that are not zero, 0.
 const PADDING_MIN: usize = 11;
-/// What errors call it, which has no name of its own.
-const INVALID: EncryptError = EncryptError::InvalidKey { algorithm: Algorithm::RsaOaepSha1 };
+const INVALID: EncryptError = EncryptError::InvalidKey { algorithm: Algorithm::RsaPkcs1 };
+const FAILED: EncryptError = EncryptError::Failed { algorithm: Algorithm::RsaPkcs1 };
 
 /// The secret half of a key pair.
 pub struct DecryptionKey {
@@ -30,24 +30,45 @@ impl std::fmt::Debug for DecryptionKey {
 }
 
 impl DecryptionKey {
+    /// A new key with a modulus of `bits`: a multiple of 128 from [`BITS_MIN`](super::rsa::BITS_MIN) to
+    /// [`BITS_MAX`](super::rsa::BITS_MAX).
+    pub fn generate(bits: u32) -> Result<Self, EncryptError> {
+        rsa::PrivateKey::generate(bits).map(Self::new).ok_or(FAILED)
+    }
+
     /// The key of a PKCS #8 (DER).
     pub fn from_pkcs8(der: &[u8]) -> Result<Self, EncryptError> {
-        let key = rsa::PrivateKey::from_pkcs8(der).ok_or(INVALID)?;
+        rsa::PrivateKey::from_pkcs8(der).map(Self::new).ok_or(INVALID)
+    }
+
+    fn new(key: rsa::PrivateKey) -> Self {
         let (hash, len) = Digest::Sha256.of(&key.private_exponent());
         let hash = Zeroizing::new(hash);
-        Ok(Self { rejection: hmac::Key::new(hmac::HMAC_SHA256, &hash[..len]), key })
+        Self { rejection: hmac::Key::new(hmac::HMAC_SHA256, &hash[..len]), key }
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> EncryptionKey {
+        EncryptionKey(self.key.public())
+    }
+}
+
+impl super::DecryptionKey for DecryptionKey {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::RsaPkcs1
     }
 
     /// What `ciphertext` was made of, or bytes that nobody else knows if it was made of nothing.
     ///
     /// # Errors
     /// [`EncryptError::Unopened`]: it has not the length of the modulus, or is no number below it.
-    pub fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, EncryptError> {
+    fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, EncryptError> {
         let padded = self.key.raise(ciphertext).ok_or(EncryptError::Unopened)?;
         let len = padded.len();
         let derived = hmac::sign(&self.rejection, ciphertext);
         let derived = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
-        let mut chosen = self::stretched(&derived, b"message", len);
+        let mut chosen = stretched(&derived, b"message", len);
         let start = rejected_start(&derived, len);
 
         // The first zero from the third byte on, without looking where it is.
@@ -67,10 +88,12 @@ impl DecryptionKey {
         Ok(Zeroizing::new(chosen[start..].to_vec()))
     }
 
-    /// The public half.
-    #[must_use]
-    pub fn public(&self) -> EncryptionKey {
-        EncryptionKey(self.key.public())
+    fn encryption_key(&self) -> Box<dyn super::EncryptionKey> {
+        Box::new(self.public())
+    }
+
+    fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        self.key.to_pkcs8()
     }
 }
 
@@ -83,21 +106,27 @@ impl EncryptionKey {
     pub fn from_spki(der: &[u8]) -> Result<Self, EncryptError> {
         rsa::PublicKey::from_spki(der).map(Self).ok_or(INVALID)
     }
+}
 
-    /// Bytes of the longest message.
-    #[must_use]
-    pub const fn message_max(&self) -> usize {
-        self.0.bytes() - PADDING_MIN
+impl super::EncryptionKey for EncryptionKey {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::RsaPkcs1
     }
 
-    /// `message`, for the secret half.
-    pub fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, EncryptError> {
+    fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, EncryptError> {
         let (found, max) = (message.len(), self.message_max());
         if found > max {
             return Err(EncryptError::TooLong { found, max });
         }
-        let failed = EncryptError::Failed { algorithm: Algorithm::RsaOaepSha1 };
-        self.0.seal_pkcs1(message).ok_or(failed)
+        self.0.seal_pkcs1(message).ok_or(FAILED)
+    }
+
+    fn message_max(&self) -> usize {
+        self.0.bytes() - PADDING_MIN
+    }
+
+    fn to_spki(&self) -> Vec<u8> {
+        self.0.to_spki()
     }
 }
 

@@ -14,7 +14,8 @@ use zeroize::Zeroizing;
 use super::ml_kem::{self, Set};
 use super::{Algorithm, KemError};
 use crate::agree::{x25519, x25519_public};
-use crate::aws::{random, sha3_256, shake256};
+use crate::aws::random;
+use crate::hash::{Sha3_256, Shake256};
 
 /// Bytes of the seed of an encapsulation: ML-KEM's, and the ephemeral secret of X25519.
 pub const ENCAPSULATION_SEED_BYTES: usize = 64;
@@ -71,8 +72,11 @@ impl Hybrid {
             }
             Self::XWing => {
                 let classical = classical.unwrap_or_default();
-                let hash = sha3_256(&[post_quantum, &*classical, share, key, LABEL]);
-                Some(Zeroizing::new(hash.to_vec()))
+                let mut running = Sha3_256::new();
+                for part in [post_quantum, &*classical, share, key, LABEL] {
+                    running.update(part);
+                }
+                Some(Zeroizing::new(running.finish().to_vec()))
             }
         }
     }
@@ -110,7 +114,11 @@ impl DecapsulationKey {
         let mut expanded = Zeroizing::new([0; 96]);
         match hybrid {
             Hybrid::X25519MlKem768 => expanded.copy_from_slice(seed),
-            Hybrid::XWing => shake256(&[seed], &mut *expanded),
+            Hybrid::XWing => {
+                let mut running = Shake256::new();
+                running.update(seed);
+                running.finish(&mut *expanded);
+            }
         }
         let (first, second) = expanded.split_first_chunk::<64>().expect("there are 96");
         let mut classical = Zeroizing::new([0; 32]);

@@ -6,9 +6,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::edwards_keys::{self, Names};
 use super::{Algorithm, SignError};
-use crate::aws::shake256;
 use crate::encoding::oid;
 use crate::goldilocks::{POINT_BYTES, Point, Scalar};
+use crate::hash::Shake256;
 
 /// Bytes of a seed, which is the secret key.
 pub const SEED_BYTES: usize = 57;
@@ -42,8 +42,7 @@ impl SigningKey {
     /// The key of `seed`.
     #[must_use]
     pub fn from_seed(seed: &[u8; SEED_BYTES]) -> Self {
-        let mut hash = Zeroizing::new([0; 114]);
-        shake256(&[seed], &mut *hash);
+        let mut hash = Zeroizing::new(Shake256::digest::<114>(seed));
         let (scalar, prefix) = hash.split_at_mut(57);
         scalar[0] &= 0xfc;
         scalar[55] |= 0x80;
@@ -168,5 +167,9 @@ fn challenge(context: &[u8], r: &[u8], public: &[u8], message: &[u8]) -> Scalar 
 /// SHAKE256(dom4(0, context) ‖ parts).
 fn hashed(context: &[u8], [a, b, c]: [&[u8]; 3], hash: &mut [u8; 114]) {
     let len = u8::try_from(context.len()).expect("it was looked at");
-    shake256(&[b"SigEd448", &[0, len], context, a, b, c], hash);
+    let mut running = Shake256::new();
+    for part in [b"SigEd448", &[0, len][..], context, a, b, c] {
+        running.update(part);
+    }
+    running.finish(hash);
 }
