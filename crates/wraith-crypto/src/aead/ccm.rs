@@ -84,7 +84,7 @@ impl AesCcm {
     /// CBC-MAC over the first block and the associated data (SP 800-38C appendix A.2).
     fn begin(&self, counter: &Block, aad: &[u8], text: usize) -> Block {
         let mut first = *counter;
-        first[0] |= u8::from(!aad.is_empty()) << 6 | ((self.tag_bytes - 2) / 2 << 3) as u8;
+        first[0] |= u8::from(!aad.is_empty()) << 6 | (((self.tag_bytes - 2) / 2) << 3) as u8;
         let length_bytes = 15 - self.nonce_bytes;
         first[BLOCK - length_bytes..]
             .copy_from_slice(&(text as u64).to_be_bytes()[8 - length_bytes..]);

@@ -22,7 +22,7 @@ pub(crate) struct Aes(Inner);
 #[derive(Clone)]
 enum Inner {
     #[cfg(target_arch = "x86_64")]
-    X86(x86::Keys),
+    X86(Box<x86::Keys>),
     Portable(Box<portable::Keys>),
 }
 
@@ -47,7 +47,7 @@ impl Aes {
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(width) = x86::Width::best() {
-            return Some(Self(Inner::X86(x86::Keys::new(key, width))));
+            return Some(Self(Inner::X86(Box::new(x86::Keys::new(key, width)))));
         }
         Self::portable(key)
     }
