@@ -214,7 +214,7 @@ fn xts_passes_wycheproof() {
 #[test]
 fn data_units_are_numbered_on() {
     let key: Vec<u8> = (0..64).collect();
-    let mut both = vec![7; 100];
+    let mut both = [7; 100];
     let (first, second) = both.split_at_mut(60);
     let mut cipher = Algorithm::Aes256Xts.start(&key, &[0xff; 16]).unwrap();
     cipher.encrypt(first).unwrap();
