@@ -5,6 +5,8 @@
 pub(crate) mod aes;
 pub(crate) mod keccak;
 pub(crate) mod montgomery;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod product;
 pub(crate) mod sha512;
 pub(crate) mod siphash;
 pub(crate) mod sm2;

@@ -92,7 +92,9 @@ fn aws_lc_power(base: &[u8], exponent: &[u8], group: Group) -> Vec<u8> {
         assert_eq!(aws::BN_mod_exp(result, x, e, n, context), 1);
         assert_eq!(aws::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), result), 1);
         aws::BN_CTX_free(context);
-        [x, e, n, result].map(|number| aws::BN_free(number));
+        for number in [x, e, n, result] {
+            aws::BN_free(number);
+        }
     }
     out
 }
