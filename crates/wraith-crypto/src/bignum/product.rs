@@ -1,4 +1,4 @@
-//! Products of limbs: by columns, from 6 limbs on by the AVX-512 kernel where there is one, and of long numbers by three products of half the size
+//! Products of limbs: by columns, from 9 limbs on by the AVX-512 kernel where there is one, and of long numbers by three products of half the size
 //! (Karatsuba). Time depends on lengths only.
 
 use zeroize::Zeroizing;
@@ -21,7 +21,7 @@ mod kernel {
 }
 
 /// Limbs of the shorter factor from which the kernel is faster than columns.
-const KERNEL: usize = 6;
+const KERNEL: usize = 9;
 /// Limbs of factors from which three products of half the length are faster than columns.
 const KARATSUBA: usize = 32;
 
