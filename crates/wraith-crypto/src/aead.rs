@@ -13,6 +13,7 @@ mod ccm;
 mod gcm;
 mod implementation;
 pub mod key_wrap;
+mod sm4;
 
 use std::fmt;
 
@@ -24,6 +25,7 @@ pub use algorithm::{Aead, AeadError, Algorithm};
 pub use ccm::AesCcm;
 pub use gcm::AesGcm;
 pub use implementation::{Implementation, aes_hardware, implementation};
+pub use sm4::{Sm4Ccm, Sm4Gcm};
 
 use crate::kdf;
 #[cfg(target_arch = "x86_64")]

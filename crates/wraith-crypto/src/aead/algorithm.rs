@@ -163,6 +163,7 @@ impl Algorithm {
             Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::backend(),
             Aes128Ccm | Aes192Ccm | Aes256Ccm => kernels::aes::Aes::backend(),
             Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => Backend::Library("aegis"),
+            Sm4Gcm | Sm4Ccm => crate::cipher::sm4::backend(),
             _ => Backend::AwsLc,
         }
     }
@@ -183,6 +184,8 @@ impl Algorithm {
             Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => {
                 aegis::Key::new(self, key).map(|key| Box::new(key) as _)
             }
+            Sm4Gcm => key.try_into().ok().map(|key| Box::new(super::Sm4Gcm::new(key)) as _),
+            Sm4Ccm => key.try_into().ok().map(|key| Box::new(super::Sm4Ccm::new(key)) as _),
             _ => aws_lc::Key::new(self, key).map(|key| Box::new(key) as _),
         };
         key.ok_or(AeadError::Unavailable(self))

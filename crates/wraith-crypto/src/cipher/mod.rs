@@ -14,6 +14,7 @@
 //! All: at most 2^48 blocks under a key of these ciphers, whose blocks have 16 bytes, or their repeats begin to show.
 
 mod aes;
+pub mod sm4;
 
 use thiserror::Error;
 
@@ -147,7 +148,11 @@ impl Algorithm {
     /// What computes it on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
-        kernels::aes::Aes::backend()
+        use Algorithm::*;
+        match self {
+            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => sm4::backend(),
+            _ => kernels::aes::Aes::backend(),
+        }
     }
 
     /// A text under `key`, from `iv` on.
@@ -157,9 +162,7 @@ impl Algorithm {
     pub fn start(self, key: &[u8], iv: &[u8]) -> Result<Box<dyn Cipher>, CipherError> {
         use Algorithm::*;
         match self {
-            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => {
-                Err(CipherError::Unavailable(self))
-            }
+            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => sm4::start(self, key, iv),
             _ => aes::start(self, key, iv),
         }
     }

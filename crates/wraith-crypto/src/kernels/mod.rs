@@ -3,6 +3,7 @@
 //! A kernel is chosen by what the processor has when the program runs, and has a portable twin that it is tested against.
 
 pub(crate) mod aes;
+pub(crate) mod ghash;
 pub(crate) mod keccak;
 pub(crate) mod montgomery;
 #[cfg(target_arch = "x86_64")]
@@ -11,6 +12,7 @@ pub(crate) mod sha512;
 pub(crate) mod siphash;
 pub(crate) mod sm2;
 pub(crate) mod sm3;
+pub(crate) mod sm4;
 #[cfg(target_arch = "x86_64")]
 mod transpose;
 
@@ -18,6 +20,7 @@ mod transpose;
 pub(crate) mod tests {
     /// Bytes that follow no pattern a kernel could be right about by chance, the same each time.
     pub(crate) fn bytes(len: usize) -> Vec<u8> {
+    pub(in crate::kernels) fn bytes(len: usize) -> Vec<u8> {
         let mut out = vec![0; len];
         blake3::Hasher::new().update(b"kernels").finalize_xof().fill(&mut out);
         out

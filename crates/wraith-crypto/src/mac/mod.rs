@@ -2,6 +2,8 @@
 //!
 //! A [`Mac`] takes the message in pieces; what it gives is compared with [`Mac::verify`], never with `==`.
 
+mod sm4;
+
 use thiserror::Error;
 
 use crate::algorithm::algorithms;
@@ -16,6 +18,7 @@ pub use cmac::CmacAes;
 pub use gmac::GmacAes;
 pub use hmac::Hmac;
 pub use siphash::SipHash;
+pub use sm4::{CbcMacSm4, CmacSm4};
 
 /// A message being authenticated.
 pub trait Mac: Send {
@@ -138,6 +141,7 @@ impl Algorithm {
                     crate::kernels::aes::Aes::backend()
                 }
                 Self::GmacAes128 | Self::GmacAes192 | Self::GmacAes256 => GmacAes::backend(),
+                Self::CmacSm4 | Self::CbcMacSm4 => crate::cipher::sm4::backend(),
                 _ => Backend::Own("portable".into()),
             },
         }
@@ -171,6 +175,8 @@ impl Algorithm {
         match (self, key.first_chunk()) {
             (Self::SipHash64, Some(key)) => Ok(Box::new(SipHash::new_64(key))),
             (Self::SipHash128, Some(key)) => Ok(Box::new(SipHash::new_128(key))),
+            (Self::CmacSm4, Some(key)) => Ok(Box::new(CmacSm4::new(key))),
+            (Self::CbcMacSm4, Some(key)) => Ok(Box::new(CbcMacSm4::new(key))),
             _ => hmac::start(self, key).ok_or(MacError::Unavailable(self)),
         }
     }

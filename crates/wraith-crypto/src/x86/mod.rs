@@ -2,6 +2,7 @@
 //! over packets ([`gcm`]), of [`ghash`] and [`text`], with vectors of one width or the other ([`vaes256`], [`vaes512`]). The only code
 //! of wraith with `unsafe`: it calls instructions after having made sure of them.
 
+mod absorb;
 mod aes;
 mod gcm;
 mod ghash;
@@ -11,6 +12,7 @@ mod text;
 mod vaes256;
 mod vaes512;
 
+pub(crate) use absorb::GhashKey;
 pub(crate) use aes::RoundKeys;
 pub(crate) use gcm::{GcmKey, Width};
 pub(crate) use gmac::Ghash;

@@ -26,5 +26,6 @@ mod ml_kem;
 mod rand;
 mod rsa;
 mod sm2;
+mod sm4;
 mod wycheproof;
 mod x25519;

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 mod pass;
-mod products;
+pub(super) mod products;
 
 use std::arch::x86_64::*;
 

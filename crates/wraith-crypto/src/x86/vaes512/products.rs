@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use crate::x86::ghash::{Powers, reduce};
 
 /// Sums of carry-less products, four blocks beside each other, not reduced yet.
-pub(super) struct Products {
+pub(in crate::x86) struct Products {
     low: __m512i,
     middle: __m512i,
     high: __m512i,
@@ -15,7 +15,7 @@ pub(super) struct Products {
 /// The powers for vector `i`.
 #[target_feature(enable = "avx512f")]
 #[inline]
-pub(super) fn four(powers: &Powers<'_>, i: usize) -> __m512i {
+pub(in crate::x86) fn four(powers: &Powers<'_>, i: usize) -> __m512i {
     let four: &[__m128i; 4] = powers.of_vector(i);
     // SAFETY: 64 bytes can be read behind the reference.
     unsafe { _mm512_loadu_si512(four.as_ptr().cast()) }
@@ -24,7 +24,7 @@ pub(super) fn four(powers: &Powers<'_>, i: usize) -> __m512i {
 impl Products {
     #[target_feature(enable = "avx512f")]
     #[inline]
-    pub(super) fn new() -> Self {
+    pub(in crate::x86) fn new() -> Self {
         let zero = _mm512_setzero_si512();
         Self { low: zero, middle: zero, high: zero }
     }
@@ -32,7 +32,7 @@ impl Products {
     /// Adds the products of four elements and four powers.
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     #[inline]
-    pub(super) fn add(&mut self, elements: __m512i, powers: __m512i) {
+    pub(in crate::x86) fn add(&mut self, elements: __m512i, powers: __m512i) {
         let low = _mm512_clmulepi64_epi128::<0x00>(elements, powers);
         let high = _mm512_clmulepi64_epi128::<0x11>(elements, powers);
         let middle_a = _mm512_clmulepi64_epi128::<0x01>(elements, powers);
@@ -46,7 +46,7 @@ impl Products {
     /// The sum of all, reduced.
     #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq")]
     #[inline]
-    pub(super) fn reduce(self) -> __m128i {
+    pub(in crate::x86) fn reduce(self) -> __m128i {
         let low = _mm512_xor_si512(self.low, _mm512_bslli_epi128::<8>(self.middle));
         let high = _mm512_xor_si512(self.high, _mm512_bsrli_epi128::<8>(self.middle));
         reduce(sum_of_lanes(low), sum_of_lanes(high))

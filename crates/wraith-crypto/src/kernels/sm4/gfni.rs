@@ -1,0 +1,120 @@
+//! SM4 with GFNI and AVX2: eight or sixteen blocks, in words beside each other.
+//!
+//! The S-box of SM4 is an inversion in the field of AES between affine maps, and what follows it is linear. The state is kept as the inner map P
+//! makes it, and the outer maps are taken together, so that a round is three instructions of the same input:
+//! t = Y1 ^ Y2 ^ Y3 ^ k and Y4 = Y0 ^ A(t) ^ B(t)<<<8 ^ B(t)<<<16 ^ C(t)<<<24, each of A, B and C an inversion and a matrix. P is linear.
+//!
+//! The formulation is ours. On Zen 4: 16 blocks in 450 cycles.
+#![allow(unsafe_code)]
+
+use core::arch::x86_64::*;
+
+use super::chain::plain;
+use super::{A, B, Block, C, P, P_INVERSE, RoundKeys};
+
+/// Whether this processor has the instructions.
+pub(super) fn is_here() -> bool {
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("gfni")
+}
+
+/// The S-box of every byte of a word, for the expansion of keys.
+#[target_feature(enable = "avx2,gfni")]
+pub(super) fn substitute_word(word: u32) -> u32 {
+    let inner = _mm_set1_epi64x(P as i64);
+    let outer = _mm_set1_epi64x(0xf3ab_34a9_74a6_b589_u64 as i64);
+    let x = _mm_gf2p8affine_epi64_epi8::<0x3e>(_mm_cvtsi32_si128(word as i32), inner);
+    _mm_cvtsi128_si32(_mm_gf2p8affineinv_epi64_epi8::<0xd3>(x, outer)) as u32
+}
+
+/// Encrypts `blocks` in place.
+#[target_feature(enable = "avx2,gfni")]
+pub(super) fn blocks(keys: &RoundKeys, blocks: &mut [Block]) {
+    let (sixteens, rest) = blocks.as_chunks_mut();
+    for sixteen in sixteens {
+        beside::<2, 16>(keys, sixteen);
+    }
+    match rest.len() {
+        0 => {}
+        1 => plain::one(keys, &mut rest[0]),
+        2..=8 => padded::<1, 8>(keys, rest),
+        _ => padded::<2, 16>(keys, rest),
+    }
+}
+
+#[target_feature(enable = "avx2,gfni")]
+fn padded<const N: usize, const BLOCKS: usize>(keys: &RoundKeys, blocks: &mut [Block]) {
+    let mut whole = [[0; 16]; BLOCKS];
+    whole[..blocks.len()].copy_from_slice(blocks);
+    beside::<N, BLOCKS>(keys, &mut whole);
+    blocks.copy_from_slice(&whole[..blocks.len()]);
+}
+
+/// `N` times eight blocks, which is what `BLOCKS` must be.
+#[target_feature(enable = "avx2,gfni")]
+#[inline]
+fn beside<const N: usize, const BLOCKS: usize>(keys: &RoundKeys, blocks: &mut [Block; BLOCKS]) {
+    const { assert!(BLOCKS == 8 * N) };
+    let (p, p_inverse) = (_mm256_set1_epi64x(P as i64), _mm256_set1_epi64x(P_INVERSE as i64));
+    let at = blocks.as_mut_ptr().cast::<__m256i>();
+    let mut words = [[_mm256_setzero_si256(); 4]; N];
+    for (n, words) in words.iter_mut().enumerate() {
+        for (i, vector) in words.iter_mut().enumerate() {
+            // SAFETY: vector 4n + i of 4N, which are the blocks.
+            let plain = unsafe { _mm256_loadu_si256(at.add(4 * n + i)) };
+            *vector = _mm256_gf2p8affine_epi64_epi8::<0>(plain, p);
+        }
+        *words = transpose(*words);
+    }
+    for four in keys.folded.as_chunks::<4>().0 {
+        for (i, key) in four.iter().enumerate() {
+            for words in &mut words {
+                let t = _mm256_xor_si256(words[(i + 2) % 4], words[(i + 3) % 4]);
+                let t = _mm256_xor_si256(t, _mm256_set1_epi32(*key as i32));
+                let t = _mm256_xor_si256(t, words[(i + 1) % 4]);
+                words[i] = _mm256_xor_si256(words[i], round(t));
+            }
+        }
+    }
+    for (n, words) in words.iter().enumerate() {
+        let vectors = transpose([words[3], words[2], words[1], words[0]]);
+        for (i, vector) in vectors.into_iter().enumerate() {
+            let cipher = _mm256_gf2p8affine_epi64_epi8::<0>(vector, p_inverse);
+            // SAFETY: as above.
+            unsafe { _mm256_storeu_si256(at.add(4 * n + i), cipher) };
+        }
+    }
+}
+
+/// What a round adds to the word it replaces. The bytes of a word lie in memory's order, the highest first: a rotation to the left goes to the right.
+#[target_feature(enable = "avx2,gfni")]
+#[inline]
+fn round(t: __m256i) -> __m256i {
+    let turn = |by: i32| {
+        let turn = _mm_set_epi32(0x0f0e_0d0c, 0x0b0a_0908, 0x0706_0504, 0x0302_0100);
+        let turned = match by {
+            8 => _mm_or_si128(_mm_srli_epi32::<8>(turn), _mm_slli_epi32::<24>(turn)),
+            16 => _mm_or_si128(_mm_srli_epi32::<16>(turn), _mm_slli_epi32::<16>(turn)),
+            _ => _mm_or_si128(_mm_srli_epi32::<24>(turn), _mm_slli_epi32::<8>(turn)),
+        };
+        _mm256_broadcastsi128_si256(turned)
+    };
+    let a = _mm256_gf2p8affineinv_epi64_epi8::<0x63>(t, _mm256_set1_epi64x(A as i64));
+    let b = _mm256_gf2p8affineinv_epi64_epi8::<0>(t, _mm256_set1_epi64x(B as i64));
+    let c = _mm256_gf2p8affineinv_epi64_epi8::<0>(t, _mm256_set1_epi64x(C as i64));
+    let b = _mm256_xor_si256(_mm256_shuffle_epi8(b, turn(8)), _mm256_shuffle_epi8(b, turn(16)));
+    _mm256_xor_si256(_mm256_xor_si256(a, b), _mm256_shuffle_epi8(c, turn(24)))
+}
+
+/// Blocks beside each other become words beside each other, and back.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let (ab_low, ab_high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    let (cd_low, cd_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    [
+        _mm256_unpacklo_epi64(ab_low, cd_low),
+        _mm256_unpackhi_epi64(ab_low, cd_low),
+        _mm256_unpacklo_epi64(ab_high, cd_high),
+        _mm256_unpackhi_epi64(ab_high, cd_high),
+    ]
+}

@@ -1,0 +1,114 @@
+//! GHASH of a text by itself, for ciphers that are not of AES: groups of 16 blocks are multiplied by descending powers of the hash key and reduced
+//! together, with vectors of four blocks or of one.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::ghash::{
+    BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, Powers, bytes, integer, reduce, reversal,
+};
+use super::vaes512::products::{Products, four};
+
+/// The powers of a hash key. Wiped when dropped.
+///
+/// Invariant: it exists only on a processor that has the instructions: those of AVX-512 if `wide`.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub(crate) struct GhashKey {
+    powers: HashKey,
+    #[zeroize(skip)]
+    wide: bool,
+}
+
+impl GhashKey {
+    /// `None` if this processor does not have the instructions.
+    pub(crate) fn new(hash_key: &[u8; BLOCK], wide: bool) -> Option<Self> {
+        let narrow_is_here = std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("pclmulqdq");
+        let wide_is_here = std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512bw")
+            && std::arch::is_x86_feature_detected!("vpclmulqdq");
+        if !narrow_is_here || (wide && !wide_is_here) {
+            return None;
+        }
+        // SAFETY: the instructions are here.
+        Some(Self { powers: unsafe { HashKey::new(hash_key) }, wide })
+    }
+
+    /// The hash after `text`, with zeros behind it if it does not end with a block.
+    pub(crate) fn absorb(&self, hash: u128, text: &[u8]) -> u128 {
+        // SAFETY: the invariant.
+        unsafe {
+            match self.wide {
+                true => self.wide(hash, text),
+                false => self.narrow(hash, text),
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
+    fn wide(&self, hash: u128, text: &[u8]) -> u128 {
+        self.each(hash, text, |powers, hash, group| {
+            let reverse = _mm512_broadcast_i32x4(reversal());
+            let mut products = Products::new();
+            for i in 0..GROUP_BLOCKS / 4 {
+                // SAFETY: vector i of four.
+                let blocks = unsafe { _mm512_loadu_si512(group.as_ptr().add(64 * i).cast()) };
+                let mut elements = _mm512_shuffle_epi8(blocks, reverse);
+                if i == 0 {
+                    elements = _mm512_xor_si512(elements, _mm512_zextsi128_si512(hash));
+                }
+                products.add(elements, four(&powers, i));
+            }
+            products.reduce()
+        })
+    }
+
+    #[target_feature(enable = "avx2,pclmulqdq")]
+    fn narrow(&self, hash: u128, text: &[u8]) -> u128 {
+        self.each(hash, text, |powers, hash, group| {
+            let zero = _mm_setzero_si128();
+            let (mut low, mut middle, mut high) = (zero, zero, zero);
+            for i in 0..GROUP_BLOCKS {
+                // SAFETY: block i of the group.
+                let block = unsafe { _mm_loadu_si128(group.as_ptr().add(BLOCK * i).cast()) };
+                let mut element = _mm_shuffle_epi8(block, reversal());
+                if i == 0 {
+                    element = _mm_xor_si128(element, hash);
+                }
+                let [power] = *powers.of_vector::<1>(i);
+                low = _mm_xor_si128(low, _mm_clmulepi64_si128::<0x00>(element, power));
+                high = _mm_xor_si128(high, _mm_clmulepi64_si128::<0x11>(element, power));
+                middle = _mm_xor_si128(middle, _mm_clmulepi64_si128::<0x01>(element, power));
+                middle = _mm_xor_si128(middle, _mm_clmulepi64_si128::<0x10>(element, power));
+            }
+            reduce(
+                _mm_xor_si128(low, _mm_slli_si128::<8>(middle)),
+                _mm_xor_si128(high, _mm_srli_si128::<8>(middle)),
+            )
+        })
+    }
+
+    /// Every group in turn, the last one with zeros behind it, which are multiplied by zero.
+    #[target_feature(enable = "avx2,pclmulqdq")]
+    #[inline]
+    fn each(
+        &self,
+        hash: u128,
+        text: &[u8],
+        step: impl Fn(Powers<'_>, __m128i, &[u8; GROUP_BYTES]) -> __m128i,
+    ) -> u128 {
+        let mut hash = integer(hash.to_be_bytes());
+        let (groups, rest) = text.as_chunks();
+        for group in groups {
+            hash = step(self.powers.powers_down_from(GROUP_BLOCKS), hash, group);
+        }
+        if !rest.is_empty() {
+            let mut group = [0; GROUP_BYTES];
+            group[..rest.len()].copy_from_slice(rest);
+            hash = step(self.powers.powers_down_from(rest.len().div_ceil(BLOCK)), hash, &group);
+        }
+        u128::from_le_bytes(bytes(hash))
+    }
+}
