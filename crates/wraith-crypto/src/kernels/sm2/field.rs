@@ -28,6 +28,10 @@ pub(crate) trait Arithmetic: Copy {
     fn mul(a: &Fe, b: &Fe) -> Fe;
     /// a² / 2^256.
     fn sqr(a: &Fe) -> Fe;
+    /// a + b.
+    fn add(a: &Fe, b: &Fe) -> Fe;
+    /// a − b.
+    fn sub(a: &Fe, b: &Fe) -> Fe;
 }
 
 /// Code for every processor.
@@ -173,6 +177,16 @@ impl Arithmetic for Portable {
     #[inline]
     fn sqr(a: &Fe) -> Fe {
         Self::mul(a, a)
+    }
+
+    #[inline(always)]
+    fn add(a: &Fe, b: &Fe) -> Fe {
+        a.add(b)
+    }
+
+    #[inline(always)]
+    fn sub(a: &Fe, b: &Fe) -> Fe {
+        a.sub(b)
     }
 }
 

@@ -123,15 +123,18 @@ impl Jacobian {
     /// Twice the point: 4 multiplications and 4 squares.
     #[inline(never)]
     pub(super) fn double<A: Arithmetic>(&self) -> Self {
+        // Neighbours do not wait for each other.
+        let y_twice = A::add(&self.y, &self.y);
         let z_square = A::sqr(&self.z);
-        let slope = A::mul(&self.x.sub(&z_square), &self.x.add(&z_square));
-        let slope = slope.double().add(&slope);
-        let y_twice = self.y.double();
-        let z = A::mul(&y_twice, &self.z);
         let y_square = A::sqr(&y_twice);
+        let slope = A::mul(&A::sub(&self.x, &z_square), &A::add(&self.x, &z_square));
         let s = A::mul(&self.x, &y_square);
-        let x = A::sqr(&slope).sub(&s.double());
-        let y = A::mul(&slope, &s.sub(&x)).sub(&A::sqr(&y_square).half());
+        let slope = A::add(&A::add(&slope, &slope), &slope);
+        let x = A::sqr(&slope);
+        let y_fourth = A::sqr(&y_square);
+        let x = A::sub(&x, &A::add(&s, &s));
+        let z = A::mul(&y_twice, &self.z);
+        let y = A::sub(&A::mul(&slope, &A::sub(&s, &x)), &y_fourth.half());
         Self { x, y, z }
     }
 
@@ -139,14 +142,17 @@ impl Jacobian {
     #[inline(never)]
     pub(super) fn add_affine<A: Arithmetic>(&self, other: &Affine) -> Self {
         let z_square = A::sqr(&self.z);
-        let h = A::mul(&other.x, &z_square).sub(&self.x);
-        let r = A::mul(&other.y, &A::mul(&z_square, &self.z)).sub(&self.y);
-        let z = A::mul(&h, &self.z);
+        let zy_2 = A::mul(&self.z, &other.y);
+        let h = A::sub(&A::mul(&other.x, &z_square), &self.x);
+        let r = A::sub(&A::mul(&z_square, &zy_2), &self.y);
         let h_square = A::sqr(&h);
+        let r_square = A::sqr(&r);
         let h_cube = A::mul(&h_square, &h);
         let v = A::mul(&self.x, &h_square);
-        let x = A::sqr(&r).sub(&h_cube).sub(&v.double());
-        let y = A::mul(&r, &v.sub(&x)).sub(&A::mul(&self.y, &h_cube));
+        let z = A::mul(&h, &self.z);
+        let y_part = A::mul(&self.y, &h_cube);
+        let x = A::sub(&A::sub(&r_square, &h_cube), &A::add(&v, &v));
+        let y = A::sub(&A::mul(&r, &A::sub(&v, &x)), &y_part);
         let infinite = Self { z: Fe::ONE, x: other.x, y: other.y };
         let none = other.x.zero_mask() & other.y.zero_mask();
         let sum = Self { x, y, z }.select(&infinite, self.z.zero_mask());
@@ -187,16 +193,22 @@ impl Jacobian {
     fn sum<A: Arithmetic>(&self, other: &Self) -> (Self, Fe, Fe) {
         let z1_square = A::sqr(&self.z);
         let z2_square = A::sqr(&other.z);
+        let zy_1 = A::mul(&self.y, &other.z);
+        let zy_2 = A::mul(&other.y, &self.z);
         let u1 = A::mul(&self.x, &z2_square);
-        let h = A::mul(&other.x, &z1_square).sub(&u1);
-        let s1 = A::mul(&self.y, &A::mul(&z2_square, &other.z));
-        let r = A::mul(&other.y, &A::mul(&z1_square, &self.z)).sub(&s1);
-        let z = A::mul(&h, &A::mul(&self.z, &other.z));
+        let u2 = A::mul(&other.x, &z1_square);
+        let s1 = A::mul(&zy_1, &z2_square);
+        let s2 = A::mul(&zy_2, &z1_square);
+        let (h, r) = (A::sub(&u2, &u1), A::sub(&s2, &s1));
         let h_square = A::sqr(&h);
+        let r_square = A::sqr(&r);
         let h_cube = A::mul(&h_square, &h);
         let v = A::mul(&u1, &h_square);
-        let x = A::sqr(&r).sub(&h_cube).sub(&v.double());
-        let y = A::mul(&r, &v.sub(&x)).sub(&A::mul(&s1, &h_cube));
+        let z = A::mul(&self.z, &other.z);
+        let y_part = A::mul(&s1, &h_cube);
+        let x = A::sub(&A::sub(&r_square, &h_cube), &A::add(&v, &v));
+        let z = A::mul(&h, &z);
+        let y = A::sub(&A::mul(&r, &A::sub(&v, &x)), &y_part);
         (Self { x, y, z }, h, r)
     }
 
