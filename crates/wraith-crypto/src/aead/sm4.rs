@@ -7,17 +7,11 @@ use std::fmt;
 use zeroize::ZeroizeOnDrop;
 
 use super::{Aead, AeadError, Algorithm};
-use crate::Backend;
 use crate::kernels::ghash::Ghash;
 use crate::kernels::sm4::{Block, Counter, Kernel, Sm4, add};
 
 /// Bytes of a piece: whole blocks.
 const PIECE: usize = 4096;
-
-/// What computes both.
-pub(super) fn backend() -> Backend {
-    Backend::Own(Kernel::best().features().into())
-}
 
 /// A key of SM4-GCM. Wiped when dropped.
 #[derive(ZeroizeOnDrop)]

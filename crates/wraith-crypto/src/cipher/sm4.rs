@@ -18,7 +18,7 @@ const PIECE: usize = 64;
 const UNIT_MAX: usize = 16 << 20;
 
 /// What computes these.
-pub(super) fn backend() -> Backend {
+pub(crate) fn backend() -> Backend {
     Backend::Own(Kernel::best().features().into())
 }
 

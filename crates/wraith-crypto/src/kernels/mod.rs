@@ -20,7 +20,6 @@ mod transpose;
 pub(crate) mod tests {
     /// Bytes that follow no pattern a kernel could be right about by chance, the same each time.
     pub(crate) fn bytes(len: usize) -> Vec<u8> {
-    pub(in crate::kernels) fn bytes(len: usize) -> Vec<u8> {
         let mut out = vec![0; len];
         blake3::Hasher::new().update(b"kernels").finalize_xof().fill(&mut out);
         out
