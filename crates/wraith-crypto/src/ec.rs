@@ -1,5 +1,6 @@
-//! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), computed by AWS-LC, for
-//! [signatures](crate::sign::ecdsa) and [agreement](crate::agree::ecdh).
+//! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), for [signatures](crate::sign::ecdsa) and
+//! [agreement](crate::agree::ecdh). AWS-LC computes on those of NIST; on brainpool's, which it has without code of their own, ours is several
+//! times as fast (`kernels::weierstrass`).
 //!
 //! A private key is a scalar from 1 to the order less 1, most significant byte first, as long as the order. A public key is a point
 //! on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order, so a point that is on one generates all of it.
@@ -17,6 +18,8 @@ use crate::encoding::der::{self, Reader, Writer};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+use crate::hash::Sha512;
+use crate::kernels::weierstrass;
 
 /// A curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +92,16 @@ impl Curve {
         }
     }
 
+    /// Our code for it.
+    pub(crate) fn own(self) -> Option<&'static dyn weierstrass::Curve> {
+        match self {
+            Self::BrainpoolP256r1 => Some(weierstrass::brainpool_p256r1()),
+            Self::BrainpoolP384r1 => Some(weierstrass::brainpool_p384r1()),
+            Self::BrainpoolP512r1 => Some(weierstrass::brainpool_p512r1()),
+            _ => None,
+        }
+    }
+
     fn identifier(self) -> Zeroizing<Vec<u8>> {
         let mut parameters = Writer::new();
         parameters.oid(self.oid());
@@ -139,6 +152,7 @@ impl Curve {
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
     key: Owned<aws::EC_KEY>,
+    point: Vec<u8>,
 }
 
 impl fmt::Debug for PrivateKey {
@@ -150,9 +164,19 @@ impl fmt::Debug for PrivateKey {
 impl PrivateKey {
     /// A new key. `None` if there is no memory.
     pub(crate) fn generate(curve: Curve) -> Option<Self> {
+        if let Some(own) = curve.own() {
+            let mut wide = Zeroizing::new(vec![0; 2 * curve.bytes()]);
+            crate::rand::fill(&mut wide);
+            // It is zero for one in more than 2^255.
+            return Self::from_scalar(curve, &own.reduce(&wide)?);
+        }
         let key = curve.new_key()?;
-        // SAFETY: the key is alive and has its group.
-        succeeded(unsafe { aws::EC_KEY_generate_key(key.as_ptr()) }).then_some(Self { curve, key })
+        // SAFETY: the key is alive and has its group, and after this both halves.
+        unsafe {
+            succeeded(aws::EC_KEY_generate_key(key.as_ptr())).then_some(())?;
+            let point = curve.write_point(aws::EC_KEY_get0_public_key(key.as_ptr()));
+            Some(Self { curve, key, point })
+        }
     }
 
     /// The key of `scalar`. `None` if it is none of the curve.
@@ -160,30 +184,17 @@ impl PrivateKey {
         if scalar.len() != curve.bytes() {
             return None;
         }
-        let key = curve.new_key()?;
-        let scalar = number(scalar)?;
-        // SAFETY: the key is alive and has its group; it copies the number and the point, which are alive.
-        unsafe {
-            // This refuses zero, and what is not below the order.
-            let is_set = succeeded(aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()));
-            if !is_set || aws::BN_is_zero(scalar.as_ptr()) == 1 {
-                return None;
-            }
-            let point = Owned::new(aws::EC_POINT_new(curve.group()))?;
-            let none = ptr::null();
-            let (point_ptr, scalar) = (point.as_ptr(), scalar.as_ptr());
-            let is_good = aws::EC_POINT_mul(
-                curve.group(),
-                point_ptr,
-                scalar,
-                none,
-                none.cast(),
-                ptr::null_mut(),
-            );
-            let is_good = succeeded(is_good)
-                && succeeded(aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()));
-            is_good.then_some(Self { curve, key })
-        }
+        let bytes = match curve.own() {
+            Some(own) => own.public_key(scalar)?,
+            None => reference::public_key(curve, scalar)?,
+        };
+        let (key, scalar, point) = (curve.new_key()?, number(scalar)?, curve.point(&bytes)?);
+        // SAFETY: the key is alive and has its group; it copies the number and the point, which are alive and belong together.
+        let is_set = unsafe {
+            succeeded(aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()))
+                && succeeded(aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()))
+        };
+        is_set.then_some(Self { curve, key, point: bytes })
     }
 
     /// Its scalar.
@@ -198,8 +209,7 @@ impl PrivateKey {
 
     /// The public half.
     pub(crate) fn point(&self) -> Vec<u8> {
-        // SAFETY: the key is alive, and has both halves.
-        unsafe { self.curve.write_point(aws::EC_KEY_get0_public_key(self.key.as_ptr())) }
+        self.point.clone()
     }
 
     /// The public half, as a key of its own.
@@ -209,7 +219,8 @@ impl PrivateKey {
             aws::EC_KEY_up_ref(self.key.as_ptr());
             Owned::new(self.key.as_ptr())
         };
-        PublicKey { curve: self.curve, key: key.expect("it is no null pointer") }
+        let key = key.expect("it is no null pointer");
+        PublicKey { curve: self.curve, key, point: self.point() }
     }
 
     /// The key in a PKCS #8, whose inside is an ECPrivateKey (RFC 5915). `None` if it is none of the curve, or has another
@@ -255,6 +266,9 @@ impl PrivateKey {
 
     /// The x coordinate of what both sides can compute. `None` if `peer` is no point of the curve.
     pub(crate) fn agree(&self, peer: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        if let Some(own) = self.curve.own() {
+            return own.agree(&self.scalar(), peer);
+        }
         let peer = self.curve.point(peer)?;
         let mut secret = Zeroizing::new(vec![0; self.curve.bytes()]);
         // SAFETY: the key and the point are alive, and `secret` has the length passed. No function derives anything from it.
@@ -271,6 +285,10 @@ impl PrivateKey {
 
     /// A signature over a hash, as DER or, if `is_fixed`, as r and s one behind the other. `None` if there is no memory.
     pub(crate) fn sign(&self, hash: &[u8], is_fixed: bool) -> Option<Vec<u8>> {
+        if let Some(own) = self.curve.own() {
+            let signature = self.sign_own(own, hash);
+            return Some(if is_fixed { signature } else { to_der(&signature) });
+        }
         let (data, len, key) = (hash.as_ptr(), hash.len(), self.key.as_ptr());
         if !is_fixed {
             // SAFETY: the key is alive.
@@ -292,6 +310,48 @@ impl PrivateKey {
         };
         fits.then_some(signature)
     }
+
+    /// r and s by our code. The nonce is made of randomness, the key and the hash, so that it is a secret even if the randomness is not.
+    fn sign_own(&self, own: &dyn weierstrass::Curve, hash: &[u8]) -> Vec<u8> {
+        let scalar = self.scalar();
+        loop {
+            let random = Zeroizing::new(crate::rand::bytes::<32>());
+            let mut wide = Zeroizing::new(vec![0; 2 * own.bytes()]);
+            for (block, i) in wide.chunks_mut(Sha512::DIGEST_BYTES).zip(0u8..) {
+                let mut derived = Sha512::new();
+                for part in [&b"ECDSA nonce"[..], &[i], &random[..], &scalar, hash] {
+                    derived.update(part);
+                }
+                let derived = Zeroizing::new(derived.finish());
+                block.copy_from_slice(&derived[..block.len()]);
+            }
+            let nonce = own.reduce(&wide).expect("it has twice the bytes");
+            if let Some(signature) = own.sign(&scalar, &nonce, hash) {
+                return signature;
+            }
+        }
+    }
+}
+
+/// A signature as DER, of r and s one behind the other.
+fn to_der(signature: &[u8]) -> Vec<u8> {
+    let (r, s) = signature.split_at(signature.len() / 2);
+    let mut der = Writer::sequence_of(|w| {
+        w.unsigned(r).unsigned(s);
+    });
+    std::mem::take(&mut *der)
+}
+
+/// The other way round, with `half` bytes of each.
+fn from_der(der: &[u8], half: usize) -> Option<Vec<u8>> {
+    let mut reader = Reader::of_sequence(der).ok()?;
+    let mut signature = vec![0; 2 * half];
+    for part in signature.chunks_exact_mut(half) {
+        let number = reader.unsigned().ok()?;
+        part[half.checked_sub(number.len())?..].copy_from_slice(number);
+    }
+    reader.finish().ok()?;
+    Some(signature)
 }
 
 /// A public key.
@@ -299,6 +359,7 @@ pub(crate) struct PublicKey {
     pub(crate) curve: Curve,
     /// It may have a private half, which is not used.
     key: Owned<aws::EC_KEY>,
+    point: Vec<u8>,
 }
 
 impl fmt::Debug for PublicKey {
@@ -310,16 +371,16 @@ impl fmt::Debug for PublicKey {
 impl PublicKey {
     /// The key that `point` is. `None` if it is none of the curve.
     pub(crate) fn from_point(curve: Curve, point: &[u8]) -> Option<Self> {
+        let bytes = point.to_vec();
         let (key, point) = (curve.new_key()?, curve.point(point)?);
         // SAFETY: both are alive, and the key copies the point.
         let is_set = unsafe { aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()) };
-        succeeded(is_set).then_some(Self { curve, key })
+        succeeded(is_set).then_some(Self { curve, key, point: bytes })
     }
 
     /// Its point.
     pub(crate) fn point(&self) -> Vec<u8> {
-        // SAFETY: the key is alive, and has its public half.
-        unsafe { self.curve.write_point(aws::EC_KEY_get0_public_key(self.key.as_ptr())) }
+        self.point.clone()
     }
 
     /// The key in a SubjectPublicKeyInfo. `None` if it is none of the curve.
@@ -338,6 +399,10 @@ impl PublicKey {
 
     /// Whether `signature`, which is DER, is one over `hash`.
     pub(crate) fn verify(&self, hash: &[u8], signature: &[u8]) -> bool {
+        if self.curve.own().is_some() {
+            let signature = from_der(signature, self.curve.bytes());
+            return signature.is_some_and(|signature| self.verify_fixed(hash, &signature));
+        }
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
         // SAFETY: the key is alive, and `hash` and `signature` have the lengths passed.
         succeeded(unsafe {
@@ -351,12 +416,78 @@ impl PublicKey {
         if signature.len() != 2 * half {
             return false;
         }
-        let (r, s) = signature.split_at(half);
-        self.verify(
-            hash,
-            &Writer::sequence_of(|w| {
-                w.unsigned(r).unsigned(s);
-            }),
-        )
+        match self.curve.own() {
+            Some(own) => own.verify(&self.point, hash, signature),
+            None => self.verify(hash, &to_der(signature)),
+        }
+    }
+}
+
+/// AWS-LC's functions from bytes to bytes: for the curves that have no code of ours, and beside those that do.
+pub(crate) mod reference {
+    use super::*;
+
+    /// The public half of `scalar`. `None` if that is none of the curve.
+    pub(crate) fn public_key(curve: Curve, scalar: &[u8]) -> Option<Vec<u8>> {
+        let (key, scalar) = (curve.new_key()?, number(scalar)?);
+        // SAFETY: all are alive, and have the curve's group.
+        unsafe {
+            // This refuses zero, and what is not below the order.
+            let is_set = succeeded(aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()));
+            if !is_set || aws::BN_is_zero(scalar.as_ptr()) == 1 {
+                return None;
+            }
+            let point = Owned::new(aws::EC_POINT_new(curve.group()))?;
+            let (out, scalar, none) =
+                (point.as_ptr(), scalar.as_ptr(), ptr::null::<aws::EC_POINT>());
+            let (no_number, no_context) = (ptr::null(), ptr::null_mut());
+            let made = aws::EC_POINT_mul(curve.group(), out, scalar, none, no_number, no_context);
+            succeeded(made).then(|| curve.write_point(point.as_ptr()))
+        }
+    }
+
+    /// The key of AWS-LC.
+    #[cfg(test)]
+    fn key(curve: Curve, scalar: Option<&[u8]>, point: &[u8]) -> Option<Owned<aws::EC_KEY>> {
+        let (key, point) = (curve.new_key()?, curve.point(point)?);
+        // SAFETY: all are alive, and the key copies.
+        unsafe {
+            if let Some(scalar) = scalar {
+                aws::EC_KEY_set_private_key(key.as_ptr(), number(scalar)?.as_ptr());
+            }
+            succeeded(aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr())).then_some(key)
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn agree(curve: Curve, scalar: &[u8], peer: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let key = key(curve, Some(scalar), peer)?;
+        let peer = curve.point(peer)?;
+        let mut secret = Zeroizing::new(vec![0; curve.bytes()]);
+        let (out, len) = (secret.as_mut_ptr().cast(), secret.len());
+        // SAFETY: the key and the point are alive, and `secret` has the length passed.
+        let len = unsafe { aws::ECDH_compute_key(out, len, peer.as_ptr(), key.as_ptr(), None) };
+        (usize::try_from(len) == Ok(secret.len())).then_some(secret)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sign(curve: Curve, scalar: &[u8], digest: &[u8]) -> Option<Vec<u8>> {
+        let key = key(curve, Some(scalar), &public_key(curve, scalar)?)?;
+        // SAFETY: the key is alive.
+        let mut signature = vec![0; unsafe { aws::ECDSA_size(key.as_ptr()) }];
+        let (out, mut len) = (signature.as_mut_ptr(), 0);
+        // SAFETY: the key is alive, and each pointer is to as many bytes as AWS-LC reads or writes.
+        let made = unsafe {
+            aws::ECDSA_sign(0, digest.as_ptr(), digest.len(), out, &mut len, key.as_ptr())
+        };
+        succeeded(made).then(|| from_der(&signature[..len as usize], curve.bytes()))?
+    }
+
+    #[cfg(test)]
+    pub(crate) fn verify(curve: Curve, point: &[u8], digest: &[u8], signature: &[u8]) -> bool {
+        let (Some(key), der) = (key(curve, None, point), to_der(signature)) else { return false };
+        let (data, len) = (digest.as_ptr(), digest.len());
+        // SAFETY: the key is alive, and both have the lengths passed.
+        succeeded(unsafe { aws::ECDSA_verify(0, data, len, der.as_ptr(), der.len(), key.as_ptr()) })
     }
 }

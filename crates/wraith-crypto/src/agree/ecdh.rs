@@ -1,4 +1,4 @@
-//! ECDH on the curves of NIST and of brainpool (SP 800-56A §5.7.1.2), computed by AWS-LC. The secret is the x coordinate.
+//! ECDH on the curves of NIST and of brainpool (SP 800-56A §5.7.1.2). The secret is the x coordinate.
 
 use zeroize::Zeroizing;
 

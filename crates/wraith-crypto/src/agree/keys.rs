@@ -44,6 +44,7 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
+            Family::Ecdh(curve) if curve.own().is_some() => Backend::Own("portable".into()),
             Family::X25519 | Family::Ecdh(_) => Backend::AwsLc,
             Family::X448 => Backend::Own("portable".into()),
             Family::Ffdhe(group) => group.backend(),

@@ -15,6 +15,7 @@ pub(crate) mod sm3;
 pub(crate) mod sm4;
 #[cfg(target_arch = "x86_64")]
 mod transpose;
+pub(crate) mod weierstrass;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -1,5 +1,5 @@
 //! ECDSA (FIPS 186-5 §6): over P-224, P-256, P-384, P-521 with SHA-224, SHA-256, SHA-384, SHA-512, and over the curves of brainpool with
-//! the hash of their size. Computed by AWS-LC, which mixes the key and the message into the randomness of a signature.
+//! the hash of their size. The key and the message are mixed into the randomness of a signature.
 //!
 //! A signature is DER (SEC 1 §C.5), or r and s one behind the other, each as long as the curve's order (IEEE P1363).
 

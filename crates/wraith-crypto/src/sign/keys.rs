@@ -96,6 +96,7 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
+            Ok(Family::Ecdsa(curve)) if curve.own().is_some() => Backend::Own("portable".into()),
             Ok(Family::Rsa(_) | Family::Ecdsa(_) | Family::Ed25519 | Family::MlDsa(_)) => {
                 Backend::AwsLc
             }

@@ -1,0 +1,254 @@
+//! Curves whose prime nobody chose for speed, brainpool's r1 of RFC 5639: agreement and signatures, from bytes to bytes.
+//!
+//! Own work: Montgomery products of N limbs in Rust, doublings and sums in Jacobian coordinates, digits of five bits that may be negative. A curve of
+//! brainpool has a twin with a = −3 (RFC 5639 §1.2: the twisted curves, t1), whose doublings are cheaper, and here it is that which computes:
+//! (x, y) is (x · z², y · z³) there. What depends on a secret takes the same time whatever it is.
+
+mod field;
+mod point;
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+
+use zeroize::{Zeroize, Zeroizing};
+
+use field::{Field, Limbs, limbs, write, zero_mask};
+use point::{Affine, BaseTable, is_below};
+
+/// A curve of prime order. Scalars and coordinates have [`Curve::bytes`] bytes, the most significant first; points are uncompressed (SEC 1).
+pub(crate) trait Curve: Send + Sync {
+    /// Bytes of a coordinate.
+    fn bytes(&self) -> usize;
+
+    /// Whether it is from 1 to the order less 1.
+    fn is_scalar(&self, scalar: &[u8]) -> bool;
+
+    /// The number of twice as many bytes, modulo the order: a uniform scalar of uniform bytes. Zero once in the age of the universe.
+    fn reduce(&self, wide: &[u8]) -> Option<Zeroizing<Vec<u8>>>;
+
+    /// Whether it is on the curve.
+    fn is_point(&self, point: &[u8]) -> bool;
+
+    /// The public half of a scalar. None if it is out of range.
+    fn public_key(&self, scalar: &[u8]) -> Option<Vec<u8>>;
+
+    /// The x of `scalar` times `point`. None if one of them is out of range.
+    fn agree(&self, scalar: &[u8], point: &[u8]) -> Option<Zeroizing<Vec<u8>>>;
+
+    /// r ‖ s of ECDSA over a digest, with a nonce that is used once. None if something is out of range, or r or s are zero.
+    fn sign(&self, scalar: &[u8], nonce: &[u8], digest: &[u8]) -> Option<Vec<u8>>;
+
+    /// Whether r ‖ s are a signature by the private half of `point` over a digest.
+    fn verify(&self, point: &[u8], digest: &[u8], signature: &[u8]) -> bool;
+}
+
+/// What defines a curve, in hexadecimal; z leads to its twin.
+struct Parameters {
+    p: &'static str,
+    b: &'static str,
+    n: &'static str,
+    gx: &'static str,
+    gy: &'static str,
+    z: &'static str,
+}
+
+struct Prime<const N: usize> {
+    field: Field<N>,
+    order: Field<N>,
+    /// Of the twin.
+    b: Limbs<N>,
+    base: BaseTable<N>,
+    /// z² and z³, and 1 divided by them.
+    to_twin: [Limbs<N>; 2],
+    from_twin: [Limbs<N>; 2],
+}
+
+impl<const N: usize> Prime<N> {
+    fn new(parameters: &Parameters) -> Self {
+        let number = |hex: &str| -> Limbs<N> {
+            let bytes = data_encoding::HEXLOWER.decode(hex.as_bytes()).expect("constants are hex");
+            limbs(&bytes).expect("constants have N limbs")
+        };
+        let field = Field::new(number(parameters.p));
+        let z = field.enter(&number(parameters.z));
+        let square = field.sqr(&z);
+        let cube = field.mul(&square, &z);
+        let b = field.mul(&field.enter(&number(parameters.b)), &field.sqr(&cube));
+        let x = field.mul(&field.enter(&number(parameters.gx)), &square);
+        let y = field.mul(&field.enter(&number(parameters.gy)), &cube);
+        Self {
+            order: Field::new(number(parameters.n)),
+            b,
+            base: field.base_table(&Affine { x, y }),
+            to_twin: [square, cube],
+            from_twin: [field.invert(&square), field.invert(&cube)],
+            field,
+        }
+    }
+
+    /// A scalar, in the usual form.
+    fn scalar(&self, bytes: &[u8]) -> Option<Zeroizing<Limbs<N>>> {
+        let scalar = Zeroizing::new(limbs(bytes)?);
+        (is_below(&scalar, &self.order.prime) & (zero_mask(&*scalar) == 0)).then_some(scalar)
+    }
+
+    /// A point, on the twin.
+    fn point(&self, bytes: &[u8]) -> Option<Affine<N>> {
+        let (4, coordinates) = bytes.split_first().map(|(&form, rest)| (form, rest))? else {
+            return None;
+        };
+        let (x, y) = coordinates.split_at_checked(8 * N)?;
+        let (x, y) = (limbs(x)?, limbs(y)?);
+        let field = &self.field;
+        if !is_below(&x, &field.prime) || !is_below(&y, &field.prime) {
+            return None;
+        }
+        let x = field.mul(&field.enter(&x), &self.to_twin[0]);
+        let y = field.mul(&field.enter(&y), &self.to_twin[1]);
+        let three = field.add(&field.add(&x, &x), &x);
+        let right = field.add(&field.sub(&field.mul(&field.sqr(&x), &x), &three), &self.b);
+        (field.sqr(&y) == right).then_some(Affine { x, y })
+    }
+
+    /// The x of a point of the twin, on the curve and in the usual form.
+    fn x(&self, point: &Affine<N>) -> Limbs<N> {
+        self.field.leave(&self.field.mul(&point.x, &self.from_twin[0]))
+    }
+
+    /// The leftmost bits of a digest, as many as the order has, modulo that.
+    fn digest(&self, digest: &[u8]) -> Limbs<N> {
+        let digest = &digest[..digest.len().min(8 * N)];
+        let mut bytes = vec![0; 8 * N];
+        bytes[8 * N - digest.len()..].copy_from_slice(digest);
+        let number = limbs(&bytes).expect("8 N bytes");
+        self.order.subtract_once(&number, false)
+    }
+}
+
+impl<const N: usize> Curve for Prime<N> {
+    fn bytes(&self) -> usize {
+        8 * N
+    }
+
+    fn is_scalar(&self, scalar: &[u8]) -> bool {
+        self.scalar(scalar).is_some()
+    }
+
+    fn reduce(&self, wide: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (high, low) = wide.split_at_checked(8 * N)?;
+        let (high, low) = (Zeroizing::new(limbs(high)?), Zeroizing::new(limbs(low)?));
+        // The order's top bit is set, so the lower half is below twice of it.
+        let low = Zeroizing::new(self.order.subtract_once(&low, false));
+        let mut sum = self.order.add(&self.order.enter(&high), &low);
+        let mut bytes = Zeroizing::new(vec![0; 8 * N]);
+        write(&sum, &mut bytes);
+        sum.zeroize();
+        Some(bytes)
+    }
+
+    fn is_point(&self, point: &[u8]) -> bool {
+        self.point(point).is_some()
+    }
+
+    fn public_key(&self, scalar: &[u8]) -> Option<Vec<u8>> {
+        let product = self.field.multiply_base(&*self.scalar(scalar)?, &self.base);
+        let point = self.field.affine(&product);
+        let y = self.field.leave(&self.field.mul(&point.y, &self.from_twin[1]));
+        let mut bytes = vec![4; 1 + 16 * N];
+        write(&self.x(&point), &mut bytes[1..=8 * N]);
+        write(&y, &mut bytes[1 + 8 * N..]);
+        Some(bytes)
+    }
+
+    fn agree(&self, scalar: &[u8], point: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let scalar = self.scalar(scalar)?;
+        let mut product = self.field.multiply(&scalar, &self.point(point)?);
+        let mut x = self.x(&self.field.affine(&product));
+        let mut bytes = Zeroizing::new(vec![0; 8 * N]);
+        write(&x, &mut bytes);
+        product.zeroize();
+        x.zeroize();
+        Some(bytes)
+    }
+
+    fn sign(&self, scalar: &[u8], nonce: &[u8], digest: &[u8]) -> Option<Vec<u8>> {
+        let order = &self.order;
+        let (scalar, nonce) = (self.scalar(scalar)?, self.scalar(nonce)?);
+        let point = self.field.affine(&self.field.multiply_base(&nonce, &self.base));
+        let r = order.subtract_once(&self.x(&point), false);
+        // s = (e + r · d) / k; a product with one factor in Montgomery form is in the usual one.
+        let product = Zeroizing::new(order.mul(&order.enter(&r), &scalar));
+        let sum = Zeroizing::new(order.add(&product, &self.digest(digest)));
+        let inverse = Zeroizing::new(order.invert(&order.enter(&nonce)));
+        let s = order.mul(&inverse, &sum);
+        if zero_mask(&r) | zero_mask(&s) != 0 {
+            return None;
+        }
+        let mut signature = vec![0; 16 * N];
+        write(&r, &mut signature[..8 * N]);
+        write(&s, &mut signature[8 * N..]);
+        Some(signature)
+    }
+
+    fn verify(&self, point: &[u8], digest: &[u8], signature: &[u8]) -> bool {
+        let check = || {
+            let (r, s) = signature.split_at_checked(8 * N)?;
+            let (r, s) = (self.scalar(r)?, self.scalar(s)?);
+            let point = self.point(point)?;
+            let (order, field) = (&self.order, &self.field);
+            let inverse = order.invert(&order.enter(&s));
+            let (u, v) = (order.mul(&inverse, &self.digest(digest)), order.mul(&inverse, &r));
+            let sum =
+                field.add_any(&field.multiply_base(&u, &self.base), &field.multiply(&v, &point));
+            if sum.is_infinity() {
+                return None;
+            }
+            let x = self.x(&field.affine(&sum));
+            Some(order.subtract_once(&x, false) == *r)
+        };
+        check() == Some(true)
+    }
+}
+
+/// brainpoolP256r1. Its table is made when it is first asked for.
+pub(crate) fn brainpool_p256r1() -> &'static dyn Curve {
+    const PARAMETERS: Parameters = Parameters {
+        p: "a9fb57dba1eea9bc3e660a909d838d726e3bf623d52620282013481d1f6e5377",
+        b: "26dc5c6ce94a4b44f330b5d9bbd77cbf958416295cf7e1ce6bccdc18ff8c07b6",
+        n: "a9fb57dba1eea9bc3e660a909d838d718c397aa3b561a6f7901e0e82974856a7",
+        gx: "8bd2aeb9cb7e57cb2c4b482ffc81b7afb9de27e1e3bd23c23a4453bd9ace3262",
+        gy: "547ef835c3dac4fd97f8461a14611dc9c27745132ded8e545c1d54c72f046997",
+        z: "3e2d4bd9597b58639ae7aa669cab9837cf5cf20a2c852d10f655668dfc150ef0",
+    };
+    static CURVE: OnceLock<Prime<4>> = OnceLock::new();
+    CURVE.get_or_init(|| Prime::new(&PARAMETERS))
+}
+
+/// brainpoolP384r1. Its table is made when it is first asked for.
+pub(crate) fn brainpool_p384r1() -> &'static dyn Curve {
+    const PARAMETERS: Parameters = Parameters {
+        p: "8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b412b1da197fb71123acd3a729901d1a71874700133107ec53",
+        b: "04a8c7dd22ce28268b39b55416f0447c2fb77de107dcd2a62e880ea53eeb62d57cb4390295dbc9943ab78696fa504c11",
+        n: "8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b31f166e6cac0425a7cf3ab6af6b7fc3103b883202e9046565",
+        gx: "1d1c64f068cf45ffa2a63a81b7c13f6b8847a3e77ef14fe3db7fcafe0cbd10e8e826e03436d646aaef87b2e247d4af1e",
+        gy: "8abe1d7520f9c2a45cb1eb8e95cfd55262b70b29feec5864e19c054ff99129280e4646217791811142820341263c5315",
+        z: "4ad935a569a53b30f8f30976e9b19942445cb42e704dc86f30be612560eb628bd9fd696d08604c94bae95c74ab7ec337",
+    };
+    static CURVE: OnceLock<Prime<6>> = OnceLock::new();
+    CURVE.get_or_init(|| Prime::new(&PARAMETERS))
+}
+
+/// brainpoolP512r1. Its table is made when it is first asked for.
+pub(crate) fn brainpool_p512r1() -> &'static dyn Curve {
+    const PARAMETERS: Parameters = Parameters {
+        p: "aadd9db8dbe9c48b3fd4e6ae33c9fc07cb308db3b3c9d20ed6639cca703308717d4d9b009bc66842aecda12ae6a380e62881ff2f2d82c68528aa6056583a48f3",
+        b: "3df91610a83441caea9863bc2ded5d5aa8253aa10a2ef1c98b9ac8b57f1117a72bf2c7b9e7c1ac4d77fc94cadc083e67984050b75ebae5dd2809bd638016f723",
+        n: "aadd9db8dbe9c48b3fd4e6ae33c9fc07cb308db3b3c9d20ed6639cca70330870553e5c414ca92619418661197fac10471db1d381085ddaddb58796829ca90069",
+        gx: "81aee4bdd82ed9645a21322e9c4c6a9385ed9f70b5d916c1b43b62eef4d0098eff3b1f78e2d0d48d50d1687b93b97d5f7c6d5047406a5e688b352209bcb9f822",
+        gy: "7dde385d566332ecc0eabfa9cf7822fdf209f70024a57b1aa000c55b881f8111b2dcde494a5f485e5bca4bd88a2763aed1ca2b2fa8f0540678cd1e0f3ad80892",
+        z: "12ee58e6764838b69782136f0f2d3ba06e27695716054092e60a80bedb212b64e585d90bce13761f85c3f1d2a64e3be8fea2220f01eba5eeb0f35dbd29d922ab",
+    };
+    static CURVE: OnceLock<Prime<8>> = OnceLock::new();
+    CURVE.get_or_init(|| Prime::new(&PARAMETERS))
+}

@@ -1,0 +1,108 @@
+//! Beside AWS-LC, which has these curves, too.
+
+use super::*;
+use crate::ec::reference;
+
+const CURVES: [(fn() -> &'static dyn Curve, crate::ec::Curve); 3] = [
+    (brainpool_p256r1, crate::ec::Curve::BrainpoolP256r1),
+    (brainpool_p384r1, crate::ec::Curve::BrainpoolP384r1),
+    (brainpool_p512r1, crate::ec::Curve::BrainpoolP512r1),
+];
+
+/// The order less a small number.
+fn order_less(curve: &dyn Curve, less: u8) -> Vec<u8> {
+    let text = match curve.bytes() {
+        32 => "a9fb57dba1eea9bc3e660a909d838d718c397aa3b561a6f7901e0e82974856a7",
+        48 => {
+            "8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b31f166e6cac0425a7cf3ab6af6b7fc3103b883202e9046565"
+        }
+        _ => {
+            "aadd9db8dbe9c48b3fd4e6ae33c9fc07cb308db3b3c9d20ed6639cca70330870553e5c414ca92619418661197fac10471db1d381085ddaddb58796829ca90069"
+        }
+    };
+    let mut bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).unwrap();
+    *bytes.last_mut().unwrap() -= less;
+    bytes
+}
+
+#[test]
+fn keys_and_secrets_are_those_of_aws_lc_also_at_the_edges() {
+    for (own, theirs) in CURVES {
+        let own = own();
+        let peer = own.public_key(&vec![0x42; own.bytes()]).unwrap();
+        let random = crate::kernels::tests::bytes(own.bytes() * 12);
+        let small = (1..=40u8).map(|i| [vec![0; own.bytes() - 1], vec![i]].concat());
+        let large = (1..=40u8).map(|i| order_less(own, i));
+        let random = random.chunks(own.bytes()).map(|chunk| [&[0x7f], &chunk[1..]].concat());
+        for scalar in small.chain(large).chain(random) {
+            let point = own.public_key(&scalar).unwrap();
+            assert_eq!(point, reference::public_key(theirs, &scalar).unwrap(), "{scalar:x?}");
+            let secret = own.agree(&scalar, &peer).unwrap();
+            assert_eq!(secret, reference::agree(theirs, &scalar, &peer).unwrap(), "{scalar:x?}");
+        }
+    }
+}
+
+#[test]
+fn each_verifies_what_the_other_signs() {
+    for (own, theirs) in CURVES {
+        let own = own();
+        let (scalar, nonce) = (vec![0x42; own.bytes()], vec![0x17; own.bytes()]);
+        let point = own.public_key(&scalar).unwrap();
+        for digest in [&[0xab; 64][..own.bytes()], &[0xff; 64], &[0; 20], &[7; 28]] {
+            let signature = own.sign(&scalar, &nonce, digest).unwrap();
+            assert!(own.verify(&point, digest, &signature));
+            assert!(reference::verify(theirs, &point, digest, &signature));
+            let signature = reference::sign(theirs, &scalar, digest).unwrap();
+            assert!(own.verify(&point, digest, &signature));
+            let other = own.public_key(&nonce).unwrap();
+            assert!(!own.verify(&other, digest, &signature));
+            for at in 0..signature.len() {
+                let mut changed = signature.clone();
+                changed[at] ^= 1;
+                assert!(!own.verify(&point, digest, &changed));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_out_of_range_is_refused() {
+    for (own, _) in CURVES {
+        let own = own();
+        let (good, zero) = (vec![0x42; own.bytes()], vec![0; own.bytes()]);
+        let point = own.public_key(&good).unwrap();
+        for bad in [&zero, &order_less(own, 0), &vec![0xff; own.bytes()], &good[1..].to_vec()] {
+            assert!(!own.is_scalar(bad) && own.public_key(bad).is_none());
+            assert!(own.agree(bad, &point).is_none());
+            assert!(own.sign(bad, &good, &[1]).is_none() && own.sign(&good, bad, &[1]).is_none());
+            assert!(!own.verify(&point, &[1], &[&bad[..], &good].concat()));
+            assert!(!own.verify(&point, &[1], &[&good[..], bad].concat()));
+        }
+        let mut off = point.clone();
+        *off.last_mut().unwrap() ^= 1;
+        let mut large = point.clone();
+        large[1..=own.bytes()].fill(0xff);
+        let infinity = [&[4], &zero[..], &zero].concat();
+        for bad in [&off, &large, &infinity, &vec![], &vec![0], &point[1..].to_vec()] {
+            assert!(!own.is_point(bad) && own.agree(&good, bad).is_none());
+        }
+        assert!(own.is_point(&point));
+    }
+}
+
+#[test]
+fn wide_numbers_are_reduced() {
+    for (own, _) in CURVES {
+        let own = own();
+        let one = [vec![0; own.bytes() - 1], vec![1]].concat();
+        let zeros = vec![0; own.bytes()];
+        // 2^(8 bytes) + (n − 1) is 2^(8 bytes) − 1 modulo n, and that less n is the complement of n.
+        let reduced = own.reduce(&[&one[..], &order_less(own, 1)].concat()).unwrap();
+        let complement: Vec<u8> = order_less(own, 0).iter().map(|byte| !byte).collect();
+        assert_eq!(reduced[..], complement);
+        let reduced = own.reduce(&[&zeros[..], &order_less(own, 0)].concat()).unwrap();
+        assert_eq!(reduced[..], zeros);
+        assert!(own.reduce(&zeros).is_none());
+    }
+}
