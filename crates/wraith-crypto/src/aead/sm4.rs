@@ -8,7 +8,7 @@ use zeroize::ZeroizeOnDrop;
 
 use super::{Aead, AeadError, Algorithm};
 use crate::kernels::ghash::Ghash;
-use crate::kernels::sm4::{Block, Counter, Kernel, Sm4, add};
+use crate::kernels::sm4::{Block, Counter, Sm4, add};
 
 /// Bytes of a piece: whole blocks.
 const PIECE: usize = 4096;
