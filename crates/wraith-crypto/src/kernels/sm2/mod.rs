@@ -15,7 +15,6 @@ mod tests;
 
 use field::{Arithmetic, Fe, Portable};
 pub(crate) use point::Affine;
-use point::Jacobian;
 pub(crate) use scalar::Scalar;
 
 /// Bytes of a coordinate, and of a scalar.

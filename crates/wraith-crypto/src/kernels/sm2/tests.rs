@@ -1,6 +1,7 @@
 //! The fast code beside the portable one, and both beside what the curve promises.
 
 use super::field::{Arithmetic, Fe, P, Portable, invert};
+use super::point::Jacobian;
 use super::*;
 
 /// Numbers that follow no pattern, and those at the edges.

@@ -21,14 +21,8 @@ pub(crate) trait Curve: Send + Sync {
     /// Bytes of a coordinate.
     fn bytes(&self) -> usize;
 
-    /// Whether it is from 1 to the order less 1.
-    fn is_scalar(&self, scalar: &[u8]) -> bool;
-
     /// The number of twice as many bytes, modulo the order: a uniform scalar of uniform bytes. Zero once in the age of the universe.
     fn reduce(&self, wide: &[u8]) -> Option<Zeroizing<Vec<u8>>>;
-
-    /// Whether it is on the curve.
-    fn is_point(&self, point: &[u8]) -> bool;
 
     /// The public half of a scalar. None if it is out of range.
     fn public_key(&self, scalar: &[u8]) -> Option<Vec<u8>>;
@@ -90,7 +84,7 @@ impl<const N: usize> Prime<N> {
     /// A scalar, in the usual form.
     fn scalar(&self, bytes: &[u8]) -> Option<Zeroizing<Limbs<N>>> {
         let scalar = Zeroizing::new(limbs(bytes)?);
-        (is_below(&scalar, &self.order.prime) & (zero_mask(&*scalar) == 0)).then_some(scalar)
+        (is_below(&scalar, &self.order.prime) & (zero_mask(&scalar) == 0)).then_some(scalar)
     }
 
     /// A point, on the twin.
@@ -131,10 +125,6 @@ impl<const N: usize> Curve for Prime<N> {
         8 * N
     }
 
-    fn is_scalar(&self, scalar: &[u8]) -> bool {
-        self.scalar(scalar).is_some()
-    }
-
     fn reduce(&self, wide: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (high, low) = wide.split_at_checked(8 * N)?;
         let (high, low) = (Zeroizing::new(limbs(high)?), Zeroizing::new(limbs(low)?));
@@ -145,10 +135,6 @@ impl<const N: usize> Curve for Prime<N> {
         write(&sum, &mut bytes);
         sum.zeroize();
         Some(bytes)
-    }
-
-    fn is_point(&self, point: &[u8]) -> bool {
-        self.point(point).is_some()
     }
 
     fn public_key(&self, scalar: &[u8]) -> Option<Vec<u8>> {
