@@ -3,6 +3,7 @@
 
 use super::{LIMB_BITS, LIMB_MASK, Lanes};
 
+#[cfg(not(target_arch = "x86_64"))]
 pub(super) fn is_available() -> bool {
     false
 }
