@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::json;
-use wraith_crypto::{SecretIdentity, Suite};
+use wraith_crypto::{Policy, SecretIdentity};
 use wraith_discovery::Ticket;
 use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello};
 
@@ -116,7 +116,11 @@ fn handshakes(ticket: &Ticket, count: u64) -> Result<Vec<Vec<u8>>> {
     let node = ticket.node_id();
     let door = DoorKey::of_ticket(ticket.capability().as_bytes(), node);
     let one = |_| {
-        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
+        let hello = InitiatorHello {
+            suites: Policy::Default.packet_suites(),
+            aes_hardware: true,
+            unix_seconds,
+        };
         let ephemeral = EphemeralKey::generate(&mut rng);
         Ok(Initiator::start(&identity, node, &door, &ephemeral, &hello, &mut rng)?.1)
     };

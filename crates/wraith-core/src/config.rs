@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use wraith_crypto::Policy;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::DoorKey;
 
@@ -90,7 +91,7 @@ pub struct TransportConfig {
     pub initial_mtu: u16,
     /// Largest UDP payload to probe for, and to accept.
     pub max_mtu: u16,
-    /// Offered cipher suites, SPEC §3.3 bits.
+    /// What packets may be sealed with, SPEC §3.3 bits ([`Policy::packet_suites`]).
     pub suites: u8,
     /// Packets sealed under one key before the next phase (SPEC §4.5).
     pub phase_packets: u64,
@@ -115,7 +116,7 @@ impl Default for TransportConfig {
             qlog: None,
             initial_mtu: 1200,
             max_mtu: 65_000,
-            suites: 0b11,
+            suites: Policy::Default.packet_suites(),
             phase_packets: 1 << 20,
             ratchet_interval: RATCHET_INTERVAL,
             ratchet_bytes: RATCHET_BYTES,

@@ -38,7 +38,7 @@ pub use range_set::RangeSet;
 pub use secret_rng::Entropy;
 pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 pub use time::Time;
-pub use wraith_crypto::Suite;
+pub use wraith_crypto::{Policy, Suite};
 pub use wraith_noise::{DoorKey, HANDSHAKE_VERSION, KEY_AGREEMENT};
 
 /// The example of the README, as a test.

@@ -17,7 +17,7 @@ mod sm4;
 
 use std::fmt;
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{self, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use thiserror::Error;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -48,6 +48,8 @@ pub enum Suite {
     Aes256Gcm,
     /// ChaCha20-Poly1305 (RFC 8439): fast in software, on any processor.
     ChaCha20Poly1305,
+    /// SM4-GCM (RFC 8998), for whom a [policy](crate::Policy) wants it. Of a key of 32 bytes it uses the first 16.
+    Sm4Gcm,
 }
 
 impl Suite {
@@ -57,6 +59,7 @@ impl Suite {
         match byte {
             1 => Some(Self::Aes256Gcm),
             2 => Some(Self::ChaCha20Poly1305),
+            3 => Some(Self::Sm4Gcm),
             _ => None,
         }
     }
@@ -67,6 +70,7 @@ impl Suite {
         match self {
             Self::Aes256Gcm => 1,
             Self::ChaCha20Poly1305 => 2,
+            Self::Sm4Gcm => 3,
         }
     }
 
@@ -76,20 +80,28 @@ impl Suite {
         match self {
             Self::Aes256Gcm => 1,
             Self::ChaCha20Poly1305 => 2,
+            Self::Sm4Gcm => 4,
+        }
+    }
+
+    /// The algorithm by itself.
+    #[must_use]
+    pub const fn algorithm(self) -> Algorithm {
+        match self {
+            Self::Aes256Gcm => Algorithm::Aes256Gcm,
+            Self::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305,
+            Self::Sm4Gcm => Algorithm::Sm4Gcm,
         }
     }
 
     /// The name of the algorithm.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aes256Gcm => "AES-256-GCM",
-            Self::ChaCha20Poly1305 => "ChaCha20-Poly1305",
-        }
+        self.algorithm().name()
     }
 
-    /// The `suites` byte that offers every suite.
-    pub const ALL: u8 = Self::Aes256Gcm.bit() | Self::ChaCha20Poly1305.bit();
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Aes256Gcm, Self::ChaCha20Poly1305, Self::Sm4Gcm];
 }
 
 /// A key of one suite, used with explicit nonces. Wiped when dropped: what AWS-LC holds, by AWS-LC, which wipes all memory
@@ -105,6 +117,7 @@ enum Cipher {
     #[cfg(target_arch = "x86_64")]
     Own(Box<GcmKey>),
     Library(LessSafeKey),
+    Sm4(Box<Sm4Gcm>),
 }
 
 impl AeadKey {
@@ -124,7 +137,14 @@ impl AeadKey {
         implementation: Implementation,
     ) -> Option<Self> {
         let cipher = match (implementation, suite) {
-            (Implementation::AwsLc, _) => Cipher::library(suite, key),
+            (Implementation::AwsLc, Suite::Aes256Gcm) => Cipher::library(&AES_256_GCM, key),
+            (Implementation::AwsLc, Suite::ChaCha20Poly1305) => {
+                Cipher::library(&CHACHA20_POLY1305, key)
+            }
+            (Implementation::Sm4, Suite::Sm4Gcm) => {
+                let key = key.first_chunk().expect("32 bytes hold 16");
+                Cipher::Sm4(Box::new(Sm4Gcm::new(key)))
+            }
             #[cfg(target_arch = "x86_64")]
             (Implementation::Vaes512, Suite::Aes256Gcm) => Cipher::own(key, Width::Bits512)?,
             #[cfg(target_arch = "x86_64")]
@@ -144,6 +164,7 @@ impl AeadKey {
                 Width::Bits512 => Implementation::Vaes512,
             },
             Cipher::Library(_) => Implementation::AwsLc,
+            Cipher::Sm4(_) => Implementation::Sm4,
         }
     }
 
@@ -166,6 +187,12 @@ impl AeadKey {
                     .expect("messages are far below the suites' limit of 64 GiB");
                 tag.as_ref().try_into().expect("both suites have 16-byte tags")
             }
+            Cipher::Sm4(key) => {
+                let mut tag = [0; TAG_BYTES];
+                key.seal_detached(&nonce, aad, in_out, &mut tag)
+                    .expect("messages are far below the suites' limit of 64 GiB");
+                tag
+            }
         }
     }
 
@@ -186,7 +213,7 @@ impl AeadKey {
         match &self.cipher {
             #[cfg(target_arch = "x86_64")]
             Cipher::Own(key) => key.seal_from(&nonce, aad, out, filled, source),
-            Cipher::Library(_) => {
+            Cipher::Library(_) | Cipher::Sm4(_) => {
                 assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
                 out[filled..].copy_from_slice(source);
                 self.seal(nonce, aad, out)
@@ -220,6 +247,10 @@ impl AeadKey {
                     Err(_) => Err(Unauthentic),
                 }
             }
+            Cipher::Sm4(key) => {
+                let (text, tag) = in_out.split_last_chunk_mut::<TAG_BYTES>().ok_or(Unauthentic)?;
+                key.open_detached(&nonce, aad, text, tag).map_err(|_| Unauthentic)
+            }
         }
     }
 }
@@ -230,11 +261,7 @@ impl Cipher {
         Some(Self::Own(Box::new(GcmKey::new(key, width)?)))
     }
 
-    fn library(suite: Suite, key: &[u8; 32]) -> Self {
-        let algorithm = match suite {
-            Suite::Aes256Gcm => &AES_256_GCM,
-            Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
-        };
+    fn library(algorithm: &'static aead::Algorithm, key: &[u8; 32]) -> Self {
         let key = UnboundKey::new(algorithm, key).expect("both algorithms take 32-byte keys");
         Self::Library(LessSafeKey::new(key))
     }
@@ -314,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    const SUITES: [Suite; 2] = [Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
+    const SUITES: [Suite; 3] = Suite::ALL;
 
     fn hex(text: &str) -> Vec<u8> {
         HEXLOWER.decode(text.as_bytes()).unwrap()
@@ -397,22 +424,22 @@ mod tests {
 
     #[test]
     fn the_wire_bytes_of_the_suites_are_those_of_the_specification() {
-        assert_eq!(SUITES.map(Suite::to_wire), [1, 2]);
+        assert_eq!(SUITES.map(Suite::to_wire), [1, 2, 3]);
+        assert_eq!(SUITES.map(Suite::bit), [1, 2, 4]);
         for byte in 0..=u8::MAX {
             assert!(Suite::from_wire(byte).is_none_or(|suite| suite.to_wire() == byte));
         }
         assert_eq!(Suite::from_wire(0), None);
-        assert_eq!(Suite::from_wire(3), None);
-        assert_eq!(Suite::ALL, 0b11);
+        assert_eq!(Suite::from_wire(4), None);
     }
 
     proptest! {
         #[test]
         fn what_is_sealed_opens_and_any_change_is_noticed(
-            chacha in any::<bool>(), secret: [u8; 32], pn: u64, aad in prop::collection::vec(any::<u8>(), 0..20),
+            suite in 0..3_usize, secret: [u8; 32], pn: u64, aad in prop::collection::vec(any::<u8>(), 0..20),
             text in prop::collection::vec(any::<u8>(), 0..300), flip: prop::sample::Index, bit in 0..8u8,
         ) {
-            let key = PacketKey::new(SUITES[usize::from(chacha)], &secret);
+            let key = PacketKey::new(SUITES[suite], &secret);
             let mut sealed = text.clone();
             let tag = key.seal(pn, &aad, &mut sealed);
             sealed.extend(tag);

@@ -46,6 +46,7 @@ pub mod kem;
 mod kernels;
 pub mod mac;
 pub mod mask;
+mod policy;
 pub mod rand;
 mod rsa;
 pub mod sign;
@@ -61,6 +62,7 @@ pub use aead::{
 pub use algorithm::{Backend, NAME_MAX, UnknownAlgorithm};
 pub use identity::{InvalidNodeId, NodeId, SecretIdentity};
 pub use mask::MaskKey;
+pub use policy::Policy;
 pub use wiped::Wiped;
 
 /// Whether `a` and `b` are equal, in time that depends on their lengths only.

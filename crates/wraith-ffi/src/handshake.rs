@@ -179,7 +179,9 @@ impl From<HandshakeError> for WraithError {
     fn from(error: HandshakeError) -> Self {
         let text = error.to_string();
         match error {
-            HandshakeError::Needs(_) | HandshakeError::PayloadLength => Self::InvalidInput(text),
+            HandshakeError::Forbidden(_)
+            | HandshakeError::Needs(_)
+            | HandshakeError::PayloadLength => Self::InvalidInput(text),
             HandshakeError::Turn | HandshakeError::NoKeys => Self::WrongState(text),
             HandshakeError::Unauthentic => Self::Unauthentic(text),
             HandshakeError::BadKey => Self::Protocol(text),

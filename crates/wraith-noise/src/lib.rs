@@ -67,7 +67,7 @@ pub use ratchet::{
 pub use replay::{REPLAY_WINDOW, ReplayWindow, Window};
 pub use responder::{FirstDatagram, Responder};
 pub use wraith_crypto::elligator::EphemeralKey;
-pub use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, Suite, Unauthentic};
+pub use wraith_crypto::{InvalidNodeId, NodeId, Policy, SecretIdentity, Suite, Unauthentic};
 
 /// What the keys of a connection come from: both have to be broken.
 pub const KEY_AGREEMENT: &str = "X25519+ML-KEM-768";

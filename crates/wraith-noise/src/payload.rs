@@ -56,20 +56,16 @@ impl InitiatorHello {
     }
 }
 
-/// The suite a responder takes (SPEC §3.3): AES-256-GCM if it is offered and both processors have AES instructions,
-/// else ChaCha20-Poly1305. `ours` are the [`Suite::bit`]s the responder would use. `None` if there is no common one.
+/// The suite a responder takes (SPEC §3.3): of those that both would use the first of AES-256-GCM, ChaCha20-Poly1305 and SM4-GCM, or
+/// ChaCha20-Poly1305 before AES-256-GCM where a processor has no AES instructions. `ours` are the [`Suite::bit`]s the responder would use. `None` if there is no
+/// common one.
 #[must_use]
 pub fn negotiate(hello: &InitiatorHello, ours: u8, our_aes_hardware: bool) -> Option<Suite> {
-    let common = hello.suites & ours;
-    let has = |suite: Suite| common & suite.bit() != 0;
-    let aes_is_fast = hello.aes_hardware && our_aes_hardware;
-    if has(Suite::Aes256Gcm) && aes_is_fast {
-        Some(Suite::Aes256Gcm)
-    } else if has(Suite::ChaCha20Poly1305) {
-        Some(Suite::ChaCha20Poly1305)
-    } else {
-        None
-    }
+    let order = match hello.aes_hardware && our_aes_hardware {
+        true => [Suite::Aes256Gcm, Suite::ChaCha20Poly1305, Suite::Sm4Gcm],
+        false => [Suite::ChaCha20Poly1305, Suite::Aes256Gcm, Suite::Sm4Gcm],
+    };
+    order.into_iter().find(|suite| hello.suites & ours & suite.bit() != 0)
 }
 
 /// Payload 2: what the responder says in H2.
@@ -199,8 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn aes_is_taken_only_where_both_sides_have_it_in_hardware() {
+    fn aes_comes_first_where_both_sides_have_it_in_hardware_and_nothing_is_taken_that_one_does_not_want()
+     {
         let (aes, chacha) = (Some(Suite::Aes256Gcm), Some(Suite::ChaCha20Poly1305));
+        let sm4 = Some(Suite::Sm4Gcm);
         assert_eq!(negotiate(&hello(3, true), 3, true), aes);
         assert_eq!(negotiate(&hello(3, true), 3, false), chacha);
         assert_eq!(negotiate(&hello(3, false), 3, true), chacha);
@@ -208,8 +206,12 @@ mod tests {
         assert_eq!(negotiate(&hello(2, true), 3, true), chacha);
         assert_eq!(negotiate(&hello(1, true), 3, true), aes);
         assert_eq!(negotiate(&hello(1, true), 2, true), None);
-        assert_eq!(negotiate(&hello(1, false), 3, true), None);
-        assert_eq!(negotiate(&hello(0xfc, true), 0xff, true), None);
+        assert_eq!(negotiate(&hello(1, false), 3, true), aes);
+        assert_eq!(negotiate(&hello(7, true), 7, true), aes);
+        assert_eq!(negotiate(&hello(7, false), 7, true), chacha);
+        assert_eq!(negotiate(&hello(7, false), 4, true), sm4);
+        assert_eq!(negotiate(&hello(4, true), 3, true), None);
+        assert_eq!(negotiate(&hello(0xf8, true), 0xff, true), None);
     }
 
     #[test]

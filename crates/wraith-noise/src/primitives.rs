@@ -25,7 +25,7 @@ pub use crate::ml_kem::MlKem;
 pub fn nonce(suite: Suite, counter: u64) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[4..].copy_from_slice(&match suite {
-        Suite::Aes256Gcm => counter.to_be_bytes(),
+        Suite::Aes256Gcm | Suite::Sm4Gcm => counter.to_be_bytes(),
         Suite::ChaCha20Poly1305 => counter.to_le_bytes(),
     });
     nonce
@@ -37,6 +37,8 @@ pub struct Resolver {
     pub ephemeral: KeyPair,
     /// The side's own static key, if it has one: its public half is then not computed again.
     pub local: Option<KeyPair>,
+    /// What encrypts, whatever snow's name for it: it has none for SM4-GCM.
+    pub suite: Suite,
     /// This side's half of the KEM, used by the hybrid variants only.
     pub kem: MlKem,
 }
@@ -112,11 +114,8 @@ impl CryptoResolver for Resolver {
         Some(Box::new(HashState { function, running: function.algorithm().hasher() }))
     }
 
-    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        match choice {
-            CipherChoice::ChaChaPoly => Some(Box::new(Aead::new(Suite::ChaCha20Poly1305))),
-            CipherChoice::AESGCM => Some(Box::new(Aead::new(Suite::Aes256Gcm))),
-        }
+    fn resolve_cipher(&self, _: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        Some(Box::new(Aead::new(self.suite)))
     }
 
     fn resolve_kem(&self, _: &KemChoice) -> Option<Box<dyn Kem>> {
@@ -282,6 +281,7 @@ impl Cipher for Aead {
         match self.suite {
             Suite::Aes256Gcm => "AESGCM",
             Suite::ChaCha20Poly1305 => "ChaChaPoly",
+            Suite::Sm4Gcm => "SM4GCM",
         }
     }
 

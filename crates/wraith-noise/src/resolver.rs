@@ -9,8 +9,8 @@ use snow::params::{
     HandshakePattern, HashChoice, KemChoice, NoiseParams,
 };
 use snow::{Builder, HandshakeState};
-use wraith_crypto::Wiped;
 use wraith_crypto::elligator::EphemeralKey;
+use wraith_crypto::{Suite, Wiped};
 use zeroize::Zeroizing;
 
 use crate::primitives::{KeyPair, MlKem, Resolver};
@@ -73,13 +73,16 @@ fn protocol() -> NoiseParams {
 }
 
 fn builder<'a>(params: NoiseParams, ephemeral: KeyPair, kem: MlKem) -> Builder<'a> {
-    Builder::with_resolver(params, Box::new(Resolver { ephemeral, local: None, kem }))
+    let suite = match params.cipher {
+        CipherChoice::AESGCM => Suite::Aes256Gcm,
+        CipherChoice::ChaChaPoly => Suite::ChaCha20Poly1305,
+    };
+    Builder::with_resolver(params, Box::new(Resolver { ephemeral, local: None, suite, kem }))
 }
 
 #[cfg(test)]
 mod tests {
     use snow::types::Cipher;
-    use wraith_crypto::Suite;
 
     use super::*;
     use crate::primitives::Aead;

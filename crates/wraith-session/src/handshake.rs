@@ -25,7 +25,7 @@ use std::mem;
 use rand_core::CryptoRng;
 use snow::{Builder, HandshakeState};
 use thiserror::Error;
-use wraith_crypto::{NodeId, Wiped};
+use wraith_crypto::{NodeId, Policy, Wiped};
 use wraith_noise::primitives::{KeyPair, MlKem, Resolver};
 use zeroize::Zeroizing;
 
@@ -44,6 +44,9 @@ const NODE_ID_BYTES: usize = 32;
 /// Why a handshake does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
+    /// The policy does not allow the protocol's cipher, hash or key agreement.
+    #[error("the policy '{0}' does not allow this protocol")]
+    Forbidden(Policy),
     /// The builder lacks what the pattern needs, or has what it has no place for.
     #[error("this handshake needs {0}")]
     Needs(&'static str),
@@ -99,6 +102,7 @@ pub struct HandshakeBuilder {
     peer: Option<NodeId>,
     psk: Option<Zeroizing<[u8; 32]>>,
     prologue: Vec<u8>,
+    policy: Policy,
 }
 
 impl HandshakeBuilder {
@@ -130,6 +134,13 @@ impl HandshakeBuilder {
         self
     }
 
+    /// Refuses a protocol that this policy does not allow.
+    #[must_use]
+    pub const fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// What both sides must agree on beside the protocol: versions, the names of the transport. It is not sent.
     #[must_use]
     pub fn prologue(mut self, prologue: &[u8]) -> Self {
@@ -140,8 +151,12 @@ impl HandshakeBuilder {
     /// Draws the ephemeral keys.
     ///
     /// # Errors
-    /// [`HandshakeError::Needs`] if something is missing or has no place; [`HandshakeError::Identity`] if nobody can be `peer`.
+    /// [`HandshakeError::Forbidden`] if the policy does not allow the protocol; [`HandshakeError::Needs`] if something is missing or has no place;
+    /// [`HandshakeError::Identity`] if nobody can be `peer`.
     pub fn start(mut self, rng: &mut impl CryptoRng) -> Result<Handshake, HandshakeError> {
+        if !self.protocol.is_allowed_by(self.policy) {
+            return Err(HandshakeError::Forbidden(self.policy));
+        }
         let pattern = self.protocol.pattern;
         let knows_remote = self.initiator && pattern.knows_responder();
         let checks = [
@@ -212,7 +227,8 @@ impl Inputs {
             }
         };
         let local = local.as_ref().map(|key| key.pair.clone());
-        let resolver = Resolver { ephemeral: self.ephemeral.clone(), local: local.clone(), kem };
+        let (ephemeral, local, suite) = (self.ephemeral.clone(), local.clone(), protocol.suite);
+        let resolver = Resolver { ephemeral, local: local.clone(), suite, kem };
         let mut builder = Builder::with_resolver(protocol.params(), Box::new(resolver))
             .prologue(prologue)
             .expect("there is no other prologue");
@@ -271,6 +287,7 @@ impl Handshake {
             peer: None,
             psk: None,
             prologue: Vec::new(),
+            policy: Policy::Default,
         }
     }
 

@@ -10,7 +10,7 @@ use snow::params::{
     HandshakePattern, HashChoice, KemChoice, NoiseParams,
 };
 use thiserror::Error;
-use wraith_crypto::Suite;
+use wraith_crypto::{Policy, Suite};
 use wraith_noise::primitives::HashFunction;
 
 /// Who knows whose static key before, and who tells it (Noise revision 34, §7.5). The first letter is the initiator's key, the
@@ -118,6 +118,22 @@ impl Protocol {
         hash: HashFunction::Blake2s,
     };
 
+    /// Whether `policy` allows it: what encrypts has to be among what the policy seals packets with. `fips-like` and `pq-only` also want ML-KEM-768
+    /// beside X25519, and `fips-like` a hash of NIST's. `sm` says nothing of hash and key agreement, for which there are no names in
+    /// Noise.
+    #[must_use]
+    pub const fn is_allowed_by(&self, policy: Policy) -> bool {
+        let suite = policy.packet_suites() & self.suite.bit() != 0;
+        match policy {
+            Policy::PqOnly => suite && self.hybrid,
+            Policy::FipsLike => {
+                let hash = matches!(self.hash, HashFunction::Sha256 | HashFunction::Sha512);
+                suite && self.hybrid && hash
+            }
+            _ => suite || matches!(policy, Policy::Default),
+        }
+    }
+
     /// snow knows the hybrid extension, and of KEMs only an older one by name; which one is computed with is the resolver's matter.
     pub(crate) fn params(&self) -> NoiseParams {
         let hybrid = self.hybrid.then_some(HandshakeModifier::Hfs);
@@ -135,6 +151,8 @@ impl Protocol {
             match self.suite {
                 Suite::Aes256Gcm => CipherChoice::AESGCM,
                 Suite::ChaCha20Poly1305 => CipherChoice::ChaChaPoly,
+                // snow knows no other; the resolver computes what the suite is.
+                Suite::Sm4Gcm => CipherChoice::AESGCM,
             },
             match self.hash {
                 HashFunction::Sha256 => HashChoice::SHA256,
@@ -165,6 +183,7 @@ impl fmt::Display for Protocol {
         f.write_str(match self.suite {
             Suite::Aes256Gcm => "_AESGCM",
             Suite::ChaCha20Poly1305 => "_ChaChaPoly",
+            Suite::Sm4Gcm => "_SM4GCM",
         })?;
         write!(f, "_{}", self.hash.name())
     }
@@ -174,7 +193,7 @@ impl fmt::Display for Protocol {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "no known handshake: expected Noise_PATTERN[hfs][+pskN]_25519[+MLKEM768]_CIPHER_HASH, with XX, XK, IK, NK or IX, with \
-     AESGCM or ChaChaPoly, and with SHA256, SHA512, BLAKE2s or BLAKE2b; hfs and MLKEM768 go together"
+     AESGCM, ChaChaPoly or SM4GCM, and with SHA256, SHA512, BLAKE2s or BLAKE2b; hfs and MLKEM768 go together"
 )]
 pub struct UnknownProtocol;
 
@@ -203,6 +222,7 @@ impl FromStr for Protocol {
         let suite = match part()? {
             "AESGCM" => Suite::Aes256Gcm,
             "ChaChaPoly" => Suite::ChaCha20Poly1305,
+            "SM4GCM" => Suite::Sm4Gcm,
             _ => return Err(UnknownProtocol),
         };
         let hash = part()?;
@@ -231,9 +251,8 @@ mod tests {
         for pattern in Pattern::ALL {
             for psk in (0..=pattern.messages()).map(Some).chain([None]) {
                 for hash in HashFunction::ALL {
-                    for (suite, hybrid) in
-                        [(Suite::Aes256Gcm, true), (Suite::ChaCha20Poly1305, false)]
-                    {
+                    let suites = Suite::ALL.into_iter().zip([true, false, true]);
+                    for (suite, hybrid) in suites {
                         let protocol = Protocol { pattern, hybrid, psk, suite, hash };
                         assert_eq!(protocol.to_string().parse(), Ok(protocol), "{protocol}");
                         assert_eq!(protocol.params().name, protocol.to_string());
@@ -241,6 +260,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_policy_allows_the_protocols_it_says() {
+        let allowed = |name: &str| {
+            let protocol: Protocol = name.parse().unwrap();
+            Policy::ALL.map(|policy| protocol.is_allowed_by(policy))
+        };
+        // default, fips-like, sm, pq-only
+        assert_eq!(allowed("Noise_XXhfs_25519+MLKEM768_AESGCM_SHA256"), [true, true, false, true]);
+        assert_eq!(
+            allowed("Noise_XXhfs_25519+MLKEM768_AESGCM_BLAKE2s"),
+            [true, false, false, true]
+        );
+        assert_eq!(allowed("Noise_XX_25519_AESGCM_SHA512"), [true, false, false, false]);
+        assert_eq!(
+            allowed("Noise_XXhfs_25519+MLKEM768_ChaChaPoly_SHA256"),
+            [true, false, false, true]
+        );
+        assert_eq!(allowed("Noise_XXhfs_25519+MLKEM768_SM4GCM_SHA256"), [true, false, true, false]);
     }
 
     #[test]

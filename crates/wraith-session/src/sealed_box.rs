@@ -126,7 +126,8 @@ fn state(
         HashChoice::Blake2s,
     );
     let kem = MlKem::Encapsulates(Zeroizing::default());
-    let resolver = Resolver { ephemeral, local: local.cloned(), kem };
+    let suite = Suite::ChaCha20Poly1305;
+    let resolver = Resolver { ephemeral, local: local.cloned(), suite, kem };
     let mut builder = Builder::with_resolver(params, Box::new(resolver))
         .prologue(context)
         .expect("there is no other prologue");

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::Time;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
-use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello, Suite};
+use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello, Policy};
 
 use crate::Rng;
 use crate::link::Datagram;
@@ -43,7 +43,11 @@ impl Flood {
         (per_second, sources): (u32, u32),
     ) -> Self {
         let identity = SecretIdentity::from_seed(rng.seed());
-        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
+        let hello = InitiatorHello {
+            suites: Policy::Default.packet_suites(),
+            aes_hardware: true,
+            unix_seconds,
+        };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
         let door = DoorKey::of_everybody(target_id);
         let mut h1 = || {

@@ -19,7 +19,7 @@ use wraith_core::{Connection, RangeSet, Time};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
     DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
-    PACKET_OVERHEAD, Parameters, RATCHET_REQUEST_BYTES, Ratchet, Sealer, Suite,
+    PACKET_OVERHEAD, Parameters, Policy, RATCHET_REQUEST_BYTES, Ratchet, Sealer,
 };
 
 use crate::Rng;
@@ -130,7 +130,11 @@ impl Hostile {
         unix_seconds: u64,
     ) -> Self {
         let identity = SecretIdentity::from_seed(rng.seed());
-        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
+        let hello = InitiatorHello {
+            suites: Policy::Default.packet_suites(),
+            aes_hardware: true,
+            unix_seconds,
+        };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
         let (ephemeral, door) =
             (EphemeralKey::generate(&mut chance), DoorKey::of_everybody(target_id));

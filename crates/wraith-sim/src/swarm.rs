@@ -250,7 +250,7 @@ fn transport(rng: &mut Rng, keep_alive: bool, idle_timeout: Duration) -> Transpo
         config.ratchet_bytes = rng.scaled(4_000, 1 << 30);
     }
     if rng.chance(0.3) {
-        config.suites = rng.between(1, 3) as u8;
+        config.suites = rng.between(1, 7) as u8;
     }
     if rng.chance(0.3) {
         config.max_mtu = rng.between(1200, 65_000) as u16;

@@ -13,7 +13,9 @@ use wraith_discovery::pake::{Joiner, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
 use wraith_discovery::rendezvous::{ClientFrame, No, ServerFrame};
 use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
 use wraith_files::{Entry, Kind, Mtime, RelPath, Tree};
-use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
+use wraith_noise::{
+    FinalHello, InitiatorHello, Parameters, Policy, ResponderHello, SecretIdentity, Suite,
+};
 use wraith_transfer::message::{
     Accept, Compare, DiskBusy, Excepted, Exceptions, Fetch, Hello, Lack, Message, Offer,
     ParallelPorts, Part, ReceiptBody, Refine, Span, Taken, Want,
@@ -237,7 +239,11 @@ fn manifests() -> Vec<Vec<u8>> {
 
 fn hellos() -> Vec<Vec<u8>> {
     let parameters = Parameters { initial_max_data: 1 << 20, ..Parameters::default() };
-    let first = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 3 };
+    let first = InitiatorHello {
+        suites: Policy::Default.packet_suites(),
+        aes_hardware: true,
+        unix_seconds: 3,
+    };
     let second = ResponderHello {
         suite: Suite::Aes256Gcm,
         observed: SocketAddr::from(([192, 0, 2, 1], 5)),

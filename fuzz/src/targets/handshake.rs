@@ -8,7 +8,7 @@ use rand_core::SeedableRng;
 use wraith_crypto::kdf;
 use wraith_noise::{
     DoorKey, EphemeralKey, FinalHello, FirstDatagram, GATE_BYTES, Initiator, InitiatorHello,
-    MAC2_BYTES, Responder, ResponderHello, SecretIdentity, Suite, h1_id,
+    MAC2_BYTES, Policy, Responder, ResponderHello, SecretIdentity, Suite, h1_id,
 };
 
 use crate::input::Input;
@@ -22,7 +22,7 @@ pub(crate) fn run(input: &[u8]) {
     let door = DoorKey::of_ticket(&CAPABILITY, bob.node_id());
     let [ours, theirs] = [(); 2].map(|()| EphemeralKey::generate(&mut rng));
     let hello = InitiatorHello {
-        suites: Suite::ALL,
+        suites: Policy::Default.packet_suites(),
         aes_hardware: input.byte() & 1 != 0,
         unix_seconds: input.u64(),
     };

@@ -1,6 +1,6 @@
 //! What handshake datagrams say under their encryption: the payload of H1 is from anybody who knows our NodeId.
 
-use wraith_noise::{FinalHello, InitiatorHello, ResponderHello, Suite, negotiate};
+use wraith_noise::{FinalHello, InitiatorHello, ResponderHello, negotiate};
 
 pub(crate) fn run(input: &[u8]) {
     let Some((which, payload)) = input.split_first() else { return };
@@ -9,7 +9,7 @@ pub(crate) fn run(input: &[u8]) {
             let Ok(hello) = InitiatorHello::decode(payload) else { return };
             assert_eq!(InitiatorHello::decode(&hello.encode()).as_ref(), Ok(&hello));
             for aes in [false, true] {
-                let suite = negotiate(&hello, Suite::ALL, aes);
+                let suite = negotiate(&hello, u8::MAX, aes);
                 assert!(suite.is_none_or(|suite| hello.suites & suite.bit() != 0));
             }
         }

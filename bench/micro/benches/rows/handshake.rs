@@ -11,7 +11,7 @@ use wraith_crypto::agree::{x25519, x25519_public};
 use wraith_crypto::elligator::{self, EphemeralKey};
 use wraith_crypto::kem::ml_kem_768::{self as kem, DecapsulationKey};
 use wraith_noise::{
-    DoorKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Parameters, Responder,
+    DoorKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Parameters, Policy, Responder,
     ResponderHello, SecretIdentity, Suite,
 };
 
@@ -20,8 +20,11 @@ use crate::Criterion;
 /// Both identities, five datagrams of padding and payload, keys on both sides.
 fn handshake(rng: &mut ChaCha20Rng) {
     let (alice, bob) = (SecretIdentity::from_seed([1; 32]), SecretIdentity::from_seed([2; 32]));
-    let hello =
-        InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 1_700_000_000 };
+    let hello = InitiatorHello {
+        suites: Policy::Default.packet_suites(),
+        aes_hardware: true,
+        unix_seconds: 1_700_000_000,
+    };
     let answer = ResponderHello {
         suite: Suite::Aes256Gcm,
         observed: SocketAddr::from(([192, 0, 2, 1], 4711)),

@@ -117,7 +117,9 @@ impl Side {
 impl From<HandshakeError> for Failure {
     fn from(error: HandshakeError) -> Self {
         let status = match error {
-            HandshakeError::Needs(_) | HandshakeError::PayloadLength => WRAITH_INVALID_INPUT,
+            HandshakeError::Forbidden(_)
+            | HandshakeError::Needs(_)
+            | HandshakeError::PayloadLength => WRAITH_INVALID_INPUT,
             HandshakeError::Turn | HandshakeError::NoKeys => WRAITH_INVALID_STATE,
             HandshakeError::BadKey => WRAITH_PROTOCOL,
             HandshakeError::Unauthentic

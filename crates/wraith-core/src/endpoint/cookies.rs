@@ -86,7 +86,7 @@ fn encode(address: PathAddr) -> [u8; 23] {
 mod tests {
     use rand_core::SeedableRng;
     use wraith_crypto::identity::SecretIdentity;
-    use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Suite};
+    use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
 
     use super::*;
 
@@ -105,7 +105,11 @@ mod tests {
     /// An H1, sent again with the cookie that `cookies` gives to `from` at `now`.
     fn h1_with_cookie(cookies: &mut Cookies, now: Time, from: PathAddr) -> Vec<u8> {
         let [us, them] = [2, 3].map(|seed| SecretIdentity::from_seed([seed; 32]));
-        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 0 };
+        let hello = InitiatorHello {
+            suites: Policy::Default.packet_suites(),
+            aes_hardware: true,
+            unix_seconds: 0,
+        };
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
         let ephemeral = EphemeralKey::generate(&mut rng);
         let door = DoorKey::of_everybody(them.node_id());

@@ -10,7 +10,7 @@ use wraith_crypto::MaskKey;
 use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::{
     DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, PACKET_BYTES_MIN, Parameters,
-    Sealer, SessionKeys, Suite,
+    Policy, Sealer, SessionKeys,
 };
 
 use crate::pair::{Pair, ip};
@@ -45,7 +45,11 @@ fn connection_of_attacker(pair: &mut Pair) -> (SessionKeys, Vec<Vec<u8>>) {
     let mut buf = vec![0; 65_536];
     while endpoint.poll_transmit(now, &mut buf).is_some() {}
     let unix_seconds = now.as_nanos() / 1_000_000_000;
-    let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
+    let hello = InitiatorHello {
+        suites: Policy::Default.packet_suites(),
+        aes_hardware: true,
+        unix_seconds,
+    };
     let responder = SecretIdentity::from_seed([2; 32]).node_id();
     let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(responder));
     let (mut initiator, h1) =

@@ -5,7 +5,7 @@ use rand_core::SeedableRng;
 use wraith_core::{Endpoint, PathAddr, Time};
 use wraith_crypto::elligator::{decode, encode};
 use wraith_crypto::identity::SecretIdentity;
-use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Suite};
+use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
 
 use crate::half_open::{H1, answer, computed_more, door, h1, regate, responder, responder_id};
 use crate::pair::ip;
@@ -13,7 +13,11 @@ use crate::pair::ip;
 /// The true H1 of who has `ephemeral`; the seeds make them differ.
 fn h1_with(ephemeral: &EphemeralKey, seed: u8) -> H1 {
     let us = SecretIdentity::from_seed([1; 32]);
-    let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 0 };
+    let hello = InitiatorHello {
+        suites: Policy::Default.packet_suites(),
+        aes_hardware: true,
+        unix_seconds: 0,
+    };
     let mut rng = ChaCha20Rng::from_seed([seed; 32]);
     let started = Initiator::start(&us, responder_id(), &door(), ephemeral, &hello, &mut rng);
     started.expect("a valid NodeId").1.to_vec()

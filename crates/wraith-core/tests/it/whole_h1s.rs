@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::{Endpoint, PathAddr, Time, TransportConfig};
 use wraith_crypto::identity::SecretIdentity;
-use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Suite};
+use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
 
 use crate::counting::bytes_held;
 use crate::half_open::{door, is_connected, responder, responder_id, sent};
@@ -43,7 +43,11 @@ impl Flood {
             let (now, [_, b, c, d]) = (at(number), number.to_be_bytes());
             let from = ip([100, 64 + b, c, d], 5000);
             let unix_seconds = now.as_nanos() / 1_000_000_000;
-            let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
+            let hello = InitiatorHello {
+                suites: Policy::Default.packet_suites(),
+                aes_hardware: true,
+                unix_seconds,
+            };
             let ephemeral = EphemeralKey::generate(&mut self.rng);
             let (id, door) = (responder_id(), door());
             let (mut initiator, h1) =

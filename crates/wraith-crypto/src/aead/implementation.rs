@@ -32,19 +32,21 @@ pub enum Implementation {
     Vaes512,
     /// Ours, with 256-bit vectors: x86-64 with VAES and VPCLMULQDQ; AES-256-GCM only.
     Vaes256,
-    /// AWS-LC: every processor, every suite.
+    /// AWS-LC: every processor, every suite but SM4-GCM.
     AwsLc,
+    /// Ours: every processor, SM4-GCM only. What it uses of a processor its [backend](super::Algorithm::backend) says.
+    Sm4,
 }
 
 impl Implementation {
     /// Every one, the fastest first.
-    pub const ALL: [Self; 3] = [Self::Vaes512, Self::Vaes256, Self::AwsLc];
+    pub const ALL: [Self; 4] = [Self::Vaes512, Self::Vaes256, Self::AwsLc, Self::Sm4];
 
     /// Whether this processor has what it takes.
     #[must_use]
     pub fn is_here(self) -> bool {
         match self {
-            Self::AwsLc => true,
+            Self::AwsLc | Self::Sm4 => true,
             #[cfg(target_arch = "x86_64")]
             Self::Vaes512 => Width::Bits512.is_here(),
             #[cfg(target_arch = "x86_64")]
@@ -61,6 +63,7 @@ impl fmt::Display for Implementation {
             Self::Vaes512 => "own, 512-bit VAES",
             Self::Vaes256 => "own, 256-bit VAES",
             Self::AwsLc => "AWS-LC",
+            Self::Sm4 => "own",
         })
     }
 }
@@ -76,6 +79,7 @@ pub fn implementation(suite: Suite) -> String {
         (Implementation::AwsLc, Suite::Aes256Gcm) => {
             format!("{implementation}, no AES instructions")
         }
+        (Implementation::Sm4, _) => suite.algorithm().backend().to_string(),
         _ => implementation.to_string(),
     }
 }

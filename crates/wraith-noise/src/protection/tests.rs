@@ -6,7 +6,7 @@ use crate::DirectionKeys;
 
 const CID: [u8; CID_BYTES] = *b"ourCIDis";
 const CID_MASK: [u8; 32] = [3; 32];
-const SUITES: [Suite; 2] = [Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
+const SUITES: [Suite; 3] = Suite::ALL;
 
 fn keys() -> DirectionKeys {
     DirectionKeys { secret: [1; 32], pn_mask: [2; 32], cid: CID, cid_mask: CID_MASK }

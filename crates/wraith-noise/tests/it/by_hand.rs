@@ -114,7 +114,11 @@ impl First {
     fn proper() -> Self {
         let ephemeral = ephemeral(1);
         let responder = bob().node_id().noise_public().unwrap();
-        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 7 };
+        let hello = InitiatorHello {
+            suites: Policy::Default.packet_suites(),
+            aes_hardware: true,
+            unix_seconds: 7,
+        };
         let mut payload = hello.encode().to_vec();
         payload.resize(300, 0);
         Self {
@@ -213,7 +217,11 @@ impl Second {
 
 /// Alice, who has sent this H1.
 fn dial() -> (Initiator, [Vec<u8>; 2]) {
-    let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 7 };
+    let hello = InitiatorHello {
+        suites: Policy::Default.packet_suites(),
+        aes_hardware: true,
+        unix_seconds: 7,
+    };
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     Initiator::start(&alice(), bob().node_id(), &door(), &ephemeral(4), &hello, &mut rng).unwrap()
 }

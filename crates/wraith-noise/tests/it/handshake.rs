@@ -36,7 +36,11 @@ fn rng(seed: u8) -> ChaCha20Rng {
 }
 
 fn initiator_hello() -> InitiatorHello {
-    InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 1_700_000_000 }
+    InitiatorHello {
+        suites: Policy::Default.packet_suites(),
+        aes_hardware: true,
+        unix_seconds: 1_700_000_000,
+    }
 }
 
 fn responder_hello() -> ResponderHello {

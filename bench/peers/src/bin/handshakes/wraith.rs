@@ -8,7 +8,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_noise::{
     DoorKey, EphemeralKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Parameters,
-    Responder, ResponderHello, SecretIdentity, SessionKeys, Suite,
+    Policy, Responder, ResponderHello, SecretIdentity, SessionKeys, Suite,
 };
 
 pub struct Wraith {
@@ -51,8 +51,11 @@ impl Wraith {
     }
 
     fn start(&mut self) -> (Option<Initiator>, [Vec<u8>; 2]) {
-        let hello =
-            InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 1_700_000_000 };
+        let hello = InitiatorHello {
+            suites: Policy::Default.packet_suites(),
+            aes_hardware: true,
+            unix_seconds: 1_700_000_000,
+        };
         let ephemeral = EphemeralKey::generate(&mut self.rng);
         let (peer, door) = (self.bob.node_id(), &self.door);
         let started = Initiator::start(&self.alice, peer, door, &ephemeral, &hello, &mut self.rng);

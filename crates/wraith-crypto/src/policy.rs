@@ -1,0 +1,301 @@
+//! Which algorithms may be used, by the name of a policy: for whom rules, or a view of the future, leave no choice.
+//!
+//! | policy | allows |
+//! |---|---|
+//! | `default` | all but what is broken, or safe in the hands of experts only |
+//! | `fips-like` | what NIST approves (SP 800-131A, 800-140C and D): AES, SHA-2, SHA-3, their MACs, the NIST curves, FFDHE, EdDSA, RSA, ML-KEM, ML-DSA, SLH-DSA |
+//! | `sm` | the Chinese national standards: SM2, SM3, SM4 |
+//! | `pq-only` | what a quantum computer does not break: ML-KEM, alone or beside a curve, ML-DSA, SLH-DSA, and 256-bit symmetric keys |
+//!
+//! "Like", because a module that is validated is another matter than its algorithms. In the transport a policy decides what packets are
+//! sealed with ([`Policy::packet_suites`]). What its handshake computes with is fixed by the version of the protocol: X25519 together with
+//! ML-KEM-768, ChaCha20-Poly1305 and SHA-256.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::algorithm::is_same_name;
+use crate::{Suite, UnknownAlgorithm, aead, agree, cipher, encrypt, hash, kem, mac, sign};
+
+/// Which algorithms may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Policy {
+    /// All but what is broken, or safe in the hands of experts only.
+    #[default]
+    Default,
+    /// What NIST approves.
+    FipsLike,
+    /// The Chinese national standards.
+    Sm,
+    /// What a quantum computer does not break.
+    PqOnly,
+}
+
+impl Policy {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Default, Self::FipsLike, Self::Sm, Self::PqOnly];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::FipsLike => "fips-like",
+            Self::Sm => "sm",
+            Self::PqOnly => "pq-only",
+        }
+    }
+
+    /// The [`Suite::bit`]s of what packets may be sealed with.
+    #[must_use]
+    pub const fn packet_suites(self) -> u8 {
+        let (aes, chacha) = (Suite::Aes256Gcm.bit(), Suite::ChaCha20Poly1305.bit());
+        match self {
+            Self::Default | Self::PqOnly => aes | chacha,
+            Self::FipsLike => aes,
+            Self::Sm => Suite::Sm4Gcm.bit(),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Policy {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|each| is_same_name(each.name(), name));
+        found.ok_or_else(|| UnknownAlgorithm::new("policy", name))
+    }
+}
+
+impl hash::Algorithm {
+    /// Whether `policy` allows it.
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        use hash::Algorithm::*;
+        match policy {
+            Policy::Default => !matches!(self, Md5 | Sha1),
+            Policy::FipsLike => !matches!(self, Md5 | Sha1 | Sm3 | Blake2s | Blake2b | Blake3),
+            Policy::Sm => matches!(self, Sm3),
+            Policy::PqOnly => !matches!(self, Md5 | Sha1 | Sha224 | Sha3_224),
+        }
+    }
+}
+
+impl aead::Algorithm {
+    /// Whether `policy` allows it.
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        use aead::Algorithm::*;
+        match policy {
+            Policy::Default => true,
+            Policy::FipsLike => matches!(
+                self,
+                Aes128Gcm | Aes192Gcm | Aes256Gcm | Aes128Ccm | Aes192Ccm | Aes256Ccm
+            ),
+            Policy::Sm => matches!(self, Sm4Gcm | Sm4Ccm),
+            Policy::PqOnly => self.key_bytes() >= 32,
+        }
+    }
+}
+
+impl cipher::Algorithm {
+    /// Whether `policy` allows it. ECB shows which blocks are the same, and no policy but NIST's, which leaves that to whoever uses it,
+    /// allows it.
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        use cipher::Algorithm::*;
+        let is_ecb = matches!(self, Aes128Ecb | Aes192Ecb | Aes256Ecb | Sm4Ecb);
+        let is_sm4 = matches!(self, Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts);
+        match policy {
+            Policy::Default => !is_ecb,
+            Policy::FipsLike => !is_sm4,
+            Policy::Sm => is_sm4 && !is_ecb,
+            Policy::PqOnly => {
+                matches!(self, Aes256Cbc | Aes256Ctr | Aes256Cfb | Aes256Ofb | Aes256Xts)
+            }
+        }
+    }
+}
+
+impl mac::Algorithm {
+    /// Whether `policy` allows it.
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        use mac::Algorithm::*;
+        match policy {
+            // A CBC-MAC is safe for messages of one length only, and SipHash has a tag for tables.
+            Policy::Default => {
+                !matches!(self, HmacMd5 | HmacSha1 | CbcMacSm4 | SipHash64 | SipHash128)
+            }
+            Policy::FipsLike => {
+                !matches!(self, HmacMd5 | HmacSm3 | CmacSm4 | CbcMacSm4 | SipHash64 | SipHash128)
+            }
+            Policy::Sm => matches!(self, HmacSm3 | CmacSm4 | CbcMacSm4),
+            Policy::PqOnly => matches!(
+                self,
+                HmacSha256
+                    | HmacSha384
+                    | HmacSha512
+                    | HmacSha3_256
+                    | HmacSha3_384
+                    | HmacSha3_512
+                    | HmacSm3
+                    | CmacAes256
+                    | GmacAes256
+            ),
+        }
+    }
+}
+
+impl sign::Algorithm {
+    /// Whether `policy` allows it.
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        use sign::Algorithm::*;
+        match policy {
+            Policy::Default => true,
+            Policy::FipsLike => !matches!(
+                self,
+                EcdsaBrainpoolP256r1 | EcdsaBrainpoolP384r1 | EcdsaBrainpoolP512r1 | Sm2
+            ),
+            Policy::Sm => matches!(self, Sm2),
+            Policy::PqOnly => matches!(
+                self,
+                MlDsa44
+                    | MlDsa65
+                    | MlDsa87
+                    | SlhDsaSha2_128s
+                    | SlhDsaSha2_128f
+                    | SlhDsaSha2_192s
+                    | SlhDsaSha2_192f
+                    | SlhDsaSha2_256s
+                    | SlhDsaSha2_256f
+                    | SlhDsaShake128s
+                    | SlhDsaShake128f
+                    | SlhDsaShake192s
+                    | SlhDsaShake192f
+                    | SlhDsaShake256s
+                    | SlhDsaShake256f
+            ),
+        }
+    }
+}
+
+impl agree::Algorithm {
+    /// Whether `policy` allows it. None of these alone keeps what is said today from a quantum computer of tomorrow.
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        use agree::Algorithm::*;
+        match policy {
+            Policy::Default => true,
+            Policy::FipsLike => !matches!(
+                self,
+                X25519 | X448 | EcdhBrainpoolP256r1 | EcdhBrainpoolP384r1 | EcdhBrainpoolP512r1
+            ),
+            Policy::Sm | Policy::PqOnly => false,
+        }
+    }
+}
+
+impl kem::Algorithm {
+    /// Whether `policy` allows it. NIST approves a hybrid whose secret begins with that of ML-KEM (SP 800-227 §4.6).
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        match policy {
+            Policy::Default | Policy::PqOnly => true,
+            Policy::FipsLike => !matches!(self, Self::XWing),
+            Policy::Sm => false,
+        }
+    }
+}
+
+impl encrypt::Algorithm {
+    /// Whether `policy` allows it.
+    #[must_use]
+    pub const fn is_allowed_by(self, policy: Policy) -> bool {
+        match policy {
+            Policy::Default => true,
+            Policy::FipsLike => !matches!(self, Self::Sm2 | Self::RsaOaepSha1),
+            Policy::Sm => matches!(self, Self::Sm2),
+            Policy::PqOnly => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_found_by_the_name_it_gives() {
+        for policy in Policy::ALL {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+        assert_eq!("PQ_only".parse(), Ok(Policy::PqOnly));
+        let unknown = Policy::from_str("nsa").unwrap_err();
+        assert_eq!(unknown.to_string(), "no policy is called 'nsa'");
+    }
+
+    #[test]
+    fn what_a_policy_names_it_allows_and_the_rest_it_does_not() {
+        let aeads = |policy| {
+            let allowed = aead::Algorithm::ALL.iter().filter(|each| each.is_allowed_by(policy));
+            allowed.map(|each| each.name()).collect::<Vec<_>>()
+        };
+        assert_eq!(aeads(Policy::Sm), ["SM4-GCM", "SM4-CCM"]);
+        assert!(aeads(Policy::FipsLike).iter().all(|name| name.starts_with("AES-")));
+        assert!(
+            aeads(Policy::PqOnly).iter().all(|name| name.contains("256") || name.contains("20"))
+        );
+        for each in hash::Algorithm::ALL {
+            assert_eq!(each.is_allowed_by(Policy::Sm), each.name() == "SM3");
+            assert_eq!(
+                each.is_allowed_by(Policy::FipsLike),
+                each.standard().starts_with("FIPS") && each.name() != "SHA-1"
+            );
+            assert_eq!(each.is_allowed_by(Policy::PqOnly), each.digest_bytes() >= 32);
+        }
+        for each in sign::Algorithm::ALL {
+            let name = each.name();
+            assert_eq!(each.is_allowed_by(Policy::Sm), name == "SM2");
+            assert_eq!(
+                each.is_allowed_by(Policy::PqOnly),
+                name.contains("DSA-") && !name.contains("ECDSA")
+            );
+            assert_eq!(
+                each.is_allowed_by(Policy::FipsLike),
+                !name.contains("brainpool") && name != "SM2"
+            );
+        }
+        for each in kem::Algorithm::ALL {
+            assert!(each.is_allowed_by(Policy::PqOnly) && !each.is_allowed_by(Policy::Sm));
+        }
+        assert!(agree::Algorithm::ALL.iter().all(|each| !each.is_allowed_by(Policy::PqOnly)));
+        assert!(cipher::Algorithm::ALL.iter().all(|each| {
+            each.is_allowed_by(Policy::FipsLike) == each.name().starts_with("AES")
+        }));
+    }
+
+    #[test]
+    fn packets_are_sealed_with_what_the_policy_allows() {
+        for policy in Policy::ALL {
+            for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305, Suite::Sm4Gcm] {
+                let offered = policy.packet_suites() & suite.bit() != 0;
+                let allowed = suite.algorithm().is_allowed_by(policy);
+                // SM4 has 128-bit keys, and is for whom a rule wants it.
+                assert_eq!(
+                    offered,
+                    allowed && (suite != Suite::Sm4Gcm || policy == Policy::Sm),
+                    "{policy} {suite:?}"
+                );
+            }
+        }
+    }
+}
