@@ -71,8 +71,8 @@ pub use stream::{RecvStream, SendStream};
 pub use wraith_core::punch::{MANY_MAX, is_target};
 pub use wraith_core::{
     Algorithm, AnswerBy, CloseReason, ConnectionStats, DoorKey, Ecn, EndpointConfig,
-    HANDSHAKE_VERSION, KEY_AGREEMENT, PathAddr, PunchCounts, PunchError, PunchEvent, RecvSlice,
-    Role, StreamId, Suite, TransportConfig,
+    HANDSHAKE_VERSION, KEY_AGREEMENT, PathAddr, Policy, PunchCounts, PunchError, PunchEvent,
+    RecvSlice, Role, StreamId, Suite, TransportConfig,
 };
 pub use wraith_core::{congestion, nat, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};

@@ -56,7 +56,7 @@ pub use wraith_transfer::{
     Receipt, ReceiveReport, Role, SendReport, TransferError, close,
 };
 pub use wraith_transport::{
-    Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, KEY_AGREEMENT,
+    Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, KEY_AGREEMENT, Policy,
     QlogWriter, ReadError, ReadExactError, RecvStream, SendStream, Suite, WriteError, congestion,
     qlog,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::runtime::Handle;
-use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_crypto::{NodeId, Policy, SecretIdentity};
 use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::contact::usual_port;
 use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
@@ -62,6 +62,7 @@ struct Inner {
     ways: WaySettings,
     routes: Routes,
     congestion: Arc<dyn ControllerFactory>,
+    policy: Policy,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Handle,
 }
@@ -76,6 +77,7 @@ pub struct NodeBuilder {
     dht_bootstrap: Option<Vec<String>>,
     ways: WaySettings,
     congestion: Option<Arc<dyn ControllerFactory>>,
+    policy: Policy,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Option<Handle>,
 }
@@ -170,6 +172,12 @@ impl NodeBuilder {
         self
     }
 
+    /// Packets are sealed only with what this policy allows, and nobody is answered who wants something else.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Writes down what happens to the packets of each connection, such as with a [`QlogWriter`](crate::QlogWriter).
     pub fn qlog(mut self, sinks: Arc<dyn SinkFactory>) -> Self {
         self.qlog = Some(sinks);
@@ -198,7 +206,7 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { mut places, ways, congestion, qlog, .. } = self;
+        let Self { mut places, ways, congestion, policy, qlog, .. } = self;
         places.connect.get_or_insert_with(|| ways.connect.clone());
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
@@ -214,6 +222,7 @@ impl NodeBuilder {
             ways,
             routes,
             congestion,
+            policy,
             qlog,
             runtime,
         })))
@@ -333,6 +342,7 @@ impl Node {
         core.transport.keep_alive = true;
         core.transport.congestion = Arc::clone(&self.0.congestion);
         core.transport.qlog = self.0.qlog.clone();
+        core.transport.suites = self.0.policy.packet_suites();
         core
     }
 

@@ -1,6 +1,8 @@
 //! Where the two sides meet, and by which ways they may reach each other.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use wraith::Policy;
 use wraith::state::Address;
 use wraith_discovery::Lan;
 
@@ -49,6 +51,10 @@ pub struct MeetingArgs {
     /// machine goes past it, unless --relay-only
     #[arg(long, value_name = "URL", env = "WRAITH_PROXY", hide_env_values = true)]
     pub proxy: Option<String>,
+
+    /// Seal packets only with what this policy allows, and talk to nobody who wants something else
+    #[arg(long, value_name = "NAME", env = "WRAITH_POLICY", value_parser = policy(), default_value = "default")]
+    pub policy: Policy,
 }
 
 /// Whether something is done.
@@ -65,6 +71,12 @@ impl Switch {
     pub const fn is_on(self) -> bool {
         matches!(self, Self::On)
     }
+}
+
+/// A policy by its name.
+fn policy() -> impl TypedValueParser<Value = Policy> {
+    let names = PossibleValuesParser::new(Policy::ALL.map(Policy::name));
+    names.map(|name| name.parse().expect("the name is one of the possible values"))
 }
 
 /// A server as it was typed; nothing is none.

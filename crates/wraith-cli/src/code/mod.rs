@@ -28,7 +28,8 @@ use crate::output::{Event, Reporter};
 /// What should name a proxy names none.
 pub fn node(args: &MeetingArgs, state: StateDir) -> Result<NodeBuilder, Failure> {
     let builder = Node::builder().state(state).places(places(args)).proxies(proxies(args)?);
-    let mut builder = builder.port_mapping(args.port_mapping.is_on() && !args.relay_only);
+    let mut builder =
+        builder.policy(args.policy).port_mapping(args.port_mapping.is_on() && !args.relay_only);
     for relay in relays(args) {
         builder = builder.relay(relay);
     }

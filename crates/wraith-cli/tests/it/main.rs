@@ -53,6 +53,7 @@ mod old_copies;
 mod over_the_dht;
 mod pages;
 mod pipes;
+mod policies;
 mod power_cut;
 mod progress;
 mod proxies;

@@ -1,0 +1,53 @@
+//! `--policy`: what packets may be sealed with.
+
+use crate::support::{World, tree};
+
+fn film(world: &World) -> std::path::PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    film
+}
+
+#[test]
+fn packets_are_sealed_with_what_the_policy_of_either_side_allows() {
+    for (sender, receiver, suite) in [
+        ("sm", "sm", "SM4-GCM"),
+        ("fips-like", "default", "AES-256-GCM"),
+        ("default", "fips-like", "AES-256-GCM"),
+    ] {
+        let world = World::new();
+        let film = film(&world);
+        let mut sending = world.send_with(&[&film], &["--policy", sender]);
+        let received = world.receive_with(&sending.ticket(), &["--policy", receiver]).finish();
+        received.expect_exit(0);
+        sending.finish().expect_exit(0);
+        let seen = received.last("connected")["suite"].as_str().unwrap();
+        assert_eq!(seen, format!("X25519+ML-KEM-768, {suite}"));
+        tree::assert_same(&film, &world.target().join("film.mov"));
+    }
+}
+
+#[test]
+fn two_whose_policies_have_nothing_in_common_do_not_meet() {
+    let world = World::new();
+    let film = film(&world);
+    let mut sending = world.send_with(&[&film], &["--policy", "sm"]);
+    let ticket = sending.ticket();
+    let refused = world.receive_with(&ticket, &["--timeout", "2"]).finish();
+    refused.expect_error(3);
+    assert_eq!(refused.all("connected").count(), 0);
+    // The offer stands for who has the policy.
+    world.receive_with(&ticket, &["--policy", "sm"]).finish().expect_exit(0);
+    sending.finish().expect_exit(0);
+}
+
+#[test]
+fn a_policy_that_does_not_exist_is_refused_with_those_that_do() {
+    let world = World::new();
+    let film = film(&world);
+    let output =
+        world.wraith("sender").args(["send", "--policy", "nsa"]).arg(film).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("default, fips-like, sm, pq-only"), "{said}");
+}
