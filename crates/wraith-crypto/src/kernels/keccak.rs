@@ -8,7 +8,7 @@
 pub(crate) type State = [u64; 25];
 
 /// The constant of each round, from the shift register of §3.2.5.
-const ROUND: [u64; 24] = {
+pub(super) const ROUND: [u64; 24] = {
     let mut constants = [0; 24];
     let (mut register, mut i) = (1u8, 0);
     while i < 24 {
@@ -26,7 +26,7 @@ const ROUND: [u64; 24] = {
 };
 
 /// By how much a lane is rotated (§3.2.2), at x + 5y.
-const RHO: [u32; 25] = {
+pub(super) const RHO: [u32; 25] = {
     let mut rotations = [0; 25];
     let (mut x, mut y, mut t) = (1, 0, 0);
     while t < 24 {

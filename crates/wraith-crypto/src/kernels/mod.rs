@@ -5,9 +5,13 @@
 pub(crate) mod aes;
 pub(crate) mod ghash;
 pub(crate) mod keccak;
+pub(crate) mod keccak_lanes;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 pub(crate) mod montgomery;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod product;
+pub(crate) mod sha2_lanes;
 pub(crate) mod sha512;
 pub(crate) mod siphash;
 pub(crate) mod sm2;

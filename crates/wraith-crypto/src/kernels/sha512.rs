@@ -39,7 +39,7 @@ fn compress_aws(state: &mut [u64; 8], blocks: &[u8]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
+pub(super) mod x86 {
     use core::arch::x86_64::*;
 
     use crate::kernels::transpose::transpose_8;
@@ -47,7 +47,7 @@ mod x86 {
     const LANES: usize = 8;
 
     /// The first 64 bits of the fractions of the cube roots of the first eighty primes.
-    const K: [u64; 80] = [
+    pub(in crate::kernels) const K: [u64; 80] = [
         0x428a_2f98_d728_ae22,
         0x7137_4491_23ef_65cd,
         0xb5c0_fbcf_ec4d_3b2f,

@@ -1,7 +1,7 @@
 //! Keys of every signature algorithm by its name.
 
 use super::{Algorithm, SignError, SigningKey, VerifyingKey};
-use super::{ecdsa, ed448, ed25519, ml_dsa, rsa, sm2};
+use super::{ecdsa, ed448, ed25519, ml_dsa, rsa, slh_dsa, sm2};
 use crate::Backend;
 
 /// What computes an algorithm, and its parameters there.
@@ -12,6 +12,7 @@ enum Family {
     Ed448,
     Sm2,
     MlDsa(ml_dsa::Set),
+    SlhDsa,
 }
 
 impl Algorithm {
@@ -20,7 +21,7 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::Failed`].
     pub fn generate(self) -> Result<Box<dyn SigningKey>, SignError> {
-        Ok(match self.family()? {
+        Ok(match self.family() {
             Family::Rsa(scheme) => {
                 Box::new(rsa::SigningKey::generate(scheme, crate::rsa::BITS_DEFAULT)?)
             }
@@ -29,6 +30,7 @@ impl Algorithm {
             Family::Ed448 => Box::new(ed448::SigningKey::generate()),
             Family::Sm2 => Box::new(sm2::SigningKey::generate()?),
             Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::generate(set)?),
+            Family::SlhDsa => Box::new(slh_dsa::SigningKey::generate(self)?),
         })
     }
 
@@ -37,13 +39,14 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn signing_key(self, raw: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
-        Ok(match self.family()? {
+        Ok(match self.family() {
             Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs1(scheme, raw)?),
             Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_scalar(curve, raw)?),
             Family::Ed25519 => Box::new(ed25519::SigningKey::from_raw(raw)?),
             Family::Ed448 => Box::new(ed448::SigningKey::from_raw(raw)?),
             Family::Sm2 => Box::new(sm2::SigningKey::from_raw(raw)?),
             Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_raw(set, raw)?),
+            Family::SlhDsa => Box::new(slh_dsa::SigningKey::from_raw(self, raw)?),
         })
     }
 
@@ -52,13 +55,14 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn signing_key_pkcs8(self, der: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
-        Ok(match self.family()? {
+        Ok(match self.family() {
             Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs8(scheme, der)?),
             Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_pkcs8(curve, der)?),
             Family::Ed25519 => Box::new(ed25519::SigningKey::from_pkcs8(der)?),
             Family::Ed448 => Box::new(ed448::SigningKey::from_pkcs8(der)?),
             Family::Sm2 => Box::new(sm2::SigningKey::from_pkcs8(der)?),
             Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_pkcs8(set, der)?),
+            Family::SlhDsa => Box::new(slh_dsa::SigningKey::from_pkcs8(self, der)?),
         })
     }
 
@@ -67,13 +71,14 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn verifying_key(self, raw: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
-        Ok(match self.family()? {
+        Ok(match self.family() {
             Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_pkcs1(scheme, raw)?),
             Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_point(curve, raw)?),
             Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_raw(raw)?),
             Family::Ed448 => Box::new(ed448::VerifyingKey::from_raw(raw)?),
             Family::Sm2 => Box::new(sm2::VerifyingKey::from_raw(raw)?),
             Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_raw(set, raw)?),
+            Family::SlhDsa => Box::new(slh_dsa::VerifyingKey::from_raw(self, raw)?),
         })
     }
 
@@ -82,13 +87,14 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn verifying_key_spki(self, der: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
-        Ok(match self.family()? {
+        Ok(match self.family() {
             Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_spki(scheme, der)?),
             Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_spki(curve, der)?),
             Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_spki(der)?),
             Family::Ed448 => Box::new(ed448::VerifyingKey::from_spki(der)?),
             Family::Sm2 => Box::new(sm2::VerifyingKey::from_spki(der)?),
             Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_spki(set, der)?),
+            Family::SlhDsa => Box::new(slh_dsa::VerifyingKey::from_spki(self, der)?),
         })
     }
 
@@ -96,20 +102,21 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
-            Ok(Family::Ecdsa(curve)) if curve.own().is_some() => Backend::Own("portable".into()),
-            Ok(Family::Rsa(_) | Family::Ecdsa(_) | Family::Ed25519 | Family::MlDsa(_)) => {
+            Family::Ecdsa(curve) if curve.own().is_some() => Backend::Own("portable".into()),
+            Family::Rsa(_) | Family::Ecdsa(_) | Family::Ed25519 | Family::MlDsa(_) => {
                 Backend::AwsLc
             }
-            Ok(Family::Sm2) => crate::sm2::backend(),
-            Ok(Family::Ed448) | Err(_) => Backend::Own("portable".into()),
+            Family::Sm2 => crate::sm2::backend(),
+            Family::SlhDsa => slh_dsa::backend(self),
+            Family::Ed448 => Backend::Own("portable".into()),
         }
     }
 
-    const fn family(self) -> Result<Family, SignError> {
+    const fn family(self) -> Family {
         use ecdsa::Curve;
         use ml_dsa::Set;
         use rsa::Scheme;
-        Ok(match self {
+        match self {
             Self::RsaPssSha256 => Family::Rsa(Scheme::PssSha256),
             Self::RsaPssSha384 => Family::Rsa(Scheme::PssSha384),
             Self::RsaPssSha512 => Family::Rsa(Scheme::PssSha512),
@@ -129,8 +136,18 @@ impl Algorithm {
             Self::MlDsa44 => Family::MlDsa(Set::MlDsa44),
             Self::MlDsa65 => Family::MlDsa(Set::MlDsa65),
             Self::MlDsa87 => Family::MlDsa(Set::MlDsa87),
-            // Not computed yet.
-            _ => return Err(SignError::Failed { algorithm: self }),
-        })
+            Self::SlhDsaSha2_128s
+            | Self::SlhDsaSha2_128f
+            | Self::SlhDsaSha2_192s
+            | Self::SlhDsaSha2_192f
+            | Self::SlhDsaSha2_256s
+            | Self::SlhDsaSha2_256f
+            | Self::SlhDsaShake128s
+            | Self::SlhDsaShake128f
+            | Self::SlhDsaShake192s
+            | Self::SlhDsaShake192f
+            | Self::SlhDsaShake256s
+            | Self::SlhDsaShake256f => Family::SlhDsa,
+        }
     }
 }

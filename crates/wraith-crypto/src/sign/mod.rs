@@ -10,6 +10,7 @@ mod edwards_keys;
 mod keys;
 pub mod ml_dsa;
 pub mod rsa;
+pub mod slh_dsa;
 pub mod sm2;
 
 use thiserror::Error;

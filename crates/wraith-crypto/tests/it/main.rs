@@ -25,6 +25,7 @@ mod ml_dsa;
 mod ml_kem;
 mod rand;
 mod rsa;
+mod slh_dsa;
 mod sm2;
 mod sm4;
 mod wycheproof;

@@ -1,0 +1,164 @@
+//! The permutation Keccak-f[1600] (FIPS 202, §3) on eight states at once, one in each lane of vectors: with AVX-512 all eight, with AVX2 four
+//! and four. Without them one after the other, by [`keccak`](super::keccak), which is also the twin that the tests compare.
+//!
+//! On Zen 4 with AVX-512 a key of SLH-DSA-SHAKE-128f, which is some 4500 permutations, takes 330 µs of the processor: 73 ns each with everything
+//! around it.
+#![allow(unsafe_code)]
+
+use super::keccak;
+
+/// States that are permuted at once.
+pub(crate) const STATES: usize = 8;
+
+/// Eight states: word i of state j is `[i][j]`.
+pub(crate) type States = [[u64; STATES]; 25];
+
+/// What computes here.
+pub(crate) fn backend() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            return "AVX-512";
+        }
+        if is_x86_feature_detected!("avx2") {
+            return "AVX2";
+        }
+    }
+    "portable"
+}
+
+/// Permutes the first `used` states; what becomes of the others is undefined.
+pub(crate) fn permute(states: &mut States, used: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if used > 1 {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has what the function needs.
+            return unsafe { x86::permute_512(states) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { x86::permute_256(states) };
+        }
+    }
+    one_by_one(states, used);
+}
+
+fn one_by_one(states: &mut States, used: usize) {
+    for lane in 0..used {
+        let mut state = [0; 25];
+        for (word, column) in state.iter_mut().zip(&*states) {
+            *word = column[lane];
+        }
+        keccak::permute(&mut state);
+        for (word, column) in state.iter().zip(states.iter_mut()) {
+            column[lane] = *word;
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use core::arch::x86_64::*;
+
+    use super::super::keccak::{RHO, ROUND};
+    use super::super::lanes::Lanes;
+    use super::{STATES, States};
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn permute_512(states: &mut States) {
+        permute::<__m512i>(states);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn permute_256(states: &mut States) {
+        permute::<__m256i>(states);
+    }
+
+    #[inline(always)]
+    fn permute<V: Lanes<u64>>(states: &mut States) {
+        let mut at = 0;
+        while at < STATES {
+            let mut state = [V::splat(0); 25];
+            for (v, column) in state.iter_mut().zip(&*states) {
+                *v = V::load(&column[at..]);
+            }
+            for constant in ROUND {
+                state = round(&state, constant);
+            }
+            for (v, column) in state.into_iter().zip(states.iter_mut()) {
+                v.store(&mut column[at..]);
+            }
+            at += V::LANES;
+        }
+    }
+
+    /// As [`keccak`](super::super::keccak) does it.
+    #[inline(always)]
+    fn round<V: Lanes<u64>>(from: &[V; 25], constant: u64) -> [V; 25] {
+        macro_rules! column {
+            ($x:literal) => {
+                V::parity(
+                    V::parity(from[$x], from[$x + 5], from[$x + 10]),
+                    from[$x + 15],
+                    from[$x + 20],
+                )
+            };
+        }
+        let c = [column!(0), column!(1), column!(2), column!(3), column!(4)];
+        let turned = [
+            c[0].rotate_right::<63>(),
+            c[1].rotate_right::<63>(),
+            c[2].rotate_right::<63>(),
+            c[3].rotate_right::<63>(),
+            c[4].rotate_right::<63>(),
+        ];
+        let mut to = *from;
+        macro_rules! planes { ($($y:literal)*) => {$(
+            macro_rules! lane { ($x:literal) => {{
+                const X: usize = ($x + 3 * $y) % 5;
+                const AT: usize = X + 5 * $x;
+                const RIGHT: i32 = (64 - RHO[AT].cast_signed()) % 64;
+                V::parity(from[AT], c[(X + 4) % 5], turned[(X + 1) % 5]).rotate_right::<RIGHT>()
+            }} }
+            let b = [lane!(0), lane!(1), lane!(2), lane!(3), lane!(4)];
+            to[5 * $y] = V::chi(b[0], b[1], b[2]);
+            to[5 * $y + 1] = V::chi(b[1], b[2], b[3]);
+            to[5 * $y + 2] = V::chi(b[2], b[3], b[4]);
+            to[5 * $y + 3] = V::chi(b[3], b[4], b[0]);
+            to[5 * $y + 4] = V::chi(b[4], b[0], b[1]);
+        )*} }
+        planes!(0 1 2 3 4);
+        to[0] = to[0].xor(V::splat(constant));
+        to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::tests::bytes;
+
+    #[test]
+    fn eight_states_are_permuted_as_each_alone() {
+        let words: Vec<u64> =
+            bytes(1600 * 20).as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        for (round, words) in words.chunks(200).enumerate() {
+            let states: States = std::array::from_fn(|i| std::array::from_fn(|j| words[8 * i + j]));
+            let used = round % STATES + 1;
+            let (mut expected, mut chosen) = (states, states);
+            one_by_one(&mut expected, STATES);
+            permute(&mut chosen, used);
+            let front = |states: &States| states.map(|row| row[..used].to_vec());
+            assert_eq!(front(&chosen), front(&expected));
+            #[cfg(target_arch = "x86_64")]
+            {
+                let mut other = states;
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has what the function needs.
+                    unsafe { x86::permute_256(&mut other) };
+                    assert_eq!(other, expected);
+                }
+            }
+        }
+    }
+}

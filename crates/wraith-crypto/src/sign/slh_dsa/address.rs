@@ -1,0 +1,46 @@
+//! Where in the structure a hash is computed (FIPS 205, §4.2), so that no two hashes of a key have the same input.
+
+/// The address, 32 bytes: layer, tree, kind and three words that depend on the kind.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Address([u8; 32]);
+
+/// What is hashed there.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    WotsHash = 0,
+    WotsKey = 1,
+    Tree = 2,
+    ForsTree = 3,
+    ForsRoots = 4,
+    WotsSecret = 5,
+    ForsSecret = 6,
+}
+
+impl Address {
+    pub(super) fn new(layer: usize, tree: u64, kind: Kind, words: [u32; 3]) -> Self {
+        let mut bytes = [0; 32];
+        // There are at most 22 layers.
+        bytes[3] = layer as u8;
+        bytes[8..16].copy_from_slice(&tree.to_be_bytes());
+        bytes[19] = kind as u8;
+        for (out, word) in bytes[20..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
+            *out = word.to_be_bytes();
+        }
+        Self(bytes)
+    }
+
+    pub(super) const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The short form of SHA-2 (§11.2): what is always zero is left out.
+    pub(super) fn compressed(&self) -> [u8; 22] {
+        let a = &self.0;
+        let mut short = [0; 22];
+        short[0] = a[3];
+        short[1..9].copy_from_slice(&a[8..16]);
+        short[9] = a[19];
+        short[10..].copy_from_slice(&a[20..]);
+        short
+    }
+}
