@@ -8,6 +8,7 @@ mod ask;
 mod code;
 mod config;
 mod contacts;
+mod crypto;
 mod demo;
 mod doctor;
 mod failure;
@@ -25,6 +26,7 @@ mod rendezvous;
 mod report;
 mod send;
 mod signals;
+mod speed;
 mod usage;
 mod verify;
 
@@ -91,6 +93,8 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     match &cli.command {
         Command::Id => id(reporter),
         Command::Hash(args) => hash::run(args, reporter),
+        Command::Crypto(args) => crypto::run(args, reporter).await,
+        Command::Speed(args) => speed::run(args, reporter),
         Command::Send(args) => send::run(args, reporter).await,
         Command::Receive(args) => receive::run(args, reporter).await,
         Command::Listen(args) => listen::run(args, reporter).await,

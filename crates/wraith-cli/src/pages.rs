@@ -14,7 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
 /// The day of the command line that the pages describe. `mandoc` finds fault with a page that has none.
-const DATE: &str = "2026-11-22";
+const DATE: &str = "2026-11-25";
 
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut text = Vec::new();

@@ -3,11 +3,13 @@
 mod config;
 mod contacts;
 pub mod continuing;
+pub mod crypto;
 mod doctor;
 mod log;
 mod meeting;
 mod pages;
 mod relay;
+mod speed;
 pub mod units;
 mod verify;
 pub mod version;
@@ -24,6 +26,7 @@ use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
+pub use crypto::CryptoArgs;
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
 pub use meeting::MeetingArgs;
@@ -31,6 +34,7 @@ pub use meeting::MeetingArgs;
 pub use meeting::Switch;
 pub use pages::{CompletionsArgs, ManArgs};
 pub use relay::RelayArgs;
+pub use speed::SpeedArgs;
 pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::failure::Exit;
@@ -87,6 +91,10 @@ pub enum Command {
     Id,
     /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report, but for files with huge holes
     Hash(HashArgs),
+    /// Hash, encrypt, sign, and make keys, with any algorithm there is here
+    Crypto(CryptoArgs),
+    /// Measure how fast this machine computes each algorithm
+    Speed(SpeedArgs),
     /// Make data, transfer it between two processes on this machine, and check every byte
     Demo(DemoArgs),
     /// Run a meeting place for codes, which sees no words, names or files
@@ -114,6 +122,8 @@ impl Command {
             Self::Contact(_) => "contact",
             Self::Id => "id",
             Self::Hash(_) => "hash",
+            Self::Crypto(_) => "crypto",
+            Self::Speed(_) => "speed",
             Self::Demo(_) => "demo",
             Self::Rendezvous(_) => "rendezvous",
             Self::Relay(_) => "relay",

@@ -34,6 +34,9 @@ const OF_ONE_COMMAND: [&str; 15] = [
     "contact.add.address",
 ];
 
+/// Commands whose options all say what one command is about.
+const WITHOUT_SETTINGS: [&str; 2] = ["crypto", "speed"];
+
 /// Variables that are no options; the last three are of the build script, and cargo hands them to what it runs.
 const OTHER_VARIABLES: [&str; 6] = [
     "WRAITH_HOME",
@@ -126,8 +129,9 @@ fn is_switch(arg: &Arg) -> bool {
 
 fn is_setting(command: &str, arg: &Arg) -> bool {
     arg.get_long().is_some_and(|long| {
+        let of = command.split('.').next().unwrap_or_default();
         let is_of_one = || OF_ONE_COMMAND.contains(&format!("{command}.{long}").as_str());
-        !NO_SETTINGS.contains(&long) && !is_of_one()
+        !NO_SETTINGS.contains(&long) && !WITHOUT_SETTINGS.contains(&of) && !is_of_one()
     })
 }
 
@@ -316,6 +320,9 @@ mod tests {
             assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
         }
         assert!(!names.iter().any(|name| name.ends_with("no-config") || name.ends_with("help")));
+        assert!(
+            !names.iter().any(|name| name.starts_with("crypto.") || name.starts_with("speed."))
+        );
         assert!(!names.iter().any(|name| OF_ONE_COMMAND.contains(&name.as_str())));
     }
 

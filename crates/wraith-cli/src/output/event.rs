@@ -419,6 +419,61 @@ pub enum Event<'a> {
         /// Why, in words.
         message: &'a str,
     },
+    /// A hash or an authentication code that was asked for (`wraith crypto hash`, `wraith crypto mac`).
+    Digest {
+        /// The file as it was named, `-` for standard input.
+        path: &'a str,
+        /// The algorithm.
+        algorithm: &'a str,
+        /// The hash or code, in hexadecimal.
+        value: &'a str,
+    },
+    /// An algorithm of the list that was asked for (`wraith crypto list`).
+    Algorithm {
+        /// `hash`, `cipher`, `aead`, `mac`, `sign`, `agree`, `kem` or `encrypt`.
+        kind: &'a str,
+        /// Its name.
+        name: &'a str,
+        /// What defines it.
+        standard: &'a str,
+        /// What computes it on this processor: a library, or `own` with the features of the processor that it uses.
+        backend: &'a str,
+    },
+    /// `wraith crypto` has written a result, all of it.
+    Written {
+        /// What: `encrypted`, `decrypted`, `secret`, `private-key`, `public-key`, `signature`, `ciphertext` or `random`.
+        what: &'a str,
+        /// The algorithm; null for random bytes.
+        algorithm: Option<&'a str>,
+        /// The file, escaped; null for standard output. Events are on standard error then.
+        path: Option<&'a str>,
+        /// Bytes of it.
+        bytes: u64,
+    },
+    /// A signature is good (`wraith crypto verify`).
+    Good {
+        /// The signed file as it was named, `-` for standard input.
+        path: &'a str,
+        /// The algorithm.
+        algorithm: &'a str,
+    },
+    /// An operation and how fast it is here (`wraith speed`).
+    Speed {
+        /// The algorithm and the operation.
+        name: &'a str,
+        /// Bytes of the text that each operation is about; null where it is about none.
+        bytes: Option<u64>,
+        /// Operations in a second: the median of several slices of the time; null with `--list`.
+        operations_per_second: Option<f64>,
+        /// Text in a second; null where there is none.
+        bytes_per_second: Option<f64>,
+        /// Operations that were measured.
+        operations: u64,
+        /// What computes it, as in `algorithm`.
+        backend: &'a str,
+        /// What is within the measured time.
+        scope: &'a str,
+    },
     /// A setting that was asked for.
     Setting {
         /// `COMMAND.OPTION`, or an option of all commands.

@@ -1,0 +1,30 @@
+//! The arguments of `wraith speed`.
+
+use clap::Args;
+
+#[derive(Args, Clone, Debug)]
+pub struct SpeedArgs {
+    /// Only the operations of this name, or else those with it in theirs, as in "AES-256-GCM", "verify" or "ML-KEM-768 encaps"; all without
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+
+    /// Bytes of a text, where the operation is about one; several for several rows
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "8192", value_parser = clap::value_parser!(u32).range(1..=16 << 20))]
+    pub bytes: Vec<u32>,
+
+    /// Seconds of each row
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    pub seconds: f64,
+
+    /// Name the operations and what is measured of each, and measure nothing
+    #[arg(short, long)]
+    pub list: bool,
+}
+
+/// A time to measure: a millisecond to an hour.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.001 to 3600".to_owned()),
+    }
+}

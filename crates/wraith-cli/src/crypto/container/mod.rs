@@ -1,0 +1,149 @@
+//! What `wraith crypto enc` writes: a head and chunks, each of which is verified before any of its text is let out.
+//!
+//! The chunks are STREAM (Hoang, Reyhanitabar, Rogaway, Vizár: "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", CRYPTO 2015): the
+//! nonce of each holds its number and whether it is the last, so that none can be left out, moved, repeated, or taken for the end. The key is new for each
+//! file (HKDF of the secret and a random salt), and the head commits to it, so that no file opens with two keys to two texts. docs/CRYPTO.md has the bytes.
+
+mod head;
+mod open;
+mod seal;
+
+use wraith_crypto::aead::{self, Aead, AeadError};
+use wraith_crypto::kem::{DecapsulationKey, EncapsulationKey};
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+pub use open::open;
+pub use seal::seal;
+
+/// Bytes of text in every chunk but the last, which has 0 to as many; 0 only where there is no text at all.
+const CHUNK_BYTES: usize = 1 << 16;
+/// Bytes of a tag, of every AEAD here.
+const TAG_BYTES: usize = 16;
+
+/// Who is to open it.
+pub enum Recipient {
+    Secret(Zeroizing<Vec<u8>>),
+    Passphrase(Zeroizing<Vec<u8>>),
+    Kem(Box<dyn EncapsulationKey>),
+}
+
+/// What opens it.
+pub enum Unlock {
+    Secret(Zeroizing<Vec<u8>>),
+    Passphrase(Zeroizing<Vec<u8>>),
+    Kem(Box<dyn DecapsulationKey>),
+}
+
+/// Why something was not encrypted.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    #[error("{0:?}")]
+    Io(Failure),
+    #[error("there are more than 2^32 chunks of 64 KiB")]
+    TooLong,
+    #[error(transparent)]
+    Aead(#[from] AeadError),
+    #[error("no memory, or no randomness")]
+    Failed,
+}
+
+/// Why something was not decrypted, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{0:?}")]
+    Io(Failure),
+    #[error("this was not encrypted by wraith crypto enc: it does not begin as that does")]
+    Foreign,
+    #[error("it ends in the middle of its head")]
+    ShortHead,
+    #[error("its head is damaged, or of a version that is not known here")]
+    BadHead,
+    #[error("it was encrypted {with}, and that is what opens it")]
+    OtherSecret { with: &'static str },
+    #[error("deriving its key would take more memory or time than is allowed")]
+    TooCostly,
+    #[error("wrong key, or its head is damaged")]
+    WrongSecret,
+    #[error("it is cut off after {text_bytes} bytes of text")]
+    CutOff { text_bytes: u64 },
+    #[error("it is damaged behind {text_bytes} bytes of text")]
+    Damaged { text_bytes: u64 },
+    #[error(transparent)]
+    Aead(#[from] AeadError),
+    #[error("no memory, or no randomness")]
+    Failed,
+}
+
+impl From<Failure> for SealError {
+    fn from(failure: Failure) -> Self {
+        Self::Io(failure)
+    }
+}
+
+impl From<Failure> for OpenError {
+    fn from(failure: Failure) -> Self {
+        Self::Io(failure)
+    }
+}
+
+/// The chunks of one file, in order.
+struct Chunks {
+    key: Box<dyn Aead>,
+    /// The number and the mark in its last five bytes are those of the next chunk.
+    nonce: Vec<u8>,
+    next: Option<u32>,
+}
+
+impl Chunks {
+    /// `prefix` is the front of the nonces.
+    fn new(key: Box<dyn Aead>, prefix: &[u8]) -> Self {
+        let mut nonce = prefix.to_vec();
+        nonce.resize(prefix.len() + COUNTER_BYTES, 0);
+        Self { key, nonce, next: Some(0) }
+    }
+
+    /// The nonce of the next chunk; none when all are used.
+    fn nonce(&mut self, is_last: bool) -> Option<&[u8]> {
+        let at = self.nonce.len() - COUNTER_BYTES;
+        self.nonce[at..at + 4].copy_from_slice(&self.next?.to_be_bytes());
+        self.nonce[at + 4] = is_last.into();
+        Some(&self.nonce)
+    }
+
+    fn advance(&mut self) {
+        self.next = self.next.and_then(|next| next.checked_add(1));
+    }
+}
+
+/// Number and mark of the last, in a nonce.
+const COUNTER_BYTES: usize = 5;
+
+/// The front of the nonces.
+const fn prefix_bytes(algorithm: aead::Algorithm) -> usize {
+    algorithm.nonce_bytes() - COUNTER_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_nonce_comes_twice_and_the_last_chunk_has_one_of_its_own() {
+        let algorithm = aead::Algorithm::ChaCha20Poly1305;
+        let key = algorithm.key(&[1; 32]).unwrap();
+        let mut chunks = Chunks::new(key, &[7; 7]);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            for is_last in [false, true] {
+                assert!(seen.insert(chunks.nonce(is_last).unwrap().to_vec()));
+            }
+            chunks.advance();
+        }
+        chunks.next = Some(u32::MAX);
+        assert_eq!(chunks.nonce(false).unwrap(), [7, 7, 7, 7, 7, 7, 7, 255, 255, 255, 255, 0]);
+        chunks.advance();
+        assert_eq!(chunks.nonce(true), None);
+    }
+}

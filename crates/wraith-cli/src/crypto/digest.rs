@@ -1,0 +1,100 @@
+//! `wraith crypto hash` and `wraith crypto mac`: a line for each file, as `sha256sum` prints it.
+
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use wraith_crypto::{hash, mac};
+use zeroize::Zeroizing;
+
+use super::input::{Input, name};
+use super::keys;
+use super::names::named;
+use crate::args::crypto::{HashWithArgs, MacArgs};
+use crate::args::units::Files;
+use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
+
+/// Read at once.
+const BUFFER_BYTES: usize = 1 << 18;
+
+pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let algorithm: hash::Algorithm = named(&args.algorithm)?;
+    each(&args.files, algorithm.name(), reporter, |input| {
+        let mut hasher = algorithm.hasher();
+        pieces(input, |piece| hasher.update(piece))?;
+        let mut digest = vec![0; algorithm.digest_bytes()];
+        hasher.finish_into(&mut digest);
+        Ok(digest)
+    })
+}
+
+pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let algorithm: mac::Algorithm = named(&args.algorithm)?;
+    let key = keys::secret(&args.key)?;
+    let nonce = keys::hex(args.nonce.as_deref().unwrap_or_default(), "the nonce")?;
+    if !nonce.is_empty() && args.files.len() > 1 {
+        return Err(Failure::new(Exit::Usage, "one nonce is for one file")
+            .hint("run it for each file, with a nonce of its own"));
+    }
+    let start = || {
+        let started = algorithm.start(&key, &nonce);
+        started.map_err(|error| Failure::new(Exit::Usage, error.to_string()))
+    };
+    // A wrong key is told before anything is read.
+    drop(start()?);
+    each(&args.files, algorithm.name(), reporter, |input| {
+        let mut mac = start()?;
+        pieces(input, |piece| mac.update(piece))?;
+        let mut tag = vec![0; algorithm.tag_bytes()];
+        mac.finish_into(&mut tag);
+        Ok(tag)
+    })
+}
+
+/// Hands all of the input over.
+fn pieces(input: &mut Input, mut take: impl FnMut(&[u8])) -> Result<(), Failure> {
+    let mut buffer = Zeroizing::new(vec![0; BUFFER_BYTES]);
+    loop {
+        match input.fill(&mut buffer)? {
+            0 => return Ok(()),
+            n => take(&buffer[..n]),
+        }
+    }
+}
+
+/// Prints a line for each file; goes on after one that cannot be read, and fails in the end.
+fn each(
+    files: &[PathBuf],
+    algorithm: &str,
+    reporter: &Reporter,
+    digest: impl Fn(&mut Input) -> Result<Vec<u8>, Failure>,
+) -> Result<(), Failure> {
+    let stdin = [PathBuf::from("-")];
+    let files = if files.is_empty() { &stdin[..] } else { files };
+    let mut unreadable = 0;
+    for path in files {
+        let digested = Input::open(Some(path)).and_then(|mut input| digest(&mut input));
+        match digested {
+            Ok(digest) => tell(path, algorithm, &HEXLOWER.encode(&digest), reporter),
+            Err(failure) if failure.exit == Exit::Disk => {
+                let (path, message) = (&path.to_string_lossy(), &*failure.message);
+                reporter.event(&Event::HashFailed { path, message });
+                reporter.warn(message);
+                unreadable += 1;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    match unreadable {
+        0 => Ok(()),
+        some => {
+            let total = Files(files.len() as u64);
+            Err(Failure::new(Exit::Disk, format!("{some} of {total} could not be read")))
+        }
+    }
+}
+
+fn tell(path: &Path, algorithm: &str, value: &str, reporter: &Reporter) {
+    reporter.event(&Event::Digest { path: &path.to_string_lossy(), algorithm, value });
+    reporter.answer(format!("{value}  {}", name(path)));
+}

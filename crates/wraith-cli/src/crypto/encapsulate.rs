@@ -1,0 +1,67 @@
+//! `wraith crypto kem`: a secret that travels in a ciphertext.
+
+use std::path::Path;
+
+use wraith_crypto::kem::KemError;
+
+use super::generate::write_secret;
+use super::input::Input;
+use super::keys::{self, Private};
+use super::output::{Output, Readers};
+use crate::args::crypto::{KemAction, OutArgs};
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+
+/// Bytes of the longest ciphertext: ML-KEM-1024's.
+const CIPHERTEXT_MAX: u64 = 4096;
+
+pub fn run(action: &KemAction, reporter: &Reporter) -> Result<(), Failure> {
+    match action {
+        KemAction::Encapsulate { key, secret, out } => encapsulate(key, secret, out, reporter),
+        KemAction::Decapsulate { file, key, out } => {
+            decapsulate(file.as_deref(), key, out, reporter)
+        }
+    }
+}
+
+fn encapsulate(
+    key: &Path,
+    secret: &Path,
+    out: &OutArgs,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let key = keys::encapsulation(key)?;
+    let mut output = Output::open(out, Readers::Anybody, false, reporter)?;
+    let (ciphertext, shared) = key.encapsulate().map_err(of)?;
+    let name = key.algorithm().name();
+    output.write(&ciphertext)?;
+    let secret = OutArgs { out: Some(secret.to_owned()), force: out.force };
+    write_secret(&secret, &shared, name, reporter)?;
+    output.finish("ciphertext", Some(name), reporter)
+}
+
+fn decapsulate(
+    file: Option<&Path>,
+    key: &Path,
+    out: &OutArgs,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let key = match keys::private(key, None)? {
+        Private::Kem(key) => key,
+        Private::Sign(key) => {
+            let message = format!("a key of {} opens nothing", key.algorithm());
+            return Err(Failure::new(Exit::Usage, message).hint("wraith crypto list kem"));
+        }
+    };
+    let ciphertext = Input::open(file)?.all(CIPHERTEXT_MAX)?;
+    let secret = key.decapsulate(ciphertext.as_deref().map_or(&[][..], |c| c)).map_err(of)?;
+    write_secret(out, &secret, key.algorithm().name(), reporter)
+}
+
+fn of(error: KemError) -> Failure {
+    match error {
+        KemError::Failed { .. } => Failure::new(Exit::Other, error.to_string()),
+        _ => Failure::new(Exit::Verification, error.to_string())
+            .hint("get the ciphertext again, whole"),
+    }
+}

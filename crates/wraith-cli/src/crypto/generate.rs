@@ -1,0 +1,119 @@
+//! `wraith crypto genkey` and `wraith crypto pub`.
+
+use data_encoding::HEXLOWER;
+use wraith_crypto::{aead, agree, cipher, encrypt, hash, kem, mac, rand, sign};
+use zeroize::Zeroizing;
+
+use super::keys::{self, Private};
+use super::names::{Named, nearest, not_there};
+use super::output::{Output, Readers};
+use crate::args::crypto::{GenkeyArgs, OutArgs, PubArgs};
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+
+pub fn key(args: &GenkeyArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let made = made(&args.algorithm)?;
+    match made {
+        Made::Pair(key, name) => {
+            let text = keys::private_text(&key)?;
+            write(&args.out, Readers::Owner, text.as_bytes(), "private-key", name, reporter)
+        }
+        Made::Secret(bytes, name) => {
+            let mut secret = Zeroizing::new(vec![0; bytes]);
+            rand::fill(&mut secret);
+            write_secret(&args.out, &secret, name, reporter)
+        }
+    }
+}
+
+pub fn public(args: &PubArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let key = keys::private(&args.key, None)?;
+    let algorithm = match &key {
+        Private::Sign(key) => key.algorithm().name(),
+        Private::Kem(key) => key.algorithm().name(),
+    };
+    let text = keys::public_text(&key)?;
+    write(&args.out, Readers::Anybody, text.as_bytes(), "public-key", algorithm, reporter)
+}
+
+/// A secret in hexadecimal, for its owner only.
+pub fn write_secret(
+    out: &OutArgs,
+    secret: &[u8],
+    algorithm: &'static str,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let mut text = Zeroizing::new(HEXLOWER.encode(secret));
+    text.push('\n');
+    write(out, Readers::Owner, text.as_bytes(), "secret", algorithm, reporter)
+}
+
+fn write(
+    out: &OutArgs,
+    readers: Readers,
+    text: &[u8],
+    what: &str,
+    algorithm: &'static str,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let mut output = Output::open(out, readers, true, reporter)?;
+    output.write(text)?;
+    output.finish(what, Some(algorithm), reporter)
+}
+
+enum Made {
+    Pair(Private, &'static str),
+    /// So many random bytes.
+    Secret(usize, &'static str),
+}
+
+/// What a key for the algorithm of this name is.
+fn made(name: &str) -> Result<Made, Failure> {
+    if let Ok(algorithm) = name.parse::<sign::Algorithm>() {
+        let key = algorithm.generate().map_err(|error| other(&error))?;
+        return Ok(Made::Pair(Private::Sign(key), algorithm.name()));
+    }
+    if let Ok(algorithm) = name.parse::<kem::Algorithm>() {
+        let key = algorithm.generate().map_err(|error| other(&error))?;
+        return Ok(Made::Pair(Private::Kem(key), algorithm.name()));
+    }
+    if let Ok(algorithm) = name.parse::<aead::Algorithm>() {
+        return Ok(Made::Secret(algorithm.key_bytes(), algorithm.name()));
+    }
+    if let Ok(algorithm) = name.parse::<cipher::Algorithm>() {
+        return Ok(Made::Secret(algorithm.key_bytes(), algorithm.name()));
+    }
+    if let Ok(algorithm) = name.parse::<mac::Algorithm>() {
+        let bytes = algorithm.key_bytes().unwrap_or(algorithm.tag_bytes());
+        return Ok(Made::Secret(bytes, algorithm.name()));
+    }
+    if let Ok(algorithm) = name.parse::<agree::Algorithm>() {
+        return Err(without(algorithm.name(), "a KEM does what it is for: genkey X-Wing"));
+    }
+    if let Ok(algorithm) = name.parse::<encrypt::Algorithm>() {
+        return Err(without(algorithm.name(), "encrypt to a KEM: genkey X-Wing"));
+    }
+    if let Ok(algorithm) = name.parse::<hash::Algorithm>() {
+        return Err(without(algorithm.name(), "an authentication code has a key: genkey HMAC-…"));
+    }
+    Err(no_algorithm(name))
+}
+
+fn without(algorithm: &str, instead: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("there are no key files for {algorithm}")).hint(instead)
+}
+
+fn no_algorithm(name: &str) -> Failure {
+    fn titles<A: Named>() -> impl Iterator<Item = &'static str> {
+        A::EVERY.iter().map(|each| each.title())
+    }
+    let pairs = titles::<sign::Algorithm>().chain(titles::<kem::Algorithm>());
+    let secrets = titles::<aead::Algorithm>().chain(titles::<cipher::Algorithm>());
+    let near = nearest(name, pairs.chain(secrets).chain(titles::<mac::Algorithm>()));
+    let shown: String = name.chars().take(wraith_crypto::NAME_MAX).collect();
+    not_there(&format!("no algorithm is called '{shown}'"), &near, None)
+}
+
+fn other(error: &dyn std::error::Error) -> Failure {
+    Failure::new(Exit::Other, error.to_string())
+}

@@ -1,0 +1,72 @@
+//! What a command reads: a file, or standard input.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use wraith_files::shown;
+use zeroize::Zeroizing;
+
+use crate::failure::{Exit, Failure};
+
+/// Bytes of the longest message that is signed, which has to be in memory.
+const MESSAGE_MAX: u64 = 1 << 30;
+
+/// An open file or standard input, with its name for errors.
+pub struct Input {
+    reader: Box<dyn Read>,
+    name: String,
+}
+
+impl Input {
+    /// `-` or nothing is standard input.
+    pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        match path {
+            Some(path) if path.as_os_str() != "-" => {
+                let file = File::open(path).map_err(|error| cannot_read(&name(path), &error))?;
+                Ok(Self { reader: Box::new(file), name: name(path) })
+            }
+            _ => Ok(Self { reader: Box::new(io::stdin()), name: "standard input".to_owned() }),
+        }
+    }
+
+    /// Fills as much of `buffer` as there is; less only at the end.
+    pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.reader.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(cannot_read(&self.name, &error)),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// All of it, if it is not more than `max` bytes; `None` if it is.
+    pub fn all(&mut self, max: u64) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
+        let mut bytes = Zeroizing::new(Vec::new());
+        let mut limited = (&mut self.reader).take(max + 1);
+        limited.read_to_end(&mut bytes).map_err(|error| cannot_read(&self.name, &error))?;
+        Ok((bytes.len() as u64 <= max).then_some(bytes))
+    }
+
+    /// All of a message that is to be signed.
+    pub fn message(&mut self) -> Result<Zeroizing<Vec<u8>>, Failure> {
+        self.all(MESSAGE_MAX)?.ok_or_else(|| {
+            Failure::new(Exit::Usage, format!("{} has more than 1 GiB", self.name))
+                .hint("sign its hash: wraith crypto hash SHA-512 FILE")
+        })
+    }
+}
+
+/// A path for people.
+pub fn name(path: &Path) -> String {
+    shown(path.as_os_str().as_bytes()).to_string()
+}
+
+fn cannot_read(name: &str, error: &io::Error) -> Failure {
+    Failure::disk(format!("cannot read {name}"), error)
+}

@@ -1,0 +1,234 @@
+//! Key files: secrets in hexadecimal, key pairs in PEM.
+//!
+//! A private key is a PKCS #8 ("PRIVATE KEY"), a public one a SubjectPublicKeyInfo ("PUBLIC KEY"), as `openssl` reads and writes them. Keys of KEMs are
+//! there by the object identifiers of NIST (ML-KEM, RFC 9935: the seed) and of draft-connolly-cfrg-xwing-kem (X-Wing: the seed).
+
+use std::path::Path;
+
+use data_encoding::HEXLOWER_PERMISSIVE;
+use wraith_crypto::encoding::der::Reader;
+use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
+use wraith_crypto::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+use wraith_crypto::encoding::{oid, pem};
+use wraith_crypto::kem::{self, DecapsulationKey, EncapsulationKey};
+use wraith_crypto::sign::{self, SigningKey, VerifyingKey};
+use zeroize::Zeroizing;
+
+use super::input::{Input, name};
+use crate::failure::{Exit, Failure};
+
+/// Bytes of the longest key file; an RSA key of 16384 bits has 13 KB.
+const FILE_MAX: u64 = 1 << 16;
+/// Bytes of the shortest and longest secret that is a key.
+const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=1024;
+
+/// The KEMs whose keys have a file format, with their object identifiers.
+const KEMS: [(kem::Algorithm, &[u8]); 4] = [
+    (kem::Algorithm::MlKem512, &oid::nist_kem(1)),
+    (kem::Algorithm::MlKem768, &oid::nist_kem(2)),
+    (kem::Algorithm::MlKem1024, &oid::nist_kem(3)),
+    (kem::Algorithm::XWing, &XWING),
+];
+/// 1.3.6.1.4.1.62253.25722.
+const XWING: [u8; 11] = [0x2b, 6, 1, 4, 1, 0x83, 0xe6, 0x2d, 0x81, 0xc8, 0x7a];
+/// In front of the seed in a private key of ML-KEM: [0] IMPLICIT OCTET STRING.
+const SEED: u8 = 0x80;
+
+/// A private key of a file.
+pub enum Private {
+    Sign(Box<dyn SigningKey>),
+    Kem(Box<dyn DecapsulationKey>),
+}
+
+/// What a file holds that opens something.
+pub enum Opening {
+    Secret(Zeroizing<Vec<u8>>),
+    Private(Private),
+}
+
+/// Bytes in hexadecimal from the command line.
+pub fn hex(text: &str, what: &str) -> Result<Vec<u8>, Failure> {
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| {
+        Failure::new(Exit::Usage, format!("{what} is not in hexadecimal"))
+            .hint("two digits for each byte, nothing between")
+    })
+}
+
+/// The secret of a file in hexadecimal.
+pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    match opening(path)? {
+        Opening::Secret(secret) => Ok(secret),
+        Opening::Private(_) => Err(no_key(path, "a private key, and no secret in hexadecimal")),
+    }
+}
+
+/// The private key of a file. RSA keys are for `algorithm`, or the first there is.
+pub fn private(path: &Path, algorithm: Option<sign::Algorithm>) -> Result<Private, Failure> {
+    let text = text(path)?;
+    let der = pem::decode(PrivateKeyInfo::PEM_LABEL, &text)
+        .map_err(|error| no_key(path, &format!("no private key: {error}")))?;
+    private_of(&der, algorithm).ok_or_else(|| unknown(path, "a private key", algorithm))
+}
+
+/// The secret or the private key of a file.
+pub fn opening(path: &Path) -> Result<Opening, Failure> {
+    let text = text(path)?;
+    if text.trim_start().starts_with("-----") {
+        return private(path, None).map(Opening::Private);
+    }
+    let digits: Zeroizing<Vec<u8>> =
+        Zeroizing::new(text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect());
+    let secret = HEXLOWER_PERMISSIVE.decode(&digits).map(Zeroizing::new);
+    match secret {
+        Ok(secret) if SECRET_BYTES.contains(&secret.len()) => Ok(Opening::Secret(secret)),
+        Ok(secret) => Err(no_key(path, &format!("{} bytes, which are no key", secret.len()))),
+        Err(_) => Err(no_key(path, "no key: neither hexadecimal nor PEM")),
+    }
+}
+
+/// The public key of a file that a signature is checked with.
+pub fn verifying(
+    path: &Path,
+    algorithm: Option<sign::Algorithm>,
+) -> Result<Box<dyn VerifyingKey>, Failure> {
+    let der = public(path)?;
+    let mut tried = tried(algorithm);
+    let key = tried.find_map(|each| each.verifying_key_spki(&der).ok());
+    key.ok_or_else(|| unknown(path, "a public key for signatures", algorithm))
+}
+
+/// The public key of a file that a secret is encapsulated for.
+pub fn encapsulation(path: &Path) -> Result<Box<dyn EncapsulationKey>, Failure> {
+    let der = public(path)?;
+    let key = || {
+        let info = SubjectPublicKeyInfo::from_der(&der).ok()?;
+        kem_of(&info.algorithm)?.encapsulation_key(info.key).ok()
+    };
+    key().ok_or_else(|| unknown(path, "a public key of a KEM", None))
+}
+
+/// The private key as a file, in PEM.
+pub fn private_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
+    let der = match key {
+        Private::Sign(key) => key.to_pkcs8(),
+        Private::Kem(key) => {
+            let algorithm = key.algorithm();
+            let oid = oid_of(algorithm)?;
+            let seed = key.to_raw();
+            let mut inside = Zeroizing::new(Vec::with_capacity(seed.len() + 2));
+            if algorithm != kem::Algorithm::XWing {
+                inside.extend([SEED, seed.len() as u8]);
+            }
+            inside.extend_from_slice(&seed);
+            PrivateKeyInfo::new(AlgorithmIdentifier::new(oid), &inside).to_der()
+        }
+    };
+    Ok(pem::encode(PrivateKeyInfo::PEM_LABEL, &der))
+}
+
+/// The public half as a file, in PEM.
+pub fn public_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
+    let der = match key {
+        Private::Sign(key) => key.verifying_key().to_spki(),
+        Private::Kem(key) => {
+            let algorithm = AlgorithmIdentifier::new(oid_of(key.algorithm())?);
+            let key = key.encapsulation_key().to_raw();
+            SubjectPublicKeyInfo { algorithm, key: &key }.to_der()
+        }
+    };
+    Ok(pem::encode(SubjectPublicKeyInfo::PEM_LABEL, &der))
+}
+
+fn private_of(der: &[u8], algorithm: Option<sign::Algorithm>) -> Option<Private> {
+    if let Some(key) = tried(algorithm).find_map(|each| each.signing_key_pkcs8(der).ok()) {
+        return Some(Private::Sign(key));
+    }
+    let info = PrivateKeyInfo::from_der(der).ok()?;
+    let kem = kem_of(&info.algorithm)?;
+    let seed = match kem {
+        kem::Algorithm::XWing => info.private_key,
+        _ => {
+            let mut reader = Reader::new(info.private_key);
+            let seed = reader.read(SEED).ok()?;
+            reader.finish().ok()?;
+            seed
+        }
+    };
+    kem.decapsulation_key(seed).ok().map(Private::Kem)
+}
+
+/// The algorithms that a key may be for.
+fn tried(algorithm: Option<sign::Algorithm>) -> impl Iterator<Item = sign::Algorithm> {
+    let is_meant = move |each: &sign::Algorithm| algorithm.is_none_or(|wanted| wanted == *each);
+    sign::Algorithm::ALL.iter().copied().filter(is_meant)
+}
+
+fn kem_of(algorithm: &AlgorithmIdentifier<'_>) -> Option<kem::Algorithm> {
+    let found = KEMS.iter().find(|(_, oid)| *algorithm == AlgorithmIdentifier::new(oid))?;
+    Some(found.0)
+}
+
+fn oid_of(algorithm: kem::Algorithm) -> Result<&'static [u8], Failure> {
+    let found = KEMS.iter().find(|(each, _)| *each == algorithm);
+    found.map(|(_, oid)| *oid).ok_or_else(|| {
+        Failure::new(Exit::Usage, format!("keys of {algorithm} have no file format"))
+            .hint("X-Wing is made of the same parts and has one")
+    })
+}
+
+fn text(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    let bytes = Input::open(Some(path))?.all(FILE_MAX)?;
+    let mut bytes = bytes.ok_or_else(|| no_key(path, "no key: it has more than 64 KiB"))?;
+    String::from_utf8(std::mem::take(&mut *bytes))
+        .map(Zeroizing::new)
+        .map_err(|_| no_key(path, "no key: neither hexadecimal nor PEM"))
+}
+
+fn public(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let text = text(path)?;
+    pem::decode(SubjectPublicKeyInfo::PEM_LABEL, &text).map_err(|error| {
+        let failure = no_key(path, &format!("no public key: {error}"));
+        match text.starts_with("-----BEGIN PRIVATE KEY") {
+            true => failure.hint("its public half: wraith crypto pub FILE"),
+            false => failure,
+        }
+    })
+}
+
+fn no_key(path: &Path, what: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("in {} is {what}", name(path)))
+        .hint("wraith crypto genkey makes keys, wraith crypto pub their public halves")
+}
+
+fn unknown(path: &Path, what: &str, algorithm: Option<sign::Algorithm>) -> Failure {
+    let of = algorithm.map_or_else(String::new, |algorithm| format!(" of {algorithm}"));
+    Failure::new(Exit::Usage, format!("in {} is not {what}{of} that is known here", name(path)))
+        .hint("wraith crypto list names the algorithms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_every_kem_with_a_format_come_back() {
+        for (algorithm, _) in KEMS {
+            let key = Private::Kem(algorithm.generate().unwrap());
+            let text = private_text(&key).unwrap();
+            let der = pem::decode(PrivateKeyInfo::PEM_LABEL, &text).unwrap();
+            let again = private_of(&der, None).unwrap();
+            assert_eq!(private_text(&again).unwrap(), text);
+            assert_eq!(public_text(&again).unwrap(), public_text(&key).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_private_key_that_is_cut_is_none() {
+        let key = Private::Kem(kem::Algorithm::MlKem768.generate().unwrap());
+        let text = private_text(&key).unwrap();
+        let der = pem::decode(PrivateKeyInfo::PEM_LABEL, &text).unwrap();
+        for len in 0..der.len() {
+            assert!(private_of(&der[..len], None).is_none(), "{len}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `wraith crypto`: the algorithms of `wraith-crypto` for files and pipes. docs/CRYPTO.md says what each command reads and writes, byte by byte.
+//!
+//! Invariants:
+//! - A result appears whole or not at all: a file is written under a temporary name and gets its own at the end ([`output`]). What goes to standard
+//!   output was verified first, chunk by chunk, and an end that comes too early is a failure.
+//! - A secret is read from files or the terminal, never from the command line; a file with one is for its owner only, and none is overwritten unless that
+//!   is asked for.
+
+mod container;
+mod digest;
+mod encapsulate;
+mod generate;
+mod input;
+mod keys;
+mod list;
+mod names;
+mod output;
+mod passphrase;
+mod random;
+mod raw;
+mod sealing;
+mod signing;
+
+use std::sync::Arc;
+
+use crate::args::CryptoArgs;
+use crate::args::crypto::CryptoAction;
+use crate::failure::{Exit, Failure, plain};
+use crate::output::Reporter;
+use crate::signals::{Signals, blocking};
+
+/// Does it on a thread of its own; a signal ends it, and takes what it has begun to write away.
+pub async fn run(args: &CryptoArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let signals = Signals::catch(|| ()).map_err(|error| {
+        Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
+    })?;
+    let (action, its_reporter) = (args.action.clone(), Arc::clone(reporter));
+    let result = signals.or(blocking(move || act(&action, &its_reporter))).await;
+    if result.is_err() {
+        output::abandon();
+        passphrase::show_again();
+    }
+    result
+}
+
+fn act(action: &CryptoAction, reporter: &Reporter) -> Result<(), Failure> {
+    match action {
+        CryptoAction::Hash(args) => digest::hash(args, reporter),
+        CryptoAction::Mac(args) => digest::mac(args, reporter),
+        CryptoAction::Enc(args) => sealing::encrypt(args, reporter),
+        CryptoAction::Dec(args) => sealing::decrypt(args, reporter),
+        CryptoAction::Genkey(args) => generate::key(args, reporter),
+        CryptoAction::Pub(args) => generate::public(args, reporter),
+        CryptoAction::Sign(args) => signing::sign(args, reporter),
+        CryptoAction::Verify(args) => signing::verify(args, reporter),
+        CryptoAction::Kem(args) => encapsulate::run(&args.action, reporter),
+        CryptoAction::Rand(args) => random::run(args, reporter),
+        CryptoAction::List(args) => list::run(args, reporter),
+    }
+}

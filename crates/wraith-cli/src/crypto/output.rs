@@ -1,0 +1,200 @@
+//! What a command writes: standard output, or a file that appears when it is complete.
+//!
+//! Invariant: at the name that was given there is what was there before, or all of the result. A device or a pipe of that name is written to as it is:
+//! nothing can take its place.
+
+use std::fs::{File, Permissions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::{NamedTempFile, TempPath};
+
+use super::input::name;
+use crate::args::crypto::OutArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
+
+/// Who may read a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// The umask decides.
+    Anybody,
+    /// It holds a secret.
+    Owner,
+}
+
+/// The temporary files of this process, for the case that it is stopped.
+static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Takes what was begun away.
+pub fn abandon() {
+    for path in BEGUN.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        // It may have been taken away already.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// A result being written.
+pub struct Output {
+    to: To,
+    bytes: u64,
+    /// Whoever read standard output has seen enough.
+    is_gone: bool,
+}
+
+enum To {
+    Stdout,
+    /// Something that is no regular file.
+    Device(File, PathBuf),
+    File {
+        file: File,
+        temporary: TempPath,
+        path: PathBuf,
+        force: bool,
+    },
+}
+
+impl Output {
+    /// Opens what `args` name. `is_text`: it may go to a terminal.
+    pub fn open(
+        args: &OutArgs,
+        readers: Readers,
+        is_text: bool,
+        reporter: &Reporter,
+    ) -> Result<Self, Failure> {
+        let to = match args.out.as_deref() {
+            Some(path) if path.as_os_str() != "-" => To::open(path, args.force, readers)?,
+            _ if !is_text && io::stdout().is_terminal() && !args.force => {
+                return Err(Failure::new(Exit::Usage, "this is no text for a terminal")
+                    .hint("write it with -o FILE, or pass it on with |"));
+            }
+            _ => {
+                reporter.keep_off_stdout();
+                To::Stdout
+            }
+        };
+        Ok(Self { to, bytes: 0, is_gone: false })
+    }
+
+    /// Whether nobody wants more.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Writes what is verified.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = match &mut self.to {
+            To::Stdout => io::stdout().write_all(bytes),
+            To::Device(file, _) | To::File { file, .. } => file.write_all(bytes),
+        };
+        match written {
+            Ok(()) => self.bytes += bytes.len() as u64,
+            Err(error)
+                if error.kind() == io::ErrorKind::BrokenPipe && matches!(self.to, To::Stdout) =>
+            {
+                self.is_gone = true;
+            }
+            Err(error) => return Err(self.cannot(&error)),
+        }
+        Ok(())
+    }
+
+    /// All is written and right: the file appears. `what` and `algorithm` are told to programs.
+    pub fn finish(
+        mut self,
+        what: &str,
+        algorithm: Option<&str>,
+        reporter: &Reporter,
+    ) -> Result<(), Failure> {
+        let flushed = match &mut self.to {
+            To::Stdout => io::stdout().flush(),
+            To::Device(file, _) => file.flush(),
+            To::File { file, .. } => file.sync_all(),
+        };
+        match flushed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                return Err(self.cannot(&error));
+            }
+            _ => {}
+        }
+        let bytes = self.bytes;
+        let path = match self.to {
+            To::Stdout => None,
+            To::Device(_, path) => Some(path),
+            To::File { temporary, path, force, .. } => {
+                appear(temporary, &path, force)?;
+                Some(path)
+            }
+        };
+        let path = path.map(|path| name(&path));
+        reporter.event(&Event::Written { what, algorithm, path: path.as_deref(), bytes });
+        Ok(())
+    }
+
+    fn cannot(&self, error: &io::Error) -> Failure {
+        match &self.to {
+            To::Stdout => Failure::disk("cannot write to standard output", error),
+            To::Device(_, path) | To::File { path, .. } => cannot_write(path, error),
+        }
+    }
+}
+
+impl To {
+    fn open(path: &Path, force: bool, readers: Readers) -> Result<Self, Failure> {
+        match path.metadata() {
+            Ok(found) if found.is_dir() => {
+                return Err(Failure::new(Exit::Usage, format!("{} is a folder", name(path)))
+                    .hint("name a file in it"));
+            }
+            Ok(found) if !found.is_file() => {
+                let file = File::options().write(true).open(path);
+                let file = file.map_err(|error| cannot_write(path, &error))?;
+                return Ok(Self::Device(file, path.to_owned()));
+            }
+            _ => {}
+        }
+        if !force && path.symlink_metadata().is_ok() {
+            return Err(is_there(path));
+        }
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mode = if readers == Readers::Owner { 0o600 } else { 0o666 };
+        // Until it is remembered, nobody forgets it.
+        let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = tempfile::Builder::new()
+            .prefix(".wraith-")
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(folder);
+        let made: NamedTempFile = made.map_err(|error| cannot_write(path, &error))?;
+        begun.push(made.path().to_owned());
+        let (file, temporary) = made.into_parts();
+        Ok(Self::File { file, temporary, path: path.to_owned(), force })
+    }
+}
+
+/// Gives the file its name.
+fn appear(temporary: TempPath, path: &Path, force: bool) -> Result<(), Failure> {
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    begun.retain(|each| *each != *temporary);
+    let named = match force {
+        true => temporary.persist(path),
+        false => temporary.persist_noclobber(path),
+    };
+    named.map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => is_there(path),
+        _ => cannot_write(path, &error.error),
+    })
+}
+
+fn is_there(path: &Path) -> Failure {
+    Failure::new(Exit::Usage, format!("{} is there already", name(path)))
+        .hint("choose another name, or replace it with --force")
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::disk(format!("cannot write {}", name(path)), error)
+}

@@ -1,0 +1,117 @@
+//! A cipher alone, as other programs have it: no salt, no head, no tag. Nobody notices when its output is changed.
+//!
+//! ECB and CBC pad as PKCS #7 says. XTS takes the whole text as one data unit.
+
+use wraith_crypto::cipher::{self, Algorithm, BLOCK_BYTES, Cipher, CipherError};
+use zeroize::Zeroizing;
+
+use super::input::Input;
+use super::output::Output;
+use crate::failure::{Exit, Failure};
+
+/// Taken at once, whole blocks.
+const PIECE_BYTES: usize = 1 << 16;
+/// Bytes of the longest data unit of XTS.
+const UNIT_MAX: u64 = 16 << 20;
+
+/// One text and how it is encrypted.
+pub struct Job<'a> {
+    pub algorithm: Algorithm,
+    pub key: &'a [u8],
+    pub iv: &'a [u8],
+    /// Whether the text gets, or has, padding, where it is whole blocks.
+    pub pads: bool,
+}
+
+impl Job<'_> {
+    /// Whether key and IV fit, before anything is read or written.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.start().map(drop)
+    }
+
+    fn start(&self) -> Result<Box<dyn Cipher>, Failure> {
+        self.algorithm.start(self.key, self.iv).map_err(|error| {
+            let hint = match error {
+                CipherError::IvLength { .. } => "--iv HEX",
+                CipherError::Unavailable(_) => "wraith crypto list cipher",
+                _ => "wraith crypto genkey NAME -o FILE makes a key of the right length",
+            };
+            Failure::new(Exit::Usage, error.to_string()).hint(hint)
+        })
+    }
+
+    fn is_unit(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts | Algorithm::Sm4Xts)
+    }
+}
+
+pub fn encrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
+    let mut cipher = job.start()?;
+    if job.is_unit() {
+        let mut text = unit(job, input)?;
+        cipher.encrypt(&mut text).map_err(of_text)?;
+        return output.write(&text);
+    }
+    let pads = job.pads && job.algorithm.wants_whole_blocks();
+    let mut piece = Zeroizing::new(Vec::with_capacity(PIECE_BYTES + BLOCK_BYTES));
+    loop {
+        piece.resize(PIECE_BYTES, 0);
+        let filled = input.fill(&mut piece)?;
+        piece.truncate(filled);
+        let is_last = filled < PIECE_BYTES;
+        if is_last && pads {
+            cipher::pad(&mut piece);
+        }
+        cipher.encrypt(&mut piece).map_err(of_text)?;
+        output.write(&piece)?;
+        if is_last || output.is_gone() {
+            return Ok(());
+        }
+    }
+}
+
+pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
+    let mut cipher = job.start()?;
+    if job.is_unit() {
+        let mut text = unit(job, input)?;
+        cipher.decrypt(&mut text).map_err(of_text)?;
+        return output.write(&text);
+    }
+    let pads = job.pads && job.algorithm.wants_whole_blocks();
+    // The last block, which may hold padding, waits for what comes behind it.
+    let mut waiting = Zeroizing::new(Vec::with_capacity(PIECE_BYTES + BLOCK_BYTES));
+    let mut piece = Zeroizing::new(vec![0; PIECE_BYTES]);
+    loop {
+        let filled = input.fill(&mut piece)?;
+        cipher.decrypt(&mut piece[..filled]).map_err(of_text)?;
+        waiting.extend_from_slice(&piece[..filled]);
+        if filled < PIECE_BYTES || output.is_gone() {
+            break;
+        }
+        let sure = waiting.len() - if pads { BLOCK_BYTES } else { 0 };
+        output.write(&waiting[..sure])?;
+        waiting.drain(..sure);
+    }
+    if pads {
+        let len = cipher::unpadded_len(&waiting).map_err(of_text)?;
+        waiting.truncate(len);
+    }
+    output.write(&waiting)
+}
+
+/// All of the text.
+fn unit(job: &Job<'_>, input: &mut Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    input.all(UNIT_MAX)?.ok_or_else(|| {
+        let message = format!("{} takes one data unit, of at most 16 MiB", job.algorithm);
+        Failure::new(Exit::Usage, message).hint("another mode takes any length: AES-256-CTR")
+    })
+}
+
+fn of_text(error: CipherError) -> Failure {
+    match error {
+        CipherError::Padding => Failure::new(Exit::Verification, error.to_string())
+            .hint("try the key and IV that it was encrypted with, or get the file again"),
+        _ => Failure::new(Exit::Verification, error.to_string())
+            .hint("get the text again, whole, or leave --no-padding out"),
+    }
+}

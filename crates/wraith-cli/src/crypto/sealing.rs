@@ -1,0 +1,161 @@
+//! `wraith crypto enc` and `wraith crypto dec`: which secret, which form, and the words for what goes wrong.
+
+use std::path::Path;
+
+use wraith_crypto::{aead, aes_hardware};
+
+use super::container::{self, OpenError, Recipient, SealError, Unlock};
+use super::input::Input;
+use super::keys::{self, Opening, Private};
+use super::names::{named, not_there};
+use super::output::{Output, Readers};
+use super::{passphrase, raw};
+use crate::args::crypto::{DecArgs, EncArgs, OutArgs, RawArgs};
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+
+pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
+    if args.raw.raw {
+        return raw_mode(Raw::of_enc(args), raw::encrypt, "encrypted", reporter);
+    }
+    let algorithm = match &args.algorithm {
+        Some(name) => named_aead(name)?,
+        None if aes_hardware() => aead::Algorithm::Aes256Gcm,
+        None => aead::Algorithm::ChaCha20Poly1305,
+    };
+    let recipient = if let Some(path) = &args.to {
+        Recipient::Kem(keys::encapsulation(path)?)
+    } else if let Some(path) = &args.key {
+        Recipient::Secret(keys::secret(path)?)
+    } else if let Some(path) = &args.passphrase_file {
+        Recipient::Passphrase(passphrase::of_file(path)?)
+    } else if args.passphrase {
+        Recipient::Passphrase(passphrase::ask(true)?)
+    } else {
+        return Err(no_secret("--key FILE, --passphrase, or --to FILE"));
+    };
+    let mut input = Input::open(args.file.as_deref())?;
+    let mut output = Output::open(&args.out, Readers::Anybody, false, reporter)?;
+    match container::seal(algorithm, &recipient, &mut input, &mut output) {
+        Ok(()) => output.finish("encrypted", Some(algorithm.name()), reporter),
+        Err(SealError::Io(failure)) => Err(failure),
+        Err(error) => Err(Failure::new(Exit::Other, error.to_string())),
+    }
+}
+
+pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
+    if args.raw.raw {
+        return raw_mode(Raw::of_dec(args), raw::decrypt, "decrypted", reporter);
+    }
+    let unlock = if let Some(path) = &args.key {
+        match keys::opening(path)? {
+            Opening::Secret(secret) => Unlock::Secret(secret),
+            Opening::Private(Private::Kem(key)) => Unlock::Kem(key),
+            Opening::Private(Private::Sign(key)) => {
+                let message = format!("a key of {} opens nothing", key.algorithm());
+                return Err(Failure::new(Exit::Usage, message).hint("wraith crypto list kem"));
+            }
+        }
+    } else if let Some(path) = &args.passphrase_file {
+        Unlock::Passphrase(passphrase::of_file(path)?)
+    } else if args.passphrase {
+        Unlock::Passphrase(passphrase::ask(false)?)
+    } else {
+        return Err(no_secret("--key FILE or --passphrase"));
+    };
+    let mut input = Input::open(args.file.as_deref())?;
+    let mut output = Output::open(&args.out, Readers::Anybody, true, reporter)?;
+    match container::open(&unlock, &mut input, &mut output) {
+        Ok(algorithm) => output.finish("decrypted", Some(algorithm.name()), reporter),
+        Err(OpenError::Io(failure)) => Err(failure),
+        Err(error) => Err(of(&error)),
+    }
+}
+
+fn of(error: &OpenError) -> Failure {
+    let exit = match error {
+        OpenError::OtherSecret { .. } => Exit::Usage,
+        OpenError::Failed | OpenError::Aead(_) => Exit::Other,
+        _ => Exit::Verification,
+    };
+    let hint = match error {
+        OpenError::Foreign => "what another program has encrypted: --raw -a NAME -k FILE --iv HEX",
+        OpenError::OtherSecret { .. } => "see wraith help crypto dec",
+        OpenError::WrongSecret => "try the key that it was encrypted with, or get the file again",
+        OpenError::TooCostly => "nothing that wraith writes asks for that",
+        OpenError::Aead(_) => "decrypt it on another machine",
+        OpenError::Failed => "free some memory and try again",
+        _ => "get the file again: this copy of it is not what was encrypted",
+    };
+    Failure::new(exit, error.to_string()).hint(hint)
+}
+
+fn no_secret(which: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("no key is named: {which}"))
+        .hint("wraith crypto genkey AES-256-GCM -o FILE makes one")
+}
+
+/// An AEAD; a cipher's name is answered with --raw.
+fn named_aead(name: &str) -> Result<aead::Algorithm, Failure> {
+    match name.parse::<wraith_crypto::cipher::Algorithm>() {
+        Ok(cipher) => {
+            let what = format!("{cipher} alone does not notice when its output is changed");
+            Err(not_there(&what, &["AES-256-GCM"], None)
+                .hint("take an AEAD (wraith crypto list aead), or --raw --iv HEX"))
+        }
+        Err(_) => named(name),
+    }
+}
+
+/// What the arguments of both directions say of an unauthenticated mode.
+struct Raw<'a> {
+    file: Option<&'a Path>,
+    algorithm: Option<&'a str>,
+    key: Option<&'a Path>,
+    raw: &'a RawArgs,
+    out: &'a OutArgs,
+}
+
+impl<'a> Raw<'a> {
+    fn of_enc(args: &'a EncArgs) -> Self {
+        Self {
+            file: args.file.as_deref(),
+            algorithm: args.algorithm.as_deref(),
+            key: args.key.as_deref(),
+            raw: &args.raw,
+            out: &args.out,
+        }
+    }
+
+    fn of_dec(args: &'a DecArgs) -> Self {
+        Self {
+            file: args.file.as_deref(),
+            algorithm: args.algorithm.as_deref(),
+            key: args.key.as_deref(),
+            raw: &args.raw,
+            out: &args.out,
+        }
+    }
+}
+
+fn raw_mode(
+    args: Raw<'_>,
+    work: impl Fn(&raw::Job<'_>, &mut Input, &mut Output) -> Result<(), Failure>,
+    what: &str,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    // Both are required by --raw.
+    let name = args.algorithm.unwrap_or_default();
+    let key = keys::secret(args.key.unwrap_or(Path::new("-")))?;
+    if let Ok(algorithm) = name.parse::<aead::Algorithm>() {
+        let message = format!("{algorithm} has a tag, for which there is no place in raw output");
+        return Err(Failure::new(Exit::Usage, message).hint("leave --raw out"));
+    }
+    let iv = keys::hex(args.raw.iv.as_deref().unwrap_or_default(), "the IV")?;
+    let job = raw::Job { algorithm: named(name)?, key: &key, iv: &iv, pads: !args.raw.no_padding };
+    job.check()?;
+    let mut input = Input::open(args.file)?;
+    let mut output = Output::open(args.out, Readers::Anybody, false, reporter)?;
+    work(&job, &mut input, &mut output)?;
+    output.finish(what, Some(job.algorithm.name()), reporter)
+}

@@ -1,0 +1,61 @@
+//! `wraith crypto sign` and `wraith crypto verify`. A signature is the bytes that the standard defines, as `openssl` has them: DER for ECDSA and SM2.
+
+use std::path::Path;
+
+use wraith_crypto::sign::{self, SignError};
+
+use super::input::{Input, name};
+use super::keys::{self, Private};
+use super::names::named;
+use super::output::{Output, Readers};
+use crate::args::crypto::{CheckArgs, SignArgs};
+use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
+
+/// Bytes of the longest signature: SLH-DSA-*-256f has 49,856.
+const SIGNATURE_MAX: u64 = 1 << 16;
+
+pub fn sign(args: &SignArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let algorithm = algorithm(args.algorithm.as_deref())?;
+    let key = match keys::private(&args.key, algorithm)? {
+        Private::Sign(key) => key,
+        Private::Kem(key) => {
+            let message = format!("a key of {} does not sign", key.algorithm());
+            return Err(Failure::new(Exit::Usage, message).hint("wraith crypto list sign"));
+        }
+    };
+    let mut output = Output::open(&args.out, Readers::Anybody, false, reporter)?;
+    let message = Input::open(args.file.as_deref())?.message()?;
+    let signature = key.sign(&message).map_err(|e| Failure::new(Exit::Other, e.to_string()))?;
+    output.write(&signature)?;
+    output.finish("signature", Some(key.algorithm().name()), reporter)
+}
+
+pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let key = keys::verifying(&args.key, algorithm(args.algorithm.as_deref())?)?;
+    let signature = Input::open(Some(&args.signature))?.all(SIGNATURE_MAX)?;
+    let message = Input::open(args.file.as_deref())?.message()?;
+    let path = args.file.as_deref().unwrap_or(Path::new("-"));
+    let checked = match signature {
+        Some(signature) => key.verify(&message, &signature),
+        // Longer than any.
+        None => Err(SignError::Unauthentic),
+    };
+    let algorithm = key.algorithm().name();
+    match checked {
+        Ok(()) => {
+            reporter.event(&Event::Good { path: &path.to_string_lossy(), algorithm });
+            reporter.say(format!("{}: good signature ({algorithm})", name(path)));
+            Ok(())
+        }
+        Err(error) => {
+            let message = format!("{}: bad signature ({algorithm}): {error}", name(path));
+            Err(Failure::new(Exit::Verification, message)
+                .hint("take nothing from this file; get it and the signature again, and the key from its owner"))
+        }
+    }
+}
+
+fn algorithm(name: Option<&str>) -> Result<Option<sign::Algorithm>, Failure> {
+    name.map(named).transpose()
+}

@@ -1,0 +1,205 @@
+//! `wraith speed`: how fast each algorithm is on this processor.
+//!
+//! What is measured stands in one table, [`rows`]; how, here: an operation is repeated until a slice of the time is full, and the median of the slices
+//! is told, so that a moment in which the machine did something else does not count.
+
+mod rows;
+
+use std::time::Duration;
+
+use rows::{Row, Work};
+
+use crate::args::SpeedArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
+
+/// Slices of the time of a row.
+const SLICES: f64 = 10.0;
+/// A slice is as many operations as take this long, if not more: the clock is exact enough for that.
+const SLICE_MIN: Duration = Duration::from_millis(1);
+/// Columns of the longest name, and of its bytes.
+const NAME_WIDTH: usize = 38;
+/// Names that are proposed for one that is none.
+const PROPOSED_MAX: usize = 3;
+
+/// What came of a row.
+struct Measured {
+    operations: u64,
+    operations_per_second: f64,
+}
+
+pub fn run(args: &SpeedArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let all = rows::all(&args.bytes);
+    let wanted = wanted(&args.names, &all);
+    if let Some(name) = args.names.iter().find(|name| !all.iter().any(|row| row.is(name))) {
+        return Err(no_row(name, &all));
+    }
+    if args.list {
+        wanted.iter().for_each(|row| list(row, reporter));
+        return Ok(());
+    }
+    reporter.say(format!("This processor: {}.", processor()));
+    reporter.answer(format!(
+        "{:NAME_WIDTH$}{:>8}{:>12}{:>15}  computed by",
+        "operation", "bytes", "MB/s", "operations/s"
+    ));
+    let mut failed = 0;
+    for row in &wanted {
+        match row.begin() {
+            Ok(mut work) => tell(row, &measure(&mut work, args.seconds), reporter),
+            Err(why) => {
+                reporter.note("", &format!("{} cannot be measured: {why}", row.name));
+                failed += 1;
+            }
+        }
+    }
+    match failed {
+        0 => Ok(()),
+        some => {
+            let message = format!("{some} of {} operations could not be measured", wanted.len());
+            Err(Failure::new(Exit::Partial, message))
+        }
+    }
+}
+
+/// The rows with one of these names, or else with the name in theirs; all if none is given.
+fn wanted<'a>(names: &[String], all: &'a [Row]) -> Vec<&'a Row> {
+    let is_whole = |name: &String| all.iter().any(|row| row.is_called(name));
+    let whole: Vec<bool> = names.iter().map(is_whole).collect();
+    let is_meant = |row: &&Row| {
+        let mut pairs = names.iter().zip(&whole);
+        pairs.any(|(name, whole)| if *whole { row.is_called(name) } else { row.is(name) })
+    };
+    all.iter().filter(|row| names.is_empty() || is_meant(row)).collect()
+}
+
+/// Repeats the operation for about so long.
+fn measure(work: &mut Work, seconds: f64) -> Measured {
+    let slice = Duration::from_secs_f64(seconds / SLICES).max(SLICE_MIN);
+    // How many fill a slice; it warms up as well.
+    let mut n = 1;
+    let mut took = work(n);
+    while took < slice / 4 {
+        n *= 2;
+        took = work(n);
+    }
+    let mut each = vec![took.as_secs_f64() / n as f64];
+    let mut operations = n;
+    let mut total = took.as_secs_f64();
+    if total < seconds {
+        // What warmed up is left out.
+        (each, operations, total) = (Vec::new(), 0, 0.0);
+        n = ((n as f64 * slice.as_secs_f64() / took.as_secs_f64().max(1e-9)) as u64).max(1);
+    }
+    while total < seconds {
+        let took = work(n).as_secs_f64();
+        each.push(took / n as f64);
+        operations += n;
+        total += took;
+    }
+    Measured { operations, operations_per_second: 1.0 / median(each).max(1e-12) }
+}
+
+/// The middle value, or the mean of the two middle ones.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    (values[(n - 1) / 2] + values[n / 2]) / 2.0
+}
+
+fn tell(row: &Row, measured: &Measured, reporter: &Reporter) {
+    let per_second = measured.operations_per_second;
+    let bytes_per_second = row.bytes.map(|bytes| per_second * f64::from(bytes));
+    event(row, Some(per_second), bytes_per_second, measured.operations, reporter);
+    let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
+    let megabytes = bytes_per_second.map_or_else(String::new, |rate| format!("{:.1}", rate / 1e6));
+    reporter.answer(format!(
+        "{:NAME_WIDTH$}{bytes:>8}{megabytes:>12}{per_second:>15.1}  {}",
+        row.name, row.backend
+    ));
+}
+
+fn list(row: &Row, reporter: &Reporter) {
+    event(row, None, None, 0, reporter);
+    let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
+    reporter.answer(format!("{:NAME_WIDTH$}{bytes:>8}  {} ({})", row.name, row.scope, row.backend));
+}
+
+fn event(
+    row: &Row,
+    operations_per_second: Option<f64>,
+    bytes_per_second: Option<f64>,
+    operations: u64,
+    reporter: &Reporter,
+) {
+    reporter.event(&Event::Speed {
+        name: &row.name,
+        bytes: row.bytes.map(u64::from),
+        operations_per_second,
+        bytes_per_second,
+        operations,
+        backend: &row.backend,
+        scope: row.scope,
+    });
+}
+
+fn no_row(name: &str, all: &[Row]) -> Failure {
+    let shown: String = name.chars().take(wraith_crypto::NAME_MAX).collect();
+    let wanted = rows::letters(&shown);
+    let mut near: Vec<(usize, &str)> = all
+        .iter()
+        .map(|row| (strsim::osa_distance(&rows::letters(&row.name), &wanted), &*row.name))
+        .collect();
+    near.sort();
+    near.dedup();
+    let near: Vec<&str> = near.into_iter().take(PROPOSED_MAX).map(|(_, name)| name).collect();
+    let shown = wraith_files::shown(shown.as_bytes());
+    Failure::new(Exit::Usage, format!("no operation has '{shown}' in its name"))
+        .hint(format!("the nearest are {}; wraith speed --list names all", near.join(", ")))
+}
+
+/// The features of this processor that algorithms are made faster with.
+fn processor() -> String {
+    #[cfg(target_arch = "x86_64")]
+    {
+        macro_rules! has {
+            ($($name:tt)+) => { [$(($name, std::arch::is_x86_feature_detected!($name))),+] };
+        }
+        let features = has!("aes" "pclmulqdq" "sha" "bmi2" "adx" "avx2" "avx512f" "avx512ifma" "vaes" "vpclmulqdq" "gfni");
+        let names: Vec<_> =
+            features.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
+        format!("x86-64 with {}", names.join(", "))
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    std::env::consts::ARCH.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_that_takes_long_is_done_once() {
+        let mut calls = 0;
+        let mut work: Work = Box::new(move |n| {
+            calls += 1;
+            assert!((n, calls) == (1, 1), "{n} {calls}");
+            Duration::from_secs(7)
+        });
+        let measured = measure(&mut work, 1.0);
+        assert_eq!(measured.operations, 1);
+        assert!((measured.operations_per_second - 1.0 / 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_slow_moment_does_not_count() {
+        let mut calls = 0;
+        let mut work: Work = Box::new(move |n| {
+            calls += 1;
+            let each = if calls % 4 == 0 { 100 } else { 1 };
+            Duration::from_micros(n * each)
+        });
+        let measured = measure(&mut work, 1.0);
+        assert!((measured.operations_per_second - 1e6).abs() < 1.0);
+    }
+}

@@ -1,0 +1,170 @@
+//! How commands end: names that are none, disks that are full, readers that go away, and the events for programs.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use super::{Bench, bytes, said};
+
+#[test]
+fn a_name_that_is_none_is_answered_with_what_was_meant() {
+    let bench = Bench::new();
+    let huge = "x".repeat(100_000);
+    bench.write("key", b"00112233445566778899aabbccddeeff");
+    for (words, expected) in [
+        (&["hash", "sha265"][..], "did you mean SHA-256"),
+        (&["genkey", "aes-256-gmc"], "did you mean AES-256-GCM"),
+        (&["genkey", "sha-256"], "no key files for SHA-256"),
+        (&["mac", "hmac-sha2-256", "-k", "key"], "did you mean HMAC-SHA"),
+        (&["enc", "-a", "aes-256-cbc", "-k", "key"], "--raw"),
+        (&["enc", "-a", "chacha", "-k", "key"], "ChaCha20-Poly1305"),
+        (&["enc", "-k", "key", "--raw", "-a", "aes-256-gcm", "--iv", "00"], "leave --raw out"),
+        (&["hash", &huge], "wraith crypto list hash"),
+        (&["hash", "sha\x1b[31m"], "sha\\x1b[31m"),
+        (&["enc"], "no key is named"),
+        (&["dec"], "no key is named"),
+        (&["enc", "--raw", "-k", "key"], "--algorithm"),
+        (&["frobnicate"], "unrecognized subcommand"),
+    ] {
+        let said = bench.fails(words, 2);
+        assert!(said.contains(expected), "{words:?}: {said}");
+        assert!(said.len() < 1000 && !said.contains('\x1b'), "{said}");
+    }
+}
+
+#[test]
+fn hashes_are_those_of_the_standards_for_files_and_pipes() {
+    let bench = Bench::new();
+    bench.write("abc", b"abc");
+    let sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let sm3 = "66c7f0f462eeedd9d1f2d46bdc10e4e24167c4875cf2f7a2297da02b8f4ba8e0";
+    assert_eq!(bench.ok(&["hash", "sha256", "abc"]), format!("{sha}  abc\n").as_bytes());
+    assert_eq!(bench.run_with(&["hash", "SM3"], b"abc").stdout, format!("{sm3}  -\n").as_bytes());
+    let output = bench.run(&["hash", "sha-256", "missing", "abc"]);
+    assert_eq!(output.status.code(), Some(7));
+    assert!(output.stdout.starts_with(sha.as_bytes()), "the other one is hashed");
+    let events = bench.events(&["hash", "sha-256", "missing", "abc"], 7);
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["hash_failed", "digest", "error"]);
+    assert_eq!(events[1]["value"], sha);
+}
+
+#[test]
+fn an_authentication_code_is_that_of_rfc_4231() {
+    let bench = Bench::new();
+    bench.write("key", "0b".repeat(20).as_bytes());
+    bench.write("text", b"Hi There");
+    let tag = "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7";
+    let line = bench.ok(&["mac", "hmac-sha-256", "-k", "key", "text"]);
+    assert_eq!(line, format!("{tag}  text\n").as_bytes());
+    assert_eq!(bench.events(&["mac", "hmac-sha-256", "-k", "key", "text"], 0)[0]["value"], tag);
+    bench.fails(&["mac", "gmac-aes-128", "-k", "key", "text", "--nonce", "xyz"], 2);
+}
+
+#[test]
+fn every_result_has_its_event() {
+    let bench = Bench::new();
+    bench.write("text", &bytes(1000));
+    let written = |words: &[&str], what: &str| {
+        let events = bench.events(words, 0);
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0]["event"], "written");
+        assert_eq!(events[0]["what"], what, "{words:?}");
+        let path = words[words.iter().position(|word| *word == "-o").unwrap() + 1];
+        assert_eq!(events[0]["path"], path);
+        assert_eq!(events[0]["bytes"], bench.read(path).len());
+    };
+    written(&["genkey", "Ed25519", "-o", "ed"], "private-key");
+    written(&["pub", "ed", "-o", "ed.pub"], "public-key");
+    written(&["sign", "text", "-k", "ed", "-o", "signature"], "signature");
+    written(&["genkey", "AES-256-GCM", "-o", "key"], "secret");
+    written(&["enc", "text", "-k", "key", "-o", "sealed"], "encrypted");
+    written(&["dec", "sealed", "-k", "key", "-o", "again"], "decrypted");
+    written(&["rand", "100", "-o", "random"], "random");
+    let good = bench.events(&["verify", "text", "-k", "ed.pub", "-s", "signature"], 0);
+    assert_eq!(good[0]["event"], "good");
+    assert_eq!(good[0]["algorithm"], "Ed25519");
+    let bad = bench.events(&["verify", "sealed", "-k", "ed.pub", "-s", "signature"], 8);
+    assert_eq!(bad[0]["code"], "verification_failed");
+    let list = bench.events(&["list", "kem"], 0);
+    assert!(list.iter().any(|each| each["name"] == "ML-KEM-768" && each["kind"] == "kem"));
+    // Data on standard output is alone there.
+    let output = bench.run(&["enc", "text", "-k", "key", "--json"]);
+    assert!(output.stdout.starts_with(b"WRAITHC1"));
+    assert!(said(&output).contains("\"written\""), "{}", said(&output));
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_passes_for_done() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
+    bench.write("text", &bytes(300_000));
+    bench.ok(&["enc", "text", "-k", "key", "-o", "sealed"]);
+    for words in [
+        &["enc", "text", "-k", "key"][..],
+        &["dec", "sealed", "-k", "key"],
+        &["rand", "100000"],
+        &["genkey", "Ed25519"],
+        &["hash", "sha-256", "text"],
+        &["list"],
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = bench.command(words).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(7), "{words:?}: {}", said(&output));
+        assert!(said(&output).contains("No space left"), "{words:?}: {}", said(&output));
+    }
+    let said = bench.fails(&["enc", "text", "-k", "key", "-o", "/dev/full"], 7);
+    assert!(said.contains("cannot write /dev/full"), "{said}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_it_without_an_error() {
+    let bench = Bench::new();
+    for words in [&["rand", "18446744073709551615"][..], &["list"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = bench.command(words).stdout(writer).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{words:?}");
+    }
+}
+
+#[test]
+fn a_command_that_is_stopped_leaves_nothing() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
+    let mut command = bench.command(&["enc", "-k", "key", "-o", "sealed"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    // It has begun to write when it has read so much that the pipe and its buffers hold no more.
+    std::io::Write::write_all(&mut pipe, &bytes(1 << 20)).unwrap();
+    assert_eq!(bench.names().len(), 2, "the key and what is begun: {:?}", bench.names());
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert_eq!(bench.names(), ["key"]);
+    drop(pipe);
+}
+
+#[test]
+fn random_bytes_are_as_many_as_were_asked_for_and_differ() {
+    let bench = Bench::new();
+    assert_eq!(bench.ok(&["rand", "0"]).len(), 0);
+    let (one, other) = (bench.ok(&["rand", "100000"]), bench.ok(&["rand", "100000"]));
+    assert!(one.len() == 100_000 && one != other);
+    let hex = bench.ok(&["rand", "20", "--hex"]);
+    assert!(hex.len() == 41 && hex[..40].iter().all(u8::is_ascii_hexdigit));
+    bench.fails(&["rand", "-1"], 2);
+}
+
+#[test]
+fn a_target_that_is_a_folder_or_in_none_is_refused() {
+    let bench = Bench::new();
+    bench.fails(&["genkey", "Ed25519", "-o", "."], 2);
+    bench.fails(&["genkey", "Ed25519", "-o", "missing/key"], 7);
+    std::os::unix::fs::symlink("nowhere", bench.path("link")).unwrap();
+    bench.fails(&["genkey", "Ed25519", "-o", "link"], 2);
+    assert_eq!(bench.names(), ["link"]);
+}

@@ -1,0 +1,104 @@
+//! Key files: for their owner only, never overwritten by accident, and refused when they are none.
+
+use super::{Bench, mode};
+
+#[test]
+fn a_key_file_is_for_its_owner_and_is_not_overwritten() {
+    let bench = Bench::new();
+    for name in ["Ed25519", "X-Wing", "AES-256-GCM", "HMAC-SHA-256", "AES-128-XTS"] {
+        bench.ok(&["genkey", name, "-o", "key", "--force"]);
+        assert_eq!(mode(&bench.path("key")), 0o600, "{name}");
+        let before = bench.read("key");
+        let said = bench.fails(&["genkey", name, "-o", "key"], 2);
+        assert!(said.contains("there already") && said.contains("--force"), "{said}");
+        assert_eq!(bench.read("key"), before);
+        bench.ok(&["genkey", name, "-o", "key", "--force"]);
+        assert_ne!(bench.read("key"), before, "{name}");
+        assert_eq!(mode(&bench.path("key")), 0o600);
+    }
+    assert_eq!(bench.names(), ["key"]);
+}
+
+#[test]
+fn secrets_have_the_length_of_their_algorithm() {
+    let bench = Bench::new();
+    for (name, bytes) in [("aes_128_gcm", 16), ("AES-192-CBC", 24), ("aes256xts", 64)] {
+        let text = bench.ok(&["genkey", name]);
+        assert_eq!(text.len(), 2 * bytes + 1, "{name}");
+        assert!(text.trim_ascii_end().iter().all(u8::is_ascii_hexdigit));
+    }
+}
+
+#[test]
+fn signatures_are_good_until_something_is_changed() {
+    let bench = Bench::new();
+    bench.write("text", b"to be signed");
+    bench.write("other", b"to be singed");
+    for name in ["Ed25519", "ECDSA-P-256", "ECDSA-P-384", "ML-DSA-65"] {
+        bench.ok(&["genkey", name, "-o", "key", "--force"]);
+        bench.ok(&["pub", "key", "-o", "public", "--force"]);
+        bench.ok(&["sign", "text", "-k", "key", "-o", "signature", "--force"]);
+        bench.ok(&["verify", "text", "-k", "public", "-s", "signature"]);
+        let said = bench.fails(&["verify", "other", "-k", "public", "-s", "signature"], 8);
+        assert!(said.contains("bad signature"), "{said}");
+        let mut changed = bench.read("signature");
+        let last = changed.len() - 1;
+        changed[last] ^= 1;
+        bench.write("changed", &changed);
+        bench.fails(&["verify", "text", "-k", "public", "-s", "changed"], 8);
+        bench.write("changed", &changed[..last]);
+        bench.fails(&["verify", "text", "-k", "public", "-s", "changed"], 8);
+        bench.ok(&["genkey", name, "-o", "key", "--force"]);
+        bench.ok(&["pub", "key", "-o", "public", "--force"]);
+        bench.fails(&["verify", "text", "-k", "public", "-s", "signature"], 8);
+    }
+    // Longer than any signature.
+    bench.write("changed", &vec![0; 1 << 20]);
+    bench.fails(&["verify", "text", "-k", "public", "-s", "changed"], 8);
+}
+
+#[test]
+fn a_secret_that_is_encapsulated_is_the_one_that_is_opened() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "X-Wing", "-o", "key"]);
+    bench.ok(&["pub", "key", "-o", "public"]);
+    bench.ok(&["kem", "encapsulate", "-k", "public", "-s", "one", "-o", "ciphertext"]);
+    assert_eq!(mode(&bench.path("one")), 0o600);
+    bench.ok(&["kem", "decapsulate", "ciphertext", "-k", "key", "-o", "other"]);
+    assert_eq!(bench.read("one"), bench.read("other"));
+    let cut = bench.read("ciphertext")[1..].to_vec();
+    bench.write("cut", &cut);
+    bench.fails(&["kem", "decapsulate", "cut", "-k", "key", "-o", "none"], 8);
+    bench.write("long", &vec![0; 1 << 20]);
+    bench.fails(&["kem", "decapsulate", "long", "-k", "key", "-o", "none"], 8);
+    assert!(!bench.path("none").exists());
+}
+
+#[test]
+fn what_is_no_key_is_told_with_what_makes_one() {
+    let bench = Bench::new();
+    bench.write("text", b"some text");
+    bench.write("odd", b"0011223");
+    bench.write("short", b"0011");
+    bench.write("binary", &[0xff; 40]);
+    bench.write("large", &vec![b'0'; 100_000]);
+    bench.write("pem", b"-----BEGIN PRIVATE KEY-----\nTUFO\n-----END PRIVATE KEY-----\n");
+    for name in ["odd", "short", "binary", "large", "text", "pem"] {
+        let said = bench.fails(&["enc", "text", "-k", name, "-o", "no"], 2);
+        assert!(said.contains(&format!("in {name} is")), "{said}");
+        bench.fails(&["sign", "text", "-k", name, "-o", "no"], 2);
+        bench.fails(&["pub", name, "-o", "no"], 2);
+        bench.fails(&["verify", "text", "-k", name, "-s", "text"], 2);
+    }
+    bench.fails(&["enc", "text", "-k", "missing", "-o", "no"], 7);
+    bench.ok(&["genkey", "Ed25519", "-o", "ed"]);
+    let said = bench.fails(&["dec", "text", "-k", "ed"], 2);
+    assert!(said.contains("opens nothing"), "{said}");
+    bench.ok(&["genkey", "X-Wing", "-o", "xwing"]);
+    let said = bench.fails(&["sign", "text", "-k", "xwing", "-o", "no"], 2);
+    assert!(said.contains("does not sign"), "{said}");
+    bench.write("key", b"00112233445566778899aabbccddeeff");
+    let said = bench.fails(&["mac", "cmac-aes-256", "-k", "key", "text"], 2);
+    assert!(said.contains("32 bytes, not 16"), "{said}");
+    assert!(!bench.path("no").exists());
+}

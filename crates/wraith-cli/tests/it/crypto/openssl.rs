@@ -1,0 +1,168 @@
+//! What `openssl` makes of our files, and we of its files.
+
+use std::process::{Command, Stdio};
+
+use super::{Bench, bytes, is_unavailable};
+use crate::support::skipped;
+
+/// Whether there is an `openssl` of version 3 or later.
+fn has_openssl() -> bool {
+    let output = Command::new("openssl").arg("version").output();
+    let is_there = output.is_ok_and(|output| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let major = text.strip_prefix("OpenSSL ").and_then(|rest| rest.split('.').next());
+        major.is_some_and(|major| major.parse::<u32>().is_ok_and(|major| major >= 3))
+    });
+    if !is_there {
+        skipped("OpenSSL 3 is not installed");
+    }
+    is_there
+}
+
+impl Bench {
+    /// Whether `openssl …` in the folder succeeds.
+    fn openssl(&self, words: &[&str]) -> bool {
+        let mut command = Command::new("openssl");
+        command.current_dir(self.world.source()).args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().unwrap().success()
+    }
+}
+
+/// The name here, how openssl makes such a key, and its options for a signature.
+const SIGNATURES: [(&str, &[&str], &[&str]); 6] = [
+    ("Ed25519", &["-algorithm", "ED25519"], &["-rawin"]),
+    ("Ed448", &["-algorithm", "ED448"], &["-rawin"]),
+    (
+        "ECDSA-P-256",
+        &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+        &["-rawin", "-digest", "sha256"],
+    ),
+    (
+        "ECDSA-P-384",
+        &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384"],
+        &["-rawin", "-digest", "sha384"],
+    ),
+    (
+        "RSA-PSS-SHA-256",
+        &["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+        &[
+            "-rawin",
+            "-digest",
+            "sha256",
+            "-pkeyopt",
+            "rsa_padding_mode:pss",
+            "-pkeyopt",
+            "rsa_pss_saltlen:digest",
+        ],
+    ),
+    (
+        "RSA-PKCS1-SHA-256",
+        &["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+        &["-rawin", "-digest", "sha256"],
+    ),
+];
+
+#[test]
+fn signatures_and_keys_go_both_ways() {
+    if !has_openssl() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("text", &bytes(5000));
+    for (name, made, options) in SIGNATURES {
+        // Ours, read by openssl; then its own, read by us.
+        for is_ours in [true, false] {
+            if is_ours {
+                bench.ok(&["genkey", name, "-o", "key", "--force"]);
+            } else {
+                let words = [&["genpkey", "-out", "key"], made].concat();
+                assert!(bench.openssl(&words), "{name}");
+            }
+            bench.ok(&["pub", "key", "-o", "public", "--force"]);
+            assert!(bench.openssl(&["pkey", "-in", "key", "-pubout", "-out", "public2"]), "{name}");
+            assert_eq!(bench.read("public"), bench.read("public2"), "{name} {is_ours}");
+
+            bench.ok(&["sign", "text", "-a", name, "-k", "key", "-o", "signature", "--force"]);
+            let verify = [
+                "pkeyutl",
+                "-verify",
+                "-pubin",
+                "-inkey",
+                "public",
+                "-in",
+                "text",
+                "-sigfile",
+                "signature",
+            ];
+            assert!(bench.openssl(&[&verify[..], options].concat()), "{name} {is_ours}");
+            let sign = ["pkeyutl", "-sign", "-inkey", "key", "-in", "text", "-out", "signature"];
+            assert!(bench.openssl(&[&sign[..], options].concat()), "{name} {is_ours}");
+            bench.ok(&["verify", "text", "-a", name, "-k", "public2", "-s", "signature"]);
+        }
+    }
+}
+
+#[test]
+fn raw_ciphers_are_those_of_openssl_enc() {
+    if !has_openssl() {
+        return;
+    }
+    let bench = Bench::new();
+    let iv = "000102030405060708090a0b0c0d0eff";
+    for (name, cipher, key_bytes) in [
+        ("AES-128-CBC", "-aes-128-cbc", 16),
+        ("AES-256-CBC", "-aes-256-cbc", 32),
+        ("AES-256-CTR", "-aes-256-ctr", 32),
+        ("AES-192-CFB", "-aes-192-cfb", 24),
+        ("AES-256-OFB", "-aes-256-ofb", 32),
+        ("AES-128-ECB", "-aes-128-ecb", 16),
+        ("SM4-CBC", "-sm4-cbc", 16),
+        ("SM4-CTR", "-sm4-ctr", 16),
+    ] {
+        let key: String = (1..=key_bytes).map(|byte| format!("{byte:02x}")).collect();
+        bench.write("key", key.as_bytes());
+        let is_ecb = name.ends_with("ECB");
+        for len in [0, 1, 16, 1000, 65_536, 65_537, 200_000] {
+            bench.write("text", &bytes(len));
+            let iv_words: &[&str] = if is_ecb { &[] } else { &["--iv", iv] };
+            let words = ["enc", "text", "--raw", "-a", name, "-k", "key", "-o", "ours", "--force"];
+            let output = bench.run(&[&words[..], iv_words].concat());
+            if is_unavailable(&output) {
+                skipped(&format!("{name} is not to be had here"));
+                break;
+            }
+            assert!(output.status.success(), "{name} {len}");
+            let words = ["enc", cipher, "-K", &key, "-in", "text", "-out", "theirs"];
+            let iv_words: &[&str] = if is_ecb { &[] } else { &["-iv", iv] };
+            assert!(bench.openssl(&[&words[..], iv_words].concat()), "{name}");
+            assert!(bench.read("ours") == bench.read("theirs"), "{name} {len}");
+            let words = ["dec", "theirs", "--raw", "-a", name, "-k", "key"];
+            let iv_words: &[&str] = if is_ecb { &[] } else { &["--iv", iv] };
+            assert!(bench.ok(&[&words[..], iv_words].concat()) == bytes(len), "{name} {len}");
+        }
+    }
+}
+
+#[test]
+fn a_raw_text_with_the_wrong_key_leaves_no_file() {
+    let bench = Bench::new();
+    let iv = "00".repeat(16);
+    bench.write("text", &bytes(100));
+    for (name, byte) in [("key", "11"), ("other", "22")] {
+        bench.write(name, byte.repeat(32).as_bytes());
+    }
+    let raw = ["--raw", "-a", "AES-256-CBC", "--iv", &iv];
+    bench.ok(&[&["enc", "text", "-k", "key", "-o", "sealed"][..], &raw].concat());
+    let words = [&["dec", "sealed", "-k", "other", "-o", "again"][..], &raw].concat();
+    // One key of 256 gives a text that ends as padding does.
+    let output = bench.run(&words);
+    assert!(matches!(output.status.code(), Some(8 | 0)));
+    assert_eq!(bench.path("again").exists(), output.status.success());
+    let short = bench.read("sealed")[..50].to_vec();
+    bench.write("short", &short);
+    bench.fails(&[&["dec", "short", "-k", "key", "-o", "no"][..], &raw].concat(), 8);
+    let said = bench.fails(&["enc", "text", "-k", "key", "--raw", "-a", "AES-256-CBC"], 2);
+    assert!(said.contains("an IV of AES-256-CBC has 16 bytes, not 0"), "{said}");
+    assert!(!bench.path("no").exists());
+}
