@@ -15,6 +15,7 @@
 //! - nothing leaves the machine: all is on loopback, and peers that would look for servers run where there are none.
 
 mod chart;
+pub mod crypto;
 pub mod data;
 pub mod fanout;
 mod isolated;
@@ -50,10 +51,11 @@ use tools::Tools;
 const FILES_REMOVED_MAX: u64 = 100;
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Only this, in memory: `handshake` beside TLS 1.3 with the same key agreement, `sessions` beside snow and vodozemac
-    #[arg(value_parser = ["handshake", "sessions"], exclusive = true)]
-    what: Option<String>,
+    /// Only this
+    #[command(subcommand)]
+    what: Option<What>,
     /// Rounds; each runs every peer once
     #[arg(long, default_value_t = 5)]
     runs: usize,
@@ -92,15 +94,27 @@ pub struct Args {
     record: bool,
 }
 
+/// What is raced in memory.
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// The handshake, beside TLS 1.3 with the same key agreement
+    Handshake,
+    /// Sessions, beside snow and vodozemac
+    Sessions,
+    /// Every algorithm, beside OpenSSL and openHiTLS
+    Crypto(crypto::Args),
+}
+
 /// A run longer than this makes a contender slow.
 const SLOW_SECONDS: f64 = 10.0;
 
 /// Runs the race, prints the tables, and records them if asked to.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(what) = &args.what {
-        let (package, program) = match &what[..] {
-            "sessions" => ("wraith-sessions-race", "wraith-sessions-race"),
-            _ => ("wraith-peers", "handshakes"),
+        let (package, program) = match what {
+            What::Sessions => ("wraith-sessions-race", "wraith-sessions-race"),
+            What::Handshake => ("wraith-peers", "handshakes"),
+            What::Crypto(args) => return crypto::run(args),
         };
         crate::cargo::build(package, &["--bin", program])?;
         let program = crate::cargo::target().join("release").join(program);
@@ -124,7 +138,8 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Makes tables and charts of the committed results again.
 pub fn charts() -> Result<()> {
-    page::write(&Results::load(&Results::committed())?)
+    page::write(&Results::load(&Results::committed())?)?;
+    crypto::charts()
 }
 
 impl Args {

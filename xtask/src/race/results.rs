@@ -103,11 +103,16 @@ impl Results {
 }
 
 /// The words of the command without the folders of this machine, which mean nothing elsewhere.
-fn portable(mut words: impl Iterator<Item = String>) -> Vec<String> {
+pub fn portable(mut words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--dir" | "--tools" => drop(words.next()),
+            "--dir" | "--tools" | "--wraith" => drop(words.next()),
+            // Who reads it has them elsewhere.
+            "--openhitls" | "--openhitls-rs" => {
+                drop(words.next());
+                kept.push(format!("{word} PROGRAM"));
+            }
             _ if word.starts_with("--dir=") || word.starts_with("--tools=") => {}
             _ => kept.push(word),
         }
@@ -116,7 +121,8 @@ fn portable(mut words: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 impl Machine {
-    fn this() -> Self {
+    /// This one.
+    pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let field = |text: String, name: &str| {
             let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
