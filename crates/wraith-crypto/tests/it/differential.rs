@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wraith_crypto::{AeadKey, Implementation, TAG_BYTES, Unauthentic};
 
-use crate::implementations::{each, gcm_key};
+use crate::implementations::{OF_GCM, each, gcm_key};
 
 /// Bytes on either side of a text, which must stay as they are.
 const AROUND: usize = 64;
@@ -82,7 +82,7 @@ proptest! {
         text in prop::collection::vec(any::<u8>(), 0..1500), cut: prop::sample::Index, skew in 0..64_usize,
     ) {
         let library = gcm_key(&key, Implementation::AwsLc);
-        for implementation in Implementation::ALL.into_iter().filter(|each| each.is_here()) {
+        for implementation in OF_GCM.into_iter().filter(|each| each.is_here()) {
             let keys = [&gcm_key(&key, implementation), &library];
             compare(keys, nonce, &aad, &text, cut.index(text.len() + 1), skew);
         }
