@@ -6,10 +6,13 @@ use zeroize::optimization_barrier;
 pub(super) trait Compression: 'static {
     type State: Copy + Send + Sync;
     type Block: Copy + Send + Sync + AsRef<[u8]> + AsMut<[u8]>;
+    /// Two blocks.
+    type Blocks: Copy + AsMut<[u8]>;
 
     const START: Self::State;
     const ZERO: Self::State;
     const EMPTY: Self::Block;
+    const EMPTIES: Self::Blocks;
     /// Bytes of the message's length in bits, at the end of the last block: all big-endian but MD5's.
     const LENGTH_BYTES: usize;
 
@@ -37,6 +40,30 @@ pub(super) struct Blocks<C: Compression> {
 impl<C: Compression> Blocks<C> {
     pub(super) const fn new() -> Self {
         Self { state: C::START, pending: C::EMPTY, taken: 0 }
+    }
+
+    /// Writes as many bytes of the digest of `data` as `out` has. Nothing waits in between, and the last blocks are taken in together.
+    #[inline]
+    pub(super) fn digest(data: &[u8], out: &mut [u8]) {
+        let mut last = C::EMPTIES;
+        let blocks = last.as_mut();
+        let block = blocks.len() / 2;
+        let (whole, rest) = data.split_at(data.len() - data.len() % block);
+        let fits = rest.len() + 1 + C::LENGTH_BYTES <= block;
+        let end = if fits { block } else { 2 * block };
+        blocks[..rest.len()].copy_from_slice(rest);
+        blocks[rest.len()] = 0x80;
+        let length = C::length(data.len() as u128 * 8);
+        blocks[end - C::LENGTH_BYTES..end].copy_from_slice(&length[..C::LENGTH_BYTES]);
+        let mut state = C::START;
+        if !whole.is_empty() {
+            C::compress(&mut state, whole);
+        }
+        C::compress(&mut state, &blocks[..end]);
+        C::write(&state, out);
+        (state, last) = (C::ZERO, C::EMPTIES);
+        optimization_barrier(&state);
+        optimization_barrier(&last);
     }
 
     #[inline]

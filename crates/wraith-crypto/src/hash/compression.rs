@@ -21,10 +21,12 @@ macro_rules! compression {
         impl Compression for $name {
             type State = [$word; $words];
             type Block = [u8; $block];
+            type Blocks = [u8; 2 * $block];
 
             const START: Self::State = $start;
             const ZERO: Self::State = [0; $words];
             const EMPTY: Self::Block = [0; $block];
+            const EMPTIES: Self::Blocks = [0; 2 * $block];
             const LENGTH_BYTES: usize = $length;
 
             #[inline]
@@ -55,10 +57,12 @@ pub(super) enum Md5 {}
 impl Compression for Md5 {
     type State = [u32; 4];
     type Block = [u8; 64];
+    type Blocks = [u8; 128];
 
     const START: Self::State = [SHA_1[0], SHA_1[1], SHA_1[2], SHA_1[3]];
     const ZERO: Self::State = [0; 4];
     const EMPTY: Self::Block = [0; 64];
+    const EMPTIES: Self::Blocks = [0; 128];
     const LENGTH_BYTES: usize = 8;
 
     #[inline]
@@ -88,11 +92,8 @@ fn sha_1(state: &mut [u32; 5], blocks: &[u8]) {
 
 #[inline]
 fn sha_256(state: &mut [u32; 8], blocks: &[u8]) {
-    let mut context =
-        aws::SHA256_CTX { h: *state, Nl: 0, Nh: 0, data: [0; 64], num: 0, md_len: 32 };
-    // SAFETY: as in MD5.
-    unsafe { aws::SHA256_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
-    *state = context.h;
+    // SAFETY: the state has eight words, and `blocks` may be read for as many blocks as it has.
+    unsafe { aws::SHA256_TransformBlocks(state.as_mut_ptr(), blocks.as_ptr(), blocks.len() / 64) };
 }
 
 const SHA_1: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];

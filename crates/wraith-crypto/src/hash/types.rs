@@ -9,7 +9,8 @@ use super::blocks::Blocks;
 use super::sponge::Sponge;
 use super::{Algorithm, Function, Hash, compression};
 
-/// The type of one function. Of `$running` it wants `new`, `update` and `finish`, which fills what it is given.
+/// The type of one function. Of `$running` it wants `new`, `update`, and `finish` and `digest`, which fill what they are
+/// given.
 macro_rules! hash_type {
     ($(#[$meta:meta])* $name:ident, $digest:literal, $block:literal, $running:ty) => {
         $(#[$meta])*
@@ -46,9 +47,9 @@ macro_rules! hash_type {
             /// The digest of `data`.
             #[must_use]
             pub fn digest(data: &[u8]) -> [u8; Self::DIGEST_BYTES] {
-                let mut hash = Self::new();
-                hash.update(data);
-                hash.finish()
+                let mut digest = [0; Self::DIGEST_BYTES];
+                <$running>::digest(data, &mut digest);
+                digest
             }
 
             #[inline]
@@ -124,6 +125,12 @@ impl<const RATE: usize> Sha3<RATE> {
         Self(Sponge::new())
     }
 
+    fn digest(data: &[u8], out: &mut [u8]) {
+        let mut hash = Self::new();
+        hash.update(data);
+        hash.finish(out);
+    }
+
     fn update(&mut self, data: &[u8]) {
         self.0.absorb(data);
     }
@@ -144,6 +151,10 @@ impl<D: Digest> Blake2<D> {
         Self(D::new())
     }
 
+    fn digest(data: &[u8], out: &mut [u8]) {
+        out.copy_from_slice(&D::digest(data));
+    }
+
     fn update(&mut self, data: &[u8]) {
         Digest::update(&mut self.0, data);
     }
@@ -160,6 +171,12 @@ struct Blake3State(Box<blake3::Hasher>);
 impl Blake3State {
     fn new() -> Self {
         Self(Box::default())
+    }
+
+    fn digest(data: &[u8], out: &mut [u8]) {
+        let mut hash = Self::new();
+        hash.update(data);
+        hash.finish(out);
     }
 
     fn update(&mut self, data: &[u8]) {
