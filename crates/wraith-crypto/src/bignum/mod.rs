@@ -3,21 +3,24 @@
 //! Additions and products are ours; division, divisors and inverses are AWS-LC's. Powers come from an AVX-512 kernel where the processor has
 //! it and the modulus has at most 8318 bits, else from AWS-LC. Sums, products and powers take time that depends on lengths in limbs only, never
 //! on what the limbs are, so a number's length is public and its value may be secret; division, comparison, divisors and inverses take
-//! time that depends on values. All memory is wiped.
+//! time that depends on values. Memory is wiped when a number is dropped.
 
 mod aws;
+mod limbs;
 mod product;
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use thiserror::Error;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::Backend;
 use crate::kernels::montgomery::{self, Modulus};
 
 pub(crate) use aws::power;
+use limbs::Limbs;
 
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -61,9 +64,9 @@ pub enum Error {
 /// assert_eq!(Uint::from(3).mod_exp(&exponent, &prime)?, Uint::from(1));
 /// # Ok::<(), wraith_crypto::bignum::Error>(())
 /// ```
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 pub struct Uint {
-    limbs: Vec<u64>,
+    limbs: Limbs,
 }
 
 impl Uint {
@@ -75,7 +78,7 @@ impl Uint {
     /// Zero.
     #[must_use]
     pub const fn zero() -> Self {
-        Self { limbs: Vec::new() }
+        Self { limbs: Limbs::new() }
     }
 
     /// The number of little-endian limbs.
@@ -83,8 +86,8 @@ impl Uint {
     /// # Errors
     /// [`Error::TooLarge`].
     pub fn from_limbs(limbs: Vec<u64>) -> Result<Self, Error> {
-        let mut number = Self { limbs };
-        number.trim();
+        let mut number = Self { limbs: limbs.into() };
+        number.limbs.trim();
         if number.limbs.len() > Self::LIMBS_MAX { Err(Error::TooLarge) } else { Ok(number) }
     }
 
@@ -98,11 +101,12 @@ impl Uint {
         if bytes.len() > Self::BITS_MAX / 8 {
             return Err(Error::TooLarge);
         }
-        let mut limbs = Vec::with_capacity(bytes.len().div_ceil(8));
-        for chunk in bytes.rchunks(8) {
-            limbs.push(chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte)));
+        let mut number = Self::zero();
+        let limbs = number.limbs.room(bytes.len().div_ceil(8));
+        for (limb, chunk) in limbs.iter_mut().zip(bytes.rchunks(8)) {
+            *limb = chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte));
         }
-        Self::from_limbs(limbs)
+        Ok(number)
     }
 
     /// The number of hexadecimal digits of either case.
@@ -119,14 +123,14 @@ impl Uint {
         if digits.len() > Self::BITS_MAX / 4 {
             return Err(Error::TooLarge);
         }
-        let mut number = Self { limbs: Vec::with_capacity(digits.len().div_ceil(16)) };
-        for chunk in digits.rchunks(16) {
-            let mut limb = 0;
+        let mut number = Self::zero();
+        let limbs = number.limbs.room(digits.len().div_ceil(16));
+        for (limb, chunk) in limbs.iter_mut().zip(digits.rchunks(16)) {
+            *limb = 0;
             for &digit in chunk {
                 let value = char::from(digit).to_digit(16).ok_or(Error::InvalidHex)?;
-                limb = limb << 4 | u64::from(value);
+                *limb = *limb << 4 | u64::from(value);
             }
-            number.limbs.push(limb);
         }
         Ok(number)
     }
@@ -206,10 +210,10 @@ impl Uint {
     pub fn add_into(&self, other: &Self, out: &mut Self) -> Result<(), Error> {
         let (long, short) =
             if self.limbs.len() >= other.limbs.len() { (self, other) } else { (other, self) };
-        let (low, top) = out.room(long.limbs.len() + 1).split_at_mut(long.limbs.len());
+        let (low, top) = out.limbs.room(long.limbs.len() + 1).split_at_mut(long.limbs.len());
         low.copy_from_slice(&long.limbs);
         top[0] = product::add_assign(low, &short.limbs);
-        out.trim();
+        out.limbs.trim();
         if out.limbs.len() > Self::LIMBS_MAX { Err(Error::TooLarge) } else { Ok(()) }
     }
 
@@ -231,10 +235,10 @@ impl Uint {
         if other.limbs.len() > self.limbs.len() {
             return Err(Error::Negative);
         }
-        let limbs = out.room(self.limbs.len());
+        let limbs = out.limbs.room(self.limbs.len());
         limbs.copy_from_slice(&self.limbs);
         let borrow = product::subtract_assign(limbs, &other.limbs);
-        out.trim();
+        out.limbs.trim();
         if borrow == 1 { Err(Error::Negative) } else { Ok(()) }
     }
 
@@ -255,14 +259,14 @@ impl Uint {
     pub fn mul_into(&self, other: &Self, out: &mut Self) -> Result<(), Error> {
         let count = self.limbs.len() + other.limbs.len();
         if self.is_zero() || other.is_zero() {
-            out.room(0);
+            out.limbs.room(0);
             return Ok(());
         }
         if count > Self::LIMBS_MAX {
             return Err(Error::TooLarge);
         }
-        product::multiply(out.room(count), &self.limbs, &other.limbs);
-        out.trim();
+        product::multiply(out.limbs.room(count), &self.limbs, &other.limbs);
+        out.limbs.trim();
         Ok(())
     }
 
@@ -341,25 +345,6 @@ impl Uint {
             Ok(aws::divide(&limbs, &self.limbs)?.1)
         })
     }
-
-    /// Memory for `count` limbs, of which none is known, in place of the number.
-    fn room(&mut self, count: usize) -> &mut [u64] {
-        if self.limbs.capacity() < count {
-            self.limbs.as_mut_slice().zeroize();
-            self.limbs = Vec::with_capacity(count);
-        }
-        // What is cut off is wiped first.
-        let kept = count.min(self.limbs.len());
-        self.limbs[kept..].zeroize();
-        self.limbs.resize(count, 0);
-        &mut self.limbs
-    }
-
-    fn trim(&mut self) {
-        while self.limbs.last() == Some(&0) {
-            self.limbs.pop();
-        }
-    }
 }
 
 /// What computes powers modulo a number of up to 8318 bits here.
@@ -370,7 +355,10 @@ pub fn backend() -> Backend {
 
 impl From<u64> for Uint {
     fn from(value: u64) -> Self {
-        Self { limbs: if value == 0 { Vec::new() } else { vec![value] } }
+        let mut number = Self::zero();
+        number.limbs.room(1)[0] = value;
+        number.limbs.trim();
+        number
     }
 }
 
@@ -387,10 +375,23 @@ impl PartialOrd for Uint {
     }
 }
 
-impl Drop for Uint {
-    fn drop(&mut self) {
-        // The limbs behind the end are zeros that were trimmed, or were wiped when the number became shorter.
-        self.limbs.as_mut_slice().zeroize();
+impl PartialEq for Uint {
+    fn eq(&self, other: &Self) -> bool {
+        *self.limbs == *other.limbs
+    }
+}
+
+impl Eq for Uint {}
+
+impl Hash for Uint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.limbs.hash(state);
+    }
+}
+
+impl Default for Uint {
+    fn default() -> Self {
+        Self::zero()
     }
 }
 
