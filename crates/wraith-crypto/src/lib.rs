@@ -1,31 +1,35 @@
 #![deny(unsafe_code)]
-//! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O and no clock; where
-//! a key is generated its randomness comes from [`rand`], everywhere else keys and seeds are passed in.
-//! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O and no clock. Keys and seeds
-//! are passed in, or made from the system's randomness where a function says so.
+//! The cryptographic algorithms wraith is made of, and those that people ask for, behind types that are hard to misuse. No I/O and no
+//! clock. Keys and seeds are passed in, or made of [`rand`] where a function says so.
+//!
+//! Each kind of algorithm is a module with an enum `Algorithm` (all of them: `Algorithm::ALL`; by name: `FromStr`), traits for keys of any
+//! of them, and types where the program knows which one it needs. `docs/ALGORITHMS.md` says which to choose, what its limits are, what
+//! computes it and what it is tested against.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`aead`] | sealing and opening: AES-256-GCM and ChaCha20-Poly1305, and the packet key of SPEC §3.5 |
+//! | [`aead`] | sealing and opening: AES-GCM, CCM, GCM-SIV, ChaCha20-Poly1305, AEGIS, SM4; the packet key of SPEC §3.5; key wrap |
+//! | [`cipher`] | modes that hide and do not authenticate, of AES and SM4 |
 //! | [`mask`] | one AES-256 block, for header protection (SPEC §4.3) |
-//! | [`kdf`] | keys from secrets (HKDF, BLAKE3) and from passwords (Argon2id, scrypt, PBKDF2) |
 //! | [`hash`] | hash functions: SHA-2, SHA-3, SHAKE, SM3, BLAKE2, BLAKE3 |
-//! | [`mac`] | message authentication codes: HMAC, SipHash, CMAC, GMAC |
-//! | [`rand`] | random bytes, and the generators of SP 800-90A |
-//! | [`agree`] | X25519 |
-//! | [`agree`] | key agreement: X25519, X448, ECDH |
-//! | [`bignum`] | big integers: sums, products, powers |
+//! | [`mac`] | message authentication codes: HMAC, CMAC, GMAC, CBC-MAC, SipHash |
+//! | [`kdf`] | keys from secrets (HKDF, BLAKE3) and from passwords (Argon2id, scrypt, PBKDF2) |
+//! | [`sign`] | signatures: RSA, ECDSA, Ed25519, Ed448, SM2, ML-DSA, SLH-DSA |
+//! | [`agree`] | key agreement: X25519, X448, ECDH, finite fields, SM2 |
 //! | [`elligator`] | public keys of X25519 as random bytes |
 //! | [`kem`] | key encapsulation: ML-KEM, and hybrids of it with X25519 |
-//! | [`sign`] | signatures: RSA, ECDSA, Ed25519, Ed448, ML-DSA |
-//! | [`encrypt`] | public-key encryption: RSA, HPKE |
-//! | [`encoding`] | keys written down: DER, PEM, PKCS#8, SubjectPublicKeyInfo |
+//! | [`encrypt`] | public-key encryption: HPKE, RSA, SM2 |
+//! | [`bignum`] | big integers: sums, products, powers |
+//! | [`rand`] | random bytes, and the generators of SP 800-90A |
+//! | [`encoding`] | keys written down: DER, PEM, PKCS #8, SubjectPublicKeyInfo |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
-//! `unsafe` appears in three places: to call instructions of x86-64 after having made sure of them (`x86`), to call what AWS-LC
-//! has and aws-lc-rs does not pass on, or not as fast ([`agree`], [`kem`], [`sign`], [`encrypt`], `aws`, `ec`, `rsa`), and to wipe memory whose value is gone ([`Wiped`]).
+//! `unsafe` appears for three reasons, and each module with one of them says `allow(unsafe_code)`: to call instructions of x86-64 after having
+//! made sure of them (`x86`, `kernels`), to call what AWS-LC has and aws-lc-rs does not pass on, or not as fast (`aws`, `ec`, `rsa`, and in
+//! most of the modules above a file or two), and to wipe memory whose value is gone ([`Wiped`]).
 //!
-//! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time.
+//! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time. Whether what is computed
+//! here does is measured (`docs/CT.md`).
 
 pub mod aead;
 pub mod agree;

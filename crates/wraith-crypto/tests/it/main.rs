@@ -8,6 +8,7 @@ mod agreement;
 mod bignum;
 mod cavp;
 mod differential;
+mod documentation;
 mod ecdsa;
 mod eddsa;
 mod elligator;
