@@ -47,14 +47,15 @@ pub fn timed<I: Clone, R>(
     operation: impl Fn(&I) -> R,
 ) -> Times {
     let warm_up = plan.measurements / WARM_UP_SHARE;
+    let all = warm_up + plan.measurements;
     let block = (BLOCK_BYTES / (plan.batch * size_of::<I>().max(1))).max(8);
     let mut times = [(); 2].map(|()| Vec::with_capacity(plan.measurements));
     let mut buffer: Vec<I> = (0..plan.batch).map(|_| input(Class::A, rng)).collect();
     let (mut classes, mut inputs) = (Vec::new(), Vec::new());
     let mut done = 0;
-    while done < warm_up + plan.measurements {
+    while done < all {
         classes.clear();
-        classes.extend((0..block).map(|_| draw(rng)));
+        classes.extend((0..block.min(all - done)).map(|_| draw(rng)));
         inputs.clear();
         for class in &classes {
             inputs.extend((0..plan.batch).map(|_| input(*class, rng)));

@@ -21,6 +21,8 @@ use crate::targets::{self, Target};
 pub const THRESHOLD: f64 = 10.0;
 /// The |t| above which they differ in the small form, where the few measurements of a busy machine decide alone.
 pub const GROSS: f64 = 30.0;
+/// Measurements of both classes together, at least: fewer are not tested.
+const LEAST_MEASUREMENTS: usize = 150;
 /// How often a control is measured until it is found.
 const CONTROL_ATTEMPTS: u64 = 3;
 /// Streams of chance for each target: more than attempts.
@@ -124,7 +126,8 @@ fn generator(seed: u64, stream: u64) -> ChaCha20Rng {
 
 fn measure(form: Form, target: Target, mut rng: ChaCha20Rng) -> Option<Analysis> {
     let Plan { measurements, batch } = target.plan;
-    let plan = Plan { measurements: measurements / form.one_in, batch };
+    let measurements = (measurements / form.one_in).max(LEAST_MEASUREMENTS);
+    let plan = Plan { measurements, batch };
     (target.measure)(plan, &mut rng).map(|times| analyse(&times))
 }
 

@@ -6,12 +6,16 @@
 //! | [`comparison`] | comparing secrets and tags: `wraith_crypto::equal`, the gate of H1, capabilities |
 //! | [`symmetric`] | masks of header protection, sealing, tags that do not verify |
 //! | [`agreement`] | X25519, ML-KEM-768 |
+//! | [`kernels`] | ciphers, MACs and paddings of the suite that code of ours computes |
+//! | [`public_key`] | public-key algorithms of the suite: ours, and what RSA answers |
 //! | [`code`] | both sides of a code's exchange |
 
 pub mod agreement;
 pub mod code;
 pub mod comparison;
 pub mod elligator;
+pub mod kernels;
+pub mod public_key;
 pub mod symmetric;
 
 use std::fmt;
@@ -42,8 +46,16 @@ impl fmt::Debug for Target {
 
 /// Every target.
 pub fn all() -> Vec<Target> {
-    [elligator::TARGETS, comparison::TARGETS, symmetric::TARGETS, agreement::TARGETS, code::TARGETS]
-        .concat()
+    [
+        elligator::TARGETS,
+        comparison::TARGETS,
+        symmetric::TARGETS,
+        agreement::TARGETS,
+        code::TARGETS,
+        kernels::TARGETS,
+        public_key::TARGETS,
+    ]
+    .concat()
 }
 
 /// Random bytes.
