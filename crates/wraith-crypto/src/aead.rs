@@ -10,6 +10,7 @@ mod aegis;
 mod algorithm;
 mod aws_lc;
 mod ccm;
+mod chacha;
 mod gcm;
 mod implementation;
 pub mod key_wrap;

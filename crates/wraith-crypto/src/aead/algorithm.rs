@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{AesCcm, AesGcm, TAG_BYTES, aegis, aws_lc};
+use super::{AesCcm, AesGcm, TAG_BYTES, aegis, aws_lc, chacha};
 use crate::algorithm::algorithms;
 use crate::{Backend, kernels};
 
@@ -164,6 +164,7 @@ impl Algorithm {
             Aes128Ccm | Aes192Ccm | Aes256Ccm => kernels::aes::Aes::backend(),
             Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => Backend::Library("aegis"),
             Sm4Gcm | Sm4Ccm => crate::cipher::sm4::backend(),
+            ChaCha20Poly1305 | XChaCha20Poly1305 => chacha::Key::backend(),
             _ => Backend::AwsLc,
         }
     }
@@ -183,6 +184,9 @@ impl Algorithm {
             Aes128Ccm | Aes192Ccm | Aes256Ccm => AesCcm::new(key).map(|key| Box::new(key) as _),
             Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => {
                 aegis::Key::new(self, key).map(|key| Box::new(key) as _)
+            }
+            ChaCha20Poly1305 | XChaCha20Poly1305 => {
+                chacha::Key::new(self, key).map(|key| Box::new(key) as _)
             }
             Sm4Gcm => key.try_into().ok().map(|key| Box::new(super::Sm4Gcm::new(key)) as _),
             Sm4Ccm => key.try_into().ok().map(|key| Box::new(super::Sm4Ccm::new(key)) as _),

@@ -3,12 +3,16 @@
 //! A kernel is chosen by what the processor has when the program runs, and has a portable twin that it is tested against.
 
 pub(crate) mod aes;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod chacha20;
 pub(crate) mod ghash;
 pub(crate) mod keccak;
 pub(crate) mod keccak_lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 pub(crate) mod montgomery;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod poly1305;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod product;
 pub(crate) mod sha2_lanes;

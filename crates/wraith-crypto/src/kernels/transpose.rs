@@ -25,7 +25,7 @@ pub(super) fn transpose_8(rows: [__m512i; 8]) -> [__m512i; 8] {
 /// Of quarters of 128 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+pub(super) fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     let (ab_even, ab_odd) =
         (_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0xdd>(a, b));
     let (cd_even, cd_odd) =
