@@ -6,6 +6,7 @@ pub(crate) mod aes;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod chacha20;
 pub(crate) mod ghash;
+mod inverse;
 pub(crate) mod keccak;
 pub(crate) mod keccak_lanes;
 #[cfg(target_arch = "x86_64")]

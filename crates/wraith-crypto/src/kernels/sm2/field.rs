@@ -6,6 +6,8 @@
 
 use zeroize::Zeroize;
 
+use super::super::inverse;
+
 /// Limbs of a number, the least significant first.
 pub(crate) type Limbs = [u64; 4];
 
@@ -131,24 +133,12 @@ fn square_times<A: Arithmetic>(number: &Fe, count: usize) -> Fe {
     square
 }
 
-/// 1 / `number`; of zero, zero. By Fermat: the power p − 2, which is 31 ones, a zero, 128 ones, 32 zeros, 62 ones, a zero and a one.
+/// 1 / `number`; of zero, zero.
 #[inline(never)]
 pub(crate) fn invert<A: Arithmetic>(number: &Fe) -> Fe {
-    let ones_2 = A::mul(&A::sqr(number), number);
-    let ones_3 = A::mul(&A::sqr(&ones_2), number);
-    let ones_6 = A::mul(&square_times::<A>(&ones_3, 3), &ones_3);
-    let ones_12 = A::mul(&square_times::<A>(&ones_6, 6), &ones_6);
-    let ones_15 = A::mul(&square_times::<A>(&ones_12, 3), &ones_3);
-    let ones_30 = A::mul(&square_times::<A>(&ones_15, 15), &ones_15);
-    let ones_31 = A::mul(&A::sqr(&ones_30), number);
-    let ones_32 = A::mul(&A::sqr(&ones_31), number);
-    let mut power = A::mul(&square_times::<A>(&ones_31, 33), &ones_32);
-    for _ in 0..3 {
-        power = A::mul(&square_times::<A>(&power, 32), &ones_32);
-    }
-    power = A::mul(&square_times::<A>(&power, 64), &ones_32);
-    power = A::mul(&square_times::<A>(&power, 30), &ones_30);
-    A::mul(&square_times::<A>(&power, 2), number)
+    // p is −1 modulo 2^64. Twice 2^512 makes 2^512 of the 2^−256 that the inverse has.
+    let inverse = Fe(inverse::invert(&number.0, &P, u64::MAX));
+    A::mul(&A::mul(&inverse, &R2), &R2)
 }
 
 /// A number whose square is `number`, if there is one: the power (p + 1) / 4, as p is 3 modulo 4. That is 31 ones, a zero, 128 ones, 31

@@ -2,6 +2,7 @@
 
 use zeroize::Zeroize;
 
+use super::super::inverse;
 use super::field::{Limbs, add, bytes, is_below, limbs, product, sub, subtract_once, zero_mask};
 
 /// The order of the base point.
@@ -67,25 +68,9 @@ impl Scalar {
         Self(montgomery(&montgomery(&self.0, &R2), &other.0))
     }
 
-    /// 1 / `self`; of zero, zero. By Fermat: the power n − 2, four bits at a time.
+    /// 1 / `self`; of zero, zero.
     pub(crate) fn invert(&self) -> Self {
-        let number = montgomery(&self.0, &R2);
-        let mut powers = [montgomery(&R2, &Self::ONE.0); 16];
-        for i in 1..16 {
-            powers[i] = montgomery(&powers[i - 1], &number);
-        }
-        let (exponent, _) = sub(&N, &[2, 0, 0, 0]);
-        let mut power = powers[0];
-        for digit in (0..64).rev().map(|i| exponent[i / 16] >> (4 * (i % 16)) & 15) {
-            for _ in 0..4 {
-                power = montgomery(&power, &power);
-            }
-            if digit != 0 {
-                power = montgomery(&power, &powers[digit as usize]);
-            }
-        }
-        powers.zeroize();
-        Self(montgomery(&power, &Self::ONE.0))
+        Self(inverse::invert(&self.0, &N, N_FACTOR.wrapping_neg()))
     }
 }
 
