@@ -3,6 +3,8 @@
 //! A key signs for somebody: the hash of a name goes before the message. That is [`IDENTITY_DEFAULT`] where nothing else was agreed; TLS 1.3
 //! (RFC 8998) says "TLSv1.3+GM+Cipher+Suite". A signature is DER, a SEQUENCE of r and s; raw, it is the 64 bytes of both.
 
+use std::sync::OnceLock;
+
 use zeroize::Zeroizing;
 
 use super::{Algorithm, SignError};
@@ -23,8 +25,8 @@ const FAILED: SignError = SignError::Failed { algorithm: Algorithm::Sm2 };
 #[derive(Clone, Debug)]
 pub struct SigningKey {
     secret: Secret,
-    /// 1 / (1 + d).
-    inverse: Zeroizing<Hidden>,
+    /// 1 / (1 + d), computed for the first signature.
+    inverse: OnceLock<Zeroizing<Hidden>>,
     owner: [u8; 32],
 }
 
@@ -78,9 +80,13 @@ impl SigningKey {
     }
 
     fn new(secret: Secret) -> Self {
-        let inverse = Zeroizing::new(Hidden(secret.scalar.add(&Scalar::ONE).invert()));
         let owner = secret.public.owner_hash(IDENTITY_DEFAULT).expect("16 bytes are not too long");
-        Self { secret, inverse, owner }
+        Self { secret, inverse: OnceLock::new(), owner }
+    }
+
+    fn inverse(&self) -> &Scalar {
+        let invert = || Zeroizing::new(Hidden(self.secret.scalar.add(&Scalar::ONE).invert()));
+        &self.inverse.get_or_init(invert).0
     }
 
     /// Signs as `identity`.
@@ -123,7 +129,7 @@ impl SigningKey {
         let r = Scalar::reduced(hash).add(&Scalar::reduced(&x));
         // s = (k − r · d) / (1 + d), which is (k + r) / (1 + d) − r.
         let sum = Zeroizing::new(r.add(nonce));
-        let s = sum.mul(&self.inverse.0).sub(&r);
+        let s = sum.mul(self.inverse()).sub(&r);
         if r.is_zero() || sum.is_zero() || s.is_zero() {
             return None;
         }
