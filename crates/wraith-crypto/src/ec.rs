@@ -1,6 +1,6 @@
 //! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), for [signatures](crate::sign::ecdsa) and
-//! [agreement](crate::agree::ecdh). AWS-LC computes on those of NIST; on brainpool's, which it has without code of their own, ours is several
-//! times as fast (`kernels::weierstrass`).
+//! [agreement](crate::agree::ecdh). AWS-LC computes on P-256, P-384 and P-521; on P-224 and brainpool's, for which it has little code of their
+//! own, ours is faster (`kernels::weierstrass`).
 //!
 //! A private key is a scalar from 1 to the order less 1, most significant byte first, as long as the order. A public key is a point
 //! on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order, so a point that is on one generates all of it.
@@ -95,6 +95,7 @@ impl Curve {
     /// Our code for it.
     pub(crate) fn own(self) -> Option<&'static dyn weierstrass::Curve> {
         match self {
+            Self::P224 => Some(weierstrass::p224()),
             Self::BrainpoolP256r1 => Some(weierstrass::brainpool_p256r1()),
             Self::BrainpoolP384r1 => Some(weierstrass::brainpool_p384r1()),
             Self::BrainpoolP512r1 => Some(weierstrass::brainpool_p512r1()),
@@ -151,8 +152,16 @@ impl Curve {
 /// A private key with its public half.
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
-    key: Owned<aws::EC_KEY>,
+    key: Key,
     point: Vec<u8>,
+}
+
+/// Who computes with a private key.
+enum Key {
+    /// AWS-LC, which has both halves.
+    AwsLc(Owned<aws::EC_KEY>),
+    /// Our code; the scalar.
+    Own(&'static dyn weierstrass::Curve, Zeroizing<Vec<u8>>),
 }
 
 impl fmt::Debug for PrivateKey {
@@ -175,7 +184,7 @@ impl PrivateKey {
         unsafe {
             succeeded(aws::EC_KEY_generate_key(key.as_ptr())).then_some(())?;
             let point = curve.write_point(aws::EC_KEY_get0_public_key(key.as_ptr()));
-            Some(Self { curve, key, point })
+            Some(Self { curve, key: Key::AwsLc(key), point })
         }
     }
 
@@ -184,25 +193,29 @@ impl PrivateKey {
         if scalar.len() != curve.bytes() {
             return None;
         }
-        let bytes = match curve.own() {
-            Some(own) => own.public_key(scalar)?,
-            None => reference::public_key(curve, scalar)?,
-        };
+        if let Some(own) = curve.own() {
+            let point = own.public_key(scalar)?;
+            return Some(Self { curve, key: Key::Own(own, scalar.to_vec().into()), point });
+        }
+        let bytes = reference::public_key(curve, scalar)?;
         let (key, scalar, point) = (curve.new_key()?, number(scalar)?, curve.point(&bytes)?);
         // SAFETY: the key is alive and has its group; it copies the number and the point, which are alive and belong together.
         let is_set = unsafe {
             succeeded(aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()))
                 && succeeded(aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()))
         };
-        is_set.then_some(Self { curve, key, point: bytes })
+        is_set.then_some(Self { curve, key: Key::AwsLc(key), point: bytes })
     }
 
     /// Its scalar.
     pub(crate) fn scalar(&self) -> Zeroizing<Vec<u8>> {
+        let key = match &self.key {
+            Key::AwsLc(key) => key,
+            Key::Own(_, scalar) => return scalar.clone(),
+        };
         let mut bytes = Zeroizing::new(vec![0; self.curve.bytes()]);
         // SAFETY: the key is alive, and has both halves.
-        let fits =
-            unsafe { write_number(aws::EC_KEY_get0_private_key(self.key.as_ptr()), &mut bytes) };
+        let fits = unsafe { write_number(aws::EC_KEY_get0_private_key(key.as_ptr()), &mut bytes) };
         assert!(fits, "a scalar is below the order");
         bytes
     }
@@ -214,12 +227,17 @@ impl PrivateKey {
 
     /// The public half, as a key of its own.
     pub(crate) fn public(&self) -> PublicKey {
-        // SAFETY: the key is alive, and gets one reference more.
-        let key = unsafe {
-            aws::EC_KEY_up_ref(self.key.as_ptr());
-            Owned::new(self.key.as_ptr())
+        let key = match &self.key {
+            Key::AwsLc(key) => {
+                // SAFETY: the key is alive, and gets one reference more.
+                let key = unsafe {
+                    aws::EC_KEY_up_ref(key.as_ptr());
+                    Owned::new(key.as_ptr())
+                };
+                Some(key.expect("it is no null pointer"))
+            }
+            Key::Own(..) => None,
         };
-        let key = key.expect("it is no null pointer");
         PublicKey { curve: self.curve, key, point: self.point() }
     }
 
@@ -266,15 +284,16 @@ impl PrivateKey {
 
     /// The x coordinate of what both sides can compute. `None` if `peer` is no point of the curve.
     pub(crate) fn agree(&self, peer: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        if let Some(own) = self.curve.own() {
-            return own.agree(&self.scalar(), peer);
-        }
+        let key = match &self.key {
+            Key::AwsLc(key) => key.as_ptr(),
+            Key::Own(own, scalar) => return own.agree(scalar, peer),
+        };
         let peer = self.curve.point(peer)?;
         let mut secret = Zeroizing::new(vec![0; self.curve.bytes()]);
         // SAFETY: the key and the point are alive, and `secret` has the length passed. No function derives anything from it.
         let len = unsafe {
             let (out, len) = (secret.as_mut_ptr().cast(), secret.len());
-            aws::ECDH_compute_key(out, len, peer.as_ptr(), self.key.as_ptr(), None)
+            aws::ECDH_compute_key(out, len, peer.as_ptr(), key, None)
         };
         if usize::try_from(len) != Ok(secret.len()) {
             crate::aws::forget_errors();
@@ -285,11 +304,14 @@ impl PrivateKey {
 
     /// A signature over a hash, as DER or, if `is_fixed`, as r and s one behind the other. `None` if there is no memory.
     pub(crate) fn sign(&self, hash: &[u8], is_fixed: bool) -> Option<Vec<u8>> {
-        if let Some(own) = self.curve.own() {
-            let signature = self.sign_own(own, hash);
-            return Some(if is_fixed { signature } else { to_der(&signature) });
-        }
-        let (data, len, key) = (hash.as_ptr(), hash.len(), self.key.as_ptr());
+        let key = match &self.key {
+            Key::AwsLc(key) => key.as_ptr(),
+            Key::Own(own, scalar) => {
+                let signature = sign_own(*own, scalar, hash);
+                return Some(if is_fixed { signature } else { to_der(&signature) });
+            }
+        };
+        let (data, len) = (hash.as_ptr(), hash.len());
         if !is_fixed {
             // SAFETY: the key is alive.
             let mut signature = vec![0; unsafe { aws::ECDSA_size(key) }];
@@ -310,25 +332,24 @@ impl PrivateKey {
         };
         fits.then_some(signature)
     }
+}
 
-    /// r and s by our code. The nonce is made of randomness, the key and the hash, so that it is a secret even if the randomness is not.
-    fn sign_own(&self, own: &dyn weierstrass::Curve, hash: &[u8]) -> Vec<u8> {
-        let scalar = self.scalar();
-        loop {
-            let random = Zeroizing::new(crate::rand::bytes::<32>());
-            let mut wide = Zeroizing::new(vec![0; 2 * own.bytes()]);
-            for (block, i) in wide.chunks_mut(Sha512::DIGEST_BYTES).zip(0u8..) {
-                let mut derived = Sha512::new();
-                for part in [&b"ECDSA nonce"[..], &[i], &random[..], &scalar, hash] {
-                    derived.update(part);
-                }
-                let derived = Zeroizing::new(derived.finish());
-                block.copy_from_slice(&derived[..block.len()]);
+/// r and s by our code. The nonce is made of randomness, the key and the hash, so that it is a secret even if the randomness is not.
+fn sign_own(own: &dyn weierstrass::Curve, scalar: &[u8], hash: &[u8]) -> Vec<u8> {
+    loop {
+        let random = Zeroizing::new(crate::rand::bytes::<32>());
+        let mut wide = Zeroizing::new(vec![0; 2 * own.bytes()]);
+        for (block, i) in wide.chunks_mut(Sha512::DIGEST_BYTES).zip(0u8..) {
+            let mut derived = Sha512::new();
+            for part in [&b"ECDSA nonce"[..], &[i], &random[..], scalar, hash] {
+                derived.update(part);
             }
-            let nonce = own.reduce(&wide).expect("it has twice the bytes");
-            if let Some(signature) = own.sign(&scalar, &nonce, hash) {
-                return signature;
-            }
+            let derived = Zeroizing::new(derived.finish());
+            block.copy_from_slice(&derived[..block.len()]);
+        }
+        let nonce = own.reduce(&wide).expect("it has twice the bytes");
+        if let Some(signature) = own.sign(scalar, &nonce, hash) {
+            return signature;
         }
     }
 }
@@ -357,8 +378,8 @@ fn from_der(der: &[u8], half: usize) -> Option<Vec<u8>> {
 /// A public key.
 pub(crate) struct PublicKey {
     pub(crate) curve: Curve,
-    /// It may have a private half, which is not used.
-    key: Owned<aws::EC_KEY>,
+    /// AWS-LC's key, if that verifies. It may have a private half, which is not used.
+    key: Option<Owned<aws::EC_KEY>>,
     point: Vec<u8>,
 }
 
@@ -372,10 +393,13 @@ impl PublicKey {
     /// The key that `point` is. `None` if it is none of the curve.
     pub(crate) fn from_point(curve: Curve, point: &[u8]) -> Option<Self> {
         let bytes = point.to_vec();
+        if let Some(own) = curve.own() {
+            return own.is_point(point).then_some(Self { curve, key: None, point: bytes });
+        }
         let (key, point) = (curve.new_key()?, curve.point(point)?);
         // SAFETY: both are alive, and the key copies the point.
         let is_set = unsafe { aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()) };
-        succeeded(is_set).then_some(Self { curve, key, point: bytes })
+        succeeded(is_set).then_some(Self { curve, key: Some(key), point: bytes })
     }
 
     /// Its point.
@@ -399,14 +423,14 @@ impl PublicKey {
 
     /// Whether `signature`, which is DER, is one over `hash`.
     pub(crate) fn verify(&self, hash: &[u8], signature: &[u8]) -> bool {
-        if self.curve.own().is_some() {
+        let Some(key) = &self.key else {
             let signature = from_der(signature, self.curve.bytes());
             return signature.is_some_and(|signature| self.verify_fixed(hash, &signature));
-        }
+        };
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
         // SAFETY: the key is alive, and `hash` and `signature` have the lengths passed.
         succeeded(unsafe {
-            aws::ECDSA_verify(0, hash.as_ptr(), hash.len(), sig, sig_len, self.key.as_ptr())
+            aws::ECDSA_verify(0, hash.as_ptr(), hash.len(), sig, sig_len, key.as_ptr())
         })
     }
 

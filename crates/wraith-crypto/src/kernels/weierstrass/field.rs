@@ -1,30 +1,151 @@
-//! Numbers modulo a prime of N limbs, in Montgomery form. All operations but [`Field::invert`]'s exponent take no notice of what the numbers are.
+//! Numbers modulo a prime of at most N limbs: what points need of them, and that for any prime in Montgomery form. No operation takes notice
+//! of what the numbers are.
 
-/// Limbs of a number, the least significant first. Below the prime, and times 2^(64 N) modulo it, unless said otherwise.
+use zeroize::Zeroize;
+
+use super::super::inverse;
+
+/// Limbs of a number, the least significant first.
 pub(super) type Limbs<const N: usize> = [u64; N];
 
-/// A prime, and what Montgomery's reduction needs of it. Its top bit is set.
+/// Numbers modulo the prime of a curve, in the form that is fastest for it.
+///
+/// What [`Self::mul`], [`Self::sqr`], [`Self::settle`], [`Self::negate`] and [`Self::enter`] return is settled. Sums and differences need not
+/// be; in a product, the settled numbers that went into one factor times those of the other are 9 at most.
+pub(super) trait Arithmetic<const N: usize>: Send + Sync {
+    /// A number. The default is zero.
+    type Fe: Copy + Default + Send + Sync + Zeroize;
+
+    fn prime(&self) -> &Limbs<N>;
+    fn one(&self) -> Self::Fe;
+    /// Of a number that is below the prime.
+    fn enter(&self, number: &Limbs<N>) -> Self::Fe;
+    /// Below the prime.
+    fn leave(&self, number: &Self::Fe) -> Limbs<N>;
+    fn add(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
+    fn sub(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
+    fn mul(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
+    fn sqr(&self, a: &Self::Fe) -> Self::Fe;
+    fn settle(&self, a: &Self::Fe) -> Self::Fe;
+    /// 1 / a; of zero, zero.
+    fn invert(&self, a: &Self::Fe) -> Self::Fe;
+    /// `a`, or `b` where `mask` is all ones.
+    fn select(a: &Self::Fe, b: &Self::Fe, mask: u64) -> Self::Fe;
+    /// All ones if the number is zero, else zero.
+    fn zero_mask(&self, a: &Self::Fe) -> u64;
+
+    fn double(&self, a: &Self::Fe) -> Self::Fe {
+        self.add(a, a)
+    }
+
+    fn negate(&self, a: &Self::Fe) -> Self::Fe {
+        self.settle(&self.sub(&Self::Fe::default(), a))
+    }
+}
+
+/// A prime, and what Montgomery's reduction needs of it. Numbers are below it, and times 2^(64 N) modulo it.
 pub(super) struct Field<const N: usize> {
     pub(super) prime: Limbs<N>,
-    /// −1 / prime modulo 2^64.
-    factor: u64,
-    /// 2^(64 N) and its square, modulo the prime.
-    pub(super) one: Limbs<N>,
+    /// 1 / prime modulo 2^64.
+    inverse: u64,
+    /// 2^(64 N), its square and its cube, modulo the prime.
+    one: Limbs<N>,
     square: Limbs<N>,
+    cube: Limbs<N>,
+}
+
+/// An element in Montgomery form.
+#[derive(Clone, Copy)]
+pub(super) struct Fe<const N: usize>(pub(super) Limbs<N>);
+
+impl<const N: usize> Default for Fe<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> Zeroize for Fe<N> {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl<const N: usize> Arithmetic<N> for Field<N> {
+    type Fe = Fe<N>;
+
+    fn prime(&self) -> &Limbs<N> {
+        &self.prime
+    }
+
+    fn one(&self) -> Fe<N> {
+        Fe(self.one)
+    }
+
+    fn enter(&self, number: &Limbs<N>) -> Fe<N> {
+        Fe(Self::enter(self, number))
+    }
+
+    fn leave(&self, number: &Fe<N>) -> Limbs<N> {
+        Self::leave(self, &number.0)
+    }
+
+    #[inline(always)]
+    fn add(&self, a: &Fe<N>, b: &Fe<N>) -> Fe<N> {
+        Fe(Self::add(self, &a.0, &b.0))
+    }
+
+    #[inline(always)]
+    fn sub(&self, a: &Fe<N>, b: &Fe<N>) -> Fe<N> {
+        let (difference, borrow) = sub(&a.0, &b.0);
+        let mask = u64::from(borrow).wrapping_neg();
+        Fe(add(&difference, &self.prime.map(|limb| limb & mask)).0)
+    }
+
+    #[inline(always)]
+    fn mul(&self, a: &Fe<N>, b: &Fe<N>) -> Fe<N> {
+        Fe(Self::mul(self, &a.0, &b.0))
+    }
+
+    #[inline(always)]
+    fn sqr(&self, a: &Fe<N>) -> Fe<N> {
+        Fe(Self::mul(self, &a.0, &a.0))
+    }
+
+    #[inline(always)]
+    fn settle(&self, a: &Fe<N>) -> Fe<N> {
+        *a
+    }
+
+    fn invert(&self, a: &Fe<N>) -> Fe<N> {
+        Fe(Self::mul(self, &self.invert_usual(&a.0), &self.cube))
+    }
+
+    #[inline(always)]
+    fn select(a: &Fe<N>, b: &Fe<N>, mask: u64) -> Fe<N> {
+        Fe(select(&a.0, &b.0, mask))
+    }
+
+    #[inline(always)]
+    fn zero_mask(&self, a: &Fe<N>) -> u64 {
+        zero_mask(&a.0)
+    }
 }
 
 impl<const N: usize> Field<N> {
-    /// Of an odd prime whose top bit is set.
+    /// Of an odd prime.
     pub(super) fn new(prime: Limbs<N>) -> Self {
         // Newton: each step doubles the bits that are right.
         let inverse = (0..6).fold(1u64, |inverse, _| {
             inverse.wrapping_mul(2u64.wrapping_sub(prime[0].wrapping_mul(inverse)))
         });
-        let (one, _) = sub(&[0; N], &prime);
-        let mut field = Self { prime, factor: inverse.wrapping_neg(), one, square: one };
-        for _ in 0..64 * N {
-            field.square = field.add(&field.square, &field.square);
-        }
+        let mut one = [0; N];
+        one[0] = 1;
+        let mut field = Self { prime, inverse, one, square: one, cube: one };
+        let double = |number: Limbs<N>| (0..64 * N).fold(number, |sum, _| field.add(&sum, &sum));
+        let one = double(one);
+        let square = double(one);
+        field = Self { one, square, ..field };
+        field.cube = field.mul(&square, &square);
         field
     }
 
@@ -32,18 +153,6 @@ impl<const N: usize> Field<N> {
     pub(super) fn add(&self, a: &Limbs<N>, b: &Limbs<N>) -> Limbs<N> {
         let (sum, carry) = add(a, b);
         self.subtract_once(&sum, carry)
-    }
-
-    #[inline]
-    pub(super) fn sub(&self, a: &Limbs<N>, b: &Limbs<N>) -> Limbs<N> {
-        let (difference, borrow) = sub(a, b);
-        let mask = u64::from(borrow).wrapping_neg();
-        add(&difference, &self.prime.map(|limb| limb & mask)).0
-    }
-
-    #[inline]
-    pub(super) fn negate(&self, a: &Limbs<N>) -> Limbs<N> {
-        self.sub(&[0; N], a)
     }
 
     /// `limbs` and the carry above them, less the prime unless that is larger.
@@ -64,7 +173,7 @@ impl<const N: usize> Field<N> {
                 (sum[j], carry) = a[j].carrying_mul_add(limb, sum[j], carry);
             }
             let (above, overflow) = top.overflowing_add(carry);
-            let factor = sum[0].wrapping_mul(self.factor);
+            let factor = sum[0].wrapping_mul(self.inverse.wrapping_neg());
             let (_, mut carry) = factor.carrying_mul_add(self.prime[0], sum[0], 0);
             for j in 1..N {
                 (sum[j - 1], carry) = factor.carrying_mul_add(self.prime[j], sum[j], carry);
@@ -76,38 +185,9 @@ impl<const N: usize> Field<N> {
         self.subtract_once(&sum, top != 0)
     }
 
-    #[inline]
-    pub(super) fn sqr(&self, a: &Limbs<N>) -> Limbs<N> {
-        self.mul(a, a)
-    }
-
-    /// Half of it.
-    #[inline]
-    pub(super) fn half(&self, a: &Limbs<N>) -> Limbs<N> {
-        let mask = (a[0] & 1).wrapping_neg();
-        let (sum, carry) = add(a, &self.prime.map(|limb| limb & mask));
-        let above = |i: usize| if i + 1 < N { sum[i + 1] } else { carry.into() };
-        std::array::from_fn(|i| sum[i] >> 1 | above(i) << 63)
-    }
-
-    /// 1 / a; of zero, zero. By Fermat, four bits at a time.
-    pub(super) fn invert(&self, a: &Limbs<N>) -> Limbs<N> {
-        let mut powers = [self.one; 16];
-        for i in 1..16 {
-            powers[i] = self.mul(&powers[i - 1], a);
-        }
-        let mut two = [0; N];
-        two[0] = 2;
-        let (exponent, _) = sub(&self.prime, &two);
-        let mut power = self.one;
-        for i in (0..16 * N).rev() {
-            for _ in 0..4 {
-                power = self.sqr(&power);
-            }
-            let digit = exponent[i / 16] >> (4 * (i % 16)) & 15;
-            power = self.mul(&power, &powers[digit as usize]);
-        }
-        power
+    /// 1 / a of a number in the usual form; of zero, zero.
+    pub(super) fn invert_usual(&self, a: &Limbs<N>) -> Limbs<N> {
+        inverse::invert(a, &self.prime, self.inverse)
     }
 
     /// Into Montgomery form, of any number.
@@ -156,22 +236,24 @@ pub(super) fn zero_mask<const N: usize>(a: &Limbs<N>) -> u64 {
     ((any | any.wrapping_neg()) >> 63).wrapping_sub(1)
 }
 
-/// The number of 8 N bytes, most significant first.
-pub(super) fn limbs<const N: usize>(bytes: &[u8]) -> Option<Limbs<N>> {
-    let mut limbs = [0; N];
-    let (chunks, rest) = bytes.as_chunks();
-    if chunks.len() != N || !rest.is_empty() {
-        return None;
-    }
-    for (limb, chunk) in limbs.iter_mut().rev().zip(chunks) {
-        *limb = u64::from_be_bytes(*chunk);
-    }
-    Some(limbs)
+/// Whether `a` is below `b`.
+pub(super) fn is_below<const N: usize>(a: &Limbs<N>, b: &Limbs<N>) -> bool {
+    sub(a, b).1
 }
 
-/// Writes a number to 8 N bytes, most significant first.
+/// The number of the bytes, at most 8 N, most significant first.
+pub(super) fn limbs<const N: usize>(bytes: &[u8]) -> Limbs<N> {
+    let mut limbs = [0; N];
+    for (limb, chunk) in limbs.iter_mut().zip(bytes.rchunks(8)) {
+        *limb = chunk.iter().fold(0, |limb, &byte| limb << 8 | u64::from(byte));
+    }
+    limbs
+}
+
+/// Writes a number to bytes, at most 8 N, most significant first.
 pub(super) fn write<const N: usize>(limbs: &Limbs<N>, out: &mut [u8]) {
-    for (chunk, limb) in out.chunks_exact_mut(8).zip(limbs.iter().rev()) {
-        chunk.copy_from_slice(&limb.to_be_bytes());
+    for (chunk, limb) in out.rchunks_mut(8).zip(limbs) {
+        let bytes = limb.to_be_bytes();
+        chunk.copy_from_slice(&bytes[8 - chunk.len()..]);
     }
 }

@@ -1,10 +1,12 @@
-//! Curves whose prime nobody chose for speed, brainpool's r1 of RFC 5639: agreement and signatures, from bytes to bytes.
+//! Curves that AWS-LC has without much code of their own, P-224 of NIST and brainpool's r1 of RFC 5639: agreement and signatures, from bytes
+//! to bytes.
 //!
-//! Own work: Montgomery products of N limbs in Rust, doublings and sums in Jacobian coordinates, digits of five bits that may be negative. A curve of
-//! brainpool has a twin with a = −3 (RFC 5639 §1.2: the twisted curves, t1), whose doublings are cheaper, and here it is that which computes:
+//! Own work: doublings and sums in Jacobian coordinates, digits of five bits that may be negative; for P-224 products of its own ([`p224`]),
+//! for brainpool's primes, which nobody chose for speed, Montgomery's of N limbs in Rust. A curve of brainpool has a twin with a = −3 (RFC 5639 §1.2: the twisted curves, t1), whose doublings are cheaper, and here it is that which computes:
 //! (x, y) is (x · z², y · z³) there. What depends on a secret takes the same time whatever it is.
 
 mod field;
+mod p224;
 mod point;
 #[cfg(test)]
 mod tests;
@@ -13,8 +15,9 @@ use std::sync::OnceLock;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use field::{Field, Limbs, limbs, write, zero_mask};
-use point::{Affine, BaseTable, is_below};
+use field::{Arithmetic, Field, Limbs, is_below, limbs, write, zero_mask};
+use p224::P224;
+use point::{Affine, BaseTable, Jacobian, Points};
 
 /// A curve of prime order. Scalars and coordinates have [`Curve::bytes`] bytes, the most significant first; points are uncompressed (SEC 1).
 pub(crate) trait Curve: Send + Sync {
@@ -23,6 +26,9 @@ pub(crate) trait Curve: Send + Sync {
 
     /// The number of twice as many bytes, modulo the order: a uniform scalar of uniform bytes. Zero once in the age of the universe.
     fn reduce(&self, wide: &[u8]) -> Option<Zeroizing<Vec<u8>>>;
+
+    /// Whether the bytes are a point of the curve.
+    fn is_point(&self, point: &[u8]) -> bool;
 
     /// The public half of a scalar. None if it is out of range.
     fn public_key(&self, scalar: &[u8]) -> Option<Vec<u8>>;
@@ -47,34 +53,39 @@ struct Parameters {
     z: &'static str,
 }
 
-struct Prime<const N: usize> {
-    field: Field<N>,
+struct Prime<F: Arithmetic<N>, const N: usize> {
+    field: F,
     order: Field<N>,
+    /// Of a coordinate and of a scalar; the order has so many bits.
+    bytes: usize,
     /// Of the twin.
-    b: Limbs<N>,
-    base: BaseTable<N>,
+    b: F::Fe,
+    base: BaseTable<F::Fe>,
     /// z² and z³, and 1 divided by them.
-    to_twin: [Limbs<N>; 2],
-    from_twin: [Limbs<N>; 2],
+    to_twin: [F::Fe; 2],
+    from_twin: [F::Fe; 2],
 }
 
-impl<const N: usize> Prime<N> {
-    fn new(parameters: &Parameters) -> Self {
-        let number = |hex: &str| -> Limbs<N> {
-            let bytes = data_encoding::HEXLOWER.decode(hex.as_bytes()).expect("constants are hex");
-            limbs(&bytes).expect("constants have N limbs")
-        };
-        let field = Field::new(number(parameters.p));
-        let z = field.enter(&number(parameters.z));
+fn number<const N: usize>(hex: &str) -> Limbs<N> {
+    let bytes = data_encoding::HEXLOWER.decode(hex.as_bytes()).expect("constants are hex");
+    limbs(&bytes)
+}
+
+impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
+    fn new(field: F, parameters: &Parameters) -> Self {
+        let enter = |hex: &str| field.enter(&number(hex));
+        let z = enter(parameters.z);
         let square = field.sqr(&z);
         let cube = field.mul(&square, &z);
-        let b = field.mul(&field.enter(&number(parameters.b)), &field.sqr(&cube));
-        let x = field.mul(&field.enter(&number(parameters.gx)), &square);
-        let y = field.mul(&field.enter(&number(parameters.gy)), &cube);
+        let b = field.mul(&enter(parameters.b), &field.sqr(&cube));
+        let x = field.mul(&enter(parameters.gx), &square);
+        let y = field.mul(&enter(parameters.gy), &cube);
+        let bytes = parameters.n.len() / 2;
         Self {
             order: Field::new(number(parameters.n)),
+            bytes,
             b,
-            base: field.base_table(&Affine { x, y }),
+            base: field.base_table(&Affine { x, y }, 8 * bytes),
             to_twin: [square, cube],
             from_twin: [field.invert(&square), field.invert(&cube)],
             field,
@@ -83,75 +94,96 @@ impl<const N: usize> Prime<N> {
 
     /// A scalar, in the usual form.
     fn scalar(&self, bytes: &[u8]) -> Option<Zeroizing<Limbs<N>>> {
-        let scalar = Zeroizing::new(limbs(bytes)?);
+        if bytes.len() != self.bytes {
+            return None;
+        }
+        let scalar = Zeroizing::new(limbs(bytes));
         (is_below(&scalar, &self.order.prime) & (zero_mask(&scalar) == 0)).then_some(scalar)
     }
 
     /// A point, on the twin.
-    fn point(&self, bytes: &[u8]) -> Option<Affine<N>> {
+    fn point(&self, bytes: &[u8]) -> Option<Affine<F::Fe>> {
         let (4, coordinates) = bytes.split_first().map(|(&form, rest)| (form, rest))? else {
             return None;
         };
-        let (x, y) = coordinates.split_at_checked(8 * N)?;
-        let (x, y) = (limbs(x)?, limbs(y)?);
+        if coordinates.len() != 2 * self.bytes {
+            return None;
+        }
+        let (x, y) = coordinates.split_at(self.bytes);
+        let (x, y) = (limbs(x), limbs(y));
         let field = &self.field;
-        if !is_below(&x, &field.prime) || !is_below(&y, &field.prime) {
+        if !is_below(&x, field.prime()) || !is_below(&y, field.prime()) {
             return None;
         }
         let x = field.mul(&field.enter(&x), &self.to_twin[0]);
         let y = field.mul(&field.enter(&y), &self.to_twin[1]);
-        let three = field.add(&field.add(&x, &x), &x);
+        let three = field.add(&field.double(&x), &x);
         let right = field.add(&field.sub(&field.mul(&field.sqr(&x), &x), &three), &self.b);
-        (field.sqr(&y) == right).then_some(Affine { x, y })
+        let difference = field.settle(&field.sub(&field.sqr(&y), &right));
+        (field.zero_mask(&difference) != 0).then_some(Affine { x, y })
     }
 
     /// The x of a point of the twin, on the curve and in the usual form.
-    fn x(&self, point: &Affine<N>) -> Limbs<N> {
+    fn x(&self, point: &Affine<F::Fe>) -> Limbs<N> {
         self.field.leave(&self.field.mul(&point.x, &self.from_twin[0]))
+    }
+
+    /// Whether the x of a point of the twin, on the curve, is `x`; without a division.
+    fn has_x(&self, point: &Jacobian<F::Fe>, x: &Limbs<N>) -> bool {
+        let field = &self.field;
+        if !is_below(x, field.prime()) {
+            return false;
+        }
+        let x = field.mul(&field.mul(&field.enter(x), &self.to_twin[0]), &field.sqr(&point.z));
+        field.zero_mask(&field.sub(&x, &point.x)) != 0
     }
 
     /// The leftmost bits of a digest, as many as the order has, modulo that.
     fn digest(&self, digest: &[u8]) -> Limbs<N> {
-        let digest = &digest[..digest.len().min(8 * N)];
-        let mut bytes = vec![0; 8 * N];
-        bytes[8 * N - digest.len()..].copy_from_slice(digest);
-        let number = limbs(&bytes).expect("8 N bytes");
+        let number = limbs(&digest[..digest.len().min(self.bytes)]);
         self.order.subtract_once(&number, false)
     }
 }
 
-impl<const N: usize> Curve for Prime<N> {
+impl<F: Arithmetic<N>, const N: usize> Curve for Prime<F, N> {
     fn bytes(&self) -> usize {
-        8 * N
+        self.bytes
     }
 
     fn reduce(&self, wide: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let (high, low) = wide.split_at_checked(8 * N)?;
-        let (high, low) = (Zeroizing::new(limbs(high)?), Zeroizing::new(limbs(low)?));
-        // The order's top bit is set, so the lower half is below twice of it.
-        let low = Zeroizing::new(self.order.subtract_once(&low, false));
-        let mut sum = self.order.add(&self.order.enter(&high), &low);
-        let mut bytes = Zeroizing::new(vec![0; 8 * N]);
+        if wide.len() != 2 * self.bytes {
+            return None;
+        }
+        let (high, low) = wide.split_at(wide.len() - 8 * N);
+        let (high, low) = (Zeroizing::new(limbs(high)), Zeroizing::new(limbs(low)));
+        let (order, one) = (&self.order, limbs(&[1]));
+        let low = Zeroizing::new(order.mul(&order.enter(&low), &one));
+        let mut sum = order.add(&order.enter(&high), &low);
+        let mut bytes = Zeroizing::new(vec![0; self.bytes]);
         write(&sum, &mut bytes);
         sum.zeroize();
         Some(bytes)
+    }
+
+    fn is_point(&self, point: &[u8]) -> bool {
+        self.point(point).is_some()
     }
 
     fn public_key(&self, scalar: &[u8]) -> Option<Vec<u8>> {
         let product = self.field.multiply_base(&*self.scalar(scalar)?, &self.base);
         let point = self.field.affine(&product);
         let y = self.field.leave(&self.field.mul(&point.y, &self.from_twin[1]));
-        let mut bytes = vec![4; 1 + 16 * N];
-        write(&self.x(&point), &mut bytes[1..=8 * N]);
-        write(&y, &mut bytes[1 + 8 * N..]);
+        let mut bytes = vec![4; 1 + 2 * self.bytes];
+        write(&self.x(&point), &mut bytes[1..=self.bytes]);
+        write(&y, &mut bytes[1 + self.bytes..]);
         Some(bytes)
     }
 
     fn agree(&self, scalar: &[u8], point: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let scalar = self.scalar(scalar)?;
-        let mut product = self.field.multiply(&scalar, &self.point(point)?);
+        let mut product = self.field.multiply(&scalar, &self.point(point)?, 8 * self.bytes);
         let mut x = self.x(&self.field.affine(&product));
-        let mut bytes = Zeroizing::new(vec![0; 8 * N]);
+        let mut bytes = Zeroizing::new(vec![0; self.bytes]);
         write(&x, &mut bytes);
         product.zeroize();
         x.zeroize();
@@ -166,35 +198,50 @@ impl<const N: usize> Curve for Prime<N> {
         // s = (e + r · d) / k; a product with one factor in Montgomery form is in the usual one.
         let product = Zeroizing::new(order.mul(&order.enter(&r), &scalar));
         let sum = Zeroizing::new(order.add(&product, &self.digest(digest)));
-        let inverse = Zeroizing::new(order.invert(&order.enter(&nonce)));
+        let inverse = Zeroizing::new(order.enter(&order.invert_usual(&nonce)));
         let s = order.mul(&inverse, &sum);
         if zero_mask(&r) | zero_mask(&s) != 0 {
             return None;
         }
-        let mut signature = vec![0; 16 * N];
-        write(&r, &mut signature[..8 * N]);
-        write(&s, &mut signature[8 * N..]);
+        let mut signature = vec![0; 2 * self.bytes];
+        write(&r, &mut signature[..self.bytes]);
+        write(&s, &mut signature[self.bytes..]);
         Some(signature)
     }
 
     fn verify(&self, point: &[u8], digest: &[u8], signature: &[u8]) -> bool {
         let check = || {
-            let (r, s) = signature.split_at_checked(8 * N)?;
+            let (r, s) = signature.split_at_checked(self.bytes)?;
             let (r, s) = (self.scalar(r)?, self.scalar(s)?);
             let point = self.point(point)?;
             let (order, field) = (&self.order, &self.field);
-            let inverse = order.invert(&order.enter(&s));
+            let inverse = order.enter(&order.invert_usual(&s));
             let (u, v) = (order.mul(&inverse, &self.digest(digest)), order.mul(&inverse, &r));
-            let sum =
-                field.add_any(&field.multiply_base(&u, &self.base), &field.multiply(&v, &point));
-            if sum.is_infinity() {
-                return None;
-            }
-            let x = self.x(&field.affine(&sum));
-            Some(order.subtract_once(&x, false) == *r)
+            let sum = field.add_public(
+                &field.multiply_base_public(&u, &self.base),
+                &field.multiply_public(&v, &point),
+            );
+            // What r is modulo the order may have been larger by that.
+            let (larger, carry) = field::add(&r, &order.prime);
+            let is_x = self.has_x(&sum, &r) || !carry && self.has_x(&sum, &larger);
+            Some(is_x && !field.is_infinity(&sum))
         };
         check() == Some(true)
     }
+}
+
+/// P-224, secp224r1. Its table is made when it is first asked for.
+pub(crate) fn p224() -> &'static dyn Curve {
+    const PARAMETERS: Parameters = Parameters {
+        p: "ffffffffffffffffffffffffffffffff000000000000000000000001",
+        b: "b4050a850c04b3abf54132565044b0b7d7bfd8ba270b39432355ffb4",
+        n: "ffffffffffffffffffffffffffff16a2e0b8f03e13dd29455c5c2a3d",
+        gx: "b70e0cbd6bb4bf7f321390b94a03c1d356c21122343280d6115c1d21",
+        gy: "bd376388b5f723fb4c22dfe6cd4375a05a07476444d5819985007e34",
+        z: "01",
+    };
+    static CURVE: OnceLock<Prime<P224, 4>> = OnceLock::new();
+    CURVE.get_or_init(|| Prime::new(P224::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
 /// brainpoolP256r1. Its table is made when it is first asked for.
@@ -207,8 +254,8 @@ pub(crate) fn brainpool_p256r1() -> &'static dyn Curve {
         gy: "547ef835c3dac4fd97f8461a14611dc9c27745132ded8e545c1d54c72f046997",
         z: "3e2d4bd9597b58639ae7aa669cab9837cf5cf20a2c852d10f655668dfc150ef0",
     };
-    static CURVE: OnceLock<Prime<4>> = OnceLock::new();
-    CURVE.get_or_init(|| Prime::new(&PARAMETERS))
+    static CURVE: OnceLock<Prime<Field<4>, 4>> = OnceLock::new();
+    CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
 /// brainpoolP384r1. Its table is made when it is first asked for.
@@ -221,8 +268,8 @@ pub(crate) fn brainpool_p384r1() -> &'static dyn Curve {
         gy: "8abe1d7520f9c2a45cb1eb8e95cfd55262b70b29feec5864e19c054ff99129280e4646217791811142820341263c5315",
         z: "4ad935a569a53b30f8f30976e9b19942445cb42e704dc86f30be612560eb628bd9fd696d08604c94bae95c74ab7ec337",
     };
-    static CURVE: OnceLock<Prime<6>> = OnceLock::new();
-    CURVE.get_or_init(|| Prime::new(&PARAMETERS))
+    static CURVE: OnceLock<Prime<Field<6>, 6>> = OnceLock::new();
+    CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
 /// brainpoolP512r1. Its table is made when it is first asked for.
@@ -235,6 +282,6 @@ pub(crate) fn brainpool_p512r1() -> &'static dyn Curve {
         gy: "7dde385d566332ecc0eabfa9cf7822fdf209f70024a57b1aa000c55b881f8111b2dcde494a5f485e5bca4bd88a2763aed1ca2b2fa8f0540678cd1e0f3ad80892",
         z: "12ee58e6764838b69782136f0f2d3ba06e27695716054092e60a80bedb212b64e585d90bce13761f85c3f1d2a64e3be8fea2220f01eba5eeb0f35dbd29d922ab",
     };
-    static CURVE: OnceLock<Prime<8>> = OnceLock::new();
-    CURVE.get_or_init(|| Prime::new(&PARAMETERS))
+    static CURVE: OnceLock<Prime<Field<8>, 8>> = OnceLock::new();
+    CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }

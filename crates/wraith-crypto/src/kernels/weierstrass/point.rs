@@ -2,28 +2,30 @@
 
 use zeroize::Zeroize;
 
-use super::field::{Field, Limbs, select, sub, zero_mask};
+use super::field::{Arithmetic, Limbs};
 
 /// Bits of a window, and points of its table.
 const BITS: usize = 5;
 const POINTS: usize = 1 << (BITS - 1);
+/// Bits of a digit of a scalar that is not secret.
+const SPARSE_BITS: usize = 5;
 
 /// A point as x and y; (0, 0) stands for the one at infinity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Affine<const N: usize> {
-    pub(super) x: Limbs<N>,
-    pub(super) y: Limbs<N>,
+#[derive(Clone, Copy, Default)]
+pub(super) struct Affine<Fe> {
+    pub(super) x: Fe,
+    pub(super) y: Fe,
 }
 
-/// (X, Y, Z) is (X / Z², Y / Z³); any with Z = 0 is the point at infinity.
-#[derive(Clone, Copy)]
-pub(super) struct Jacobian<const N: usize> {
-    pub(super) x: Limbs<N>,
-    pub(super) y: Limbs<N>,
-    pub(super) z: Limbs<N>,
+/// (X, Y, Z) is (X / Z², Y / Z³); any with Z = 0 is the point at infinity, and so is the default. All settled.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Jacobian<Fe> {
+    pub(super) x: Fe,
+    pub(super) y: Fe,
+    pub(super) z: Fe,
 }
 
-impl<const N: usize> Zeroize for Jacobian<N> {
+impl<Fe: Zeroize> Zeroize for Jacobian<Fe> {
     fn zeroize(&mut self) {
         self.x.zeroize();
         self.y.zeroize();
@@ -31,110 +33,151 @@ impl<const N: usize> Zeroize for Jacobian<N> {
     }
 }
 
-impl<const N: usize> Jacobian<N> {
-    pub(super) const INFINITY: Self = Self { x: [0; N], y: [0; N], z: [0; N] };
+/// The multiples 1 to 16 of 2^(5i) · G, for each window i.
+pub(super) type BaseTable<Fe> = Vec<[Affine<Fe>; POINTS]>;
 
-    pub(super) fn is_infinity(&self) -> bool {
-        zero_mask(&self.z) != 0
-    }
-
-    fn select(&self, other: &Self, mask: u64) -> Self {
-        Self {
-            x: select(&self.x, &other.x, mask),
-            y: select(&self.y, &other.y, mask),
-            z: select(&self.z, &other.z, mask),
-        }
-    }
+/// How many windows the scalars below an order of so many bits have.
+const fn windows(bits: usize) -> usize {
+    bits / BITS + 1
 }
 
-/// The multiples 1 to 16 of 2^(5i) · G, for each window i.
-pub(super) type BaseTable<const N: usize> = Vec<[Affine<N>; POINTS]>;
-
-impl<const N: usize> Field<N> {
-    pub(super) fn jacobian(&self, point: &Affine<N>) -> Jacobian<N> {
-        let none = zero_mask(&point.x) & zero_mask(&point.y);
-        Jacobian { x: point.x, y: point.y, z: select(&self.one, &[0; N], none) }
+/// What points are computed with.
+pub(super) trait Points<const N: usize>: Arithmetic<N> {
+    fn jacobian(&self, point: &Affine<Self::Fe>) -> Jacobian<Self::Fe> {
+        let none = self.zero_mask(&point.x) & self.zero_mask(&point.y);
+        let z = Self::select(&self.one(), &Self::Fe::default(), none);
+        Jacobian { x: point.x, y: point.y, z }
     }
 
-    pub(super) fn affine(&self, point: &Jacobian<N>) -> Affine<N> {
+    fn affine(&self, point: &Jacobian<Self::Fe>) -> Affine<Self::Fe> {
         let inverse = self.invert(&point.z);
         let square = self.sqr(&inverse);
         let cube = self.mul(&square, &inverse);
         Affine { x: self.mul(&point.x, &square), y: self.mul(&point.y, &cube) }
     }
 
-    fn negate_if(&self, y: &Limbs<N>, mask: u64) -> Limbs<N> {
-        select(y, &self.negate(y), mask)
+    fn is_infinity(&self, point: &Jacobian<Self::Fe>) -> bool {
+        self.zero_mask(&point.z) != 0
     }
 
+    #[inline(always)]
+    fn select_point(
+        a: &Jacobian<Self::Fe>,
+        b: &Jacobian<Self::Fe>,
+        mask: u64,
+    ) -> Jacobian<Self::Fe> {
+        Jacobian {
+            x: Self::select(&a.x, &b.x, mask),
+            y: Self::select(&a.y, &b.y, mask),
+            z: Self::select(&a.z, &b.z, mask),
+        }
+    }
+
+    #[inline(always)]
+    fn negate_if(&self, y: &Self::Fe, mask: u64) -> Self::Fe {
+        Self::select(y, &self.negate(y), mask)
+    }
+
+    /// Twice the point: 4 multiplications and 4 squares.
     #[inline(never)]
-    fn double_point(&self, point: &Jacobian<N>) -> Jacobian<N> {
-        let y_twice = self.add(&point.y, &point.y);
+    fn double_point(&self, point: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
+        let y_square = self.sqr(&point.y);
         let z_square = self.sqr(&point.z);
-        let y_square = self.sqr(&y_twice);
+        let y_square_twice = self.double(&y_square);
         let slope = self.mul(&self.sub(&point.x, &z_square), &self.add(&point.x, &z_square));
-        let slope = self.add(&self.add(&slope, &slope), &slope);
-        let s = self.mul(&point.x, &y_square);
-        let x = self.sub(&self.sqr(&slope), &self.add(&s, &s));
-        let z = self.mul(&y_twice, &point.z);
-        let y_fourth = self.half(&self.sqr(&y_square));
-        let y = self.sub(&self.mul(&slope, &self.sub(&s, &x)), &y_fourth);
-        Jacobian { x, y, z }
+        let s = self.mul(&point.x, &self.double(&y_square_twice));
+        let y_fourth = self.sqr(&y_square_twice);
+        let slope = self.add(&self.double(&slope), &slope);
+        let z = self.mul(&self.double(&point.y), &point.z);
+        let x = self.settle(&self.sub(&self.sqr(&slope), &self.double(&s)));
+        let y = self.sub(&self.mul(&slope, &self.sub(&s, &x)), &self.double(&y_fourth));
+        Jacobian { x, y: self.settle(&y), z }
     }
 
     /// The sum with a point of a table, which is not the same one.
     #[inline(never)]
-    fn add_affine(&self, a: &Jacobian<N>, b: &Affine<N>) -> Jacobian<N> {
+    fn add_affine(&self, a: &Jacobian<Self::Fe>, b: &Affine<Self::Fe>) -> Jacobian<Self::Fe> {
         let z_square = self.sqr(&a.z);
         let zy = self.mul(&a.z, &b.y);
         let h = self.sub(&self.mul(&b.x, &z_square), &a.x);
         let r = self.sub(&self.mul(&zy, &z_square), &a.y);
         let sum = self.finish_sum(&a.x, &a.y, &h, &r, &a.z);
         let b = self.jacobian(b);
-        sum.select(&b, zero_mask(&a.z)).select(a, zero_mask(&b.z))
+        let sum = Self::select_point(&sum, &b, self.zero_mask(&a.z));
+        Self::select_point(&sum, a, self.zero_mask(&b.z))
     }
 
     #[inline(always)]
     fn finish_sum(
         &self,
-        u: &Limbs<N>,
-        s: &Limbs<N>,
-        h: &Limbs<N>,
-        r: &Limbs<N>,
-        z: &Limbs<N>,
-    ) -> Jacobian<N> {
+        u: &Self::Fe,
+        s: &Self::Fe,
+        h: &Self::Fe,
+        r: &Self::Fe,
+        z: &Self::Fe,
+    ) -> Jacobian<Self::Fe> {
         let h_square = self.sqr(h);
+        let r_square = self.sqr(r);
         let h_cube = self.mul(&h_square, h);
         let v = self.mul(u, &h_square);
-        let x = self.sub(&self.sub(&self.sqr(r), &h_cube), &self.add(&v, &v));
-        let y = self.sub(&self.mul(r, &self.sub(&v, &x)), &self.mul(s, &h_cube));
-        Jacobian { x, y, z: self.mul(h, z) }
+        let z = self.mul(h, z);
+        let y_part = self.mul(s, &h_cube);
+        let x = self.settle(&self.sub(&self.sub(&r_square, &h_cube), &self.double(&v)));
+        let y = self.settle(&self.sub(&self.mul(r, &self.sub(&v, &x)), &y_part));
+        Jacobian { x, y, z }
     }
 
-    /// The sum of two points, which are not the same, and how far their x and y are apart.
-    #[inline(never)]
-    fn sum(&self, a: &Jacobian<N>, b: &Jacobian<N>) -> (Jacobian<N>, Limbs<N>, Limbs<N>) {
+    /// The sum of two points, which are neither the same nor at infinity, and how far their x and y are apart.
+    #[inline(always)]
+    fn sum(
+        &self,
+        a: &Jacobian<Self::Fe>,
+        b: &Jacobian<Self::Fe>,
+    ) -> (Jacobian<Self::Fe>, Self::Fe, Self::Fe) {
         let (a_square, b_square) = (self.sqr(&a.z), self.sqr(&b.z));
+        let (zy_a, zy_b) = (self.mul(&a.y, &b.z), self.mul(&b.y, &a.z));
         let u = self.mul(&a.x, &b_square);
         let h = self.sub(&self.mul(&b.x, &a_square), &u);
-        let s = self.mul(&a.y, &self.mul(&b_square, &b.z));
-        let r = self.sub(&self.mul(&b.y, &self.mul(&a_square, &a.z)), &s);
+        let s = self.mul(&zy_a, &b_square);
+        let r = self.sub(&self.mul(&zy_b, &a_square), &s);
         let sum = self.finish_sum(&u, &s, &h, &r, &self.mul(&a.z, &b.z));
-        (sum.select(b, zero_mask(&a.z)).select(a, zero_mask(&b.z)), h, r)
+        (sum, h, r)
+    }
+
+    /// The sum of two points, which are not the same.
+    #[inline(never)]
+    fn add_point(&self, a: &Jacobian<Self::Fe>, b: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
+        let (sum, _, _) = self.sum(a, b);
+        let sum = Self::select_point(&sum, b, self.zero_mask(&a.z));
+        Self::select_point(&sum, a, self.zero_mask(&b.z))
     }
 
     /// The sum of two points whatever they are.
-    pub(super) fn add_any(&self, a: &Jacobian<N>, b: &Jacobian<N>) -> Jacobian<N> {
+    fn add_any(&self, a: &Jacobian<Self::Fe>, b: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
         let (sum, h, r) = self.sum(a, b);
-        let apart = !(zero_mask(&h) & zero_mask(&r)) | zero_mask(&a.z) | zero_mask(&b.z);
-        self.double_point(a).select(&sum, apart)
+        let same = self.zero_mask(&h) & self.zero_mask(&r);
+        let sum = Self::select_point(&sum, &self.double_point(a), same);
+        let sum = Self::select_point(&sum, b, self.zero_mask(&a.z));
+        Self::select_point(&sum, a, self.zero_mask(&b.z))
     }
 
-    /// The table of a base point.
-    pub(super) fn base_table(&self, base: &Affine<N>) -> BaseTable<N> {
+    /// The sum of two points whatever they are, in a time that tells how they lie to each other.
+    fn add_public(&self, a: &Jacobian<Self::Fe>, b: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
+        if self.is_infinity(a) {
+            return *b;
+        }
+        if self.is_infinity(b) {
+            return *a;
+        }
+        let (sum, h, r) = self.sum(a, b);
+        if self.zero_mask(&h) & self.zero_mask(&r) == 0 { sum } else { self.double_point(a) }
+    }
+
+    /// The table of a base point, for scalars of so many bits.
+    fn base_table(&self, base: &Affine<Self::Fe>, bits: usize) -> BaseTable<Self::Fe> {
         let mut first = self.jacobian(base);
         let mut table = Vec::new();
-        for _ in 0..64 * N / BITS + 1 {
+        for _ in 0..windows(bits) {
             let multiples = self.multiples(&first);
             table.push(multiples.map(|point| self.affine(&point)));
             first = self.double_point(&multiples[POINTS - 1]);
@@ -142,30 +185,28 @@ impl<const N: usize> Field<N> {
         table
     }
 
-    fn multiples(&self, point: &Jacobian<N>) -> [Jacobian<N>; POINTS] {
+    fn multiples(&self, point: &Jacobian<Self::Fe>) -> [Jacobian<Self::Fe>; POINTS] {
         let mut table = [*point; POINTS];
         for i in 1..POINTS {
             table[i] = if i % 2 == 1 {
                 self.double_point(&table[i / 2])
             } else {
-                self.sum(&table[i - 1], point).0
+                self.add_point(&table[i - 1], point)
             };
         }
         table
     }
 
     /// `scalar` times the base point of `table`, the scalar being a secret below the order. Only the last sum can be of the same points.
-    pub(super) fn multiply_base(&self, scalar: &Limbs<N>, table: &BaseTable<N>) -> Jacobian<N> {
-        let mut sum = Jacobian::INFINITY;
+    fn multiply_base(&self, scalar: &Limbs<N>, table: &BaseTable<Self::Fe>) -> Jacobian<Self::Fe> {
+        let mut sum = Jacobian::default();
         for (i, window) in table.iter().enumerate() {
             let (size, negative) = digit(scalar, i);
-            let mut chosen = Affine { x: [0; N], y: [0; N] };
+            let mut chosen = Affine::default();
             for (point, number) in window.iter().zip(1..) {
                 let mask = equal_mask(size, number);
-                for j in 0..N {
-                    chosen.x[j] |= point.x[j] & mask;
-                    chosen.y[j] |= point.y[j] & mask;
-                }
+                chosen.x = Self::select(&chosen.x, &point.x, mask);
+                chosen.y = Self::select(&chosen.y, &point.y, mask);
             }
             chosen.y = self.negate_if(&chosen.y, negative);
             sum = if i + 1 == table.len() {
@@ -177,25 +218,95 @@ impl<const N: usize> Field<N> {
         sum
     }
 
-    /// `scalar` times a point, the scalar being a secret below the order. Only the last sum can be of the same points.
-    pub(super) fn multiply(&self, scalar: &Limbs<N>, point: &Affine<N>) -> Jacobian<N> {
+    /// `scalar` times a point, the scalar being a secret below the order, which has so many bits. Only the last sum can be of the same points.
+    fn multiply(
+        &self,
+        scalar: &Limbs<N>,
+        point: &Affine<Self::Fe>,
+        bits: usize,
+    ) -> Jacobian<Self::Fe> {
         let mut table = self.multiples(&self.jacobian(point));
-        let mut sum = Jacobian::INFINITY;
-        for i in (0..64 * N / BITS + 1).rev() {
-            for _ in 0..BITS {
-                sum = self.double_point(&sum);
+        let mut sum = Jacobian::default();
+        for i in (0..windows(bits)).rev() {
+            if i + 1 < windows(bits) {
+                for _ in 0..BITS {
+                    sum = self.double_point(&sum);
+                }
             }
             let (size, negative) = digit(scalar, i);
-            let mut chosen = Jacobian::INFINITY;
+            let mut chosen = Jacobian::default();
             for (point, number) in table.iter().zip(1..) {
-                chosen = chosen.select(point, equal_mask(size, number));
+                chosen = Self::select_point(&chosen, point, equal_mask(size, number));
             }
             chosen.y = self.negate_if(&chosen.y, negative);
-            sum = if i == 0 { self.add_any(&sum, &chosen) } else { self.sum(&sum, &chosen).0 };
+            sum = if i == 0 { self.add_any(&sum, &chosen) } else { self.add_point(&sum, &chosen) };
         }
         table.zeroize();
         sum
     }
+
+    /// `scalar` times the base point of `table`, where nothing is secret.
+    fn multiply_base_public(
+        &self,
+        scalar: &Limbs<N>,
+        table: &BaseTable<Self::Fe>,
+    ) -> Jacobian<Self::Fe> {
+        let mut sum = Jacobian::default();
+        for (i, window) in table.iter().enumerate() {
+            let (size, negative) = digit(scalar, i);
+            let Some(at) = (size as usize).checked_sub(1) else { continue };
+            let chosen = Affine { x: window[at].x, y: self.negate_if(&window[at].y, negative) };
+            sum = if i + 1 == table.len() {
+                self.add_public(&sum, &self.jacobian(&chosen))
+            } else {
+                self.add_affine(&sum, &chosen)
+            };
+        }
+        sum
+    }
+
+    /// `scalar` times a point, where neither is secret.
+    fn multiply_public(&self, scalar: &Limbs<N>, point: &Affine<Self::Fe>) -> Jacobian<Self::Fe> {
+        let point = self.jacobian(point);
+        let twice = self.double_point(&point);
+        let mut odd = [point; 1 << (SPARSE_BITS - 2)];
+        for i in 1..odd.len() {
+            odd[i] = self.add_public(&odd[i - 1], &twice);
+        }
+        let mut sum: Option<Jacobian<Self::Fe>> = None;
+        for &digit in sparse_digits(scalar).iter().rev() {
+            sum = sum.map(|sum| self.double_point(&sum));
+            if digit != 0 {
+                let mut term = odd[usize::from(digit.unsigned_abs() / 2)];
+                if digit < 0 {
+                    term.y = self.negate(&term.y);
+                }
+                sum = Some(sum.map_or(term, |sum| self.add_public(&sum, &term)));
+            }
+        }
+        sum.unwrap_or_default()
+    }
+}
+
+impl<const N: usize, F: Arithmetic<N>> Points<N> for F {}
+
+/// Odd digits between zeros, each between −2^(width − 1) and 2^(width − 1), that make up a number; two of them are at least as far apart as
+/// they are wide.
+fn sparse_digits<const N: usize>(number: &Limbs<N>) -> Vec<i8> {
+    let bit = |i: usize| if i < 64 * N { (number[i / 64] >> (i % 64) & 1) as i32 } else { 0 };
+    let mut digits = vec![0; 64 * N + 1];
+    let (mut i, mut carry) = (0, 0);
+    while i < digits.len() {
+        if bit(i) + carry != 1 {
+            i += 1;
+            continue;
+        }
+        let window = (0..SPARSE_BITS).map(|j| bit(i + j) << j).sum::<i32>() + carry;
+        carry = window >> (SPARSE_BITS - 1) & 1;
+        digits[i] = (window - (carry << SPARSE_BITS)) as i8;
+        i += SPARSE_BITS;
+    }
+    digits
 }
 
 /// Digit `i` of a number in windows of five bits, from −16 to 16 (Booth): how large, and all ones if it is negative.
@@ -219,9 +330,4 @@ fn digit<const N: usize>(number: &Limbs<N>, i: usize) -> (u64, u64) {
 fn equal_mask(a: u64, b: u64) -> u64 {
     let differ = a ^ b;
     ((differ.wrapping_sub(1) & !differ) >> 63).wrapping_neg()
-}
-
-/// Whether `a` is below `b`.
-pub(super) fn is_below<const N: usize>(a: &Limbs<N>, b: &Limbs<N>) -> bool {
-    sub(a, b).1
 }

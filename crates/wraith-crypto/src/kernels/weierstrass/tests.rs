@@ -5,7 +5,8 @@ use crate::ec::reference;
 
 type Own = fn() -> &'static dyn Curve;
 
-const CURVES: [(Own, crate::ec::Curve); 3] = [
+const CURVES: [(Own, crate::ec::Curve); 4] = [
+    (p224, crate::ec::Curve::P224),
     (brainpool_p256r1, crate::ec::Curve::BrainpoolP256r1),
     (brainpool_p384r1, crate::ec::Curve::BrainpoolP384r1),
     (brainpool_p512r1, crate::ec::Curve::BrainpoolP512r1),
@@ -14,6 +15,7 @@ const CURVES: [(Own, crate::ec::Curve); 3] = [
 /// The order less a small number.
 fn order_less(curve: &dyn Curve, less: u8) -> Vec<u8> {
     let text = match curve.bytes() {
+        28 => "ffffffffffffffffffffffffffff16a2e0b8f03e13dd29455c5c2a3d",
         32 => "a9fb57dba1eea9bc3e660a909d838d718c397aa3b561a6f7901e0e82974856a7",
         48 => {
             "8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b31f166e6cac0425a7cf3ab6af6b7fc3103b883202e9046565"
@@ -51,7 +53,7 @@ fn each_verifies_what_the_other_signs() {
         let own = own();
         let (scalar, nonce) = (vec![0x42; own.bytes()], vec![0x17; own.bytes()]);
         let point = own.public_key(&scalar).unwrap();
-        for digest in [&[0xab; 64][..own.bytes()], &[0xff; 64], &[0; 20], &[7; 28]] {
+        for digest in [&[0xab; 64][..own.bytes()], &[0xff; 64], &[0; 20], &[7; 28], &[0x42; 9]] {
             let signature = own.sign(&scalar, &nonce, digest).unwrap();
             assert!(own.verify(&point, digest, &signature));
             assert!(reference::verify(theirs, &point, digest, &signature));
@@ -106,5 +108,39 @@ fn wide_numbers_are_reduced() {
         let reduced = own.reduce(&[&zeros[..], &order_less(own, 0)].concat()).unwrap();
         assert_eq!(reduced[..], zeros);
         assert!(own.reduce(&zeros).is_none());
+    }
+}
+
+#[test]
+fn p_224_computes_modulo_its_prime_also_with_factors_as_large_as_they_may_be() {
+    let prime = number("ffffffffffffffffffffffffffffffff000000000000000000000001");
+    let (fast, slow) = (P224::new(prime), Field::new(prime));
+    let bytes = crate::kernels::tests::bytes(28 * 60);
+    let edges = [[0; 4], [1, 0, 0, 0], [0, 1 << 63, 0, 0], field::sub(&prime, &[1, 0, 0, 0]).0]
+        .into_iter()
+        .chain([[0, 0, 0, 1 << 31], [u64::MAX, u64::MAX, u64::MAX, 0xffff_fffe], [1 << 56; 4]])
+        .map(|mut limbs| {
+            limbs[3] &= 0xffff_ffff;
+            limbs
+        });
+    let numbers: Vec<Limbs<4>> = edges.chain(bytes.chunks_exact(28).map(limbs)).collect();
+    for a in &numbers {
+        assert_eq!(fast.leave(&fast.enter(a)), *a);
+        assert_eq!(fast.leave(&fast.invert(&fast.enter(a))), slow.invert_usual(a));
+        for b in &numbers {
+            let (fa, fb) = (fast.enter(a), fast.enter(b));
+            let (sa, sb) = (Arithmetic::enter(&slow, a), Arithmetic::enter(&slow, b));
+            // −3a · 3b and (a − b)², whose limbs are of both signs.
+            let minus = fast.sub(&fast.sub(&fast.sub(&Default::default(), &fa), &fa), &fa);
+            let product = fast.mul(&minus, &fast.add(&fast.double(&fb), &fb));
+            let minus = Arithmetic::negate(&slow, &Arithmetic::add(&slow, &slow.double(&sa), &sa));
+            let three = Arithmetic::add(&slow, &slow.double(&sb), &sb);
+            let expected = Arithmetic::mul(&slow, &minus, &three);
+            assert_eq!(fast.leave(&product), Arithmetic::leave(&slow, &expected), "{a:x?} {b:x?}");
+            let difference = fast.sub(&fa, &fb);
+            let three = fast.add(&fast.double(&difference), &difference);
+            assert_eq!(fast.leave(&fast.sqr(&three)), fast.leave(&fast.mul(&three, &three)));
+            assert_eq!(fast.zero_mask(&difference) != 0, a == b);
+        }
     }
 }
