@@ -5,6 +5,7 @@
 pub(crate) mod aes;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod chacha20;
+mod digits;
 pub(crate) mod ghash;
 mod inverse;
 pub(crate) mod keccak;

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use zeroize::Zeroize;
 
+use super::super::digits;
 use super::field::{Arithmetic, Fe, Limbs, Portable, invert};
 use super::point::{Affine, G, Jacobian};
 use super::scalar::Scalar;
@@ -141,7 +142,12 @@ pub(super) fn secret<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobi
         let (size, negative) = digit(&scalar.0, BITS, i);
         let mut chosen = Jacobian { x: Fe::ZERO, y: Fe::ZERO, z: Fe::ZERO };
         for (point, i) in table.iter().zip(1..) {
-            chosen = chosen.select(point, equal_mask(size, i).wrapping_neg());
+            let mask = equal_mask(size, i).wrapping_neg();
+            for j in 0..4 {
+                chosen.x.0[j] |= point.x.0[j] & mask;
+                chosen.y.0[j] |= point.y.0[j] & mask;
+                chosen.z.0[j] |= point.z.0[j] & mask;
+            }
         }
         chosen.negate_if(negative)
     };
@@ -156,34 +162,15 @@ pub(super) fn secret<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobi
     sum
 }
 
-/// Odd digits between zeros, each between −2^(width − 1) and 2^(width − 1), that make up `number`; two of them are at least `width` apart.
-fn sparse_digits(number: &Limbs, width: usize) -> [i8; 257] {
-    let bit = |i: usize| if i < 256 { (number[i / 64] >> (i % 64) & 1) as i32 } else { 0 };
-    let mut digits = [0; 257];
-    let (mut i, mut carry) = (0, 0);
-    while i < 257 {
-        if bit(i) + carry == 0 || bit(i) + carry == 2 {
-            i += 1;
-            continue;
-        }
-        let window = (0..width).map(|j| bit(i + j) << j).sum::<i32>() + carry;
-        carry = window >> (width - 1) & 1;
-        digits[i] = (window - (carry << width)) as i8;
-        i += width;
-    }
-    digits
-}
-
 /// `scalar` · `point` where neither is secret.
 pub(super) fn public<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobian {
-    const WIDTH: usize = 5;
     let twice = point.double::<A>();
-    let mut odd = [*point; 1 << (WIDTH - 2)];
+    let mut odd = [*point; 1 << (digits::BITS - 2)];
     for i in 1..odd.len() {
         odd[i] = odd[i - 1].add_public::<A>(&twice);
     }
     let mut sum = Jacobian::INFINITY;
-    for &digit in sparse_digits(&scalar.0, WIDTH).iter().rev() {
+    for &digit in digits::sparse(&scalar.0).iter().rev() {
         if !sum.is_infinity() {
             sum = sum.double::<A>();
         }

@@ -2,13 +2,12 @@
 
 use zeroize::Zeroize;
 
+use super::super::digits;
 use super::field::{Arithmetic, Limbs};
 
 /// Bits of a window, and points of its table.
 const BITS: usize = 5;
 const POINTS: usize = 1 << (BITS - 1);
-/// Bits of a digit of a scalar that is not secret.
-const SPARSE_BITS: usize = 5;
 
 /// A point as x and y; (0, 0) stands for the one at infinity.
 #[derive(Clone, Copy, Default)]
@@ -269,12 +268,12 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
     fn multiply_public(&self, scalar: &Limbs<N>, point: &Affine<Self::Fe>) -> Jacobian<Self::Fe> {
         let point = self.jacobian(point);
         let twice = self.double_point(&point);
-        let mut odd = [point; 1 << (SPARSE_BITS - 2)];
+        let mut odd = [point; 1 << (digits::BITS - 2)];
         for i in 1..odd.len() {
             odd[i] = self.add_public(&odd[i - 1], &twice);
         }
         let mut sum: Option<Jacobian<Self::Fe>> = None;
-        for &digit in sparse_digits(scalar).iter().rev() {
+        for &digit in digits::sparse(scalar).iter().rev() {
             sum = sum.map(|sum| self.double_point(&sum));
             if digit != 0 {
                 let mut term = odd[usize::from(digit.unsigned_abs() / 2)];
@@ -289,25 +288,6 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
 }
 
 impl<const N: usize, F: Arithmetic<N>> Points<N> for F {}
-
-/// Odd digits between zeros, each between −2^(width − 1) and 2^(width − 1), that make up a number; two of them are at least as far apart as
-/// they are wide.
-fn sparse_digits<const N: usize>(number: &Limbs<N>) -> Vec<i8> {
-    let bit = |i: usize| if i < 64 * N { (number[i / 64] >> (i % 64) & 1) as i32 } else { 0 };
-    let mut digits = vec![0; 64 * N + 1];
-    let (mut i, mut carry) = (0, 0);
-    while i < digits.len() {
-        if bit(i) + carry != 1 {
-            i += 1;
-            continue;
-        }
-        let window = (0..SPARSE_BITS).map(|j| bit(i + j) << j).sum::<i32>() + carry;
-        carry = window >> (SPARSE_BITS - 1) & 1;
-        digits[i] = (window - (carry << SPARSE_BITS)) as i8;
-        i += SPARSE_BITS;
-    }
-    digits
-}
 
 /// Digit `i` of a number in windows of five bits, from −16 to 16 (Booth): how large, and all ones if it is negative.
 fn digit<const N: usize>(number: &Limbs<N>, i: usize) -> (u64, u64) {
