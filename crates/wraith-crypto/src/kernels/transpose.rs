@@ -22,7 +22,35 @@ pub(super) fn transpose_8(rows: [__m512i; 8]) -> [__m512i; 8] {
     columns
 }
 
-/// Of quarters of 128 bits.
+/// Of 32-bit words.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn transpose_16(rows: [__m512i; 16]) -> [__m512i; 16] {
+    let mut pairs = rows;
+    for i in 0..8 {
+        pairs[2 * i] = _mm512_unpacklo_epi32(rows[2 * i], rows[2 * i + 1]);
+        pairs[2 * i + 1] = _mm512_unpackhi_epi32(rows[2 * i], rows[2 * i + 1]);
+    }
+    // In each quarter q: word 4q + k of four rows beside each other.
+    let mut fours = pairs;
+    for i in 0..4 {
+        let [a, b, c, d] = [pairs[4 * i], pairs[4 * i + 1], pairs[4 * i + 2], pairs[4 * i + 3]];
+        fours[4 * i] = _mm512_unpacklo_epi64(a, c);
+        fours[4 * i + 1] = _mm512_unpackhi_epi64(a, c);
+        fours[4 * i + 2] = _mm512_unpacklo_epi64(b, d);
+        fours[4 * i + 3] = _mm512_unpackhi_epi64(b, d);
+    }
+    let mut columns = fours;
+    for k in 0..4 {
+        let quarters = quarters([fours[k], fours[4 + k], fours[8 + k], fours[12 + k]]);
+        for (q, column) in quarters.into_iter().enumerate() {
+            columns[4 * q + k] = column;
+        }
+    }
+    columns
+}
+
+/// The same of quarters of 128 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
