@@ -4,6 +4,8 @@
 //! Montgomery's reduction needs no multiplication. Where the processor has BMI2 and ADX a product is 16 `mulx` and two chains of
 //! additions ([`Adx`]), elsewhere what the compiler makes of it ([`Portable`]). All take the same time whatever the numbers are.
 
+use std::hint::black_box;
+
 use zeroize::Zeroize;
 
 use super::super::inverse;
@@ -244,7 +246,7 @@ pub(super) fn is_below(a: &Limbs, b: &Limbs) -> bool {
 #[inline(always)]
 pub(super) fn zero_mask(limbs: &Limbs) -> u64 {
     let any = limbs[0] | limbs[1] | limbs[2] | limbs[3];
-    ((any | any.wrapping_neg()) >> 63).wrapping_sub(1)
+    black_box(((any | any.wrapping_neg()) >> 63).wrapping_sub(1))
 }
 
 /// The number of 32 bytes, most significant first.

@@ -4,6 +4,7 @@
 //! point come from one table for each window, made once, and need no doublings: [`base`]. [`secret`] and [`base`] look at every point of a
 //! table and take the same time whatever the scalar is; [`sum_public`] is for verifying, where nothing is secret.
 
+use std::hint::black_box;
 use std::sync::OnceLock;
 
 use zeroize::Zeroize;
@@ -38,17 +39,18 @@ fn digit(number: &Limbs, bits: usize, i: usize) -> (u64, u64) {
         if limb < 3 { low | (number[limb + 1] << 1) << (63 - shift) } else { low }
     };
     let window = window & ((1 << (bits + 1)) - 1);
-    let negative = (window >> bits).wrapping_neg();
+    let negative = black_box((window >> bits).wrapping_neg());
     let mask = (1 << (bits + 1)) - 1;
     let size = (window & !negative) | ((mask - window) & negative);
     ((size >> 1) + (size & 1), negative)
 }
 
-/// All ones if two small numbers are equal.
+/// All ones if two small numbers are equal, else zero. The compiler is kept from knowing that it is one of the two, of which it would make a
+/// branch.
 #[inline(always)]
 fn equal_mask(a: u64, b: u64) -> u64 {
     let differ = a ^ b;
-    (differ.wrapping_sub(1) & !differ) >> 63
+    black_box(((differ.wrapping_sub(1) & !differ) >> 63).wrapping_neg())
 }
 
 /// The table of the base point.
@@ -102,7 +104,7 @@ fn all_affine(points: &[Jacobian]) -> Vec<Affine> {
 fn choose(window: &[Affine; BASE_POINTS], size: u64) -> Affine {
     let mut chosen = [0u64; 8];
     for (point, i) in window.iter().zip(1..) {
-        let mask = equal_mask(size, i).wrapping_neg();
+        let mask = equal_mask(size, i);
         for j in 0..4 {
             chosen[j] |= point.x.0[j] & mask;
             chosen[j + 4] |= point.y.0[j] & mask;
@@ -142,7 +144,7 @@ pub(super) fn secret<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobi
         let (size, negative) = digit(&scalar.0, BITS, i);
         let mut chosen = Jacobian { x: Fe::ZERO, y: Fe::ZERO, z: Fe::ZERO };
         for (point, i) in table.iter().zip(1..) {
-            let mask = equal_mask(size, i).wrapping_neg();
+            let mask = equal_mask(size, i);
             for j in 0..4 {
                 chosen.x.0[j] |= point.x.0[j] & mask;
                 chosen.y.0[j] |= point.y.0[j] & mask;

@@ -1,6 +1,8 @@
 //! Numbers modulo a prime of at most N limbs: what points need of them, and that for any prime in Montgomery form. No operation takes notice
 //! of what the numbers are.
 
+use std::hint::black_box;
+
 use zeroize::Zeroize;
 
 use super::super::inverse;
@@ -233,7 +235,7 @@ pub(super) fn select<const N: usize>(a: &Limbs<N>, b: &Limbs<N>, mask: u64) -> L
 #[inline]
 pub(super) fn zero_mask<const N: usize>(a: &Limbs<N>) -> u64 {
     let any = a.iter().fold(0, |any, limb| any | limb);
-    ((any | any.wrapping_neg()) >> 63).wrapping_sub(1)
+    black_box(((any | any.wrapping_neg()) >> 63).wrapping_sub(1))
 }
 
 /// Whether `a` is below `b`.

@@ -1,5 +1,7 @@
 //! Points of y² = x³ − 3x + b in Jacobian coordinates, and their multiples; see the twin for one curve, `kernels::sm2`, for how.
 
+use std::hint::black_box;
+
 use zeroize::Zeroize;
 
 use super::super::digits;
@@ -300,14 +302,15 @@ fn digit<const N: usize>(number: &Limbs<N>, i: usize) -> (u64, u64) {
     };
     let mask = (1 << (BITS + 1)) - 1;
     let window = window & mask;
-    let negative = (window >> BITS).wrapping_neg();
+    let negative = black_box((window >> BITS).wrapping_neg());
     let size = (window & !negative) | ((mask - window) & negative);
     ((size >> 1) + (size & 1), negative)
 }
 
-/// All ones if two small numbers are equal, else zero.
+/// All ones if two small numbers are equal, else zero. The compiler is kept from knowing that it is one of the two, of which it would make a
+/// branch.
 #[inline(always)]
 fn equal_mask(a: u64, b: u64) -> u64 {
     let differ = a ^ b;
-    ((differ.wrapping_sub(1) & !differ) >> 63).wrapping_neg()
+    black_box(((differ.wrapping_sub(1) & !differ) >> 63).wrapping_neg())
 }
