@@ -4,7 +4,6 @@
 //! A private key is made of its bytes inside what is timed. Nonces and blinding come from the system meanwhile: noise in both classes.
 
 use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
 use wraith_crypto::agree::ffdhe::{self, Group};
 use wraith_crypto::agree::{self, X448_BYTES, ecdh, x448, x448_public};
 use wraith_crypto::bignum::Uint;
@@ -164,9 +163,8 @@ fn power(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
 
 /// A number of as many bytes as the modulus, and below it.
 fn random_ciphertext(rng: &mut ChaCha20Rng) -> [u8; RSA_BYTES] {
-    let mut bytes = random(rng);
-    let [first, ..] = &mut bytes;
-    *first &= 0x7f;
+    let mut bytes: [u8; RSA_BYTES] = random(rng);
+    bytes[0] &= 0x7f;
     bytes
 }
 
