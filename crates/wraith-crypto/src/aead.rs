@@ -127,7 +127,7 @@ impl AeadKey {
     pub fn new(suite: Suite, key: &[u8; 32]) -> Self {
         let mut able = Implementation::ALL.into_iter();
         able.find_map(|each| Self::with_implementation(suite, key, each))
-            .expect("AWS-LC computes every suite everywhere")
+            .expect("every suite is computed everywhere, by AWS-LC or ours")
     }
 
     /// The key with these 32 bytes, computed with by `implementation`. `None` if it cannot, here or this suite.

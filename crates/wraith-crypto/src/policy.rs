@@ -221,8 +221,8 @@ impl encrypt::Algorithm {
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         match policy {
-            Policy::Default => true,
-            Policy::FipsLike => !matches!(self, Self::Sm2 | Self::RsaOaepSha1),
+            Policy::Default => !matches!(self, Self::RsaPkcs1),
+            Policy::FipsLike => !matches!(self, Self::Sm2 | Self::RsaOaepSha1 | Self::RsaPkcs1),
             Policy::Sm => matches!(self, Self::Sm2),
             Policy::PqOnly => false,
         }
@@ -276,6 +276,20 @@ mod tests {
         }
         for each in kem::Algorithm::ALL {
             assert!(each.is_allowed_by(Policy::PqOnly) && !each.is_allowed_by(Policy::Sm));
+        }
+        for each in encrypt::Algorithm::ALL {
+            let name = each.name();
+            assert_eq!(each.is_allowed_by(Policy::Default), name != "RSA-PKCS1");
+            let oaep = name.starts_with("RSA-OAEP-SHA-") && name != "RSA-OAEP-SHA-1";
+            assert_eq!(each.is_allowed_by(Policy::FipsLike), oaep);
+            assert_eq!(each.is_allowed_by(Policy::Sm), name == "SM2");
+            assert!(!each.is_allowed_by(Policy::PqOnly));
+        }
+        for each in mac::Algorithm::ALL {
+            let name = each.name();
+            assert_eq!(each.is_allowed_by(Policy::Sm), name.contains("SM"));
+            assert!(!each.is_allowed_by(Policy::FipsLike) || !name.contains("SM"));
+            assert!(!each.is_allowed_by(Policy::PqOnly) || each.tag_bytes() >= 16);
         }
         assert!(agree::Algorithm::ALL.iter().all(|each| !each.is_allowed_by(Policy::PqOnly)));
         assert!(cipher::Algorithm::ALL.iter().all(|each| {

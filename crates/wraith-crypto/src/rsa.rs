@@ -102,7 +102,9 @@ impl PrivateKey {
     /// The key in a PKCS #8.
     pub(crate) fn from_pkcs8(der: &[u8]) -> Option<Self> {
         let info = PrivateKeyInfo::from_der(der).ok()?;
-        (info.algorithm == IDENTIFIER).then(|| Self::from_pkcs1(info.private_key)).flatten()
+        // Its RSAPrivateKey has the public half in it; nothing writes it beside that, too.
+        let is_ours = info.algorithm == IDENTIFIER && info.public_key.is_none();
+        is_ours.then(|| Self::from_pkcs1(info.private_key)).flatten()
     }
 
     /// Its PKCS #8.

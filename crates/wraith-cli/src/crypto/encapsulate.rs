@@ -30,6 +30,12 @@ fn encapsulate(
     out: &OutArgs,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
+    let is_stdout = |path: &Path| path.as_os_str() == "-";
+    let both = out.out.as_deref().map_or(is_stdout(secret), |path| path == secret);
+    if both {
+        return Err(Failure::new(Exit::Usage, "ciphertext and secret would go to the same place")
+            .hint("write one of them to a file: -o FILE or --secret FILE"));
+    }
     let key = keys::encapsulation(key)?;
     let mut output = Output::open(out, Readers::Anybody, false, reporter)?;
     let (ciphertext, shared) = key.encapsulate().map_err(of)?;

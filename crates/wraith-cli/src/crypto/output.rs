@@ -5,7 +5,7 @@
 
 use std::fs::{File, Permissions};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -78,13 +78,16 @@ impl Output {
         Ok(Self { to, bytes: 0, is_gone: false })
     }
 
-    /// Whether nobody wants more.
+    /// Whether nobody wants more. What is still written goes nowhere then.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
 
     /// Writes what is verified.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.is_gone {
+            return Ok(());
+        }
         let written = match &mut self.to {
             To::Stdout => io::stdout().write_all(bytes),
             To::Device(file, _) | To::File { file, .. } => file.write_all(bytes),
@@ -101,7 +104,7 @@ impl Output {
         Ok(())
     }
 
-    /// All is written and right: the file appears. `what` and `algorithm` are told to programs.
+    /// All is written and right: the file appears. `what` and `algorithm` are told to programs, unless whoever read did not want all of it.
     pub fn finish(
         mut self,
         what: &str,
@@ -118,6 +121,9 @@ impl Output {
                 return Err(self.cannot(&error));
             }
             _ => {}
+        }
+        if self.is_gone {
+            return Ok(());
         }
         let bytes = self.bytes;
         let path = match self.to {
@@ -148,11 +154,7 @@ impl To {
                 return Err(Failure::new(Exit::Usage, format!("{} is a folder", name(path)))
                     .hint("name a file in it"));
             }
-            Ok(found) if !found.is_file() => {
-                let file = File::options().write(true).open(path);
-                let file = file.map_err(|error| cannot_write(path, &error))?;
-                return Ok(Self::Device(file, path.to_owned()));
-            }
+            Ok(found) if !found.is_file() => return Self::device(path, force, readers),
             _ => {}
         }
         if !force && path.symlink_metadata().is_ok() {
@@ -162,7 +164,9 @@ impl To {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let mode = if readers == Readers::Owner { 0o600 } else { 0o666 };
+        // Never readable by more than what it replaces.
+        let replaced = path.symlink_metadata().map_or(0o666, |found| found.permissions().mode());
+        let mode = if readers == Readers::Owner { 0o600 } else { 0o600 | (0o066 & replaced) };
         // Until it is remembered, nobody forgets it.
         let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
         let made = tempfile::Builder::new()
@@ -173,6 +177,26 @@ impl To {
         begun.push(made.path().to_owned());
         let (file, temporary) = made.into_parts();
         Ok(Self::File { file, temporary, path: path.to_owned(), force })
+    }
+}
+
+impl To {
+    /// A device, a pipe or a socket, by what was opened and not by what had the name before. In a folder of everybody's, a pipe may be
+    /// somebody else's.
+    fn device(path: &Path, force: bool, readers: Readers) -> Result<Self, Failure> {
+        let file = File::options().write(true).open(path);
+        let file = file.map_err(|error| cannot_write(path, &error))?;
+        let found = file.metadata().map_err(|error| cannot_write(path, &error))?;
+        let is_ours = found.uid() == rustix::process::geteuid().as_raw();
+        let is_device = found.file_type().is_char_device();
+        if found.is_file() || !(is_device || is_ours || (force && readers == Readers::Anybody)) {
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("{} is not this user's to write to", name(path)),
+            )
+            .hint("name a file, or a pipe of your own"));
+        }
+        Ok(Self::Device(file, path.to_owned()))
     }
 }
 

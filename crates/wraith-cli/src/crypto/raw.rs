@@ -33,7 +33,6 @@ impl Job<'_> {
         self.algorithm.start(self.key, self.iv).map_err(|error| {
             let hint = match error {
                 CipherError::IvLength { .. } => "--iv HEX",
-                CipherError::Unavailable(_) => "wraith crypto list cipher",
                 _ => "wraith crypto genkey NAME -o FILE makes a key of the right length",
             };
             Failure::new(Exit::Usage, error.to_string()).hint(hint)

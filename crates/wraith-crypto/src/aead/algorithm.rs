@@ -13,6 +13,11 @@ pub trait Aead: Send + Sync {
     /// Which one it is.
     fn algorithm(&self) -> Algorithm;
 
+    /// Bytes of a tag of this key: the algorithm's, unless the key was made for another length.
+    fn tag_bytes(&self) -> usize {
+        self.algorithm().tag_bytes()
+    }
+
     /// Encrypts `in_out` in place and writes the tag over it and `aad`.
     ///
     /// # Errors
@@ -42,7 +47,7 @@ pub trait Aead: Send + Sync {
     /// # Errors
     /// As [`Self::seal_detached`].
     fn seal(&self, nonce: &[u8], aad: &[u8], text: &[u8]) -> Result<Vec<u8>, AeadError> {
-        let tag_bytes = self.algorithm().tag_bytes();
+        let tag_bytes = self.tag_bytes();
         let mut sealed = Vec::with_capacity(text.len() + tag_bytes);
         sealed.extend_from_slice(text);
         sealed.resize(text.len() + tag_bytes, 0);
@@ -56,7 +61,7 @@ pub trait Aead: Send + Sync {
     /// # Errors
     /// As [`Self::open_detached`].
     fn open(&self, nonce: &[u8], aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, AeadError> {
-        let at = sealed.len().checked_sub(self.algorithm().tag_bytes());
+        let at = sealed.len().checked_sub(self.tag_bytes());
         let (text, tag) = sealed.split_at(at.ok_or(AeadError::Unauthentic)?);
         let mut text = text.to_vec();
         self.open_detached(nonce, aad, &mut text, tag)?;

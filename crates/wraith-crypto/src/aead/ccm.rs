@@ -131,6 +131,10 @@ impl Aead for AesCcm {
         self.algorithm
     }
 
+    fn tag_bytes(&self) -> usize {
+        self.tag_bytes
+    }
+
     fn seal_detached(
         &self,
         nonce: &[u8],

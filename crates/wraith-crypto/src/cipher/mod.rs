@@ -64,9 +64,6 @@ pub enum CipherError {
     /// What was decrypted does not end as [`pad`] ends it: the key is wrong, or the text was changed.
     #[error("wrong key, or damaged: the padding is not as it must be")]
     Padding,
-    /// Nothing here computes it.
-    #[error("{0} is not to be had here")]
-    Unavailable(Algorithm),
 }
 
 algorithms! {

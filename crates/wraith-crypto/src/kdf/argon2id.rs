@@ -3,7 +3,7 @@
 use argon2::{Argon2, AssociatedData, Block, ParamsBuilder, Version};
 use zeroize::Zeroizing;
 
-use super::{KdfError, MEMORY_BYTES_MAX};
+use super::{KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX};
 
 /// What a guess costs, and what it depends on besides the password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Argon2Params {
 ///
 /// # Errors
 /// `out` has less than 4 bytes, the salt less than 8, or more than 2^32 - 1; the parameters are not within their limits, or cost more than
-/// [`MEMORY_BYTES_MAX`], or more than there is.
+/// [`MEMORY_BYTES_MAX`] or [`WORK_BYTES_MAX`], or more than there is.
 pub fn argon2id(
     params: Argon2Params,
     password: &[u8],
@@ -47,7 +47,8 @@ pub fn argon2id_with(
     data: &[u8],
     out: &mut [u8],
 ) -> Result<(), KdfError> {
-    if params.memory_kib as usize > MEMORY_BYTES_MAX >> 10 {
+    let work = u64::from(params.memory_kib) * u64::from(params.passes);
+    if params.memory_kib as usize > MEMORY_BYTES_MAX >> 10 || work > WORK_BYTES_MAX >> 10 {
         return Err(KdfError::Cost);
     }
     let len = out.len();

@@ -27,6 +27,10 @@ pub use self::scrypt::{ScryptParams, scrypt};
 
 /// Bytes of memory that a password may cost, at most.
 pub const MEMORY_BYTES_MAX: usize = 1 << 30;
+/// Bytes that are gone through for a password, at most: sixteen times all that memory, which takes some ten seconds.
+pub const WORK_BYTES_MAX: u64 = 16 << 30;
+/// Iterations of PBKDF2 for all of an output, at most: about as long.
+pub const ITERATIONS_MAX: u64 = 1 << 27;
 
 /// Why there is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -5,14 +5,15 @@ use std::num::NonZeroU32;
 
 use zeroize::Zeroize;
 
-use super::KdfError;
+use super::{ITERATIONS_MAX, KdfError};
 use crate::hash::{Algorithm, DIGEST_MAX, Function, with_function};
 use crate::mac::Hmac;
 
 /// Fills `out` with what `password` and `salt` come to after `iterations`, which are counted for each digest of `out`.
 ///
 /// # Errors
-/// `out` is empty or has more than 2^32 - 1 times as many bytes as a digest, or `hash` is extendable.
+/// `out` is empty or has more than 2^32 - 1 times as many bytes as a digest, all of it takes more than [`ITERATIONS_MAX`], or `hash` is
+/// extendable.
 pub fn pbkdf2(
     hash: Algorithm,
     password: &[u8],
@@ -23,6 +24,10 @@ pub fn pbkdf2(
     let max = hash.digest_bytes().saturating_mul(u32::MAX as usize);
     if out.is_empty() || out.len() > max {
         return Err(KdfError::OutputLength { min: 1, max, found: out.len() });
+    }
+    let digests = out.len().div_ceil(hash.digest_bytes()) as u64;
+    if digests.saturating_mul(iterations.get().into()) > ITERATIONS_MAX {
+        return Err(KdfError::Cost);
     }
     with_function!(
         hash,

@@ -3,7 +3,7 @@
 
 use aws_lc_sys as aws;
 
-use super::{KdfError, MEMORY_BYTES_MAX};
+use super::{KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX};
 
 /// What a guess costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl ScryptParams {
 ///
 /// # Errors
 /// `out` is empty or has more than (2^32 - 1) · 32 bytes, or the parameters are not within their limits, or cost more than
-/// [`MEMORY_BYTES_MAX`], or more than there is.
+/// [`MEMORY_BYTES_MAX`] or [`WORK_BYTES_MAX`], or more than there is.
 pub fn scrypt(
     params: ScryptParams,
     password: &[u8],
@@ -48,6 +48,8 @@ pub fn scrypt(
     // RFC 7914, §2: N < 2^(128 r / 8), and r · p < 2^30.
     let in_range =
         in_range && u64::from(log_n) < 16 * u64::from(r) && u64::from(r) * u64::from(p) < 1 << 30;
+    let work = (u64::from(r) * u64::from(p)).saturating_mul(128 << log_n.min(31));
+    let in_range = in_range && work <= WORK_BYTES_MAX;
     if !in_range || params.memory().is_none_or(|bytes| bytes > MEMORY_BYTES_MAX as u64) {
         return Err(KdfError::Cost);
     }

@@ -29,6 +29,13 @@ pub(crate) mod weierstrass;
 
 #[cfg(test)]
 pub(crate) mod tests {
+    /// Says past the harness that a kernel was not looked at here, which nothing that is installed could change.
+    pub(crate) fn unchecked(why: &str) {
+        let thread = std::thread::current();
+        let line = format!("unchecked: {}: {why}\n", thread.name().unwrap_or("a test"));
+        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+    }
+
     /// Bytes that follow no pattern a kernel could be right about by chance, the same each time.
     pub(crate) fn bytes(len: usize) -> Vec<u8> {
         let mut out = vec![0; len];

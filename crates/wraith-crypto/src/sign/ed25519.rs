@@ -72,10 +72,11 @@ impl SigningKey {
 pub struct VerifyingKey([u8; PUBLIC_KEY_BYTES]);
 
 impl VerifyingKey {
-    /// The key that `bytes` are. `None` if they are no point.
+    /// The key that `bytes` are. `None` if they are no point, or one of small order, under which one signature is good for every message.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; PUBLIC_KEY_BYTES]) -> Option<Self> {
-        CompressedEdwardsY(*bytes).decompress().map(|_| Self(*bytes))
+        let point = CompressedEdwardsY(*bytes).decompress()?;
+        (!point.is_small_order()).then_some(Self(*bytes))
     }
 
     /// Its bytes.

@@ -180,7 +180,9 @@ impl Secret {
         if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, oid::SM2) {
             return None;
         }
-        Self::from_sec1(info.private_key)
+        let secret = Self::from_sec1(info.private_key)?;
+        let belongs = |public| Public::from_bytes(public) == Some(secret.public);
+        info.public_key.is_none_or(belongs).then_some(secret)
     }
 
     /// Of the ECPrivateKey of RFC 5915 alone. What it says of the curve and the public half must be right.

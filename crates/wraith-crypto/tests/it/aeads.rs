@@ -232,3 +232,14 @@ fn the_vectors_of_rfc_10032_come_out() {
         assert!(vectors.iter().filter(|each| **each == algorithm).count() >= 2, "{algorithm}");
     }
 }
+
+#[test]
+fn a_key_of_ccm_for_other_lengths_seals_and_opens_with_them() {
+    for (nonce, tag) in [(7, 4), (11, 8), (13, 16)] {
+        let key = AesCcm::with_lengths(&[5; 16], nonce, tag).unwrap();
+        let sealed = key.seal(&[1; 13][..nonce], b"header", b"text").unwrap();
+        assert_eq!(sealed.len(), 4 + tag);
+        assert_eq!(key.open(&[1; 13][..nonce], b"header", &sealed).unwrap(), b"text");
+        assert!(key.open(&[1; 13][..nonce], b"headed", &sealed).is_err());
+    }
+}

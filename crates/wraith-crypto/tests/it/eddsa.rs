@@ -81,3 +81,12 @@ fn what_is_no_point_is_no_key() {
     assert!(ed448::VerifyingKey::from_raw(&[1; 58]).is_err());
     assert!(ed448::SigningKey::from_raw(&[1; 56]).is_err());
 }
+
+#[test]
+fn a_key_of_small_order_is_none() {
+    let mut identity = [0; 32];
+    identity[0] = 1;
+    for bytes in [identity, [0; 32]] {
+        assert!(wraith_crypto::sign::Algorithm::Ed25519.verifying_key(&bytes).is_err());
+    }
+}

@@ -205,7 +205,7 @@ fn openssl(folder: &Path, arguments: &[&str]) -> Vec<u8> {
 #[test]
 fn the_program_openssl_agrees_on_the_same() {
     if Command::new("openssl").arg("version").output().is_err() {
-        eprintln!("SKIPPED: there is no program openssl");
+        crate::skipped("there is no program openssl");
         return;
     }
     let folder = std::env::temp_dir().join(format!("wraith-ffdhe-{}", std::process::id()));

@@ -185,3 +185,15 @@ fn a_suite_that_only_exports_seals_nothing_and_exports_have_a_limit() {
     let found = 70_000;
     assert_eq!(sender.export(b"", &mut vec![0; found]), Err(HpkeError::ExportLength { found }));
 }
+
+#[test]
+fn a_sender_needs_all_of_its_randomness() {
+    for kem in [Kem::X25519, Kem::P256] {
+        let suite = Suite { kem, kdf: Kdf::Sha256, aead: Aead::Aes128Gcm };
+        let key = PrivateKey::generate(kem).unwrap().public();
+        let seed = vec![7; kem.seed_bytes()];
+        assert!(suite.sender_from_seed(&seed, &key, b"", None, None).is_ok());
+        assert!(suite.sender_from_seed(&seed[1..], &key, b"", None, None).is_err());
+        assert!(suite.sender_from_seed(&[], &key, b"", None, None).is_err());
+    }
+}

@@ -164,3 +164,15 @@ fn costs_without_sense_or_above_the_limit_are_refused() {
         assert_eq!(refused, Err(KdfError::Cost), "{memory}, {passes}, {lanes}");
     }
 }
+
+#[test]
+fn what_would_take_hours_is_refused() {
+    let mut out = [0; 64];
+    let iterations = (u32::MAX).try_into().unwrap();
+    let refused = pbkdf2(Algorithm::Sha256, b"", b"salt", iterations, &mut out);
+    assert_eq!(refused, Err(KdfError::Cost));
+    let argon2 = Argon2Params { memory_kib: 1 << 20, passes: 17, lanes: 1 };
+    assert_eq!(argon2id(argon2, b"", b"saltsalt", &mut out), Err(KdfError::Cost));
+    let params = ScryptParams { log_n: 22, r: 1, p: 1 << 10 };
+    assert_eq!(self::scrypt(params, b"", b"salt", &mut out), Err(KdfError::Cost));
+}

@@ -7,7 +7,6 @@ use wraith_crypto::sign::{Algorithm, SignError};
 fn algorithms() -> impl Iterator<Item = Algorithm> {
     let all = Algorithm::ALL.iter().copied();
     all.filter(|a| !a.name().starts_with("RSA") && !a.name().starts_with("SLH"))
-        .filter(|&a| a != Algorithm::Sm2)
 }
 
 #[test]

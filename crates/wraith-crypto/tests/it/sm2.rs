@@ -220,7 +220,7 @@ impl OpenSsl {
     fn new() -> Option<Self> {
         let known = Command::new("openssl").args(["ecparam", "-list_curves"]).output();
         if !known.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains("SM2")) {
-            eprintln!("SKIPPED: there is no openssl, or one without SM2");
+            crate::skipped("there is no openssl, or one without SM2");
             return None;
         }
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("sm2");

@@ -102,3 +102,44 @@ fn what_is_no_key_is_told_with_what_makes_one() {
     assert!(said.contains("32 bytes, not 16"), "{said}");
     assert!(!bench.path("no").exists());
 }
+
+#[test]
+fn a_pipe_of_somebody_else_s_gets_no_key() {
+    let bench = Bench::new();
+    let pipe = bench.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    if std::os::unix::fs::chown(&pipe, Some(12345), None).is_err() {
+        crate::support::skipped("only root can make a pipe somebody else's");
+        return;
+    }
+    // Kept open, so that nobody waits for a reader.
+    let reader = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    for more in [&[][..], &["--force"]] {
+        let said = bench.fails(&[&["genkey", "Ed25519", "-o", "pipe"], more].concat(), 2);
+        assert!(said.contains("not this user's"), "{said}");
+    }
+    drop(reader);
+}
+
+#[test]
+fn what_replaces_a_file_is_read_by_nobody_who_could_not_read_that() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    bench.write("private", b"old");
+    let only_mine = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(bench.path("private"), only_mine).unwrap();
+    bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
+    bench.ok(&["enc", "text", "-k", "key", "-o", "private", "--force"]);
+    assert_eq!(mode(&bench.path("private")), 0o600);
+}
+
+#[test]
+fn a_secret_and_its_ciphertext_do_not_go_to_one_place() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "X-Wing", "-o", "key"]);
+    bench.ok(&["pub", "key", "-o", "public"]);
+    bench.fails(&["kem", "encapsulate", "-k", "public", "-s", "-"], 2);
+    bench.fails(&["kem", "encapsulate", "-k", "public", "-s", "s", "-o", "s"], 2);
+    assert!(!bench.path("s").exists());
+}

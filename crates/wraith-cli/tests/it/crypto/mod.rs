@@ -102,11 +102,6 @@ impl Bench {
     }
 }
 
-/// An algorithm that this processor or library does not have.
-fn is_unavailable(output: &Output) -> bool {
-    said(output).contains("not to be had here")
-}
-
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

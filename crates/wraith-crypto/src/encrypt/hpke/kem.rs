@@ -351,6 +351,10 @@ impl PublicKey {
                 return key.encapsulate_from_seed(seed).map_err(|_| invalid);
             }
         }
+        // Less randomness than that, and others could guess the key.
+        if seed.len() < kem.seed_bytes() {
+            return Err(invalid);
+        }
         let ephemeral = kem.derived(seed)?;
         let encapsulated = ephemeral.public_key();
         let mut agreed = ephemeral.agree(&self.bytes).map_err(|_| invalid)?;

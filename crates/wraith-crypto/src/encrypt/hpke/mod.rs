@@ -149,7 +149,7 @@ impl Suite {
     }
 
     /// [`Self::sender`] with randomness from the caller, which is fresh and secret: ikmE of RFC 9180, or the randomness of an encapsulation.
-    /// It has [`Kem::seed_bytes`].
+    /// It has [`Kem::seed_bytes`], or more of ikmE.
     pub fn sender_from_seed(
         &self,
         seed: &[u8],

@@ -73,7 +73,7 @@ fn products_match<const V: usize, const UNIT: bool>() {
 #[test]
 fn products_are_those_of_the_twin_at_every_length_and_with_runs_of_carries() {
     if !ifma::is_available() {
-        eprintln!("SKIPPED: this processor has no AVX-512 IFMA");
+        crate::kernels::tests::unchecked("this processor has no AVX-512 IFMA");
         return;
     }
     products_match::<3, false>();
@@ -91,7 +91,7 @@ fn products_are_those_of_the_twin_at_every_length_and_with_runs_of_carries() {
 #[test]
 fn an_entry_is_selected_by_its_number() {
     if !ifma::is_available() {
-        eprintln!("SKIPPED: this processor has no AVX-512 IFMA");
+        crate::kernels::tests::unchecked("this processor has no AVX-512 IFMA");
         return;
     }
     let table: Vec<Number<5>> = (0..32).map(small).collect();
