@@ -1,6 +1,6 @@
 //! What x86-64 processors can do that no crate offers at the speed we need: single AES blocks ([`aes`]), and AES-256-GCM
-//! over packets ([`gcm`]), of [`ghash`] and [`text`], with vectors of one width or the other ([`vaes256`], [`vaes512`]). The only code
-//! of wraith with `unsafe`: it calls instructions after having made sure of them.
+//! over packets ([`gcm`]), of [`ghash`] and [`text`], with vectors of one width or the other ([`vaes256`], [`vaes512`]). This
+//! is what packets are sealed with; other algorithms have their loops in `kernels`, which take the hash of GCM from here.
 
 mod absorb;
 mod aes;
