@@ -6,7 +6,6 @@
 use std::ptr::{self, NonNull};
 
 use aws_lc_sys as aws;
-use zeroize::Zeroizing;
 
 /// What AWS-LC makes and frees.
 ///
@@ -95,20 +94,6 @@ pub(crate) fn succeeded(code: i32) -> bool {
         forget_errors();
     }
     code == 1
-}
-
-/// Fills `bytes` from AWS-LC's generator, which is seeded by the system; it ends the process where there is no randomness.
-pub(crate) fn fill_random(bytes: &mut [u8]) {
-    // SAFETY: `bytes` has the length passed.
-    let filled = unsafe { aws::RAND_bytes(bytes.as_mut_ptr(), bytes.len()) };
-    assert_eq!(filled, 1, "AWS-LC aborts where it has no randomness");
-}
-
-/// New random bytes.
-pub(crate) fn random<const N: usize>() -> Zeroizing<[u8; N]> {
-    let mut bytes = Zeroizing::new([0; N]);
-    fill_random(&mut *bytes);
-    bytes
 }
 
 /// The number of `bytes`, most significant first. `None` if there is no memory.

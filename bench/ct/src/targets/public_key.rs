@@ -92,7 +92,7 @@ fn scalars<const N: usize>(class: Class, rng: &mut ChaCha20Rng) -> [u8; N] {
 
 fn sm2_sign(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     Some(timed(plan, rng, scalars::<32>, |raw| {
-        sign::sm2::SigningKey::from_raw(raw).expect("a number in range").sign_raw(MESSAGE)
+        sign::sm2::SigningKey::from_raw(raw).expect("a number in range").sign_fixed(MESSAGE)
     }))
 }
 

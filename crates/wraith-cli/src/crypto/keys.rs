@@ -31,7 +31,7 @@ const KEMS: [(kem::Algorithm, &[u8]); 4] = [
 ];
 /// 1.3.6.1.4.1.62253.25722.
 const XWING: [u8; 11] = [0x2b, 6, 1, 4, 1, 0x83, 0xe6, 0x2d, 0x81, 0xc8, 0x7a];
-/// In front of the seed in a private key of ML-KEM: [0] IMPLICIT OCTET STRING.
+/// In front of the seed in a private key of ML-KEM: `[0]` IMPLICIT OCTET STRING.
 const SEED: u8 = 0x80;
 
 /// A private key of a file.

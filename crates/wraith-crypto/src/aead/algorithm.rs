@@ -75,16 +75,34 @@ pub trait Aead: Send + Sync {
 pub enum AeadError {
     /// The key has the wrong length.
     #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
-    KeyLength { algorithm: Algorithm, found: usize },
+    KeyLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What was given.
+        found: usize,
+    },
     /// The nonce has the wrong length.
     #[error("a nonce of {algorithm} has {} bytes, not {found}", algorithm.nonce_bytes())]
-    NonceLength { algorithm: Algorithm, found: usize },
+    NonceLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What was given.
+        found: usize,
+    },
     /// The tag has the wrong length.
     #[error("a tag of {algorithm} has {} bytes, not {found}", algorithm.tag_bytes())]
-    TagLength { algorithm: Algorithm, found: usize },
+    TagLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What was given.
+        found: usize,
+    },
     /// More than the algorithm may seal under one nonce.
     #[error("{algorithm} seals at most {} bytes at once", algorithm.text_max())]
-    TooLong { algorithm: Algorithm },
+    TooLong {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// The key, the nonce, the associated data, the text or the tag is not what it was when it was sealed.
     #[error("not authentic: wrong key, or damaged")]
     Unauthentic,

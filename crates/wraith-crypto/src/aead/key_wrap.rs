@@ -20,10 +20,16 @@ pub const WRAPPED_KEY_MAX: usize = 1 << 20;
 pub enum KeyWrapError {
     /// The wrapping key is not one of AES.
     #[error("a wrapping key has 16, 24 or 32 bytes, not {found}")]
-    KeyLength { found: usize },
+    KeyLength {
+        /// What was given.
+        found: usize,
+    },
     /// [`wrap`] takes 16 bytes to [`WRAPPED_KEY_MAX`], in words of 8; [`wrap_padded`] 1 byte to that.
     #[error("a key of {found} bytes cannot be wrapped so")]
-    Length { found: usize },
+    Length {
+        /// What was given.
+        found: usize,
+    },
     /// It was not wrapped under this key, or damaged.
     #[error("not authentic: wrong key, or damaged")]
     Unauthentic,

@@ -44,13 +44,22 @@ pub trait PrivateKey: Send + Sync {
 pub enum AgreeError {
     /// The bytes are no private key of this algorithm.
     #[error("not a private key of {algorithm}")]
-    InvalidPrivateKey { algorithm: Algorithm },
+    InvalidPrivateKey {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// The bytes are no public key of this algorithm, or one that agrees with everybody on the same.
     #[error("not a public key of {algorithm}")]
-    InvalidPublicKey { algorithm: Algorithm },
+    InvalidPublicKey {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// The library could not, for want of memory or randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
-    Failed { algorithm: Algorithm },
+    Failed {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
 }
 
 algorithms! {

@@ -15,7 +15,7 @@ macro_rules! key {
             /// A new key.
             #[must_use]
             pub fn generate() -> Self {
-                Self(crate::aws::random())
+                Self(crate::rand::secret())
             }
 
             /// The key that `secret` is: all of the right length are one.

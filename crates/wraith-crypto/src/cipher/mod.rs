@@ -51,16 +51,31 @@ pub trait Cipher: Send {
 pub enum CipherError {
     /// The key has the wrong length.
     #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
-    KeyLength { algorithm: Algorithm, found: usize },
+    KeyLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What was given.
+        found: usize,
+    },
     /// The IV has the wrong length.
     #[error("an IV of {algorithm} has {} bytes, not {found}", algorithm.iv_bytes())]
-    IvLength { algorithm: Algorithm, found: usize },
+    IvLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What was given.
+        found: usize,
+    },
     /// The two halves of a key of XTS are the same (FIPS 140-3 IG C.I).
     #[error("the two halves of the key are the same")]
     EqualHalves,
     /// Not whole blocks, or less than one where XTS wants at least that, or more than it takes.
     #[error("{found} bytes are no text of {algorithm}: it takes {}", algorithm.takes())]
-    Partial { algorithm: Algorithm, found: usize },
+    Partial {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What was given.
+        found: usize,
+    },
     /// What was decrypted does not end as [`pad`] ends it: the key is wrong, or the text was changed.
     #[error("wrong key, or damaged: the padding is not as it must be")]
     Padding,

@@ -21,7 +21,7 @@ impl Algorithm {
         Ok(match self.family() {
             Family::Oaep(hash) => Box::new(rsa::DecryptionKey::generate(hash, bits)?),
             Family::Pkcs1 => Box::new(rsa_pkcs1::DecryptionKey::generate(bits)?),
-            Family::Sm2 => Box::new(sm2::DecryptionKey::generate()?),
+            Family::Sm2 => Box::new(sm2::DecryptionKey::generate()),
         })
     }
 

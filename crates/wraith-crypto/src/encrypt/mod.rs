@@ -55,16 +55,27 @@ pub trait EncryptionKey: Send + Sync {
 pub enum EncryptError {
     /// The bytes are no key of this algorithm.
     #[error("not a key of {algorithm}")]
-    InvalidKey { algorithm: Algorithm },
+    InvalidKey {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// The message does not fit.
     #[error("a message of {found} bytes is too long: this key takes {max}")]
-    TooLong { found: usize, max: usize },
+    TooLong {
+        /// What was given.
+        found: usize,
+        /// What fits.
+        max: usize,
+    },
     /// The ciphertext was not made for this key, or was changed.
     #[error("wrong key, or damaged")]
     Unopened,
     /// The library could not, for want of memory or randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
-    Failed { algorithm: Algorithm },
+    Failed {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
 }
 
 algorithms! {

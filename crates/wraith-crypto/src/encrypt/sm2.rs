@@ -16,7 +16,6 @@ pub const MESSAGE_MAX: usize = KeyStream::MAX;
 
 const HASH_BYTES: usize = Sm3::DIGEST_BYTES;
 const INVALID: EncryptError = EncryptError::InvalidKey { algorithm: Algorithm::Sm2 };
-const FAILED: EncryptError = EncryptError::Failed { algorithm: Algorithm::Sm2 };
 
 /// How a ciphertext is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,11 +46,9 @@ pub struct EncryptionKey {
 
 impl DecryptionKey {
     /// A new one.
-    ///
-    /// # Errors
-    /// [`EncryptError::Failed`].
-    pub fn generate() -> Result<Self, EncryptError> {
-        Secret::generate().map(Self::new).ok_or(FAILED)
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::new(Secret::generate())
     }
 
     /// Of 32 bytes, the most significant first: a number from 1 to n − 2.
@@ -187,7 +184,7 @@ impl super::EncryptionKey for EncryptionKey {
             return Err(EncryptError::TooLong { found: message.len(), max: MESSAGE_MAX });
         }
         loop {
-            let nonce = Zeroizing::new(random_scalar(&[]).ok_or(FAILED)?);
+            let nonce = Zeroizing::new(random_scalar(&[]));
             if let Some(ciphertext) = self.seal(message, &nonce) {
                 return Ok(ciphertext);
             }

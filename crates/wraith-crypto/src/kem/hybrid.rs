@@ -14,8 +14,8 @@ use zeroize::Zeroizing;
 use super::ml_kem::{self, Set};
 use super::{Algorithm, KemError};
 use crate::agree::{x25519, x25519_public};
-use crate::aws::random;
 use crate::hash::{Sha3_256, Shake256};
+use crate::rand::secret;
 
 /// Bytes of the seed of an encapsulation: ML-KEM's, and the ephemeral secret of X25519.
 pub const ENCAPSULATION_SEED_BYTES: usize = 64;
@@ -102,7 +102,7 @@ impl DecapsulationKey {
     /// A new key.
     #[must_use]
     pub fn generate(hybrid: Hybrid) -> Self {
-        let seed = random::<96>();
+        let seed = secret::<96>();
         Self::from_raw(hybrid, &seed[..hybrid.seed_bytes()]).expect("the length is right")
     }
 
@@ -227,7 +227,7 @@ impl super::EncapsulationKey for EncapsulationKey {
     }
 
     fn encapsulate(&self) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), KemError> {
-        self.encapsulate_from_seed(&random())
+        self.encapsulate_from_seed(&secret())
     }
 
     fn to_raw(&self) -> Vec<u8> {

@@ -187,7 +187,7 @@ impl DecapsulationKey {
     /// A new key.
     #[must_use]
     pub fn generate(set: Set) -> Self {
-        Self::from_seed(set, &crate::aws::random())
+        Self::from_seed(set, &crate::rand::secret())
     }
 
     /// The key of `seed`, which is d ‖ z of FIPS 203, 32 bytes each.
@@ -276,7 +276,7 @@ impl super::EncapsulationKey for EncapsulationKey {
     }
 
     fn encapsulate(&self) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), KemError> {
-        self.encapsulate_from_seed(&crate::aws::random())
+        self.encapsulate_from_seed(&crate::rand::secret())
     }
 
     fn to_raw(&self) -> Vec<u8> {

@@ -51,16 +51,30 @@ pub trait EncapsulationKey: Send + Sync {
 pub enum KemError {
     /// The bytes are no key of this algorithm.
     #[error("not a key of {algorithm}")]
-    InvalidKey { algorithm: Algorithm },
+    InvalidKey {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// The ciphertext has the wrong length.
     #[error("a ciphertext of {algorithm} has {} bytes, not {found}", algorithm.ciphertext_bytes())]
-    CiphertextLength { algorithm: Algorithm, found: usize },
+    CiphertextLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What was given.
+        found: usize,
+    },
     /// The ciphertext is none.
     #[error("not a ciphertext of {algorithm}")]
-    InvalidCiphertext { algorithm: Algorithm },
+    InvalidCiphertext {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// The library could not, for want of memory or randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
-    Failed { algorithm: Algorithm },
+    Failed {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
 }
 
 algorithms! {

@@ -58,10 +58,24 @@ pub const TAG_MAX: usize = 64;
 pub enum MacError {
     /// The key has the wrong length.
     #[error("a key of {algorithm} has {expected} bytes, not {found}")]
-    KeyLength { algorithm: Algorithm, expected: usize, found: usize },
+    KeyLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What it takes.
+        expected: usize,
+        /// What was given.
+        found: usize,
+    },
     /// The nonce has the wrong length: GMAC has one of 12 bytes, the others have none.
     #[error("a nonce of {algorithm} has {expected} bytes, not {found}")]
-    NonceLength { algorithm: Algorithm, expected: usize, found: usize },
+    NonceLength {
+        /// Of this one.
+        algorithm: Algorithm,
+        /// What it takes.
+        expected: usize,
+        /// What was given.
+        found: usize,
+    },
     /// Nothing computes it here.
     #[error("{0} is not available")]
     Unavailable(Algorithm),

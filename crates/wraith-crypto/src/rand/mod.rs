@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use aws_lc_sys as aws;
 use rand_core::{TryCryptoRng, TryRng};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 mod ctr_drbg;
 mod hash_drbg;
@@ -31,6 +32,13 @@ pub fn fill(out: &mut [u8]) {
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     fill(&mut bytes);
+    bytes
+}
+
+/// Random bytes that are a secret.
+pub(crate) fn secret<const N: usize>() -> Zeroizing<[u8; N]> {
+    let mut bytes = Zeroizing::new([0; N]);
+    fill(&mut *bytes);
     bytes
 }
 

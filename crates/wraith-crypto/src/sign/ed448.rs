@@ -36,7 +36,7 @@ impl SigningKey {
     /// A new key.
     #[must_use]
     pub fn generate() -> Self {
-        Self::from_seed(&crate::aws::random())
+        Self::from_seed(&crate::rand::secret())
     }
 
     /// The key of `seed`.

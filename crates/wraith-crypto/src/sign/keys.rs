@@ -28,7 +28,7 @@ impl Algorithm {
             Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::generate(curve)?),
             Family::Ed25519 => Box::new(ed25519::SigningKey::generate()),
             Family::Ed448 => Box::new(ed448::SigningKey::generate()),
-            Family::Sm2 => Box::new(sm2::SigningKey::generate()?),
+            Family::Sm2 => Box::new(sm2::SigningKey::generate()),
             Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::generate(set)?),
             Family::SlhDsa => Box::new(slh_dsa::SigningKey::generate(self)?),
         })

@@ -105,7 +105,7 @@ impl fmt::Debug for SigningKey {
 impl SigningKey {
     /// A new key.
     pub fn generate(set: Set) -> Result<Self, SignError> {
-        Self::from_seed(set, &crate::aws::random())
+        Self::from_seed(set, &crate::rand::secret())
     }
 
     /// The key of `seed`.

@@ -63,19 +63,31 @@ pub trait VerifyingKey: Send + Sync {
 pub enum SignError {
     /// The bytes are no key of this algorithm.
     #[error("not a key of {algorithm}")]
-    InvalidKey { algorithm: Algorithm },
+    InvalidKey {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// A context is at most 255 bytes long.
     #[error("a context of {found} bytes is too long: at most 255")]
-    Context { found: usize },
+    Context {
+        /// What was given.
+        found: usize,
+    },
     /// An identity of SM2 is at most 8191 bytes long.
     #[error("an identity of {found} bytes is too long: at most 8191")]
-    Identity { found: usize },
+    Identity {
+        /// What was given.
+        found: usize,
+    },
     /// The signature is not one over this message by this key.
     #[error("not authentic: wrong key, or the message or the signature is damaged")]
     Unauthentic,
     /// The library could not, for want of memory or randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
-    Failed { algorithm: Algorithm },
+    Failed {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
 }
 
 algorithms! {

@@ -19,7 +19,6 @@ pub use crate::sm2::{IDENTITY_DEFAULT, IDENTITY_MAX};
 pub const SIGNATURE_BYTES: usize = 2 * SCALAR_BYTES;
 
 const INVALID: SignError = SignError::InvalidKey { algorithm: Algorithm::Sm2 };
-const FAILED: SignError = SignError::Failed { algorithm: Algorithm::Sm2 };
 
 /// A private key that signs as somebody.
 #[derive(Clone, Debug)]
@@ -48,11 +47,9 @@ impl zeroize::Zeroize for Hidden {
 
 impl SigningKey {
     /// A new one.
-    ///
-    /// # Errors
-    /// [`SignError::Failed`].
-    pub fn generate() -> Result<Self, SignError> {
-        Secret::generate().map(Self::new).ok_or(FAILED)
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::new(Secret::generate())
     }
 
     /// Of 32 bytes, the most significant first: a number from 1 to n − 2.
@@ -105,17 +102,14 @@ impl SigningKey {
     }
 
     /// r and s over `message`.
-    ///
-    /// # Errors
-    /// [`SignError::Failed`]: the system has no randomness.
-    pub fn sign_raw(&self, message: &[u8]) -> Result<[u8; SIGNATURE_BYTES], SignError> {
+    #[must_use]
+    pub fn sign_fixed(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         let hash = message_hash(&self.owner, message);
         loop {
             let scalar = Zeroizing::new(self.secret.scalar.to_bytes());
-            let nonce =
-                Zeroizing::new(random_scalar(&[&scalar[..], &hash, b"SM2 nonce"]).ok_or(FAILED)?);
+            let nonce = Zeroizing::new(random_scalar(&[&scalar[..], &hash, b"SM2 nonce"]));
             if let Some(signature) = self.sign_with(&hash, &nonce) {
-                return Ok(signature);
+                return signature;
             }
         }
     }
@@ -146,7 +140,7 @@ impl super::SigningKey for SigningKey {
     }
 
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
-        let signature = self.sign_raw(message)?;
+        let signature = self.sign_fixed(message);
         let (r, s) = signature.split_at(SCALAR_BYTES);
         let mut der = Writer::sequence_of(|w| {
             w.unsigned(r).unsigned(s);
@@ -209,7 +203,7 @@ impl VerifyingKey {
     ///
     /// # Errors
     /// [`SignError::Unauthentic`].
-    pub fn verify_raw(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
+    pub fn verify_fixed(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
         let hash = message_hash(&self.owner, message);
         self.is_signed(&hash, signature).filter(|&yes| yes).map(drop).ok_or(SignError::Unauthentic)
     }
@@ -233,7 +227,7 @@ impl super::VerifyingKey for VerifyingKey {
 
     fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
         let raw = raw_signature(signature).ok_or(SignError::Unauthentic)?;
-        self.verify_raw(message, &raw)
+        self.verify_fixed(message, &raw)
     }
 
     fn to_raw(&self) -> Vec<u8> {
@@ -298,7 +292,7 @@ mod tests {
         let nonce = Scalar::from_bytes(&hex(NONCE)).unwrap();
         let signature = key.sign_with(&hash, &nonce).unwrap();
         assert_eq!(signature, hex(&[R, S].concat()));
-        key.verifying_key().verify_raw(b"message digest", &signature).unwrap();
+        key.verifying_key().verify_fixed(b"message digest", &signature).unwrap();
     }
 
     #[test]

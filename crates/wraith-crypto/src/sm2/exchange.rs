@@ -37,10 +37,10 @@ pub enum ExchangeError {
     Identity,
     /// More than 2^30 bytes of key were asked for.
     #[error("a key of {found} bytes is too long: at most {}", KeyStream::MAX)]
-    TooLong { found: usize },
-    /// The system has no randomness.
-    #[error("the system has no randomness")]
-    Random,
+    TooLong {
+        /// What was given.
+        found: usize,
+    },
 }
 
 /// A key pair of SM2 for exchanges.
@@ -49,11 +49,9 @@ pub struct PrivateKey(Secret);
 
 impl PrivateKey {
     /// A new one.
-    ///
-    /// # Errors
-    /// [`ExchangeError::Random`].
-    pub fn generate() -> Result<Self, ExchangeError> {
-        Secret::generate().map(Self).ok_or(ExchangeError::Random)
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Secret::generate())
     }
 
     /// Of 32 bytes, the most significant first.
@@ -103,10 +101,9 @@ impl Exchange {
     /// Makes the key pair of this exchange. `identity` is the name of this side, which the other one knows.
     ///
     /// # Errors
-    /// [`ExchangeError::Identity`], [`ExchangeError::Random`].
+    /// [`ExchangeError::Identity`].
     pub fn start(role: Role, key: &PrivateKey, identity: &[u8]) -> Result<Self, ExchangeError> {
-        let ephemeral_key = Secret::generate().ok_or(ExchangeError::Random)?;
-        Self::start_with(role, key, identity, ephemeral_key)
+        Self::start_with(role, key, identity, Secret::generate())
     }
 
     fn start_with(
@@ -267,8 +264,8 @@ mod tests {
     #[test]
     fn a_peer_with_whom_the_point_is_at_infinity_is_refused() {
         // P = −x̄ · R: the peer's two keys cancel.
-        let me = PrivateKey::generate().unwrap();
-        let ephemeral = Secret::generate().unwrap();
+        let me = PrivateKey::generate();
+        let ephemeral = Secret::generate();
         let minus = Scalar::ONE.sub(&Scalar::ONE).sub(&shorten(&ephemeral.public));
         let peer = Secret::from_scalar(minus.mul(&ephemeral.scalar)).unwrap();
         let exchange = Exchange::start(Role::Initiator, &me, b"me").unwrap();

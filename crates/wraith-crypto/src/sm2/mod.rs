@@ -147,12 +147,11 @@ impl Secret {
     const PUBLIC_KEY: u8 = der::context_constructed(1);
     const PARAMETERS: u8 = der::context_constructed(0);
 
-    /// A new one. None if the system has no randomness.
-    pub(crate) fn generate() -> Option<Self> {
+    /// A new one.
+    pub(crate) fn generate() -> Self {
         loop {
-            let scalar = random_scalar(&[])?;
-            if let Some(secret) = Self::from_scalar(scalar) {
-                return Some(secret);
+            if let Some(secret) = Self::from_scalar(random_scalar(&[])) {
+                return secret;
             }
         }
     }
@@ -220,15 +219,15 @@ impl Secret {
 }
 
 /// A uniform number below n, made of the system's randomness and of `context`: with a secret and a message in that (96 bytes at most) it
-/// is as good as random even if the randomness is not. None if the system has no randomness.
-pub(crate) fn random_scalar(context: &[&[u8]]) -> Option<Scalar> {
+/// is as good as random even if the randomness is not.
+pub(crate) fn random_scalar(context: &[&[u8]]) -> Scalar {
     let mut seed = Zeroizing::new([0; 64]);
-    aws_lc_rs::rand::fill(&mut seed[..if context.is_empty() { 64 } else { 32 }]).ok()?;
+    crate::rand::fill(&mut seed[..if context.is_empty() { 64 } else { 32 }]);
     if !context.is_empty() {
         let mut hash = Sha512::new();
         hash.update(&seed[..32]);
         context.iter().for_each(|part| hash.update(part));
         *seed = hash.finish();
     }
-    Some(Scalar::reduced_wide(&seed))
+    Scalar::reduced_wide(&seed)
 }

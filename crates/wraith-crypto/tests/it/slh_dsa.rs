@@ -57,9 +57,12 @@ fn signatures_are_those_of_acvp_and_verify() {
         assert_eq!(HEXLOWER.encode(&Sha256::digest(&signature)), digest, "{algorithm} {id}");
         key.public().verify_internal(&whole, &signature).unwrap();
         if external {
-            key.public().verify_in(&context, &message, &signature).unwrap();
+            key.public().verify_with_context(&context, &message, &signature).unwrap();
             if randomness.is_none() {
-                assert_eq!(key.sign_deterministic_in(&context, &message).unwrap(), signature);
+                assert_eq!(
+                    key.sign_deterministic_with_context(&context, &message).unwrap(),
+                    signature
+                );
             }
         }
         seen += 1;
@@ -71,12 +74,12 @@ fn signatures_are_those_of_acvp_and_verify() {
 fn a_flipped_bit_anywhere_is_refused() {
     for algorithm in sets().filter(|each| each.name().ends_with('f')) {
         let key = key(algorithm);
-        let signature = key.sign_in(b"context", b"message").unwrap();
+        let signature = key.sign_with_context(b"context", b"message").unwrap();
         let refused = |context: &[u8], message: &[u8], signature: &[u8]| {
-            let result = key.public().verify_in(context, message, signature);
+            let result = key.public().verify_with_context(context, message, signature);
             assert_eq!(result, Err(SignError::Unauthentic), "{algorithm}");
         };
-        key.public().verify_in(b"context", b"message", &signature).unwrap();
+        key.public().verify_with_context(b"context", b"message", &signature).unwrap();
         // The randomizer, secrets and paths of FORS, and chains and paths of every layer, for a step that divides none of their lengths.
         let len = signature.len();
         for at in (0..len).step_by(997).chain([15, 16, len - 1]) {
@@ -112,12 +115,12 @@ fn hedged_signatures_differ_and_verify_by_name_too() {
 fn a_context_of_255_bytes_is_the_longest() {
     let key = key(Algorithm::SlhDsaShake128f);
     let context = [7; CONTEXT_MAX + 1];
-    let signature = key.sign_in(&context[1..], b"message").unwrap();
-    key.public().verify_in(&context[1..], b"message", &signature).unwrap();
+    let signature = key.sign_with_context(&context[1..], b"message").unwrap();
+    key.public().verify_with_context(&context[1..], b"message", &signature).unwrap();
     let long = SignError::Context { found: 256 };
-    assert_eq!(key.sign_in(&context, b"message"), Err(long));
-    assert_eq!(key.sign_deterministic_in(&context, b"message"), Err(long));
-    assert_eq!(key.public().verify_in(&context, b"message", &signature), Err(long));
+    assert_eq!(key.sign_with_context(&context, b"message"), Err(long));
+    assert_eq!(key.sign_deterministic_with_context(&context, b"message"), Err(long));
+    assert_eq!(key.public().verify_with_context(&context, b"message", &signature), Err(long));
 }
 
 #[test]

@@ -24,12 +24,12 @@ fn order_less(less: u8) -> [u8; 32] {
 
 #[test]
 fn a_signature_is_of_one_key_one_message_and_one_identity() {
-    let key = SigningKey::generate().unwrap();
+    let key = SigningKey::generate();
     let public = key.verifying_key();
     let signature = key.sign(b"message").unwrap();
     public.verify(b"message", &signature).unwrap();
     assert_ne!(signature, key.sign(b"message").unwrap(), "the nonce is not the message's alone");
-    let other = SigningKey::generate().unwrap().verifying_key();
+    let other = SigningKey::generate().verifying_key();
     let renamed = public.clone().with_identity(b"TLSv1.3+GM+Cipher+Suite").unwrap();
     for (key, message) in [(&public, &b"massage"[..]), (&other, b"message"), (&renamed, b"message")]
     {
@@ -44,15 +44,15 @@ fn a_signature_is_of_one_key_one_message_and_one_identity() {
 fn every_changed_bit_of_a_signature_is_noticed() {
     let key = SigningKey::from_raw(&[7; 32]).unwrap();
     let public = key.verifying_key();
-    let raw = key.sign_raw(b"message").unwrap();
-    public.verify_raw(b"message", &raw).unwrap();
+    let raw = key.sign_fixed(b"message");
+    public.verify_fixed(b"message", &raw).unwrap();
     for bit in 0..8 * SIGNATURE_BYTES {
         let mut changed = raw;
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert!(public.verify_raw(b"message", &changed).is_err(), "{bit}");
+        assert!(public.verify_fixed(b"message", &changed).is_err(), "{bit}");
     }
     for len in 0..SIGNATURE_BYTES {
-        assert!(public.verify_raw(b"message", &raw[..len]).is_err());
+        assert!(public.verify_fixed(b"message", &raw[..len]).is_err());
     }
     let der = key.sign(b"message").unwrap();
     for len in 0..der.len() {
@@ -65,7 +65,7 @@ fn every_changed_bit_of_a_signature_is_noticed() {
 fn numbers_out_of_range_are_no_signature() {
     let key = SigningKey::from_raw(&[7; 32]).unwrap();
     let public = key.verifying_key();
-    let raw = key.sign_raw(b"message").unwrap();
+    let raw = key.sign_fixed(b"message");
     let (r, s) = (&raw[..32], &raw[32..]);
     let mut minus_r = ORDER;
     let mut borrow = 0;
@@ -75,9 +75,9 @@ fn numbers_out_of_range_are_no_signature() {
         *byte = difference as u8;
     }
     for [r, s] in [[&[0; 32], s], [r, &[0; 32]], [&ORDER, s], [r, &ORDER], [&[0xff; 32], s]] {
-        assert!(public.verify_raw(b"message", &[r, s].concat()).is_err());
+        assert!(public.verify_fixed(b"message", &[r, s].concat()).is_err());
     }
-    assert!(public.verify_raw(b"message", &[r, &minus_r].concat()).is_err(), "r + s = n");
+    assert!(public.verify_fixed(b"message", &[r, &minus_r].concat()).is_err(), "r + s = n");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_damaged_ciphertext_gives_nothing() {
 
 #[test]
 fn keys_come_back_from_der() {
-    let key = SigningKey::generate().unwrap();
+    let key = SigningKey::generate();
     let der = key.to_pkcs8();
     assert_eq!(SigningKey::from_pkcs8(&der).unwrap().to_raw(), key.to_raw());
     assert_eq!(DecryptionKey::from_pkcs8(&der).unwrap().to_raw(), key.to_raw());
@@ -162,19 +162,19 @@ fn keys_come_back_from_der() {
 
 #[test]
 fn an_identity_has_at_most_8191_bytes() {
-    let key = SigningKey::generate().unwrap();
+    let key = SigningKey::generate();
     let long = vec![b'x'; IDENTITY_MAX + 1];
     key.clone().with_identity(&long[1..]).unwrap();
     let found = IDENTITY_MAX + 1;
     assert_eq!(key.with_identity(&long).err(), Some(SignError::Identity { found }));
-    let key = PrivateKey::generate().unwrap();
+    let key = PrivateKey::generate();
     let refused = Exchange::start(Role::Initiator, &key, &long);
     assert_eq!(refused.err(), Some(ExchangeError::Identity));
 }
 
 #[test]
 fn both_sides_of_an_exchange_have_one_key_unless_they_differ_about_a_name() {
-    let (a, b) = (PrivateKey::generate().unwrap(), PrivateKey::generate().unwrap());
+    let (a, b) = (PrivateKey::generate(), PrivateKey::generate());
     for (name, agree) in [(&b"alice"[..], true), (b"malice", false)] {
         let initiator = Exchange::start(Role::Initiator, &a, b"alice").unwrap();
         let responder = Exchange::start(Role::Responder, &b, b"bob").unwrap();
@@ -246,7 +246,7 @@ impl OpenSsl {
 #[test]
 fn openssl_reads_our_keys_and_each_takes_what_the_other_makes() {
     let Some(openssl) = OpenSsl::new() else { return };
-    let key = SigningKey::generate().unwrap();
+    let key = SigningKey::generate();
     let public = key.verifying_key();
     openssl.write("key", &key.to_pkcs8());
     openssl.write("public", &public.to_spki());

@@ -241,11 +241,10 @@ impl PrivateKey {
     /// # Errors
     /// [`AgreeError::Failed`].
     pub fn generate(group: Group) -> Result<Self, AgreeError> {
-        let failed = AgreeError::Failed { algorithm: group.algorithm() };
         let bits = group.exponent_bits();
         let mut raw = Zeroizing::new(vec![0; bits.div_ceil(8)]);
         loop {
-            aws_lc_rs::rand::fill(&mut raw).map_err(|_| failed)?;
+            crate::rand::fill(&mut raw);
             raw[0] &= 0xff >> (8 * bits.div_ceil(8) - bits);
             // Zero is no key. It does not happen.
             if raw.iter().fold(0, |all, byte| all | byte) != 0 {

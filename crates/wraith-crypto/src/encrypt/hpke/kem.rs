@@ -85,7 +85,7 @@ impl Kem {
 
     pub(super) fn new_seed(self) -> Zeroizing<Vec<u8>> {
         let mut seed = Zeroizing::new(vec![0; self.seed_bytes()]);
-        crate::aws::fill_random(&mut seed);
+        crate::rand::fill(&mut seed);
         seed
     }
 

@@ -100,13 +100,22 @@ impl std::fmt::Debug for Psk<'_> {
 pub enum HpkeError {
     /// The bytes are no key of this KEM, or the key is of another.
     #[error("not a key of {kem:?}")]
-    InvalidKey { kem: Kem },
+    InvalidKey {
+        /// Of this one.
+        kem: Kem,
+    },
     /// The sender's part of the agreement is none, or one that agrees with everybody on the same.
     #[error("not an encapsulated key of {kem:?}")]
-    InvalidEncapsulation { kem: Kem },
+    InvalidEncapsulation {
+        /// Of this one.
+        kem: Kem,
+    },
     /// The KEM has no mode in which the sender shows who it is.
     #[error("{kem:?} cannot authenticate a sender")]
-    CannotAuthenticate { kem: Kem },
+    CannotAuthenticate {
+        /// Of this one.
+        kem: Kem,
+    },
     /// The pre-shared key is too short, or has no name.
     #[error("a pre-shared key has a name and at least 32 bytes")]
     InvalidPsk,
@@ -118,10 +127,16 @@ pub enum HpkeError {
     CannotSeal,
     /// More bytes than the KDF can make.
     #[error("{found} bytes are more than the key derivation can make")]
-    ExportLength { found: usize },
+    ExportLength {
+        /// What was given.
+        found: usize,
+    },
     /// The library could not, for want of memory.
     #[error("{kem:?} failed: no memory")]
-    Failed { kem: Kem },
+    Failed {
+        /// Of this one.
+        kem: Kem,
+    },
 }
 
 /// What both sides have to agree on beforehand.

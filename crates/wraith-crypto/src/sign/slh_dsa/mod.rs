@@ -92,7 +92,7 @@ impl VerifyingKey {
     ///
     /// # Errors
     /// [`SignError::Context`], or [`SignError::Unauthentic`] whatever is wrong with the signature.
-    pub fn verify_in(
+    pub fn verify_with_context(
         &self,
         context: &[u8],
         message: &[u8],
@@ -101,6 +101,8 @@ impl VerifyingKey {
         self.verify_parts(&[&prefix(context)?, context, message], signature)
     }
 
+    // For published vectors, which are of this.
+    #[doc(hidden)]
     /// slh_verify_internal (Algorithm 20): of a message that has its prefix already.
     ///
     /// # Errors
@@ -136,7 +138,7 @@ impl super::VerifyingKey for VerifyingKey {
     }
 
     fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
-        self.verify_in(&[], message, signature)
+        self.verify_with_context(&[], message, signature)
     }
 
     fn to_raw(&self) -> Vec<u8> {
@@ -238,7 +240,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// [`SignError::Context`].
-    pub fn sign_in(&self, context: &[u8], message: &[u8]) -> Result<Vec<u8>, SignError> {
+    pub fn sign_with_context(&self, context: &[u8], message: &[u8]) -> Result<Vec<u8>, SignError> {
         let mut fresh = Zeroizing::new(Node::default());
         crate::rand::fill(&mut *fresh);
         self.sign_parts(&[&prefix(context)?, context, message], Some(&fresh))
@@ -248,7 +250,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// [`SignError::Context`].
-    pub fn sign_deterministic_in(
+    pub fn sign_deterministic_with_context(
         &self,
         context: &[u8],
         message: &[u8],
@@ -256,6 +258,8 @@ impl SigningKey {
         self.sign_parts(&[&prefix(context)?, context, message], None)
     }
 
+    // For published vectors, which are of this. What it signs could be signed with a prefix of another kind.
+    #[doc(hidden)]
     /// slh_sign_internal (Algorithm 19): of a message that has its prefix already, with `randomness` of n bytes or without.
     ///
     /// # Errors
@@ -303,7 +307,7 @@ impl super::SigningKey for SigningKey {
     }
 
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
-        self.sign_in(&[], message)
+        self.sign_with_context(&[], message)
     }
 
     fn verifying_key(&self) -> Box<dyn super::VerifyingKey> {
