@@ -108,15 +108,15 @@ pub struct EncArgs {
     pub key: Option<PathBuf>,
 
     /// Ask for a passphrase at the terminal
-    #[arg(short, long, conflicts_with_all = ["passphrase_file", "to"])]
+    #[arg(short, long, conflicts_with_all = ["passphrase_file", "to", "raw"])]
     pub passphrase: bool,
 
     /// File whose first line is the passphrase
-    #[arg(long, value_name = "FILE", conflicts_with = "to")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "raw"])]
     pub passphrase_file: Option<PathBuf>,
 
     /// Encrypt for the owner of this public key: a KEM's, in PEM
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub to: Option<PathBuf>,
 
     #[command(flatten)]
@@ -141,11 +141,11 @@ pub struct DecArgs {
     pub key: Option<PathBuf>,
 
     /// Ask for the passphrase at the terminal
-    #[arg(short, long, conflicts_with = "passphrase_file")]
+    #[arg(short, long, conflicts_with_all = ["passphrase_file", "raw"])]
     pub passphrase: bool,
 
     /// File whose first line is the passphrase
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub passphrase_file: Option<PathBuf>,
 
     #[command(flatten)]

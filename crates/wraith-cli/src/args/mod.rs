@@ -91,7 +91,7 @@ pub enum Command {
     Id,
     /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report, but for files with huge holes
     Hash(HashArgs),
-    /// Hash, encrypt, sign, and make keys, with any algorithm there is here
+    /// Hash, encrypt, sign, and make keys, with all algorithms of the suite
     Crypto(CryptoArgs),
     /// Measure how fast this machine computes each algorithm
     Speed(SpeedArgs),

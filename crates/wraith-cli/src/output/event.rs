@@ -116,8 +116,8 @@ pub enum Event<'a> {
         how: &'a str,
         /// What we call it; null if it is no contact.
         contact: Option<&'a str>,
-        /// What its keys come from and what packets are sealed with: `X25519+ML-KEM-768, AES-256-GCM` or
-        /// `X25519+ML-KEM-768, ChaCha20-Poly1305`.
+        /// What its keys come from and what packets are sealed with: `X25519+ML-KEM-768, AES-256-GCM`,
+        /// `X25519+ML-KEM-768, ChaCha20-Poly1305` or `X25519+ML-KEM-768, SM4-GCM`.
         suite: &'a str,
     },
     /// The session goes another way from now on; or it still goes through a relay, and `message` says why.

@@ -17,9 +17,9 @@ const SIGNS: [&str; 9] = [
     "subtle",
     "zeroize",
 ];
-/// Depend on one of them and compute nothing: a container whose elements can be wiped, and an encoding of keys that is in
-/// Cargo.lock for a feature that nobody asks for.
-const NO_CRYPTOGRAPHY: [&str; 2] = ["arrayvec", "der"];
+/// Depend on one of them and compute nothing: a container whose elements can be wiped, the buffer of a hash function, and an encoding of
+/// keys that is in Cargo.lock for a feature that nobody asks for.
+const NO_CRYPTOGRAPHY: [&str; 3] = ["arrayvec", "block-buffer", "der"];
 
 /// Cargo.lock has what any package of the workspace asks for. Where only a benchmark asks for more of a library, this is what the program
 /// has of it.

@@ -28,7 +28,7 @@
 
 use rand_core::CryptoRng;
 use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
-use wraith_crypto::{NodeId, SecretIdentity, Suite, aes_hardware, kdf};
+use wraith_crypto::{NodeId, Policy, SecretIdentity, Suite, aes_hardware, kdf};
 use zeroize::Zeroizing;
 
 use super::bundle::PreKeyBundle;
@@ -72,7 +72,10 @@ impl InitialPart {
 
     fn decode(bytes: &[u8; INITIAL_BYTES]) -> Result<Self, StartError> {
         let mut reader = Reader::new(bytes);
-        let suite = Suite::from_wire(reader.u8()?).ok_or(StartError::UnknownVersion)?;
+        // What a sender here may choose, and no other.
+        let suite = Suite::from_wire(reader.u8()?)
+            .filter(|suite| Policy::Default.packet_suites() & suite.bit() != 0)
+            .ok_or(StartError::UnknownVersion)?;
         let (initiator, ephemeral) = (NodeId(reader.array()?), reader.array()?);
         let (signed_id, one_time_id) = (reader.u32()?, reader.u32()?);
         let ciphertext = reader.boxed()?;

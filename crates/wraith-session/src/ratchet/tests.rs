@@ -7,6 +7,8 @@ use rand_core::SeedableRng;
 use wraith_crypto::SecretIdentity;
 use zeroize::Zeroizing;
 
+use wraith_crypto::Suite;
+
 use super::hybrid::KemPart;
 use super::keys::{KemShare, root_step};
 use super::*;
@@ -230,4 +232,12 @@ fn ratchets_and_prekeys_go_from_thread_to_thread() {
     is_sent::<Ratchet>();
     is_sent::<PreKeys>();
     is_sent::<Group>();
+}
+
+#[test]
+fn a_key_for_few_bytes_is_had_of_every_suite_that_a_state_can_name() {
+    for suite in Suite::ALL {
+        let key = super::keys::quick_key(suite, &[7; 32]);
+        assert_eq!(key.suite(), suite);
+    }
 }

@@ -197,3 +197,21 @@ fn damage_behind_what_a_reader_wanted_is_still_told() {
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(8));
 }
+
+#[test]
+fn raw_encryption_takes_a_key_and_no_passphrase_or_public_key() {
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    bench.write("words", b"correct horse");
+    bench.ok(&["genkey", "X-Wing", "-o", "own"]);
+    bench.ok(&["pub", "own", "-o", "public"]);
+    let raw = ["--raw", "-a", "AES-256-CBC", "--iv", "00112233445566778899aabbccddeeff"];
+    for action in ["enc", "dec"] {
+        for secret in [&["-p"][..], &["--passphrase-file", "words"], &["--to", "public"], &[]] {
+            if action == "dec" && secret.first() == Some(&"--to") {
+                continue;
+            }
+            bench.fails(&[&[action, "text"], &raw[..], secret].concat(), 2);
+        }
+    }
+}
