@@ -167,3 +167,19 @@ fn announce(command: &Command) -> String {
     eprintln!("$ {line}");
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_linked_at_the_highest_level() {
+        // With thin link-time optimization the level of the package that is linked is that of the passes behind: a program that was to be
+        // small had kernels of half the speed.
+        let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+        for package in PROGRAMS {
+            let lowered = format!("{package} = {{ opt-level");
+            assert!(!manifest.lines().any(|line| line.starts_with(&lowered)), "{lowered}");
+        }
+    }
+}
