@@ -122,7 +122,9 @@ fn no_command(none: NoCommand) -> ExitCode {
         NoCommand::Config(failure) => failure,
         NoCommand::Clap(error) => {
             let is_help = error.kind() == DisplayHelpOnMissingArgumentOrSubcommand;
-            if error.use_stderr() && (json || !is_help) {
+            if let Some(failure) = usage::one_hyphen(&words) {
+                failure
+            } else if error.use_stderr() && (json || !is_help) {
                 usage::failure(&error, &words)
             } else {
                 match error.print() {

@@ -8,6 +8,18 @@ use crate::config;
 use crate::failure::{Exit, Failure};
 use crate::guess;
 
+/// A long option with one hyphen, which is read as several of one letter: `-hex` as `-h -e -x`, and answered with help.
+pub fn one_hyphen(words: &[OsString]) -> Option<Failure> {
+    let (command, _) = command_of(words)?;
+    let is_option = |name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let given = words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let name = given
+        .filter_map(|word| word.strip_prefix('-'))
+        .find(|name| name.len() > 1 && is_option(name))?;
+    let message = format!("-{name} means one-letter options, each on its own");
+    Some(Failure::new(Exit::Usage, message).hint(format!("did you mean --{name}?")))
+}
+
 /// What clap says against the `words` of a command line.
 pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {
     let guessed = match error.kind() {
@@ -15,7 +27,7 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {
             named(error, ContextKind::InvalidSubcommand).and_then(guess::command)
         }
         ErrorKind::UnknownArgument => {
-            let command = command_of(words).unwrap_or_default();
+            let command = command_of(words).map_or_else(String::new, |(_, path)| path);
             named(error, ContextKind::InvalidArg).and_then(|name| guess::option(name, &command))
         }
         _ => None,
@@ -46,7 +58,7 @@ fn plain(error: &clap::Error, words: &[OsString]) -> Failure {
     let next =
         suggestion(error).or_else(|| usage.map(|usage| format!("usage: {}", one_line(usage))));
     let help = match command_of(words) {
-        Some(command) => format!("wraith help {command} lists the options"),
+        Some((_, path)) => format!("wraith help {path} lists the options"),
         None => "wraith help lists the commands".to_owned(),
     };
     Failure::new(Exit::Usage, message)
@@ -65,11 +77,20 @@ fn suggestion(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// The command that a command line names, by its own name.
-fn command_of(words: &[OsString]) -> Option<String> {
-    let definition = crate::args::definition();
-    let command = words.iter().skip(1).find_map(|word| definition.find_subcommand(word))?;
-    Some(command.get_name().to_owned())
+/// The command that a command line names, and its own name behind those of the commands it is part of.
+fn command_of(words: &[OsString]) -> Option<(clap::Command, String)> {
+    let mut definition = crate::args::definition();
+    // Options of the program itself are known to its commands.
+    definition.build();
+    let mut command = &definition;
+    let mut path = Vec::new();
+    for word in words.iter().skip(1).take_while(|word| *word != "--") {
+        if let Some(part) = command.find_subcommand(word) {
+            command = part;
+            path.push(part.get_name());
+        }
+    }
+    (!path.is_empty()).then(|| (command.clone(), path.join(" ")))
 }
 
 fn one_line(text: &str) -> String {

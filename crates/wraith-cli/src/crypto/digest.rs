@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
-use wraith_crypto::{hash, mac};
+use wraith_crypto::hash;
+use wraith_crypto::mac::{self, MacError};
 use zeroize::Zeroizing;
 
 use super::input::{Input, name};
 use super::keys;
 use super::names::named;
+use crate::args::continuing::shell_word;
 use crate::args::crypto::{HashWithArgs, MacArgs};
 use crate::args::units::Files;
 use crate::failure::{Exit, Failure};
@@ -18,7 +20,16 @@ use crate::output::{Event, Reporter};
 const BUFFER_BYTES: usize = 1 << 18;
 
 pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
-    let algorithm: hash::Algorithm = named(&args.algorithm)?;
+    let algorithm: hash::Algorithm = named(&args.algorithm).map_err(|failure| {
+        let word = &args.algorithm;
+        match Path::new(word).is_file() {
+            true => failure.hint(format!(
+                "the hash function comes first: wraith crypto hash SHA-256 {}",
+                shell_word(word)
+            )),
+            false => failure,
+        }
+    })?;
     each(&args.files, algorithm.name(), reporter, |input| {
         let mut hasher = algorithm.hasher();
         pieces(input, |piece| hasher.update(piece))?;
@@ -38,7 +49,13 @@ pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
     let start = || {
         let started = algorithm.start(&key, &nonce);
-        started.map_err(|error| Failure::new(Exit::Usage, error.to_string()))
+        started.map_err(|error| {
+            let hint = match error {
+                MacError::NonceLength { .. } => "--nonce HEX, never the same twice under one key",
+                _ => "wraith crypto genkey NAME -o FILE makes a key of the right length",
+            };
+            Failure::new(Exit::Usage, error.to_string()).hint(hint)
+        })
     };
     // A wrong key is told before anything is read.
     drop(start()?);

@@ -34,6 +34,32 @@ const XWING: [u8; 11] = [0x2b, 6, 1, 4, 1, 0x83, 0xe6, 0x2d, 0x81, 0xc8, 0x7a];
 /// In front of the seed in a private key of ML-KEM: `[0]` IMPLICIT OCTET STRING.
 const SEED: u8 = 0x80;
 
+/// Of the label of a block that is something else.
+const LABEL_SHOWN_MAX: usize = 40;
+/// What other PEM blocks with keys are called, and what makes of them one that is read here.
+const OTHER_BLOCKS: [(&str, &str); 8] = [
+    ("PRIVATE KEY", "its public half: wraith crypto pub FILE"),
+    ("PUBLIC KEY", "the private one is in the file that wraith crypto genkey wrote"),
+    ("ENCRYPTED PRIVATE KEY", "without its passphrase: openssl pkcs8 -in FILE -out NEW"),
+    (
+        "RSA PRIVATE KEY",
+        "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW",
+    ),
+    (
+        "EC PRIVATE KEY",
+        "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW",
+    ),
+    (
+        "EC PARAMETERS",
+        "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW",
+    ),
+    (
+        "RSA PUBLIC KEY",
+        "in the form for all algorithms: openssl rsa -RSAPublicKey_in -pubout -in FILE -out NEW",
+    ),
+    ("CERTIFICATE", "the key in it: openssl x509 -pubkey -noout -in FILE -out NEW"),
+];
+
 /// A private key of a file.
 pub enum Private {
     Sign(Box<dyn SigningKey>),
@@ -64,9 +90,7 @@ pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 
 /// The private key of a file. RSA keys are for `algorithm`, or the first there is.
 pub fn private(path: &Path, algorithm: Option<sign::Algorithm>) -> Result<Private, Failure> {
-    let text = text(path)?;
-    let der = pem::decode(PrivateKeyInfo::PEM_LABEL, &text)
-        .map_err(|error| no_key(path, &format!("no private key: {error}")))?;
+    let der = block(path, PrivateKeyInfo::PEM_LABEL, "private key")?;
     private_of(&der, algorithm).ok_or_else(|| unknown(path, "a private key", algorithm))
 }
 
@@ -81,7 +105,13 @@ pub fn opening(path: &Path) -> Result<Opening, Failure> {
     let secret = HEXLOWER_PERMISSIVE.decode(&digits).map(Zeroizing::new);
     match secret {
         Ok(secret) if SECRET_BYTES.contains(&secret.len()) => Ok(Opening::Secret(secret)),
-        Ok(secret) => Err(no_key(path, &format!("{} bytes, which are no key", secret.len()))),
+        Ok(secret) => {
+            let (least, most) = (SECRET_BYTES.start(), SECRET_BYTES.end());
+            Err(no_key(
+                path,
+                &format!("no key: {} bytes, and keys have {least} to {most}", secret.len()),
+            ))
+        }
         Err(_) => Err(no_key(path, "no key: neither hexadecimal nor PEM")),
     }
 }
@@ -94,17 +124,26 @@ pub fn verifying(
     let der = public(path)?;
     let mut tried = tried(algorithm);
     let key = tried.find_map(|each| each.verifying_key_spki(&der).ok());
-    key.ok_or_else(|| unknown(path, "a public key for signatures", algorithm))
+    key.ok_or_else(|| match kem_of_public(&der) {
+        Some(key) => other_use(path, key.algorithm().name(), "signs nothing", "sign"),
+        None => unknown(path, "a public key for signatures", algorithm),
+    })
 }
 
 /// The public key of a file that a secret is encapsulated for.
 pub fn encapsulation(path: &Path) -> Result<Box<dyn EncapsulationKey>, Failure> {
     let der = public(path)?;
-    let key = || {
-        let info = SubjectPublicKeyInfo::from_der(&der).ok()?;
-        kem_of(&info.algorithm)?.encapsulation_key(info.key).ok()
-    };
-    key().ok_or_else(|| unknown(path, "a public key of a KEM", None))
+    kem_of_public(&der).ok_or_else(|| {
+        match tried(None).find(|each| each.verifying_key_spki(&der).is_ok()) {
+            Some(signs) => other_use(path, signs.name(), "is for signatures only", "kem"),
+            None => unknown(path, "a public key of a KEM", None),
+        }
+    })
+}
+
+fn kem_of_public(der: &[u8]) -> Option<Box<dyn EncapsulationKey>> {
+    let info = SubjectPublicKeyInfo::from_der(der).ok()?;
+    kem_of(&info.algorithm)?.encapsulation_key(info.key).ok()
 }
 
 /// The private key as a file, in PEM.
@@ -185,12 +224,22 @@ fn text(path: &Path) -> Result<Zeroizing<String>, Failure> {
 }
 
 fn public(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    block(path, SubjectPublicKeyInfo::PEM_LABEL, "public key")
+}
+
+/// The bytes of the PEM block with this label that the file is.
+fn block(path: &Path, label: &str, what: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let text = text(path)?;
-    pem::decode(SubjectPublicKeyInfo::PEM_LABEL, &text).map_err(|error| {
-        let failure = no_key(path, &format!("no public key: {error}"));
-        match text.starts_with("-----BEGIN PRIVATE KEY") {
-            true => failure.hint("its public half: wraith crypto pub FILE"),
-            false => failure,
+    pem::decode(label, &text).map_err(|error| {
+        let found = text.strip_prefix("-----BEGIN ").and_then(|rest| rest.split_once("-----"));
+        let found = found.map(|(found, _)| found).filter(|found| *found != label);
+        let Some(found) = found else { return no_key(path, &format!("no {what}: {error}")) };
+        let shown: String = found.chars().take(LABEL_SHOWN_MAX).collect();
+        let shown = wraith_files::shown(shown.as_bytes());
+        let failure = no_key(path, &format!("no {what} as wraith reads them, but '{shown}'"));
+        match OTHER_BLOCKS.iter().find(|(other, _)| *other == found) {
+            Some((_, instead)) => failure.hint(*instead),
+            None => failure,
         }
     })
 }
@@ -198,6 +247,13 @@ fn public(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 fn no_key(path: &Path, what: &str) -> Failure {
     Failure::new(Exit::Usage, format!("in {} is {what}", name(path)))
         .hint("wraith crypto genkey makes keys, wraith crypto pub their public halves")
+}
+
+/// A key of an algorithm that does something else than what `kind` does.
+fn other_use(path: &Path, algorithm: &str, what: &str, kind: &str) -> Failure {
+    let message = format!("in {} is a key of {algorithm}, which {what}", name(path));
+    Failure::new(Exit::Usage, message)
+        .hint(format!("wraith crypto list {kind} names those that do"))
 }
 
 fn unknown(path: &Path, what: &str, algorithm: Option<sign::Algorithm>) -> Failure {

@@ -32,7 +32,8 @@ pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
     } else if args.passphrase {
         Recipient::Passphrase(passphrase::ask(true)?)
     } else {
-        return Err(no_secret("--key FILE, --passphrase, or --to FILE"));
+        return Err(no_secret("--key FILE, --passphrase, or --to FILE")
+            .hint("wraith crypto genkey AES-256-GCM -o FILE makes one"));
     };
     let mut input = Input::open(args.file.as_deref())?;
     let mut output = Output::open(&args.out, Readers::Anybody, false, reporter)?;
@@ -61,7 +62,8 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     } else if args.passphrase {
         Unlock::Passphrase(passphrase::ask(false)?)
     } else {
-        return Err(no_secret("--key FILE or --passphrase"));
+        return Err(no_secret("--key FILE or --passphrase")
+            .hint("the one that it was encrypted with; the private one, if that was with --to"));
     };
     let mut input = Input::open(args.file.as_deref())?;
     let mut output = Output::open(&args.out, Readers::Anybody, true, reporter)?;
@@ -92,7 +94,6 @@ fn of(error: &OpenError) -> Failure {
 
 fn no_secret(which: &str) -> Failure {
     Failure::new(Exit::Usage, format!("no key is named: {which}"))
-        .hint("wraith crypto genkey AES-256-GCM -o FILE makes one")
 }
 
 /// An AEAD; a cipher's name is answered with --raw.

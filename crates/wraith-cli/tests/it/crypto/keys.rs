@@ -97,6 +97,18 @@ fn what_is_no_key_is_told_with_what_makes_one() {
     bench.ok(&["genkey", "X-Wing", "-o", "xwing"]);
     let said = bench.fails(&["sign", "text", "-k", "xwing", "-o", "no"], 2);
     assert!(said.contains("does not sign"), "{said}");
+    bench.ok(&["pub", "ed", "-o", "ed.pub"]);
+    let said = bench.fails(&["enc", "text", "--to", "ed.pub", "-o", "no"], 2);
+    assert!(said.contains("a key of Ed25519, which is for signatures only"), "{said}");
+    bench.ok(&["pub", "xwing", "-o", "xwing.pub"]);
+    let said = bench.fails(&["verify", "text", "-k", "xwing.pub", "-s", "text"], 2);
+    assert!(said.contains("a key of X-Wing, which signs nothing"), "{said}");
+    bench.write("pem", b"-----BEGIN \x1b[31mKEY-----\nTUFO\n-----END \x1b[31mKEY-----\n");
+    let said = bench.fails(&["pub", "pem", "-o", "no"], 2);
+    assert!(!said.contains('\x1b'), "{said}");
+    bench.write("key", &[b'0'; 64]);
+    let said = bench.fails(&["mac", "gmac-aes-256", "-k", "key", "text"], 2);
+    assert!(said.contains("--nonce HEX"), "{said}");
     bench.write("key", b"00112233445566778899aabbccddeeff");
     let said = bench.fails(&["mac", "cmac-aes-256", "-k", "key", "text"], 2);
     assert!(said.contains("32 bytes, not 16"), "{said}");

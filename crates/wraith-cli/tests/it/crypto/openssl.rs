@@ -162,3 +162,59 @@ fn a_raw_text_with_the_wrong_key_leaves_no_file() {
     assert!(said.contains("an IV of AES-256-CBC has 16 bytes, not 0"), "{said}");
     assert!(!bench.path("no").exists());
 }
+
+/// Options of `openssl` that make another PEM block with a key in it, the label it has, and the command that is proposed.
+const OTHER_BLOCKS: [(&[&str], &str, &str); 4] = [
+    (
+        &["genrsa", "-traditional", "-out", "key", "2048"],
+        "'RSA PRIVATE KEY'",
+        "pkcs8 -topk8 -nocrypt",
+    ),
+    (
+        &["ecparam", "-name", "prime256v1", "-genkey", "-out", "key"],
+        "'EC PARAMETERS'",
+        "pkcs8 -topk8 -nocrypt",
+    ),
+    (
+        &["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "key"],
+        "'EC PRIVATE KEY'",
+        "pkcs8 -topk8 -nocrypt",
+    ),
+    (
+        &["genpkey", "-algorithm", "ED25519", "-aes-256-cbc", "-pass", "pass:x", "-out", "key"],
+        "'ENCRYPTED PRIVATE KEY'",
+        "pkcs8 -passin pass:x",
+    ),
+];
+
+#[test]
+fn keys_in_other_forms_are_told_with_the_command_that_makes_ours_of_them() {
+    if !has_openssl() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    for (made, label, command) in OTHER_BLOCKS {
+        assert!(bench.openssl(made), "{made:?}");
+        let said = bench.fails(&["sign", "text", "-k", "key", "-o", "no"], 2);
+        let proposed = command.replace(" -passin pass:x", "");
+        assert!(
+            said.contains(label) && said.contains(&format!("openssl {proposed} -in")),
+            "{said}"
+        );
+        let words: Vec<&str> = command.split(' ').chain(["-in", "key", "-out", "new"]).collect();
+        assert!(bench.openssl(&words), "{words:?}");
+        bench.ok(&["sign", "text", "-k", "new", "-o", "signature", "--force"]);
+    }
+    let certificate = [
+        "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=x", "-keyout", "key", "-out",
+        "cert",
+    ];
+    assert!(bench.openssl(&certificate));
+    bench.ok(&["sign", "text", "-k", "key", "-o", "signature", "--force"]);
+    let said = bench.fails(&["verify", "text", "-k", "cert", "-s", "signature"], 2);
+    assert!(said.contains("openssl x509 -pubkey -noout -in"), "{said}");
+    let words = ["x509", "-pubkey", "-noout", "-in", "cert", "-out", "public"];
+    assert!(bench.openssl(&words));
+    bench.ok(&["verify", "text", "-k", "public", "-s", "signature"]);
+}
