@@ -20,6 +20,9 @@ pub const SEED_BYTES: usize = 32;
 /// Bytes of the longest context.
 pub const CONTEXT_MAX: usize = 255;
 
+/// Bytes of μ.
+pub const MU_BYTES: usize = 64;
+
 /// The seed in its CHOICE of seed and expanded key.
 const SEED: u8 = der::context(0);
 
@@ -159,6 +162,25 @@ impl SigningKey {
         if is_made { Ok(signature) } else { Err(self.set.failed()) }
     }
 
+    /// A signature over the message that has this μ: SHAKE256(SHAKE256(public key, 64) ‖ 0 ‖ bytes of the context ‖ context ‖ message, 64) (FIPS 204 §6.2,
+    /// "external μ"). So a message can be signed that was hashed piece by piece, or elsewhere.
+    ///
+    /// # Errors
+    /// [`SignError::Failed`]: there was no memory.
+    pub fn sign_mu(&self, mu: &[u8; MU_BYTES]) -> Result<Vec<u8>, SignError> {
+        let mut signature = vec![0; self.set.signature_bytes()];
+        let (out, mut len) = (signature.as_mut_ptr(), signature.len());
+        // SAFETY: the objects are alive, and the buffers have the lengths passed.
+        let is_made = unsafe {
+            let operation = Owned::new(aws::EVP_PKEY_CTX_new(self.key.as_ptr(), ptr::null_mut()));
+            let operation = operation.ok_or(self.set.failed())?;
+            aws::EVP_PKEY_sign_init(operation.as_ptr()) == 1
+                && aws::EVP_PKEY_sign(operation.as_ptr(), out, &mut len, mu.as_ptr(), mu.len()) == 1
+        };
+        let is_made = succeeded(is_made.into()) && len == signature.len();
+        if is_made { Ok(signature) } else { Err(self.set.failed()) }
+    }
+
     /// The public half.
     #[must_use]
     pub fn public(&self) -> VerifyingKey {
@@ -244,6 +266,23 @@ impl VerifyingKey {
             aws::EVP_DigestVerifyInit(operation, &mut parameters, ptr::null(), none, key) == 1
                 && set_context(parameters, context)
                 && aws::EVP_DigestVerify(operation, sig, sig_len, data, data_len) == 1
+        };
+        succeeded(is_good.into()).then_some(()).ok_or(SignError::Unauthentic)
+    }
+
+    /// Whether `signature` is one over the message that has this μ; what that is stands at [`SigningKey::sign_mu`].
+    ///
+    /// # Errors
+    /// [`SignError::Unauthentic`]: it is not.
+    pub fn verify_mu(&self, mu: &[u8; MU_BYTES], signature: &[u8]) -> Result<(), SignError> {
+        let (sig, sig_len) = (signature.as_ptr(), signature.len());
+        // SAFETY: the objects are alive, and the buffers have the lengths passed.
+        let is_good = unsafe {
+            let operation = Owned::new(aws::EVP_PKEY_CTX_new(self.key.as_ptr(), ptr::null_mut()));
+            let operation = operation.ok_or(self.set.failed())?;
+            aws::EVP_PKEY_verify_init(operation.as_ptr()) == 1
+                && aws::EVP_PKEY_verify(operation.as_ptr(), sig, sig_len, mu.as_ptr(), mu.len())
+                    == 1
         };
         succeeded(is_good.into()).then_some(()).ok_or(SignError::Unauthentic)
     }

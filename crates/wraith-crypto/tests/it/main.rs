@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+mod acvp;
 mod aeads;
 mod aes_ciphers;
 mod aes_macs;

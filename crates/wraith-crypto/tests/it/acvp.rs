@@ -1,0 +1,42 @@
+//! The vectors of NIST's ACVP for the verification of signatures, by the internal interfaces of FIPS 204 and 205: without a context.
+
+use data_encoding::BASE64;
+
+/// A signature, and whether it is one.
+pub struct Verification {
+    pub set: &'static str,
+    pub id: &'static str,
+    pub is_valid: bool,
+    pub public: Vec<u8>,
+    pub message: Vec<u8>,
+    pub signature: Vec<u8>,
+    /// What was done to it.
+    pub why: &'static str,
+}
+
+/// Those of the sets whose names begin so.
+pub fn verifications(sets: &str) -> impl Iterator<Item = Verification> {
+    let bytes = |text: &str| BASE64.decode(text.as_bytes()).unwrap();
+    let mut public = Vec::new();
+    let lines = include_str!("../vectors/acvp_verify.txt").lines();
+    let all = lines.filter_map(move |line| {
+        if let Some(key) = line.strip_prefix("key ") {
+            public = bytes(key.split_once(' ').unwrap().1);
+            return None;
+        }
+        let mut fields = line.splitn(6, ' ');
+        let mut next = || fields.next().unwrap();
+        let (set, id, is_valid) = (next(), next(), next() == "valid");
+        let (message, signature) = (bytes(next()), bytes(next()));
+        Some(Verification {
+            set,
+            id,
+            is_valid,
+            public: public.clone(),
+            message,
+            signature,
+            why: next(),
+        })
+    });
+    all.filter(move |vector| vector.set.starts_with(sets))
+}
