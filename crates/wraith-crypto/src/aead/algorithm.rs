@@ -106,9 +106,6 @@ pub enum AeadError {
     /// The key, the nonce, the associated data, the text or the tag is not what it was when it was sealed.
     #[error("not authentic: wrong key, or damaged")]
     Unauthentic,
-    /// Nothing here computes it.
-    #[error("{0} is not to be had here")]
-    Unavailable(Algorithm),
 }
 
 algorithms! {
@@ -213,9 +210,11 @@ impl Algorithm {
             }
             Sm4Gcm => key.try_into().ok().map(|key| Box::new(super::Sm4Gcm::new(key)) as _),
             Sm4Ccm => key.try_into().ok().map(|key| Box::new(super::Sm4Ccm::new(key)) as _),
-            _ => aws_lc::Key::new(self, key).map(|key| Box::new(key) as _),
+            Aes128GcmSiv | Aes256GcmSiv => {
+                aws_lc::Key::new(self, key).map(|key| Box::new(key) as _)
+            }
         };
-        key.ok_or(AeadError::Unavailable(self))
+        key.ok_or(wrong)
     }
 
     /// The lengths that [`Aead::seal_detached`] and [`Aead::open_detached`] check first.

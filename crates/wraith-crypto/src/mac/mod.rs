@@ -76,9 +76,6 @@ pub enum MacError {
         /// What was given.
         found: usize,
     },
-    /// Nothing computes it here.
-    #[error("{0} is not available")]
-    Unavailable(Algorithm),
 }
 
 algorithms! {
@@ -166,14 +163,17 @@ impl Algorithm {
     /// # Errors
     /// A length is wrong.
     pub fn start(self, key: &[u8], nonce: &[u8]) -> Result<Box<dyn Mac>, MacError> {
-        let (algorithm, found) = (self, nonce.len());
-        if let Some(expected) = self.key_bytes().filter(|bytes| *bytes != key.len()) {
-            return Err(MacError::KeyLength { algorithm, expected, found: key.len() });
+        let algorithm = self;
+        let (expected, found) = (self.key_bytes().unwrap_or(key.len()), key.len());
+        let wrong = MacError::KeyLength { algorithm, expected, found };
+        if found != expected {
+            return Err(wrong);
         }
-        if found != self.nonce_bytes() {
-            return Err(MacError::NonceLength { algorithm, expected: self.nonce_bytes(), found });
+        let (expected, found) = (self.nonce_bytes(), nonce.len());
+        if found != expected {
+            return Err(MacError::NonceLength { algorithm, expected, found });
         }
-        let aes: Option<Box<dyn Mac>> = match self {
+        let mac: Option<Box<dyn Mac>> = match self {
             Self::CmacAes128 | Self::CmacAes192 | Self::CmacAes256 => {
                 CmacAes::new(key).map(|mac| Box::new(mac) as _)
             }
@@ -181,18 +181,13 @@ impl Algorithm {
                 .first_chunk()
                 .and_then(|nonce| GmacAes::new(key, nonce))
                 .map(|mac| Box::new(mac) as _),
-            _ => None,
+            Self::SipHash64 => key.first_chunk().map(|key| Box::new(SipHash::new_64(key)) as _),
+            Self::SipHash128 => key.first_chunk().map(|key| Box::new(SipHash::new_128(key)) as _),
+            Self::CmacSm4 => key.first_chunk().map(|key| Box::new(CmacSm4::new(key)) as _),
+            Self::CbcMacSm4 => key.first_chunk().map(|key| Box::new(CbcMacSm4::new(key)) as _),
+            _ => hmac::start(self, key),
         };
-        if let Some(mac) = aes {
-            return Ok(mac);
-        }
-        match (self, key.first_chunk()) {
-            (Self::SipHash64, Some(key)) => Ok(Box::new(SipHash::new_64(key))),
-            (Self::SipHash128, Some(key)) => Ok(Box::new(SipHash::new_128(key))),
-            (Self::CmacSm4, Some(key)) => Ok(Box::new(CmacSm4::new(key))),
-            (Self::CbcMacSm4, Some(key)) => Ok(Box::new(CbcMacSm4::new(key))),
-            _ => hmac::start(self, key).ok_or(MacError::Unavailable(self)),
-        }
+        mac.ok_or(wrong)
     }
 
     /// The hash function of an HMAC.
