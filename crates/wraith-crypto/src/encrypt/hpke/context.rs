@@ -1,20 +1,19 @@
 //! What a side has once it is set up (RFC 9180 §5.2): messages are sealed and opened in one order, and secrets exported.
 
-use aws_lc_rs::aead::{self, AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
 use zeroize::Zeroizing;
 
 use super::labeled::Labeled;
 use super::{Aead, HpkeError};
+use crate::aead;
 
 const NONCE_BYTES: usize = 12;
-const TAG_BYTES: usize = 16;
 
 /// What both sides have.
 pub(super) struct Context {
     labeled: Labeled,
     exporter: Zeroizing<Vec<u8>>,
     /// Nothing if the suite only exports.
-    sealing: Option<(LessSafeKey, [u8; NONCE_BYTES])>,
+    sealing: Option<(Box<dyn aead::Aead>, [u8; NONCE_BYTES])>,
     /// The number of the next message.
     sequence: u64,
 }
@@ -27,25 +26,19 @@ impl Context {
         context: &[u8],
     ) -> Result<Self, HpkeError> {
         let exporter = labeled.expanded(secret, "exp", context, labeled.kdf.bytes());
-        let algorithm = match aead {
-            Aead::Aes128Gcm => Some(&AES_128_GCM),
-            Aead::Aes256Gcm => Some(&AES_256_GCM),
-            Aead::ChaCha20Poly1305 => Some(&CHACHA20_POLY1305),
-            Aead::ExportOnly => None,
-        };
-        let sealing = algorithm.map(|algorithm| {
-            let key = labeled.expanded(secret, "key", context, algorithm.key_len());
-            let key = UnboundKey::new(algorithm, &key).expect("the length is the algorithm's");
+        let sealing = aead.algorithm().map(|algorithm| {
+            let key = labeled.expanded(secret, "key", context, algorithm.key_bytes());
+            let key = algorithm.key(&key).expect("the length is the algorithm's");
             let mut nonce = [0; NONCE_BYTES];
             let made = labeled.expanded(secret, "base_nonce", context, NONCE_BYTES);
             nonce.copy_from_slice(&made);
-            (LessSafeKey::new(key), nonce)
+            (key, nonce)
         });
         Ok(Self { labeled, exporter, sealing, sequence: 0 })
     }
 
     /// The key, and the nonce of the next message.
-    fn next(&self) -> Result<(&LessSafeKey, aead::Nonce), HpkeError> {
+    fn next(&self) -> Result<(&dyn aead::Aead, [u8; NONCE_BYTES]), HpkeError> {
         let (key, base) = self.sealing.as_ref().ok_or(HpkeError::CannotSeal)?;
         if self.sequence == u64::MAX {
             return Err(HpkeError::CannotSeal);
@@ -54,7 +47,7 @@ impl Context {
         for (byte, number) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
             *byte ^= number;
         }
-        Ok((key, aead::Nonce::assume_unique_for_key(nonce)))
+        Ok((&**key, nonce))
     }
 
     fn export(&self, context: &[u8], out: &mut [u8]) -> Result<(), HpkeError> {
@@ -81,10 +74,7 @@ impl Sender {
     /// [`HpkeError::CannotSeal`].
     pub fn seal(&mut self, aad: &[u8], text: &[u8]) -> Result<Vec<u8>, HpkeError> {
         let (key, nonce) = self.0.next()?;
-        let mut sealed = Vec::with_capacity(text.len() + TAG_BYTES);
-        sealed.extend_from_slice(text);
-        key.seal_in_place_append_tag(nonce, aead::Aad::from(aad), &mut sealed)
-            .map_err(|_| HpkeError::CannotSeal)?;
+        let sealed = key.seal(&nonce, aad, text).map_err(|_| HpkeError::CannotSeal)?;
         self.0.sequence += 1;
         Ok(sealed)
     }
@@ -109,12 +99,7 @@ impl Recipient {
     /// [`HpkeError::Unopened`], or [`HpkeError::CannotSeal`] as the sender.
     pub fn open(&mut self, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, HpkeError> {
         let (key, nonce) = self.0.next()?;
-        let mut text = sealed.to_vec();
-        let len = key
-            .open_in_place(nonce, aead::Aad::from(aad), &mut text)
-            .map_err(|_| HpkeError::Unopened)?
-            .len();
-        text.truncate(len);
+        let text = key.open(&nonce, aad, sealed).map_err(|_| HpkeError::Unopened)?;
         self.0.sequence += 1;
         Ok(text)
     }

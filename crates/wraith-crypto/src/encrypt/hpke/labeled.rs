@@ -1,11 +1,9 @@
 //! HKDF with the labels of RFC 9180 §4: what is derived for one use of one suite is not what is for another.
-#![allow(unsafe_code)]
 
-use aws_lc_sys as aws;
 use zeroize::Zeroizing;
 
 use super::{Kdf, Kem, Suite};
-use crate::aws::{Digest, succeeded};
+use crate::{hash, kdf};
 
 const VERSION: &[u8] = b"HPKE-v1";
 
@@ -32,17 +30,17 @@ pub(super) struct Labeled {
 }
 
 impl Kdf {
-    const fn digest(self) -> Digest {
+    const fn hash(self) -> hash::Algorithm {
         match self {
-            Self::Sha256 => Digest::Sha256,
-            Self::Sha384 => Digest::Sha384,
-            Self::Sha512 => Digest::Sha512,
+            Self::Sha256 => hash::Algorithm::Sha256,
+            Self::Sha384 => hash::Algorithm::Sha384,
+            Self::Sha512 => hash::Algorithm::Sha512,
         }
     }
 
     /// Bytes of what is extracted, Nh.
     pub(super) const fn bytes(self) -> usize {
-        self.digest().bytes()
+        self.hash().digest_bytes()
     }
 }
 
@@ -52,13 +50,8 @@ impl Labeled {
         let labeled = [VERSION, &self.suite.0, label.as_bytes(), secret].concat();
         let labeled = Zeroizing::new(labeled);
         let mut key = Zeroizing::new(vec![0; self.kdf.bytes()]);
-        let (out, mut len, digest) = (key.as_mut_ptr(), key.len(), self.kdf.digest().evp());
-        let (data, data_len) = (labeled.as_ptr(), labeled.len());
-        // SAFETY: the buffers have the lengths passed, and `key` that of the hash.
-        let made = unsafe {
-            aws::HKDF_extract(out, &mut len, digest, data, data_len, salt.as_ptr(), salt.len())
-        };
-        assert!(succeeded(made) && len == key.len(), "every secret can be extracted of");
+        kdf::hkdf_extract(self.kdf.hash(), salt, &labeled, &mut key)
+            .expect("the hash has blocks, and the key its length");
         key
     }
 
@@ -68,18 +61,9 @@ impl Labeled {
         let Ok(len) = u16::try_from(out.len()) else {
             return false;
         };
-        if out.is_empty() {
-            return true;
-        }
         let len = len.to_be_bytes();
         let labeled = [&len, VERSION, &self.suite.0, label.as_bytes(), info].concat();
-        let (data, data_len) = (labeled.as_ptr(), labeled.len());
-        let (to, to_len) = (out.as_mut_ptr(), out.len());
-        let digest = self.kdf.digest().evp();
-        // SAFETY: the buffers have the lengths passed.
-        succeeded(unsafe {
-            aws::HKDF_expand(to, to_len, digest, key.as_ptr(), key.len(), data, data_len)
-        })
+        kdf::hkdf_expand(self.kdf.hash(), key, &labeled, out).is_ok()
     }
 
     /// `len` bytes by LabeledExpand, which are few.

@@ -23,6 +23,7 @@ use thiserror::Error;
 pub use context::{Recipient, Sender};
 pub use kem::{Kem, PrivateKey, PublicKey};
 
+use crate::aead;
 use labeled::{Labeled, SuiteId};
 
 /// Bytes of the shortest key that both sides know beforehand (RFC 9180 §9.5).
@@ -75,6 +76,16 @@ impl Aead {
             Self::Aes256Gcm => 2,
             Self::ChaCha20Poly1305 => 3,
             Self::ExportOnly => 0xffff,
+        }
+    }
+
+    /// What computes it; nothing if nothing is sealed.
+    const fn algorithm(self) -> Option<aead::Algorithm> {
+        match self {
+            Self::Aes128Gcm => Some(aead::Algorithm::Aes128Gcm),
+            Self::Aes256Gcm => Some(aead::Algorithm::Aes256Gcm),
+            Self::ChaCha20Poly1305 => Some(aead::Algorithm::ChaCha20Poly1305),
+            Self::ExportOnly => None,
         }
     }
 }
