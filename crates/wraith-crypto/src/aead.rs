@@ -14,7 +14,7 @@ mod chacha;
 mod gcm;
 mod implementation;
 pub mod key_wrap;
-mod sm4;
+mod sm4_gcm;
 
 use std::fmt;
 
@@ -23,10 +23,10 @@ use thiserror::Error;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 pub use algorithm::{Aead, AeadError, Algorithm};
-pub use ccm::AesCcm;
+pub use ccm::{AesCcm, Sm4Ccm};
 pub use gcm::AesGcm;
 pub use implementation::{Implementation, aes_hardware, implementation};
-pub use sm4::{Sm4Ccm, Sm4Gcm};
+pub use sm4_gcm::Sm4Gcm;
 
 use crate::kdf;
 #[cfg(target_arch = "x86_64")]

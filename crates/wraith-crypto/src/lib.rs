@@ -36,6 +36,7 @@ pub mod agree;
 mod algorithm;
 mod aws;
 pub mod bignum;
+mod block_cipher;
 pub mod cipher;
 mod ec;
 pub mod elligator;

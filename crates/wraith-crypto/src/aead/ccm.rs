@@ -1,19 +1,17 @@
-//! AES-CCM (NIST SP 800-38C, RFC 3610): CBC-MAC and counter mode under one key, the two side by side.
+//! CCM (NIST SP 800-38C, RFC 3610) of AES and of SM4 (RFC 8998): CBC-MAC and counter mode under one key.
+
+use std::fmt;
+
+use zeroize::ZeroizeOnDrop;
 
 use super::{Aead, AeadError, Algorithm};
+use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use crate::kernels::aes::Aes;
-
-const BLOCK: usize = 16;
-type Block = [u8; BLOCK];
+use crate::kernels::sm4::Sm4;
 
 /// A key of AES-CCM, with nonces of 12 bytes and tags of 16 through [`Aead`], and of other lengths through [`Self::with_lengths`].
 /// Wiped when dropped.
-pub struct AesCcm {
-    key: Aes,
-    algorithm: Algorithm,
-    nonce_bytes: usize,
-    tag_bytes: usize,
-}
+pub struct AesCcm(Ccm<Aes>);
 
 impl AesCcm {
     /// The key with these 16, 24 or 32 bytes. `None` if there are others.
@@ -34,8 +32,59 @@ impl AesCcm {
         let fits = (7..=13).contains(&nonce_bytes)
             && (4..=16).contains(&tag_bytes)
             && tag_bytes.is_multiple_of(2);
-        let key = Aes::new(key).filter(|_| fits)?;
-        Some(Self { key, algorithm, nonce_bytes, tag_bytes })
+        let cipher = Aes::new(key).filter(|_| fits)?;
+        Some(Self(Ccm { cipher, algorithm, nonce_bytes, tag_bytes }))
+    }
+}
+
+/// A key of SM4-CCM, with nonces of 12 bytes and tags of 16. Wiped when dropped.
+pub struct Sm4Ccm(Ccm<Sm4>);
+
+impl Sm4Ccm {
+    /// Expands a key.
+    #[must_use]
+    pub fn new(key: &[u8; 16]) -> Self {
+        let (cipher, algorithm) = (Sm4::new(key), Algorithm::Sm4Ccm);
+        Self(Ccm { cipher, algorithm, nonce_bytes: 12, tag_bytes: 16 })
+    }
+}
+
+/// A key of either. The lengths are ones that CCM takes.
+struct Ccm<C> {
+    cipher: C,
+    algorithm: Algorithm,
+    nonce_bytes: usize,
+    tag_bytes: usize,
+}
+
+impl<C: BlockCipher> Ccm<C> {
+    fn seal(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError> {
+        self.check(nonce, in_out.len(), tag.len())?;
+        let whole = self.crypt::<true>(nonce, aad, in_out);
+        tag.copy_from_slice(&whole[..tag.len()]);
+        Ok(())
+    }
+
+    fn open(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError> {
+        self.check(nonce, in_out.len(), tag.len())?;
+        let whole = self.crypt::<false>(nonce, aad, in_out);
+        if crate::equal(&whole[..tag.len()], tag) {
+            return Ok(());
+        }
+        in_out.fill(0);
+        Err(AeadError::Unauthentic)
     }
 
     fn check(&self, nonce: &[u8], text: usize, tag: usize) -> Result<(), AeadError> {
@@ -61,24 +110,25 @@ impl AesCcm {
         counter[1..=nonce.len()].copy_from_slice(nonce);
         let mut mac = self.begin(&counter, aad, in_out.len());
         let mut tag_mask = counter;
-        self.key.encrypt_block(&mut tag_mask);
+        self.cipher.encrypt_block(&mut tag_mask);
         counter[BLOCK - 1] = 1;
-        let (blocks, end) = in_out.split_at_mut(in_out.len() / BLOCK * BLOCK);
-        self.key.ccm::<SEAL>(&mut mac, &mut counter, blocks);
+        let (blocks, end) = in_out.as_chunks_mut();
+        self.cipher.ccm::<SEAL>(&mut mac, &mut counter, blocks);
         if !end.is_empty() {
-            let mut last = [0; BLOCK];
-            last[..end.len()].copy_from_slice(end);
+            let mut last = [[0; BLOCK]];
+            last[0][..end.len()].copy_from_slice(end);
             if SEAL {
-                self.key.cbc_mac(&mut mac, &last);
+                self.cipher.absorb(&mut mac, &last);
             }
-            self.key.ctr(&mut counter, &mut last);
-            end.copy_from_slice(&last[..end.len()]);
+            self.cipher.count(&mut counter, &mut last);
+            end.copy_from_slice(&last[0][..end.len()]);
             if !SEAL {
-                last[end.len()..].fill(0);
-                self.key.cbc_mac(&mut mac, &last);
+                last[0][end.len()..].fill(0);
+                self.cipher.absorb(&mut mac, &last);
             }
         }
-        (u128::from_ne_bytes(mac) ^ u128::from_ne_bytes(tag_mask)).to_ne_bytes()
+        add(&mut mac, &tag_mask);
+        mac
     }
 
     /// CBC-MAC over the first block and the associated data (SP 800-38C appendix A.2).
@@ -89,7 +139,7 @@ impl AesCcm {
         first[BLOCK - length_bytes..]
             .copy_from_slice(&(text as u64).to_be_bytes()[8 - length_bytes..]);
         let mut mac = [0; BLOCK];
-        self.key.cbc_mac(&mut mac, &first);
+        self.cipher.absorb(&mut mac, &[first]);
         if aad.is_empty() {
             return mac;
         }
@@ -108,59 +158,62 @@ impl AesCcm {
         }
         let (head, rest) = aad.split_at(aad.len().min(BLOCK - prefix));
         block[prefix..prefix + head.len()].copy_from_slice(head);
-        self.key.cbc_mac(&mut mac, &block);
-        let (blocks, end) = rest.split_at(rest.len() / BLOCK * BLOCK);
-        self.key.cbc_mac(&mut mac, blocks);
+        self.cipher.absorb(&mut mac, &[block]);
+        let (blocks, end) = rest.as_chunks();
+        self.cipher.absorb(&mut mac, blocks);
         if !end.is_empty() {
             let mut block = [0; BLOCK];
             block[..end.len()].copy_from_slice(end);
-            self.key.cbc_mac(&mut mac, &block);
+            self.cipher.absorb(&mut mac, &[block]);
         }
         mac
     }
 }
 
-impl std::fmt::Debug for AesCcm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AesCcm").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
-}
+macro_rules! key {
+    ($name:ident) => {
+        impl Aead for $name {
+            fn algorithm(&self) -> Algorithm {
+                self.0.algorithm
+            }
 
-impl Aead for AesCcm {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
+            fn tag_bytes(&self) -> usize {
+                self.0.tag_bytes
+            }
 
-    fn tag_bytes(&self) -> usize {
-        self.tag_bytes
-    }
+            fn seal_detached(
+                &self,
+                nonce: &[u8],
+                aad: &[u8],
+                in_out: &mut [u8],
+                tag: &mut [u8],
+            ) -> Result<(), AeadError> {
+                self.0.seal(nonce, aad, in_out, tag)
+            }
 
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        self.check(nonce, in_out.len(), tag.len())?;
-        let whole = self.crypt::<true>(nonce, aad, in_out);
-        tag.copy_from_slice(&whole[..tag.len()]);
-        Ok(())
-    }
-
-    fn open_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        self.check(nonce, in_out.len(), tag.len())?;
-        let whole = self.crypt::<false>(nonce, aad, in_out);
-        if crate::equal(&whole[..tag.len()], tag) {
-            return Ok(());
+            fn open_detached(
+                &self,
+                nonce: &[u8],
+                aad: &[u8],
+                in_out: &mut [u8],
+                tag: &[u8],
+            ) -> Result<(), AeadError> {
+                self.0.open(nonce, aad, in_out, tag)
+            }
         }
-        in_out.fill(0);
-        Err(AeadError::Unauthentic)
-    }
+
+        impl ZeroizeOnDrop for $name {}
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let algorithm = self.0.algorithm;
+                f.debug_struct(stringify!($name))
+                    .field("algorithm", &algorithm)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
 }
+
+key!(AesCcm);
+key!(Sm4Ccm);

@@ -1,22 +1,90 @@
-//! CMAC over AES (NIST SP 800-38B, RFC 4493).
+//! CMAC (NIST SP 800-38B, RFC 4493) of AES and of SM4, and CBC-MAC (GB/T 15852.1) of SM4.
+
+use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::{Algorithm, Mac};
-use crate::kernels::aes::{Aes, BLOCK};
+use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
+use crate::kernels::aes::Aes;
+use crate::kernels::sm4::Sm4;
 
-/// A message being authenticated. Wiped when dropped.
-pub struct CmacAes {
+/// CBC over a message, of which the last bytes are kept back until they are known to be the last: 1 to 16 of them, but for an empty message.
+/// Wiped when dropped.
+#[derive(Clone)]
+struct Running<C: BlockCipher> {
     algorithm: Algorithm,
-    key: Aes,
-    state: [u8; BLOCK],
-    /// The last bytes, a whole block at most, because the last block is masked with a key of its own.
-    kept: [u8; BLOCK],
-    filled: usize,
+    cipher: C,
+    state: Block,
+    kept: Block,
+    kept_len: usize,
 }
 
+impl<C: BlockCipher> Running<C> {
+    const fn new(algorithm: Algorithm, cipher: C) -> Self {
+        Self { algorithm, cipher, state: [0; BLOCK], kept: [0; BLOCK], kept_len: 0 }
+    }
+
+    fn update(&mut self, mut data: &[u8]) {
+        if data.len() > BLOCK - self.kept_len {
+            let (fill, rest) = data.split_at(BLOCK - self.kept_len);
+            if self.kept_len > 0 {
+                self.kept[self.kept_len..].copy_from_slice(fill);
+                self.cipher.absorb(&mut self.state, &[self.kept]);
+                data = rest;
+            }
+            // At least one byte stays behind.
+            let (blocks, last) = data.split_at((data.len() - 1) / BLOCK * BLOCK);
+            self.cipher.absorb(&mut self.state, blocks.as_chunks().0);
+            (self.kept_len, data) = (0, last);
+        }
+        self.kept[self.kept_len..self.kept_len + data.len()].copy_from_slice(data);
+        self.kept_len += data.len();
+    }
+
+    /// The tag of CBC-MAC, with zeros behind the message.
+    fn cbc_mac(&mut self) -> Block {
+        self.kept[self.kept_len..].fill(0);
+        self.cipher.absorb(&mut self.state, &[self.kept]);
+        self.state
+    }
+
+    /// The tag of CMAC: the last block has a key of its own, and another if it was not whole.
+    fn cmac(&mut self) -> Block {
+        let mut subkey = [0; BLOCK];
+        self.cipher.encrypt_block(&mut subkey);
+        subkey = double(subkey);
+        if self.kept_len < BLOCK {
+            self.kept[self.kept_len..].fill(0);
+            self.kept[self.kept_len] = 0x80;
+            subkey = double(subkey);
+        }
+        add(&mut self.kept, &subkey);
+        subkey.zeroize();
+        self.cipher.absorb(&mut self.state, &[self.kept]);
+        self.state
+    }
+}
+
+/// The product of a block and x (SP 800-38B §5.3).
+const fn double(block: Block) -> Block {
+    let block = u128::from_be_bytes(block);
+    (block << 1 ^ (0_u128.wrapping_sub(block >> 127) & 0x87)).to_be_bytes()
+}
+
+impl<C: BlockCipher> Drop for Running<C> {
+    fn drop(&mut self) {
+        self.state.zeroize();
+        self.kept.zeroize();
+    }
+}
+
+/// CMAC with AES. Wiped when dropped.
+#[derive(Clone)]
+pub struct CmacAes(Running<Aes>);
+
 impl CmacAes {
-    /// A message under this key. `None` if it has not 16, 24 or 32 bytes.
+    /// Begins a message. `None` if the key has not 16, 24 or 32 bytes.
     #[must_use]
     pub fn new(key: &[u8]) -> Option<Self> {
         let algorithm = match key.len() {
@@ -24,77 +92,79 @@ impl CmacAes {
             24 => Algorithm::CmacAes192,
             _ => Algorithm::CmacAes256,
         };
-        let key = Aes::new(key)?;
-        Some(Self { algorithm, key, state: [0; BLOCK], kept: [0; BLOCK], filled: 0 })
+        Some(Self(Running::new(algorithm, Aes::new(key)?)))
     }
+}
 
-    /// The tag of everything taken in.
+/// CMAC with SM4. Wiped when dropped.
+#[derive(Clone)]
+pub struct CmacSm4(Running<Sm4>);
+
+impl CmacSm4 {
+    /// Begins a message.
     #[must_use]
-    pub fn finish(mut self) -> [u8; BLOCK] {
-        let mut subkey = [0; BLOCK];
-        self.key.encrypt_block(&mut subkey);
-        subkey = double(subkey);
-        if self.filled < BLOCK {
-            self.kept[self.filled..].fill(0);
-            self.kept[self.filled] = 0x80;
-            subkey = double(subkey);
-        }
-        for (byte, key) in self.kept.iter_mut().zip(subkey) {
-            *byte ^= key;
-        }
-        subkey.zeroize();
-        self.key.cbc_mac(&mut self.state, &self.kept);
-        self.state
+    pub fn new(key: &[u8; 16]) -> Self {
+        Self(Running::new(Algorithm::CmacSm4, Sm4::new(key)))
     }
 }
 
-/// The product of a block and x (SP 800-38B §5.3).
-const fn double(block: [u8; BLOCK]) -> [u8; BLOCK] {
-    let block = u128::from_be_bytes(block);
-    (block << 1 ^ (0_u128.wrapping_sub(block >> 127) & 0x87)).to_be_bytes()
+/// CBC-MAC with SM4, with zeros behind the message up to a whole block (padding method 1; an empty message is a block of zeros).
+///
+/// It authenticates messages of one length only: who sees tags of shorter ones can make those of longer ones, and a message and the same with
+/// zeros behind it have one tag. [`CmacSm4`] has neither flaw. Wiped when dropped.
+#[derive(Clone)]
+pub struct CbcMacSm4(Running<Sm4>);
+
+impl CbcMacSm4 {
+    /// Begins a message.
+    #[must_use]
+    pub fn new(key: &[u8; 16]) -> Self {
+        Self(Running::new(Algorithm::CbcMacSm4, Sm4::new(key)))
+    }
 }
 
-impl Mac for CmacAes {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
+macro_rules! mac {
+    ($name:ident, $finish:ident) => {
+        impl $name {
+            /// Takes in the next piece.
+            pub fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
 
-    fn update(&mut self, mut data: &[u8]) {
-        if self.filled > 0 {
-            let (now, later) = data.split_at(data.len().min(BLOCK - self.filled));
-            self.kept[self.filled..self.filled + now.len()].copy_from_slice(now);
-            self.filled += now.len();
-            data = later;
+            /// The tag of everything taken in.
+            #[must_use]
+            pub fn finish(mut self) -> [u8; BLOCK] {
+                self.0.$finish()
+            }
         }
-        if data.is_empty() {
-            return;
+
+        impl Mac for $name {
+            fn algorithm(&self) -> Algorithm {
+                self.0.algorithm
+            }
+
+            fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            fn finish_into(mut self: Box<Self>, out: &mut [u8]) {
+                out[..BLOCK].copy_from_slice(&self.0.$finish());
+            }
         }
-        // There is more, so what is kept is not the last block.
-        if self.filled == BLOCK {
-            self.key.cbc_mac(&mut self.state, &self.kept);
+
+        impl ZeroizeOnDrop for $name {}
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let algorithm = self.0.algorithm;
+                f.debug_struct(stringify!($name))
+                    .field("algorithm", &algorithm)
+                    .finish_non_exhaustive()
+            }
         }
-        let (blocks, end) = data.split_at((data.len() - 1) / BLOCK * BLOCK);
-        self.key.cbc_mac(&mut self.state, blocks);
-        self.kept[..end.len()].copy_from_slice(end);
-        self.filled = end.len();
-    }
-
-    fn finish_into(self: Box<Self>, out: &mut [u8]) {
-        out[..BLOCK].copy_from_slice(&self.finish());
-    }
+    };
 }
 
-impl Drop for CmacAes {
-    fn drop(&mut self) {
-        self.state.zeroize();
-        self.kept.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for CmacAes {}
-
-impl std::fmt::Debug for CmacAes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CmacAes").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
-}
+mac!(CmacAes, cmac);
+mac!(CmacSm4, cmac);
+mac!(CbcMacSm4, cbc_mac);

@@ -2,8 +2,6 @@
 //!
 //! A [`Mac`] takes the message in pieces; what it gives is compared with [`Mac::verify`], never with `==`.
 
-mod sm4;
-
 use thiserror::Error;
 
 use crate::algorithm::algorithms;
@@ -14,11 +12,10 @@ mod gmac;
 mod hmac;
 mod siphash;
 
-pub use cmac::CmacAes;
+pub use cmac::{CbcMacSm4, CmacAes, CmacSm4};
 pub use gmac::GmacAes;
 pub use hmac::Hmac;
 pub use siphash::SipHash;
-pub use sm4::{CbcMacSm4, CmacSm4};
 
 /// A message being authenticated.
 pub trait Mac: Send {
