@@ -2,27 +2,7 @@
 
 use core::arch::x86_64::*;
 
-/// Of 64-bit words: lane j of vector i becomes lane i of vector j.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn transpose_8(rows: [__m512i; 8]) -> [__m512i; 8] {
-    // In each quarter q: words 2q + k of two rows beside each other, for k = 0 and 1.
-    let mut pairs = rows;
-    for i in 0..4 {
-        pairs[2 * i] = _mm512_unpacklo_epi64(rows[2 * i], rows[2 * i + 1]);
-        pairs[2 * i + 1] = _mm512_unpackhi_epi64(rows[2 * i], rows[2 * i + 1]);
-    }
-    let mut columns = pairs;
-    for k in 0..2 {
-        let quarters = quarters([pairs[k], pairs[2 + k], pairs[4 + k], pairs[6 + k]]);
-        for (q, column) in quarters.into_iter().enumerate() {
-            columns[2 * q + k] = column;
-        }
-    }
-    columns
-}
-
-/// Of 32-bit words.
+/// Of 32-bit words: lane j of vector i becomes lane i of vector j.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn transpose_16(rows: [__m512i; 16]) -> [__m512i; 16] {
