@@ -106,8 +106,8 @@ pub(crate) fn power(base: &[u64], exponent: &[u64], modulus: &[u64]) -> Result<V
     result.limbs(modulus.len())
 }
 
-/// The greatest common divisor.
-pub(super) fn gcd(a: &[u64], b: &[u64]) -> Result<Vec<u64>, Error> {
+/// The greatest common divisor, in time that depends on lengths and on the length of the divisor.
+pub(crate) fn gcd(a: &[u64], b: &[u64]) -> Result<Vec<u64>, Error> {
     let (x, y, result) = (Number::new(a)?, Number::new(b)?, Number::new(&[])?);
     let context = Context::new()?;
     // SAFETY: all are live.

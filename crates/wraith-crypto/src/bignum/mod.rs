@@ -7,7 +7,7 @@
 
 mod aws;
 mod limbs;
-mod product;
+pub(crate) mod product;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 use crate::Backend;
 use crate::kernels::montgomery::{self, Modulus};
 
-pub(crate) use aws::power;
+pub(crate) use aws::{gcd, power};
 use limbs::Limbs;
 
 /// Why there is no result.
@@ -308,7 +308,7 @@ impl Uint {
             reduced = self.rem(modulus)?;
             base = &reduced;
         }
-        let limbs = if let Some(modulus) = modulus.to_montgomery()? {
+        let limbs = if let Some(modulus) = modulus.to_montgomery() {
             let bits = 64 * exponent.limbs.len();
             std::mem::take(&mut *modulus.power(&base.limbs, &exponent.limbs, bits))
         } else {
@@ -338,12 +338,8 @@ impl Uint {
     }
 
     /// What computes powers modulo this number, if there is something better than AWS-LC.
-    pub(crate) fn to_montgomery(&self) -> Result<Option<Modulus>, Error> {
-        Modulus::new(&self.limbs, |power_of_two| {
-            let mut limbs = vec![0; power_of_two / 64 + 1];
-            limbs[power_of_two / 64] = 1 << (power_of_two % 64);
-            Ok(aws::divide(&limbs, &self.limbs)?.1)
-        })
+    pub(crate) fn to_montgomery(&self) -> Option<Modulus> {
+        Modulus::new(&self.limbs)
     }
 }
 

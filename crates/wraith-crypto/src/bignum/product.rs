@@ -26,7 +26,7 @@ const KERNEL: usize = 9;
 const KARATSUBA: usize = 32;
 
 /// `out = a · b`. `out` is as long as both together, and neither is empty.
-pub(super) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
+pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     let most = if kernel::is_available() { kernel::LIMBS_MAX } else { KARATSUBA - 1 };
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     if long.len() <= most || short.len() < KERNEL {
@@ -172,7 +172,7 @@ fn negate_if(number: &mut [u64], mask: u64) -> u64 {
 }
 
 /// `a -= b`, and what is to be borrowed. `b` is not longer.
-pub(super) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
+pub(crate) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut borrow = false;
     for (a, &b) in low.iter_mut().zip(b) {
@@ -194,7 +194,7 @@ fn subtract(out: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
 }
 
 /// `a += b`, and the carry. `b` is not longer.
-pub(super) fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
+pub(crate) fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = false;
     for (a, &b) in low.iter_mut().zip(b) {

@@ -174,8 +174,7 @@ impl Group {
             }
             let number = |limbs| Uint::from_limbs(limbs).expect("8192 bits are not too many");
             let (prime, order) = (number(limbs), number(order));
-            // Without memory AWS-LC computes what it can.
-            let kernel = prime.to_montgomery().ok().flatten().map(|modulus| {
+            let kernel = prime.to_montgomery().map(|modulus| {
                 let comb = modulus.comb(&[2], self.exponent_bits());
                 Kernel { modulus, comb }
             });

@@ -1,21 +1,23 @@
-//! Powers modulo an odd number of up to 8318 bits, in time that does not depend on the base or the exponent.
+//! Powers modulo an odd number of up to 8318 bits, in time that does not depend on the base, the exponent or the modulus.
 //!
 //! The products are those of `ifma`, in Montgomery's form; this module cuts exponents into windows and fixed bases into a comb. A [`Modulus`]
 //! exists only where the processor has what `ifma` needs: elsewhere AWS-LC computes.
 //!
-//! Numbers are little-endian limbs of 64 bits outside, of 52 bits inside. Their lengths, the number of bits of an exponent, and the modulus
-//! are public.
+//! Numbers are little-endian limbs of 64 bits outside, of 52 bits inside. Their lengths, and the number of bits of an exponent and of the
+//! modulus, are public.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod portable;
+mod strong;
 #[cfg(test)]
 mod tests;
 
 #[cfg(not(target_arch = "x86_64"))]
 use portable as ifma;
 
+use strong::is_strong_probable_prime;
 use zeroize::{DefaultIsZeroes, Zeroize, Zeroizing};
 
 /// Bits of a limb.
@@ -41,9 +43,9 @@ type Number<const V: usize> = [Lanes; V];
 
 /// An odd modulus.
 pub(crate) struct Modulus {
-    n: Vec<Lanes>,
+    n: Zeroizing<Vec<Lanes>>,
     /// `R²` modulo `n`, where `R` is `2^(52·steps)`.
-    rr: Vec<Lanes>,
+    rr: Zeroizing<Vec<Lanes>>,
     /// `-1/n` modulo 2^52.
     n0: u64,
     steps: usize,
@@ -90,39 +92,30 @@ pub(crate) fn is_available() -> bool {
 const SIZES: [usize; 6] = [3, 5, 8, 10, 15, 20];
 
 impl Modulus {
-    /// `n` has no zero at its end. `power_of_two` computes one modulo `n`. `None` if `n` is even or 1, has too many bits, or the
-    /// processor lacks what it takes.
-    ///
-    /// # Errors
-    /// Those of `power_of_two`.
-    pub(crate) fn new<E>(
-        n: &[u64],
-        power_of_two: impl FnOnce(usize) -> Result<Vec<u64>, E>,
-    ) -> Result<Option<Self>, E> {
+    /// `n` has no zero at its end. `None` if `n` is even or 1, has too many bits, or the processor lacks what it takes.
+    pub(crate) fn new(n: &[u64]) -> Option<Self> {
         let top = n.last().copied().unwrap_or(0);
         if !ifma::is_available() || top == 0 || n[0] & 1 == 0 || n == [1] {
-            return Ok(None);
+            return None;
         }
         let bits = 64 * n.len() - top.leading_zeros() as usize;
         let steps = (bits + 2).div_ceil(LIMB_BITS);
-        let Some(vectors) = SIZES.into_iter().find(|size| 8 * size >= steps) else {
-            return Ok(None);
-        };
+        let vectors = SIZES.into_iter().find(|size| 8 * size >= steps)?;
         // Newton: each round doubles the bits that are right, of which an odd number is its own inverse in three.
         let mut inverse = n[0];
         for _ in 0..5 {
             inverse = inverse.wrapping_mul(2_u64.wrapping_sub(n[0].wrapping_mul(inverse)));
         }
         let mut modulus = Self {
-            n: vec![Lanes::default(); vectors],
-            rr: vec![Lanes::default(); vectors],
+            n: Zeroizing::new(vec![Lanes::default(); vectors]),
+            rr: Zeroizing::new(vec![Lanes::default(); vectors]),
             n0: inverse.wrapping_neg() & LIMB_MASK,
             steps,
             limbs: n.len(),
         };
         to_lanes(&mut modulus.n, n);
-        to_lanes(&mut modulus.rr, &power_of_two(2 * LIMB_BITS * steps)?);
-        Ok(Some(modulus))
+        modulus.rr = with_size!(&modulus, square_of_radix(&modulus, n, bits));
+        Some(modulus)
     }
 
     /// `base` to the power of the low `bits` bits of `exponent`, modulo `n`, which `base` is below.
@@ -139,6 +132,14 @@ impl Modulus {
     /// The base of `comb`, which was made with this modulus, to the power of `exponent`.
     pub(crate) fn comb_power(&self, comb: &Comb, exponent: &[u64]) -> Zeroizing<Vec<u64>> {
         with_size!(self, comb_power(self, comb, exponent))
+    }
+
+    /// Whether the modulus is a strong probable prime to `base`, from 2 to `n - 2`, where `n` is `1 + odd · 2^zeros` with at most 63 zeros
+    /// (FIPS 186-5, appendix B.3.1). `odd` is as long as the modulus.
+    ///
+    /// If it is, the time depends on lengths only. If not, then also on `zeros`.
+    pub(crate) fn is_strong_probable_prime(&self, base: &[u64], odd: &[u64], zeros: u32) -> bool {
+        with_size!(self, is_strong_probable_prime(self, base, odd, zeros))
     }
 
     /// Takes `number` out of Montgomery's form. What was below `2n` is at most `n` after a product with 1.
@@ -216,6 +217,55 @@ fn bits_at(limbs: &[u64], at: usize) -> u64 {
     low | high
 }
 
+/// `R²` modulo `n`, which has `bits` bits: `2^bits - n` is a power of two modulo `n`, some doublings make it `2^t·R` for a small `t`, and
+/// products the exponent that is wanted.
+fn square_of_radix<const V: usize, const UNIT: bool>(
+    modulus: &Modulus,
+    n: &[u64],
+    bits: usize,
+) -> Zeroizing<Vec<Lanes>> {
+    let exponent = LIMB_BITS * modulus.steps;
+    let squarings = exponent.ilog2() - 5;
+    let mut power = Zeroizing::new(n.iter().map(|limb| !limb).collect::<Vec<_>>());
+    power[0] += 1;
+    if !bits.is_multiple_of(64) {
+        power[n.len() - 1] &= (1 << (bits % 64)) - 1;
+    }
+    let in_lanes = |power: &[u64]| {
+        let mut number = Zeroizing::new([Lanes::default(); V]);
+        to_lanes(&mut *number, power);
+        number
+    };
+    double(&mut power, n, exponent - bits + 1);
+    let two = in_lanes(&power);
+    double(&mut power, n, (exponent >> squarings) - 1);
+    let mut number = in_lanes(&power);
+    for shift in (0..squarings).rev() {
+        number = modulus.multiply::<V, UNIT>(&number, &number);
+        if exponent >> shift & 1 == 1 {
+            number = modulus.multiply::<V, UNIT>(&number, &two);
+        }
+    }
+    Zeroizing::new(number.to_vec())
+}
+
+/// Doubles `number` modulo `n`, which it is below, so many `times`.
+fn double(number: &mut [u64], n: &[u64], times: usize) {
+    let mut less = Zeroizing::new(vec![0; n.len()]);
+    for _ in 0..times {
+        let mut carry = 0;
+        let mut borrow = false;
+        for ((limb, less), &n) in number.iter_mut().zip(&mut *less).zip(n) {
+            (*limb, carry) = (*limb << 1 | carry, *limb >> 63);
+            (*less, borrow) = limb.borrowing_sub(n, borrow);
+        }
+        let keep = 0_u64.wrapping_sub(u64::from(borrow) & !carry);
+        for (limb, less) in number.iter_mut().zip(&*less) {
+            *limb = *limb & keep | less & !keep;
+        }
+    }
+}
+
 fn window(exponent: &[u64], at: usize, end: usize) -> usize {
     let kept = (end - at).min(WINDOW);
     bits_at(exponent, at) as usize & ((1 << kept) - 1)
@@ -227,6 +277,16 @@ fn power<const V: usize, const UNIT: bool>(
     exponent: &[u64],
     bits: usize,
 ) -> Zeroizing<Vec<u64>> {
+    modulus.finish::<V, UNIT>(&power_in_form::<V, UNIT>(modulus, base, exponent, bits))
+}
+
+/// [`power`], in Montgomery's form.
+fn power_in_form<const V: usize, const UNIT: bool>(
+    modulus: &Modulus,
+    base: &[u64],
+    exponent: &[u64],
+    bits: usize,
+) -> Zeroizing<Number<V>> {
     let rr = Modulus::vectors(&modulus.rr);
     let mut number = Zeroizing::new([Lanes::default(); V]);
     to_lanes(&mut *number, base);
@@ -255,7 +315,7 @@ fn power<const V: usize, const UNIT: bool>(
         }
         modulus.multiply_into::<V, UNIT>(&mut power, &squared, &chosen);
     }
-    modulus.finish::<V, UNIT>(&power)
+    power
 }
 
 fn comb<const V: usize, const UNIT: bool>(modulus: &Modulus, base: &[u64], rows: usize) -> Comb {

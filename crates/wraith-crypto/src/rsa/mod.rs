@@ -1,4 +1,5 @@
-//! RSA key pairs of 2048 to 4096 bits, computed by AWS-LC, for [signatures](crate::sign::rsa) and [encryption](crate::encrypt::rsa).
+//! RSA key pairs of 2048 to 4096 bits, for [signatures](crate::sign::rsa) and [encryption](crate::encrypt::rsa). AWS-LC computes what is done
+//! with them, and checks them. New ones are made [here](generate) where [`montgomery`] has its instructions, else by AWS-LC.
 //!
 //! A key is checked when it is read: its numbers belong together, the modulus has a length that is allowed, and the public exponent is odd and
 //! has at most 33 bits. Private operations are blinded.
@@ -15,6 +16,13 @@ use crate::encoding::der::Reader;
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+use crate::kernels::montgomery;
+
+mod generate;
+mod prime;
+#[cfg(test)]
+mod tests;
+mod trial;
 
 /// Bits of the shortest modulus.
 pub const BITS_MIN: u32 = 2048;
@@ -22,6 +30,9 @@ pub const BITS_MIN: u32 = 2048;
 pub const BITS_MAX: u32 = 4096;
 /// Bits of a modulus where nobody says how many (128 bits of strength).
 pub(crate) const BITS_DEFAULT: u32 = 3072;
+
+/// The public exponent of new keys, 2^16 + 1.
+const E: u64 = 65_537;
 
 /// NULL, RSA's parameters.
 const PARAMETERS: [u8; 2] = [5, 0];
@@ -75,14 +86,12 @@ impl PrivateKey {
         if !(BITS_MIN..=BITS_MAX).contains(&bits) || !bits.is_multiple_of(128) {
             return None;
         }
-        let exponent = number(&[1, 0, 1])?;
-        // SAFETY: the key is new and ours, and the number alive.
-        unsafe {
-            let rsa = Owned::new(aws::RSA_new())?;
-            let (key, bits) = (rsa.as_ptr(), bits as i32);
-            let made = aws::RSA_generate_key_ex(key, bits, exponent.as_ptr(), ptr::null_mut());
-            succeeded(made).then(|| Key::new(rsa))?.map(Self)
-        }
+        let rsa = if montgomery::is_available() {
+            generate::generate(bits as usize / 128)
+        } else {
+            generated_by_aws_lc(bits)
+        };
+        Key::new(rsa?).map(Self)
     }
 
     /// The key of an RSAPrivateKey (RFC 8017 §A.1.2, DER). `None` if it is none, or its numbers do not belong together.
@@ -200,6 +209,24 @@ impl PrivateKey {
         text.truncate(len);
         Some(text)
     }
+}
+
+/// A new key of AWS-LC's.
+fn generated_by_aws_lc(bits: u32) -> Option<Owned<aws::RSA>> {
+    let exponent = number(&E.to_be_bytes())?;
+    // SAFETY: the key is new and ours, and the number alive.
+    unsafe {
+        let rsa = Owned::new(aws::RSA_new())?;
+        let (key, bits) = (rsa.as_ptr(), bits as i32);
+        let made = aws::RSA_generate_key_ex(key, bits, exponent.as_ptr(), ptr::null_mut());
+        succeeded(made).then_some(rsa)
+    }
+}
+
+/// `number` modulo [`E`], of which 2^16 is -1 and 2^32 and 2^64 are 1.
+fn modulo_e(number: &[u64]) -> u64 {
+    let halves: u64 = number.iter().map(|limb| (limb >> 32) + (limb & 0xffff_ffff)).sum();
+    halves % E
 }
 
 /// Gives `context` a copy of `label`.

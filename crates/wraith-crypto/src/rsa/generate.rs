@@ -1,0 +1,144 @@
+//! A new key of two [primes](super::prime): its exponents and its coefficient, in time that depends on lengths only.
+#![allow(unsafe_code)]
+
+use aws_lc_sys as aws;
+use zeroize::Zeroizing;
+
+use super::prime::{self, Pool};
+use super::{E, modulo_e};
+use crate::aws::{Owned, number};
+use crate::bignum::{gcd, product};
+use crate::kernels::montgomery::Modulus;
+
+type Limbs = Zeroizing<Vec<u64>>;
+
+/// Pairs of primes whose private exponent is too short, at most. It does not happen.
+const PAIRS_MAX: usize = 8;
+
+/// A key with a modulus of `128·limbs` bits, which AWS-LC has checked. `None` where nothing here computes powers, or there is no memory.
+pub(super) fn generate(limbs: usize) -> Option<Owned<aws::RSA>> {
+    let mut pool = Pool::new();
+    for _ in 0..PAIRS_MAX {
+        let p = prime::random(limbs, None, &mut pool)?;
+        let q = prime::random(limbs, Some(&p), &mut pool)?;
+        let numbers = Numbers::new(p, q)?;
+        // Above 2^(bits / 2), of which it is no multiple (FIPS 186-5, appendix A.1.1).
+        if numbers.d[limbs..].iter().fold(0, |all, limb| all | limb) != 0 {
+            return numbers.key();
+        }
+    }
+    None
+}
+
+/// What an RSAPrivateKey (RFC 8017 §A.1.2) has but the version and `e`.
+struct Numbers {
+    n: Vec<u64>,
+    d: Limbs,
+    p: Limbs,
+    q: Limbs,
+    d_p: Limbs,
+    d_q: Limbs,
+    q_inverse: Limbs,
+}
+
+impl Numbers {
+    fn new(p: Limbs, q: Limbs) -> Option<Self> {
+        // The larger prime is the first, for the other to be below it.
+        let mut less = p.clone();
+        let is_less = product::subtract_assign(&mut less, &q) == 1;
+        let (p, q) = if is_less { (q, p) } else { (p, q) };
+        let mut n = vec![0; 2 * p.len()];
+        product::multiply(&mut n, &p, &q);
+        let [p_less_1, q_less_1] = [&p, &q].map(|prime| {
+            let mut less = prime.clone();
+            less[0] ^= 1;
+            less
+        });
+        // The least common multiple of both.
+        let divisor = Zeroizing::new(gcd(&p_less_1, &q_less_1).ok()?);
+        if divisor[1..].iter().fold(0, |all, limb| all | limb) != 0 {
+            return None;
+        }
+        let quotient = divide(&q_less_1, divisor[0]);
+        let mut order = Zeroizing::new(vec![0; n.len()]);
+        product::multiply(&mut order, &p_less_1, &quotient);
+        let mut exponent = p.clone();
+        product::subtract_assign(&mut exponent, &[2]);
+        let q_inverse = Modulus::new(&p)?.power(&q, &exponent, 64 * p.len());
+        let (d, d_p, d_q) =
+            (inverse_of_e(&order), inverse_of_e(&p_less_1), inverse_of_e(&q_less_1));
+        Some(Self { n, d, p, q, d_p, d_q, q_inverse })
+    }
+
+    fn key(&self) -> Option<Owned<aws::RSA>> {
+        let of = |limbs: &[u64]| {
+            let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
+            number(&Zeroizing::new(bytes))
+        };
+        let (n, e, d) = (of(&self.n)?, of(&[E])?, of(&self.d)?);
+        let (p, q, q_inverse) = (of(&self.p)?, of(&self.q)?, of(&self.q_inverse)?);
+        let (d_p, d_q) = (of(&self.d_p)?, of(&self.d_q)?);
+        // SAFETY: all numbers are alive, and copied. That they belong together is checked.
+        unsafe {
+            Owned::new(aws::RSA_new_private_key(
+                n.as_ptr(),
+                e.as_ptr(),
+                d.as_ptr(),
+                p.as_ptr(),
+                q.as_ptr(),
+                d_p.as_ptr(),
+                d_q.as_ptr(),
+                q_inverse.as_ptr(),
+            ))
+        }
+    }
+}
+
+/// The number below `order` that, times [`E`], is 1 modulo `order`, of which `E` is no divisor: `(1 + order·k) / E`, for the `k` that makes it a
+/// whole number.
+pub(super) fn inverse_of_e(order: &[u64]) -> Limbs {
+    let rest = modulo_e(order);
+    // E is prime: a number to the power of E - 2 is its inverse.
+    let mut inverse = 1;
+    for bit in (0..17).rev() {
+        inverse = inverse * inverse % E;
+        if (E - 2) >> bit & 1 == 1 {
+            inverse = inverse * rest % E;
+        }
+    }
+    let factor = E - inverse;
+    // 1/E modulo 2^64 by Newton's method, which begins with an inverse modulo 2^17.
+    let mut reciprocal: u64 = E;
+    for _ in 0..5 {
+        reciprocal = reciprocal.wrapping_mul(2_u64.wrapping_sub(E.wrapping_mul(reciprocal)));
+    }
+    let mut carry = 1;
+    let mut borrow = 0;
+    let divided = order.iter().map(|limb| {
+        carry += u128::from(*limb) * u128::from(factor);
+        let low = carry as u64;
+        carry >>= 64;
+        // The lowest limb of what is left tells the lowest of the quotient (Jebelean: "An algorithm for exact division", 1993).
+        let (left, is_borrowed) = low.overflowing_sub(borrow);
+        let quotient = left.wrapping_mul(reciprocal);
+        borrow = ((u128::from(quotient) * u128::from(E)) >> 64) as u64 + u64::from(is_borrowed);
+        quotient
+    });
+    Zeroizing::new(divided.collect())
+}
+
+/// `number / divisor`, bit by bit.
+pub(super) fn divide(number: &[u64], divisor: u64) -> Limbs {
+    let mut quotient = Zeroizing::new(vec![0; number.len()]);
+    let mut rest = 0;
+    for (limb, quotient) in number.iter().zip(&mut *quotient).rev() {
+        for bit in (0..64).rev() {
+            rest = rest << 1 | u128::from(limb >> bit & 1);
+            let (less, is_borrowed) = rest.overflowing_sub(u128::from(divisor));
+            let keep = 0_u128.wrapping_sub(u128::from(is_borrowed));
+            rest = rest & keep | less & !keep;
+            *quotient = *quotient << 1 | u64::from(!is_borrowed);
+        }
+    }
+    quotient
+}

@@ -1,0 +1,135 @@
+//! Random primes for keys (FIPS 186-5, appendix A.1.3).
+//!
+//! Each candidate is a fresh odd number, uniform between `√2 · 2^(bits - 1)` and `2^bits`, so every prime there is as likely as any other. (To
+//! step from one random number to the next primes would save candidates, and prefer primes after long gaps; OpenSSL steps to the next number
+//! without small divisors, BoringSSL does as here.) Most fall by [trial division](super::trial), the others by the test of Miller and
+//! Rabin with random bases.
+//!
+//! That a number was not taken may be seen; the numbers themselves, and anything of the one that was taken, may not.
+
+use zeroize::Zeroizing;
+
+use super::trial;
+use crate::bignum::product;
+use crate::kernels::montgomery::Modulus;
+
+/// The first 64 bits of √2.
+const SQRT_2: u64 = 0xb504_f333_f9de_6484;
+/// Candidates, at most, for each bit of a prime: of 2048 bits one in 710 is prime, so that they run out once in 2^180 times.
+const TRIES_PER_BIT: usize = 64;
+/// Bits in which the primes of a key may not be alike (FIPS 186-5, appendix A.1.3, step 5.4).
+const APART_BITS: usize = 100;
+/// Bytes that are asked for at once.
+const POOL_BYTES: usize = 8192;
+
+/// Random limbs. To ask for each of them takes longer than to make it.
+pub(super) struct Pool {
+    bytes: Zeroizing<Vec<u8>>,
+    used: usize,
+}
+
+impl Pool {
+    pub(super) fn new() -> Self {
+        Self { bytes: Zeroizing::new(vec![0; POOL_BYTES]), used: POOL_BYTES }
+    }
+
+    fn limb(&mut self) -> u64 {
+        if self.used == POOL_BYTES {
+            crate::rand::fill(&mut self.bytes);
+            self.used = 0;
+        }
+        let (limbs, _) = self.bytes.as_chunks::<8>();
+        let limb = u64::from_le_bytes(limbs[self.used / 8]);
+        self.used += 8;
+        limb
+    }
+}
+
+/// A prime of `64·limbs` bits, at least √2 times the least of so many, that is not 1 modulo [`E`](super::E), and differs from `other` by more than
+/// `2^(64·limbs - 100)`. `None` where nothing here computes powers, or candidates run out.
+pub(super) fn random(
+    limbs: usize,
+    other: Option<&[u64]>,
+    pool: &mut Pool,
+) -> Option<Zeroizing<Vec<u64>>> {
+    let mut number = Zeroizing::new(vec![0; limbs]);
+    for _ in 0..TRIES_PER_BIT * 64 * limbs {
+        for limb in &mut number[..limbs - 1] {
+            *limb = pool.limb();
+        }
+        number[limbs - 1] = std::iter::repeat_with(|| pool.limb()).find(|top| *top > SQRT_2)?;
+        number[0] |= 1;
+        if trial::has_small_divisor(&number)
+            || super::modulo_e(&number) == 1
+            || other.is_some_and(|other| !are_apart(&number, other))
+        {
+            continue;
+        }
+        if is_probable_prime(&Modulus::new(&number)?, &number, rounds(64 * limbs), pool) {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Rounds for a random number of so many bits, from 1024 on, to be composite less often than once in 2^112 times, from 1536 on 2^128, and from
+/// 2048 on 2^144 (FIPS 186-5, table B.1). The bound `k^1.5 · 2^t · t^-0.5 · 4^(2 - √(t·k))` for k bits and t rounds (Damgård, Landrock,
+/// Pomerance, "Average case error estimates for the strong probable prime test", 1993) says 2^-120, 2^-134 and 2^-157.
+pub(super) const fn rounds(bits: usize) -> usize {
+    if bits < 1536 { 5 } else { 4 }
+}
+
+/// Whether `number`, from 5 on, passes the test of Miller and Rabin with so many random bases. `number` is not 1 modulo 2^64, or it does not
+/// pass, and `modulus` is it.
+pub(super) fn is_probable_prime(
+    modulus: &Modulus,
+    number: &[u64],
+    rounds: usize,
+    pool: &mut Pool,
+) -> bool {
+    let zeros = (number[0] ^ 1).trailing_zeros();
+    if zeros == 64 {
+        return false;
+    }
+    let above = number[1..].iter().copied().chain([0]);
+    let odd: Zeroizing<Vec<u64>> = Zeroizing::new(
+        number
+            .iter()
+            .zip(above)
+            .map(|(limb, above)| limb >> zeros | above << 1 << (63 - zeros))
+            .collect(),
+    );
+    (0..rounds).all(|_| {
+        let base = random_base(number, pool);
+        modulus.is_strong_probable_prime(&base, &odd, zeros)
+    })
+}
+
+/// A number from 2 to `n - 2`: 2 and the whole part of `n - 3` times a random fraction, which has 64 bits more than `n`. A loop until a
+/// number is below `n` would say something of `n`.
+fn random_base(n: &[u64], pool: &mut Pool) -> Zeroizing<Vec<u64>> {
+    let mut range = Zeroizing::new(n.to_vec());
+    product::subtract_assign(&mut range, &[3]);
+    let fraction: Zeroizing<Vec<u64>> =
+        Zeroizing::new((0..=n.len()).map(|_| pool.limb()).collect());
+    let mut product = Zeroizing::new(vec![0; 2 * n.len() + 1]);
+    product::multiply(&mut product, &fraction, &range);
+    let mut base = Zeroizing::new(product[n.len() + 1..].to_vec());
+    product::add_assign(&mut base, &[2]);
+    base
+}
+
+/// Whether the difference of two numbers of one length is above `2^(bits - 100)`: it has a bit from the next one on.
+fn are_apart(a: &[u64], b: &[u64]) -> bool {
+    let [mut a_less_b, b_less_a] = [(a, b), (b, a)].map(|(a, b)| {
+        let mut difference = Zeroizing::new(a.to_vec());
+        let borrow = product::subtract_assign(&mut difference, b);
+        let keep = borrow.wrapping_sub(1);
+        difference.iter_mut().for_each(|limb| *limb &= keep);
+        difference
+    });
+    product::add_assign(&mut a_less_b, &b_less_a);
+    let bit = 64 * a.len() - APART_BITS + 1;
+    let high = a_less_b[bit / 64 + 1..].iter().fold(0, |all, limb| all | limb);
+    high | a_less_b[bit / 64] >> (bit % 64) != 0
+}
