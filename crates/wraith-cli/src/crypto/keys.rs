@@ -1,15 +1,13 @@
 //! Key files: secrets in hexadecimal, key pairs in PEM.
 //!
-//! A private key is a PKCS #8 ("PRIVATE KEY"), a public one a SubjectPublicKeyInfo ("PUBLIC KEY"), as `openssl` reads and writes them. Keys of KEMs are
-//! there by the object identifiers of NIST (ML-KEM, RFC 9935: the seed) and of draft-connolly-cfrg-xwing-kem (X-Wing: the seed).
+//! A private key is a PKCS #8 ("PRIVATE KEY"), a public one a SubjectPublicKeyInfo ("PUBLIC KEY"), as `openssl` reads and writes them.
 
 use std::path::Path;
 
 use data_encoding::HEXLOWER_PERMISSIVE;
-use wraith_crypto::encoding::der::Reader;
+use wraith_crypto::encoding::pem;
 use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
-use wraith_crypto::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
-use wraith_crypto::encoding::{oid, pem};
+use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
 use wraith_crypto::kem::{self, DecapsulationKey, EncapsulationKey};
 use wraith_crypto::sign::{self, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
@@ -22,37 +20,19 @@ const FILE_MAX: u64 = 1 << 16;
 /// Bytes of the shortest and longest secret that is a key.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=1024;
 
-/// The KEMs whose keys have a file format, with their object identifiers.
-const KEMS: [(kem::Algorithm, &[u8]); 4] = [
-    (kem::Algorithm::MlKem512, &oid::nist_kem(1)),
-    (kem::Algorithm::MlKem768, &oid::nist_kem(2)),
-    (kem::Algorithm::MlKem1024, &oid::nist_kem(3)),
-    (kem::Algorithm::XWing, &XWING),
-];
-/// 1.3.6.1.4.1.62253.25722.
-const XWING: [u8; 11] = [0x2b, 6, 1, 4, 1, 0x83, 0xe6, 0x2d, 0x81, 0xc8, 0x7a];
-/// In front of the seed in a private key of ML-KEM: `[0]` IMPLICIT OCTET STRING.
-const SEED: u8 = 0x80;
-
 /// Of the label of a block that is something else.
 const LABEL_SHOWN_MAX: usize = 40;
+/// What makes a PKCS #8 of the older forms.
+const AS_PKCS8: &str =
+    "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
 /// What other PEM blocks with keys are called, and what makes of them one that is read here.
 const OTHER_BLOCKS: [(&str, &str); 8] = [
     ("PRIVATE KEY", "its public half: wraith crypto pub FILE"),
     ("PUBLIC KEY", "the private one is in the file that wraith crypto genkey wrote"),
     ("ENCRYPTED PRIVATE KEY", "without its passphrase: openssl pkcs8 -in FILE -out NEW"),
-    (
-        "RSA PRIVATE KEY",
-        "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW",
-    ),
-    (
-        "EC PRIVATE KEY",
-        "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW",
-    ),
-    (
-        "EC PARAMETERS",
-        "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW",
-    ),
+    ("RSA PRIVATE KEY", AS_PKCS8),
+    ("EC PRIVATE KEY", AS_PKCS8),
+    ("EC PARAMETERS", AS_PKCS8),
     (
         "RSA PUBLIC KEY",
         "in the form for all algorithms: openssl rsa -RSAPublicKey_in -pubout -in FILE -out NEW",
@@ -142,25 +122,14 @@ pub fn encapsulation(path: &Path) -> Result<Box<dyn EncapsulationKey>, Failure> 
 }
 
 fn kem_of_public(der: &[u8]) -> Option<Box<dyn EncapsulationKey>> {
-    let info = SubjectPublicKeyInfo::from_der(der).ok()?;
-    kem_of(&info.algorithm)?.encapsulation_key(info.key).ok()
+    kem::Algorithm::ALL.iter().find_map(|each| each.encapsulation_key_spki(der).ok())
 }
 
 /// The private key as a file, in PEM.
 pub fn private_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
     let der = match key {
         Private::Sign(key) => key.to_pkcs8(),
-        Private::Kem(key) => {
-            let algorithm = key.algorithm();
-            let oid = oid_of(algorithm)?;
-            let seed = key.to_raw();
-            let mut inside = Zeroizing::new(Vec::with_capacity(seed.len() + 2));
-            if algorithm != kem::Algorithm::XWing {
-                inside.extend([SEED, seed.len() as u8]);
-            }
-            inside.extend_from_slice(&seed);
-            PrivateKeyInfo::new(AlgorithmIdentifier::new(oid), &inside).to_der()
-        }
+        Private::Kem(key) => key.to_pkcs8().ok_or_else(|| no_format(key.algorithm()))?,
     };
     Ok(pem::encode(PrivateKeyInfo::PEM_LABEL, &der))
 }
@@ -170,9 +139,8 @@ pub fn public_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
     let der = match key {
         Private::Sign(key) => key.verifying_key().to_spki(),
         Private::Kem(key) => {
-            let algorithm = AlgorithmIdentifier::new(oid_of(key.algorithm())?);
-            let key = key.encapsulation_key().to_raw();
-            SubjectPublicKeyInfo { algorithm, key: &key }.to_der()
+            let public = key.encapsulation_key();
+            public.to_spki().ok_or_else(|| no_format(key.algorithm()))?
         }
     };
     Ok(pem::encode(SubjectPublicKeyInfo::PEM_LABEL, &der))
@@ -182,18 +150,8 @@ fn private_of(der: &[u8], algorithm: Option<sign::Algorithm>) -> Option<Private>
     if let Some(key) = tried(algorithm).find_map(|each| each.signing_key_pkcs8(der).ok()) {
         return Some(Private::Sign(key));
     }
-    let info = PrivateKeyInfo::from_der(der).ok()?;
-    let kem = kem_of(&info.algorithm)?;
-    let seed = match kem {
-        kem::Algorithm::XWing => info.private_key,
-        _ => {
-            let mut reader = Reader::new(info.private_key);
-            let seed = reader.read(SEED).ok()?;
-            reader.finish().ok()?;
-            seed
-        }
-    };
-    kem.decapsulation_key(seed).ok().map(Private::Kem)
+    let mut kems = kem::Algorithm::ALL.iter();
+    kems.find_map(|each| each.decapsulation_key_pkcs8(der).ok()).map(Private::Kem)
 }
 
 /// The algorithms that a key may be for.
@@ -202,17 +160,9 @@ fn tried(algorithm: Option<sign::Algorithm>) -> impl Iterator<Item = sign::Algor
     sign::Algorithm::ALL.iter().copied().filter(is_meant)
 }
 
-fn kem_of(algorithm: &AlgorithmIdentifier<'_>) -> Option<kem::Algorithm> {
-    let found = KEMS.iter().find(|(_, oid)| *algorithm == AlgorithmIdentifier::new(oid))?;
-    Some(found.0)
-}
-
-fn oid_of(algorithm: kem::Algorithm) -> Result<&'static [u8], Failure> {
-    let found = KEMS.iter().find(|(each, _)| *each == algorithm);
-    found.map(|(_, oid)| *oid).ok_or_else(|| {
-        Failure::new(Exit::Usage, format!("keys of {algorithm} have no file format"))
-            .hint("X-Wing is made of the same parts and has one")
-    })
+fn no_format(algorithm: kem::Algorithm) -> Failure {
+    Failure::new(Exit::Usage, format!("keys of {algorithm} have no file format"))
+        .hint("X-Wing is made of the same parts and has one")
 }
 
 fn text(path: &Path) -> Result<Zeroizing<String>, Failure> {
@@ -268,9 +218,12 @@ mod tests {
 
     #[test]
     fn keys_of_every_kem_with_a_format_come_back() {
-        for (algorithm, _) in KEMS {
+        for algorithm in kem::Algorithm::ALL {
             let key = Private::Kem(algorithm.generate().unwrap());
-            let text = private_text(&key).unwrap();
+            let Ok(text) = private_text(&key) else {
+                assert_eq!(*algorithm, kem::Algorithm::X25519MlKem768);
+                continue;
+            };
             let der = pem::decode(PrivateKeyInfo::PEM_LABEL, &text).unwrap();
             let again = private_of(&der, None).unwrap();
             assert_eq!(private_text(&again).unwrap(), text);

@@ -28,6 +28,8 @@ pub const X448: &[u8] = &[0x2b, 0x65, 111];
 pub const ED25519: &[u8] = &[0x2b, 0x65, 112];
 /// 1.3.101.113, Ed448 (RFC 8410).
 pub const ED448: &[u8] = &[0x2b, 0x65, 113];
+/// 1.3.6.1.4.1.62253.25722, X-Wing (draft-connolly-cfrg-xwing-kem).
+pub const X_WING: &[u8] = &[0x2b, 6, 1, 4, 1, 0x83, 0xe6, 0x2d, 0x81, 0xc8, 0x7a];
 
 /// 2.16.840.1.101.3.4.3.`n`, the signature algorithms of NIST (17 to 19 are ML-DSA-44/65/87 by RFC 9881, 20 to 31 are SLH-DSA by
 /// RFC 9909).
@@ -37,7 +39,7 @@ pub const fn nist_signature(n: u8) -> [u8; 9] {
     [0x60, 0x86, 0x48, 1, 0x65, 3, 4, 3, n]
 }
 
-/// 2.16.840.1.101.3.4.4.`n`, the key-encapsulation algorithms of NIST (1 to 3 are ML-KEM-512/768/1024).
+/// 2.16.840.1.101.3.4.4.`n`, the key-encapsulation algorithms of NIST (1 to 3 are ML-KEM-512/768/1024 by RFC 9935).
 #[must_use]
 pub const fn nist_kem(n: u8) -> [u8; 9] {
     assert!(n < 128, "larger numbers take two bytes");

@@ -2,7 +2,7 @@
 
 use super::hybrid::{self, Hybrid};
 use super::ml_kem::{self, Set};
-use super::{Algorithm, DecapsulationKey, EncapsulationKey, KemError};
+use super::{Algorithm, DecapsulationKey, EncapsulationKey, KemError, formats};
 use crate::Backend;
 
 /// What computes an algorithm, and its parameters there.
@@ -32,6 +32,39 @@ impl Algorithm {
             Family::MlKem(set) => Box::new(ml_kem::DecapsulationKey::from_raw(set, seed)?),
             Family::Hybrid(hybrid) => Box::new(hybrid::DecapsulationKey::from_raw(hybrid, seed)?),
         })
+    }
+
+    /// The key of a PKCS #8 (DER), which is for this algorithm: what [`DecapsulationKey::to_pkcs8`] has written, or of ML-KEM the seed and the
+    /// expanded key. An expanded key without its seed is refused.
+    ///
+    /// # Errors
+    /// [`KemError::InvalidKey`], also if an expanded or a public key in it is not that of the seed.
+    pub fn decapsulation_key_pkcs8(
+        self,
+        der: &[u8],
+    ) -> Result<Box<dyn DecapsulationKey>, KemError> {
+        let invalid = KemError::InvalidKey { algorithm: self };
+        let found = formats::read_pkcs8(self, der).ok_or(invalid)?;
+        let key = self.decapsulation_key(found.seed)?;
+        if let Some(expanded) = found.expanded {
+            let Family::MlKem(set) = self.family() else { return Err(invalid) };
+            if !ml_kem::DecapsulationKey::from_raw(set, found.seed)?.expands_to(expanded) {
+                return Err(invalid);
+            }
+        }
+        match found.public.is_none_or(|public| public == key.encapsulation_key().to_raw()) {
+            true => Ok(key),
+            false => Err(invalid),
+        }
+    }
+
+    /// The key of a SubjectPublicKeyInfo (DER), which is for this algorithm.
+    ///
+    /// # Errors
+    /// [`KemError::InvalidKey`].
+    pub fn encapsulation_key_spki(self, der: &[u8]) -> Result<Box<dyn EncapsulationKey>, KemError> {
+        let invalid = KemError::InvalidKey { algorithm: self };
+        self.encapsulation_key(formats::read_spki(self, der).ok_or(invalid)?)
     }
 
     /// The key that `raw` is, of [`Algorithm::encapsulation_key_bytes`].

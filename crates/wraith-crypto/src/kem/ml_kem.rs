@@ -20,6 +20,8 @@ pub const SEED_BYTES: usize = 64;
 pub const ENCAPSULATION_SEED_BYTES: usize = 32;
 /// Bytes of a secret.
 pub const SECRET_BYTES: usize = 32;
+/// Bytes of the longest expanded key: that of ML-KEM-1024.
+const EXPANDED_MAX: usize = 3168;
 
 /// A parameter set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,6 +141,18 @@ impl Secret {
         assert_eq!((written, len), (1, bytes.len()), "a key from a seed has both halves");
     }
 
+    /// The key as FIPS 203 expands it.
+    fn expanded(&self) -> Zeroizing<Vec<u8>> {
+        let (key, mut len) = (self.0.as_ptr(), EXPANDED_MAX);
+        let mut bytes = Zeroizing::new(vec![0; len]);
+        // SAFETY: the key is alive, and `bytes` has room for `len` bytes.
+        let written =
+            unsafe { aws::EVP_PKEY_get_raw_private_key(key, bytes.as_mut_ptr(), &mut len) };
+        assert!(written == 1 && len <= EXPANDED_MAX, "a key from a seed has both halves");
+        bytes.truncate(len);
+        bytes
+    }
+
     /// The secret in `ciphertext`, which has the length of the set.
     pub(super) fn decapsulate(&self, ciphertext: &[u8]) -> Zeroizing<[u8; SECRET_BYTES]> {
         let context = context(&self.0);
@@ -200,6 +214,11 @@ impl DecapsulationKey {
     pub fn from_raw(set: Set, seed: &[u8]) -> Result<Self, KemError> {
         let invalid = KemError::InvalidKey { algorithm: set.algorithm() };
         Ok(Self::from_seed(set, seed.try_into().map_err(|_| invalid)?))
+    }
+
+    /// Whether `bytes` are the expanded key, in time that does not depend on how many of them are.
+    pub(super) fn expands_to(&self, bytes: &[u8]) -> bool {
+        crate::equal(&self.key.expanded(), bytes)
     }
 
     /// The public half.

@@ -1,7 +1,9 @@
 //! Key encapsulation: whoever has the encapsulation key makes a secret and the ciphertext that carries it to the [`DecapsulationKey`].
 //!
-//! Keys are found by [`Algorithm`], or by type in the module of a family. [`ml_kem_768`] is what the handshake of the transport uses.
+//! Keys are found by [`Algorithm`], or by type in the module of a family. A raw key is what the standard calls one; PKCS #8 and SPKI
+//! (RFC 5958, RFC 5280) say the algorithm, too. [`ml_kem_768`] is what the handshake of the transport uses.
 
+mod formats;
 pub mod hybrid;
 mod keys;
 pub mod ml_kem;
@@ -28,6 +30,11 @@ pub trait DecapsulationKey: Send + Sync {
 
     /// The seed, from which the key is made again.
     fn to_raw(&self) -> Zeroizing<Vec<u8>>;
+
+    /// PKCS #8, DER, with the seed (ML-KEM: RFC 9935; X-Wing: draft-connolly-cfrg-xwing-kem). `None` of X25519MLKEM768, which has no such format.
+    fn to_pkcs8(&self) -> Option<Zeroizing<Vec<u8>>> {
+        formats::to_pkcs8(self.algorithm(), &self.to_raw())
+    }
 }
 
 /// The public half of a key pair.
@@ -43,6 +50,11 @@ pub trait EncapsulationKey: Send + Sync {
 
     /// The raw key.
     fn to_raw(&self) -> Vec<u8>;
+
+    /// The SubjectPublicKeyInfo, DER. `None` as of [`DecapsulationKey::to_pkcs8`].
+    fn to_spki(&self) -> Option<Vec<u8>> {
+        formats::to_spki(self.algorithm(), &self.to_raw())
+    }
 }
 
 /// Why there is no key or secret.

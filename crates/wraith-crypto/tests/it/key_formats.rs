@@ -1,6 +1,8 @@
-//! Keys of every signature algorithm written down and read again, and what is not a key refused.
+//! Keys of every signature algorithm and every KEM written down and read again, and what is not a key refused.
 
+use data_encoding::BASE64;
 use wraith_crypto::encoding::{pem, pkcs8::PrivateKeyInfo, spki::SubjectPublicKeyInfo};
+use wraith_crypto::kem::{self, KemError};
 use wraith_crypto::sign::{Algorithm, SignError};
 
 /// Every algorithm whose keys are made in no time.
@@ -100,4 +102,112 @@ fn rsa_keys_come_back_and_are_rsas_only() {
         key: info.key,
     };
     assert!(Algorithm::RsaPssSha256.verifying_key_spki(&without_null.to_der()).is_err());
+}
+
+/// The key files of the standards: algorithm, kind, DER.
+fn kem_files() -> impl Iterator<Item = (kem::Algorithm, &'static str, Vec<u8>)> {
+    let lines = include_str!("../vectors/kem_keys.txt").lines();
+    lines.map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
+        [name, kind, der] => (name.parse().unwrap(), kind, BASE64.decode(der.as_bytes()).unwrap()),
+        _ => panic!("{line}"),
+    })
+}
+
+fn kem_file(algorithm: kem::Algorithm, kind: &str) -> Vec<u8> {
+    kem_files().find(|file| (file.0, file.1) == (algorithm, kind)).unwrap().2
+}
+
+/// The KEMs whose keys have a format.
+fn kems() -> impl Iterator<Item = kem::Algorithm> {
+    let all = kem::Algorithm::ALL.iter().copied();
+    all.filter(|&algorithm| algorithm != kem::Algorithm::X25519MlKem768)
+}
+
+#[test]
+fn the_kem_keys_of_rfc_9935_and_of_the_draft_of_x_wing_are_read_and_written() {
+    for algorithm in kems() {
+        let (private, public) = (kem_file(algorithm, "private"), kem_file(algorithm, "public"));
+        let key = algorithm.decapsulation_key_pkcs8(&private).unwrap();
+        assert!(key.to_raw().iter().copied().eq(0..key.to_raw().len() as u8), "the seed they take");
+        assert_eq!(key.to_pkcs8().unwrap()[..], private, "{algorithm}");
+        assert_eq!(key.encapsulation_key().to_spki().unwrap(), public, "{algorithm}");
+        let again = algorithm.encapsulation_key_spki(&public).unwrap();
+        let (ciphertext, secret) = again.encapsulate().unwrap();
+        assert_eq!(key.decapsulate(&ciphertext).unwrap(), secret);
+    }
+}
+
+#[test]
+fn an_expanded_key_is_read_beside_its_seed_only() {
+    let (mut both, mut refused) = (0, 0);
+    for (algorithm, kind, der) in kem_files() {
+        let read = algorithm.decapsulation_key_pkcs8(&der).map(|key| key.to_pkcs8().unwrap());
+        match kind {
+            "both" => {
+                assert_eq!(read.unwrap()[..], kem_file(algorithm, "private"));
+                both += 1;
+            }
+            "expanded" | "inconsistent" => {
+                assert_eq!(read, Err(KemError::InvalidKey { algorithm }), "{kind} {refused}");
+                refused += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((both, refused), (3, 5));
+}
+
+#[test]
+fn keys_of_every_kem_come_back_and_are_of_no_other() {
+    for algorithm in kems() {
+        let key = algorithm.generate().unwrap();
+        let public = key.encapsulation_key();
+        let (pkcs8, spki) = (key.to_pkcs8().unwrap(), public.to_spki().unwrap());
+        for &other in kem::Algorithm::ALL {
+            let [private, public] = [
+                other.decapsulation_key_pkcs8(&pkcs8).map(|key| key.to_raw().to_vec()),
+                other.encapsulation_key_spki(&spki).map(|key| key.to_raw()),
+            ];
+            if other == algorithm {
+                assert_eq!(private.unwrap(), key.to_raw()[..]);
+                assert_eq!(public.unwrap(), key.encapsulation_key().to_raw());
+            } else {
+                let invalid = KemError::InvalidKey { algorithm: other };
+                assert_eq!((private, public), (Err(invalid), Err(invalid)), "{algorithm} {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_cut_or_continued_or_has_anothers_public_half_is_no_key_of_a_kem() {
+    for algorithm in kems() {
+        let [key, other] = [0, 1].map(|_| algorithm.generate().unwrap());
+        let spki = key.encapsulation_key().to_spki().unwrap();
+        let pkcs8 = key.to_pkcs8().unwrap();
+        let more = |bytes: &[u8]| [bytes, &[0]].concat();
+        assert!(algorithm.decapsulation_key_pkcs8(&more(&pkcs8)).is_err());
+        assert!(algorithm.encapsulation_key_spki(&more(&spki)).is_err());
+        for len in 0..pkcs8.len() {
+            assert!(algorithm.decapsulation_key_pkcs8(&pkcs8[..len]).is_err(), "{algorithm} {len}");
+        }
+        for len in (0..spki.len()).step_by(31) {
+            assert!(algorithm.encapsulation_key_spki(&spki[..len]).is_err(), "{algorithm} {len}");
+        }
+        let info = PrivateKeyInfo::from_der(&pkcs8).unwrap();
+        for inside in [&info.private_key[1..], &more(info.private_key)] {
+            let changed = PrivateKeyInfo { private_key: inside, ..info };
+            assert!(algorithm.decapsulation_key_pkcs8(&changed.to_der()).is_err(), "{algorithm}");
+        }
+        let [own, others] = [&key, &other].map(|key| key.encapsulation_key().to_raw());
+        let with = |public| PrivateKeyInfo { public_key: Some(public), ..info }.to_der();
+        assert!(algorithm.decapsulation_key_pkcs8(&with(&own)).is_ok(), "{algorithm}");
+        assert!(algorithm.decapsulation_key_pkcs8(&with(&others)).is_err(), "{algorithm}");
+    }
+}
+
+#[test]
+fn the_hybrid_of_tls_has_no_key_files() {
+    let key = kem::Algorithm::X25519MlKem768.generate().unwrap();
+    assert_eq!((key.to_pkcs8(), key.encapsulation_key().to_spki()), (None, None));
 }

@@ -1,0 +1,81 @@
+//! Key files: PKCS #8 for the private half, SubjectPublicKeyInfo for the public one.
+//!
+//! | | in the PKCS #8 | standard |
+//! |---|---|---|
+//! | ML-KEM | the seed, `[0]` IMPLICIT; read also with the expanded key beside it, which must be that of the seed | RFC 9935 |
+//! | X-Wing | the seed as it is | draft-connolly-cfrg-xwing-kem |
+//! | X25519MLKEM768 | nothing: no standard has one | |
+//!
+//! The expanded key of ML-KEM by itself is refused: what seed it is of is not known, and all that is written here is the seed.
+
+use zeroize::Zeroizing;
+
+use super::Algorithm;
+use crate::encoding::der::{Reader, SEQUENCE, Writer, context};
+use crate::encoding::oid;
+use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+
+const SEED: u8 = context(0);
+
+/// What is in a private key file. The parts have not been looked at.
+pub(super) struct Private<'a> {
+    pub(super) seed: &'a [u8],
+    /// What ML-KEM makes of the seed.
+    pub(super) expanded: Option<&'a [u8]>,
+    pub(super) public: Option<&'a [u8]>,
+}
+
+const fn identifier(algorithm: Algorithm) -> Option<AlgorithmIdentifier<'static>> {
+    Some(AlgorithmIdentifier::new(match algorithm {
+        Algorithm::MlKem512 => const { &oid::nist_kem(1) },
+        Algorithm::MlKem768 => const { &oid::nist_kem(2) },
+        Algorithm::MlKem1024 => const { &oid::nist_kem(3) },
+        Algorithm::XWing => oid::X_WING,
+        Algorithm::X25519MlKem768 => return None,
+    }))
+}
+
+/// The PKCS #8 of `seed`, if the algorithm has a format.
+pub(super) fn to_pkcs8(algorithm: Algorithm, seed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let mut inside = Writer::new();
+    match algorithm {
+        Algorithm::XWing => inside.raw(seed),
+        _ => inside.write(SEED, seed),
+    };
+    Some(PrivateKeyInfo::new(identifier(algorithm)?, &inside.finish()).to_der())
+}
+
+/// The parts of a PKCS #8 of `algorithm`.
+pub(super) fn read_pkcs8(algorithm: Algorithm, der: &[u8]) -> Option<Private<'_>> {
+    let info = PrivateKeyInfo::from_der(der).ok()?;
+    let public = info.public_key;
+    if Some(info.algorithm) != identifier(algorithm) {
+        return None;
+    }
+    if algorithm == Algorithm::XWing {
+        return Some(Private { seed: info.private_key, expanded: None, public });
+    }
+    let mut reader = Reader::new(info.private_key);
+    let (seed, expanded) = if reader.peek() == Some(SEQUENCE) {
+        let mut both = reader.sequence().ok()?;
+        let parts = (both.octet_string().ok()?, Some(both.octet_string().ok()?));
+        both.finish().ok()?;
+        parts
+    } else {
+        (reader.read(SEED).ok()?, None)
+    };
+    reader.finish().ok()?;
+    Some(Private { seed, expanded, public })
+}
+
+/// The SubjectPublicKeyInfo of the raw key `key`, if the algorithm has a format.
+pub(super) fn to_spki(algorithm: Algorithm, key: &[u8]) -> Option<Vec<u8>> {
+    Some(SubjectPublicKeyInfo { algorithm: identifier(algorithm)?, key }.to_der())
+}
+
+/// The raw key of a SubjectPublicKeyInfo of `algorithm`.
+pub(super) fn read_spki(algorithm: Algorithm, der: &[u8]) -> Option<&[u8]> {
+    let info = SubjectPublicKeyInfo::from_der(der).ok()?;
+    (Some(info.algorithm) == identifier(algorithm)).then_some(info.key)
+}
