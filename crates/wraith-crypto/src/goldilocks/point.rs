@@ -78,6 +78,11 @@ impl Point {
         bytes
     }
 
+    /// Whether its order is 1, 2 or 4, the cofactor: these four points are where the curve crosses the axes. In variable time.
+    pub(crate) fn is_small_order(&self) -> bool {
+        self.x.is_zero() || self.y.is_zero()
+    }
+
     pub(crate) fn negated(&self) -> Self {
         Self { x: self.x.negated(), ..*self }
     }
@@ -273,6 +278,26 @@ mod tests {
                 assert_eq!(a.plus(b).plus(&b.negated()).to_bytes(), a.to_bytes());
             }
         }
+    }
+
+    #[test]
+    fn a_point_is_of_small_order_if_four_times_it_is_neutral() {
+        let mut zero = [0; POINT_BYTES];
+        let quarter = Point::from_bytes(&zero).unwrap();
+        zero[56] = 0x80;
+        assert_eq!(Point::from_bytes(&zero).unwrap().to_bytes(), quarter.negated().to_bytes());
+        let (mut point, mut of_small_order) = (Point::IDENTITY, 0);
+        for _ in 0..20 {
+            let mut coset = point;
+            for _ in 0..4 {
+                let neutral = coset.doubled().doubled().to_bytes() == Point::IDENTITY.to_bytes();
+                assert_eq!(coset.is_small_order(), neutral);
+                of_small_order += usize::from(neutral);
+                coset = coset.plus(&quarter);
+            }
+            point = point.plus(&base());
+        }
+        assert_eq!(of_small_order, 4);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Ed448 (RFC 8032 §5.2), own code over the crate's field and curve. With a context of at most 255 bytes, which is empty unless given.
 //!
-//! Verification is the equation without the cofactor, S B = R + k A, of which R is compared as bytes.
+//! Verification is the equation without the cofactor, S B = R + k A, of which R is compared as bytes. A key A of small order is none, as of
+//! Ed25519 here.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -108,10 +109,12 @@ pub struct VerifyingKey {
 }
 
 impl VerifyingKey {
-    /// The key that `bytes` are. `None` if they are no point.
+    /// The key that `bytes` are. `None` if they are no point, or one of small order, under which one signature is good for every message,
+    /// or every second or fourth.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; PUBLIC_KEY_BYTES]) -> Option<Self> {
-        Some(Self { bytes: *bytes, negated: Point::from_bytes(bytes)?.negated() })
+        let point = Point::from_bytes(bytes).filter(|point| !point.is_small_order())?;
+        Some(Self { bytes: *bytes, negated: point.negated() })
     }
 
     /// Its bytes.

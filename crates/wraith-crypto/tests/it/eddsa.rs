@@ -82,11 +82,41 @@ fn what_is_no_point_is_no_key() {
     assert!(ed448::SigningKey::from_raw(&[1; 56]).is_err());
 }
 
+/// The points of order 1, 2, 4, 4, 8, 8, 8 and 8 of edwards25519.
+const SMALL_ORDER_25519: [&str; 8] = [
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0000000000000000000000000000000000000000000000000000000000000080",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+];
+
+/// The points of order 1, 2, 4 and 4 of edwards448.
+const SMALL_ORDER_448: [&str; 4] = [
+    "010000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000",
+    "fefffffffffffffffffffffffffffffffffffffffffffffffffffffffeffffffffffffffffffffffffffffffffffffffffffffffffffffff00",
+    "000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000",
+    "000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000080",
+];
+
 #[test]
 fn a_key_of_small_order_is_none() {
-    let mut identity = [0; 32];
-    identity[0] = 1;
-    for bytes in [identity, [0; 32]] {
-        assert!(wraith_crypto::sign::Algorithm::Ed25519.verifying_key(&bytes).is_err());
+    use wraith_crypto::sign::{Algorithm, SignError};
+    let lists =
+        [(Algorithm::Ed25519, &SMALL_ORDER_25519[..]), (Algorithm::Ed448, &SMALL_ORDER_448[..])];
+    for (algorithm, list) in lists {
+        let public = algorithm.generate().unwrap().verifying_key();
+        let (spki, raw) = (public.to_spki(), public.to_raw());
+        for text in list {
+            let invalid = Err(SignError::InvalidKey { algorithm });
+            let read = algorithm.verifying_key(&hex(text)).map(|key| key.to_raw());
+            assert_eq!(read, invalid, "{algorithm} {text}");
+            let spki = [&spki[..spki.len() - raw.len()], &hex(text)].concat();
+            let read = algorithm.verifying_key_spki(&spki).map(|key| key.to_raw());
+            assert_eq!(read, invalid, "{algorithm} {text}");
+        }
     }
 }
