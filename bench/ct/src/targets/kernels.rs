@@ -22,14 +22,28 @@ pub(super) const TARGETS: &[Target] = &[
         name: "seal-sm4-gcm",
         classes: FIXED_OR_RANDOM,
         plan: PLAN,
-        measure: |plan, rng| fixed_or_random(plan, rng, sealed),
+        measure: |plan, rng| {
+            fixed_or_random(plan, rng, |key: &[u8; 16], text: &[u8; TEXT_BYTES]| {
+                sealed(aead::Algorithm::Sm4Gcm, key, text)
+            })
+        },
+    },
+    Target {
+        name: "seal-chacha-2048",
+        classes: FIXED_OR_RANDOM,
+        plan: PLAN,
+        measure: |plan, rng| {
+            fixed_or_random(plan, rng, |key: &[u8; 32], text: &[u8; 2 * TEXT_BYTES]| {
+                sealed(aead::Algorithm::ChaCha20Poly1305, key, text)
+            })
+        },
     },
     Target {
         name: "cbc-sm4",
         classes: FIXED_OR_RANDOM,
         plan: Plan { measurements: 60_000, batch: 1 },
         measure: |plan, rng| {
-            fixed_or_random(plan, rng, |key: &[u8; 16], text| {
+            fixed_or_random(plan, rng, |key: &[u8; 16], text: &[u8; TEXT_BYTES]| {
                 encrypted(cipher::Algorithm::Sm4Cbc, key, text)
             })
         },
@@ -39,7 +53,7 @@ pub(super) const TARGETS: &[Target] = &[
         classes: FIXED_OR_RANDOM,
         plan: PLAN,
         measure: |plan, rng| {
-            fixed_or_random(plan, rng, |key: &[u8; 32], text| {
+            fixed_or_random(plan, rng, |key: &[u8; 32], text: &[u8; TEXT_BYTES]| {
                 encrypted(cipher::Algorithm::Aes256Cbc, key, text)
             })
         },
@@ -49,7 +63,7 @@ pub(super) const TARGETS: &[Target] = &[
         classes: FIXED_OR_RANDOM,
         plan: Plan { measurements: 100_000, batch: 4 },
         measure: |plan, rng| {
-            fixed_or_random(plan, rng, |key: &[u8; 32], text| {
+            fixed_or_random(plan, rng, |key: &[u8; 32], text: &[u8; TEXT_BYTES]| {
                 encrypted(cipher::Algorithm::Aes256Ctr, key, text)
             })
         },
@@ -59,7 +73,7 @@ pub(super) const TARGETS: &[Target] = &[
         classes: FIXED_OR_RANDOM,
         plan: PLAN,
         measure: |plan, rng| {
-            fixed_or_random(plan, rng, |key: &[u8; 32], text| {
+            fixed_or_random(plan, rng, |key: &[u8; 32], text: &[u8; TEXT_BYTES]| {
                 authenticated(mac::Algorithm::CmacAes256, key, text)
             })
         },
@@ -91,10 +105,10 @@ pub(super) const TARGETS: &[Target] = &[
 ];
 
 /// What `operation` makes of one key and text, or of random ones.
-fn fixed_or_random<const N: usize, R>(
+fn fixed_or_random<const N: usize, const T: usize, R>(
     plan: Plan,
     rng: &mut ChaCha20Rng,
-    operation: impl Fn(&[u8; N], &[u8; TEXT_BYTES]) -> R,
+    operation: impl Fn(&[u8; N], &[u8; T]) -> R,
 ) -> Option<Times> {
     let one = (random(rng), random(rng));
     let input = |class, rng: &mut ChaCha20Rng| {
@@ -104,8 +118,12 @@ fn fixed_or_random<const N: usize, R>(
     Some(timed(plan, rng, input, |(key, text)| operation(key, text)))
 }
 
-fn sealed(key: &[u8; 16], text: &[u8; TEXT_BYTES]) -> ([u8; TEXT_BYTES], [u8; 16]) {
-    let key = aead::Algorithm::Sm4Gcm.key(key).expect("its length");
+fn sealed<const T: usize>(
+    algorithm: aead::Algorithm,
+    key: &[u8],
+    text: &[u8; T],
+) -> ([u8; T], [u8; 16]) {
+    let key = algorithm.key(key).expect("its length");
     let (mut text, mut tag) = (*text, [0; 16]);
     key.seal_detached(&[0; 12], &[], &mut text, &mut tag).expect("short enough");
     (text, tag)

@@ -48,6 +48,18 @@ pub(super) const TARGETS: &[Target] = &[
         measure: |plan, rng| ecdh_agree::<32>(plan, rng, ecdh::Curve::BrainpoolP256r1),
     },
     Target {
+        name: "ecdh-brainpool-384",
+        classes: FEW_ONES_OR_RANDOM,
+        plan: SLOW,
+        measure: |plan, rng| ecdh_agree::<48>(plan, rng, ecdh::Curve::BrainpoolP384r1),
+    },
+    Target {
+        name: "ecdh-brainpool-512",
+        classes: FEW_ONES_OR_RANDOM,
+        plan: SLOW,
+        measure: |plan, rng| ecdh_agree::<64>(plan, rng, ecdh::Curve::BrainpoolP512r1),
+    },
+    Target {
         name: "ecdsa-brainpool-256",
         classes: FEW_ONES_OR_RANDOM,
         plan: SLOW,
