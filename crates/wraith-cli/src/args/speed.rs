@@ -4,7 +4,7 @@ use clap::Args;
 
 #[derive(Args, Clone, Debug)]
 pub struct SpeedArgs {
-    /// Only the operations of this name, or else those with it in theirs, as in "AES-256-GCM", "verify" or "ML-KEM-768 encaps"; all without
+    /// Only the operation of this name ("ML-KEM-768 encaps"), or else those of the algorithm ("sha256"), or else those with it in their name ("verify"); all without
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 

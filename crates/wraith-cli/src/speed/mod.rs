@@ -18,7 +18,9 @@ const SLICES: f64 = 10.0;
 /// A slice is as many operations as take this long, if not more: the clock is exact enough for that.
 const SLICE_MIN: Duration = Duration::from_millis(1);
 /// Columns of the longest name, and of its bytes.
-const NAME_WIDTH: usize = 38;
+const NAME_WIDTH: usize = 44;
+/// What it takes to set a row up and to warm it up, as a part of the time that it is measured.
+const BESIDE: f64 = 0.25;
 /// Names that are proposed for one that is none.
 const PROPOSED_MAX: usize = 3;
 
@@ -39,6 +41,9 @@ pub fn run(args: &SpeedArgs, reporter: &Reporter) -> Result<(), Failure> {
         return Ok(());
     }
     reporter.say(format!("This processor: {}.", processor()));
+    if args.names.is_empty() {
+        reporter.say(format!("{}.", extent(wanted.len(), args.seconds)));
+    }
     reporter.answer(format!(
         "{:NAME_WIDTH$}{:>8}{:>12}{:>15}  computed by",
         "operation", "bytes", "MB/s", "operations/s"
@@ -62,14 +67,22 @@ pub fn run(args: &SpeedArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
 }
 
-/// The rows with one of these names, or else with the name in theirs; all if none is given.
-fn wanted<'a>(names: &[String], all: &'a [Row]) -> Vec<&'a Row> {
-    let is_whole = |name: &String| all.iter().any(|row| row.is_called(name));
-    let whole: Vec<bool> = names.iter().map(is_whole).collect();
-    let is_meant = |row: &&Row| {
-        let mut pairs = names.iter().zip(&whole);
-        pairs.any(|(name, whole)| if *whole { row.is_called(name) } else { row.is(name) })
+/// How much work that is.
+fn extent(rows: usize, seconds: f64) -> String {
+    let minutes = rows as f64 * seconds * (1.0 + BESIDE) / 60.0;
+    let time = match minutes.ceil() {
+        1.0 => "a minute at most".to_owned(),
+        some => format!("about {some} minutes"),
     };
+    format!("{rows} operations take {time}; wraith speed NAME measures some of them")
+}
+
+/// The rows of this name; else those of the algorithm of this name; else those with it in theirs. All if none is given.
+fn wanted<'a>(names: &[String], all: &'a [Row]) -> Vec<&'a Row> {
+    let ways = [Row::is_called, Row::is_of, Row::is];
+    let way = |name: &String| ways.into_iter().find(|is| all.iter().any(|row| is(row, name)));
+    let meant: Vec<_> = names.iter().filter_map(|name| Some((name, way(name)?))).collect();
+    let is_meant = |row: &&Row| meant.iter().any(|(name, is)| is(row, name));
     all.iter().filter(|row| names.is_empty() || is_meant(row)).collect()
 }
 
@@ -189,6 +202,27 @@ mod tests {
         let measured = measure(&mut work, 1.0);
         assert_eq!(measured.operations, 1);
         assert!((measured.operations_per_second - 1.0 / 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_algorithms_name_means_its_operations_and_not_those_that_contain_it() {
+        let all = rows::all(&[1024]);
+        let names = |word: &str| -> Vec<String> {
+            wanted(&[word.to_owned()], &all).iter().map(|row| row.name.clone()).collect()
+        };
+        assert_eq!(names("sha256"), ["SHA-256 hash"]);
+        assert_eq!(names("X25519"), ["X25519 keygen", "X25519 derive"]);
+        assert_eq!(names("aes-128-gcm encrypt"), ["AES-128-GCM encrypt"]);
+        assert_eq!(names("hpke").len(), 2);
+        // No algorithm has that name alone.
+        assert_eq!(names("rsa-2048").len(), 7);
+        assert!(names("verify").len() > 20);
+    }
+
+    #[test]
+    fn a_run_of_everything_is_announced_with_its_length() {
+        assert!(extent(400, 1.0).starts_with("400 operations take about 9 minutes;"));
+        assert!(extent(400, 0.001).starts_with("400 operations take a minute at most;"));
     }
 
     #[test]

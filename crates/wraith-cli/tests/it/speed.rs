@@ -55,12 +55,22 @@ fn the_list_measures_nothing_and_says_what_would_be() {
     let (code, out, said) = speed(&world, &["--list"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(out.lines().count() > 200, "{out}");
-    for name in ["AES-128-GCM encrypt, new key", "ML-KEM-768 encaps", "RSA-2048-PSS-SHA-256 sign"] {
+    for name in [
+        "AES-128-GCM decrypt, new key",
+        "AES-256-CBC encrypt, new key",
+        "SHAKE128 hash, long output",
+        "SM2 exchange",
+        "ML-KEM-768 encaps",
+        "RSA-2048-PSS-SHA-256 sign",
+    ] {
         assert!(out.contains(name), "{name} is not in {out}");
     }
     // A whole name is that row alone.
     assert_eq!(speed(&world, &["--list", "aes-128-gcm encrypt"]).1.lines().count(), 1);
     assert_eq!(speed(&world, &["--list", "128-gcm encrypt"]).1.lines().count(), 2);
+    // An algorithm's is its operations alone, though others have it in their names.
+    assert_eq!(speed(&world, &["--list", "sha256"]).1.lines().count(), 1);
+    assert_eq!(speed(&world, &["--list", "aes-128-gcm"]).1.lines().count(), 4);
     let (_, out, _) = speed(&world, &["--list", "--json", "ML-KEM-768"]);
     let event: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
     assert_eq!(schema::fault(&event), None);

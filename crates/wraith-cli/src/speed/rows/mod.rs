@@ -1,8 +1,9 @@
 //! What `wraith speed` measures: a row for each operation of each algorithm, with what is within the measured time.
 //!
 //! A key is set up before the time begins, but for rows that say "new key", and for authentication codes, which begin anew with each message. Nothing else is in
-//! it but the operation and, where it gives bytes that are as long as it likes, their allocation.
+//! it but the operation and, where it gives bytes that are as long as it likes, their allocation. A name is the algorithm's, a space, and the operation.
 
+mod aead;
 mod derive;
 mod parts;
 mod public;
@@ -45,6 +46,11 @@ impl Row {
         (self.make)()
     }
 
+    /// Whether `words` are the name of its algorithm, which is the first word of its own.
+    pub fn is_of(&self, words: &str) -> bool {
+        self.name.split(' ').next().is_some_and(|algorithm| letters(algorithm) == letters(words))
+    }
+
     /// Whether `words` stand in its name, whatever their case and the signs between them.
     pub fn is(&self, words: &str) -> bool {
         let words = letters(words);
@@ -72,6 +78,11 @@ pub fn all(bytes: &[u32]) -> Vec<Row> {
     derive::rows(&mut rows);
     parts::rows(&mut rows);
     rows
+}
+
+/// A key, or an IV. Not all zeros, so that the halves of a key of XTS differ.
+fn key(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 7 + 1) as u8).collect()
 }
 
 /// An operation that needs nothing between two times. It must work the first time.

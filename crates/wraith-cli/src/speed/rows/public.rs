@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use wraith_crypto::agree::sm2;
 use wraith_crypto::sign::SigningKey;
 use wraith_crypto::sign::rsa::{self, Scheme};
 use wraith_crypto::{agree, encrypt, kem, sign};
@@ -25,6 +26,7 @@ pub fn rows(rows: &mut Vec<Row>) {
     for &algorithm in agree::Algorithm::ALL {
         agreements(algorithm, rows);
     }
+    sm2_exchange(rows);
     for &algorithm in kem::Algorithm::ALL {
         kems(algorithm, rows);
     }
@@ -76,7 +78,8 @@ fn rsa(bits: u32, rows: &mut Vec<Row>) {
     let key = move |scheme| rsa::SigningKey::generate(scheme, bits).map_err(words);
     if bits == RSA_BITS[0] {
         let generate = move || repeated(move || rsa::SigningKey::generate(Scheme::PssSha256, bits));
-        rows.push(Row::new(format!("RSA-{bits} keygen"), None, "a key pair", &backend, generate));
+        let name = format!("RSA-{bits}-PSS-SHA-256 keygen");
+        rows.push(Row::new(name, None, "a key pair", &backend, generate));
     }
     for (scheme, name) in [(Scheme::PssSha256, "PSS"), (Scheme::Pkcs1Sha256, "PKCS1")] {
         let boxed = move || key(scheme).map(|key| Box::new(key) as Box<dyn SigningKey>);
@@ -123,6 +126,22 @@ fn agreements(algorithm: agree::Algorithm, rows: &mut Vec<Row>) {
     };
     let scope = "a public key read, and the secret with it";
     rows.push(Row::new(format!("{algorithm} derive"), None, scope, &backend, derive));
+}
+
+fn sm2_exchange(rows: &mut Vec<Row>) {
+    let exchange = || -> Result<Work, String> {
+        let (mine, peer) = (sm2::PrivateKey::generate(), sm2::PrivateKey::generate().public_key());
+        let ephemeral = sm2::PrivateKey::generate().public_key();
+        let mut key = [0; 64];
+        repeated(move || {
+            let id = sm2::IDENTITY_DEFAULT;
+            let started = sm2::Exchange::start(sm2::Role::Initiator, black_box(&mine), id)?;
+            started.finish(&peer, id, &ephemeral, &mut key)
+        })
+    };
+    let scope = "an ephemeral key made, and 64 bytes agreed on";
+    let backend = sign::Algorithm::Sm2.backend();
+    rows.push(Row::new("SM2 exchange".to_owned(), None, scope, &backend, exchange));
 }
 
 fn kems(algorithm: kem::Algorithm, rows: &mut Vec<Row>) {

@@ -1,0 +1,131 @@
+//! Rows about a text that is encrypted and authenticated. Two for each direction, since others measure either: with a key that is set up before and
+//! associated data as a record of TLS has it, and with a new key and more of them.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use wraith_crypto::aead::{Aead, AeadError, Algorithm};
+
+use super::{Row, Work, key, repeated};
+
+/// Where a text has to be new each time, so many bytes of texts are made at once: they stay in the second cache.
+const TEXTS_BYTES: usize = 256 << 10;
+/// Associated data of a record of TLS 1.2, which is what `openssl speed -aead` has.
+const RECORD_AAD: [u8; 13] = [0x17; 13];
+/// Associated data beside a new key: as many as the benchmark of openHiTLS has.
+const LONG_AAD: [u8; 128] = [0x17; 128];
+
+/// What is within the measured time beside the text.
+#[derive(Clone, Copy)]
+enum Beside {
+    Record,
+    NewKey,
+}
+
+impl Beside {
+    const fn aad(self) -> &'static [u8] {
+        match self {
+            Self::Record => &RECORD_AAD,
+            Self::NewKey => &LONG_AAD,
+        }
+    }
+
+    /// Behind the name of the operation.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Record => "",
+            Self::NewKey => ", new key",
+        }
+    }
+}
+
+/// A key that is there, or is set up each time.
+struct Keys {
+    algorithm: Algorithm,
+    raw: Vec<u8>,
+    ready: Box<dyn Aead>,
+    beside: Beside,
+}
+
+impl Keys {
+    fn new(algorithm: Algorithm, beside: Beside) -> Result<Self, String> {
+        let raw = key(algorithm.key_bytes());
+        let ready = algorithm.key(&raw).map_err(|error| error.to_string())?;
+        Ok(Self { algorithm, raw, ready, beside })
+    }
+
+    /// Uses the key.
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&dyn Aead) -> Result<T, AeadError>,
+    ) -> Result<T, AeadError> {
+        match self.beside {
+            Beside::Record => work(&*self.ready),
+            Beside::NewKey => work(&*self.algorithm.key(black_box(&self.raw))?),
+        }
+    }
+}
+
+pub fn rows(bytes: u32, rows: &mut Vec<Row>) {
+    let len = bytes as usize;
+    for &algorithm in Algorithm::ALL {
+        let backend = algorithm.backend();
+        for beside in [Beside::Record, Beside::NewKey] {
+            let name = format!("{algorithm} encrypt{}", beside.suffix());
+            let scope = match beside {
+                Beside::Record => "13 bytes of associated data, one text in place, and its tag",
+                Beside::NewKey => {
+                    "a key set up, 128 bytes of associated data, one text in place, and its tag"
+                }
+            };
+            let seal = move || sealing(algorithm, beside, len);
+            rows.push(Row::new(name, Some(bytes), scope, &backend, seal));
+            let name = format!("{algorithm} decrypt{}", beside.suffix());
+            let scope = match beside {
+                Beside::Record => "13 bytes of associated data, one text in place, verified",
+                Beside::NewKey => {
+                    "a key set up, 128 bytes of associated data, one text in place, verified"
+                }
+            };
+            let open = move || opening(algorithm, beside, len);
+            rows.push(Row::new(name, Some(bytes), scope, &backend, open));
+        }
+    }
+}
+
+fn sealing(algorithm: Algorithm, beside: Beside, len: usize) -> Result<Work, String> {
+    let (mut text, mut tag) = (vec![0; len], vec![0; algorithm.tag_bytes()]);
+    let nonce = vec![0; algorithm.nonce_bytes()];
+    let keys = Keys::new(algorithm, beside)?;
+    repeated(move || {
+        keys.with(|key| key.seal_detached(&nonce, beside.aad(), black_box(&mut text), &mut tag))
+    })
+}
+
+/// Opens texts that are sealed, all with one nonce, outside of the time: opened ones do not open again.
+fn opening(algorithm: Algorithm, beside: Beside, len: usize) -> Result<Work, String> {
+    let nonce = vec![0; algorithm.nonce_bytes()];
+    let keys = Keys::new(algorithm, beside)?;
+    let count = (TEXTS_BYTES / len.max(1)).clamp(1, 64);
+    let text = (vec![0; len], vec![0; algorithm.tag_bytes()]);
+    let mut texts = vec![text; count];
+    Ok(Box::new(move |n| {
+        let (mut total, mut left) = (Duration::ZERO, n);
+        while left > 0 {
+            let some = count.min(usize::try_from(left).unwrap_or(count));
+            for (text, tag) in &mut texts[..some] {
+                let sealed = keys.ready.seal_detached(&nonce, beside.aad(), text, tag);
+                sealed.expect("lengths are the algorithm's");
+            }
+            let begin = Instant::now();
+            for (text, tag) in &mut texts[..some] {
+                let opened =
+                    keys.with(|key| key.open_detached(&nonce, beside.aad(), black_box(text), tag));
+                opened.expect("it was sealed just now");
+            }
+            total += begin.elapsed();
+            left -= some as u64;
+        }
+        total
+    }))
+}
