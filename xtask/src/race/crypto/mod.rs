@@ -1,16 +1,19 @@
 //! `cargo xtask race crypto`: every algorithm beside `openssl speed`, and beside the benchmark programs of openHiTLS in C and in Rust where these are named.
 //!
 //! What is raced stands in one table ([`contests`]); how each contender is run and read, in [`contenders`]. The rules:
-//! - interleaved: a round runs the contenders of a row in turn, one slice of time each, and the next round begins with another of them; the median of the rounds counts.
+//! - interleaved: rows of one family are a batch; a round runs the contenders over it in turn, one slice of time for each row, and the next round, and the next
+//!   batch, begin with another of them; the median of the rounds counts. A program that takes seconds to start is started once for a batch.
 //! - the same operation on texts of the same length. What else is within the measured time differs between the programs; the page says how.
 //! - a contender that has no such row, is missing or fails is left out of it; if wraith fails, the race fails.
+//! - no row is missing: what the suite does not have stands with its reason in a table of its own.
 
 mod contenders;
 mod contests;
 mod page;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -24,7 +27,7 @@ pub struct Args {
     /// Rounds; each runs every contender once
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Seconds of each row, contender and round; the others count in whole seconds
+    /// Seconds of each row, contender and round; OpenSSL counts in whole seconds
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
     /// Only rows with one of these words in their name
@@ -50,6 +53,9 @@ struct Results {
     command: String,
     date: String,
     machine: Machine,
+    /// The features of its processor that wraith's algorithms use.
+    #[serde(default)]
+    processor: String,
     /// The version of each contender, where it tells one.
     versions: BTreeMap<String, String>,
     rows: Vec<Row>,
@@ -94,17 +100,17 @@ pub fn run(args: &Args) -> Result<()> {
         command: format!("cargo xtask {}", portable(std::env::args().skip(1)).join(" ")),
         date: crate::machine::today(),
         machine: Machine::this(),
+        processor: programs.processor()?,
         versions: programs.versions(),
         rows: Vec::new(),
     };
-    for (n, contest) in contests.iter().enumerate() {
-        match race(contest, &programs, args)? {
-            Some(row) => {
-                eprintln!("{}/{} {}", n + 1, contests.len(), page::line(&row));
-                results.rows.push(row);
-            }
-            None => eprintln!("!! SKIPPED {}: wraith does not have it", contest.row),
-        }
+    for (n, batch) in contests.chunk_by(|a, b| a.family == b.family).enumerate() {
+        let begin = Instant::now();
+        let rows = race(batch, n, &programs, args)?;
+        results.rows.extend(rows.iter().cloned());
+        let (done, all, took) = (results.rows.len(), contests.len(), begin.elapsed().as_secs());
+        eprintln!("{}: {done} of {all} rows are done, this took {took} s", batch[0].family);
+        rows.iter().for_each(|row| eprintln!("  {}", page::line(row)));
         // What is measured is not lost when somebody stops it.
         save(&results, &crate::cargo::target().join("race/crypto.json"))?;
     }
@@ -124,36 +130,46 @@ pub fn charts() -> Result<()> {
     }
 }
 
-/// All rounds of a row; none if wraith does not have it.
-fn race(contest: &Contest, programs: &Programs, args: &Args) -> Result<Option<Row>> {
-    let Some(first) = programs.ours(contest, 0.001)? else { return Ok(None) };
-    let mut row = Row {
+/// All rounds of a batch, the one of this number.
+fn race(batch: &[Contest], number: usize, programs: &Programs, args: &Args) -> Result<Vec<Row>> {
+    let describe = |(contest, ours): (&Contest, contenders::Ours)| Row {
         name: contest.row.clone(),
-        bytes: first.bytes,
-        backend: first.backend,
-        scope: first.scope,
+        bytes: contest.bytes.map(u64::from),
+        backend: ours.backend,
+        scope: ours.scope,
         samples: BTreeMap::new(),
     };
-    let mut entered = programs.entered(contest);
+    let described = programs.described(batch)?;
+    let mut rows: Vec<_> = batch.iter().zip(described).map(describe).collect();
+    // Contenders that failed in a row, by its place.
+    let mut lost = BTreeSet::new();
     for round in 0..args.runs {
-        let mut lost = Vec::new();
-        for n in 0..entered.len() {
-            let contender = entered[(n + round) % entered.len()];
-            match programs.measure(contender, contest, args.seconds) {
-                Ok(per_second) => {
-                    row.samples.entry(contender.to_owned()).or_default().push(per_second);
-                }
-                Err(error) if contender == contenders::WRAITH => return Err(error),
-                Err(error) => {
-                    eprintln!("!! SKIPPED {contender} at {}: {error:#}", contest.row);
-                    row.samples.remove(contender);
-                    lost.push(contender);
+        for n in 0..contenders::ALL.len() {
+            let contender = contenders::ALL[(n + round + number) % contenders::ALL.len()];
+            let takes_part = |place: &usize| {
+                programs.enters(contender, &batch[*place]) && !lost.contains(&(contender, *place))
+            };
+            let places: Vec<usize> = (0..batch.len()).filter(takes_part).collect();
+            if places.is_empty() {
+                continue;
+            }
+            let contests: Vec<_> = places.iter().map(|place| &batch[*place]).collect();
+            let figures = programs.measure(contender, &contests, args.seconds);
+            for (place, figure) in places.into_iter().zip(figures) {
+                let samples = &mut rows[place].samples;
+                match figure {
+                    Ok(figure) => samples.entry(contender.to_owned()).or_default().push(figure),
+                    Err(error) if contender == contenders::WRAITH => return Err(error),
+                    Err(error) => {
+                        eprintln!("!! SKIPPED {contender} at {}: {error:#}", batch[place].row);
+                        samples.remove(contender);
+                        lost.insert((contender, place));
+                    }
                 }
             }
         }
-        entered.retain(|contender| !lost.contains(contender));
     }
-    Ok(Some(row))
+    Ok(rows)
 }
 
 /// Where the committed race is.

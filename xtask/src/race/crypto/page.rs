@@ -6,18 +6,25 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::contenders::{OPENHITLS, OPENHITLS_RS, OPENSSL, OTHERS, WRAITH};
+use super::contests::absent;
 use super::{Results, Row};
 
 const BEGIN: &str = "<!-- crypto race: begin, written by cargo xtask charts -->\n";
 const END: &str = "<!-- crypto race: end -->\n";
 
-/// What is within the time of each contender.
+/// What is within the time of each contender, as its source has it.
 const SCOPES: &str = "\
-wraith's scope of each row is in `wraith speed --list`: the key is set up before, but for authentication codes and rows with \"new key\". \
-OpenSSL sets keys up before; of AEADs it measures a record with 13 bytes of associated data; of RSA, PKCS #1 v1.5. \
-openHiTLS sets the key up with every text of an AEAD, with 128 bytes of associated data, and does not check the tag when it decrypts; it sets the key up with every authentication code; \
-its XTS fails after 2048 texts and has no figure; it signs 32 bytes as wraith does. \
-openhitls-rs sets the key up with every text and allocates the result; it signs a digest.";
+What is within the time of an operation:
+
+- wraith: `wraith speed --list` says it of each row. Keys are set up before, but for authentication codes and for rows with \"new key\". A block alone is a row of ECB with 16 bytes.
+- OpenSSL sets keys up before, those of authentication codes too; of AEADs it measures a record with 13 bytes of associated data, and does not look whether it opened; of RSA, PKCS #1 v1.5; \
+it signs 20 to 36 bytes, which it does not hash, but with Ed25519, Ed448 and SM2.
+- openHiTLS sets the key of a cipher up before, and writes into other memory. With every text of GCM and CCM it makes a context and sets the key up; 128 bytes of associated data belong to it, and \
+the tag is not checked when it decrypts. Of ChaCha20-Poly1305 it measures the text alone, without associated data, tag and key. With every authentication code it makes a context and sets the key up. \
+It signs 32 bytes, hashed; with RSA as PKCS #1 v1.5 has it. Its XTS stops after 16 MiB, so the median of nine short runs is its figure; it takes no text above 16384 bytes.
+- openhitls-rs sets the key up with every text and writes it into new memory (CTR and OFB: in place); 9 bytes of associated data belong to it. Of ChaCha20-Poly1305, and of a block alone, the key is set up before. \
+Of SHAKE it reads as many bytes as it took in (\"long output\" here). With ECDSA and RSA it signs a digest, else about 35 bytes.
+";
 
 /// Writes table and chart.
 ///
@@ -37,32 +44,23 @@ pub fn line(row: &Row) -> String {
     let ours = row.median(WRAITH).map_or_else(String::new, |rate| figure(row, rate));
     let ratio = |name: &&str| row.ratio(name).map(|ratio| format!("{ratio:.2} × {name}"));
     let ratios: Vec<_> = OTHERS.iter().filter_map(ratio).collect();
-    format!("{}: {ours}; {}", row.name, ratios.join(", "))
+    let bytes = row.bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
+    format!("{}{bytes}: {ours}; {}", row.name, ratios.join(", "))
 }
 
 /// All of it but the marks.
 pub fn section(results: &Results) -> String {
-    let machine = &results.machine;
-    let versions: Vec<_> = results.versions.values().cloned().collect();
     let mut out = format!(
-        "`{}`, {}, on {} ({} cores, Linux {}){}; every sample is in [crypto.json](performance/crypto.json). {SCOPES}\n\n\
-         ![How many times as fast wraith is](performance/crypto.svg)\n\n{}\n\
-         | operation | wraith | {OPENSSL} | × | {OPENHITLS} | × | {OPENHITLS_RS} | × | computed by |\n|---|---|---|---|---|---|---|---|---|\n",
-        results.command,
-        results.date,
-        machine.cpu,
-        machine.cores,
-        machine.kernel,
-        if versions.is_empty() {
-            String::new()
-        } else {
-            format!(", beside {}", versions.join(", "))
-        },
+        "{}\n\n{SCOPES}\n![How many times as fast wraith is](performance/crypto.svg)\n\n{}\n\
+         | operation | bytes | wraith | {OPENSSL} | × | {OPENHITLS} | × | {OPENHITLS_RS} | × | computed by |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+        origin(results),
         summary(results),
     );
     for row in &results.rows {
         let ours = row.median(WRAITH).map_or_else(String::new, |rate| figure(row, rate));
-        let _ = write!(out, "| {} | {ours} |", row.name);
+        let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
+        let _ = write!(out, "| {} | {bytes} | {ours} |", row.name);
         for name in OTHERS {
             let theirs = row.median(name).map_or_else(String::new, |rate| figure(row, rate));
             let ratio = row.ratio(name).map_or_else(String::new, |ratio| format!("{ratio:.2}"));
@@ -70,7 +68,30 @@ pub fn section(results: &Results) -> String {
         }
         let _ = writeln!(out, " {} |", row.backend);
     }
+    let _ = write!(
+        out,
+        "\nWhat the others measure beside:\n\n{}",
+        absent::table(OPENHITLS, OPENHITLS_RS)
+    );
     out
+}
+
+/// The command, the machine, and the versions.
+fn origin(results: &Results) -> String {
+    let machine = &results.machine;
+    let processor = match &*results.processor {
+        "" => String::new(),
+        features => format!("; {features}"),
+    };
+    let versions: Vec<_> = results.versions.values().cloned().collect();
+    let beside = match versions.is_empty() {
+        true => String::new(),
+        false => format!(", beside {}", versions.join(", ")),
+    };
+    format!(
+        "`{}`, {}, on {} ({} cores, Linux {}{processor}){beside}; every sample is in [crypto.json](performance/crypto.json).",
+        results.command, results.date, machine.cpu, machine.cores, machine.kernel,
+    )
 }
 
 /// How many rows are faster, for each contender.
@@ -144,7 +165,8 @@ fn chart(results: &Results) -> String {
     }
     for (at, row) in results.rows.iter().enumerate() {
         let middle = HEAD_HEIGHT + ROW_HEIGHT * (at as f64 + 0.5);
-        let name = row.name.replace('&', "&amp;").replace('<', "&lt;");
+        let bytes = row.bytes.map_or_else(String::new, |bytes| format!(" {bytes}"));
+        let name = format!("{}{bytes}", row.name).replace('&', "&amp;").replace('<', "&lt;");
         let _ = writeln!(
             svg,
             "<text text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
@@ -213,6 +235,7 @@ mod tests {
             command: "cargo xtask race crypto".into(),
             date: "2026-11-25".into(),
             machine: Machine { cpu: "x".into(), cores: 2, memory_gib: 1, kernel: "6".into() },
+            processor: "x86-64 with vaes".into(),
             versions: BTreeMap::new(),
             rows: vec![
                 row(
@@ -233,15 +256,19 @@ mod tests {
     fn the_table_has_medians_and_ratios() {
         let text = section(&results());
         assert!(
-            text.contains("| SHA-256 hash | 1638 MB/s | 819 MB/s | 2.00 |  |  |  |  | AWS-LC |"),
+            text.contains(
+                "| SHA-256 hash | 8192 | 1638 MB/s | 819 MB/s | 2.00 |  |  |  |  | AWS-LC |"
+            ),
             "{text}"
         );
         assert!(
             text.contains(
-                "| SM2 sign | 40.0 k/s |  |  | 20.0 k/s | 2.00 | 500.0/s | 80.00 | AWS-LC |"
+                "| SM2 sign |  | 40.0 k/s |  |  | 20.0 k/s | 2.00 | 500.0/s | 80.00 | AWS-LC |"
             ),
             "{text}"
         );
+        assert!(text.contains("(2 cores, Linux 6; x86-64 with vaes)"), "{text}");
+        assert!(text.contains("| SM9 | it is identity-based"), "{text}");
         assert!(text.contains("openHiTLS: as fast or faster in 1 of 1 rows, 2.00 times"), "{text}");
     }
 
