@@ -259,7 +259,7 @@ impl AeadKey {
 impl Cipher {
     #[cfg(target_arch = "x86_64")]
     fn own(key: &[u8; 32], width: Width) -> Option<Self> {
-        Some(Self::Own(Box::new(GcmKey::new(key, width)?)))
+        Some(Self::Own(GcmKey::new(key, width)?))
     }
 
     fn library(algorithm: &'static aead::Algorithm, key: &[u8; 32]) -> Self {

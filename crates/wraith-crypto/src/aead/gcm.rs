@@ -60,9 +60,9 @@ impl AesGcm {
     fn own(key: &[u8]) -> Option<Key> {
         let width = Width::best()?;
         Some(match key.len() {
-            16 => Key::Bits128(Box::new(GcmKey::new(key, width)?)),
-            24 => Key::Bits192(Box::new(GcmKey::new(key, width)?)),
-            _ => Key::Bits256(Box::new(GcmKey::new(key, width)?)),
+            16 => Key::Bits128(GcmKey::new(key, width)?),
+            24 => Key::Bits192(GcmKey::new(key, width)?),
+            _ => Key::Bits256(GcmKey::new(key, width)?),
         })
     }
 

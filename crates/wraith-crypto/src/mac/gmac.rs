@@ -56,9 +56,9 @@ impl GmacAes {
         let width = Width::best()?;
         let hash = Ghash::new(nonce);
         Some(match key.len() {
-            16 => Inner::Bits128(Box::new(GcmKey::new(key, width)?), hash),
-            24 => Inner::Bits192(Box::new(GcmKey::new(key, width)?), hash),
-            _ => Inner::Bits256(Box::new(GcmKey::new(key, width)?), hash),
+            16 => Inner::Bits128(GcmKey::new(key, width)?, hash),
+            24 => Inner::Bits192(GcmKey::new(key, width)?, hash),
+            _ => Inner::Bits256(GcmKey::new(key, width)?, hash),
         })
     }
 

@@ -32,8 +32,15 @@ impl GhashKey {
         if !narrow_is_here || (wide && !wide_is_here) {
             return None;
         }
+        let mut key = Self { powers: HashKey::EMPTY, wide };
         // SAFETY: the instructions are here.
-        Some(Self { powers: unsafe { HashKey::new(hash_key) }, wide })
+        unsafe {
+            match wide {
+                true => key.powers.fill_wide(hash_key),
+                false => key.powers.fill(hash_key),
+            }
+        }
+        Some(key)
     }
 
     /// The hash after `text`, with zeros behind it if it does not end with a block.

@@ -75,16 +75,31 @@ pub(crate) struct GcmKey<const KEYS: usize = 15> {
 }
 
 impl<const KEYS: usize> GcmKey<KEYS> {
-    /// Expands a key of the length that goes with `KEYS`. `None` if it has another, or this processor lacks an instruction.
-    pub(crate) fn new(key: &[u8], width: Width) -> Option<Self> {
+    /// Expands a key of the length that goes with `KEYS`, in a place of its own, so that no copies are left behind. `None` if it has another, or
+    /// this processor lacks an instruction.
+    pub(crate) fn new(key: &[u8], width: Width) -> Option<Box<Self>> {
         if !width.is_here() {
             return None;
         }
         let rounds = RoundKeys::new(key)?;
-        let hash_key = Zeroizing::new(rounds.encrypt(&[0; BLOCK]));
+        let mut place = Box::<Self>::new_uninit();
+        let fields = place.as_mut_ptr();
+        // SAFETY: every field is written where it belongs, and then all are there. A whole key would be written elsewhere and moved.
+        let mut expanded = unsafe {
+            (&raw mut (*fields).hash).write(HashKey::EMPTY);
+            (&raw mut (*fields).rounds).write(rounds);
+            (&raw mut (*fields).width).write(width);
+            place.assume_init()
+        };
+        let hash_key = Zeroizing::new(expanded.rounds.encrypt(&[0; BLOCK]));
         // SAFETY: the only requirement is that the processor has the instructions, which was checked.
-        let hash = unsafe { HashKey::new(&hash_key) };
-        Some(Self { hash, rounds, width })
+        unsafe {
+            match width {
+                Width::Bits256 => expanded.hash.fill(&hash_key),
+                Width::Bits512 => expanded.hash.fill_wide(&hash_key),
+            }
+        }
+        Some(expanded)
     }
 
     /// What the key was made for.
