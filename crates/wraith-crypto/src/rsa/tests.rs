@@ -5,7 +5,7 @@ use super::*;
 use crate::agree::ffdhe::Group;
 use crate::aws::write_number;
 use crate::bignum::Uint;
-use crate::kernels::montgomery::Modulus;
+use crate::kernels::montgomery::{Modulus, eight};
 use crate::kernels::tests::unchecked;
 
 /// Rounds after which a number that is not prime would have been lucky once in 2^80 times, whatever it is.
@@ -154,6 +154,35 @@ fn numbers_that_pass_weaker_tests_are_composite() {
         assert!(!is_prime(&p.mul(q).unwrap(), &mut pool));
     }
     assert!(is_prime(&p, &mut pool) && is_prime(&next, &mut pool));
+}
+
+#[test]
+fn of_eight_numbers_the_primes_are_left() {
+    if !is_here() {
+        return;
+    }
+    let mut pool = Pool::new();
+    for limbs in [16, 24, 32] {
+        let prime = prime::random(limbs, None, &mut pool).unwrap();
+        // One to three primes among numbers beside it, at any place.
+        for index in 0..24 {
+            let numbers: [Vec<u64>; 8] = std::array::from_fn(|lane| {
+                let mut number = prime.to_vec();
+                let is_prime = [0, index % 5, index / 5].contains(&((lane + index) % 8));
+                number[0] = number[0].wrapping_add(if is_prime { 0 } else { 2 * index as u64 + 2 });
+                number
+            });
+            let found = eight::may_be_prime(&std::array::from_fn(|lane| &numbers[lane][..]));
+            for (number, found) in numbers.iter().zip(found) {
+                let number = Uint::from_limbs(number.clone()).unwrap();
+                let exponent =
+                    number.sub(&Uint::from(1)).unwrap().div_rem(&Uint::from(2)).unwrap().0;
+                let power = Uint::from(2).mod_exp(&exponent, &number).unwrap();
+                let last = number.sub(&Uint::from(1)).unwrap();
+                assert_eq!(found, power == Uint::from(1) || power == last, "{limbs} {index}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use wraith_crypto::agree::sm2;
 use wraith_crypto::sign::SigningKey;
 use wraith_crypto::sign::rsa::{self, Scheme};
-use wraith_crypto::{agree, encrypt, kem, sign};
+use wraith_crypto::{agree, bignum, encrypt, kem, sign};
 
 use super::{Row, Work, repeated};
 
@@ -79,7 +79,7 @@ fn rsa(bits: u32, rows: &mut Vec<Row>) {
     if bits == RSA_BITS[0] {
         let generate = move || repeated(move || rsa::SigningKey::generate(Scheme::PssSha256, bits));
         let name = format!("RSA-{bits}-PSS-SHA-256 keygen");
-        rows.push(Row::new(name, None, "a key pair", &backend, generate));
+        rows.push(Row::new(name, None, "a key pair", &bignum::backend(), generate));
     }
     for (scheme, name) in [(Scheme::PssSha256, "PSS"), (Scheme::Pkcs1Sha256, "PKCS1")] {
         let boxed = move || key(scheme).map(|key| Box::new(key) as Box<dyn SigningKey>);

@@ -124,6 +124,73 @@ fn select_avx512<const V: usize>(out: &mut [Lanes; V], table: &[[Lanes; V]], ind
     }
 }
 
+/// Of eight numbers side by side, as [`eight`](super::eight) has them, `a² / 2^(52·L)` modulo `n` if it is to `SQUARE`, else
+/// `a / 2^(52·L)`: at most `n` more than the quotient without the remainder, and with limbs of 52 bits. `m` is memory.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn reduce_eight_ifma<const L: usize, const SQUARE: bool>(
+    out: &mut [Lanes; L],
+    a: &[Lanes; L],
+    n: &[Lanes; L],
+    n0: &Lanes,
+    m: &mut [Lanes; L],
+) {
+    let zero = _mm512_setzero_si512();
+    let mask = _mm512_set1_epi64(LIMB_MASK.cast_signed());
+    let n0 = load(n0);
+    // What the columns so far leave to the next one.
+    let mut carried = zero;
+    for column in 0..2 * L - 1 {
+        let first = (column + 1).saturating_sub(L);
+        let [mut low, mut high, mut low_n, mut high_n] = [zero; 4];
+        if SQUARE {
+            let half = column.div_ceil(2);
+            for (x, y) in a[first..half].iter().zip(a[..=column - first].iter().rev()) {
+                let (x, y) = (load(x), load(y));
+                low = _mm512_madd52lo_epu64(low, x, y);
+                high = _mm512_madd52hi_epu64(high, x, y);
+            }
+            (low, high) = (_mm512_add_epi64(low, low), _mm512_add_epi64(high, high));
+            if column % 2 == 0 {
+                let x = load(&a[half]);
+                low = _mm512_madd52lo_epu64(low, x, x);
+                high = _mm512_madd52hi_epu64(high, x, x);
+            }
+        } else if column < L {
+            low = load(&a[column]);
+        }
+        let known = column.min(L);
+        for (x, y) in m[first..known].iter().zip(n[..=column - first].iter().rev()) {
+            let (x, y) = (load(x), load(y));
+            low_n = _mm512_madd52lo_epu64(low_n, x, y);
+            high_n = _mm512_madd52hi_epu64(high_n, x, y);
+        }
+        let mut sum = _mm512_add_epi64(_mm512_add_epi64(low, low_n), carried);
+        if column < L {
+            let (x, y) = (_mm512_madd52lo_epu64(zero, sum, n0), load(&n[0]));
+            store(&mut m[column], x);
+            sum = _mm512_madd52lo_epu64(sum, x, y);
+            high_n = _mm512_madd52hi_epu64(high_n, x, y);
+        } else {
+            store(&mut out[column - L], _mm512_and_si512(sum, mask));
+        }
+        carried = _mm512_add_epi64(_mm512_add_epi64(high, high_n), _mm512_srli_epi64(sum, 52));
+    }
+    store(&mut out[L - 1], carried);
+}
+
+/// [`reduce_eight_ifma`], for those who know that the processor has what it takes.
+#[inline(always)]
+pub(super) fn reduce_eight<const L: usize, const SQUARE: bool>(
+    out: &mut [Lanes; L],
+    a: &[Lanes; L],
+    n: &[Lanes; L],
+    n0: &Lanes,
+    m: &mut [Lanes; L],
+) {
+    // SAFETY: the processor has the features, as said above.
+    unsafe { reduce_eight_ifma::<L, SQUARE>(out, a, n, n0, m) }
+}
+
 /// `out = a · b / 2^(52·steps)` modulo `n`, for those who have a [`Modulus`](super::Modulus), which is proof that the processor has what it takes.
 #[inline(always)]
 pub(super) fn multiply<const V: usize, const UNIT: bool>(

@@ -6,6 +6,7 @@
 //! Numbers are little-endian limbs of 64 bits outside, of 52 bits inside. Their lengths, and the number of bits of an exponent and of the
 //! modulus, are public.
 
+pub(crate) mod eight;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
 #[cfg(any(test, not(target_arch = "x86_64")))]

@@ -39,6 +39,39 @@ pub(super) fn multiply<const V: usize, const UNIT: bool>(
     }
 }
 
+/// Of eight numbers side by side `a² / 2^(52·L)` modulo `n`, or `a / 2^(52·L)`, as `ifma` has it.
+pub(super) fn reduce_eight<const L: usize, const SQUARE: bool>(
+    out: &mut [Lanes; L],
+    a: &[Lanes; L],
+    n: &[Lanes; L],
+    n0: &Lanes,
+    _: &mut [Lanes; L],
+) {
+    for lane in 0..8 {
+        let limbs = |number: &[Lanes; L]| number.map(|limbs| u128::from(limbs.0[lane]));
+        let (a, n) = (limbs(a), limbs(n));
+        let mut sum = vec![0; 2 * L];
+        for (i, x) in a.iter().enumerate() {
+            if SQUARE {
+                sum[i..].iter_mut().zip(&a).for_each(|(sum, y)| *sum += x * y);
+            } else {
+                sum[i] = *x;
+            }
+        }
+        for i in 0..L {
+            let m = u128::from((sum[i] as u64).wrapping_mul(n0.0[lane]) & LIMB_MASK);
+            sum[i..].iter_mut().zip(&n).for_each(|(sum, n)| *sum += m * n);
+            sum[i + 1] += sum[i] >> LIMB_BITS;
+        }
+        let mut carry = 0;
+        for (out, sum) in out.iter_mut().zip(&sum[L..]) {
+            carry += sum;
+            out.0[lane] = carry as u64 & LIMB_MASK;
+            carry >>= LIMB_BITS;
+        }
+    }
+}
+
 /// Entry `index` of `table`, whose every entry is read.
 pub(super) fn select<const V: usize>(out: &mut [Lanes; V], table: &[[Lanes; V]], index: usize) {
     *out = [Lanes::default(); V];

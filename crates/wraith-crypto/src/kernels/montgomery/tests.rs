@@ -104,6 +104,58 @@ fn an_entry_is_selected_by_its_number() {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+fn eight_products_match<const L: usize>() {
+    let mut random = bytes("eight");
+    let (mut factors, mut found) = (Vec::new(), 0);
+    for _ in 0..3 {
+        // So many vectors make eight numbers: those of one limb in all lanes are as if they were of one number.
+        factors.extend(numbers::<L>(&mut random, 52 * 8 * L));
+    }
+    for a in &factors {
+        for n in &factors[2..] {
+            let mut n = *n;
+            n[0].0.iter_mut().for_each(|limb| *limb |= 1);
+            let mut n0 = Lanes::default();
+            for (n0, n) in n0.0.iter_mut().zip(n[0].0) {
+                *n0 = n;
+                for _ in 0..5 {
+                    *n0 = n0.wrapping_mul(2_u64.wrapping_sub(n.wrapping_mul(*n0)));
+                }
+                *n0 = n0.wrapping_neg() & LIMB_MASK;
+            }
+            let mut a = *a;
+            // Below the radix with n, for the result to have so many limbs.
+            a[L - 1].0.iter_mut().chain(&mut n[L - 1].0).for_each(|limb| *limb >>= 2);
+            let [mut fast, mut slow, mut scratch] = [[Lanes::default(); L]; 3];
+            for is_square in [true, false] {
+                if is_square {
+                    ifma::reduce_eight::<L, true>(&mut fast, &a, &n, &n0, &mut scratch);
+                    portable::reduce_eight::<L, true>(&mut slow, &a, &n, &n0, &mut scratch);
+                } else {
+                    ifma::reduce_eight::<L, false>(&mut fast, &a, &n, &n0, &mut scratch);
+                    portable::reduce_eight::<L, false>(&mut slow, &a, &n, &n0, &mut scratch);
+                }
+                assert!(fast.map(|limbs| limbs.0) == slow.map(|limbs| limbs.0), "{L} {is_square}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 1000);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn eight_squares_are_those_of_the_twin() {
+    if !ifma::is_available() {
+        crate::kernels::tests::unchecked("this processor has no AVX-512 IFMA");
+        return;
+    }
+    eight_products_match::<20>();
+    eight_products_match::<30>();
+    eight_products_match::<40>();
+}
+
 #[test]
 fn limbs_of_64_bits_survive_those_of_52() {
     let mut random = bytes("limbs");
