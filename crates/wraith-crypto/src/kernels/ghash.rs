@@ -30,17 +30,27 @@ enum Key {
 impl Ghash {
     /// The key, with the fastest instructions that are here.
     pub(crate) fn new(hash_key: &[u8; 16]) -> Self {
-        Self::all(hash_key).swap_remove(0)
+        #[cfg(target_arch = "x86_64")]
+        if let Some(key) = [true, false].into_iter().find_map(|wide| GhashKey::new(hash_key, wide))
+        {
+            return Self(Key::X86(key));
+        }
+        Self::portable(hash_key)
+    }
+
+    const fn portable(hash_key: &[u8; 16]) -> Self {
+        Self(Key::Portable(u128::from_be_bytes(*hash_key)))
     }
 
     /// The key with each set of instructions that is here, the fastest first.
+    #[cfg(test)]
     fn all(hash_key: &[u8; 16]) -> Vec<Self> {
-        let mut all = Vec::with_capacity(3);
+        let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
         for wide in [true, false] {
             all.extend(GhashKey::new(hash_key, wide).map(|key| Self(Key::X86(key))));
         }
-        all.push(Self(Key::Portable(u128::from_be_bytes(*hash_key))));
+        all.push(Self::portable(hash_key));
         all
     }
 

@@ -10,20 +10,54 @@
 use core::arch::x86_64::*;
 
 use super::chain::plain;
-use super::{A, B, Block, C, P, P_INVERSE, RoundKeys};
+use super::{A, B, Block, C, CONSTANTS, P, P_INVERSE, RoundKeys};
 
 /// Whether this processor has the instructions.
 pub(super) fn is_here() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("gfni")
 }
 
-/// The S-box of every byte of a word, for the expansion of keys.
+/// The round keys that four words lead to. Between one and the next there are the S-box, two rotations and four sums.
 #[target_feature(enable = "avx2,gfni")]
-pub(super) fn substitute_word(word: u32) -> u32 {
+pub(super) fn expand(words: [u32; 4]) -> [u32; 32] {
     let inner = _mm_set1_epi64x(P as i64);
     let outer = _mm_set1_epi64x(0xf3ab_34a9_74a6_b589_u64 as i64);
-    let x = _mm_gf2p8affine_epi64_epi8::<0x3e>(_mm_cvtsi32_si128(word as i32), inner);
-    _mm_cvtsi128_si32(_mm_gf2p8affineinv_epi64_epi8::<0xd3>(x, outer)) as u32
+    let word = |word: u32| _mm_cvtsi32_si128(word.cast_signed());
+    let mut words = words.map(word);
+    let mut keys = [0; 32];
+    let constants = CONSTANTS.as_chunks::<4>().0;
+    for (keys, constants) in keys.as_chunks_mut::<4>().0.iter_mut().zip(constants) {
+        for i in 0..4 {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|k| words[(i + k) % 4]);
+            let t = _mm_xor_si128(_mm_xor_si128(_mm_xor_si128(b, c), word(constants[i])), d);
+            let t = _mm_gf2p8affine_epi64_epi8::<0x3e>(t, inner);
+            let t = _mm_gf2p8affineinv_epi64_epi8::<0xd3>(t, outer);
+            let turned_13 = _mm_xor_si128(_mm_slli_epi32::<13>(t), _mm_srli_epi32::<19>(t));
+            let turned_23 = _mm_xor_si128(_mm_slli_epi32::<23>(t), _mm_srli_epi32::<9>(t));
+            let next = _mm_xor_si128(_mm_xor_si128(a, t), _mm_xor_si128(turned_13, turned_23));
+            words[i] = next;
+            keys[i] = _mm_cvtsi128_si32(next).cast_unsigned();
+        }
+    }
+    keys
+}
+
+/// Round keys as [`RoundKeys::folded`] has them.
+#[target_feature(enable = "avx2,gfni")]
+pub(super) fn fold(plain: &[u32; 32]) -> [u32; 32] {
+    let swap = _mm256_broadcastsi128_si256(_mm_set_epi8(
+        12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3,
+    ));
+    let mut folded = [0; 32];
+    for (folded, plain) in folded.as_chunks_mut::<8>().0.iter_mut().zip(plain.as_chunks::<8>().0) {
+        // SAFETY: 32 bytes can be read behind the reference.
+        let words = unsafe { _mm256_loadu_si256(plain.as_ptr().cast()) };
+        let words = _mm256_shuffle_epi8(words, swap);
+        let words = _mm256_gf2p8affine_epi64_epi8::<0x3e>(words, _mm256_set1_epi64x(P as i64));
+        // SAFETY: 32 bytes can be written behind the reference.
+        unsafe { _mm256_storeu_si256(folded.as_mut_ptr().cast(), words) }
+    }
+    folded
 }
 
 /// Encrypts `blocks` in place.

@@ -9,7 +9,7 @@
 //!
 //! None has a table that a secret indexes, or a branch on one; that holds for the expansion of keys too.
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, optimization_barrier};
 
 #[cfg(target_arch = "x86_64")]
 mod aesni;
@@ -149,7 +149,7 @@ impl Counter {
 }
 
 /// The round keys of one direction, in each form that a kernel wants. Wiped when dropped.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, ZeroizeOnDrop)]
 struct RoundKeys {
     /// As the standard has them.
     plain: [u32; 32],
@@ -157,6 +157,15 @@ struct RoundKeys {
     folded: [u32; 32],
     /// Each byte of those four times.
     bytes: [[u32; 4]; 32],
+}
+
+impl Zeroize for RoundKeys {
+    fn zeroize(&mut self) {
+        self.plain = [0; 32];
+        self.folded = [0; 32];
+        self.bytes = [[0; 4]; 32];
+        optimization_barrier(self);
+    }
 }
 
 impl RoundKeys {
@@ -199,12 +208,14 @@ impl Sm4 {
     /// Expands a key for a kernel, or the portable one if that is not here.
     pub(crate) fn with(key: &Block, kernel: Kernel) -> Self {
         let kernel = if kernel.is_here() { kernel } else { Kernel::Portable };
-        let mut plain = Zeroizing::new(expand(key, kernel));
-        let mut folded = Zeroizing::new(plain.map(fold));
-        let encrypt = RoundKeys::new(&plain, &folded);
-        plain.reverse();
-        folded.reverse();
-        Self { encrypt, decrypt: RoundKeys::new(&plain, &folded), kernel }
+        let keys = Zeroizing::new(expand(key, kernel));
+        let (plain, folded) = &*keys;
+        let encrypt = RoundKeys::new(plain, folded);
+        let mut decrypt = encrypt.clone();
+        decrypt.plain.reverse();
+        decrypt.folded.reverse();
+        decrypt.bytes.reverse();
+        Self { encrypt, decrypt, kernel }
     }
 
     /// Encrypts each block by itself.
@@ -349,27 +360,36 @@ pub(crate) fn add(a: &mut [u8], b: &[u8]) {
     }
 }
 
-/// The round keys of a key (GB/T 32907 §7.3).
+/// What the words of a key begin with (GB/T 32907 §7.3).
+const FAMILY: [u32; 4] = [0xa3b1_bac6, 0x56aa_3350, 0x677d_9197, 0xb270_22dc];
+/// What is added in each round of the expansion of a key. Byte j of constant i is 7 (4i + j) modulo 256.
+const CONSTANTS: [u32; 32] = {
+    let mut constants = [0; 32];
+    let mut i = 0;
+    while i < 128 {
+        constants[i / 4] = (constants[i / 4] << 8) | ((7 * i as u32) & 0xff);
+        i += 1;
+    }
+    constants
+};
+
+/// The round keys of a key (GB/T 32907 §7.3), as [`RoundKeys::plain`] and [`RoundKeys::folded`] have them.
 #[allow(unsafe_code)]
-fn expand(key: &Block, kernel: Kernel) -> [u32; 32] {
-    const FAMILY: [u32; 4] = [0xa3b1_bac6, 0x56aa_3350, 0x677d_9197, 0xb270_22dc];
-    let mut words: [u32; 4] = std::array::from_fn(|i| {
+fn expand(key: &Block, kernel: Kernel) -> ([u32; 32], [u32; 32]) {
+    let words: [u32; 4] = std::array::from_fn(|i| {
         let word = [key[4 * i], key[4 * i + 1], key[4 * i + 2], key[4 * i + 3]];
         u32::from_be_bytes(word) ^ FAMILY[i]
     });
-    std::array::from_fn(|i| {
-        // Byte j of constant i is 7 (4i + j) modulo 256.
-        let constant = [0, 1, 2, 3].map(|j| (7 * (4 * i + j)) as u8);
-        let [_, b, c, d] = words;
-        let t = b ^ c ^ d ^ u32::from_be_bytes(constant);
-        let t = match kernel {
-            // SAFETY: `Sm4::with` made sure of the kernel's instructions.
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 | Kernel::Gfni => unsafe { gfni::substitute_word(t) },
-            _ => portable::substitute_word(t),
-        };
-        let word = words[0] ^ t ^ t.rotate_left(13) ^ t.rotate_left(23);
-        words = [b, c, d, word];
-        word
-    })
+    match kernel {
+        // SAFETY: `Sm4::with` made sure of the kernel's instructions.
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512 | Kernel::Gfni => unsafe {
+            let plain = gfni::expand(words);
+            (plain, gfni::fold(&plain))
+        },
+        _ => {
+            let plain = portable::expand(words);
+            (plain, plain.map(fold))
+        }
+    }
 }
