@@ -64,8 +64,7 @@ pub fn decode(label: &str, text: &str) -> Result<Zeroizing<Vec<u8>>, EncodingErr
 fn strip(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.strip_prefix("-----BEGIN ")?.split_once('\n')?;
     let label = first.strip_suffix('\r').unwrap_or(first).strip_suffix("-----")?;
-    let rest = rest.strip_suffix('\n').unwrap_or(rest);
-    let rest = rest.strip_suffix('\r').unwrap_or(rest);
+    let rest = rest.strip_suffix("\r\n").or(rest.strip_suffix('\n')).unwrap_or(rest);
     let body = rest.strip_suffix("-----")?.strip_suffix(label)?.strip_suffix("-----END ")?;
     (body.is_empty() || body.ends_with('\n')).then_some((label, body))
 }
@@ -172,6 +171,7 @@ mod tests {
             "-----BEGIN X-----\nTQ==-----END X-----\n",
             "-----BEGIN X-----TQ==\n-----END X-----\n",
             "-----BEGIN X-----\nTQ==\n-----END X-----\n\n",
+            "-----BEGIN X-----\nTQ==\n-----END X-----\r",
             " -----BEGIN X-----\nTQ==\n-----END X-----\n",
             "-----BEGIN X-----\nA: b\n\nTQ==\n-----END X-----\n",
             "-----BEGIN X-----\n\nTQ==\n-----END X-----\n",
