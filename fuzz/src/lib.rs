@@ -1,4 +1,4 @@
-//! Every decoder that a stranger, a peer, or who can write to a disk can reach, as a function of arbitrary bytes that panics if
+//! Every decoder that a stranger, a peer, or who can write to a disk or hands over a key file can reach, as a function of arbitrary bytes that panics if
 //! something is wrong.
 //!
 //! A target is more than "it does not panic": each states what must hold of whatever it accepts, above all that
@@ -56,4 +56,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "prekey_bundle", run: targets::prekey_bundle::run, variations: 400 },
     Target { name: "ratchet_state", run: targets::ratchet_state::run, variations: 600 },
     Target { name: "prekeys_state", run: targets::prekeys_state::run, variations: 200 },
+    Target { name: "der", run: targets::der::run, variations: 20000 },
+    Target { name: "pem", run: targets::pem::run, variations: 20000 },
+    Target { name: "pkcs8", run: targets::pkcs8::run, variations: 1000 },
+    Target { name: "spki", run: targets::spki::run, variations: 1000 },
 ];

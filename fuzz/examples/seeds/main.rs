@@ -1,6 +1,7 @@
 //! Writes the inputs that everything else is found from into `corpus`: one of each kind of thing that is decoded.
 //! `cargo run -p wraith-fuzz --example seeds`, after a target or what it reads has changed its form.
 
+mod keys;
 mod session;
 
 use std::fs;
@@ -69,7 +70,8 @@ fn main() -> std::io::Result<()> {
     save("relay", &wraith_relay::fuzz::frames())?;
     save("rendezvous", &conversations())?;
     save("meeting", &meetings())?;
-    session::save_all()
+    session::save_all()?;
+    keys::save_all()
 }
 
 fn save(target: &str, inputs: &[Vec<u8>]) -> std::io::Result<()> {

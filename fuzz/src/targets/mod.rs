@@ -1,6 +1,7 @@
 //! One file for each; what it is about is said there.
 
 pub(crate) mod code;
+pub(crate) mod der;
 pub(crate) mod dht;
 pub(crate) mod fragments;
 pub(crate) mod frames;
@@ -12,6 +13,8 @@ pub(crate) mod meeting;
 pub(crate) mod message;
 pub(crate) mod packet;
 pub(crate) mod peer;
+pub(crate) mod pem;
+pub(crate) mod pkcs8;
 pub(crate) mod prekey_bundle;
 pub(crate) mod prekeys_state;
 pub(crate) mod protocol_name;
@@ -27,6 +30,7 @@ pub(crate) mod sealed_box;
 pub(crate) mod session_handshake;
 pub(crate) mod session_open;
 pub(crate) mod session_state;
+pub(crate) mod spki;
 pub(crate) mod stranger;
 pub(crate) mod ticket;
 pub(crate) mod vault_record;
