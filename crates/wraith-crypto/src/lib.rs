@@ -1,4 +1,4 @@
-#![deny(unsafe_code)]
+#![deny(missing_docs, unsafe_code)]
 //! The cryptographic algorithms wraith is made of, and those that people ask for, behind types that are hard to misuse. No I/O and no
 //! clock. Keys and seeds are passed in, or made of [`rand`] where a function says so.
 //!
