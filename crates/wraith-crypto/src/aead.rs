@@ -1,8 +1,8 @@
-//! Authenticated encryption in place: [`AeadKey`] with an explicit nonce, and [`PacketKey`], whose nonce is the packet
-//! number (SPEC §4.2).
+//! Authenticated encryption: what packets are sealed with, [`AeadKey`] with an explicit nonce and [`PacketKey`], whose nonce is the packet
+//! number (SPEC §4.2); and every AEAD by name ([`Algorithm`]).
 //!
-//! AWS-LC does the work, except AES-256-GCM on x86-64 processors with vector AES (VAES), of 512 bits or of 256, where ours
-//! is half as fast again on packets or more (`x86::gcm`); AWS-LC is then what it is tested against. What does it is an [`Implementation`].
+//! Of the suites of packets, AES-256-GCM is ours on x86-64 processors with vector AES (VAES), of 512 bits or of 256, where it is half as fast again on
+//! packets or more (`x86::gcm`), else AWS-LC's; ChaCha20-Poly1305 is AWS-LC's, SM4-GCM ours. An [`Implementation`] says which.
 //!
 //! Invariant the callers keep: a nonce is never used twice to seal under one key.
 
@@ -186,7 +186,7 @@ impl AeadKey {
                 let tag = key
                     .seal_in_place_separate_tag(nonce, Aad::from(aad), in_out)
                     .expect("messages are far below the suites' limit of 64 GiB");
-                tag.as_ref().try_into().expect("both suites have 16-byte tags")
+                tag.as_ref().try_into().expect("AWS-LC's suites have 16-byte tags")
             }
             Cipher::Sm4(key) => {
                 let mut tag = [0; TAG_BYTES];
@@ -263,7 +263,7 @@ impl Cipher {
     }
 
     fn library(algorithm: &'static aead::Algorithm, key: &[u8; 32]) -> Self {
-        let key = UnboundKey::new(algorithm, key).expect("both algorithms take 32-byte keys");
+        let key = UnboundKey::new(algorithm, key).expect("AWS-LC's suites take 32-byte keys");
         Self::Library(LessSafeKey::new(key))
     }
 }

@@ -1,6 +1,6 @@
 //! The block ciphers behind one trait, for what is built of any of them alike: CMAC and CBC-MAC ([`mac`](crate::mac)), CCM ([`aead`](crate::aead)).
 //!
-//! What the trait has are runs of blocks, so that a kernel is called once for a run and what lies above costs nothing beside it.
+//! Its methods take runs of blocks, so that a kernel is called once for a run.
 
 use zeroize::ZeroizeOnDrop;
 

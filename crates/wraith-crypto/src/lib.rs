@@ -3,7 +3,7 @@
 //! clock. Keys and seeds are passed in, or made of [`rand`] where a function says so.
 //!
 //! Each kind of algorithm is a module with an enum `Algorithm` (all of them: `Algorithm::ALL`; by name: `FromStr`), traits for keys of any
-//! of them, and types where the program knows which one it needs. `docs/ALGORITHMS.md` says which to choose, what its limits are, what
+//! of them, and, for many, types where the program knows which one it needs. `docs/ALGORITHMS.md` says which to choose, what its limits are, what
 //! computes it and what it is tested against.
 //!
 //! | module | what |
@@ -24,8 +24,8 @@
 //! | [`encoding`] | keys written down: DER, PEM, PKCS #8, SubjectPublicKeyInfo |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
-//! `unsafe` appears for three reasons, and each module with one of them says `allow(unsafe_code)`: to call instructions of x86-64 after having
-//! made sure of them (`x86`, `kernels`), to call what AWS-LC has and aws-lc-rs does not pass on, or not as fast (`aws`, `ec`, `rsa`, and in
+//! `unsafe` appears for four reasons, and each module with one of them says `allow(unsafe_code)`: to call instructions of x86-64 after having
+//! made sure of them (`x86`, `kernels`), to build a key where it stays (`x86::gcm`), to call what AWS-LC has and aws-lc-rs does not pass on, or not as fast (`aws`, `ec`, `rsa`, and in
 //! most of the modules above a file or two), and to wipe memory whose value is gone ([`Wiped`]).
 //!
 //! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time. Whether what is computed

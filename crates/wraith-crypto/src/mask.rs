@@ -1,6 +1,6 @@
 //! Header protection's only primitive: one block of AES-256 over a sample of ciphertext (SPEC §4.3).
 //!
-//! AES is used whatever the suite, so that the masks of both suites look and cost the same. On x86-64 the rounds are
+//! AES is used whatever the suite, so that the masks of all suites look and cost the same. On x86-64 the rounds are
 //! ours, because a packet needs just two blocks, under two keys: the `aes` crate prepares each call for many
 //! blocks and takes 75 ns for one, the two together take 21 ns here (AMD EPYC, 2.5 GHz). Elsewhere the `aes` crate
 //! does it, in hardware or in constant-time software; it is also what ours is tested against.

@@ -1,4 +1,4 @@
-//! Ciphers, MACs and paddings of the suite that code of ours computes: SM4, AES in its modes, HMAC over SM3 and SHA-512.
+//! Ciphers, AEADs, MACs and paddings of the suite that code of ours computes: SM4, AES in its modes, ChaCha20-Poly1305, HMAC over SM3 and SHA-512.
 //!
 //! Keys are made anew each time, in the same memory for both classes. Which kernel runs is what the suite chooses on this processor.
 

@@ -343,9 +343,17 @@ impl Uint {
     }
 }
 
+/// What computes products of two numbers of so many bits here.
+#[must_use]
+pub fn product_backend(bits: usize) -> Backend {
+    Backend::Own(
+        if product::has_kernel(bits.div_ceil(64)) { "AVX-512 IFMA" } else { "portable" }.into(),
+    )
+}
+
 /// What computes powers modulo a number of up to 8318 bits here.
 #[must_use]
-pub fn backend() -> Backend {
+pub fn power_backend() -> Backend {
     if montgomery::is_available() { Backend::Own("AVX-512 IFMA".into()) } else { Backend::AwsLc }
 }
 

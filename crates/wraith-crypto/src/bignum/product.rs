@@ -25,6 +25,11 @@ const KERNEL: usize = 9;
 /// Limbs of factors from which three products of half the length are faster than columns.
 const KARATSUBA: usize = 32;
 
+/// Whether the kernel multiplies factors of so many limbs.
+pub(super) fn has_kernel(limbs: usize) -> bool {
+    limbs >= KERNEL && kernel::is_available()
+}
+
 /// `out = a · b`. `out` is as long as both together, and neither is empty.
 pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     let most = if kernel::is_available() { kernel::LIMBS_MAX } else { KARATSUBA - 1 };

@@ -1,6 +1,6 @@
 //! Inner loops of algorithms that nobody else has, or not as fast: each with what it computes, its source and its speed.
 //!
-//! A kernel is chosen by what the processor has when the program runs, and has a portable twin that it is tested against.
+//! A kernel is chosen by what the processor has when the program runs, and is tested against a twin: portable code, or AWS-LC.
 
 pub(crate) mod aes;
 #[cfg(target_arch = "x86_64")]

@@ -75,8 +75,8 @@ pub(crate) struct GcmKey<const KEYS: usize = 15> {
 }
 
 impl<const KEYS: usize> GcmKey<KEYS> {
-    /// Expands a key of the length that goes with `KEYS`, in a place of its own, so that no copies are left behind. `None` if it has another, or
-    /// this processor lacks an instruction.
+    /// Expands a key of the length that goes with `KEYS`. The powers of its hash key are computed where they stay; the round keys are moved there, and
+    /// a copy of them may stay on the stack. `None` if it has another length, or this processor lacks an instruction.
     pub(crate) fn new(key: &[u8], width: Width) -> Option<Box<Self>> {
         if !width.is_here() {
             return None;

@@ -1,5 +1,5 @@
-//! What x86-64 processors can do that no crate offers at the speed we need: single AES blocks ([`aes`]), and AES-256-GCM
-//! over packets ([`gcm`]), of [`ghash`] and [`text`], with vectors of one width or the other ([`vaes256`], [`vaes512`]). This
+//! What x86-64 processors can do that no crate offers at the speed we need: single AES blocks ([`aes`]), AES-GCM
+//! with keys of every size ([`gcm`]) and GMAC, of [`ghash`] and [`text`], with vectors of one width or the other ([`vaes256`], [`vaes512`]). This
 //! is what packets are sealed with; other algorithms have their loops in `kernels`, which take the hash of GCM from here.
 
 mod absorb;

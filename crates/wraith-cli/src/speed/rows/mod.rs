@@ -9,10 +9,9 @@ mod parts;
 mod public;
 mod symmetric;
 
+use std::fmt::Display;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-
-use wraith_crypto::Backend;
 
 /// Does the operation so often, and says how long it took.
 pub type Work = Box<dyn FnMut(u64) -> Duration>;
@@ -35,7 +34,7 @@ impl Row {
         name: String,
         bytes: Option<u32>,
         scope: &'static str,
-        backend: &Backend,
+        backend: &impl Display,
         make: impl Fn() -> Result<Work, String> + 'static,
     ) -> Self {
         Self { name, bytes, scope, backend: backend.to_string(), make: Box::new(make) }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use wraith_crypto::Backend;
-use wraith_crypto::aead::key_wrap;
+use wraith_crypto::aead::{self, key_wrap};
 use wraith_crypto::bignum::{self, Uint};
 use wraith_crypto::encrypt::hpke::{Aead, Kdf, Kem, PrivateKey, Suite};
 
@@ -42,7 +42,7 @@ fn big_integers(rows: &mut Vec<Row>) {
             repeated(move || black_box(&a).mul(&b))
         };
         let name = format!("big integers {bits} bits multiply");
-        let backend = if bits < 1024 { own.clone() } else { bignum::backend() };
+        let backend = bignum::product_backend(bits);
         rows.push(Row::new(name, None, "a product", &backend, product));
         let sum = move || -> Result<Work, String> {
             let (a, b) = (number(bits, 0xff)?, number(bits, 0xfe)?);
@@ -59,7 +59,7 @@ fn big_integers(rows: &mut Vec<Row>) {
         };
         let name = format!("big integers {bits} bits power");
         let scope = "a power modulo an odd number, all as long";
-        rows.push(Row::new(name, None, scope, &bignum::backend(), power));
+        rows.push(Row::new(name, None, scope, &bignum::power_backend(), power));
     }
 }
 
@@ -85,7 +85,7 @@ fn wrapped_keys(rows: &mut Vec<Row>) {
 }
 
 fn hpke(rows: &mut Vec<Row>) {
-    let backend = Backend::AwsLc;
+    let backend = format!("AWS-LC; the AEAD: {}", aead::Algorithm::Aes128Gcm.backend());
     let name = "HPKE X25519, HKDF-SHA-256, AES-128-GCM";
     let seal = || -> Result<Work, String> {
         let public = words(PrivateKey::generate(SUITE.kem))?.public();

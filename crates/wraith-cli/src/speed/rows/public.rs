@@ -79,7 +79,7 @@ fn rsa(bits: u32, rows: &mut Vec<Row>) {
     if bits == RSA_BITS[0] {
         let generate = move || repeated(move || rsa::SigningKey::generate(Scheme::PssSha256, bits));
         let name = format!("RSA-{bits}-PSS-SHA-256 keygen");
-        rows.push(Row::new(name, None, "a key pair", &bignum::backend(), generate));
+        rows.push(Row::new(name, None, "a key pair", &bignum::power_backend(), generate));
     }
     for (scheme, name) in [(Scheme::PssSha256, "PSS"), (Scheme::Pkcs1Sha256, "PKCS1")] {
         let boxed = move || key(scheme).map(|key| Box::new(key) as Box<dyn SigningKey>);

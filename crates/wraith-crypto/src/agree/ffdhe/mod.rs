@@ -139,7 +139,7 @@ impl Group {
     /// What computes it here.
     #[must_use]
     pub fn backend(self) -> Backend {
-        bignum::backend()
+        bignum::power_backend()
     }
 
     /// `2^bits - 2^(bits - 64) + (floor(2^(bits - 130) · c) + correction) · 2^64 - 1`, where `c` is e or π: 64 ones, digits, 64 ones.
