@@ -19,17 +19,17 @@ pub(super) const GROUP_BLOCKS: usize = 16;
 /// Bytes of a group.
 pub(super) const GROUP_BYTES: usize = GROUP_BLOCKS * BLOCK;
 /// Largest power of H that is needed: the last whole group, a tail of as many blocks and the block of lengths are reduced
-/// together. Three more, because four are computed at once.
-const POWER_MAX: usize = 2 * GROUP_BLOCKS + 4;
+/// together.
+const POWER_MAX: usize = 2 * GROUP_BLOCKS + 1;
 /// The powers, and zeros that the loads of a short tail run into.
-const POWERS: usize = POWER_MAX + GROUP_BLOCKS;
+const POWERS: usize = POWER_MAX + GROUP_BLOCKS - 1;
 /// x^64 · (x^128 mod P) of the GCM polynomial P = x^128 + x^7 + x^2 + x + 1, as a reversed integer: bits 63, 62 and 57.
 const REDUCTION: i64 = 0xc200_0000_0000_0000_u64 as i64;
 
 /// The powers of a hash key. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub(super) struct HashKey {
-    /// H^36 / x … H^1 / x, then zeros.
+    /// H^33 / x … H^1 / x, then zeros.
     powers: [__m128i; POWERS],
 }
 
@@ -64,23 +64,26 @@ impl HashKey {
     /// The same, four powers at a time.
     #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
     pub(super) fn fill_wide(&mut self, hash_key: &[u8; BLOCK]) {
-        let lowest = |powers: __m512i| _mm512_broadcast_i32x4(_mm512_castsi512_si128(powers));
-        let first = over_x(hash_key);
-        let second = _mm512_broadcast_i32x4(multiply(first, first));
-        let first_two = _mm512_mask_broadcast_i32x4(second, 0xf0f0, first);
-        // H^4, H^3, H^2 and H.
-        let to_4 = _mm512_mask_blend_epi64(0xf0, multiply_wide(first_two, second), first_two);
-        let h4 = lowest(to_4);
-        let to_8 = multiply_wide(to_4, h4);
-        let h8 = lowest(to_8);
-        let (to_12, to_16) = (multiply_wide(to_4, h8), multiply_wide(to_8, h8));
-        let h16 = lowest(to_16);
+        let h1 = over_x(hash_key);
+        let h2 = square(h1);
+        // Descending: H^2 and H, and again; H^4 …
+        let two = _mm256_set_m128i(h1, h2);
+        let two = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(two), two);
+        let times = |powers, power| multiply_wide(powers, _mm512_broadcast_i32x4(power));
+        let to_4 = _mm512_mask_blend_epi64(0xf0, times(two, h2), two);
+        // Squares take less than products, and so do not wait for the vectors they are in.
+        let h4 = _mm512_castsi512_si128(to_4);
+        let h8 = square(h4);
+        let h16 = square(h8);
+        let to_8 = times(to_4, h4);
+        let (to_12, to_16) = (times(to_4, h8), times(to_8, h8));
         let [to_20, to_24, to_28, to_32] =
-            [to_4, to_8, to_12, to_16].map(|powers| multiply_wide(powers, h16));
-        let to_36 = multiply_wide(to_20, h16);
-        let powers = [to_36, to_32, to_28, to_24, to_20, to_16, to_12, to_8, to_4];
-        const { assert!(POWER_MAX == 36, "nine vectors") };
-        for (place, powers) in self.powers.as_chunks_mut::<4>().0.iter_mut().zip(powers) {
+            [to_4, to_8, to_12, to_16].map(|powers| times(powers, h16));
+        let h17 = _mm512_extracti32x4_epi32::<3>(to_20);
+        const { assert!(POWER_MAX == 33, "one power before the vectors") };
+        self.powers[0] = multiply(h17, h16);
+        let powers = [to_32, to_28, to_24, to_20, to_16, to_12, to_8, to_4];
+        for (place, powers) in self.powers[1..].as_chunks_mut::<4>().0.iter_mut().zip(powers) {
             // SAFETY: 64 bytes can be written behind the reference.
             unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), powers) }
         }
@@ -161,6 +164,15 @@ fn multiply(a: __m128i, b_over_x: __m128i) -> __m128i {
     )
 }
 
+/// The square of an element, divided by x as that is: the products of its two halves are the same twice, and their sum is 0.
+#[target_feature(enable = "avx2,pclmulqdq")]
+#[inline]
+fn square(a_over_x: __m128i) -> __m128i {
+    let low = _mm_clmulepi64_si128::<0x00>(a_over_x, a_over_x);
+    let high = _mm_clmulepi64_si128::<0x11>(a_over_x, a_over_x);
+    reduce(low, high)
+}
+
 /// The 256-bit product `high`:`low` modulo P. Twice the lowest 64 bits, which stand for the highest powers of x, are
 /// replaced by what they are modulo P.
 #[target_feature(enable = "avx2,pclmulqdq")]
@@ -177,19 +189,19 @@ pub(super) fn reduce(low: __m128i, high: __m128i) -> __m128i {
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
 #[inline]
 fn multiply_wide(a: __m512i, b_over_x: __m512i) -> __m512i {
+    let swap = |v| _mm512_shuffle_epi32::<0b01_00_11_10>(v);
     let low = _mm512_clmulepi64_epi128::<0x00>(a, b_over_x);
     let high = _mm512_clmulepi64_epi128::<0x11>(a, b_over_x);
-    let middle = _mm512_xor_si512(
-        _mm512_clmulepi64_epi128::<0x01>(a, b_over_x),
-        _mm512_clmulepi64_epi128::<0x10>(a, b_over_x),
-    );
+    // Karatsuba, because the multiplications are the limit.
+    let both = |v| _mm512_xor_si512(v, swap(v));
+    let middle = _mm512_clmulepi64_epi128::<0x00>(both(a), both(b_over_x));
+    // 0x96 is the truth table of a ^ b ^ c.
+    let middle = _mm512_ternarylogic_epi64::<0x96>(middle, low, high);
     let low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
     let high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(middle));
     let constant = _mm512_set1_epi64(REDUCTION);
-    let swap = |v| _mm512_shuffle_epi32::<0b01_00_11_10>(v);
     let once = _mm512_xor_si512(swap(low), _mm512_clmulepi64_epi128::<0x00>(low, constant));
     let twice = _mm512_clmulepi64_epi128::<0x00>(once, constant);
-    // 0x96 is the truth table of a ^ b ^ c.
     _mm512_ternarylogic_epi64::<0x96>(high, swap(once), twice)
 }
 
