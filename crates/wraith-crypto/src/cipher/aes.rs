@@ -1,8 +1,8 @@
-//! AES in the modes of this module, over [`crate::kernels::aes`]: pieces of any length become whole blocks, and what is left of a block's
-//! key stream is kept for the next piece.
+//! AES in the modes of this module, over [`crate::kernels::aes`].
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
+use super::stream::Stream;
 use super::{Algorithm, BLOCK_BYTES, Cipher, CipherError};
 use crate::kernels::aes::Aes;
 
@@ -34,9 +34,9 @@ pub(super) fn start(
     Ok(match algorithm {
         Aes128Ecb | Aes192Ecb | Aes256Ecb => Box::new(Ecb { key, algorithm }),
         Aes128Cbc | Aes192Cbc | Aes256Cbc => Box::new(Cbc { key, algorithm, iv }),
-        Aes128Ctr | Aes192Ctr | Aes256Ctr => Box::new(Ctr(Stream::new(key, algorithm, iv))),
-        Aes128Ofb | Aes192Ofb | Aes256Ofb => Box::new(Ofb(Stream::new(key, algorithm, iv))),
-        _ => Box::new(Cfb(Stream::new(key, algorithm, iv))),
+        Aes128Ctr | Aes192Ctr | Aes256Ctr => Box::new(Ctr(algorithm, Stream::new(key, iv))),
+        Aes128Ofb | Aes192Ofb | Aes256Ofb => Box::new(Ofb(algorithm, Stream::new(key, iv))),
+        _ => Box::new(Cfb(algorithm, Stream::new(key, iv))),
     })
 }
 
@@ -52,30 +52,9 @@ struct Cbc {
     iv: Block,
 }
 
-/// What the modes share that take any length. Wiped when dropped, and so are the keys of all.
-struct Stream {
-    key: Aes,
-    algorithm: Algorithm,
-    /// The next counter; or the last block of the key stream, for OFB; or of the ciphertext, for CFB.
-    iv: Block,
-    /// The key stream of the block in which the last piece ended, for CTR.
-    kept: Block,
-    /// How many bytes of that block have been used, 0 if there is none.
-    used: usize,
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.iv.zeroize();
-        self.kept.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for Stream {}
-
-struct Ctr(Stream);
-struct Ofb(Stream);
-struct Cfb(Stream);
+struct Ctr(Algorithm, Stream<Aes>);
+struct Ofb(Algorithm, Stream<Aes>);
+struct Cfb(Algorithm, Stream<Aes>);
 
 /// One data unit after another.
 struct Xts {
@@ -129,80 +108,12 @@ impl Cipher for Cbc {
     }
 }
 
-impl Stream {
-    fn new(key: Aes, algorithm: Algorithm, iv: Block) -> Self {
-        Self { key, algorithm, iv, kept: [0; BLOCK_BYTES], used: 0 }
-    }
-
-    /// Cuts a piece into the rest of a block that has begun, whole blocks, and the beginning of one.
-    fn cut<'a>(&self, text: &'a mut [u8]) -> [&'a mut [u8]; 3] {
-        let begun = if self.used == 0 { 0 } else { BLOCK_BYTES - self.used };
-        let (rest, text) = text.split_at_mut(begun.min(text.len()));
-        let (blocks, beginning) = text.split_at_mut(text.len() / BLOCK_BYTES * BLOCK_BYTES);
-        [rest, blocks, beginning]
-    }
-
-    /// Xors `text` with the key stream in `kept` from `used` on.
-    fn add_kept(&mut self, text: &mut [u8]) {
-        for (byte, key) in text.iter_mut().zip(&self.kept[self.used..]) {
-            *byte ^= key;
-        }
-        self.used = (self.used + text.len()) % BLOCK_BYTES;
-    }
-
-    fn ctr(&mut self, text: &mut [u8]) {
-        let [rest, blocks, beginning] = self.cut(text);
-        self.add_kept(rest);
-        self.key.ctr(&mut self.iv, blocks);
-        if !beginning.is_empty() {
-            self.kept = [0; BLOCK_BYTES];
-            self.key.ctr(&mut self.iv, &mut self.kept);
-            self.add_kept(beginning);
-        }
-    }
-
-    fn ofb(&mut self, text: &mut [u8]) {
-        let [rest, blocks, beginning] = self.cut(text);
-        self.add_kept(rest);
-        self.key.ofb(&mut self.iv, blocks);
-        if !beginning.is_empty() {
-            self.key.encrypt_block(&mut self.iv);
-            self.kept = self.iv;
-            self.add_kept(beginning);
-        }
-    }
-
-    /// While a block is begun, `iv` holds the ciphertext that there is of it, and the key stream behind.
-    fn cfb<const DECRYPT: bool>(&mut self, text: &mut [u8]) {
-        let [rest, blocks, beginning] = self.cut(text);
-        self.feed_back::<DECRYPT>(rest);
-        if DECRYPT {
-            self.key.cfb_decrypt(&mut self.iv, blocks);
-        } else {
-            self.key.cfb_encrypt(&mut self.iv, blocks);
-        }
-        if !beginning.is_empty() {
-            self.key.encrypt_block(&mut self.iv);
-            self.feed_back::<DECRYPT>(beginning);
-        }
-    }
-
-    fn feed_back<const DECRYPT: bool>(&mut self, text: &mut [u8]) {
-        for (byte, key) in text.iter_mut().zip(&mut self.iv[self.used..]) {
-            let before = *byte;
-            *byte ^= *key;
-            *key = if DECRYPT { before } else { *byte };
-        }
-        self.used = (self.used + text.len()) % BLOCK_BYTES;
-    }
-}
-
 /// The modes that take any length.
 macro_rules! streaming {
     ($($mode:ident: $self:ident, $text:ident, $encrypt:expr, $decrypt:expr;)+) => { $(
         impl Cipher for $mode {
             fn algorithm(&self) -> Algorithm {
-                self.0.algorithm
+                self.0
             }
 
             fn encrypt(&mut $self, $text: &mut [u8]) -> Result<(), CipherError> {
@@ -219,9 +130,9 @@ macro_rules! streaming {
 }
 
 streaming! {
-    Ctr: self, text, self.0.ctr(text), self.0.ctr(text);
-    Ofb: self, text, self.0.ofb(text), self.0.ofb(text);
-    Cfb: self, text, self.0.cfb::<false>(text), self.0.cfb::<true>(text);
+    Ctr: self, text, self.1.ctr(text), self.1.ctr(text);
+    Ofb: self, text, self.1.ofb(text), self.1.ofb(text);
+    Cfb: self, text, self.1.cfb::<false>(text), self.1.cfb::<true>(text);
 }
 
 impl Xts {

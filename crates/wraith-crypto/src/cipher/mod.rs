@@ -15,6 +15,7 @@
 
 mod aes;
 pub mod sm4;
+mod stream;
 
 use std::hint::black_box;
 

@@ -8,9 +8,10 @@ use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use super::stream::Stream;
 use super::{Algorithm, Cipher, CipherError};
 use crate::Backend;
-use crate::kernels::sm4::{Block, Chain, Counter, Kernel, Sm4, add};
+use crate::kernels::sm4::{Block, Chain, Kernel, Sm4, add};
 
 /// Blocks that are worked on together.
 const PIECE: usize = 64;
@@ -129,171 +130,52 @@ impl Cipher for Sm4Cbc {
 }
 
 /// CTR: all 128 bits of the block count. Wiped when dropped.
-#[derive(Clone, ZeroizeOnDrop)]
-pub struct Sm4Ctr {
-    cipher: Sm4,
-    counter: Counter,
-    stream: Block,
-    /// Bytes of `stream` that were used.
-    used: usize,
-}
-
-impl Sm4Ctr {
-    /// Begins a text with the first counter block.
-    #[must_use]
-    pub fn new(key: &[u8; 16], first: &[u8; 16]) -> Self {
-        let counter = Counter::whole(*first);
-        Self { cipher: Sm4::new(key), counter, stream: [0; 16], used: 16 }
-    }
-
-    fn crypt(&mut self, text: &mut [u8]) {
-        let (open, text) = text.split_at_mut(text.len().min(16 - self.used));
-        add(open, &self.stream[self.used..]);
-        self.used += open.len();
-        let (whole, last) = text.split_at_mut(text.len() / 16 * 16);
-        self.cipher.count(&mut self.counter, whole);
-        if !last.is_empty() {
-            self.stream = [0; 16];
-            self.cipher.count(&mut self.counter, &mut self.stream);
-            add(last, &self.stream);
-            self.used = last.len();
-        }
-    }
-}
-
-impl Cipher for Sm4Ctr {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::Sm4Ctr
-    }
-
-    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        self.crypt(in_out);
-        Ok(())
-    }
-
-    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        self.crypt(in_out);
-        Ok(())
-    }
-}
+#[derive(Clone)]
+pub struct Sm4Ctr(Stream<Sm4>);
 
 /// OFB. Wiped when dropped.
-#[derive(Clone, ZeroizeOnDrop)]
-pub struct Sm4Ofb {
-    cipher: Sm4,
-    stream: Block,
-    /// Bytes of `stream` that were used.
-    used: usize,
-}
-
-impl Sm4Ofb {
-    /// Begins a text.
-    #[must_use]
-    pub fn new(key: &[u8; 16], iv: &[u8; 16]) -> Self {
-        Self { cipher: Sm4::new(key), stream: *iv, used: 16 }
-    }
-
-    fn crypt(&mut self, text: &mut [u8]) {
-        let (open, text) = text.split_at_mut(text.len().min(16 - self.used));
-        add(open, &self.stream[self.used..]);
-        self.used += open.len();
-        let (whole, last) = text.as_chunks_mut();
-        self.cipher.chain(Chain::Ofb, &mut self.stream, whole);
-        if !last.is_empty() {
-            self.stream = self.cipher.encrypted(self.stream);
-            add(last, &self.stream);
-            self.used = last.len();
-        }
-    }
-}
-
-impl Cipher for Sm4Ofb {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::Sm4Ofb
-    }
-
-    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        self.crypt(in_out);
-        Ok(())
-    }
-
-    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        self.crypt(in_out);
-        Ok(())
-    }
-}
+#[derive(Clone)]
+pub struct Sm4Ofb(Stream<Sm4>);
 
 /// CFB with whole blocks fed back. Wiped when dropped.
-#[derive(Clone, ZeroizeOnDrop)]
-pub struct Sm4Cfb {
-    cipher: Sm4,
-    /// The block of ciphertext before the next. In the middle of a block, as much of that as there is, and then what the rest will be added to.
-    before: Block,
-    /// Bytes of `before` that are ciphertext.
-    used: usize,
+#[derive(Clone)]
+pub struct Sm4Cfb(Stream<Sm4>);
+
+/// The modes that take any length. Each begins with a counter block or an IV.
+macro_rules! streaming {
+    ($($mode:ident: $self:ident, $text:ident, $encrypt:expr, $decrypt:expr;)+) => { $(
+        impl $mode {
+            /// Begins a text, with the first counter block (CTR) or the IV.
+            #[must_use]
+            pub fn new(key: &[u8; 16], first: &[u8; 16]) -> Self {
+                Self(Stream::new(Sm4::new(key), *first))
+            }
+        }
+
+        impl ZeroizeOnDrop for $mode {}
+
+        impl Cipher for $mode {
+            fn algorithm(&self) -> Algorithm {
+                Algorithm::$mode
+            }
+
+            fn encrypt(&mut $self, $text: &mut [u8]) -> Result<(), CipherError> {
+                $encrypt;
+                Ok(())
+            }
+
+            fn decrypt(&mut $self, $text: &mut [u8]) -> Result<(), CipherError> {
+                $decrypt;
+                Ok(())
+            }
+        }
+    )+ };
 }
 
-impl Sm4Cfb {
-    /// Begins a text.
-    #[must_use]
-    pub fn new(key: &[u8; 16], iv: &[u8; 16]) -> Self {
-        Self { cipher: Sm4::new(key), before: *iv, used: 16 }
-    }
-
-    /// Bytes that stay in one block.
-    fn part(&mut self, text: &mut [u8], encrypt: bool) {
-        for (byte, slot) in text.iter_mut().zip(&mut self.before[self.used..]) {
-            let sum = *byte ^ *slot;
-            *slot = if encrypt { sum } else { *byte };
-            *byte = sum;
-        }
-        self.used += text.len();
-    }
-
-    fn crypt(&mut self, text: &mut [u8], encrypt: bool) {
-        let (open, text) = text.split_at_mut(text.len().min(16 - self.used));
-        self.part(open, encrypt);
-        let (whole, last) = text.as_chunks_mut();
-        if encrypt {
-            self.cipher.chain(Chain::Cfb, &mut self.before, whole);
-        } else {
-            self.decrypt_blocks(whole);
-        }
-        if !last.is_empty() {
-            self.before = self.cipher.encrypted(self.before);
-            self.used = 0;
-            self.part(last, encrypt);
-        }
-    }
-
-    fn decrypt_blocks(&mut self, blocks: &mut [Block]) {
-        let mut stream = [[0; 16]; PIECE];
-        for blocks in blocks.chunks_mut(PIECE) {
-            let stream = &mut stream[..blocks.len()];
-            let (last, others) = blocks.split_last().expect("a chunk is not empty");
-            stream[0] = self.before;
-            stream[1..].copy_from_slice(others);
-            self.before = *last;
-            self.cipher.encrypt(stream);
-            add(blocks.as_flattened_mut(), stream.as_flattened());
-        }
-    }
-}
-
-impl Cipher for Sm4Cfb {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::Sm4Cfb
-    }
-
-    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        self.crypt(in_out, true);
-        Ok(())
-    }
-
-    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        self.crypt(in_out, false);
-        Ok(())
-    }
+streaming! {
+    Sm4Ctr: self, text, self.0.ctr(text), self.0.ctr(text);
+    Sm4Ofb: self, text, self.0.ofb(text), self.0.ofb(text);
+    Sm4Cfb: self, text, self.0.cfb::<false>(text), self.0.cfb::<true>(text);
 }
 
 /// XTS. Wiped when dropped.
