@@ -4,7 +4,7 @@ use std::path::Path;
 
 use wraith_crypto::kem::KemError;
 
-use super::generate::write_secret;
+use super::generate::{hexadecimal, write_secret};
 use super::input::Input;
 use super::keys::{self, Private};
 use super::output::{Output, Readers};
@@ -30,19 +30,20 @@ fn encapsulate(
     out: &OutArgs,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
-    let is_stdout = |path: &Path| path.as_os_str() == "-";
-    let both = out.out.as_deref().map_or(is_stdout(secret), |path| path == secret);
-    if both {
+    let key = keys::encapsulation(key)?;
+    let secret = OutArgs { out: Some(secret.to_owned()), force: out.force };
+    let mut output = Output::open(out, Readers::Anybody, false, reporter)?;
+    let mut kept = Output::open(&secret, Readers::Owner, true, reporter)?;
+    if output.place()? == kept.place()? {
         return Err(Failure::new(Exit::Usage, "ciphertext and secret would go to the same place")
             .hint("write one of them to a file: -o FILE or --secret FILE"));
     }
-    let key = keys::encapsulation(key)?;
-    let mut output = Output::open(out, Readers::Anybody, false, reporter)?;
     let (ciphertext, shared) = key.encapsulate().map_err(of)?;
     let name = key.algorithm().name();
+    // Both are whole before one of them appears.
     output.write(&ciphertext)?;
-    let secret = OutArgs { out: Some(secret.to_owned()), force: out.force };
-    write_secret(&secret, &shared, name, reporter)?;
+    kept.write(hexadecimal(&shared).as_bytes())?;
+    kept.finish("secret", Some(name), reporter)?;
     output.finish("ciphertext", Some(name), reporter)
 }
 

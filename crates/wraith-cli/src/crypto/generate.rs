@@ -43,9 +43,16 @@ pub fn write_secret(
     algorithm: &'static str,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
-    let mut text = Zeroizing::new(HEXLOWER.encode(secret));
+    write(out, Readers::Owner, hexadecimal(secret).as_bytes(), "secret", algorithm, reporter)
+}
+
+/// A secret as a line.
+pub fn hexadecimal(secret: &[u8]) -> Zeroizing<String> {
+    // With room for all of it, so that it is never moved.
+    let mut text = Zeroizing::new(String::with_capacity(2 * secret.len() + 1));
+    HEXLOWER.encode_append(secret, &mut text);
     text.push('\n');
-    write(out, Readers::Owner, text.as_bytes(), "secret", algorithm, reporter)
+    text
 }
 
 fn write(

@@ -12,6 +12,8 @@ use crate::failure::{Exit, Failure};
 
 /// Bytes of the longest message that is signed, which has to be in memory.
 const MESSAGE_MAX: u64 = 1 << 30;
+/// Room for what is read whole, at first: more than a key file has.
+const FIRST_BYTES: usize = 1 << 17;
 
 /// An open file or standard input, with its name for errors.
 pub struct Input {
@@ -47,10 +49,25 @@ impl Input {
 
     /// All of it, if it is not more than `max` bytes; `None` if it is.
     pub fn all(&mut self, max: u64) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
-        let mut bytes = Zeroizing::new(Vec::new());
-        let mut limited = (&mut self.reader).take(max + 1);
-        limited.read_to_end(&mut bytes).map_err(|error| cannot_read(&self.name, &error))?;
-        Ok((bytes.len() as u64 <= max).then_some(bytes))
+        let most = usize::try_from(max).unwrap_or(usize::MAX - 1) + 1;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(most.min(FIRST_BYTES)));
+        loop {
+            let at = bytes.len();
+            let end = bytes.capacity().min(most);
+            bytes.resize(end, 0);
+            let filled = at + self.fill(&mut bytes[at..])?;
+            bytes.truncate(filled);
+            if filled == most {
+                return Ok(None);
+            }
+            if filled < end {
+                return Ok(Some(bytes));
+            }
+            // A vector that grows by itself leaves what it had.
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * end));
+            larger.extend_from_slice(&bytes);
+            bytes = larger;
+        }
     }
 
     /// All of a message that is to be signed.

@@ -80,19 +80,22 @@ pub fn opening(path: &Path) -> Result<Opening, Failure> {
     if text.trim_start().starts_with("-----") {
         return private(path, None).map(Opening::Private);
     }
-    let digits: Zeroizing<Vec<u8>> =
-        Zeroizing::new(text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect());
-    let secret = HEXLOWER_PERMISSIVE.decode(&digits).map(Zeroizing::new);
-    match secret {
-        Ok(secret) if SECRET_BYTES.contains(&secret.len()) => Ok(Opening::Secret(secret)),
-        Ok(secret) => {
+    // With room from the beginning, and wiped whatever comes of it.
+    let mut digits = Zeroizing::new(Vec::with_capacity(text.len()));
+    digits.extend(text.bytes().filter(|byte| !byte.is_ascii_whitespace()));
+    let mut secret = Zeroizing::new(vec![0; digits.len() / 2]);
+    let is_even = digits.len().is_multiple_of(2);
+    let is_hex = is_even && HEXLOWER_PERMISSIVE.decode_mut(&digits, &mut secret).is_ok();
+    match is_hex.then_some(secret) {
+        Some(secret) if SECRET_BYTES.contains(&secret.len()) => Ok(Opening::Secret(secret)),
+        Some(secret) => {
             let (least, most) = (SECRET_BYTES.start(), SECRET_BYTES.end());
             Err(no_key(
                 path,
                 &format!("no key: {} bytes, and keys have {least} to {most}", secret.len()),
             ))
         }
-        Err(_) => Err(no_key(path, "no key: neither hexadecimal nor PEM")),
+        None => Err(no_key(path, "no key: neither hexadecimal nor PEM")),
     }
 }
 
@@ -168,9 +171,10 @@ fn no_format(algorithm: kem::Algorithm) -> Failure {
 fn text(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let bytes = Input::open(Some(path))?.all(FILE_MAX)?;
     let mut bytes = bytes.ok_or_else(|| no_key(path, "no key: it has more than 64 KiB"))?;
-    String::from_utf8(std::mem::take(&mut *bytes))
-        .map(Zeroizing::new)
-        .map_err(|_| no_key(path, "no key: neither hexadecimal nor PEM"))
+    if std::str::from_utf8(&bytes).is_err() {
+        return Err(no_key(path, "no key: neither hexadecimal nor PEM"));
+    }
+    Ok(Zeroizing::new(String::from_utf8(std::mem::take(&mut *bytes)).expect("it is UTF-8")))
 }
 
 fn public(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {

@@ -3,7 +3,8 @@
 //! Invariant: at the name that was given there is what was there before, or all of the result. A device or a pipe of that name is written to as it is:
 //! nothing can take its place.
 
-use std::fs::{File, Permissions};
+use std::ffi::OsString;
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,15 @@ pub fn abandon() {
         // It may have been taken away already.
         let _ = std::fs::remove_file(path);
     }
+}
+
+/// Where a result goes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Place {
+    device: u64,
+    inode: u64,
+    /// In the folder that these are of.
+    file: Option<OsString>,
 }
 
 /// A result being written.
@@ -76,6 +86,21 @@ impl Output {
             }
         };
         Ok(Self { to, bytes: 0, is_gone: false })
+    }
+
+    /// Where it goes, to be compared: a file by its folder and its name in it, whatever way leads there.
+    pub fn place(&self) -> Result<Place, Failure> {
+        let of = |found: io::Result<Metadata>, path: &Path, file| match found {
+            Ok(found) => Ok(Place { device: found.dev(), inode: found.ino(), file }),
+            Err(error) => Err(cannot_write(path, &error)),
+        };
+        match &self.to {
+            To::Stdout => Ok(Place { device: 0, inode: 0, file: None }),
+            To::Device(file, path) => of(file.metadata(), path, None),
+            To::File { path, .. } => {
+                of(folder(path).metadata(), path, path.file_name().map(ToOwned::to_owned))
+            }
+        }
     }
 
     /// Whether nobody wants more. What is still written goes nowhere then.
@@ -160,10 +185,6 @@ impl To {
         if !force && path.symlink_metadata().is_ok() {
             return Err(is_there(path));
         }
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
         // Never readable by more than what it replaces.
         let replaced = path.symlink_metadata().map_or(0o666, |found| found.permissions().mode());
         let mode = if readers == Readers::Owner { 0o600 } else { 0o600 | (0o066 & replaced) };
@@ -172,7 +193,7 @@ impl To {
         let made = tempfile::Builder::new()
             .prefix(".wraith-")
             .permissions(Permissions::from_mode(mode))
-            .tempfile_in(folder);
+            .tempfile_in(folder(path));
         let made: NamedTempFile = made.map_err(|error| cannot_write(path, &error))?;
         begun.push(made.path().to_owned());
         let (file, temporary) = made.into_parts();
@@ -197,6 +218,14 @@ impl To {
             .hint("name a file, or a pipe of your own"));
         }
         Ok(Self::Device(file, path.to_owned()))
+    }
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Passphrases: the first line of a file, or typed at the terminal, which does not show it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -58,9 +58,18 @@ fn asked(question: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
         .map_err(|error| Failure::disk("cannot ask for a passphrase", &error.into()))?;
     let failed = |error: std::io::Error| Failure::disk("cannot ask for a passphrase", &error);
     terminal.write_all(question.as_bytes()).map_err(failed)?;
-    let mut line = Zeroizing::new(Vec::with_capacity(BYTES_MAX as usize));
-    let mut reader = BufReader::new((&terminal).take(BYTES_MAX));
-    reader.read_until(b'\n', &mut line).map_err(failed)?;
+    // By itself, because a reader with a buffer would not wipe it. A terminal gives at most a line at a time.
+    let mut line = Zeroizing::new(vec![0; BYTES_MAX as usize]);
+    let mut filled = 0;
+    while filled < line.len() && !line[..filled].ends_with(b"\n") {
+        match terminal.read(&mut line[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    line.truncate(filled);
     drop(silent);
     terminal.write_all(b"\n").map_err(failed)?;
     while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {

@@ -91,6 +91,10 @@ pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
         output.write(&waiting[..sure])?;
         waiting.drain(..sure);
     }
+    if output.is_gone() {
+        // What is there is not the end.
+        return Ok(());
+    }
     if pads {
         let len = cipher::unpadded_len(&waiting).map_err(of_text)?;
         waiting.truncate(len);

@@ -119,7 +119,14 @@ fn a_full_disk_is_told_and_nothing_passes_for_done() {
 #[test]
 fn a_reader_that_has_seen_enough_ends_it_without_an_error() {
     let bench = Bench::new();
-    for words in [&["rand", "18446744073709551615"][..], &["list"]] {
+    bench.write("text", &bytes(1 << 20));
+    bench.ok(&["genkey", "AES-256-CBC", "-o", "key"]);
+    let raw =
+        ["--raw", "-a", "AES-256-CBC", "--iv", "00112233445566778899aabbccddeeff", "-k", "key"];
+    bench.ok(&[&["enc", "text", "-o", "raw"], &raw[..]].concat());
+    let (encrypts, decrypts) =
+        ([&["enc", "text"], &raw[..]].concat(), [&["dec", "raw"], &raw[..]].concat());
+    for words in [&["rand", "18446744073709551615"][..], &["list"], &encrypts, &decrypts] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let status = bench.command(words).stdout(writer).status().unwrap();

@@ -66,6 +66,17 @@ fn a_secret_that_is_encapsulated_is_the_one_that_is_opened() {
     assert_eq!(mode(&bench.path("one")), 0o600);
     bench.ok(&["kem", "decapsulate", "ciphertext", "-k", "key", "-o", "other"]);
     assert_eq!(bench.read("one"), bench.read("other"));
+    // The same place by another name: neither appears, with or without --force.
+    bench.write("both", b"before");
+    for more in [&[][..], &["--force"]] {
+        let words = ["kem", "encapsulate", "-k", "public", "-s", "both", "-o", "./both"];
+        bench.fails(&[&words[..], more].concat(), 2);
+        assert_eq!(bench.read("both"), b"before");
+    }
+    let words = ["kem", "encapsulate", "-k", "public", "-s", "new", "-o", "./new"];
+    let said = bench.fails(&words, 2);
+    assert!(said.contains("the same place"), "{said}");
+    assert!(!bench.path("new").exists());
     let cut = bench.read("ciphertext")[1..].to_vec();
     bench.write("cut", &cut);
     bench.fails(&["kem", "decapsulate", "cut", "-k", "key", "-o", "none"], 8);
