@@ -9,6 +9,7 @@ pub mod der;
 pub mod oid;
 pub mod pem;
 pub mod pkcs8;
+pub(crate) mod seed;
 pub mod spki;
 
 /// Why something could not be read.

@@ -11,12 +11,10 @@
 use zeroize::Zeroizing;
 
 use super::Algorithm;
-use crate::encoding::der::{Reader, SEQUENCE, Writer, context};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::seed::{self, Seed};
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
-
-const SEED: u8 = context(0);
 
 /// What is in a private key file. The parts have not been looked at.
 pub(super) struct Private<'a> {
@@ -38,12 +36,11 @@ const fn identifier(algorithm: Algorithm) -> Option<AlgorithmIdentifier<'static>
 
 /// The PKCS #8 of `seed`, if the algorithm has a format.
 pub(super) fn to_pkcs8(algorithm: Algorithm, seed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-    let mut inside = Writer::new();
-    match algorithm {
-        Algorithm::XWing => inside.raw(seed),
-        _ => inside.write(SEED, seed),
+    let inside = match algorithm {
+        Algorithm::XWing => Zeroizing::new(seed.to_vec()),
+        _ => seed::to_der(seed),
     };
-    Some(PrivateKeyInfo::new(identifier(algorithm)?, &inside.finish()).to_der())
+    Some(PrivateKeyInfo::new(identifier(algorithm)?, &inside).to_der())
 }
 
 /// The parts of a PKCS #8 of `algorithm`.
@@ -56,16 +53,7 @@ pub(super) fn read_pkcs8(algorithm: Algorithm, der: &[u8]) -> Option<Private<'_>
     if algorithm == Algorithm::XWing {
         return Some(Private { seed: info.private_key, expanded: None, public });
     }
-    let mut reader = Reader::new(info.private_key);
-    let (seed, expanded) = if reader.peek() == Some(SEQUENCE) {
-        let mut both = reader.sequence().ok()?;
-        let parts = (both.octet_string().ok()?, Some(both.octet_string().ok()?));
-        both.finish().ok()?;
-        parts
-    } else {
-        (reader.read(SEED).ok()?, None)
-    };
-    reader.finish().ok()?;
+    let Seed { seed, expanded } = Seed::from_der(info.private_key).ok()?;
     Some(Private { seed, expanded, public })
 }
 

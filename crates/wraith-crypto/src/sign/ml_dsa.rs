@@ -1,5 +1,5 @@
-//! ML-DSA (FIPS 204), pure and hedged, computed by AWS-LC. A secret key is its seed ξ of 32 bytes, also in PKCS #8 (RFC 9881 §6); the
-//! expanded key is made of it once. With a context of at most 255 bytes, which is empty unless given.
+//! ML-DSA (FIPS 204), pure and hedged, computed by AWS-LC. A secret key is its seed ξ of 32 bytes, also in PKCS #8 (RFC 9881 §6, where
+//! the expanded key can stand beside it); the expanded key is made of it once. With a context of at most 255 bytes, which is empty unless given.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -10,9 +10,9 @@ use zeroize::Zeroizing;
 
 use super::{Algorithm, SignError};
 use crate::aws::{Owned, succeeded};
-use crate::encoding::der::{self, Reader, Writer};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::seed::{self, Seed};
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
 /// Bytes of a seed.
@@ -22,9 +22,6 @@ pub const CONTEXT_MAX: usize = 255;
 
 /// Bytes of μ.
 pub const MU_BYTES: usize = 64;
-
-/// The seed in its CHOICE of seed and expanded key.
-const SEED: u8 = der::context(0);
 
 /// A parameter set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +53,15 @@ impl Set {
             Self::MlDsa44 => 2420,
             Self::MlDsa65 => 3309,
             Self::MlDsa87 => 4627,
+        }
+    }
+
+    /// Bytes of an expanded key (FIPS 204, table 2).
+    const fn expanded_bytes(self) -> usize {
+        match self {
+            Self::MlDsa44 => 2560,
+            Self::MlDsa65 => 4032,
+            Self::MlDsa87 => 4896,
         }
     }
 
@@ -125,18 +131,32 @@ impl SigningKey {
         Self::from_seed(set, seed.try_into().map_err(|_| set.invalid_key())?)
     }
 
-    /// The key of a PKCS #8 (DER) with a seed and nothing else.
+    /// The key of a PKCS #8 (DER) with a seed, or with the seed and the expanded key. An expanded key without its seed is refused.
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`], also if an expanded or a public key in it is not that of the seed.
     pub fn from_pkcs8(set: Set, der: &[u8]) -> Result<Self, SignError> {
         let info = PrivateKeyInfo::from_der(der).map_err(|_| set.invalid_key())?;
-        let mut reader = Reader::new(info.private_key);
-        let seed = reader.read(SEED).map_err(|_| set.invalid_key())?;
-        let is_ours = info.algorithm == AlgorithmIdentifier::new(&set.oid());
-        if !is_ours || reader.finish().is_err() {
+        if info.algorithm != AlgorithmIdentifier::new(&set.oid()) {
             return Err(set.invalid_key());
         }
+        let Seed { seed, expanded } =
+            Seed::from_der(info.private_key).map_err(|_| set.invalid_key())?;
         let key = Self::from_raw(set, seed)?;
-        let belongs = info.public_key.is_none_or(|public| public == public_bytes(set, &key.key));
+        let belongs = expanded.is_none_or(|bytes| crate::equal(&key.expanded(), bytes))
+            && info.public_key.is_none_or(|public| public == public_bytes(set, &key.key));
         if belongs { Ok(key) } else { Err(set.invalid_key()) }
+    }
+
+    /// The key as FIPS 204 expands it.
+    fn expanded(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(vec![0; self.set.expanded_bytes()]);
+        let (key, mut len) = (self.key.as_ptr(), bytes.len());
+        // SAFETY: the key is alive, and `bytes` has room for `len` bytes.
+        let written =
+            unsafe { aws::EVP_PKEY_get_raw_private_key(key, bytes.as_mut_ptr(), &mut len) };
+        assert_eq!((written, len), (1, bytes.len()), "a key of a seed has been expanded");
+        bytes
     }
 
     /// A signature over `message` in `context`, which is what the signature is for.
@@ -207,9 +227,8 @@ impl super::SigningKey for SigningKey {
     }
 
     fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
-        let mut inside = Writer::new();
-        inside.write(SEED, &*self.seed);
-        PrivateKeyInfo::new(AlgorithmIdentifier::new(&self.set.oid()), &inside.finish()).to_der()
+        let inside = seed::to_der(&self.seed[..]);
+        PrivateKeyInfo::new(AlgorithmIdentifier::new(&self.set.oid()), &inside).to_der()
     }
 }
 

@@ -104,6 +104,43 @@ fn rsa_keys_come_back_and_are_rsas_only() {
     assert!(Algorithm::RsaPssSha256.verifying_key_spki(&without_null.to_der()).is_err());
 }
 
+#[test]
+fn an_expanded_key_of_ml_dsa_is_read_beside_its_seed_only() {
+    let lines = include_str!("../vectors/ml_dsa_keys.txt").lines();
+    let files = lines.map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
+        [name, kind, der] => (name, kind, BASE64.decode(der.as_bytes()).unwrap()),
+        _ => panic!("{line}"),
+    });
+    let (mut private, mut both, mut refused) = (Vec::new(), 0, 0);
+    for (name, kind, der) in files {
+        let algorithm: Algorithm = name.parse().unwrap();
+        let read = algorithm.signing_key_pkcs8(&der);
+        match kind {
+            "private" => {
+                let key = read.unwrap();
+                assert!(key.to_raw().iter().copied().eq(0..32), "the seed they take");
+                assert_eq!(key.to_pkcs8()[..], der);
+                private = der;
+            }
+            "both" => {
+                assert_eq!(read.unwrap().to_pkcs8()[..], private, "{name}");
+                let mut info = PrivateKeyInfo::from_der(&der).unwrap();
+                let mut changed = info.private_key.to_vec();
+                *changed.last_mut().unwrap() ^= 1;
+                info.private_key = &changed;
+                assert!(algorithm.signing_key_pkcs8(&info.to_der()).is_err(), "{name}");
+                both += 1;
+            }
+            _ => {
+                let invalid = SignError::InvalidKey { algorithm };
+                assert_eq!(read.map(|key| key.algorithm()).err(), Some(invalid), "{kind}");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((both, refused), (3, 2));
+}
+
 /// The key files of the standards: algorithm, kind, DER.
 fn kem_files() -> impl Iterator<Item = (kem::Algorithm, &'static str, Vec<u8>)> {
     let lines = include_str!("../vectors/kem_keys.txt").lines();
