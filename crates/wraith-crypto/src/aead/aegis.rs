@@ -28,7 +28,7 @@ impl ZeroizeOnDrop for Key {}
 /// Calls a method of the state of whichever algorithm it is.
 macro_rules! state {
     ($self:ident, $nonce:ident, $method:ident($($argument:expr),*), $result:expr) => {{
-        let wrong = AeadError::NonceLength { algorithm: $self.algorithm, found: $nonce.len() };
+        let wrong = $self.algorithm.nonce_length($nonce.len());
         let short = $self.key.first_chunk().ok_or(wrong)?;
         match $self.algorithm {
             Algorithm::Aegis128L => {

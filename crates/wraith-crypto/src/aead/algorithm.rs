@@ -18,10 +18,20 @@ pub trait Aead: Send + Sync {
         self.algorithm().tag_bytes()
     }
 
+    /// Bytes of a nonce of this key, likewise.
+    fn nonce_bytes(&self) -> usize {
+        self.algorithm().nonce_bytes()
+    }
+
+    /// Bytes of the longest text that this key seals at once, likewise.
+    fn text_max(&self) -> u64 {
+        self.algorithm().text_max()
+    }
+
     /// Encrypts `in_out` in place and writes the tag over it and `aad`.
     ///
     /// # Errors
-    /// The nonce or the room for the tag has the wrong length, or the message is longer than [`Algorithm::text_max`]; nothing changed then.
+    /// The nonce or the room for the tag has the wrong length, or the message is longer than [`Self::text_max`]; nothing changed then.
     fn seal_detached(
         &self,
         nonce: &[u8],
@@ -82,26 +92,38 @@ pub enum AeadError {
         found: usize,
     },
     /// The nonce has the wrong length.
-    #[error("a nonce of {algorithm} has {} bytes, not {found}", algorithm.nonce_bytes())]
+    #[error("a nonce of {algorithm} has {expected} bytes here, not {found}")]
     NonceLength {
         /// Of this one.
         algorithm: Algorithm,
+        /// What the key takes.
+        expected: usize,
         /// What was given.
         found: usize,
     },
+    /// The nonce is empty, where any other length is good: [`AesGcm::seal_with_nonce`].
+    #[error("a nonce of {algorithm} has a byte at least: it is empty")]
+    EmptyNonce {
+        /// Of this one.
+        algorithm: Algorithm,
+    },
     /// The tag has the wrong length.
-    #[error("a tag of {algorithm} has {} bytes, not {found}", algorithm.tag_bytes())]
+    #[error("a tag of {algorithm} has {expected} bytes here, not {found}")]
     TagLength {
         /// Of this one.
         algorithm: Algorithm,
+        /// What the key makes.
+        expected: usize,
         /// What was given.
         found: usize,
     },
-    /// More than the algorithm may seal under one nonce.
-    #[error("{algorithm} seals at most {} bytes at once", algorithm.text_max())]
+    /// More than the key may seal under one nonce.
+    #[error("{algorithm} seals at most {max} bytes at once here")]
     TooLong {
         /// Of this one.
         algorithm: Algorithm,
+        /// What the key seals.
+        max: u64,
     },
     /// The key, the nonce, the associated data, the text or the tag is not what it was when it was sealed.
     #[error("not authentic: wrong key, or damaged")]
@@ -224,16 +246,17 @@ impl Algorithm {
         text: usize,
         tag: usize,
     ) -> Result<(), AeadError> {
-        if nonce.len() != self.nonce_bytes() {
-            return Err(AeadError::NonceLength { algorithm: self, found: nonce.len() });
+        self.lengths().check(nonce, text, tag)
+    }
+
+    /// The lengths of its keys.
+    const fn lengths(self) -> Lengths {
+        Lengths {
+            algorithm: self,
+            nonce_bytes: self.nonce_bytes(),
+            tag_bytes: self.tag_bytes(),
+            text_max: self.text_max(),
         }
-        if tag != self.tag_bytes() {
-            return Err(AeadError::TagLength { algorithm: self, found: tag });
-        }
-        if text as u64 > self.text_max() {
-            return Err(AeadError::TooLong { algorithm: self });
-        }
-        Ok(())
     }
 
     /// [`Self::check`] for sealing; where the tag goes.
@@ -245,7 +268,7 @@ impl Algorithm {
     ) -> Result<&'a mut [u8; TAG_BYTES], AeadError> {
         self.check(nonce, text, tag.len())?;
         let found = tag.len();
-        tag.try_into().map_err(|_| AeadError::TagLength { algorithm: self, found })
+        tag.try_into().map_err(|_| self.tag_length(found))
     }
 
     /// [`Self::check`] for opening; the tag.
@@ -257,6 +280,47 @@ impl Algorithm {
     ) -> Result<&'a [u8; TAG_BYTES], AeadError> {
         self.check(nonce, text, tag.len())?;
         let found = tag.len();
-        tag.try_into().map_err(|_| AeadError::TagLength { algorithm: self, found })
+        tag.try_into().map_err(|_| self.tag_length(found))
+    }
+    /// The complaint about a nonce of `found` bytes.
+    pub(super) const fn nonce_length(self, found: usize) -> AeadError {
+        AeadError::NonceLength { algorithm: self, expected: self.nonce_bytes(), found }
+    }
+
+    /// The complaint about a tag of `found` bytes.
+    pub(super) const fn tag_length(self, found: usize) -> AeadError {
+        AeadError::TagLength { algorithm: self, expected: self.tag_bytes(), found }
+    }
+}
+
+/// What lengths a key takes: mostly those of its algorithm.
+#[derive(Clone, Copy)]
+pub(super) struct Lengths {
+    pub(super) algorithm: Algorithm,
+    pub(super) nonce_bytes: usize,
+    pub(super) tag_bytes: usize,
+    pub(super) text_max: u64,
+}
+
+impl Lengths {
+    /// What [`Aead::seal_detached`] and [`Aead::open_detached`] check first.
+    pub(super) const fn check(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: usize,
+    ) -> Result<(), AeadError> {
+        let Self { algorithm, nonce_bytes, tag_bytes, text_max } = self;
+        if nonce.len() != nonce_bytes {
+            let found = nonce.len();
+            return Err(AeadError::NonceLength { algorithm, expected: nonce_bytes, found });
+        }
+        if tag != tag_bytes {
+            return Err(AeadError::TagLength { algorithm, expected: tag_bytes, found: tag });
+        }
+        if text as u64 > text_max {
+            return Err(AeadError::TooLong { algorithm, max: text_max });
+        }
+        Ok(())
     }
 }

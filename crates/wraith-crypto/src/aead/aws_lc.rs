@@ -84,7 +84,7 @@ impl Key {
         };
         match done == 1 && tag_len == tag.len() {
             true => Ok(()),
-            false => Err(AeadError::NonceLength { algorithm: self.algorithm, found: nonce.len() }),
+            false => Err(self.algorithm.nonce_length(nonce.len())),
         }
     }
 

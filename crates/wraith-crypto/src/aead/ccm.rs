@@ -4,6 +4,7 @@ use std::fmt;
 
 use zeroize::ZeroizeOnDrop;
 
+use super::algorithm::Lengths;
 use super::{Aead, AeadError, Algorithm};
 use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use crate::kernels::aes::Aes;
@@ -33,7 +34,7 @@ impl AesCcm {
             && (4..=16).contains(&tag_bytes)
             && tag_bytes.is_multiple_of(2);
         let cipher = Aes::new(key).filter(|_| fits)?;
-        Some(Self(Ccm { cipher, algorithm, nonce_bytes, tag_bytes }))
+        Some(Self(Ccm { cipher, lengths: lengths(algorithm, nonce_bytes, tag_bytes) }))
     }
 }
 
@@ -44,17 +45,20 @@ impl Sm4Ccm {
     /// Expands a key.
     #[must_use]
     pub fn new(key: &[u8; 16]) -> Self {
-        let (cipher, algorithm) = (Sm4::new(key), Algorithm::Sm4Ccm);
-        Self(Ccm { cipher, algorithm, nonce_bytes: 12, tag_bytes: 16 })
+        Self(Ccm { cipher: Sm4::new(key), lengths: lengths(Algorithm::Sm4Ccm, 12, 16) })
     }
 }
 
 /// A key of either. The lengths are ones that CCM takes.
 struct Ccm<C> {
     cipher: C,
-    algorithm: Algorithm,
-    nonce_bytes: usize,
-    tag_bytes: usize,
+    lengths: Lengths,
+}
+
+/// What a key takes with nonces of 7 to 13 bytes: the length of a text has 15 bytes together with the nonce.
+const fn lengths(algorithm: Algorithm, nonce_bytes: usize, tag_bytes: usize) -> Lengths {
+    let text_max = u64::MAX >> (8 * (nonce_bytes - 7));
+    Lengths { algorithm, nonce_bytes, tag_bytes, text_max }
 }
 
 impl<C: BlockCipher> Ccm<C> {
@@ -65,7 +69,7 @@ impl<C: BlockCipher> Ccm<C> {
         in_out: &mut [u8],
         tag: &mut [u8],
     ) -> Result<(), AeadError> {
-        self.check(nonce, in_out.len(), tag.len())?;
+        self.lengths.check(nonce, in_out.len(), tag.len())?;
         let whole = self.crypt::<true>(nonce, aad, in_out);
         tag.copy_from_slice(&whole[..tag.len()]);
         Ok(())
@@ -78,7 +82,7 @@ impl<C: BlockCipher> Ccm<C> {
         in_out: &mut [u8],
         tag: &[u8],
     ) -> Result<(), AeadError> {
-        self.check(nonce, in_out.len(), tag.len())?;
+        self.lengths.check(nonce, in_out.len(), tag.len())?;
         let whole = self.crypt::<false>(nonce, aad, in_out);
         if crate::equal(&whole[..tag.len()], tag) {
             return Ok(());
@@ -87,26 +91,10 @@ impl<C: BlockCipher> Ccm<C> {
         Err(AeadError::Unauthentic)
     }
 
-    fn check(&self, nonce: &[u8], text: usize, tag: usize) -> Result<(), AeadError> {
-        let algorithm = self.algorithm;
-        if nonce.len() != self.nonce_bytes {
-            return Err(AeadError::NonceLength { algorithm, found: nonce.len() });
-        }
-        if tag != self.tag_bytes {
-            return Err(AeadError::TagLength { algorithm, found: tag });
-        }
-        // A length has 15 bytes together with the nonce.
-        let bits = 8 * (15 - self.nonce_bytes) as u32;
-        match (text as u64).checked_shr(bits).unwrap_or(0) {
-            0 => Ok(()),
-            _ => Err(AeadError::TooLong { algorithm }),
-        }
-    }
-
     /// Encrypts or decrypts and returns the whole tag.
     fn crypt<const SEAL: bool>(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Block {
         let mut counter = [0; BLOCK];
-        counter[0] = 14 - self.nonce_bytes as u8;
+        counter[0] = 14 - self.lengths.nonce_bytes as u8;
         counter[1..=nonce.len()].copy_from_slice(nonce);
         let mut mac = self.begin(&counter, aad, in_out.len());
         let mut tag_mask = counter;
@@ -134,8 +122,9 @@ impl<C: BlockCipher> Ccm<C> {
     /// CBC-MAC over the first block and the associated data (SP 800-38C appendix A.2).
     fn begin(&self, counter: &Block, aad: &[u8], text: usize) -> Block {
         let mut first = *counter;
-        first[0] |= u8::from(!aad.is_empty()) << 6 | (((self.tag_bytes - 2) / 2) << 3) as u8;
-        let length_bytes = 15 - self.nonce_bytes;
+        first[0] |=
+            u8::from(!aad.is_empty()) << 6 | (((self.lengths.tag_bytes - 2) / 2) << 3) as u8;
+        let length_bytes = 15 - self.lengths.nonce_bytes;
         first[BLOCK - length_bytes..]
             .copy_from_slice(&(text as u64).to_be_bytes()[8 - length_bytes..]);
         let mut mac = [0; BLOCK];
@@ -174,11 +163,19 @@ macro_rules! key {
     ($name:ident) => {
         impl Aead for $name {
             fn algorithm(&self) -> Algorithm {
-                self.0.algorithm
+                self.0.lengths.algorithm
             }
 
             fn tag_bytes(&self) -> usize {
-                self.0.tag_bytes
+                self.0.lengths.tag_bytes
+            }
+
+            fn nonce_bytes(&self) -> usize {
+                self.0.lengths.nonce_bytes
+            }
+
+            fn text_max(&self) -> u64 {
+                self.0.lengths.text_max
             }
 
             fn seal_detached(
@@ -206,7 +203,7 @@ macro_rules! key {
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let algorithm = self.0.algorithm;
+                let algorithm = self.0.lengths.algorithm;
                 f.debug_struct(stringify!($name))
                     .field("algorithm", &algorithm)
                     .finish_non_exhaustive()

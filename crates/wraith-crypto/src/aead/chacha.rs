@@ -340,13 +340,14 @@ mod tests {
             let key = Key::new(algorithm, &[0; 32]).unwrap();
             for found in (0..40).filter(|found| *found != algorithm.nonce_bytes()) {
                 let sealed = key.seal(&vec![0; found], b"", b"text");
-                assert_eq!(sealed, Err(AeadError::NonceLength { algorithm, found }));
+                let expected = algorithm.nonce_bytes();
+                assert_eq!(sealed, Err(AeadError::NonceLength { algorithm, expected, found }));
             }
             let longest = algorithm.text_max() as usize;
             let nonce = vec![0; algorithm.nonce_bytes()];
             assert_eq!(algorithm.check(&nonce, longest, TAG_BYTES), Ok(()));
             let too_long = algorithm.check(&nonce, longest + 1, TAG_BYTES);
-            assert_eq!(too_long, Err(AeadError::TooLong { algorithm }));
+            assert_eq!(too_long, Err(AeadError::TooLong { algorithm, max: longest as u64 }));
             // Blocks of 64 bytes behind block 0: the counter of 32 bits does not come back to it.
             assert_eq!(algorithm.text_max() / 64, u64::from(u32::MAX));
         }

@@ -83,7 +83,7 @@ impl AesGcm {
     /// As [`Algorithm::check`], but for the length of the nonce.
     fn check_any(&self, nonce: &[u8], text: usize, tag: usize) -> Result<(), AeadError> {
         if nonce.is_empty() {
-            return Err(AeadError::NonceLength { algorithm: self.algorithm, found: 0 });
+            return Err(AeadError::EmptyNonce { algorithm: self.algorithm });
         }
         self.algorithm.check(&[0; 12], text, tag)
     }
@@ -91,7 +91,7 @@ impl AesGcm {
     /// As [`Aead::seal_detached`], with a nonce of any length but 0 (SP 800-38D §7.1). One of 12 bytes is faster and safer.
     ///
     /// # Errors
-    /// There is no nonce, the tag has the wrong length, or the message is too long.
+    /// [`AeadError::EmptyNonce`], or the tag has the wrong length, or the message is too long.
     pub fn seal_with_nonce(
         &self,
         nonce: &[u8],
@@ -101,9 +101,8 @@ impl AesGcm {
     ) -> Result<(), AeadError> {
         self.check_any(nonce, in_out.len(), tag.len())?;
         let found = tag.len();
-        let tag: &mut [u8; TAG_BYTES] = tag
-            .try_into()
-            .map_err(|_| AeadError::TagLength { algorithm: self.algorithm, found })?;
+        let tag: &mut [u8; TAG_BYTES] =
+            tag.try_into().map_err(|_| self.algorithm.tag_length(found))?;
         own!(self,
             key => { *tag = key.seal_any(nonce, aad, in_out); Ok(()) },
             library => library.seal_any(nonce, aad, in_out, tag))
@@ -122,9 +121,7 @@ impl AesGcm {
     ) -> Result<(), AeadError> {
         self.check_any(nonce, in_out.len(), tag.len())?;
         let found = tag.len();
-        let tag: &[u8; TAG_BYTES] = tag
-            .try_into()
-            .map_err(|_| AeadError::TagLength { algorithm: self.algorithm, found })?;
+        let tag: &[u8; TAG_BYTES] = tag.try_into().map_err(|_| self.algorithm.tag_length(found))?;
         own!(self,
             key => {
                 let expected = key.open_any(nonce, aad, in_out);

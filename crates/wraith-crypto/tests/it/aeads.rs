@@ -182,13 +182,14 @@ fn what_has_the_wrong_length_is_refused_and_nothing_is_touched() {
         }
         let (mut text, mut tag) = ([5; 20], [6; 16]);
         for found in (0..40).filter(|len| *len != algorithm.nonce_bytes()) {
-            let refused = Err(AeadError::NonceLength { algorithm, found });
+            let expected = algorithm.nonce_bytes();
+            let refused = Err(AeadError::NonceLength { algorithm, expected, found });
             assert_eq!(key.seal_detached(&vec![1; found], b"", &mut text, &mut tag), refused);
             assert_eq!(key.open_detached(&vec![1; found], b"", &mut text, &tag), refused);
         }
         let nonce = vec![1; algorithm.nonce_bytes()];
         for found in (0..33).filter(|len| *len != 16) {
-            let refused = Err(AeadError::TagLength { algorithm, found });
+            let refused = Err(AeadError::TagLength { algorithm, expected: 16, found });
             assert_eq!(key.seal_detached(&nonce, b"", &mut text, &mut vec![0; found]), refused);
             assert_eq!(key.open_detached(&nonce, b"", &mut text, &vec![0; found]), refused);
         }
@@ -241,5 +242,37 @@ fn a_key_of_ccm_for_other_lengths_seals_and_opens_with_them() {
         assert_eq!(sealed.len(), 4 + tag);
         assert_eq!(key.open(&[1; 13][..nonce], b"header", &sealed).unwrap(), b"text");
         assert!(key.open(&[1; 13][..nonce], b"headed", &sealed).is_err());
+    }
+}
+
+#[test]
+fn what_a_key_refuses_is_said_with_the_lengths_of_that_key() {
+    let said = |result: Result<_, AeadError>| result.map(|_: Vec<u8>| ()).unwrap_err().to_string();
+    let key = AesCcm::with_lengths(&[5; 16], 7, 8).unwrap();
+    assert_eq!((key.nonce_bytes(), key.tag_bytes(), key.text_max()), (7, 8, u64::MAX));
+    assert_eq!(
+        said(key.seal(&[0; 12], b"", b"")),
+        "a nonce of AES-128-CCM has 7 bytes here, not 12"
+    );
+    assert_eq!(
+        said(key.seal_detached(&[0; 7], b"", &mut [], &mut [0; 16]).map(|()| Vec::new())),
+        "a tag of AES-128-CCM has 8 bytes here, not 16"
+    );
+    let key = AesCcm::with_lengths(&[5; 16], 13, 8).unwrap();
+    assert_eq!(key.text_max(), 65_535);
+    key.seal(&[0; 13], b"", &[0; 65_535]).unwrap();
+    assert_eq!(
+        said(key.seal(&[0; 13], b"", &[0; 65_536])),
+        "AES-128-CCM seals at most 65535 bytes at once here"
+    );
+    let key = AesGcm::new(&[5; 32]).unwrap();
+    assert_eq!(
+        said(key.seal_with_nonce(&[], b"", &mut [], &mut [0; 16]).map(|()| Vec::new())),
+        "a nonce of AES-256-GCM has a byte at least: it is empty"
+    );
+    key.seal_with_nonce(&[0; 1], b"", &mut [], &mut [0; 16]).unwrap();
+    for (algorithm, key) in every() {
+        assert_eq!(key.nonce_bytes(), algorithm.nonce_bytes(), "{algorithm}");
+        assert_eq!(key.text_max(), algorithm.text_max(), "{algorithm}");
     }
 }

@@ -143,9 +143,9 @@ fn wrong_lengths_are_refused_and_nothing_is_left_of_what_does_not_verify() {
         [Box::new(Sm4Gcm::new(&[1; 16])), Box::new(Sm4Ccm::new(&[1; 16]))];
     for key in keys {
         let algorithm = key.algorithm();
-        let nonce = AeadError::NonceLength { algorithm, found: 13 };
+        let nonce = AeadError::NonceLength { algorithm, expected: 12, found: 13 };
         assert_eq!(key.seal(&[0; 13], b"", b"text"), Err(nonce));
-        let tag = AeadError::TagLength { algorithm, found: 12 };
+        let tag = AeadError::TagLength { algorithm, expected: 16, found: 12 };
         assert_eq!(key.seal_detached(&[0; 12], b"", &mut [], &mut [0; 12]), Err(tag));
         assert_eq!(key.open(&[0; 12], b"", &[0; 15]), Err(AeadError::Unauthentic));
         let mut text = [3; 100];
@@ -154,7 +154,10 @@ fn wrong_lengths_are_refused_and_nothing_is_left_of_what_does_not_verify() {
     }
     let ccm = Sm4Ccm::new(&[1; 16]);
     let too_long = ccm.seal_detached(&[0; 12], b"", &mut vec![0; 1 << 24], &mut [0; 16]);
-    assert_eq!(too_long, Err(AeadError::TooLong { algorithm: ccm.algorithm() }));
+    assert_eq!(
+        too_long,
+        Err(AeadError::TooLong { algorithm: ccm.algorithm(), max: (1 << 24) - 1 })
+    );
 }
 
 /// CCM with nothing but single blocks, from the text of SP 800-38C.
