@@ -4,7 +4,8 @@ use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::{Algorithm, Mac};
+use super::{Algorithm, Mac, same};
+use crate::Unauthentic;
 use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use crate::kernels::aes::Aes;
 use crate::kernels::sm4::Sm4;
@@ -135,6 +136,14 @@ macro_rules! mac {
             #[must_use]
             pub fn finish(mut self) -> [u8; BLOCK] {
                 self.0.$finish()
+            }
+
+            /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
+            ///
+            /// # Errors
+            /// It is not.
+            pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
+                same(&self.finish(), tag)
             }
         }
 

@@ -11,10 +11,10 @@ use aws_lc_sys::{
     EVP_CTRL_AEAD_GET_TAG, EVP_EncryptFinal_ex, EVP_EncryptInit_ex, EVP_EncryptUpdate,
 };
 
-use super::{Algorithm, Mac};
-use crate::Backend;
+use super::{Algorithm, Mac, same};
 #[cfg(target_arch = "x86_64")]
 use crate::x86::{GcmKey, Ghash, Width};
+use crate::{Backend, Unauthentic};
 
 const TAG: usize = 16;
 /// Bytes that are handed to AWS-LC at once; it counts with `int`.
@@ -76,6 +76,19 @@ impl GmacAes {
         Backend::AwsLc
     }
 
+    /// Takes in the next piece.
+    pub fn update(&mut self, data: &[u8]) {
+        match &mut self.inner {
+            #[cfg(target_arch = "x86_64")]
+            Inner::Bits128(key, hash) => hash.update(key, data),
+            #[cfg(target_arch = "x86_64")]
+            Inner::Bits192(key, hash) => hash.update(key, data),
+            #[cfg(target_arch = "x86_64")]
+            Inner::Bits256(key, hash) => hash.update(key, data),
+            Inner::Library(context) => context.update(data),
+        }
+    }
+
     /// The tag of everything taken in.
     #[must_use]
     pub fn finish(self) -> [u8; TAG] {
@@ -89,6 +102,14 @@ impl GmacAes {
             Inner::Library(context) => context.finish(),
         }
     }
+
+    /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
+        same(&self.finish(), tag)
+    }
 }
 
 impl Mac for GmacAes {
@@ -97,15 +118,7 @@ impl Mac for GmacAes {
     }
 
     fn update(&mut self, data: &[u8]) {
-        match &mut self.inner {
-            #[cfg(target_arch = "x86_64")]
-            Inner::Bits128(key, hash) => hash.update(key, data),
-            #[cfg(target_arch = "x86_64")]
-            Inner::Bits192(key, hash) => hash.update(key, data),
-            #[cfg(target_arch = "x86_64")]
-            Inner::Bits256(key, hash) => hash.update(key, data),
-            Inner::Library(context) => context.update(data),
-        }
+        self.update(data);
     }
 
     fn finish_into(self: Box<Self>, out: &mut [u8]) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use zeroize::optimization_barrier;
 
-use super::{Algorithm, Mac};
+use super::{Algorithm, Mac, same};
 use crate::hash::{Function, legacy};
 use crate::{Unauthentic, hash};
 
@@ -71,10 +71,7 @@ impl<F: Function> Hmac<F> {
         let mut expected = [0; hash::DIGEST_MAX];
         let expected = &mut expected[..F::DIGEST_BYTES];
         self.finish(expected);
-        match crate::equal(expected, tag) {
-            true => Ok(()),
-            false => Err(Unauthentic),
-        }
+        same(expected, tag)
     }
 }
 

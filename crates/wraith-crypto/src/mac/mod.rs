@@ -1,6 +1,7 @@
 //! Message authentication codes: who has the key can tell that a message is as it was.
 //!
-//! A [`Mac`] takes the message in pieces; what it gives is compared with [`Mac::verify`], never with `==`.
+//! A [`Mac`] takes the message in pieces; what it gives is compared with [`Mac::verify`], never with `==`. The typed ones have it, too: all
+//! are begun with `new` (SipHash with one for each length), and have `update`, `finish` and `verify`.
 
 use thiserror::Error;
 
@@ -39,10 +40,15 @@ pub trait Mac: Send {
         let mut expected = [0; TAG_MAX];
         let expected = &mut expected[..self.algorithm().tag_bytes()];
         self.finish_into(expected);
-        match crate::equal(expected, tag) {
-            true => Ok(()),
-            false => Err(Unauthentic),
-        }
+        same(expected, tag)
+    }
+}
+
+/// Whether a tag is the expected one, in time that does not depend on how much of it is right.
+fn same(expected: &[u8], tag: &[u8]) -> Result<(), Unauthentic> {
+    match crate::equal(expected, tag) {
+        true => Ok(()),
+        false => Err(Unauthentic),
     }
 }
 

