@@ -111,7 +111,7 @@ fn sm2_sign(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
 /// The product of a point with the private key, and what follows where the ciphertext was made for another.
 fn sm2_decrypt(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let right = encrypt::sm2::DecryptionKey::from_raw(&scalars::<32>(Class::B, rng)).ok()?;
-    let ciphertext = right.encryption_key().encrypt(MESSAGE).expect("short enough");
+    let ciphertext = right.public().encrypt(MESSAGE).expect("short enough");
     Some(timed(plan, rng, scalars::<32>, |raw| {
         let key = encrypt::sm2::DecryptionKey::from_raw(raw).expect("a number in range");
         key.decrypt(&ciphertext)

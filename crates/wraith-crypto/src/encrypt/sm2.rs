@@ -86,7 +86,7 @@ impl DecryptionKey {
 
     /// The public half, of the same layout.
     #[must_use]
-    pub const fn encryption_key(&self) -> EncryptionKey {
+    pub const fn public(&self) -> EncryptionKey {
         EncryptionKey { public: self.secret.public, layout: self.layout }
     }
 
@@ -115,7 +115,7 @@ impl super::DecryptionKey for DecryptionKey {
     }
 
     fn encryption_key(&self) -> Box<dyn super::EncryptionKey> {
-        Box::new(Self::encryption_key(self))
+        Box::new(self.public())
     }
 
     fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
@@ -310,7 +310,7 @@ mod tests {
             (Layout::Der, None),
         ] {
             let key = DecryptionKey::from_raw(&hex(KEY)).unwrap().with_layout(layout);
-            let ciphertext = key.encryption_key().seal(b"encryption standard", &nonce).unwrap();
+            let ciphertext = key.public().seal(b"encryption standard", &nonce).unwrap();
             if let Some(expected) = expected {
                 assert_eq!(ciphertext, hex(&expected), "{layout:?}");
             }
@@ -322,13 +322,13 @@ mod tests {
     fn a_key_stream_of_zeros_is_not_used() {
         let key = DecryptionKey::from_raw(&hex(KEY)).unwrap();
         let zero = Scalar::ONE.sub(&Scalar::ONE);
-        assert!(key.encryption_key().seal(b"m", &zero).is_none());
+        assert!(key.public().seal(b"m", &zero).is_none());
         // Of one byte, one nonce in 256 is unlucky.
         let mut nonce = Scalar::ONE;
         let unlucky = (0..5000)
             .find(|_| {
                 nonce = nonce.add(&Scalar::ONE);
-                key.encryption_key().seal(b"m", &nonce).is_none()
+                key.public().seal(b"m", &nonce).is_none()
             })
             .expect("one in 256");
         assert!(unlucky > 0);

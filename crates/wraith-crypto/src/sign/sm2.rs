@@ -97,7 +97,7 @@ impl SigningKey {
 
     /// The public half, of the same identity.
     #[must_use]
-    pub fn verifying_key(&self) -> VerifyingKey {
+    pub fn public(&self) -> VerifyingKey {
         VerifyingKey { public: self.secret.public, owner: self.owner }
     }
 
@@ -149,7 +149,7 @@ impl super::SigningKey for SigningKey {
     }
 
     fn verifying_key(&self) -> Box<dyn super::VerifyingKey> {
-        Box::new(Self::verifying_key(self))
+        Box::new(self.public())
     }
 
     fn to_raw(&self) -> Zeroizing<Vec<u8>> {
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn the_signature_of_the_standard_is_made_and_accepted() {
         let key = SigningKey::from_raw(&hex::<32>(KEY)).unwrap();
-        let public = crate::sign::VerifyingKey::to_raw(&key.verifying_key());
+        let public = crate::sign::VerifyingKey::to_raw(&key.public());
         let point = "0409F9DF311E5421A150DD7D161E4BC5C672179FAD1833FC076BB08FF356F35020\
                      CCEA490CE26775A52DC6EA718CC1AA600AED05FBF35E084A6632F6072DA9AD13";
         assert_eq!(public, hex::<65>(point));
@@ -292,7 +292,7 @@ mod tests {
         let nonce = Scalar::from_bytes(&hex(NONCE)).unwrap();
         let signature = key.sign_with(&hash, &nonce).unwrap();
         assert_eq!(signature, hex(&[R, S].concat()));
-        key.verifying_key().verify_fixed(b"message digest", &signature).unwrap();
+        key.public().verify_fixed(b"message digest", &signature).unwrap();
     }
 
     #[test]

@@ -25,11 +25,11 @@ fn order_less(less: u8) -> [u8; 32] {
 #[test]
 fn a_signature_is_of_one_key_one_message_and_one_identity() {
     let key = SigningKey::generate();
-    let public = key.verifying_key();
+    let public = key.public();
     let signature = key.sign(b"message").unwrap();
     public.verify(b"message", &signature).unwrap();
     assert_ne!(signature, key.sign(b"message").unwrap(), "the nonce is not the message's alone");
-    let other = SigningKey::generate().verifying_key();
+    let other = SigningKey::generate().public();
     let renamed = public.clone().with_identity(b"TLSv1.3+GM+Cipher+Suite").unwrap();
     for (key, message) in [(&public, &b"massage"[..]), (&other, b"message"), (&renamed, b"message")]
     {
@@ -43,7 +43,7 @@ fn a_signature_is_of_one_key_one_message_and_one_identity() {
 #[test]
 fn every_changed_bit_of_a_signature_is_noticed() {
     let key = SigningKey::from_raw(&[7; 32]).unwrap();
-    let public = key.verifying_key();
+    let public = key.public();
     let raw = key.sign_fixed(b"message");
     public.verify_fixed(b"message", &raw).unwrap();
     for bit in 0..8 * SIGNATURE_BYTES {
@@ -64,7 +64,7 @@ fn every_changed_bit_of_a_signature_is_noticed() {
 #[test]
 fn numbers_out_of_range_are_no_signature() {
     let key = SigningKey::from_raw(&[7; 32]).unwrap();
-    let public = key.verifying_key();
+    let public = key.public();
     let raw = key.sign_fixed(b"message");
     let (r, s) = (&raw[..32], &raw[32..]);
     let mut minus_r = ORDER;
@@ -87,7 +87,7 @@ fn private_keys_are_from_1_to_n_less_2() {
     for good in [one, order_less(2)] {
         let key = SigningKey::from_raw(&good).unwrap();
         let signature = key.sign(b"message").unwrap();
-        key.verifying_key().verify(b"message", &signature).unwrap();
+        key.public().verify(b"message", &signature).unwrap();
         assert_eq!(key.to_raw()[..], good);
     }
     for bad in [[0; 32], order_less(1), ORDER, [0xff; 32]] {
@@ -99,7 +99,7 @@ fn private_keys_are_from_1_to_n_less_2() {
 
 #[test]
 fn points_off_the_curve_and_at_infinity_are_no_keys() {
-    let good = SigningKey::from_raw(&[7; 32]).unwrap().verifying_key().to_raw();
+    let good = SigningKey::from_raw(&[7; 32]).unwrap().public().to_raw();
     VerifyingKey::from_raw(&good).unwrap();
     let mut off = good.clone();
     off[64] ^= 1;
@@ -118,7 +118,7 @@ fn points_off_the_curve_and_at_infinity_are_no_keys() {
 fn a_damaged_ciphertext_gives_nothing() {
     for layout in [Layout::C1C3C2, Layout::C1C2C3, Layout::Der] {
         let key = DecryptionKey::from_raw(&[9; 32]).unwrap().with_layout(layout);
-        let ciphertext = key.encryption_key().encrypt(b"a short message").unwrap();
+        let ciphertext = key.public().encrypt(b"a short message").unwrap();
         assert_eq!(&key.decrypt(&ciphertext).unwrap()[..], b"a short message");
         for at in 0..ciphertext.len() {
             let mut changed = ciphertext.clone();
@@ -142,7 +142,7 @@ fn keys_come_back_from_der() {
     assert_eq!(SigningKey::from_pkcs8(&der).unwrap().to_raw(), key.to_raw());
     assert_eq!(DecryptionKey::from_pkcs8(&der).unwrap().to_raw(), key.to_raw());
     assert_eq!(PrivateKey::from_pkcs8(&der).unwrap().to_raw(), key.to_raw());
-    let public = key.verifying_key();
+    let public = key.public();
     let spki = public.to_spki();
     assert_eq!(VerifyingKey::from_spki(&spki).unwrap().to_raw(), public.to_raw());
     assert_eq!(EncryptionKey::from_spki(&spki).unwrap().to_raw(), public.to_raw());
@@ -204,12 +204,12 @@ proptest! {
         let Ok(key) = DecryptionKey::from_raw(&raw) else { return Ok(()) };
         for layout in [Layout::C1C3C2, Layout::C1C2C3, Layout::Der] {
             let key = key.clone().with_layout(layout);
-            let ciphertext = key.encryption_key().encrypt(&message).unwrap();
+            let ciphertext = key.public().encrypt(&message).unwrap();
             prop_assert_eq!(&key.decrypt(&ciphertext).unwrap()[..], &message[..]);
         }
         let key = SigningKey::from_raw(&raw).unwrap();
         let signature = key.sign(&message).unwrap();
-        prop_assert_eq!(key.verifying_key().verify(&message, &signature), Ok(()));
+        prop_assert_eq!(key.public().verify(&message, &signature), Ok(()));
     }
 }
 
@@ -247,7 +247,7 @@ impl OpenSsl {
 fn openssl_reads_our_keys_and_each_takes_what_the_other_makes() {
     let Some(openssl) = OpenSsl::new() else { return };
     let key = SigningKey::generate();
-    let public = key.verifying_key();
+    let public = key.public();
     openssl.write("key", &key.to_pkcs8());
     openssl.write("public", &public.to_spki());
     openssl.write("message", b"a message for both");
@@ -260,7 +260,7 @@ fn openssl_reads_our_keys_and_each_takes_what_the_other_makes() {
     public.verify(b"a message for both", &openssl.read("theirs")).unwrap();
 
     let key = DecryptionKey::from_raw(&key.to_raw()).unwrap().with_layout(Layout::Der);
-    openssl.write("ciphertext", &key.encryption_key().encrypt(b"secret").unwrap());
+    openssl.write("ciphertext", &key.public().encrypt(b"secret").unwrap());
     let digest = "-pkeyopt digest:sm3";
     let decrypt = "pkeyutl -decrypt -keyform DER -inkey key -in ciphertext -out opened";
     assert!(openssl.run(&format!("{decrypt} {digest}")));
@@ -275,5 +275,5 @@ fn openssl_reads_our_keys_and_each_takes_what_the_other_makes() {
     assert!(openssl.run("pkcs8 -topk8 -nocrypt -inform DER -in new -outform DER -out new8"));
     assert_eq!(SigningKey::from_pkcs8(&openssl.read("new8")).unwrap().to_raw(), theirs.to_raw());
     assert!(openssl.run("pkey -inform DER -in new -pubout -outform DER -out newpublic"));
-    assert_eq!(theirs.verifying_key().to_spki(), openssl.read("newpublic"));
+    assert_eq!(theirs.public().to_spki(), openssl.read("newpublic"));
 }
