@@ -39,6 +39,12 @@ pub struct Args {
     /// The benchmark program of openhitls-rs (its crypto_bench)
     #[arg(long, value_name = "PROGRAM")]
     openhitls_rs: Option<PathBuf>,
+    /// The version of openHiTLS, which its program does not tell
+    #[arg(long, value_name = "TEXT", requires = "openhitls")]
+    openhitls_version: Option<String>,
+    /// The version of openhitls-rs
+    #[arg(long, value_name = "TEXT", requires = "openhitls_rs")]
+    openhitls_rs_version: Option<String>,
     /// Our program, instead of building it
     #[arg(long, value_name = "PROGRAM")]
     wraith: Option<PathBuf>,
@@ -96,12 +102,19 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let contests: Vec<_> = contests::all().into_iter().filter(is_wanted).collect();
     ensure!(!contests.is_empty(), "no row has such a name");
+    let mut versions = programs.versions();
+    for (name, told) in [
+        (contenders::OPENHITLS, &args.openhitls_version),
+        (contenders::OPENHITLS_RS, &args.openhitls_rs_version),
+    ] {
+        versions.extend(told.iter().map(|told| (name.to_owned(), format!("{name} {told}"))));
+    }
     let mut results = Results {
         command: format!("cargo xtask {}", portable(std::env::args().skip(1)).join(" ")),
         date: crate::machine::today(),
         machine: Machine::this(),
         processor: programs.processor()?,
-        versions: programs.versions(),
+        versions,
         rows: Vec::new(),
     };
     for (n, batch) in contests.chunk_by(|a, b| a.family == b.family).enumerate() {

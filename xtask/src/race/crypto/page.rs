@@ -214,7 +214,7 @@ fn replaced(text: &str, section: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::super::super::results::Machine;
     use super::*;
@@ -288,6 +288,10 @@ mod tests {
             return;
         }
         let results = super::super::load().unwrap();
+        let raced: BTreeSet<_> = results.rows.iter().map(|row| (&*row.name, row.bytes)).collect();
+        let contests = super::super::contests::all();
+        let all = contests.iter().map(|contest| (&*contest.row, contest.bytes.map(u64::from)));
+        assert_eq!(raced, all.collect(), "race again: the rows are others");
         assert_eq!(replaced(&page, &section(&results)).unwrap(), page, "run cargo xtask charts");
     }
 }
