@@ -1,7 +1,7 @@
 //! SubjectPublicKeyInfo: a public key with the name of its algorithm (RFC 5280 §4.1.2.7).
 
 use super::EncodingError;
-use super::der::{self, Reader, Writer};
+use super::der::{Reader, Writer};
 
 /// Which algorithm a key is for (RFC 5280 §4.1.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +44,6 @@ impl<'a> AlgorithmIdentifier<'a> {
             reader.oid().ok().filter(|_| reader.finish().is_ok())
         });
         self.oid == oid && named == Some(parameter)
-    }
-
-    /// Whether its parameters are NULL, as RSA's are.
-    #[must_use]
-    pub fn has_null(&self) -> bool {
-        self.parameters == Some(&[der::NULL, 0])
     }
 }
 

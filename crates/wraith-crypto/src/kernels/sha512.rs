@@ -297,13 +297,39 @@ mod tests {
             compress_aws(&mut expected, data);
             compress(&mut state, data);
             assert_eq!(state, expected, "{blocks} blocks");
-            #[cfg(target_arch = "x86_64")]
-            if x86::is_there() {
-                state = [blocks as u64; 8];
-                // SAFETY: the processor has what the function needs.
-                unsafe { x86::compress(&mut state, data) };
-                assert_eq!(state, expected, "{blocks} blocks");
-            }
+        }
+    }
+
+    /// SHA-512 of "abc", which has one block.
+    #[test]
+    fn one_block_is_as_fips_180_4_has_it() {
+        let mut block = [0; 128];
+        block[..4].copy_from_slice(b"abc\x80");
+        block[127] = 24;
+        let initial = [
+            0x6a09_e667_f3bc_c908,
+            0xbb67_ae85_84ca_a73b,
+            0x3c6e_f372_fe94_f82b,
+            0xa54f_f53a_5f1d_36f1,
+            0x510e_527f_ade6_82d1,
+            0x9b05_688c_2b3e_6c1f,
+            0x1f83_d9ab_fb41_bd6b,
+            0x5be0_cd19_137e_2179,
+        ];
+        let expected = [
+            0xddaf_35a1_9361_7aba,
+            0xcc41_7349_ae20_4131,
+            0x12e6_fa4e_89a9_7ea2,
+            0x0a9e_eee6_4b55_d39a,
+            0x2192_992a_274f_c1a8,
+            0x36ba_3c23_a3fe_ebbd,
+            0x454d_4423_643c_e80e,
+            0x2a9a_c94f_a54c_a49f,
+        ];
+        for compress in [compress, compress_aws] {
+            let mut state = initial;
+            compress(&mut state, &block);
+            assert_eq!(state, expected);
         }
     }
 }

@@ -6,7 +6,7 @@
 use zeroize::{Zeroize, Zeroizing};
 
 use super::edwards_keys::{self, Names};
-use super::{Algorithm, SignError};
+use super::{Algorithm, SignError, context_bytes};
 use crate::encoding::oid;
 use crate::goldilocks::{POINT_BYTES, Point, Scalar};
 use crate::hash::Shake256;
@@ -17,8 +17,6 @@ pub const SEED_BYTES: usize = 57;
 pub const PUBLIC_KEY_BYTES: usize = 57;
 /// Bytes of a signature.
 pub const SIGNATURE_BYTES: usize = 114;
-/// Bytes of the longest context.
-pub const CONTEXT_MAX: usize = 255;
 
 const NAMES: Names = Names { algorithm: Algorithm::Ed448, oid: oid::ED448 };
 
@@ -65,13 +63,13 @@ impl SigningKey {
     /// The signature over `message` in `context`, which is what the signature is for.
     ///
     /// # Errors
-    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`].
+    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
     pub fn sign_with_context(
         &self,
         context: &[u8],
         message: &[u8],
     ) -> Result<[u8; SIGNATURE_BYTES], SignError> {
-        checked(context)?;
+        context_bytes(context)?;
         Ok(self.sign_in(context, message))
     }
 
@@ -130,7 +128,7 @@ impl VerifyingKey {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), SignError> {
-        checked(context)?;
+        context_bytes(context)?;
         let signature = signature.try_into().map_err(|_| SignError::Unauthentic)?;
         self.is_signed_in(context, message, signature).then_some(()).ok_or(SignError::Unauthentic)
     }
@@ -155,11 +153,6 @@ impl VerifyingKey {
 }
 
 edwards_keys::verifying_key!(VerifyingKey, NAMES);
-
-fn checked(context: &[u8]) -> Result<(), SignError> {
-    let found = context.len();
-    if found > CONTEXT_MAX { Err(SignError::Context { found }) } else { Ok(()) }
-}
 
 fn challenge(context: &[u8], r: &[u8], public: &[u8], message: &[u8]) -> Scalar {
     let mut hash = [0; 114];

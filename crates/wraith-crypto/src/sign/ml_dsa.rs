@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 pub use mu::{MU_BYTES, Mu};
 
-use super::{Algorithm, SignError};
+use super::{Algorithm, SignError, context_bytes};
 use crate::aws::{Owned, succeeded};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
@@ -21,8 +21,6 @@ use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
 /// Bytes of a seed.
 pub const SEED_BYTES: usize = 32;
-/// Bytes of the longest context.
-pub const CONTEXT_MAX: usize = 255;
 
 /// A parameter set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,9 +161,9 @@ impl SigningKey {
     /// A signature over `message` in `context`, which is what the signature is for.
     ///
     /// # Errors
-    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`].
+    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
     pub fn sign_with_context(&self, context: &[u8], message: &[u8]) -> Result<Vec<u8>, SignError> {
-        checked(context)?;
+        context_bytes(context)?;
         let mut signature = vec![0; self.set.signature_bytes()];
         let (out, mut len) = (signature.as_mut_ptr(), signature.len());
         let (data, data_len) = (message.as_ptr(), message.len());
@@ -274,7 +272,7 @@ impl VerifyingKey {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), SignError> {
-        checked(context)?;
+        context_bytes(context)?;
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
         let (data, data_len) = (message.as_ptr(), message.len());
         // SAFETY: the objects are alive, and the buffers have the lengths passed.
@@ -293,7 +291,7 @@ impl VerifyingKey {
     /// What makes the μ of a message in `context`: [`SigningKey::sign_mu`] and [`Self::verify_mu`] take it in place of the message.
     ///
     /// # Errors
-    /// [`SignError::Context`]: the context is longer than 255 bytes.
+    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
     pub fn mu(&self, context: &[u8]) -> Result<Mu, SignError> {
         Mu::new(&public_bytes(self.set, &self.key), context)
     }
@@ -334,12 +332,6 @@ impl super::VerifyingKey for VerifyingKey {
         let algorithm = AlgorithmIdentifier::new(&oid);
         SubjectPublicKeyInfo { algorithm, key: &self.to_raw() }.to_der()
     }
-}
-
-/// The length of a context.
-fn checked(context: &[u8]) -> Result<u8, SignError> {
-    let found = context.len();
-    u8::try_from(found).map_err(|_| SignError::Context { found })
 }
 
 /// Gives an operation its context.

@@ -57,6 +57,16 @@ pub trait VerifyingKey: Send + Sync {
     fn to_spki(&self) -> Vec<u8>;
 }
 
+/// Bytes of the longest context of ML-DSA, SLH-DSA and Ed448.
+pub const CONTEXT_MAX: usize = 255;
+
+/// The length of `context`, if it is not too long.
+fn context_bytes(context: &[u8]) -> Result<u8, SignError> {
+    const { assert!(CONTEXT_MAX == u8::MAX as usize, "a length of one byte is good") };
+    let found = context.len();
+    u8::try_from(found).map_err(|_| SignError::Context { found })
+}
+
 /// Why there is no key or signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -67,7 +77,7 @@ pub enum SignError {
         /// Of this one.
         algorithm: Algorithm,
     },
-    /// A context is at most 255 bytes long.
+    /// A context is at most [`CONTEXT_MAX`] bytes long.
     #[error("a context of {found} bytes is too long: at most 255")]
     Context {
         /// What was given.

@@ -2,8 +2,8 @@
 
 use data_encoding::HEXLOWER;
 use wraith_crypto::hash::Sha256;
-use wraith_crypto::sign::slh_dsa::{CONTEXT_MAX, SigningKey, VerifyingKey, signature_bytes};
-use wraith_crypto::sign::{Algorithm, SignError, SigningKey as _, VerifyingKey as _};
+use wraith_crypto::sign::slh_dsa::{SigningKey, VerifyingKey, signature_bytes};
+use wraith_crypto::sign::{Algorithm, CONTEXT_MAX, SignError, SigningKey as _, VerifyingKey as _};
 
 use super::acvp;
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::hash::Shake256;
-use crate::sign::SignError;
+use crate::sign::{SignError, context_bytes};
 
 /// Bytes of μ.
 pub const MU_BYTES: usize = 64;
@@ -16,10 +16,9 @@ pub struct Mu(Shake256);
 impl Mu {
     /// For the public key with these bytes.
     pub(super) fn new(public: &[u8], context: &[u8]) -> Result<Self, SignError> {
-        let context_bytes = super::checked(context)?;
         let mut hash = Shake256::new();
         hash.update(&Shake256::digest::<64>(public));
-        hash.update(&[0, context_bytes]);
+        hash.update(&[0, context_bytes(context)?]);
         hash.update(context);
         Ok(Self(hash))
     }

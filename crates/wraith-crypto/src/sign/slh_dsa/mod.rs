@@ -14,7 +14,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-use super::{Algorithm, SignError};
+use super::{Algorithm, SignError, context_bytes};
 use crate::Backend;
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
@@ -23,9 +23,6 @@ use crate::kernels::{keccak_lanes, sha2_lanes};
 use hashes::{Hashes, Node};
 use parameters::{Family, Parameters};
 use tree::Leaf;
-
-/// Bytes of the longest context.
-pub const CONTEXT_MAX: usize = 255;
 
 /// Bytes of a signature of `algorithm`, if it is one of SLH-DSA.
 #[must_use]
@@ -336,8 +333,7 @@ impl fmt::Debug for SigningKey {
 
 /// What stands before context and message (Algorithm 22): no pre-hash, and the length of the context.
 fn prefix(context: &[u8]) -> Result<[u8; 2], SignError> {
-    let found = context.len();
-    u8::try_from(found).map(|len| [0, len]).map_err(|_| SignError::Context { found })
+    Ok([0, context_bytes(context)?])
 }
 
 /// The parts of the digest of a message: what FORS signs, and where in the hypertree.
