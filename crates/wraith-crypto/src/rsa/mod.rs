@@ -1,8 +1,8 @@
 //! RSA key pairs of 2048 to 4096 bits, for [signatures](crate::sign::rsa) and [encryption](crate::encrypt::rsa). AWS-LC computes what is done
 //! with them, and checks them. New ones are made [here](generate) where [`montgomery`] has its instructions, else by AWS-LC.
 //!
-//! A key is checked when it is read: its numbers belong together, the modulus has a length that is allowed, and the public exponent is odd and
-//! has at most 33 bits. Private operations are blinded.
+//! A key is checked when it is read: its numbers are all there (RFC 8017 §A.1.2, of two primes) and belong together, the modulus has a length that
+//! is allowed, and the public exponent is odd and has at most 33 bits. Private operations are blinded.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -12,6 +12,7 @@ use aws_lc_sys as aws;
 use zeroize::Zeroizing;
 
 use crate::aws::{Digest, Owned, number, succeeded, write_number};
+use crate::encoding::EncodingError;
 use crate::encoding::der::Reader;
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
@@ -38,6 +39,9 @@ const E: u64 = 65_537;
 const PARAMETERS: [u8; 2] = [5, 0];
 const IDENTIFIER: AlgorithmIdentifier<'static> =
     AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&PARAMETERS) };
+
+/// Numbers of an RSAPrivateKey behind its version.
+const NUMBERS: usize = 8;
 
 /// A key of AWS-LC, and how many bytes its modulus has.
 struct Key {
@@ -96,8 +100,9 @@ impl PrivateKey {
 
     /// The key of an RSAPrivateKey (RFC 8017 §A.1.2, DER). `None` if it is none, or its numbers do not belong together.
     pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
-        // AWS-LC reads DER, and what is behind it is refused here.
-        Reader::of_sequence(der).ok()?;
+        if !has_all_numbers(der).is_ok_and(|has_all| has_all) {
+            return None;
+        }
         // SAFETY: `der` has the length passed.
         let rsa = unsafe { Owned::new(aws::RSA_private_key_from_bytes(der.as_ptr(), der.len())) };
         Key::new(rsa?).map(Self)
@@ -209,6 +214,21 @@ impl PrivateKey {
         text.truncate(len);
         Some(text)
     }
+}
+
+/// Whether `der` is the RSAPrivateKey of a key with two primes, and none of its numbers is zero.
+///
+/// AWS-LC takes one of a modulus and a private exponent beside six zeros, as Java strips keys. Such a key can be checked by nobody, is used
+/// without blinding, and has no public half.
+fn has_all_numbers(der: &[u8]) -> Result<bool, EncodingError> {
+    let mut reader = Reader::of_sequence(der)?;
+    let version = reader.small()?;
+    let mut has_all = version == 0;
+    for _ in 0..NUMBERS {
+        has_all &= !reader.unsigned()?.is_empty();
+    }
+    reader.finish()?;
+    Ok(has_all)
 }
 
 /// A new key of AWS-LC's.

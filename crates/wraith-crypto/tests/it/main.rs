@@ -29,6 +29,7 @@ mod ml_dsa;
 mod ml_kem;
 mod rand;
 mod rsa;
+mod rsa_keys;
 mod slh_dsa;
 mod sm2;
 mod sm4;

@@ -1,0 +1,110 @@
+//! Files of RSA keys whose numbers somebody chose.
+
+use wraith_crypto::bignum::Uint;
+use wraith_crypto::encoding::der::{Reader, Writer};
+use wraith_crypto::encoding::oid;
+use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
+use wraith_crypto::encoding::spki::AlgorithmIdentifier;
+use wraith_crypto::encrypt::{rsa, rsa_pkcs1};
+use wraith_crypto::sign::rsa::{Scheme, SigningKey};
+use wraith_crypto::sign::{Algorithm, SigningKey as _};
+
+/// Places in an RSAPrivateKey.
+const VERSION: usize = 0;
+const N: usize = 1;
+const E: usize = 2;
+const D: usize = 3;
+const P: usize = 4;
+const Q: usize = 5;
+const D_P: usize = 6;
+const D_Q: usize = 7;
+const Q_INVERSE: usize = 8;
+
+/// The numbers of an RSAPrivateKey.
+fn numbers(der: &[u8]) -> Vec<Uint> {
+    let mut reader = Reader::of_sequence(der).unwrap();
+    let mut numbers = vec![];
+    while reader.peek().is_some() {
+        numbers.push(Uint::from_be_bytes(reader.unsigned().unwrap()).unwrap());
+    }
+    numbers
+}
+
+fn pkcs1(numbers: &[Uint]) -> Vec<u8> {
+    Writer::sequence_of(|w| {
+        for number in numbers {
+            w.unsigned(&number.to_be_bytes());
+        }
+    })
+    .to_vec()
+}
+
+/// A new key's numbers.
+fn made() -> Vec<Uint> {
+    numbers(&SigningKey::generate(Scheme::PssSha256, 2048).unwrap().to_raw())
+}
+
+/// The key of these numbers, if every way to read it reads it, and if none does none.
+fn read(numbers: &[Uint]) -> Option<SigningKey> {
+    let der = pkcs1(numbers);
+    let algorithm = AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&[5, 0]) };
+    let pkcs8 = PrivateKeyInfo::new(algorithm, &der).to_der();
+    let key = SigningKey::from_pkcs1(Scheme::PssSha256, &der).ok();
+    let is_read = [
+        SigningKey::from_pkcs8(Scheme::PssSha256, &pkcs8).is_ok(),
+        Algorithm::RsaPkcs1Sha512.signing_key_pkcs8(&pkcs8).is_ok(),
+        rsa_pkcs1::DecryptionKey::from_pkcs8(&pkcs8).is_ok(),
+        rsa::DecryptionKey::from_pkcs8(rsa::Hash::Sha256, &pkcs8).is_ok(),
+    ];
+    assert_eq!(is_read, [key.is_some(); 4]);
+    key
+}
+
+#[test]
+fn a_key_without_one_of_its_numbers_is_refused() {
+    let made = made();
+    assert!(read(&made).is_some());
+    let without = |places: &[usize]| {
+        let mut changed = made.clone();
+        places.iter().for_each(|&at| changed[at] = Uint::zero());
+        changed
+    };
+    for at in N..=Q_INVERSE {
+        assert!(read(&without(&[at])).is_none(), "{at}");
+        assert!(read(&[&made[..at], &made[at + 1..]].concat()).is_none(), "{at}");
+    }
+    // What Java leaves of a key (a modulus and a private exponent), and parts of that.
+    for places in [
+        &[E, P, Q, D_P, D_Q, Q_INVERSE][..],
+        &[P, Q, D_P, D_Q, Q_INVERSE],
+        &[D_P, D_Q, Q_INVERSE],
+        &[Q_INVERSE],
+    ] {
+        assert!(read(&without(places)).is_none(), "{places:?}");
+    }
+    assert!(read(&made[..=D]).is_none() && read(&made[..=Q]).is_none());
+}
+
+#[test]
+fn a_key_of_three_primes_is_refused() {
+    // An RSAPrivateKey of version 1 has a sequence of further primes, which one of version 0 has not.
+    let mut made = made();
+    let with_others = |made: &[Uint]| {
+        let der = pkcs1(made);
+        let mut inside = Reader::of_sequence(&der).unwrap();
+        Writer::sequence_of(|w| {
+            while inside.peek().is_some() {
+                w.raw(inside.element().unwrap());
+            }
+            w.sequence(|w| {
+                w.sequence(|w| {
+                    w.small(3).small(1).small(1);
+                });
+            });
+        })
+    };
+    let is_read = |der: &[u8]| SigningKey::from_pkcs1(Scheme::PssSha256, der).is_ok();
+    assert!(is_read(&pkcs1(&made)) && !is_read(&with_others(&made)));
+    made[VERSION] = Uint::from(1);
+    assert!(!is_read(&pkcs1(&made)) && !is_read(&with_others(&made)));
+}
