@@ -2,7 +2,11 @@
 //! with them, and checks them. New ones are made [here](generate) where [`montgomery`] has its instructions, else by AWS-LC.
 //!
 //! A key is checked when it is read: its numbers are all there (RFC 8017 §A.1.2, of two primes) and belong together, the modulus has a length that
-//! is allowed, and the public exponent is odd and has at most 33 bits. Private operations are blinded.
+//! is allowed, the public exponent is odd and has at most 33 bits, and the private one is below the modulus. Private operations are blinded.
+//!
+//! RFC 8017 §3.2 leaves a private key some spellings: either prime may be the first, and the private exponent is any below the modulus that
+//! undoes the public one, of which there are as many as p - 1 and q - 1 have in their greatest common divisor, or one more. (Old programs write
+//! that modulo their product, new ones that modulo their least common multiple.) A key is written as it was read.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -39,9 +43,6 @@ const E: u64 = 65_537;
 const PARAMETERS: [u8; 2] = [5, 0];
 const IDENTIFIER: AlgorithmIdentifier<'static> =
     AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&PARAMETERS) };
-
-/// Numbers of an RSAPrivateKey behind its version.
-const NUMBERS: usize = 8;
 
 /// A key of AWS-LC, and how many bytes its modulus has.
 struct Key {
@@ -100,12 +101,17 @@ impl PrivateKey {
 
     /// The key of an RSAPrivateKey (RFC 8017 §A.1.2, DER). `None` if it is none, or its numbers do not belong together.
     pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
-        if !has_all_numbers(der).is_ok_and(|has_all| has_all) {
+        if !is_whole(der).is_ok_and(|is_whole| is_whole) {
             return None;
         }
         // SAFETY: `der` has the length passed.
-        let rsa = unsafe { Owned::new(aws::RSA_private_key_from_bytes(der.as_ptr(), der.len())) };
-        Key::new(rsa?).map(Self)
+        let rsa = unsafe { Owned::new(aws::RSA_private_key_from_bytes(der.as_ptr(), der.len())) }?;
+        // SAFETY: the key is alive, and has both numbers.
+        let is_below = unsafe {
+            let rsa = rsa.as_ptr();
+            aws::BN_cmp(aws::RSA_get0_d(rsa), aws::RSA_get0_n(rsa)) < 0
+        };
+        is_below.then(|| Key::new(rsa)).flatten().map(Self)
     }
 
     /// Its RSAPrivateKey.
@@ -216,19 +222,20 @@ impl PrivateKey {
     }
 }
 
-/// Whether `der` is the RSAPrivateKey of a key with two primes, and none of its numbers is zero.
+/// Whether `der` is the RSAPrivateKey of a key with two primes, none of its numbers is zero, and the private exponent is no longer than the
+/// modulus.
 ///
-/// AWS-LC takes one of a modulus and a private exponent beside six zeros, as Java strips keys. Such a key can be checked by nobody, is used
-/// without blinding, and has no public half.
-fn has_all_numbers(der: &[u8]) -> Result<bool, EncodingError> {
+/// AWS-LC takes a modulus and a private exponent beside six zeros, as Java strips keys. Such a key can be checked by nobody, is used without
+/// blinding, and has no public half.
+fn is_whole(der: &[u8]) -> Result<bool, EncodingError> {
     let mut reader = Reader::of_sequence(der)?;
     let version = reader.small()?;
-    let mut has_all = version == 0;
-    for _ in 0..NUMBERS {
-        has_all &= !reader.unsigned()?.is_empty();
-    }
+    let mut number = || reader.unsigned();
+    let [n, e, d] = [number()?, number()?, number()?];
+    let [p, q, d_p, d_q, q_inverse] = [number()?, number()?, number()?, number()?, number()?];
     reader.finish()?;
-    Ok(has_all)
+    let has_all = [n, e, d, p, q, d_p, d_q, q_inverse].iter().all(|number| !number.is_empty());
+    Ok(version == 0 && has_all && d.len() <= n.len())
 }
 
 /// A new key of AWS-LC's.

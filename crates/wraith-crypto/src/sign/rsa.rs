@@ -2,6 +2,8 @@
 //! who have nothing else. Keys have 2048 to 4096 bits.
 //!
 //! A raw key is the RSAPrivateKey or RSAPublicKey of PKCS #1. Any RSA key is one of every scheme: the name in PKCS #8 is RSA's.
+//! RFC 8017 leaves a private key some spellings: either prime may be the first, and several private exponents are below the modulus. It is
+//! written as it was read. One without any of its numbers is none.
 
 use zeroize::Zeroizing;
 

@@ -5,9 +5,9 @@ use wraith_crypto::encoding::der::{Reader, Writer};
 use wraith_crypto::encoding::oid;
 use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
 use wraith_crypto::encoding::spki::AlgorithmIdentifier;
-use wraith_crypto::encrypt::{rsa, rsa_pkcs1};
+use wraith_crypto::encrypt::{DecryptionKey as _, rsa, rsa_pkcs1};
 use wraith_crypto::sign::rsa::{Scheme, SigningKey};
-use wraith_crypto::sign::{Algorithm, SigningKey as _};
+use wraith_crypto::sign::{Algorithm, SigningKey as _, VerifyingKey as _};
 
 /// Places in an RSAPrivateKey.
 const VERSION: usize = 0;
@@ -107,4 +107,65 @@ fn a_key_of_three_primes_is_refused() {
     assert!(is_read(&pkcs1(&made)) && !is_read(&with_others(&made)));
     made[VERSION] = Uint::from(1);
     assert!(!is_read(&pkcs1(&made)) && !is_read(&with_others(&made)));
+}
+
+/// The least common multiple of p - 1 and q - 1, and their product.
+fn orders(numbers: &[Uint]) -> [Uint; 2] {
+    let [p, q] = [P, Q].map(|at| numbers[at].sub(&Uint::from(1)).unwrap());
+    let product = p.mul(&q).unwrap();
+    [product.div_rem(&p.gcd(&q).unwrap()).unwrap().0, product]
+}
+
+/// Whether `key` signs what the key of the numbers `made` verifies, and is written as it was read.
+fn is_of(key: &SigningKey, made: &[Uint], read: &[Uint]) {
+    let public = SigningKey::from_pkcs1(Scheme::PssSha256, &pkcs1(made)).unwrap().public();
+    public.verify(b"text", &key.sign(b"text").unwrap()).unwrap();
+    assert_eq!(key.verifying_key().to_spki(), public.to_spki());
+    assert_eq!(numbers(&key.to_raw()), read);
+}
+
+#[test]
+fn a_private_exponent_is_below_the_modulus() {
+    let made = made();
+    let [least, product] = orders(&made);
+    let with = |d: Uint| {
+        let mut changed = made.clone();
+        changed[D] = d;
+        changed
+    };
+    // The least one, the one that old programs write, and the last that fits.
+    let room = made[N].sub(&made[D]).unwrap().sub(&Uint::from(1)).unwrap();
+    let mut last = least.mul(&room.div_rem(&least).unwrap().0).unwrap();
+    last = last.add(&made[D]).unwrap();
+    for d in [&made[D], &made[E].mod_inverse(&product).unwrap(), &last] {
+        let changed = with(d.clone());
+        is_of(&read(&changed).unwrap(), &made, &changed);
+    }
+    for _ in 0..3 {
+        last = last.add(&least).unwrap();
+        assert!(read(&with(last.clone())).is_none());
+    }
+    for bits in [2048, 2049, 4096, 16_000] {
+        let far = Uint::from_hex(&format!("1{}", "0".repeat(bits / 4))).unwrap();
+        let d = made[D].add(&least.mul(&far).unwrap()).unwrap();
+        assert!(read(&with(d)).is_none(), "{bits}");
+    }
+}
+
+#[test]
+fn either_prime_may_be_the_larger_one() {
+    let made = made();
+    let mut changed = made.clone();
+    changed.swap(P, Q);
+    changed.swap(D_P, D_Q);
+    assert!(read(&changed).is_none(), "the inverse is of the other one");
+    changed[Q_INVERSE] = made[P].mod_inverse(&made[Q]).unwrap();
+    assert!(changed[P] < changed[Q]);
+    is_of(&read(&changed).unwrap(), &made, &changed);
+    let der = pkcs1(&changed);
+    let algorithm = AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&[5, 0]) };
+    let pkcs8 = PrivateKeyInfo::new(algorithm, &der).to_der();
+    let key = rsa_pkcs1::DecryptionKey::from_pkcs8(&pkcs8).unwrap();
+    let sealed = key.encryption_key().encrypt(b"text").unwrap();
+    assert_eq!(*key.decrypt(&sealed).unwrap(), *b"text");
 }
