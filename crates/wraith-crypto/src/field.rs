@@ -44,6 +44,12 @@ impl Field {
         out
     }
 
+    /// Little-endian. `None` if it is not below p.
+    pub(crate) fn from_canonical(bytes: &[u8; 32]) -> Option<Self> {
+        let number = Self::from_bytes(bytes);
+        (number.to_bytes() == *bytes).then_some(number)
+    }
+
     /// Little-endian, below p.
     pub(crate) fn to_bytes(self) -> [u8; 32] {
         let mut out = [0; 32];

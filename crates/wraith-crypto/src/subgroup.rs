@@ -22,10 +22,7 @@ use crate::field::{A, Field};
 pub(crate) fn u_of_prime_order(compressed: &[u8; 32]) -> Option<[u8; 32]> {
     let mut y = *compressed;
     y[31] &= 0x7f;
-    let number = Field::from_bytes(&y);
-    if number.to_bytes() != y {
-        return None;
-    }
+    let number = Field::from_canonical(&y)?;
     // u = n / d, and a square if x = n·d is. If x is zero it is none: then the x-coordinate is, and the form has a sign to spare.
     let (n, d) = (Field::ONE.plus(number), Field::ONE.minus(number));
     let (is_square, inverse_root) = n.times(d).inverse_root();

@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use super::edwards_keys::{self, Names};
 use super::{Algorithm, SignError};
 use crate::encoding::oid;
+use crate::field::Field;
 
 /// Bytes of a seed, which is the secret key.
 pub const SEED_BYTES: usize = 32;
@@ -72,9 +73,14 @@ impl SigningKey {
 pub struct VerifyingKey([u8; PUBLIC_KEY_BYTES]);
 
 impl VerifyingKey {
-    /// The key that `bytes` are. `None` if they are no point, or one of small order, under which one signature is good for every message.
+    /// The key that `bytes` are. `None` if they are no point (RFC 8032 §5.1.3: one whose y is not below p is none), or one of small order,
+    /// under which one signature is good for every message.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; PUBLIC_KEY_BYTES]) -> Option<Self> {
+        // Who decompresses does not look whether y is below p. A sign that zero has not is on points of small order only.
+        let mut y = *bytes;
+        y[31] &= 0x7f;
+        Field::from_canonical(&y)?;
         let point = CompressedEdwardsY(*bytes).decompress()?;
         (!point.is_small_order()).then_some(Self(*bytes))
     }

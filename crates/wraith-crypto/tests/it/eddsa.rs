@@ -120,3 +120,56 @@ fn a_key_of_small_order_is_none() {
         }
     }
 }
+
+/// The bytes of p + k, least significant first, with the sign of x beside it. 2^255 - 19 is p, so that k is below 19.
+fn above_p_25519(k: u8, sign: u8) -> [u8; 32] {
+    let mut bytes = [0xff; 32];
+    bytes[0] = 0xed + k;
+    bytes[31] = 0x7f | sign << 7;
+    bytes
+}
+
+#[test]
+fn a_coordinate_that_is_not_below_p_is_no_key() {
+    let (mut points, mut refused) = (0, 0);
+    for (k, sign) in (0..19).flat_map(|k| [(k, 0), (k, 1)]) {
+        let mut below = [0; 32];
+        below[0] = k;
+        below[31] = sign << 7;
+        points += usize::from(ed25519::VerifyingKey::from_raw(&below).is_ok());
+        let above = above_p_25519(k, sign);
+        refused += usize::from(ed25519::VerifyingKey::from_raw(&above).is_err());
+        let spki = ed25519::SigningKey::from_seed(&[1; 32]).public().to_spki();
+        let spki = [&spki[..12], &above].concat();
+        assert!(ed25519::VerifyingKey::from_spki(&spki).is_err(), "{k} {sign}");
+    }
+    assert_eq!((points, refused), (20, 38));
+    // 2^448 - 2^224 - 1 is p.
+    for k in 0..=u8::MAX {
+        let mut bytes = [0xff; 57];
+        bytes[28] = 0xfe;
+        bytes[56] = 0;
+        // The number p + k carries from k = 1 on.
+        if k > 0 {
+            bytes[..28].fill(0);
+            bytes[0] = k - 1;
+            bytes[28] = 0xff;
+        }
+        assert!(ed448::VerifyingKey::from_raw(&bytes).is_err(), "{k}");
+    }
+}
+
+#[test]
+fn a_zero_with_a_sign_is_no_key() {
+    // x is zero where y is 1 or -1.
+    for y in &SMALL_ORDER_25519[..2] {
+        let mut bytes = hex(y);
+        bytes[31] |= 0x80;
+        assert!(ed25519::VerifyingKey::from_raw(&bytes).is_err(), "{y}");
+    }
+    for y in &SMALL_ORDER_448[..2] {
+        let mut bytes = hex(y);
+        bytes[56] |= 0x80;
+        assert!(ed448::VerifyingKey::from_raw(&bytes).is_err(), "{y}");
+    }
+}
