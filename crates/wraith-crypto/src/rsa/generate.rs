@@ -22,12 +22,16 @@ pub(super) fn generate(limbs: usize) -> Option<Owned<aws::RSA>> {
         let p = prime::random(limbs, None, &mut pool)?;
         let q = prime::random(limbs, Some(&p), &mut pool)?;
         let numbers = Numbers::new(p, q)?;
-        // Above 2^(bits / 2), of which it is no multiple (FIPS 186-5, appendix A.1.1).
-        if numbers.d[limbs..].iter().fold(0, |all, limb| all | limb) != 0 {
+        if is_long(&numbers.d) {
             return numbers.key();
         }
     }
     None
+}
+
+/// Whether the private exponent `d`, an odd number as long as the modulus, is above `2^(bits / 2)` (FIPS 186-5, appendix A.1.1).
+pub(super) fn is_long(d: &[u64]) -> bool {
+    d[d.len() / 2..].iter().fold(0, |all, limb| all | limb) != 0
 }
 
 /// What an RSAPrivateKey (RFC 8017 §A.1.2) has but the version and `e`.

@@ -141,7 +141,7 @@ fn random_base(n: &[u64], pool: &mut Pool) -> Zeroizing<Vec<u64>> {
     base
 }
 
-/// Whether the difference of two numbers of one length is above `2^(bits - 100)`: it has a bit from the next one on.
+/// Whether the difference of two numbers of one length is at least `2^(bits - 99)`, and so above `2^(bits - 100)`.
 fn are_apart(a: &[u64], b: &[u64]) -> bool {
     let [mut a_less_b, b_less_a] = [(a, b), (b, a)].map(|(a, b)| {
         let mut difference = Zeroizing::new(a.to_vec());
@@ -154,4 +154,88 @@ fn are_apart(a: &[u64], b: &[u64]) -> bool {
     let bit = 64 * a.len() - APART_BITS + 1;
     let high = a_less_b[bit / 64 + 1..].iter().fold(0, |all, limb| all | limb);
     high | a_less_b[bit / 64] >> (bit % 64) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pool of `bytes` from `used` on.
+    fn pool(bytes: &[u8], used: usize) -> Pool {
+        Pool { bytes: Zeroizing::new(bytes.to_vec()), used }
+    }
+
+    #[test]
+    fn rounds_are_those_of_table_b_1_of_fips_186_5() {
+        let lengths = [1024, 1088, 1535, 1536, 2048];
+        assert_eq!(lengths.map(rounds), [5, 5, 5, 4, 4]);
+    }
+
+    #[test]
+    fn numbers_are_apart_from_a_difference_of_2_to_the_bits_less_99_on() {
+        for limbs in [16, 17, 24, 32] {
+            let base = vec![u64::MAX / 3; limbs];
+            let bit = 64 * limbs - 99;
+            let mut least = vec![0; limbs];
+            least[bit / 64] = 1 << (bit % 64);
+            let mut less = least.clone();
+            product::subtract_assign(&mut less, &[1]);
+            let mut top = vec![0; limbs];
+            top[limbs - 1] = 1 << 62;
+            let cases = [
+                (least, true),
+                (less, false),
+                (vec![0; limbs], false),
+                (vec![1], false),
+                (top, true),
+            ];
+            for (difference, expected) in cases {
+                let mut sum = base.clone();
+                assert_eq!(product::add_assign(&mut sum, &difference), 0);
+                let found = [are_apart(&sum, &base), are_apart(&base, &sum)];
+                assert_eq!(found, [expected; 2], "{limbs} {difference:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_candidate_is_apart_from_the_other_prime_and_its_top_is_above_the_root_of_two() {
+        let bytes = crate::kernels::tests::bytes(POOL_BYTES);
+        let mut taken = 0;
+        for start in (0..POOL_BYTES / 2).step_by(8) {
+            let from = || pool(&bytes, start);
+            let Some(number) = candidate(16, None, &mut from()) else { continue };
+            assert!(number[15] > SQRT_2 && number[0] & 1 == 1);
+            // 2^924 and 2^925.
+            let [near, far] = [28, 29].map(|bit| {
+                let mut other = number.to_vec();
+                other[14] ^= 1 << bit;
+                other
+            });
+            for other in [&number, &near] {
+                assert!(candidate(16, Some(other), &mut from()).is_none());
+            }
+            assert_eq!(candidate(16, Some(&far), &mut from()), Some(number));
+            taken += 1;
+        }
+        assert!(taken > 10);
+    }
+
+    #[test]
+    fn bases_are_all_from_2_to_n_less_2() {
+        for n in [5, 7, 11, 101] {
+            let mut pool = Pool::new();
+            let bases: std::collections::BTreeSet<u64> =
+                (0..200 * n).map(|_| random_base(&[n], &mut pool)[0]).collect();
+            assert!(bases.into_iter().eq(2..=n - 2), "{n}");
+        }
+        let n = crate::kernels::tests::bytes(128);
+        let n: Vec<u64> =
+            n.as_chunks::<8>().0.iter().map(|limb| u64::from_le_bytes(*limb)).collect();
+        let mut last = n.clone();
+        product::subtract_assign(&mut last, &[2]);
+        let [least, most] =
+            [0, 0xff].map(|byte| random_base(&n, &mut pool(&[byte; POOL_BYTES], 0)).to_vec());
+        assert!(least[0] == 2 && least[1..].iter().all(|limb| *limb == 0) && most == last);
+    }
 }

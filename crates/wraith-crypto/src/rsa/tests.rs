@@ -253,6 +253,23 @@ fn aws_lc_makes_keys_where_there_is_no_kernel() {
 }
 
 #[test]
+fn a_private_exponent_is_long_above_half_of_the_bits() {
+    for limbs in [16, 17, 24, 32] {
+        let mut d = vec![0; 2 * limbs];
+        d[..limbs].fill(u64::MAX);
+        assert!(!generate::is_long(&d));
+        d.fill(0);
+        d[0] = 1;
+        assert!(!generate::is_long(&d));
+        for limb in limbs..2 * limbs {
+            d[limb] = 1;
+            assert!(generate::is_long(&d), "{limb}");
+            d[limb] = 0;
+        }
+    }
+}
+
+#[test]
 fn inverses_of_e_are_as_division_finds_them() {
     let bytes = crate::kernels::tests::bytes(8 * 400);
     let (chunks, _) = bytes.as_chunks::<8>();
