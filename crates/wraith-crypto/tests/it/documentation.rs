@@ -107,7 +107,10 @@ fn said(cell: &str, has: impl Fn(&str) -> bool) -> String {
         // What is behind a semicolon is of a part.
         return named(cell.split(';').next().unwrap());
     };
-    let mut ways = own.split(" or ").map(|way| way.split(" up to ").next().unwrap());
+    // Behind the features may stand for which lengths.
+    let mut ways = own.split(" or ").map(|way| {
+        [" up to ", " from "].iter().fold(way, |way, word| way.split(word).next().unwrap())
+    });
     match ways.find(|way| way.split(", ").all(&has)) {
         Some(way) => format!("own ({way})"),
         None => named(last),
