@@ -18,6 +18,8 @@ pub const NULL: u8 = 0x05;
 pub const OBJECT_IDENTIFIER: u8 = 0x06;
 /// Tag of SEQUENCE.
 pub const SEQUENCE: u8 = 0x30;
+/// Tag of SET.
+pub const SET: u8 = 0x31;
 
 /// Tag of the context-specific `[number]` around a primitive value, as IMPLICIT makes of a string.
 #[must_use]

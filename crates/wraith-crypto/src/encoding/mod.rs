@@ -1,9 +1,17 @@
 //! How keys are written down: [DER](der), [PEM](pem), and the envelopes of private keys ([PKCS#8](pkcs8)) and of public ones
 //! ([SubjectPublicKeyInfo](spki)).
 //!
-//! There is one spelling of everything that is read here: what is not DER, has bytes behind it, or is spelled in another way than
-//! it would be written is refused, so that two encodings of one key never differ. Nothing is recursive, and all that is read is
-//! borrowed from the input, so that no input can make it work long or take memory.
+//! What is not DER, has bytes behind it, or is spelled in another way than it would be written is refused, so that a public key in
+//! SubjectPublicKeyInfo has one spelling, but SM2's, whose point may be compressed, and X-Wing's, in whose X25519 half every 32 bytes stand for some
+//! key (RFC 7748 §5). A private key has several in PKCS #8, for other programs write what this crate does not:
+//!
+//! - attributes, which are passed over;
+//! - the public half, behind the private one (version 2) or within it (elliptic curves), which is checked, and the name of the curve within it;
+//! - a seed of ML-KEM or ML-DSA, which is checked against an expanded key beside it, if there is one;
+//! - the order of RSA's primes, and its private exponent, which may be any below the modulus that undoes the public one.
+//!
+//! Such a key is written in one spelling again, but RSA's in that which was read. Nothing is recursive, and all that is read is borrowed from the
+//! input, so that no input can make it work long or take memory.
 
 pub mod der;
 pub mod oid;

@@ -1,5 +1,5 @@
-//! PKCS#8: a private key with the name of its algorithm (RFC 5208, and RFC 5958 for version 2, which can hold the public key,
-//! too). Not encrypted.
+//! PKCS#8: a private key with the name of its algorithm (RFC 5208, and RFC 5958 for version 2, which holds the public key, too).
+//! Not encrypted.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl<'a> PrivateKeyInfo<'a> {
         Self { algorithm, private_key, public_key: None }
     }
 
-    /// Reads all of `der`. Attributes are passed over.
+    /// Reads all of `der`. Attributes are passed over once they were read: their names, and that each has values, but not what those are.
     pub fn from_der(der: &'a [u8]) -> Result<Self, EncodingError> {
         let mut reader = Reader::of_sequence(der)?;
         let version = reader.small()?;
@@ -50,13 +50,16 @@ impl<'a> PrivateKeyInfo<'a> {
         let algorithm = AlgorithmIdentifier::read(&mut reader)?;
         let private_key = reader.octet_string()?;
         if let Some(attributes) = reader.optional(Self::ATTRIBUTES)? {
-            let mut attributes = Reader::new(attributes);
-            while attributes.peek().is_some() {
-                attributes.sequence()?;
-            }
+            once_or_more(Reader::new(attributes), |attributes| {
+                let mut attribute = attributes.sequence()?;
+                attribute.oid()?;
+                let values = attribute.nested(der::SET)?;
+                attribute.finish()?;
+                once_or_more(values, |values| values.any().map(drop))
+            })?;
         }
-        // Version 1 has no public key, so there it is something behind the value.
-        let public_key = if version == 1 { reader.optional(Self::PUBLIC_KEY)? } else { None };
+        // It is what makes version 2, so in version 1 it is something behind the value.
+        let public_key = if version == 1 { Some(reader.read(Self::PUBLIC_KEY)?) } else { None };
         reader.finish()?;
         let public_key = public_key.map(der::whole_bytes).transpose()?;
         Ok(Self { algorithm, private_key, public_key })
@@ -74,6 +77,18 @@ impl<'a> PrivateKeyInfo<'a> {
             }
         })
     }
+}
+
+/// Reads all of `reader` with `read`, of which there is one at least.
+fn once_or_more<'a>(
+    mut reader: Reader<'a>,
+    mut read: impl FnMut(&mut Reader<'a>) -> Result<(), EncodingError>,
+) -> Result<(), EncodingError> {
+    read(&mut reader)?;
+    while reader.peek().is_some() {
+        read(&mut reader)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -121,6 +136,64 @@ Z9w7lshQhqowtrbLDFw4rXAxZuE=
         assert_eq!(PrivateKeyInfo::from_der(&other), Err(EncodingError::UnknownVersion));
         other[4] = 0;
         assert_eq!(PrivateKeyInfo::from_der(&other), Err(EncodingError::TrailingBytes));
+    }
+
+    /// A key of `version` with `attributes`, if any, and with a public key, if that is said.
+    fn key(version: u32, attributes: Option<&[u8]>, has_public_key: bool) -> Zeroizing<Vec<u8>> {
+        Writer::sequence_of(|w| {
+            w.small(version);
+            AlgorithmIdentifier::new(oid::ED25519).write(w);
+            w.octet_string(b"key");
+            if let Some(attributes) = attributes {
+                w.write(PrivateKeyInfo::ATTRIBUTES, attributes);
+            }
+            if has_public_key {
+                w.write(PrivateKeyInfo::PUBLIC_KEY, &[0, 1, 2]);
+            }
+        })
+    }
+
+    #[test]
+    fn version_2_is_that_of_a_key_with_its_public_key() {
+        let public_key = |version, has_public_key| {
+            PrivateKeyInfo::from_der(&key(version, None, has_public_key))
+                .map(|info| info.public_key.map(<[u8]>::to_vec))
+        };
+        assert_eq!(public_key(0, false), Ok(None));
+        assert_eq!(public_key(1, true), Ok(Some(vec![1, 2])));
+        assert_eq!(public_key(1, false), Err(EncodingError::Truncated));
+        assert_eq!(public_key(0, true), Err(EncodingError::TrailingBytes));
+        let attribute = [0x30, 7, 6, 1, 5, 0x31, 2, 5, 0];
+        let of_version_2 = key(1, Some(&attribute), false);
+        assert_eq!(PrivateKeyInfo::from_der(&of_version_2), Err(EncodingError::Truncated));
+    }
+
+    #[test]
+    fn attributes_are_der() {
+        let one = [0x30, 7, 6, 1, 5, 0x31, 2, 5, 0];
+        let long = [0x30, 10, 6, 2, 0x2a, 3, 0x31, 4, 5, 0, 5, 0];
+        for attributes in [&one[..], &long, &[&one[..], &long].concat()] {
+            let der = key(0, Some(attributes), false);
+            let info = PrivateKeyInfo::from_der(&der).unwrap();
+            assert_eq!(info.to_der(), key(0, None, false), "they are passed over");
+            assert!(PrivateKeyInfo::from_der(&key(1, Some(attributes), true)).is_ok());
+        }
+        let refused: [(&str, &[u8]); 10] = [
+            ("no attribute", &[]),
+            ("an empty one", &[0x30, 0]),
+            ("garbage", &[0x30, 3, 0xff, 0xff, 0xff]),
+            ("no values", &[0x30, 3, 6, 1, 5]),
+            ("a set without values", &[0x30, 5, 6, 1, 5, 0x31, 0]),
+            ("a value that is cut", &[0x30, 7, 6, 1, 5, 0x31, 2, 5, 1]),
+            ("a value without a length", &[0x30, 6, 6, 1, 5, 0x31, 1, 5]),
+            ("a name that is none", &[0x30, 7, 6, 1, 0x80, 0x31, 2, 5, 0]),
+            ("something behind the values", &[0x30, 9, 6, 1, 5, 0x31, 2, 5, 0, 5, 0]),
+            ("another type behind the attribute", &[0x30, 7, 6, 1, 5, 0x31, 2, 5, 0, 5, 0]),
+        ];
+        for (why, attributes) in refused {
+            assert!(PrivateKeyInfo::from_der(&key(0, Some(attributes), false)).is_err(), "{why}");
+            assert!(PrivateKeyInfo::from_der(&key(1, Some(attributes), true)).is_err(), "{why}");
+        }
     }
 
     #[test]
