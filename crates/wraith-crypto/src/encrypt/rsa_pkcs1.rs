@@ -62,7 +62,8 @@ impl super::DecryptionKey for DecryptionKey {
     /// What `ciphertext` was made of, or bytes that nobody else knows if it was made of nothing.
     ///
     /// # Errors
-    /// [`EncryptError::Unopened`]: it has not the length of the modulus, or is no number below it.
+    /// [`EncryptError::Unopened`]: it has not the length of the modulus n, or is as a number not from 2 to n - 2. No message becomes one of
+    /// the others.
     fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, EncryptError> {
         let padded = self.key.raise(ciphertext).ok_or(EncryptError::Unopened)?;
         let len = padded.len();

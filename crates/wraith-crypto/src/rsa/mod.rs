@@ -166,7 +166,8 @@ impl PrivateKey {
         (succeeded(made) && len as usize == signature.len()).then_some(signature)
     }
 
-    /// `block` to the power of the private exponent. `None` if it is as long as the modulus and not below it, or has another length.
+    /// `block` to the power of the private exponent. `None` if it has not the length of the modulus n, or is not from 2 to n - 2: AWS-LC does
+    /// not compute the powers that everybody knows.
     pub(crate) fn raise(&self, block: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let mut raised = Zeroizing::new(vec![0; self.0.bytes]);
         let (out, max, mut len) = (raised.as_mut_ptr(), raised.len(), 0);

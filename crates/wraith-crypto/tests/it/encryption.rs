@@ -1,5 +1,8 @@
 //! RSA encryption beside the vectors of Wycheproof.
 
+use wraith_crypto::bignum::Uint;
+use wraith_crypto::encoding::der::Reader;
+use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
 use wraith_crypto::encrypt::rsa::{DecryptionKey, EncryptionKey, Hash};
 use wraith_crypto::encrypt::{
     Algorithm, DecryptionKey as _, EncryptError, EncryptionKey as _, rsa_pkcs1,
@@ -104,4 +107,26 @@ fn oaep_keys_are_found_by_name() {
     assert!(other.decrypt(&sealed).is_err());
     assert!(Algorithm::RsaOaepSha256.decryption_key_pkcs8(&spki).is_err());
     assert!(Algorithm::RsaOaepSha256.encryption_key_spki(&key.to_pkcs8()).is_err());
+}
+
+#[test]
+fn only_numbers_from_2_to_n_less_2_are_opened() {
+    let key = rsa_pkcs1::DecryptionKey::generate(2048).unwrap();
+    let spki = key.encryption_key().to_spki();
+    let inside = SubjectPublicKeyInfo::from_der(&spki).unwrap().key;
+    let n = Uint::from_be_bytes(Reader::of_sequence(inside).unwrap().unsigned().unwrap()).unwrap();
+    let opened = |number: &Uint| {
+        let mut ciphertext = [0; 256];
+        number.write_be_bytes(&mut ciphertext).unwrap();
+        key.decrypt(&ciphertext)
+    };
+    let less = |number: u64| n.sub(&Uint::from(number)).unwrap();
+    // To open to something else is how a wrong padding is answered.
+    for number in [Uint::from(2), Uint::from(3), less(3), less(2)] {
+        assert!(opened(&number).is_ok(), "{}", *number.to_hex());
+    }
+    let above = n.add(&Uint::from(2)).unwrap();
+    for number in [Uint::zero(), Uint::from(1), less(1), less(0), above] {
+        assert_eq!(opened(&number), Err(EncryptError::Unopened), "{}", *number.to_hex());
+    }
 }
