@@ -13,9 +13,15 @@ pub(super) struct Context {
     labeled: Labeled,
     exporter: Zeroizing<Vec<u8>>,
     /// Nothing if the suite only exports.
-    sealing: Option<(Box<dyn aead::Aead>, [u8; NONCE_BYTES])>,
+    sealing: Option<Sealing>,
     /// The number of the next message.
     sequence: u64,
+}
+
+/// What messages are sealed with.
+struct Sealing {
+    key: Box<dyn aead::Aead>,
+    base_nonce: Zeroizing<Vec<u8>>,
 }
 
 impl Context {
@@ -29,21 +35,20 @@ impl Context {
         let sealing = aead.algorithm().map(|algorithm| {
             let key = labeled.expanded(secret, "key", context, algorithm.key_bytes());
             let key = algorithm.key(&key).expect("the length is the algorithm's");
-            let mut nonce = [0; NONCE_BYTES];
-            let made = labeled.expanded(secret, "base_nonce", context, NONCE_BYTES);
-            nonce.copy_from_slice(&made);
-            (key, nonce)
+            let base_nonce = labeled.expanded(secret, "base_nonce", context, NONCE_BYTES);
+            Sealing { key, base_nonce }
         });
         Ok(Self { labeled, exporter, sealing, sequence: 0 })
     }
 
     /// The key, and the nonce of the next message.
-    fn next(&self) -> Result<(&dyn aead::Aead, [u8; NONCE_BYTES]), HpkeError> {
-        let (key, base) = self.sealing.as_ref().ok_or(HpkeError::CannotSeal)?;
+    fn next(&self) -> Result<(&dyn aead::Aead, Zeroizing<[u8; NONCE_BYTES]>), HpkeError> {
+        let Sealing { key, base_nonce } = self.sealing.as_ref().ok_or(HpkeError::CannotSeal)?;
         if self.sequence == u64::MAX {
             return Err(HpkeError::CannotSeal);
         }
-        let mut nonce = *base;
+        let mut nonce = Zeroizing::new([0; NONCE_BYTES]);
+        nonce.copy_from_slice(base_nonce);
         for (byte, number) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
             *byte ^= number;
         }
@@ -74,7 +79,7 @@ impl Sender {
     /// [`HpkeError::CannotSeal`].
     pub fn seal(&mut self, aad: &[u8], text: &[u8]) -> Result<Vec<u8>, HpkeError> {
         let (key, nonce) = self.0.next()?;
-        let sealed = key.seal(&nonce, aad, text).map_err(|_| HpkeError::CannotSeal)?;
+        let sealed = key.seal(&nonce[..], aad, text).map_err(|_| HpkeError::CannotSeal)?;
         self.0.sequence += 1;
         Ok(sealed)
     }
@@ -99,7 +104,7 @@ impl Recipient {
     /// [`HpkeError::Unopened`], or [`HpkeError::CannotSeal`] as the sender.
     pub fn open(&mut self, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, HpkeError> {
         let (key, nonce) = self.0.next()?;
-        let text = key.open(&nonce, aad, sealed).map_err(|_| HpkeError::Unopened)?;
+        let text = key.open(&nonce[..], aad, sealed).map_err(|_| HpkeError::Unopened)?;
         self.0.sequence += 1;
         Ok(text)
     }
