@@ -210,17 +210,22 @@ pub(super) mod x86 {
         schedule: &mut Schedule,
     ) {
         let mut words = load(block);
-        for (i, words) in words.into_iter().enumerate() {
-            put(schedule, 2 * i, words);
-        }
         let ([mut a, mut b, mut c, mut d], [mut e, mut f, mut g, mut h]) = *halves;
+        // What is written there is read by way of one pointer, which no reference comes between.
+        let all = schedule.0.as_mut_ptr();
+        for (i, words) in words.into_iter().enumerate() {
+            // SAFETY: there are 16 words, and eight pairs.
+            unsafe { put(all, 2 * i, words) };
+        }
         for base in [0, 16, 32, 48, 64] {
-            let now = schedule.0[base..].as_ptr();
+            // SAFETY: there are 80 words.
+            let now = unsafe { all.add(base) };
             macro_rules! twos { ($($i:literal [$($first:tt)*] [$($second:tt)*])*) => {$(
                 round!(now, 2 * $i, $($first)*);
                 if base < 64 {
                     extend(&mut words, $i);
-                    put(schedule, base + 16 + 2 * $i, words[$i]);
+                    // SAFETY: there are 80 words, and base is at most 48.
+                    unsafe { put(all, base + 16 + 2 * $i, words[$i]) };
                 }
                 round!(now, 2 * $i + 1, $($second)*);
             )*} }
@@ -270,15 +275,18 @@ pub(super) mod x86 {
         words[i] = _mm_add_epi64(_mm_add_epi64(at(0), w7), _mm_add_epi64(sigma0, sigma1));
     }
 
-    /// Writes the two words from `j` on, constants added.
+    /// Writes the two words from `j` on to `schedule`, constants added.
+    ///
+    /// # Safety
+    /// The schedule has 80 words that may be written, and `j` is at most 78.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    fn put(schedule: &mut Schedule, j: usize, words: __m128i) {
-        let (constants, sums) = (&K[j..j + 2], &mut schedule.0[j..j + 2]);
-        // SAFETY: two words can be read and written there.
+    unsafe fn put(schedule: *mut u64, j: usize, words: __m128i) {
+        let constants = &K[j..j + 2];
+        // SAFETY: two words can be read and, by the caller's promise, written there.
         unsafe {
             let constants = _mm_loadu_si128(constants.as_ptr().cast());
-            _mm_storeu_si128(sums.as_mut_ptr().cast(), _mm_add_epi64(words, constants));
+            _mm_storeu_si128(schedule.add(j).cast(), _mm_add_epi64(words, constants));
         }
     }
 }
