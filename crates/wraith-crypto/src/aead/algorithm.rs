@@ -282,6 +282,7 @@ impl Algorithm {
         let found = tag.len();
         tag.try_into().map_err(|_| self.tag_length(found))
     }
+
     /// The complaint about a nonce of `found` bytes.
     pub(super) const fn nonce_length(self, found: usize) -> AeadError {
         AeadError::NonceLength { algorithm: self, expected: self.nonce_bytes(), found }

@@ -102,8 +102,8 @@ impl HashKey {
     pub(super) fn continued(&self, mut hash: __m128i, aad: &[u8]) -> __m128i {
         let first_power = self.powers[POWER_MAX - 1];
         let (blocks, rest) = aad.as_chunks();
-        for block in blocks {
-            hash = multiply(_mm_xor_si128(hash, integer(*block)), first_power);
+        for blocks in blocks.chunks(GROUP_BLOCKS) {
+            hash = self.group(hash, blocks);
         }
         if !rest.is_empty() {
             // SAFETY: the rest can be read, and is less than a block.
@@ -111,6 +111,26 @@ impl HashKey {
             hash = multiply(_mm_xor_si128(hash, integer(last.to_le_bytes())), first_power);
         }
         hash
+    }
+
+    /// `hash`, and behind it that of at most a group of blocks, reduced together.
+    #[target_feature(enable = "avx2,pclmulqdq")]
+    #[inline]
+    fn group(&self, mut hash: __m128i, blocks: &[[u8; BLOCK]]) -> __m128i {
+        let zero = _mm_setzero_si128();
+        let (mut low, mut middle, mut high) = (zero, zero, zero);
+        for (block, power) in blocks.iter().zip(&self.powers[POWER_MAX - blocks.len()..]) {
+            let element = _mm_xor_si128(hash, integer(*block));
+            hash = zero;
+            low = _mm_xor_si128(low, _mm_clmulepi64_si128::<0x00>(element, *power));
+            high = _mm_xor_si128(high, _mm_clmulepi64_si128::<0x11>(element, *power));
+            middle = _mm_xor_si128(middle, _mm_clmulepi64_si128::<0x01>(element, *power));
+            middle = _mm_xor_si128(middle, _mm_clmulepi64_si128::<0x10>(element, *power));
+        }
+        reduce(
+            _mm_xor_si128(low, _mm_slli_si128::<8>(middle)),
+            _mm_xor_si128(high, _mm_srli_si128::<8>(middle)),
+        )
     }
 
     /// The hash of a nonce, padded, and of its length in bits, as a number.
