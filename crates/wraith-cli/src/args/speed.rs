@@ -8,7 +8,7 @@ pub struct SpeedArgs {
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// Bytes of a text, where the operation is about one; several for several rows
+    /// Bytes of a text, where the operation is about one; several, with commas between, for several rows
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "8192", value_parser = clap::value_parser!(u32).range(1..=16 << 20))]
     pub bytes: Vec<u32>,
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use wraith_files::shown;
 use zeroize::Zeroizing;
@@ -15,6 +16,9 @@ const MESSAGE_MAX: u64 = 1 << 30;
 /// Room for what is read whole, at first: more than a key file has.
 const FIRST_BYTES: usize = 1 << 17;
 
+/// Who reads what has been read to its end finds nothing, and would take that for a text.
+static IS_STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
+
 /// An open file or standard input, with its name for errors.
 pub struct Input {
     reader: Box<dyn Read>,
@@ -22,12 +26,16 @@ pub struct Input {
 }
 
 impl Input {
-    /// `-` or nothing is standard input.
+    /// `-` or nothing is standard input, which one thing can be read from.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         match path {
             Some(path) if path.as_os_str() != "-" => {
                 let file = File::open(path).map_err(|error| cannot_read(&name(path), &error))?;
                 Ok(Self { reader: Box::new(file), name: name(path) })
+            }
+            _ if IS_STDIN_TAKEN.swap(true, Ordering::Relaxed) => {
+                Err(Failure::new(Exit::Usage, "two things would be read from standard input")
+                    .hint("name a file for one of them"))
             }
             _ => Ok(Self { reader: Box::new(io::stdin()), name: "standard input".to_owned() }),
         }

@@ -12,33 +12,14 @@ use wraith_crypto::kem::{self, DecapsulationKey, EncapsulationKey};
 use wraith_crypto::sign::{self, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
 
-use super::input::{Input, name};
+use super::input::Input;
+use super::unreadable::{self, no_key, other_use};
 use crate::failure::{Exit, Failure};
 
 /// Bytes of the longest key file; an RSA key of 16384 bits has 13 KB.
 const FILE_MAX: u64 = 1 << 16;
 /// Bytes of the shortest and longest secret that is a key.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=1024;
-
-/// Of the label of a block that is something else.
-const LABEL_SHOWN_MAX: usize = 40;
-/// What makes a PKCS #8 of the older forms.
-const AS_PKCS8: &str =
-    "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
-/// What other PEM blocks with keys are called, and what makes of them one that is read here.
-const OTHER_BLOCKS: [(&str, &str); 8] = [
-    ("PRIVATE KEY", "its public half: wraith crypto pub FILE"),
-    ("PUBLIC KEY", "the private one is in the file that wraith crypto genkey wrote"),
-    ("ENCRYPTED PRIVATE KEY", "without its passphrase: openssl pkcs8 -in FILE -out NEW"),
-    ("RSA PRIVATE KEY", AS_PKCS8),
-    ("EC PRIVATE KEY", AS_PKCS8),
-    ("EC PARAMETERS", AS_PKCS8),
-    (
-        "RSA PUBLIC KEY",
-        "in the form for all algorithms: openssl rsa -RSAPublicKey_in -pubout -in FILE -out NEW",
-    ),
-    ("CERTIFICATE", "the key in it: openssl x509 -pubkey -noout -in FILE -out NEW"),
-];
 
 /// A private key of a file.
 pub enum Private {
@@ -71,7 +52,7 @@ pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 /// The private key of a file. RSA keys are for `algorithm`, or the first there is.
 pub fn private(path: &Path, algorithm: Option<sign::Algorithm>) -> Result<Private, Failure> {
     let der = block(path, PrivateKeyInfo::PEM_LABEL, "private key")?;
-    private_of(&der, algorithm).ok_or_else(|| unknown(path, "a private key", algorithm))
+    private_of(&der, algorithm).ok_or_else(|| unreadable::private(path, &der, algorithm))
 }
 
 /// The secret or the private key of a file.
@@ -109,7 +90,7 @@ pub fn verifying(
     let key = tried.find_map(|each| each.verifying_key_spki(&der).ok());
     key.ok_or_else(|| match kem_of_public(&der) {
         Some(key) => other_use(path, key.algorithm().name(), "signs nothing", "sign"),
-        None => unknown(path, "a public key for signatures", algorithm),
+        None => unreadable::public(path, &der, algorithm),
     })
 }
 
@@ -119,7 +100,7 @@ pub fn encapsulation(path: &Path) -> Result<Box<dyn EncapsulationKey>, Failure> 
     kem_of_public(&der).ok_or_else(|| {
         match tried(None).find(|each| each.verifying_key_spki(&der).is_ok()) {
             Some(signs) => other_use(path, signs.name(), "is for signatures only", "kem"),
-            None => unknown(path, "a public key of a KEM", None),
+            None => unreadable::public(path, &der, None),
         }
     })
 }
@@ -172,7 +153,7 @@ fn text(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let bytes = Input::open(Some(path))?.all(FILE_MAX)?;
     let mut bytes = bytes.ok_or_else(|| no_key(path, "no key: it has more than 64 KiB"))?;
     if std::str::from_utf8(&bytes).is_err() {
-        return Err(no_key(path, "no key: neither hexadecimal nor PEM"));
+        return Err(unreadable::binary(path, &bytes));
     }
     Ok(Zeroizing::new(String::from_utf8(std::mem::take(&mut *bytes)).expect("it is UTF-8")))
 }
@@ -184,36 +165,8 @@ fn public(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 /// The bytes of the PEM block with this label that the file is.
 fn block(path: &Path, label: &str, what: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let text = text(path)?;
-    pem::decode(label, &text).map_err(|error| {
-        let found = text.strip_prefix("-----BEGIN ").and_then(|rest| rest.split_once("-----"));
-        let found = found.map(|(found, _)| found).filter(|found| *found != label);
-        let Some(found) = found else { return no_key(path, &format!("no {what}: {error}")) };
-        let shown: String = found.chars().take(LABEL_SHOWN_MAX).collect();
-        let shown = wraith_files::shown(shown.as_bytes());
-        let failure = no_key(path, &format!("no {what} as wraith reads them, but '{shown}'"));
-        match OTHER_BLOCKS.iter().find(|(other, _)| *other == found) {
-            Some((_, instead)) => failure.hint(*instead),
-            None => failure,
-        }
-    })
-}
-
-fn no_key(path: &Path, what: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("in {} is {what}", name(path)))
-        .hint("wraith crypto genkey makes keys, wraith crypto pub their public halves")
-}
-
-/// A key of an algorithm that does something else than what `kind` does.
-fn other_use(path: &Path, algorithm: &str, what: &str, kind: &str) -> Failure {
-    let message = format!("in {} is a key of {algorithm}, which {what}", name(path));
-    Failure::new(Exit::Usage, message)
-        .hint(format!("wraith crypto list {kind} names those that do"))
-}
-
-fn unknown(path: &Path, what: &str, algorithm: Option<sign::Algorithm>) -> Failure {
-    let of = algorithm.map_or_else(String::new, |algorithm| format!(" of {algorithm}"));
-    Failure::new(Exit::Usage, format!("in {} is not {what}{of} that is known here", name(path)))
-        .hint("wraith crypto list names the algorithms")
+    pem::decode(label, &text)
+        .map_err(|error| unreadable::block(path, &text, label, what, &error.to_string()))
 }
 
 #[cfg(test)]

@@ -32,6 +32,6 @@ fn tell<A: Named>(wanted: Option<Kind>, reporter: &Reporter) {
         let backend = each.computed_by().to_string();
         let kind = A::KIND.name();
         reporter.event(&Event::Algorithm { kind, name, standard, backend: &backend });
-        reporter.answer(format!("{kind:8}{name:NAME_WIDTH$}{standard:40}{backend}"));
+        reporter.answer(format!("{kind:8}{name:NAME_WIDTH$}{standard:40} {backend}"));
     }
 }

@@ -20,6 +20,7 @@ mod random;
 mod raw;
 mod sealing;
 mod signing;
+mod unreadable;
 
 use std::sync::Arc;
 

@@ -82,8 +82,8 @@ fn of(error: &OpenError) -> Failure {
     };
     let hint = match error {
         OpenError::Foreign => "what another program has encrypted: --raw -a NAME -k FILE --iv HEX",
-        OpenError::OtherSecret { .. } => "see wraith help crypto dec",
-        OpenError::WrongSecret => "try the key that it was encrypted with, or get the file again",
+        OpenError::OtherSecret { next, .. } => next,
+        OpenError::WrongSecret => "try what it was encrypted with, or get the file again",
         OpenError::TooCostly => "nothing that wraith writes asks for that",
         OpenError::Aead(_) => "decrypt it on another machine",
         OpenError::Failed => "free some memory and try again",

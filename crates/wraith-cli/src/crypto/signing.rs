@@ -15,6 +15,13 @@ use crate::output::{Event, Reporter};
 /// Bytes of the longest signature: SLH-DSA-*-256f has 49,856.
 const SIGNATURE_MAX: u64 = 1 << 16;
 
+/// What to do where a signature is bad.
+const TAKE_NOTHING: &str =
+    "take nothing from this file; get it and the signature again, and the key from its owner";
+/// The same where the key may sign in several ways, and nobody said which.
+const OF_RSA: &str = "if it was signed in another way, say which: -a RSA-PKCS1-SHA-256 is what openssl does by itself; of PSS, the salt is as long \
+    as the hash. Otherwise take nothing from this file";
+
 pub fn sign(args: &SignArgs, reporter: &Reporter) -> Result<(), Failure> {
     let algorithm = algorithm(args.algorithm.as_deref())?;
     let key = match keys::private(&args.key, algorithm)? {
@@ -50,8 +57,9 @@ pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
         }
         Err(error) => {
             let message = format!("{}: bad signature ({algorithm}): {error}", name(path));
-            Err(Failure::new(Exit::Verification, message)
-                .hint("take nothing from this file; get it and the signature again, and the key from its owner"))
+            let is_guess = args.algorithm.is_none() && algorithm.starts_with("RSA");
+            let hint = if is_guess { OF_RSA } else { TAKE_NOTHING };
+            Err(Failure::new(Exit::Verification, message).hint(hint))
         }
     }
 }

@@ -136,16 +136,28 @@ enum Early {
 fn secret(early: &Early, with: &Unlock, salt: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     match (early, with) {
         (Early::Nothing, Unlock::Secret(secret)) => Ok(secret.clone()),
-        (Early::Nothing, _) => Err(OpenError::OtherSecret { with: "with a key file" }),
+        (Early::Nothing, _) => Err(OpenError::OtherSecret {
+            with: "with a key in hexadecimal",
+            next: "-k FILE, the key that it was encrypted with",
+        }),
         (Early::Cost(cost), Unlock::Passphrase(passphrase)) => {
             stretch(*cost, passphrase, salt).map_err(|_| OpenError::Failed)
         }
-        (Early::Cost(_), _) => Err(OpenError::OtherSecret { with: "with a passphrase" }),
+        (Early::Cost(_), _) => Err(OpenError::OtherSecret {
+            with: "with a passphrase",
+            next: "-p, or --passphrase-file FILE",
+        }),
         (Early::Ciphertext(kem, ciphertext), Unlock::Kem(key)) if key.algorithm() == *kem => {
             key.decapsulate(ciphertext).map_err(|_| OpenError::WrongSecret)
         }
         (Early::Ciphertext(..), _) => {
-            Err(OpenError::OtherSecret { with: "for the owner of another private key" })
+            let (with, next) = match with {
+                Unlock::Kem(_) => {
+                    ("for the owner of another private key", "-k FILE, that private key")
+                }
+                _ => ("for the owner of a private key", "-k FILE, with that private key"),
+            };
+            Err(OpenError::OtherSecret { with, next })
         }
     }
 }

@@ -61,14 +61,18 @@ pub enum OpenError {
     #[error("its head is damaged, or of a version that is not known here")]
     BadHead,
     #[error("it was encrypted {with}, and that is what opens it")]
-    OtherSecret { with: &'static str },
+    OtherSecret {
+        with: &'static str,
+        /// What to type.
+        next: &'static str,
+    },
     #[error("deriving its key would take more memory or time than is allowed")]
     TooCostly,
-    #[error("wrong key, or its head is damaged")]
+    #[error("wrong key or passphrase, or its head is damaged")]
     WrongSecret,
     #[error("it is cut off after {text_bytes} bytes of text")]
     CutOff { text_bytes: u64 },
-    #[error("it is damaged behind {text_bytes} bytes of text")]
+    #[error("it is damaged or cut off behind {text_bytes} bytes of text")]
     Damaged { text_bytes: u64 },
     #[error(transparent)]
     Aead(#[from] AeadError),

@@ -1,6 +1,6 @@
 //! Key files: for their owner only, never overwritten by accident, and refused when they are none.
 
-use super::{Bench, mode};
+use super::{Bench, mode, said};
 
 #[test]
 fn a_key_file_is_for_its_owner_and_is_not_overwritten() {
@@ -124,6 +124,34 @@ fn what_is_no_key_is_told_with_what_makes_one() {
     let said = bench.fails(&["mac", "cmac-aes-256", "-k", "key", "text"], 2);
     assert!(said.contains("32 bytes, not 16"), "{said}");
     assert!(!bench.path("no").exists());
+}
+
+#[test]
+fn standard_input_is_one_thing_only() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "AES-256-GCM", "-o", "key"]);
+    bench.ok(&["genkey", "Ed25519", "-o", "ed"]);
+    bench.ok(&["sign", "key", "-k", "ed", "-o", "signature"]);
+    bench.ok(&["pub", "ed", "-o", "ed.pub"]);
+    for (words, input) in [
+        (&["enc", "-k", "-", "-o", "no"][..], "key"),
+        (&["enc", "-", "--passphrase-file", "-", "-o", "no"], "key"),
+        (&["dec", "-k", "-", "-o", "no"], "key"),
+        (&["mac", "HMAC-SHA-256", "-k", "-"], "key"),
+        (&["sign", "-k", "-", "-o", "no"], "ed"),
+        (&["verify", "-k", "ed.pub", "-s", "-"], "signature"),
+        (&["hash", "SHA-256", "-", "-"], "key"),
+    ] {
+        let output = bench.run_with(words, &bench.read(input));
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
+        assert!(said(&output).contains("standard input"), "{words:?}: {}", said(&output));
+    }
+    assert!(!bench.path("no").exists());
+    // One thing may come from there, and it may be the key.
+    let output = bench.run_with(&["enc", "ed", "-k", "-", "-o", "sealed"], &bench.read("key"));
+    assert!(output.status.success(), "{}", said(&output));
+    bench.ok(&["dec", "sealed", "-k", "key", "-o", "again"]);
+    assert_eq!(bench.read("again"), bench.read("ed"));
 }
 
 #[test]

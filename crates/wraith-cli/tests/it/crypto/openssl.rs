@@ -218,3 +218,57 @@ fn keys_in_other_forms_are_told_with_the_command_that_makes_ours_of_them() {
     assert!(bench.openssl(&words));
     bench.ok(&["verify", "text", "-k", "public", "-s", "signature"]);
 }
+
+/// Options of `openssl genpkey`, and what is said of such a key.
+const OTHER_KEYS: [(&[&str], &str); 5] = [
+    (&["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"], "2048 to 4096 bits"),
+    (&["-algorithm", "RSA-PSS"], "a key for RSA-PSS alone"),
+    (&["-algorithm", "X25519"], "which is for key agreement"),
+    (&["-algorithm", "X448"], "which is for key agreement"),
+    (&["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1"], "a key of another curve"),
+];
+
+#[test]
+fn keys_that_no_command_takes_are_told_by_what_they_are() {
+    if !has_openssl() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    for (made, expected) in OTHER_KEYS {
+        assert!(bench.openssl(&[&["genpkey", "-out", "key"], made].concat()), "{made:?}");
+        assert!(bench.openssl(&["pkey", "-in", "key", "-pubout", "-out", "public"]));
+        for words in [
+            &["sign", "text", "-k", "key", "-o", "no"][..],
+            &["pub", "key", "-o", "no"],
+            &["verify", "text", "-k", "public", "-s", "text"],
+            &["enc", "text", "--to", "public", "-o", "no"],
+        ] {
+            let said = bench.fails(words, 2);
+            assert!(said.contains(expected), "{words:?}: {said}");
+        }
+    }
+    bench.ok(&["genkey", "Ed25519", "-o", "ed"]);
+    let said = bench.fails(&["sign", "text", "-k", "ed", "-a", "RSA-PSS-SHA-256", "-o", "no"], 2);
+    assert!(said.contains("a key of Ed25519, and not of RSA-PSS-SHA-256"), "{said}");
+    assert!(bench.openssl(&["pkey", "-in", "ed", "-outform", "DER", "-out", "der"]));
+    let said = bench.fails(&["sign", "text", "-k", "der", "-o", "no"], 2);
+    assert!(said.contains("openssl pkey -inform DER -in"), "{said}");
+    assert!(bench.openssl(&["pkey", "-inform", "DER", "-in", "der", "-out", "pem"]));
+    bench.ok(&["sign", "text", "-k", "pem", "-o", "signature"]);
+}
+
+#[test]
+fn a_signature_of_rsa_made_in_another_way_is_not_called_bad_without_a_word_of_that() {
+    if !has_openssl() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    assert!(bench.openssl(&["genpkey", "-algorithm", "RSA", "-out", "key"]));
+    bench.ok(&["pub", "key", "-o", "public"]);
+    assert!(bench.openssl(&["dgst", "-sha256", "-sign", "key", "-out", "signature", "text"]));
+    let said = bench.fails(&["verify", "text", "-k", "public", "-s", "signature"], 8);
+    assert!(said.contains("-a RSA-PKCS1-SHA-256"), "{said}");
+    bench.ok(&["verify", "text", "-a", "RSA-PKCS1-SHA-256", "-k", "public", "-s", "signature"]);
+}

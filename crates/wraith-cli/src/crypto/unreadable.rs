@@ -1,0 +1,155 @@
+//! Files that hold no key as it is wanted: what they are instead, and what to type to get one.
+
+use std::path::Path;
+
+use wraith_crypto::encoding::oid;
+use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
+use wraith_crypto::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+use wraith_crypto::sign;
+use wraith_files::shown;
+
+use super::input::name;
+use crate::failure::{Exit, Failure};
+
+/// Of the label of a block that is something else.
+const LABEL_SHOWN_MAX: usize = 40;
+/// What makes a PKCS #8 of the older forms.
+const AS_PKCS8: &str =
+    "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
+/// What other PEM blocks with keys are called, and what makes of them one that is read here.
+const OTHER_BLOCKS: [(&str, &str); 8] = [
+    ("PRIVATE KEY", "its public half: wraith crypto pub FILE"),
+    ("PUBLIC KEY", "the private one is in the file that wraith crypto genkey wrote"),
+    ("ENCRYPTED PRIVATE KEY", "without its passphrase: openssl pkcs8 -in FILE -out NEW"),
+    ("RSA PRIVATE KEY", AS_PKCS8),
+    ("EC PRIVATE KEY", AS_PKCS8),
+    ("EC PARAMETERS", AS_PKCS8),
+    (
+        "RSA PUBLIC KEY",
+        "in the form for all algorithms: openssl rsa -RSAPublicKey_in -pubout -in FILE -out NEW",
+    ),
+    ("CERTIFICATE", "the public key in it: openssl x509 -pubkey -noout -in FILE -out NEW"),
+];
+
+/// Algorithms of keys that may not be read, by their object identifiers: what such a key is, and what to do.
+const OTHER_KEYS: [(&[u8], &str, &str); 5] = [
+    (
+        oid::RSA,
+        "an RSA key that is not taken",
+        "RSA keys have 2048 to 4096 bits, and numbers that belong together",
+    ),
+    (
+        &RSASSA_PSS,
+        "a key for RSA-PSS alone",
+        "take one for RSA in general: openssl genpkey -algorithm RSA, or wraith crypto genkey RSA-PSS-SHA-256",
+    ),
+    (
+        oid::EC_PUBLIC_KEY,
+        "a key of another curve, or of one that has no name in it",
+        "of a curve that wraith crypto list sign has: openssl pkey -ec_param_enc named_curve -in FILE -out NEW",
+    ),
+    (&X25519, "a key of X25519, which is for key agreement", AGREEMENT),
+    (&X448, "a key of X448, which is for key agreement", AGREEMENT),
+];
+/// 1.2.840.113549.1.1.10.
+const RSASSA_PSS: [u8; 9] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
+/// 1.3.101.110 and 111 (RFC 8410).
+const X25519: [u8; 3] = [0x2b, 0x65, 110];
+const X448: [u8; 3] = [0x2b, 0x65, 111];
+const AGREEMENT: &str = "no command takes it; to encrypt to somebody: wraith crypto genkey X-Wing";
+
+/// A file that is no text.
+pub fn binary(path: &Path, bytes: &[u8]) -> Failure {
+    let failure = no_key(path, "no key: neither hexadecimal nor PEM");
+    match bytes {
+        [0x30, ..] => failure.hint(
+            "if it is DER, as PEM: openssl pkey -inform DER -in FILE -out NEW (with -pubin for a public key)",
+        ),
+        _ if matches!(bytes.len(), 16 | 24 | 32 | 64) => {
+            failure.hint("if it is a key, in hexadecimal: xxd -p -c 0 FILE")
+        }
+        _ => failure,
+    }
+}
+
+/// A text that is no PEM block with a `wanted` key, which `error` says.
+pub fn block(path: &Path, text: &str, label: &str, wanted: &str, error: &str) -> Failure {
+    if text.trim().is_empty() {
+        return no_key(path, &format!("no {wanted}: it is empty"));
+    }
+    let Some(rest) = text.strip_prefix("-----BEGIN ") else {
+        let is_hex =
+            text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte.is_ascii_whitespace());
+        let failure = no_key(path, &format!("no {wanted}: {error}"));
+        return match is_hex {
+            true => failure
+                .hint("a key in hexadecimal is a secret of both sides: enc -k FILE, mac -k FILE"),
+            false => failure,
+        };
+    };
+    let found = rest.split_once("-----").map_or("", |(found, _)| found);
+    if found == label || found.is_empty() {
+        return no_key(path, &format!("no {wanted}: {error}"))
+            .hint("one block, whole, and nothing before or behind it");
+    }
+    let cut: String = found.chars().take(LABEL_SHOWN_MAX).collect();
+    let cut = shown(cut.as_bytes());
+    let failure = no_key(path, &format!("no {wanted} as wraith reads them, but '{cut}'"));
+    if found == "CERTIFICATE" && label == PrivateKeyInfo::PEM_LABEL {
+        return failure.hint("a certificate has no private key: it was made beside it");
+    }
+    match OTHER_BLOCKS.iter().find(|(other, _)| *other == found) {
+        Some((_, instead)) => failure.hint(*instead),
+        None => failure,
+    }
+}
+
+/// A private key (PKCS #8) of no algorithm that is asked for or known.
+pub fn private(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
+    let is_of = |each: &&sign::Algorithm| each.signing_key_pkcs8(der).is_ok();
+    if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
+        return another(path, *found, wanted);
+    }
+    let info = PrivateKeyInfo::from_der(der);
+    unknown(path, info.ok().map(|info| info.algorithm), "a private key")
+}
+
+/// A public key (SubjectPublicKeyInfo) of no algorithm that is asked for or known.
+pub fn public(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
+    let is_of = |each: &&sign::Algorithm| each.verifying_key_spki(der).is_ok();
+    if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
+        return another(path, *found, wanted);
+    }
+    let info = SubjectPublicKeyInfo::from_der(der);
+    unknown(path, info.ok().map(|info| info.algorithm), "a public key")
+}
+
+/// A key of an algorithm that does something else than what `kind` does.
+pub fn other_use(path: &Path, algorithm: &str, what: &str, kind: &str) -> Failure {
+    let message = format!("in {} is a key of {algorithm}, which {what}", name(path));
+    Failure::new(Exit::Usage, message)
+        .hint(format!("wraith crypto list {kind} names those that do"))
+}
+
+pub fn no_key(path: &Path, what: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("in {} is {what}", name(path)))
+        .hint("wraith crypto genkey makes keys, wraith crypto pub their public halves")
+}
+
+fn another(path: &Path, found: sign::Algorithm, wanted: sign::Algorithm) -> Failure {
+    let message = format!("in {} is a key of {found}, and not of {wanted}", name(path));
+    Failure::new(Exit::Usage, message).hint("leave -a out, or name the key that goes with it")
+}
+
+fn unknown(path: &Path, algorithm: Option<AlgorithmIdentifier<'_>>, wanted: &str) -> Failure {
+    let oid = algorithm.map(|algorithm| algorithm.oid);
+    match OTHER_KEYS.iter().find(|(each, ..)| Some(*each) == oid) {
+        Some((_, what, next)) => {
+            Failure::new(Exit::Usage, format!("in {} is {what}", name(path))).hint(*next)
+        }
+        None => {
+            let message = format!("in {} is not {wanted} that is known here", name(path));
+            Failure::new(Exit::Usage, message).hint("wraith crypto list names the algorithms")
+        }
+    }
+}
