@@ -136,9 +136,11 @@ async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
 
 /// Finds the sender, and asks whether to fetch what it offers.
 async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome<Transfer> {
+    // Stopped is stopped, whatever else is ready: who frees a transfer within `ask` and accepts gets nothing.
     let found = tokio::select! {
-        found = asking.incoming() => Some(found),
+        biased;
         () = shared.stop.cancelled() => None,
+        found = asking.incoming() => Some(found),
     };
     let incoming = match found {
         Some(found) => found?,
@@ -146,9 +148,10 @@ async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome
     };
     let offer = OfferShown { sender: *incoming.sender().as_bytes(), info: incoming.offer() };
     let answer = tokio::select! {
-        answer = shared.queue.ask(offer) => answer.ok(),
-        () = incoming.gone() => None,
+        biased;
         () = shared.stop.cancelled() => None,
+        () = incoming.gone() => None,
+        answer = shared.queue.ask(offer) => answer.ok(),
     };
     match answer {
         Some(Answer::Accept) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
