@@ -104,9 +104,10 @@ fi
 
 step "valgrind"
 if has valgrind; then
-    # It has no AVX-512 and says so by cpuid, so the library takes what every processor has.
+    # It has no AVX-512 and says so by cpuid, so the library takes what every processor has. It runs one thread at a time: not in turn, one that
+    # waits for another may wait for minutes.
     for test in $tests; do
-        run "$work/$test" "$test" valgrind --quiet --error-exitcode=9 --leak-check=full --trace-children=yes
+        run "$work/$test" "$test" valgrind --quiet --fair-sched=try --error-exitcode=9 --leak-check=full --trace-children=yes
     done
 else
     skip "valgrind: it is not installed (apt install valgrind)"
