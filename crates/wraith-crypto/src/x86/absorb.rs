@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -32,15 +33,17 @@ impl GhashKey {
         if !narrow_is_here || (wide && !wide_is_here) {
             return None;
         }
-        let mut key = Self { powers: HashKey::EMPTY, wide };
-        // SAFETY: the instructions are here.
-        unsafe {
+        let mut powers = MaybeUninit::uninit();
+        // SAFETY: the instructions are here, and the powers are written.
+        let powers = unsafe {
+            let hash_key = _mm_loadu_si128(hash_key.as_ptr().cast());
             match wide {
-                true => key.powers.fill_wide(hash_key),
-                false => key.powers.fill(hash_key),
+                true => HashKey::fill_wide(&mut powers, hash_key),
+                false => HashKey::fill(&mut powers, hash_key),
             }
-        }
-        Some(key)
+            powers.assume_init()
+        };
+        Some(Self { powers, wide })
     }
 
     /// The hash after `text`, with zeros behind it if it does not end with a block.

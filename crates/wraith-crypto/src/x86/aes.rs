@@ -5,27 +5,76 @@
 
 use std::arch::x86_64::{
     __m128i, _mm_aesenc_si128, _mm_aesenclast_si128, _mm_cvtsi128_si64, _mm_set_epi64x,
-    _mm_unpackhi_epi64, _mm_xor_si128,
+    _mm_setzero_si128, _mm_unpackhi_epi64, _mm_xor_si128,
 };
 
-use crate::kernels::aes::expand_key;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use std::mem::{self, MaybeUninit};
+
+use crate::kernels::aes::expand_with;
+use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier};
 
 /// AES-256 has 14 rounds, and one more key to begin with; AES-192 and AES-128 have two and four fewer.
 const KEYS_256: usize = 15;
 
 /// The expanded key. Wiped when dropped.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone)]
 pub(crate) struct RoundKeys<const KEYS: usize = KEYS_256>([__m128i; KEYS]);
+
+impl<const KEYS: usize> Zeroize for RoundKeys<KEYS> {
+    fn zeroize(&mut self) {
+        // SAFETY: vectors may be zeros.
+        self.0 = unsafe { mem::zeroed() };
+        optimization_barrier(self);
+    }
+}
+
+impl<const KEYS: usize> Drop for RoundKeys<KEYS> {
+    fn drop(&mut self) {
+        self.zeroize();
+    }
+}
+
+impl<const KEYS: usize> ZeroizeOnDrop for RoundKeys<KEYS> {}
 
 impl<const KEYS: usize> RoundKeys<KEYS> {
     /// Expands a key of 4 · `KEYS` - 28 bytes. `None` if it has not, or this processor has no AES instructions.
     pub(crate) fn new(key: &[u8]) -> Option<Self> {
-        let every = key.len() + 28 == 4 * KEYS
+        let every = Self::fits(key)
             && std::arch::is_x86_feature_detected!("aes")
             && std::arch::is_x86_feature_detected!("ssse3");
-        // SAFETY: the only requirement is that the processor has the instructions, which is checked first.
-        every.then(|| Self(unsafe { expand(key) }))
+        every.then(|| {
+            let mut place = MaybeUninit::uninit();
+            // SAFETY: the processor has the instructions and the key its length, which was checked; all is written then.
+            unsafe {
+                Self::expand(&mut place, key);
+                place.assume_init()
+            }
+        })
+    }
+
+    /// Whether a key has the length of these.
+    #[inline]
+    pub(super) const fn fits(key: &[u8]) -> bool {
+        key.len() + 28 == 4 * KEYS
+    }
+
+    /// Expands a key that [fits](Self::fits) into `place`; returns the block of zeros, encrypted with it, which takes hardly longer.
+    #[target_feature(enable = "aes,ssse3")]
+    #[inline]
+    pub(super) fn expand(place: &mut MaybeUninit<Self>, key: &[u8]) -> __m128i {
+        assert!(Self::fits(key), "the caller looked at its length");
+        let keys = place.as_mut_ptr().cast::<__m128i>();
+        let mut state = _mm_setzero_si128();
+        expand_with(key, |round, key| {
+            // SAFETY: a key of this length has as many rounds, and one more key.
+            unsafe { keys.add(round).write(key) };
+            state = match round {
+                0 => key,
+                _ if round == KEYS - 1 => _mm_aesenclast_si128(state, key),
+                _ => _mm_aesenc_si128(state, key),
+            };
+        });
+        state
     }
 
     /// The keys, in the order of the rounds.
@@ -71,12 +120,6 @@ fn encrypt_pair<const KEYS: usize>(
     }
     let last = KEYS - 1;
     (store(_mm_aesenclast_si128(state_a, a[last])), store(_mm_aesenclast_si128(state_b, b[last])))
-}
-
-#[target_feature(enable = "aes,ssse3")]
-fn expand<const KEYS: usize>(key: &[u8]) -> [__m128i; KEYS] {
-    let keys = expand_key(key);
-    *keys.first_chunk().expect("no more keys than those of AES-256")
 }
 
 #[target_feature(enable = "aes")]

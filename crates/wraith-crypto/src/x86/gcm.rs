@@ -17,8 +17,10 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::ZeroizeOnDrop;
 
 use super::aes::RoundKeys;
 use super::ghash::{BLOCK, HashKey, bytes, reversal};
@@ -36,8 +38,20 @@ pub(crate) enum Width {
 
 impl Width {
     /// The widest there is here.
+    #[inline]
     pub(crate) fn best() -> Option<Self> {
-        [Self::Bits512, Self::Bits256].into_iter().find(|width| width.is_here())
+        /// Asked once: each instruction is a question.
+        static BEST: OnceLock<Option<Width>> = OnceLock::new();
+        *BEST.get_or_init(|| {
+            use std::arch::is_x86_feature_detected as has;
+            let every = has!("aes")
+                && has!("pclmulqdq")
+                && has!("avx2")
+                && has!("vaes")
+                && has!("vpclmulqdq");
+            let wide = has!("avx512f") && has!("avx512bw");
+            every.then_some(if wide { Self::Bits512 } else { Self::Bits256 })
+        })
     }
 
     pub(crate) const fn features(self) -> &'static str {
@@ -48,58 +62,68 @@ impl Width {
     }
 
     /// Whether this processor has the instructions.
+    #[inline]
     pub(crate) fn is_here(self) -> bool {
-        let every = std::arch::is_x86_feature_detected!("aes")
-            && std::arch::is_x86_feature_detected!("pclmulqdq")
-            && std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("vaes")
-            && std::arch::is_x86_feature_detected!("vpclmulqdq");
         match self {
-            Self::Bits256 => every,
-            Self::Bits512 => {
-                every
-                    && std::arch::is_x86_feature_detected!("avx512f")
-                    && std::arch::is_x86_feature_detected!("avx512bw")
-            }
+            Self::Bits256 => Self::best().is_some(),
+            Self::Bits512 => Self::best() == Some(Self::Bits512),
         }
     }
 }
 
-/// An expanded key with the powers of its hash key. Wiped when dropped.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+/// An expanded key with the powers of its hash key. Wiped when dropped: its parts are, each once.
+#[derive(Clone)]
 pub(crate) struct GcmKey<const KEYS: usize = 15> {
     pub(super) hash: HashKey,
     pub(super) rounds: RoundKeys<KEYS>,
-    #[zeroize(skip)]
     width: Width,
 }
 
+impl<const KEYS: usize> ZeroizeOnDrop for GcmKey<KEYS> {}
+
 impl<const KEYS: usize> GcmKey<KEYS> {
-    /// Expands a key of the length that goes with `KEYS`. The powers of its hash key are computed where they stay; the round keys are moved there, and
-    /// a copy of them may stay on the stack. `None` if it has another length, or this processor lacks an instruction.
+    /// Expands a key of the length that goes with `KEYS`. All is computed where it stays. `None` if it has another length, or this processor lacks an
+    /// instruction.
     pub(crate) fn new(key: &[u8], width: Width) -> Option<Box<Self>> {
-        if !width.is_here() {
+        if !width.is_here() || !RoundKeys::<KEYS>::fits(key) {
             return None;
         }
-        let rounds = RoundKeys::new(key)?;
-        let mut place = Box::<Self>::new_uninit();
-        let fields = place.as_mut_ptr();
-        // SAFETY: every field is written where it belongs, and then all are there. A whole key would be written elsewhere and moved.
-        let mut expanded = unsafe {
-            (&raw mut (*fields).hash).write(HashKey::EMPTY);
-            (&raw mut (*fields).rounds).write(rounds);
-            (&raw mut (*fields).width).write(width);
-            place.assume_init()
-        };
-        let hash_key = Zeroizing::new(expanded.rounds.encrypt(&[0; BLOCK]));
-        // SAFETY: the only requirement is that the processor has the instructions, which was checked.
+        let mut place = Box::new_uninit();
+        // SAFETY: the processor has the instructions and the key its length, which was checked; all is written then.
         unsafe {
             match width {
-                Width::Bits256 => expanded.hash.fill(&hash_key),
-                Width::Bits512 => expanded.hash.fill_wide(&hash_key),
+                Width::Bits256 => Self::expand_256(&mut place, key),
+                Width::Bits512 => Self::expand_512(&mut place, key),
             }
+            Some(place.assume_init())
         }
-        Some(expanded)
+    }
+
+    #[target_feature(enable = "aes,avx2,pclmulqdq")]
+    fn expand_256(place: &mut MaybeUninit<Self>, key: &[u8]) {
+        let (rounds, hash) = Self::parts(place, Width::Bits256);
+        let hash_key = RoundKeys::expand(rounds, key);
+        HashKey::fill(hash, hash_key);
+    }
+
+    #[target_feature(enable = "aes,avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
+    fn expand_512(place: &mut MaybeUninit<Self>, key: &[u8]) {
+        let (rounds, hash) = Self::parts(place, Width::Bits512);
+        let hash_key = RoundKeys::expand(rounds, key);
+        HashKey::fill_wide(hash, hash_key);
+    }
+
+    /// Where the parts of a key belong whose width is written.
+    fn parts(
+        place: &mut MaybeUninit<Self>,
+        width: Width,
+    ) -> (&mut MaybeUninit<RoundKeys<KEYS>>, &mut MaybeUninit<HashKey>) {
+        let fields = place.as_mut_ptr();
+        // SAFETY: the fields lie within the place, beside each other, and need not be there yet.
+        unsafe {
+            (&raw mut (*fields).width).write(width);
+            (&mut *(&raw mut (*fields).rounds).cast(), &mut *(&raw mut (*fields).hash).cast())
+        }
     }
 
     /// What the key was made for.

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
-use std::mem;
+use std::mem::{self, MaybeUninit};
 
 use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier};
 
@@ -27,7 +27,7 @@ const POWERS: usize = POWER_MAX + GROUP_BLOCKS - 1;
 const REDUCTION: i64 = 0xc200_0000_0000_0000_u64 as i64;
 
 /// The powers of a hash key. Wiped when dropped.
-#[derive(Clone, ZeroizeOnDrop)]
+#[derive(Clone)]
 pub(super) struct HashKey {
     /// H^33 / x … H^1 / x, then zeros.
     powers: [__m128i; POWERS],
@@ -38,21 +38,31 @@ pub(super) struct Powers<'a>(&'a [__m128i; GROUP_BLOCKS]);
 
 impl Zeroize for HashKey {
     fn zeroize(&mut self) {
-        self.powers = Self::EMPTY_POWERS;
+        // SAFETY: vectors may be zeros.
+        self.powers = unsafe { mem::zeroed() };
         optimization_barrier(self);
     }
 }
 
-impl HashKey {
-    // SAFETY: vectors may be zeros.
-    const EMPTY_POWERS: [__m128i; POWERS] = unsafe { mem::zeroed() };
-    /// Room for the powers.
-    pub(super) const EMPTY: Self = Self { powers: Self::EMPTY_POWERS };
+impl Drop for HashKey {
+    fn drop(&mut self) {
+        self.zeroize();
+    }
+}
 
-    /// Fills in the powers of the hash key, which is given as a block.
+impl ZeroizeOnDrop for HashKey {}
+
+impl HashKey {
+    /// Writes the powers of the hash key, which is given as a block.
     #[target_feature(enable = "avx2,pclmulqdq")]
-    pub(super) fn fill(&mut self, hash_key: &[u8; BLOCK]) {
-        let powers = &mut self.powers;
+    #[inline]
+    pub(super) fn fill(place: &mut MaybeUninit<Self>, hash_key: __m128i) {
+        let place = place.as_mut_ptr();
+        // SAFETY: zeros are written first, which vectors may be; so there is a whole key behind the reference.
+        let powers = unsafe {
+            place.write_bytes(0, 1);
+            &mut (*place).powers
+        };
         powers[POWER_MAX - 1] = over_x(hash_key);
         // Each of the two halves of its exponent, so that few wait for each other.
         for n in 2..=POWER_MAX {
@@ -63,7 +73,8 @@ impl HashKey {
 
     /// The same, four powers at a time.
     #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
-    pub(super) fn fill_wide(&mut self, hash_key: &[u8; BLOCK]) {
+    #[inline]
+    pub(super) fn fill_wide(place: &mut MaybeUninit<Self>, hash_key: __m128i) {
         let h1 = over_x(hash_key);
         let h2 = square(h1);
         // Descending: H^2 and H, and again; H^4 …
@@ -80,12 +91,18 @@ impl HashKey {
         let [to_20, to_24, to_28, to_32] =
             [to_4, to_8, to_12, to_16].map(|powers| times(powers, h16));
         let h17 = _mm512_extracti32x4_epi32::<3>(to_20);
-        const { assert!(POWER_MAX == 33, "one power before the vectors") };
-        self.powers[0] = multiply(h17, h16);
-        let powers = [to_32, to_28, to_24, to_20, to_16, to_12, to_8, to_4];
-        for (place, powers) in self.powers[1..].as_chunks_mut::<4>().0.iter_mut().zip(powers) {
-            // SAFETY: 64 bytes can be written behind the reference.
-            unsafe { _mm512_storeu_si512(place.as_mut_ptr().cast(), powers) }
+        let h33 = multiply(h17, h16);
+        let zero = _mm512_setzero_si512();
+        let vectors = [to_32, to_28, to_24, to_20, to_16, to_12, to_8, to_4, zero, zero, zero];
+        const { assert!(POWER_MAX == 33 && POWERS == 48, "one power before the vectors") };
+        let powers = place.as_mut_ptr().cast::<__m128i>();
+        // SAFETY: the first power, eleven times four and the last three, which are zeros: all within the key.
+        unsafe {
+            powers.write(h33);
+            for (i, vector) in vectors.into_iter().enumerate() {
+                _mm512_storeu_si512(powers.add(1 + 4 * i).cast(), vector);
+            }
+            _mm512_storeu_si512(powers.add(POWERS - 4).cast(), zero);
         }
     }
 
@@ -157,15 +174,16 @@ impl<'a> Powers<'a> {
     }
 }
 
-/// The hash key divided by x.
+/// The hash key, a block, divided by x.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn over_x(hash_key: &[u8; BLOCK]) -> __m128i {
-    let h = u128::from_be_bytes(*hash_key);
+fn over_x(hash_key: __m128i) -> __m128i {
+    let h = _mm_shuffle_epi8(hash_key, reversal());
     // A division by x moves every bit up by one; the x^0 that falls out becomes x^127 + x^6 + x + 1.
-    let carry = 0_u128.wrapping_sub(h >> 127);
-    let first = h << 1 ^ (carry & 0xc200_0000_0000_0000_0000_0000_0000_0001);
-    _mm_set_epi64x((first >> 64) as i64, first as i64)
+    let between = _mm_slli_si128::<8>(_mm_srli_epi64::<63>(h));
+    let moved = _mm_or_si128(_mm_slli_epi64::<1>(h), between);
+    let carry = _mm_srai_epi32::<31>(_mm_shuffle_epi32::<0xff>(h));
+    _mm_xor_si128(moved, _mm_and_si128(carry, _mm_set_epi64x(REDUCTION, 1)))
 }
 
 /// The product of an element and one divided by x.
@@ -262,13 +280,15 @@ mod tests {
         let one = [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let random = bytes(16 * 100);
         for hash_key in random.as_chunks().0.iter().chain([&[0; BLOCK], &[0xff; BLOCK], &one]) {
-            let (mut narrow, mut wide) = (HashKey::EMPTY, HashKey::EMPTY);
-            // SAFETY: the instructions are here.
+            let (mut narrow, mut wide) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            // SAFETY: the instructions are here, and both are filled.
             unsafe {
-                narrow.fill(hash_key);
-                wide.fill_wide(hash_key);
-                for (narrow, wide) in narrow.powers.into_iter().zip(wide.powers) {
-                    assert_eq!(super::bytes(narrow), super::bytes(wide), "{hash_key:x?}");
+                let block = _mm_loadu_si128(hash_key.as_ptr().cast());
+                HashKey::fill(&mut narrow, block);
+                HashKey::fill_wide(&mut wide, block);
+                let (narrow, wide) = (narrow.assume_init(), wide.assume_init());
+                for (narrow, wide) in narrow.powers.iter().zip(&wide.powers) {
+                    assert_eq!(super::bytes(*narrow), super::bytes(*wide), "{hash_key:x?}");
                 }
             }
         }

@@ -162,7 +162,7 @@ pub(crate) const fn next_tweak(tweak: [u8; BLOCK]) -> [u8; BLOCK] {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::expand_key;
+pub(crate) use x86::expand_with;
 
 #[cfg(test)]
 mod tests;

@@ -34,11 +34,20 @@ fn running_xor(words: __m128i) -> __m128i {
 /// The round keys of a key of 16, 24 or 32 bytes; zeros behind them.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
-pub(crate) fn expand(key: &[u8]) -> [__m128i; KEYS_MAX] {
+pub(super) fn expand(key: &[u8]) -> [__m128i; KEYS_MAX] {
+    let mut keys = [_mm_setzero_si128(); KEYS_MAX];
+    expand_with(key, |round, key| keys[round] = key);
+    keys
+}
+
+/// Hands out the round keys of a key of 16, 24 or 32 bytes, each with its round, as soon as it is known: what is done with one does not hold up the next.
+#[target_feature(enable = "aes,ssse3")]
+#[inline]
+pub(crate) fn expand_with(key: &[u8], take: impl FnMut(usize, __m128i)) {
     match key.len() {
-        16 => expand_128(key),
-        24 => expand_192(key),
-        _ => expand_256(key),
+        16 => expand_128(key, take),
+        24 => expand_192(key, take),
+        _ => expand_256(key, take),
     }
 }
 
@@ -51,59 +60,58 @@ fn load(key: &[u8], at: usize) -> __m128i {
 
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
-fn expand_128(key: &[u8]) -> [__m128i; KEYS_MAX] {
-    let mut keys = [_mm_setzero_si128(); KEYS_MAX];
+fn expand_128(key: &[u8], mut take: impl FnMut(usize, __m128i)) {
     let last = column(12, true);
-    keys[0] = load(key, 0);
+    let mut four = load(key, 0);
+    take(0, four);
     for (i, constant) in [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36].into_iter().enumerate() {
-        let word = substituted(keys[i], last, constant);
-        keys[i + 1] = _mm_xor_si128(running_xor(keys[i]), word);
+        four = _mm_xor_si128(running_xor(four), substituted(four, last, constant));
+        take(i + 1, four);
     }
-    keys
 }
 
-/// Six words at a time: four in one register, two in another, written behind each other.
+/// Six words at a time: four in one register, two in another. Twice that is three keys.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
-fn expand_192(key: &[u8]) -> [__m128i; KEYS_MAX] {
-    let mut keys = [_mm_setzero_si128(); KEYS_MAX];
+fn expand_192(key: &[u8], mut take: impl FnMut(usize, __m128i)) {
     let last = column(4, true);
     let mut four = load(key, 0);
     let mut two = _mm_srli_si128::<8>(load(key, 8));
+    // The two words before, where a key begins with them.
+    let mut before = two;
     for i in 0..9 {
         if i > 0 {
             four = _mm_xor_si128(running_xor(four), substituted(two, last, 1 << (i - 1)));
-            let before = _mm_shuffle_epi32::<0xff>(four);
-            two = _mm_xor_si128(_mm_xor_si128(two, _mm_slli_si128::<4>(two)), before);
+            let last_of_four = _mm_shuffle_epi32::<0xff>(four);
+            two = _mm_xor_si128(_mm_xor_si128(two, _mm_slli_si128::<4>(two)), last_of_four);
         }
-        // SAFETY: nine times 24 bytes have room in 15 times 16.
-        unsafe {
-            let to = keys.as_mut_ptr().cast::<u8>().add(24 * i);
-            _mm_storeu_si128(to.cast(), four);
-            _mm_storel_epi64(to.add(16).cast(), two);
+        let round = 3 * (i / 2);
+        if i % 2 == 0 {
+            take(round, four);
+            before = two;
+        } else {
+            take(round + 1, _mm_unpacklo_epi64(before, four));
+            take(round + 2, _mm_unpacklo_epi64(_mm_srli_si128::<8>(four), two));
         }
     }
-    keys[13] = _mm_setzero_si128();
-    keys
 }
 
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
-fn expand_256(key: &[u8]) -> [__m128i; KEYS_MAX] {
-    let mut keys = [_mm_setzero_si128(); KEYS_MAX];
+fn expand_256(key: &[u8], mut take: impl FnMut(usize, __m128i)) {
     let (rotated, plain) = (column(12, true), column(12, false));
-    keys[0] = load(key, 0);
-    keys[1] = load(key, 16);
+    let (mut even, mut odd) = (load(key, 0), load(key, 16));
+    take(0, even);
+    take(1, odd);
     for i in 0..7 {
-        let at = 2 * i + 2;
-        let word = substituted(keys[at - 1], rotated, 1 << i);
-        keys[at] = _mm_xor_si128(running_xor(keys[at - 2]), word);
-        if at + 1 < KEYS_MAX {
-            let word = substituted(keys[at], plain, 0);
-            keys[at + 1] = _mm_xor_si128(running_xor(keys[at - 1]), word);
+        let round = 2 * i + 2;
+        even = _mm_xor_si128(running_xor(even), substituted(odd, rotated, 1 << i));
+        take(round, even);
+        if round + 1 < KEYS_MAX {
+            odd = _mm_xor_si128(running_xor(odd), substituted(even, plain, 0));
+            take(round + 1, odd);
         }
     }
-    keys
 }
 
 /// The keys of decryption.

@@ -13,7 +13,7 @@ use std::arch::x86_64::*;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::BLOCK;
-pub(crate) use expand::expand as expand_key;
+pub(crate) use expand::expand_with;
 use wide::{CbcDecrypt, CfbDecrypt, Ctr, EcbDecrypt, EcbEncrypt, Mode, XtsDecrypt, XtsEncrypt};
 
 type Block = [u8; BLOCK];
