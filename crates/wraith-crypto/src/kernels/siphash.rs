@@ -1,6 +1,7 @@
 //! SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), with tags of 64 bits and of 128.
 //!
-//! Portable: four words that stay in registers, 1.2 cycles per byte on Zen 4. Each word waits for the one before.
+//! Portable: four words that stay in registers, 1.15 cycles per byte on Zen 4, and some 30 for the end. Each word waits for the one before, in
+//! four cycles a round at best; the vectors of AVX-512, whose rotations and exchanges wait longer, take 1.6.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -10,42 +11,80 @@ pub(crate) struct State([u64; 4]);
 
 impl State {
     /// Of a key; `wide` for a tag of 128 bits.
+    #[inline]
     pub(crate) fn new(key: &[u8; 16], wide: bool) -> Self {
-        let [k0, k1] = [0, 8]
-            .map(|at| u64::from_le_bytes(*key[at..].first_chunk().expect("a key has two words")));
-        let v1 = k1 ^ 0x646f_7261_6e64_6f6d ^ if wide { 0xee } else { 0 };
-        Self([
-            k0 ^ 0x736f_6d65_7073_6575,
-            v1,
-            k0 ^ 0x6c79_6765_6e65_7261,
-            k1 ^ 0x7465_6462_7974_6573,
-        ])
+        Self(start(key, wide))
+    }
+
+    /// Takes in a word.
+    #[inline]
+    pub(crate) fn absorb(&mut self, word: u64) {
+        self.0 = with(self.0, word);
     }
 
     /// Takes in `words`.
-    pub(crate) fn absorb(&mut self, words: &[[u8; 8]]) {
-        let mut v = self.0;
-        for word in words {
-            let word = u64::from_le_bytes(*word);
-            v[3] ^= word;
-            v = round(round(v));
-            v[0] ^= word;
-        }
-        self.0 = v;
+    #[inline]
+    pub(crate) fn absorb_all(&mut self, words: &[[u8; 8]]) {
+        self.0 = with_all(self.0, words);
     }
 
     /// The tag, when all words have been taken in, the one with the length last; of 64 bits its first half.
+    #[inline]
     pub(crate) fn finish(&self, wide: bool) -> [u64; 2] {
-        let mut v = self.0;
-        v[2] ^= if wide { 0xee } else { 0xff };
-        let mut tag = [0; 2];
-        for half in &mut tag[..if wide { 2 } else { 1 }] {
-            v = round(round(round(round(v))));
-            *half = v[0] ^ v[1] ^ v[2] ^ v[3];
-            v[1] ^= 0xdd;
-        }
-        tag
+        tag(self.0, wide)
     }
+}
+
+/// The tag of a whole message, of 64 bits its first half. What is secret stays in registers, so there is nothing to wipe.
+#[inline]
+pub(crate) fn digest(key: &[u8; 16], message: &[u8], wide: bool) -> [u64; 2] {
+    let (words, rest) = message.as_chunks();
+    let v = with_all(start(key, wide), words);
+    tag(with(v, last(message, rest) | (message.len() as u64) << 56), wide)
+}
+
+/// The bytes of `rest`, fewer than eight at the end of `message`, as the lower part of a word.
+#[inline]
+pub(crate) fn last(message: &[u8], rest: &[u8]) -> u64 {
+    // One read of eight bytes, if there are so many, and no copy whose length is not known.
+    match message.last_chunk() {
+        _ if rest.is_empty() => 0,
+        Some(word) => u64::from_le_bytes(*word) >> (64 - 8 * rest.len()),
+        None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    }
+}
+
+#[inline(always)]
+fn start(key: &[u8; 16], wide: bool) -> [u64; 4] {
+    let [k0, k1] =
+        [0, 8].map(|at| u64::from_le_bytes(*key[at..].first_chunk().expect("a key has two words")));
+    let v1 = k1 ^ 0x646f_7261_6e64_6f6d ^ if wide { 0xee } else { 0 };
+    [k0 ^ 0x736f_6d65_7073_6575, v1, k0 ^ 0x6c79_6765_6e65_7261, k1 ^ 0x7465_6462_7974_6573]
+}
+
+#[inline(always)]
+fn with(mut v: [u64; 4], word: u64) -> [u64; 4] {
+    v[3] ^= word;
+    v = round(round(v));
+    v[0] ^= word;
+    v
+}
+
+#[inline(always)]
+fn with_all(v: [u64; 4], words: &[[u8; 8]]) -> [u64; 4] {
+    words.iter().fold(v, |v, word| with(v, u64::from_le_bytes(*word)))
+}
+
+#[inline(always)]
+fn tag(mut v: [u64; 4], wide: bool) -> [u64; 2] {
+    v[2] ^= if wide { 0xee } else { 0xff };
+    let mut tag = [0; 2];
+    for half in &mut tag[..if wide { 2 } else { 1 }] {
+        v = round(round(round(round(v))));
+        *half = v[0] ^ v[1] ^ v[2] ^ v[3];
+        v[1] ^= 0xdd;
+    }
+    tag
 }
 
 #[inline(always)]

@@ -4,15 +4,15 @@ use std::fmt;
 
 use super::{Algorithm, Mac, same};
 use crate::Unauthentic;
-use crate::kernels::siphash::State;
+use crate::kernels::siphash::{self, State};
 
 /// A message being authenticated. The state is wiped when dropped.
 ///
-/// Invariant: the first `taken % 8` bytes of `pending` wait for their word to be full.
+/// Invariant: `pending` has `taken % 8` bytes, the lowest, that wait for their word to be full, and zeros.
 #[derive(Clone)]
 pub struct SipHash {
     state: State,
-    pending: [u8; 8],
+    pending: u64,
     taken: u64,
     wide: bool,
 }
@@ -21,49 +21,60 @@ impl SipHash {
     /// Bytes of a key.
     pub const KEY_BYTES: usize = 16;
 
+    /// The tag of a whole message, of 8 bytes: quicker than pieces for a short one.
+    #[inline]
+    #[must_use]
+    pub fn tag_64(key: &[u8; Self::KEY_BYTES], message: &[u8]) -> [u8; 8] {
+        siphash::digest(key, message, false)[0].to_le_bytes()
+    }
+
+    /// The tag of a whole message, of 16 bytes.
+    #[inline]
+    #[must_use]
+    pub fn tag_128(key: &[u8; Self::KEY_BYTES], message: &[u8]) -> [u8; 16] {
+        to_bytes(siphash::digest(key, message, true))
+    }
+
     /// With a tag of 8 bytes.
+    #[inline]
     #[must_use]
     pub fn new_64(key: &[u8; Self::KEY_BYTES]) -> Self {
-        Self { state: State::new(key, false), pending: [0; 8], taken: 0, wide: false }
+        Self { state: State::new(key, false), pending: 0, taken: 0, wide: false }
     }
 
     /// With a tag of 16 bytes.
+    #[inline]
     #[must_use]
     pub fn new_128(key: &[u8; Self::KEY_BYTES]) -> Self {
-        Self { state: State::new(key, true), pending: [0; 8], taken: 0, wide: true }
+        Self { state: State::new(key, true), pending: 0, taken: 0, wide: true }
     }
 
     /// Takes in the next piece.
+    #[inline]
     pub fn update(&mut self, mut data: &[u8]) {
         let waiting = (self.taken % 8) as usize;
         self.taken = self.taken.wrapping_add(data.len() as u64);
         if waiting > 0 {
             let (head, rest) = data.split_at(data.len().min(8 - waiting));
-            self.pending[waiting..][..head.len()].copy_from_slice(head);
+            self.pending |= siphash::last(head, head) << (8 * waiting);
             if waiting + head.len() < 8 {
                 return;
             }
-            self.state.absorb(&[self.pending]);
+            self.state.absorb(self.pending);
             data = rest;
         }
         let (words, rest) = data.as_chunks();
-        self.state.absorb(words);
-        self.pending[..rest.len()].copy_from_slice(rest);
+        self.state.absorb_all(words);
+        self.pending = siphash::last(data, rest);
     }
 
     /// The tag of everything taken in: [`Self::new_64`]'s has 8 bytes, the first.
+    #[inline]
     #[must_use]
     pub fn finish(mut self) -> [u8; 16] {
         // The last word: what waits, zeros, and the length modulo 256.
-        let waiting = (self.taken % 8) as usize;
-        self.pending[waiting..].fill(0);
-        self.pending[7] = self.taken as u8;
-        self.state.absorb(&[self.pending]);
-        let mut tag = [0; 16];
-        for (bytes, half) in tag.as_chunks_mut().0.iter_mut().zip(self.state.finish(self.wide)) {
-            *bytes = u64::to_le_bytes(half);
-        }
-        tag
+        self.state.absorb(self.pending | self.taken << 56);
+        to_bytes(self.state.finish(self.wide))
     }
 
     /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
@@ -74,6 +85,15 @@ impl SipHash {
         let bytes = self.algorithm().tag_bytes();
         same(&self.finish()[..bytes], tag)
     }
+}
+
+#[inline(always)]
+fn to_bytes(halves: [u64; 2]) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    for (bytes, half) in bytes.as_chunks_mut().0.iter_mut().zip(halves) {
+        *bytes = half.to_le_bytes();
+    }
+    bytes
 }
 
 impl Mac for SipHash {

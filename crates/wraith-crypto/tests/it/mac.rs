@@ -92,9 +92,28 @@ fn siphash_matches_its_authors_vectors() {
         let mut hash = SipHash::new_64(&key);
         hash.update(&message[..len]);
         assert_eq!(hash.finish()[..8], bytes(vector[0]), "{len}");
+        assert_eq!(SipHash::tag_64(&key, &message[..len])[..], bytes(vector[0]), "{len}");
         checked += 1;
     }
     assert_eq!(checked, 64);
+}
+
+#[test]
+fn siphash_of_two_pieces_is_that_of_the_whole() {
+    let (key, message) = ([7; 16], (0..40).collect::<Vec<u8>>());
+    for len in 0..=message.len() {
+        let message = &message[..len];
+        let (short, long) = (SipHash::tag_64(&key, message), SipHash::tag_128(&key, message));
+        for cut in 0..=len {
+            for (mut mac, tag) in
+                [(SipHash::new_64(&key), &short[..]), (SipHash::new_128(&key), &long)]
+            {
+                mac.update(&message[..cut]);
+                mac.update(&message[cut..]);
+                assert_eq!(mac.verify(tag), Ok(()), "{len} {cut}");
+            }
+        }
+    }
 }
 
 #[test]
