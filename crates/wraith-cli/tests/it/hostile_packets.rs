@@ -1,7 +1,6 @@
 //! Peers and strangers that send what no honest program sends, against a real `wraith send`.
 
-use std::net::{SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::net::SocketAddr;
 
 use crate::raw_peer::{self, RawPeer};
 use crate::support::{Process, World, tree};
@@ -44,14 +43,14 @@ fn frames(write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
 fn strangers_get_no_answer_to_anything() {
     let world = World::new();
     let (sender, text, ticket) = sender(&world);
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(address(&ticket)).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let socket = raw_peer::socket(address(&ticket));
     for len in (0..1500).chain([8000, 65_000]) {
         let garbage: Vec<u8> = (0..len).map(|i: usize| (i * i + len) as u8).collect();
         socket.send(&garbage).unwrap();
     }
-    assert!(socket.recv(&mut [0; 2000]).is_err(), "a stranger was answered");
+    // What is sent later is answered later: the keys are there when all that came before was answered.
+    let invited = RawPeer::connect_by(socket, &ticket);
+    assert_eq!(invited.strays(), 0, "a stranger was answered");
     still_serves(&world, sender, &text);
 }
 
@@ -59,20 +58,30 @@ fn strangers_get_no_answer_to_anything() {
 fn who_knows_the_node_id_alone_gets_no_answer() {
     let world = World::new();
     let (sender, text, ticket) = sender(&world);
-    let (socket, node) = (UdpSocket::bind("127.0.0.1:0").unwrap(), ticket.node_id());
-    socket.connect(address(&ticket)).unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let (socket, node) = (raw_peer::socket(address(&ticket)), ticket.node_id());
     for door in [DoorKey::of_everybody(node), DoorKey::of_ticket(&[7; 16], node)] {
         for datagram in raw_peer::h1(node, &door) {
             socket.send(&datagram).unwrap();
         }
-        assert!(socket.recv(&mut [0; 2000]).is_err(), "a stranger was answered");
     }
-    let door = DoorKey::of_ticket(ticket.capability().as_bytes(), node);
-    for datagram in raw_peer::h1(node, &door) {
-        socket.send(&datagram).unwrap();
+    let invited = RawPeer::connect_by(socket, &ticket);
+    assert_eq!(invited.strays(), 0, "a stranger was answered");
+    still_serves(&world, sender, &text);
+}
+
+#[test]
+fn who_has_the_address_of_one_that_has_gone_is_answered_too() {
+    let world = World::new();
+    let (sender, text, ticket) = sender(&world);
+    for frame in [0x00, 0x3f] {
+        let mut gone = RawPeer::connect(address(&ticket), &ticket);
+        gone.send(&[frame]);
+        let socket = gone.into_socket();
+        // What the sender says to who is gone, as it repeats its first packet or closes.
+        socket.peek(&mut [0]).unwrap();
+        let peer = RawPeer::connect_by(socket, &ticket);
+        assert_ne!(peer.strays(), 0);
     }
-    assert!(socket.recv(&mut [0; 2000]).is_ok(), "who was invited is");
     still_serves(&world, sender, &text);
 }
 
@@ -128,8 +137,7 @@ fn every_broken_frame_ends_only_its_own_connection() {
     ];
     for (what, bytes, code) in broken {
         let mut peer = RawPeer::connect(address(&ticket), &ticket);
-        peer.send(&bytes);
-        assert_eq!(peer.close_code(), Some(code), "{what}");
+        assert_eq!(peer.closed_for(&bytes), code, "{what}");
     }
     still_serves(&world, sender, &text);
 }
