@@ -222,7 +222,7 @@ impl Algorithm {
             return Err(wrong);
         }
         let key: Option<Box<dyn Aead>> = match self {
-            Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::new(key).map(|key| Box::new(key) as _),
+            Aes128Gcm | Aes192Gcm | Aes256Gcm => super::gcm::by_name(key),
             Aes128Ccm | Aes192Ccm | Aes256Ccm => AesCcm::new(key).map(|key| Box::new(key) as _),
             Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => {
                 aegis::Key::new(self, key).map(|key| Box::new(key) as _)

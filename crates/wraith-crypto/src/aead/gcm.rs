@@ -123,16 +123,7 @@ impl AesGcm {
         let found = tag.len();
         let tag: &[u8; TAG_BYTES] = tag.try_into().map_err(|_| self.algorithm.tag_length(found))?;
         own!(self,
-            key => {
-                let expected = key.open_any(nonce, aad, in_out);
-                match crate::equal(&expected, tag) {
-                    true => Ok(()),
-                    false => {
-                        in_out.fill(0);
-                        Err(AeadError::Unauthentic)
-                    }
-                }
-            },
+            key => verified(key.open_any(nonce, aad, in_out), tag, in_out),
             library => library.open_any(nonce, aad, in_out, tag))
     }
 }
@@ -155,8 +146,9 @@ impl Aead for AesGcm {
         in_out: &mut [u8],
         tag: &mut [u8],
     ) -> Result<(), AeadError> {
-        self.algorithm.check(nonce, in_out.len(), tag.len())?;
-        self.seal_with_nonce(nonce, aad, in_out, tag)
+        own!(self,
+            key => key.seal_detached(nonce, aad, in_out, tag),
+            library => library.seal_detached(nonce, aad, in_out, tag))
     }
 
     fn open_detached(
@@ -166,7 +158,71 @@ impl Aead for AesGcm {
         in_out: &mut [u8],
         tag: &[u8],
     ) -> Result<(), AeadError> {
-        self.algorithm.check(nonce, in_out.len(), tag.len())?;
-        self.open_with_nonce(nonce, aad, in_out, tag)
+        own!(self,
+            key => key.open_detached(nonce, aad, in_out, tag),
+            library => library.open_detached(nonce, aad, in_out, tag))
     }
+}
+
+/// What [`by_name`] gives where the key is ours: nothing around it, so that a key is one allocation.
+#[cfg(target_arch = "x86_64")]
+impl<const KEYS: usize> Aead for GcmKey<KEYS> {
+    fn algorithm(&self) -> Algorithm {
+        match KEYS {
+            11 => Algorithm::Aes128Gcm,
+            13 => Algorithm::Aes192Gcm,
+            _ => Algorithm::Aes256Gcm,
+        }
+    }
+
+    fn seal_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError> {
+        let tag = self.algorithm().check_seal(nonce, in_out.len(), tag)?;
+        *tag = self.seal_any(nonce, aad, in_out);
+        Ok(())
+    }
+
+    fn open_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError> {
+        let tag = self.algorithm().check_open(nonce, in_out.len(), tag)?;
+        verified(self.open_any(nonce, aad, in_out), tag, in_out)
+    }
+}
+
+/// Compares the tags; wipes the text if they differ.
+#[cfg(target_arch = "x86_64")]
+fn verified(
+    expected: [u8; TAG_BYTES],
+    tag: &[u8; TAG_BYTES],
+    in_out: &mut [u8],
+) -> Result<(), AeadError> {
+    if crate::equal(&expected, tag) {
+        return Ok(());
+    }
+    in_out.fill(0);
+    Err(AeadError::Unauthentic)
+}
+
+/// The key with these 16, 24 or 32 bytes behind the trait. `None` if there are others.
+pub(super) fn by_name(key: &[u8]) -> Option<Box<dyn Aead>> {
+    let AesGcm { algorithm: _, key } = AesGcm::new(key)?;
+    Some(match key {
+        #[cfg(target_arch = "x86_64")]
+        Key::Bits128(key) => key,
+        #[cfg(target_arch = "x86_64")]
+        Key::Bits192(key) => key,
+        #[cfg(target_arch = "x86_64")]
+        Key::Bits256(key) => key,
+        Key::Library(key) => Box::new(key),
+    })
 }

@@ -32,7 +32,7 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     text: &Text,
 ) -> [u8; BLOCK] {
     let tag_mask = key.tag_mask(start);
-    let mut hash = key.hash.of_associated(aad);
+    let mut hash = associated(&key.hash, aad);
     let mut pass = Pass::new(key.rounds.schedule(), start);
     let whole = key.hash.powers_down_from(GROUP_BLOCKS);
     let mut offset = 0;
@@ -65,6 +65,34 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     // SAFETY: less than a whole group is left at `offset`.
     let hash = unsafe { tail::<SEAL, KEYS>(key, &mut pass, text, offset, pending, hash, lengths) };
     tag(hash, tag_mask)
+}
+
+/// The hash of the associated data, with which that of the text goes on.
+#[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
+#[inline]
+fn associated(key: &HashKey, aad: &[u8]) -> __m128i {
+    // A block or two of a packet take less by themselves.
+    if aad.len() < VECTOR {
+        return key.of_associated(aad);
+    }
+    let reverse = _mm512_broadcast_i32x4(reversal());
+    let mut hash = _mm_setzero_si128();
+    for group in aad.chunks(GROUP_BYTES) {
+        let powers = key.powers_down_from(group.len().div_ceil(BLOCK));
+        let mut products = Products::new();
+        for (i, vector) in group.chunks(VECTOR).enumerate() {
+            let mask = u64::MAX >> (VECTOR - vector.len());
+            // SAFETY: the mask ends with the vector.
+            let blocks = unsafe { _mm512_maskz_loadu_epi8(mask, vector.as_ptr().cast()) };
+            let mut elements = _mm512_shuffle_epi8(blocks, reverse);
+            if i == 0 {
+                elements = _mm512_xor_si512(elements, _mm512_zextsi128_si512(hash));
+            }
+            products.add(elements, four(&powers, i));
+        }
+        hash = products.reduce();
+    }
+    hash
 }
 
 /// `hash`, and behind it that of whole groups.
@@ -111,38 +139,45 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
 ) -> __m128i {
     let left = text.len - offset;
     let blocks = left.div_ceil(BLOCK);
+    let mut products = Products::new();
+    // With the first element that is not among the products.
+    let mut hash = hash;
+    let masks = tail_masks(left);
     // The block of lengths comes after the tail's.
     let powers = key.hash.powers_down_from(blocks + 1);
-    let masks = tail_masks(left);
-    let mut states = pass.group();
-    let mut products = Products::new();
-    if SEAL {
-        let mut hash = hash;
-        if let Some(mut elements) = pending {
-            add_to_first(&mut elements, hash);
-            hash = _mm_setzero_si128();
-            let powers = key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1);
-            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
-        } else {
-            pass.rounds_alone(&mut states);
-        }
-        // SAFETY: the masks end with the text.
-        let mut elements = unsafe { pass.finish_part(states, text, offset, &masks) };
+    let before = key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1);
+    if let (true, Some(mut elements)) = (SEAL, pending) {
         add_to_first(&mut elements, hash);
-        for (i, elements) in elements.into_iter().enumerate() {
-            products.add(elements, four(&powers, i));
+        hash = _mm_setzero_si128();
+        if left == 0 {
+            products.add_group(&elements, &before);
+        } else {
+            let mut states = pass.group();
+            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &before);
+            // SAFETY: the masks end with the text.
+            let elements = unsafe { pass.finish_part(states, text, offset, &masks) };
+            products.add_group(&elements, &powers);
         }
-    } else {
+    } else if left > 0 {
+        let mut states = pass.group();
         // SAFETY: the masks end with the text.
         unsafe {
-            let mut elements = pass.load_part(text, offset, &masks);
-            add_to_first(&mut elements, hash);
-            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
-            pass.finish_part(states, text, offset, &masks);
+            if SEAL {
+                pass.rounds_alone(&mut states);
+                let mut elements = pass.finish_part(states, text, offset, &masks);
+                add_to_first(&mut elements, hash);
+                products.add_group(&elements, &powers);
+            } else {
+                let mut elements = pass.load_part(text, offset, &masks);
+                add_to_first(&mut elements, hash);
+                pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
+                pass.finish_part(states, text, offset, &masks);
+            }
         }
+        hash = _mm_setzero_si128();
     }
-    let lengths = _mm512_zextsi128_si512(integer(lengths.to_be_bytes()));
-    products.add(lengths, four(&key.hash.powers_down_from(1), 0));
+    let lengths = _mm_xor_si128(integer(lengths.to_be_bytes()), hash);
+    products.add(_mm512_zextsi128_si512(lengths), four(&key.hash.powers_down_from(1), 0));
     products.reduce()
 }
 

@@ -3,6 +3,7 @@
 
 use std::arch::x86_64::*;
 
+use super::GROUP;
 use crate::x86::ghash::{Powers, reduce};
 
 /// Sums of carry-less products, four blocks beside each other, not reduced yet.
@@ -41,6 +42,15 @@ impl Products {
         self.high = _mm512_xor_si512(self.high, high);
         // 0x96 is the truth table of a ^ b ^ c.
         self.middle = _mm512_ternarylogic_epi64::<0x96>(self.middle, middle_a, middle_b);
+    }
+
+    /// Adds the products of a group and the powers from its first down.
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    #[inline]
+    pub(super) fn add_group(&mut self, elements: &[__m512i; GROUP], powers: &Powers<'_>) {
+        for (i, elements) in elements.iter().enumerate() {
+            self.add(*elements, four(powers, i));
+        }
     }
 
     /// The sum of all, reduced.
