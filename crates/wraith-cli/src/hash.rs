@@ -11,6 +11,7 @@ use wraith_files::shown;
 use crate::args::HashArgs;
 use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
+use crate::sum_line::sum_line;
 
 /// Large enough that BLAKE3 uses its widest kernels and the system call costs nothing.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -28,8 +29,10 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
         match hashed {
             Ok(root) => {
                 let root = root.to_hex();
-                reporter.event(&Event::Hash { path: &path.to_string_lossy(), root: &root });
-                reporter.answer(b3sum_line(&root, path));
+                let name = path.to_string_lossy();
+                reporter.event(&Event::Hash { path: &name, root: &root });
+                // What is no Unicode is not in it, as with b3sum.
+                reporter.answer(sum_line(&root, name.as_bytes()));
             }
             Err(error) => {
                 let name = shown(path.as_os_str().as_bytes());
@@ -67,26 +70,5 @@ fn hash_all(mut file: impl Read) -> io::Result<blake3::Hash> {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(e),
         };
-    }
-}
-
-/// `HASH  NAME`; a backslash in front marks a name in which backslashes and line breaks are escaped, as b3sum does.
-fn b3sum_line(root: &str, path: &Path) -> String {
-    let name = String::from_utf8_lossy(path.as_os_str().as_bytes());
-    if name.contains(['\\', '\n', '\r']) {
-        let name = name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
-        return format!("\\{root}  {name}");
-    }
-    format!("{root}  {name}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_with_line_breaks_stay_on_one_line() {
-        assert_eq!(b3sum_line("ab", Path::new("x y")), "ab  x y");
-        assert_eq!(b3sum_line("ab", Path::new("x\n\\")), "\\ab  x\\n\\\\");
     }
 }

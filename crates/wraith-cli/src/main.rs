@@ -27,6 +27,7 @@ mod report;
 mod send;
 mod signals;
 mod speed;
+mod sum_line;
 mod usage;
 mod verify;
 

@@ -45,7 +45,7 @@ pub fn run(args: &ConfigArgs, given: OutputArgs, reporter: &Arc<Reporter>) -> Re
             })?;
             let path = path.to_string_lossy();
             reporter.event(&Event::Config { path: &path });
-            reporter.answer(path);
+            reporter.answer(path.as_bytes());
             Ok(())
         }
     }

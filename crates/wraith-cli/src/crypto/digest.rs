@@ -1,5 +1,6 @@
 //! `wraith crypto hash` and `wraith crypto mac`: a line for each file, as `sha256sum` prints it.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
@@ -7,7 +8,7 @@ use wraith_crypto::hash;
 use wraith_crypto::mac::{self, MacError};
 use zeroize::Zeroizing;
 
-use super::input::{Input, name};
+use super::input::Input;
 use super::keys;
 use super::names::named;
 use crate::args::continuing::shell_word;
@@ -15,6 +16,7 @@ use crate::args::crypto::{HashWithArgs, MacArgs};
 use crate::args::units::Files;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
+use crate::sum_line::sum_line;
 
 /// Read at once.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -113,5 +115,5 @@ fn each(
 
 fn tell(path: &Path, algorithm: &str, value: &str, reporter: &Reporter) {
     reporter.event(&Event::Digest { path: &path.to_string_lossy(), algorithm, value });
-    reporter.answer(format!("{value}  {}", name(path)));
+    reporter.answer(sum_line(value, path.as_os_str().as_bytes()));
 }

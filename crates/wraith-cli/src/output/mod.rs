@@ -176,11 +176,12 @@ impl Reporter {
     }
 
     /// A line that was asked for, on standard output; not in JSON mode, where an event says the same.
-    pub fn answer(&self, text: impl AsRef<str>) {
+    pub fn answer(&self, text: impl AsRef<[u8]>) {
         if self.style != Style::Json {
             let mut inner = self.lock();
             inner.wipe();
-            inner.print(|out| writeln!(out, "{}", text.as_ref()).and_then(|()| out.flush()));
+            let line = [text.as_ref(), b"\n"].concat();
+            inner.print(|out| out.write_all(&line).and_then(|()| out.flush()));
         }
     }
 

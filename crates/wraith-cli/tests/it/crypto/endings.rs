@@ -1,9 +1,10 @@
 //! How commands end: names that are none, disks that are full, readers that go away, and the events for programs.
 
 use std::fs::File;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::{Bench, bytes, said};
+use crate::support::skipped;
 
 #[test]
 fn a_name_that_is_none_is_answered_with_what_was_meant() {
@@ -46,6 +47,41 @@ fn hashes_are_those_of_the_standards_for_files_and_pipes() {
     let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["hash_failed", "digest", "error"]);
     assert_eq!(events[1]["value"], sha);
+}
+
+#[test]
+fn sha256sum_checks_the_hashes_of_files_whatever_their_names() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt;
+
+    let bench = Bench::new();
+    let names: [&[u8]; 8] = [
+        b"plain",
+        b"line\nbreak",
+        b"back\\slash",
+        b"\\",
+        b"new\\n",
+        b"\x1b[2J bell\x07",
+        b" two  spaces *",
+        "\u{202e}fdp.exe".as_bytes(),
+    ];
+    // None is no Unicode or has a `\r`: some file systems do not take the one, nor older checkers the other.
+    let names = names.map(|name| OsString::from(OsStr::from_bytes(name)));
+    for name in &names {
+        std::fs::write(bench.world.source().join(name), name.as_bytes()).unwrap();
+    }
+    for (algorithm, checker) in [("sha-256", "sha256sum"), ("sha-512", "sha512sum")] {
+        let output = bench.command(&["hash", algorithm]).args(&names).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        assert_eq!(output.stdout.split(|byte| *byte == b'\n').count(), names.len() + 1);
+        bench.write("sums", &output.stdout);
+        let mut check = Command::new(checker);
+        let check = check.args(["-c", "--strict", "sums"]).current_dir(bench.world.source());
+        match check.output() {
+            Ok(checked) => assert!(checked.status.success(), "{checked:?}"),
+            Err(_) => skipped(&format!("{checker} is not installed")),
+        }
+    }
 }
 
 #[test]
