@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::args::{self, CompletionsArgs, ManArgs};
+use crate::crypto;
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
@@ -18,7 +19,8 @@ const DATE: &str = "2026-11-25";
 
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut args::definition(), "wraith", &mut text);
+    let mut definition = crypto::with_names(args::definition());
+    clap_complete::generate(args.shell, &mut definition, "wraith", &mut text);
     let text = String::from_utf8(text).expect("completions are text");
     reporter.document(with_contacts(&text, args.shell).as_bytes());
     Ok(())
@@ -28,14 +30,18 @@ pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Fa
 const NAMES: &str =
     r"env -u WRAITH_JSON wraith --no-config contact list 2>/dev/null | cut -d\  -f1";
 
-/// The completions, with the names of contacts behind `--to`. Shells that are not named here get none.
+/// The completions, with the names of contacts behind `--to`, but for that of `wraith crypto`, which names a file. Shells that
+/// are not named here get none.
 fn with_contacts(text: &str, shell: Shell) -> String {
     match shell {
         Shell::Bash => {
             let names = format!("COMPREPLY=($(compgen -W \"$({NAMES})\" -- \"${{cur}}\"))");
-            let mut is_to = false;
+            let (mut is_to, mut is_crypto) = (false, false);
             let line = |line: &str| {
-                let is_behind = std::mem::replace(&mut is_to, line.trim() == "--to)");
+                if line.trim_start().starts_with("wraith__") {
+                    is_crypto = line.contains("__crypto__");
+                }
+                let is_behind = std::mem::replace(&mut is_to, line.trim() == "--to)") && !is_crypto;
                 match line.trim_start().starts_with("COMPREPLY=") && is_behind {
                     true => format!("{names}\n"),
                     false => format!("{line}\n"),
@@ -56,7 +62,7 @@ fn with_contacts(text: &str, shell: Shell) -> String {
             text.lines().map(line).collect()
         }
         Shell::Fish => {
-            let line = |line: &str| match line.contains(" -l to ") {
+            let line = |line: &str| match line.contains(" -l to ") && line.ends_with(" -r") {
                 true => format!("{line} -f -a \"({NAMES})\"\n"),
                 false => format!("{line}\n"),
             };

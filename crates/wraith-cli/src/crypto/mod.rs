@@ -6,6 +6,7 @@
 //! - A secret is read from files or the terminal, never from the command line; a file with one is for its owner only, and none is overwritten unless that
 //!   is asked for.
 
+mod completed;
 mod container;
 mod digest;
 mod encapsulate;
@@ -21,6 +22,8 @@ mod raw;
 mod sealing;
 mod signing;
 mod unreadable;
+
+pub use completed::with_names;
 
 use std::sync::Arc;
 

@@ -65,9 +65,23 @@ fn completions_know_every_command_and_shells_accept_them() {
     }
 }
 
-/// A real shell completes with it.
+/// What a real shell makes of the last of these words, after `script`.
+fn completed(bash: &mut Command, script: &str, words: &[&str]) -> Vec<String> {
+    let [.., previous, last] = words else { panic!("too few words") };
+    let ask = format!(
+        "COMP_WORDS=({}); COMP_CWORD={}; _wraith wraith {last} {previous}\necho \"${{COMPREPLY[@]}}\"\n",
+        words.join(" "),
+        words.len() - 1,
+    );
+    bash.args(["--noprofile", "--norc"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = bash.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("{script}\n{ask}").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
+}
+
 #[test]
-fn bash_completes_commands_and_options() {
+fn bash_completes_commands_options_and_algorithms() {
     let world = World::new();
     if !has("bash") {
         return;
@@ -75,14 +89,29 @@ fn bash_completes_commands_and_options() {
     // What the user set for other commands is in no name.
     run(&world, &["config", "set", "json", "true"]);
     let script = run(&world, &["completions", "bash"]);
-    let ask = "COMP_WORDS=(wraith send --conge); COMP_CWORD=2; _wraith wraith --conge send\n\
-               echo \"${COMPREPLY[@]}\"\n";
-    let mut command = Command::new("bash");
-    command.args(["--noprofile", "--norc"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(format!("{script}\n{ask}").as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--congestion");
+    for (words, expected) in [
+        (&["send", "--conge"][..], &["--congestion"][..]),
+        (&["crypto", "hash", "SM"], &["SM3"]),
+        (&["crypto", "mac", "CMAC-SM"], &["CMAC-SM4"]),
+        (&["crypto", "genkey", "X-"], &["X-Wing"]),
+        (&["crypto", "enc", "-a", "SM4-G"], &["SM4-GCM"]),
+        (&["crypto", "dec", "--raw", "-a", "SM4-E"], &["SM4-ECB"]),
+        (
+            &["crypto", "verify", "--algorithm", "RSA-PSS"],
+            &["RSA-PSS-SHA-256", "RSA-PSS-SHA-384", "RSA-PSS-SHA-512"],
+        ),
+        (&["crypto", "sign", "-a", "Ed"], &[]),
+    ] {
+        let words = [&["wraith"], words].concat();
+        assert_eq!(completed(&mut Command::new("bash"), &script, &words), expected, "{words:?}");
+    }
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        let knows = run(&world, &["completions", shell]).contains("SM4-GCM");
+        // The makers of the last two know commands and options only.
+        assert_eq!(knows, ["zsh", "fish"].contains(&shell), "{shell}");
+    }
+    // Whatever is offered, any spelling is taken.
+    run(&world, &["crypto", "hash", "sm_3", "/dev/null"]);
 }
 
 #[test]
@@ -100,16 +129,20 @@ fn bash_completes_the_names_of_contacts() {
     std::fs::create_dir(&bin).unwrap();
     let wraith = world.wraith("one");
     std::os::unix::fs::symlink(wraith.get_program(), bin.join("wraith")).unwrap();
-    let ask = "COMP_WORDS=(wraith send --to an); COMP_CWORD=3; _wraith wraith an --to\n\
-               echo \"${COMPREPLY[@]}\"\n";
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
-    command.args(["--noprofile", "--norc"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     command.env("WRAITH_JSON", "true").env("PATH", path).env("WRAITH_HOME", world.path("home-one"));
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(format!("{script}\n{ask}").as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "anna anton");
+    let names = completed(&mut command, &script, &["wraith", "send", "--to", "an"]);
+    assert_eq!(names, ["anna", "anton"]);
+    let to = ["wraith", "crypto", "enc", "--to", "an"];
+    assert!(
+        completed(&mut Command::new("bash"), &script, &to).is_empty(),
+        "a key file is no contact"
+    );
+    let fish = run(&world, &["completions", "fish"]);
+    let mut of_crypto =
+        fish.lines().filter(|line| line.contains("crypto;") && line.contains("-l to"));
+    assert!(of_crypto.next().unwrap().ends_with("-F") && of_crypto.next().is_none());
     for (shell, expected) in [("zsh", ":NAME:{compadd -- $(env -u"), ("fish", "-a \"(env -u")] {
         assert!(run(&world, &["completions", shell]).contains(expected), "{shell}");
     }

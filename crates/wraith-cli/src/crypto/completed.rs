@@ -1,0 +1,45 @@
+//! The names that shells complete.
+//!
+//! The commands themselves take a name in any spelling, so their own definition has no list of them.
+
+use clap::Command;
+use clap::builder::PossibleValuesParser;
+use wraith_crypto::{aead, cipher, hash, kem, mac, sign};
+
+use super::names::Named;
+
+/// The definition of `wraith`, with the names that `wraith crypto list` prints wherever an algorithm is named.
+pub fn with_names(definition: Command) -> Command {
+    let [hashes, macs] = [titles::<hash::Algorithm>(), titles::<mac::Algorithm>()];
+    let [aeads, ciphers] = [titles::<aead::Algorithm>(), titles::<cipher::Algorithm>()];
+    let [signatures, kems] = [titles::<sign::Algorithm>(), titles::<kem::Algorithm>()];
+    // Any other key is for one algorithm.
+    let of_rsa: Vec<_> =
+        signatures.iter().copied().filter(|name| name.starts_with("RSA")).collect();
+    definition.mut_subcommand("crypto", |crypto| {
+        [
+            ("hash", hashes),
+            ("enc", [&aeads[..], &ciphers].concat()),
+            ("dec", ciphers.clone()),
+            ("genkey", [signatures, kems, aeads, ciphers, macs.clone()].concat()),
+            ("mac", macs),
+            ("sign", of_rsa.clone()),
+            ("verify", of_rsa),
+        ]
+        .into_iter()
+        .fold(crypto, |crypto, (command, names)| {
+            let names = PossibleValuesParser::new(names);
+            crypto.mut_subcommand(command, |command| {
+                // `mut_arg` would make it the last.
+                command.mut_args(|arg| match arg.get_id() == "algorithm" {
+                    true => arg.value_parser(names.clone()),
+                    false => arg,
+                })
+            })
+        })
+    })
+}
+
+fn titles<A: Named>() -> Vec<&'static str> {
+    A::EVERY.iter().map(|each| each.title()).collect()
+}
