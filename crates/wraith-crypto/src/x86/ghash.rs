@@ -237,6 +237,14 @@ fn multiply_wide(a: __m512i, b_over_x: __m512i) -> __m512i {
     let middle = _mm512_ternarylogic_epi64::<0x96>(middle, low, high);
     let low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
     let high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(middle));
+    reduce_wide(low, high)
+}
+
+/// [`reduce`] of four.
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+#[inline]
+pub(super) fn reduce_wide(low: __m512i, high: __m512i) -> __m512i {
+    let swap = |v| _mm512_shuffle_epi32::<0b01_00_11_10>(v);
     let constant = _mm512_set1_epi64(REDUCTION);
     let once = _mm512_xor_si512(swap(low), _mm512_clmulepi64_epi128::<0x00>(low, constant));
     let twice = _mm512_clmulepi64_epi128::<0x00>(once, constant);

@@ -13,7 +13,7 @@ use super::gcm::{GcmKey, lengths, tag};
 use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, integer, reversal};
 use super::text::{Start, Text};
 use pass::Pass;
-use products::{Products, four};
+use products::{Products, every, four, lanes, sum_of_lanes};
 
 /// Bytes of a vector: four blocks.
 const VECTOR: usize = 64;
@@ -32,9 +32,11 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     text: &Text,
 ) -> [u8; BLOCK] {
     let tag_mask = key.tag_mask(start);
-    let mut hash = associated(&key.hash, aad);
+    // The sums of each place in the vectors: their own hashes, if each place goes on with the power that all of a group take it further.
+    let mut hash = _mm512_zextsi128_si512(associated(&key.hash, aad));
     let mut pass = Pass::new(key.rounds.schedule(), start);
     let whole = key.hash.powers_down_from(GROUP_BLOCKS);
+    let mut powers = lanes(&whole);
     let mut offset = 0;
     // Sealing, a group is hashed beside the rounds of the next, because its ciphertext must be there.
     let mut pending = None;
@@ -43,14 +45,18 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
         let elements = if SEAL {
             pending.take()
         } else {
+            if text.len - offset < 2 * GROUP_BYTES {
+                // The last one: all places come together behind it.
+                powers = every(&whole);
+            }
             // SAFETY: a whole group of the text begins at `offset`.
             Some(unsafe { pass.load(text, offset) })
         };
         if let Some(mut elements) = elements {
             let mut products = Products::new();
-            add_to_first(&mut elements, hash);
-            pass.rounds_beside::<SEAL, true>(&mut states, &mut products, &elements, &whole);
-            hash = products.reduce();
+            elements[0] = _mm512_xor_si512(elements[0], hash);
+            pass.rounds_beside::<SEAL, true>(&mut states, &mut products, &elements, &powers);
+            hash = products.reduce_lanes();
         } else {
             pass.rounds_alone(&mut states);
         }
@@ -60,6 +66,9 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
             pending = Some(after);
         }
         offset += GROUP_BYTES;
+    }
+    if !SEAL {
+        hash = _mm512_zextsi128_si512(sum_of_lanes(hash));
     }
     let lengths = lengths(aad, text);
     // SAFETY: less than a whole group is left at `offset`.
@@ -122,7 +131,7 @@ pub(super) unsafe fn hash(
 }
 
 /// What is left after the last whole group, and the block of lengths, and sealing the hash of the `pending` whole group,
-/// all reduced together; returns the last hash.
+/// all reduced together; returns the last hash. `hash` is that of each place if a group is pending, else of the first alone.
 ///
 /// # Safety
 /// The text ends less than [`GROUP`] vectors after `offset`.
@@ -134,21 +143,20 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
     text: &Text,
     offset: usize,
     pending: Option<[__m512i; GROUP]>,
-    hash: __m128i,
+    mut hash: __m512i,
     lengths: u128,
 ) -> __m128i {
     let left = text.len - offset;
     let blocks = left.div_ceil(BLOCK);
     let mut products = Products::new();
-    // With the first element that is not among the products.
-    let mut hash = hash;
     let masks = tail_masks(left);
     // The block of lengths comes after the tail's.
     let powers = key.hash.powers_down_from(blocks + 1);
-    let before = key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1);
+    // The hash so far goes with the first element that is not among the products.
     if let (true, Some(mut elements)) = (SEAL, pending) {
-        add_to_first(&mut elements, hash);
-        hash = _mm_setzero_si128();
+        elements[0] = _mm512_xor_si512(elements[0], hash);
+        hash = _mm512_setzero_si512();
+        let before = every(&key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1));
         if left == 0 {
             products.add_group(&elements, &before);
         } else {
@@ -156,7 +164,7 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
             pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &before);
             // SAFETY: the masks end with the text.
             let elements = unsafe { pass.finish_part(states, text, offset, &masks) };
-            products.add_group(&elements, &powers);
+            products.add_group(&elements, &every(&powers));
         }
     } else if left > 0 {
         let mut states = pass.group();
@@ -165,19 +173,21 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
             if SEAL {
                 pass.rounds_alone(&mut states);
                 let mut elements = pass.finish_part(states, text, offset, &masks);
-                add_to_first(&mut elements, hash);
-                products.add_group(&elements, &powers);
+                elements[0] = _mm512_xor_si512(elements[0], hash);
+                products.add_group(&elements, &every(&powers));
             } else {
                 let mut elements = pass.load_part(text, offset, &masks);
-                add_to_first(&mut elements, hash);
+                elements[0] = _mm512_xor_si512(elements[0], hash);
+                let powers = every(&powers);
                 pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
                 pass.finish_part(states, text, offset, &masks);
             }
         }
-        hash = _mm_setzero_si128();
+        hash = _mm512_setzero_si512();
     }
-    let lengths = _mm_xor_si128(integer(lengths.to_be_bytes()), hash);
-    products.add(_mm512_zextsi128_si512(lengths), four(&key.hash.powers_down_from(1), 0));
+    let lengths = _mm512_zextsi128_si512(integer(lengths.to_be_bytes()));
+    let last = four(&key.hash.powers_down_from(1), 0);
+    products.add(_mm512_xor_si512(lengths, hash), last);
     products.reduce()
 }
 

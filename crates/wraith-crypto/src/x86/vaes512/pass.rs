@@ -3,9 +3,9 @@
 
 use std::arch::x86_64::*;
 
-use super::products::{Products, four};
+use super::products::Products;
 use super::{GROUP, VECTOR};
-use crate::x86::ghash::{Powers, integer, reversal};
+use crate::x86::ghash::{integer, reversal};
 use crate::x86::text::{Start, Text};
 
 /// What stays the same for all vectors of one text.
@@ -48,7 +48,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         _mm512_xor_si512(blocks, self.round_key(0))
     }
 
-    /// The rounds of a group but the last, with the products of a group of elements and the powers from `power` down added to
+    /// The rounds of a group but the last, with the products of a group of elements and `powers` added to
     /// `products` in between: the two use different parts of the processor, and neither waits for the other.
     ///
     /// `SEAL` and `WHOLE` say which of four places it is called from, and nothing else: a function that is called from one
@@ -60,20 +60,20 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         states: &mut [__m512i; GROUP],
         products: &mut Products,
         elements: &[__m512i; GROUP],
-        powers: &Powers<'_>,
+        powers: &[__m512i; GROUP],
     ) {
         self.three_rounds(states, 1);
-        products.add(elements[3], four(powers, 3));
+        products.add(elements[3], powers[3]);
         self.three_rounds(states, 4);
-        products.add(elements[2], four(powers, 2));
+        products.add(elements[2], powers[2]);
         self.three_rounds(states, 7);
-        products.add(elements[1], four(powers, 1));
+        products.add(elements[1], powers[1]);
         // Those that only longer keys have.
         for round in 10..KEYS.min(14) - 1 {
             self.round(states, round);
         }
         // The first element comes last: it waits for the hash before it.
-        products.add(elements[0], four(powers, 0));
+        products.add(elements[0], powers[0]);
         if KEYS == 15 {
             self.round(states, 13);
         }

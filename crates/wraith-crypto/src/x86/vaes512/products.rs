@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::GROUP;
-use crate::x86::ghash::{Powers, reduce};
+use crate::x86::ghash::{Powers, reduce, reduce_wide};
 
 /// Sums of carry-less products, four blocks beside each other, not reduced yet.
 pub(in crate::x86) struct Products {
@@ -20,6 +20,24 @@ pub(in crate::x86) fn four(powers: &Powers<'_>, i: usize) -> __m512i {
     let four: &[__m128i; 4] = powers.of_vector(i);
     // SAFETY: 64 bytes can be read behind the reference.
     unsafe { _mm512_loadu_si512(four.as_ptr().cast()) }
+}
+
+/// The powers for each vector of a group.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn every(powers: &Powers<'_>) -> [__m512i; GROUP] {
+    [four(powers, 0), four(powers, 1), four(powers, 2), four(powers, 3)]
+}
+
+/// The powers with which the sums of each place go on through a group that others follow: the first of each vector, for all places.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn lanes(powers: &Powers<'_>) -> [__m512i; GROUP] {
+    let first = |i| {
+        let [first, ..]: &[__m128i; 4] = powers.of_vector(i);
+        _mm512_broadcast_i32x4(*first)
+    };
+    [first(0), first(1), first(2), first(3)]
 }
 
 impl Products {
@@ -44,12 +62,12 @@ impl Products {
         self.middle = _mm512_ternarylogic_epi64::<0x96>(self.middle, middle_a, middle_b);
     }
 
-    /// Adds the products of a group and the powers from its first down.
+    /// Adds the products of a group and the powers for each of its vectors.
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     #[inline]
-    pub(super) fn add_group(&mut self, elements: &[__m512i; GROUP], powers: &Powers<'_>) {
-        for (i, elements) in elements.iter().enumerate() {
-            self.add(*elements, four(powers, i));
+    pub(super) fn add_group(&mut self, elements: &[__m512i; GROUP], powers: &[__m512i; GROUP]) {
+        for (elements, powers) in elements.iter().zip(powers) {
+            self.add(*elements, *powers);
         }
     }
 
@@ -57,15 +75,30 @@ impl Products {
     #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq")]
     #[inline]
     pub(in crate::x86) fn reduce(self) -> __m128i {
+        let (low, high) = self.halves();
+        reduce(sum_of_lanes(low), sum_of_lanes(high))
+    }
+
+    /// The sums of each place in the vectors, reduced beside each other.
+    #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+    #[inline]
+    pub(super) fn reduce_lanes(self) -> __m512i {
+        let (low, high) = self.halves();
+        reduce_wide(low, high)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn halves(self) -> (__m512i, __m512i) {
         let low = _mm512_xor_si512(self.low, _mm512_bslli_epi128::<8>(self.middle));
         let high = _mm512_xor_si512(self.high, _mm512_bsrli_epi128::<8>(self.middle));
-        reduce(sum_of_lanes(low), sum_of_lanes(high))
+        (low, high)
     }
 }
 
 #[target_feature(enable = "avx512f,avx2")]
 #[inline]
-fn sum_of_lanes(v: __m512i) -> __m128i {
+pub(super) fn sum_of_lanes(v: __m512i) -> __m128i {
     let half = _mm256_xor_si256(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64::<1>(v));
     _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
 }
