@@ -1,6 +1,7 @@
 //! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), for [signatures](crate::sign::ecdsa) and
-//! [agreement](crate::agree::ecdh). AWS-LC computes on P-256, P-384 and P-521; on P-224 and brainpool's, for which it has little code of their
-//! own, ours is faster (`kernels::weierstrass`).
+//! [agreement](crate::agree::ecdh). AWS-LC computes on P-256, P-384 and P-521, but for public keys of P-256 where the processor has vectors
+//! that ours is faster with (`kernels::p256`); on P-224 and brainpool's, for which AWS-LC has little code of their own, ours is
+//! (`kernels::weierstrass`).
 //!
 //! A private key is a scalar from 1 to the order less 1, most significant byte first, as long as the order. A public key is a point
 //! on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order, so a point that is on one generates all of it.
@@ -20,6 +21,8 @@ use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 use crate::hash::Sha512;
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::p256::P256;
 use crate::kernels::weierstrass;
 
 /// A curve.
@@ -154,13 +157,13 @@ impl Curve {
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
     key: Key,
-    /// The public half, once somebody asked for it: to divide by Z takes a tenth of the time that a key of P-256 does.
+    /// The public half, if AWS-LC made it once somebody asked for it: that takes a division by Z.
     point: OnceLock<Vec<u8>>,
 }
 
 /// Who computes with a private key.
 enum Key {
-    /// AWS-LC, which has both halves.
+    /// AWS-LC, which has the private half, and the public one if it made the key.
     AwsLc(Owned<aws::EC_KEY>),
     /// Our code; the scalar.
     Own(&'static dyn weierstrass::Curve, Zeroizing<Vec<u8>>),
@@ -181,6 +184,10 @@ impl PrivateKey {
             // It is zero for one in more than 2^255.
             return Self::from_scalar(curve, &own.reduce(&wide)?);
         }
+        #[cfg(target_arch = "x86_64")]
+        if let (Curve::P256, Some(own)) = (curve, P256::new()) {
+            return Self::from_scalar(curve, &*own.generate());
+        }
         let key = curve.new_key()?;
         // SAFETY: the key is alive and has its group, and after this both halves.
         unsafe {
@@ -199,14 +206,11 @@ impl PrivateKey {
             let key = Key::Own(own, scalar.to_vec().into());
             return Some(Self { curve, key, point: point.into() });
         }
-        let bytes = reference::public_key(curve, scalar)?;
-        let (key, scalar, point) = (curve.new_key()?, number(scalar)?, curve.point(&bytes)?);
-        // SAFETY: the key is alive and has its group; it copies the number and the point, which are alive and belong together.
-        let is_set = unsafe {
-            succeeded(aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()))
-                && succeeded(aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()))
-        };
-        is_set.then_some(Self { curve, key: Key::AwsLc(key), point: bytes.into() })
+        let point = public_key(curve, scalar)?;
+        let (key, scalar) = (curve.new_key()?, number(scalar)?);
+        // SAFETY: the key is alive and has its group; it copies the number, which is alive.
+        let is_set = unsafe { aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()) };
+        succeeded(is_set).then_some(Self { curve, key: Key::AwsLc(key), point: point.into() })
     }
 
     /// Its scalar.
@@ -216,7 +220,7 @@ impl PrivateKey {
             Key::Own(_, scalar) => return scalar.clone(),
         };
         let mut bytes = Zeroizing::new(vec![0; self.curve.bytes()]);
-        // SAFETY: the key is alive, and has both halves.
+        // SAFETY: the key is alive, and has its private half.
         let fits = unsafe { write_number(aws::EC_KEY_get0_private_key(key.as_ptr()), &mut bytes) };
         assert!(fits, "a scalar is below the order");
         bytes
@@ -225,7 +229,7 @@ impl PrivateKey {
     /// The public half.
     pub(crate) fn point(&self) -> Vec<u8> {
         let written = || match &self.key {
-            // SAFETY: the key is alive, and has its public half.
+            // SAFETY: the key is alive, and has its public half, for AWS-LC made it.
             Key::AwsLc(key) => unsafe {
                 self.curve.write_point(aws::EC_KEY_get0_public_key(key.as_ptr()))
             },
@@ -236,18 +240,8 @@ impl PrivateKey {
 
     /// The public half, as a key of its own.
     pub(crate) fn public(&self) -> PublicKey {
-        let key = match &self.key {
-            Key::AwsLc(key) => {
-                // SAFETY: the key is alive, and gets one reference more.
-                let key = unsafe {
-                    aws::EC_KEY_up_ref(key.as_ptr());
-                    Owned::new(key.as_ptr())
-                };
-                Some(key.expect("it is no null pointer"))
-            }
-            Key::Own(..) => None,
-        };
-        PublicKey { curve: self.curve, key, point: self.point() }
+        let key = PublicKey::from_point(self.curve, &self.point());
+        key.expect("it is a point of the curve, and without memory Rust ends the program, too")
     }
 
     /// The key in a PKCS #8, whose inside is an ECPrivateKey (RFC 5915). `None` if it is none of the curve, or has another
@@ -341,6 +335,15 @@ impl PrivateKey {
         };
         fits.then_some(signature)
     }
+}
+
+/// The public half of `scalar`. `None` if that is none of the curve.
+fn public_key(curve: Curve, scalar: &[u8]) -> Option<Vec<u8>> {
+    #[cfg(target_arch = "x86_64")]
+    if let (Curve::P256, Some(own), Ok(scalar)) = (curve, P256::new(), scalar.try_into()) {
+        return own.public_key(scalar).map(Vec::from);
+    }
+    reference::public_key(curve, scalar)
 }
 
 /// r and s by our code. The nonce is made of randomness, the key and the hash, so that it is a secret even if the randomness is not.

@@ -1,5 +1,5 @@
 //! Public-key algorithms of the suite: those that code of ours computes (SM2, X448, Ed448, brainpool's curves, finite-field
-//! Diffie-Hellman, powers of big integers), ECDH of P-224, and what RSA answers to ciphertexts that are none.
+//! Diffie-Hellman, powers of big integers), ECDH of P-224, public keys of P-256, and what RSA answers to ciphertexts that are none.
 //!
 //! A private key is made of its bytes inside what is timed. Nonces and blinding come from the system meanwhile: noise in both classes.
 
@@ -40,6 +40,12 @@ pub(super) const TARGETS: &[Target] = &[
         classes: FEW_ONES_OR_RANDOM,
         plan: PLAN,
         measure: |plan, rng| ecdh_agree::<28>(plan, rng, ecdh::Curve::P224),
+    },
+    Target {
+        name: "ecdh-p256-public",
+        classes: FEW_ONES_OR_RANDOM,
+        plan: PLAN,
+        measure: ecdh_p256_public,
     },
     Target {
         name: "ecdh-brainpool-256",
@@ -142,6 +148,14 @@ fn ecdh_agree<const N: usize>(
     let peer = ecdh::PrivateKey::generate(curve).ok()?.public_key();
     Some(timed(plan, rng, scalars::<N>, |raw| {
         ecdh::PrivateKey::from_scalar(curve, raw).expect("a number in range").agree(&peer)
+    }))
+}
+
+fn ecdh_p256_public(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
+    use agree::PrivateKey as _;
+    Some(timed(plan, rng, scalars::<32>, |raw| {
+        let key = ecdh::PrivateKey::from_scalar(ecdh::Curve::P256, raw);
+        key.expect("a number in range").public_key()
     }))
 }
 

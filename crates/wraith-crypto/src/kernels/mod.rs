@@ -2,6 +2,8 @@
 //!
 //! A kernel is chosen by what the processor has when the program runs, and is tested against a twin: portable code, or AWS-LC.
 
+#[cfg(target_arch = "x86_64")]
+mod adx;
 pub(crate) mod aes;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod chacha20;
@@ -12,7 +14,10 @@ pub(crate) mod keccak;
 pub(crate) mod keccak_lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
+mod limbs;
 pub(crate) mod montgomery;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod p256;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod poly1305;
 #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@
 
 use std::arch::asm;
 
+use super::super::adx::{product, square};
 use super::field::{Adx, Arithmetic, Fe, P};
 
 /// Reduces r8…r15 into r8…r11 with rax, rcx, rdx, rsi and rdi. Twice, the lower two limbs t0 and t1 make themselves vanish by m · p: m0 is t0,
@@ -79,42 +80,6 @@ macro_rules! reduce {
     };
 }
 
-/// Adds [rsi] · rdx to the limbs, of which the last one is new.
-macro_rules! row {
-    ($t0:literal, $t1:literal, $t2:literal, $t3:literal, $t4:literal) => {
-        concat!(
-            "xor ",
-            $t4,
-            "d, ",
-            $t4,
-            "d\n",
-            "mulx rcx, rax, [rsi]\n adcx ",
-            $t0,
-            ", rax\n adox ",
-            $t1,
-            ", rcx\n",
-            "mulx rcx, rax, [rsi + 8]\n adcx ",
-            $t1,
-            ", rax\n adox ",
-            $t2,
-            ", rcx\n",
-            "mulx rcx, rax, [rsi + 16]\n adcx ",
-            $t2,
-            ", rax\n adox ",
-            $t3,
-            ", rcx\n",
-            "mulx rcx, rax, [rsi + 24]\n adcx ",
-            $t3,
-            ", rax\n adox ",
-            $t4,
-            ", rcx\n",
-            "adc ",
-            $t4,
-            ", 0\n",
-        )
-    };
-}
-
 impl Arithmetic for Adx {
     #[inline(always)]
     fn mul(a: &Fe, b: &Fe) -> Fe {
@@ -122,21 +87,7 @@ impl Arithmetic for Adx {
         // SAFETY: reads the 32 bytes at each pointer and writes registers only; who chose `Adx` has seen BMI2 and ADX.
         unsafe {
             asm!(
-                "mov rdx, [rdi]",
-                "mulx r9, r8, [rsi]",
-                "mulx r10, rax, [rsi + 8]",
-                "add r9, rax",
-                "mulx r11, rax, [rsi + 16]",
-                "adc r10, rax",
-                "mulx r12, rax, [rsi + 24]",
-                "adc r11, rax",
-                "adc r12, 0",
-                "mov rdx, [rdi + 8]",
-                row!("r9", "r10", "r11", "r12", "r13"),
-                "mov rdx, [rdi + 16]",
-                row!("r10", "r11", "r12", "r13", "r14"),
-                "mov rdx, [rdi + 24]",
-                row!("r11", "r12", "r13", "r14", "r15"),
+                product!(),
                 reduce!(),
                 inout("rsi") a.0.as_ptr() => _,
                 inout("rdi") b.0.as_ptr() => _,
@@ -155,51 +106,7 @@ impl Arithmetic for Adx {
         // SAFETY: reads the 32 bytes at the pointer and writes registers only; who chose `Adx` has seen BMI2 and ADX.
         unsafe {
             asm!(
-                // The products of different limbs, once: in r9 … r14.
-                "mov rdx, [rsi]",
-                "mulx r10, r9, [rsi + 8]",
-                "mulx r11, rax, [rsi + 16]",
-                "add r10, rax",
-                "mulx r12, rax, [rsi + 24]",
-                "adc r11, rax",
-                "adc r12, 0",
-                "mov rdx, [rsi + 8]",
-                "xor r13d, r13d",
-                "mulx rcx, rax, [rsi + 16]",
-                "adcx r11, rax",
-                "adox r12, rcx",
-                "mulx rcx, rax, [rsi + 24]",
-                "adcx r12, rax",
-                "adox r13, rcx",
-                "adc r13, 0",
-                "mov rdx, [rsi + 16]",
-                "mulx r14, rax, [rsi + 24]",
-                "add r13, rax",
-                "adc r14, 0",
-                // Twice that, and the squares.
-                "xor r15d, r15d",
-                "mov rdx, [rsi]",
-                "mulx rax, r8, rdx",
-                "adcx r9, r9",
-                "adox r9, rax",
-                "mov rdx, [rsi + 8]",
-                "mulx rcx, rax, rdx",
-                "adcx r10, r10",
-                "adox r10, rax",
-                "adcx r11, r11",
-                "adox r11, rcx",
-                "mov rdx, [rsi + 16]",
-                "mulx rcx, rax, rdx",
-                "adcx r12, r12",
-                "adox r12, rax",
-                "adcx r13, r13",
-                "adox r13, rcx",
-                "mov rdx, [rsi + 24]",
-                "mulx rcx, rax, rdx",
-                "adcx r14, r14",
-                "adox r14, rax",
-                "adcx r15, r15",
-                "adox r15, rcx",
+                square!(),
                 reduce!(),
                 inout("rsi") a.0.as_ptr() => _,
                 out("rdi") _,

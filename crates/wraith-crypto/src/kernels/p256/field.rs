@@ -1,0 +1,240 @@
+//! Numbers modulo the prime of P-256, p = 2^256 − 2^224 + 2^192 + 2^96 − 1 (SP 800-186 §3.2.1.3), in Montgomery form: `Fe` holds x · 2^256 mod
+//! p, below p.
+//!
+//! p is −1 modulo 2^64, so the factor that makes a limb of a product vanish is that limb itself. On Zen 4 a product takes some 35 cycles.
+#![allow(unsafe_code)]
+
+use std::arch::asm;
+
+use super::super::adx::{product, square};
+use super::super::inverse;
+use super::super::limbs::{Limbs, zero_mask};
+
+pub(super) const P: Limbs = [0xffff_ffff_ffff_ffff, 0xffff_ffff, 0, 0xffff_ffff_0000_0001];
+
+/// A number modulo p.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fe(pub(super) Limbs);
+
+/// 2^512 mod p: turns a number into Montgomery form.
+#[cfg(test)]
+pub(super) const R2: Fe = Fe([3, 0xffff_fffb_ffff_ffff, 0xffff_ffff_ffff_fffe, 0x4_ffff_fffd]);
+/// 2^768 mod p.
+const R3: Fe = Fe([0xffff_fffd_0000_000a, 0xffff_ffed_ffff_fff7, 0x5_ffff_fffc, 0x18_0000_0001]);
+
+/// Says that the processor has what the code here needs.
+#[derive(Clone, Copy)]
+pub(super) struct Cpu(());
+
+impl Cpu {
+    /// If the processor has BMI2, ADX, AVX-512F and IFMA.
+    pub(super) fn new() -> Option<Self> {
+        let has_integers = is_x86_feature_detected!("adx") && is_x86_feature_detected!("bmi2");
+        let has_vectors =
+            is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma");
+        (has_integers && has_vectors).then_some(Self(()))
+    }
+}
+
+/// Reduces r8…r15 into r8…r11 with rax, rcx, rdx, rsi and rdi. Four times the lowest limb m makes itself vanish by m · p, which is m « 96 and
+/// m · 0xffffffff00000001 « 192 above it. Then the upper half is added, and p subtracted if the sum is not below it.
+macro_rules! reduce {
+    () => {
+        concat!(
+            "mov ecx, 32
+             mov rdx, 0xffffffff00000001
+            ",
+            reduce!("r8", "r9", "r10", "r11"),
+            reduce!("r9", "r10", "r11", "r8"),
+            reduce!("r10", "r11", "r8", "r9"),
+            reduce!("r11", "r8", "r9", "r10"),
+            "add r8, r12
+             adc r9, r13
+             adc r10, r14
+             adc r11, r15
+             sbb rsi, rsi
+             mov ecx, 0xffffffff
+             mov r12, r8
+             mov r13, r9
+             mov r14, r10
+             mov r15, r11
+             sub r8, -1
+             sbb r9, rcx
+             sbb r10, 0
+             sbb r11, rdx
+             sbb rsi, 0
+             cmovc r8, r12
+             cmovc r9, r13
+             cmovc r10, r14
+             cmovc r11, r15
+            "
+        )
+    };
+    // The lowest limb is the highest afterwards.
+    ($t0:literal, $t1:literal, $t2:literal, $t3:literal) => {
+        concat!(
+            "shlx rax, ",
+            $t0,
+            ", rcx\n",
+            "shrx rsi, ",
+            $t0,
+            ", rcx\n",
+            "mulx ",
+            $t0,
+            ", rdi, ",
+            $t0,
+            "\n",
+            "add ",
+            $t1,
+            ", rax\n",
+            "adc ",
+            $t2,
+            ", rsi\n",
+            "adc ",
+            $t3,
+            ", rdi\n",
+            "adc ",
+            $t0,
+            ", 0\n",
+        )
+    };
+}
+
+impl Fe {
+    pub(super) const ZERO: Self = Self([0; 4]);
+    /// 2^256 mod p.
+    pub(super) const ONE: Self = Self([1, 0xffff_ffff_0000_0000, u64::MAX, 0xffff_fffe]);
+
+    /// The number, in the usual form.
+    pub(super) fn to_limbs(self, cpu: Cpu) -> Limbs {
+        self.mul(&Self([1, 0, 0, 0]), cpu).0
+    }
+
+    /// All ones if it is zero, else zero.
+    #[inline(always)]
+    pub(super) fn zero_mask(&self) -> u64 {
+        zero_mask(&self.0)
+    }
+
+    /// `self`, or `other` where `mask` is all ones.
+    #[inline(always)]
+    pub(super) fn select(&self, other: &Self, mask: u64) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] ^ (mask & (self.0[i] ^ other.0[i]))))
+    }
+
+    /// The product over 2^256.
+    #[inline(always)]
+    pub(super) fn mul(&self, other: &Self, _: Cpu) -> Self {
+        let mut out = [0; 4];
+        // SAFETY: reads the 32 bytes at each pointer and writes registers only; a `Cpu` says that the processor has BMI2 and ADX.
+        unsafe {
+            asm!(
+                product!(),
+                reduce!(),
+                inout("rsi") self.0.as_ptr() => _,
+                inout("rdi") other.0.as_ptr() => _,
+                out("rax") _, out("rcx") _, out("rdx") _,
+                out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
+                out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+                options(pure, readonly, nostack),
+            );
+        }
+        Self(out)
+    }
+
+    /// The square over 2^256.
+    #[inline(always)]
+    pub(super) fn sqr(&self, _: Cpu) -> Self {
+        let mut out = [0; 4];
+        // SAFETY: reads the 32 bytes at the pointer and writes registers only; a `Cpu` says that the processor has BMI2 and ADX.
+        unsafe {
+            asm!(
+                square!(),
+                reduce!(),
+                inout("rsi") self.0.as_ptr() => _,
+                out("rdi") _,
+                out("rax") _, out("rcx") _, out("rdx") _,
+                out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
+                out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+                options(pure, readonly, nostack),
+            );
+        }
+        Self(out)
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&self, other: &Self) -> Self {
+        let [mut r0, mut r1, mut r2, mut r3] = self.0;
+        let [b0, b1, b2, b3] = other.0;
+        // SAFETY: writes registers only.
+        unsafe {
+            asm!(
+                "add {r0}, {b0}",
+                "adc {r1}, {b1}",
+                "adc {r2}, {b2}",
+                "adc {r3}, {b3}",
+                "sbb {carry}, {carry}",
+                "mov {b0}, {r0}",
+                "mov {b1}, {r1}",
+                "mov {b2}, {r2}",
+                "mov {b3}, {r3}",
+                "sub {r0}, -1",
+                "sbb {r1}, {p1}",
+                "sbb {r2}, 0",
+                "sbb {r3}, {p3}",
+                "sbb {carry}, 0",
+                "cmovc {r0}, {b0}",
+                "cmovc {r1}, {b1}",
+                "cmovc {r2}, {b2}",
+                "cmovc {r3}, {b3}",
+                r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
+                b0 = inout(reg) b0 => _, b1 = inout(reg) b1 => _,
+                b2 = inout(reg) b2 => _, b3 = inout(reg) b3 => _,
+                p1 = in(reg) P[1], p3 = in(reg) P[3],
+                carry = out(reg) _,
+                options(pure, nomem, nostack),
+            );
+        }
+        Self([r0, r1, r2, r3])
+    }
+
+    #[inline(always)]
+    pub(super) fn sub(&self, other: &Self) -> Self {
+        let [mut r0, mut r1, mut r2, mut r3] = self.0;
+        let [b0, b1, b2, b3] = other.0;
+        // SAFETY: writes registers only.
+        unsafe {
+            asm!(
+                "sub {r0}, {b0}",
+                "sbb {r1}, {b1}",
+                "sbb {r2}, {b2}",
+                "sbb {r3}, {b3}",
+                "sbb {b0}, {b0}",
+                "and {p1}, {b0}",
+                "and {p3}, {b0}",
+                "add {r0}, {b0}",
+                "adc {r1}, {p1}",
+                "adc {r2}, 0",
+                "adc {r3}, {p3}",
+                r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
+                b0 = inout(reg) b0 => _, b1 = in(reg) b1, b2 = in(reg) b2, b3 = in(reg) b3,
+                p1 = inout(reg) P[1] => _, p3 = inout(reg) P[3] => _,
+                options(pure, nomem, nostack),
+            );
+        }
+        Self([r0, r1, r2, r3])
+    }
+
+    /// With the other sign where `mask` is all ones.
+    #[inline(always)]
+    pub(super) fn negate_if(&self, mask: u64) -> Self {
+        self.select(&Self::ZERO.sub(self), mask)
+    }
+
+    /// 1 / `self`; of zero, zero.
+    #[inline(never)]
+    pub(super) fn invert(&self, cpu: Cpu) -> Self {
+        // p is −1 modulo 2^64. 2^768 makes 2^256 of the 2^−256 that the inverse has.
+        Self(inverse::invert(&self.0, &P, u64::MAX)).mul(&R3, cpu)
+    }
+}

@@ -1,0 +1,308 @@
+//! Sums of eight points at a time with AVX-512 IFMA: a vector has one limb of eight numbers, of 52 bits, and a product is times 2^260.
+//!
+//! A number is settled if its limbs are below 2^52, none is negative, and it is below 2p and some: so are all that go into a product, and what
+//! comes out is, too. Sums and differences have limbs that are neither, until [`settle`]. On Zen 4 eight products take some 100 cycles.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::{
+    __m512i, _mm_cvtsi32_si128, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_and_si512,
+    _mm512_cmpeq_epi64_mask, _mm512_load_si512, _mm512_loadu_si512, _mm512_madd52hi_epu64,
+    _mm512_madd52lo_epu64, _mm512_mask_mov_epi64, _mm512_mask_sub_epi64, _mm512_mask_xor_epi64,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srai_epi64,
+    _mm512_srl_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
+    _mm512_testn_epi64_mask,
+};
+
+use super::super::limbs::{Limbs, subtract_once};
+use super::field::{Fe, P};
+
+/// Lanes of a vector.
+pub(super) const LANES: usize = 8;
+/// Bits of a window, how many each lane has, and points of the table of a window.
+pub(super) const BITS: usize = 5;
+pub(super) const ROUNDS: usize = 7;
+pub(super) const POINTS: usize = 1 << (BITS - 1);
+/// Limbs of a number.
+const SIZE: usize = 5;
+const MASK: u64 = (1 << 52) - 1;
+
+/// One number of a table in each lane: x before y.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Entry([[u64; LANES]; 2 * SIZE]);
+
+/// Of lane l and round r, the odd multiples of 2^(5 (7l + r)) · G.
+pub(super) type Table = [[Entry; POINTS]; ROUNDS];
+
+impl Entry {
+    pub(super) const EMPTY: Self = Self([[0; LANES]; 2 * SIZE]);
+
+    /// Puts a point into a lane.
+    pub(super) fn set(&mut self, lane: usize, x: &Fe, y: &Fe) {
+        for (limbs, number) in self.0.chunks_exact_mut(SIZE).zip([x, y]) {
+            // From times 2^256 to times 2^260.
+            let [a, b, c, d] = (0..4).fold(*number, |number, _| number.add(&number)).0;
+            let parts = [a, a >> 52 | b << 12, b >> 40 | c << 24, c >> 28 | d << 36, d >> 16];
+            for (limb, part) in limbs.iter_mut().zip(parts) {
+                limb[lane] = part & MASK;
+            }
+        }
+    }
+}
+
+/// Eight numbers.
+type Numbers = [__m512i; SIZE];
+
+/// Eight points in Jacobian coordinates, settled.
+#[derive(Clone, Copy)]
+struct Points {
+    x: Numbers,
+    y: Numbers,
+    z: Numbers,
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn all(number: u64) -> __m512i {
+    _mm512_set1_epi64(number as i64)
+}
+
+/// The limbs of numbers whose lower half has gone, with what is above 52 bits in the next one.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn carry([a, b, c, d, e]: Numbers) -> Numbers {
+    let mask = all(MASK);
+    let b = _mm512_add_epi64(b, _mm512_srai_epi64::<52>(a));
+    let c = _mm512_add_epi64(c, _mm512_srai_epi64::<52>(b));
+    let d = _mm512_add_epi64(d, _mm512_srai_epi64::<52>(c));
+    let e = _mm512_add_epi64(e, _mm512_srai_epi64::<52>(d));
+    let low = |limb| _mm512_and_si512(limb, mask);
+    [low(a), low(b), low(c), low(d), e]
+}
+
+/// A number that is above −16p and below 16p, settled: less q · p, where q · 2^256 is what it has above 2^256, less one.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn settle([a, b, c, d, e]: Numbers) -> Numbers {
+    let q = _mm512_sub_epi64(_mm512_srai_epi64::<48>(e), all(1));
+    // p is 2^256 − 2^224 + 2^192 + 2^96 − 1.
+    let a = _mm512_add_epi64(a, q);
+    let b = _mm512_sub_epi64(b, _mm512_slli_epi64::<44>(q));
+    let d = _mm512_sub_epi64(d, _mm512_slli_epi64::<36>(q));
+    let e = _mm512_sub_epi64(e, _mm512_slli_epi64::<48>(q));
+    let e = _mm512_add_epi64(e, _mm512_slli_epi64::<16>(q));
+    carry([a, b, c, d, e])
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add(a: &Numbers, b: &Numbers) -> Numbers {
+    let [a0, a1, a2, a3, a4] = *a;
+    let [b0, b1, b2, b3, b4] = *b;
+    [
+        _mm512_add_epi64(a0, b0),
+        _mm512_add_epi64(a1, b1),
+        _mm512_add_epi64(a2, b2),
+        _mm512_add_epi64(a3, b3),
+        _mm512_add_epi64(a4, b4),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn sub(a: &Numbers, b: &Numbers) -> Numbers {
+    let [a0, a1, a2, a3, a4] = *a;
+    let [b0, b1, b2, b3, b4] = *b;
+    [
+        _mm512_sub_epi64(a0, b0),
+        _mm512_sub_epi64(a1, b1),
+        _mm512_sub_epi64(a2, b2),
+        _mm512_sub_epi64(a3, b3),
+        _mm512_sub_epi64(a4, b4),
+    ]
+}
+
+/// The number of ten limbs over 2^260, modulo p. Five times the lowest limb m makes itself vanish by m · p, which is −m, m · 2^96 and more above.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn reduce(mut c: [__m512i; 2 * SIZE]) -> Numbers {
+    let (mask, p1, p3, p4) = (all(MASK), all(1 << 44), all(1 << 36), all(0xffff_ffff_0000));
+    for i in 0..SIZE {
+        let m = _mm512_and_si512(c[i], mask);
+        c[i + 1] = _mm512_add_epi64(c[i + 1], _mm512_srli_epi64::<52>(c[i]));
+        c[i + 1] = _mm512_madd52lo_epu64(c[i + 1], m, p1);
+        c[i + 2] = _mm512_madd52hi_epu64(c[i + 2], m, p1);
+        c[i + 3] = _mm512_madd52lo_epu64(c[i + 3], m, p3);
+        c[i + 4] = _mm512_madd52hi_epu64(c[i + 4], m, p3);
+        c[i + 4] = _mm512_madd52lo_epu64(c[i + 4], m, p4);
+        if i + 5 < 2 * SIZE {
+            c[i + 5] = _mm512_madd52hi_epu64(c[i + 5], m, p4);
+        }
+    }
+    let [.., c5, c6, c7, c8, c9] = c;
+    carry([c5, c6, c7, c8, c9])
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn mul(a: &Numbers, b: &Numbers) -> Numbers {
+    let mut c = [_mm512_setzero_si512(); 2 * SIZE];
+    for i in 0..SIZE {
+        for j in 0..SIZE {
+            c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], b[j]);
+            c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], b[j]);
+        }
+    }
+    reduce(c)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn sqr(a: &Numbers) -> Numbers {
+    let mut c = [_mm512_setzero_si512(); 2 * SIZE];
+    for i in 0..SIZE {
+        for j in i + 1..SIZE {
+            c[i + j] = _mm512_madd52lo_epu64(c[i + j], a[i], a[j]);
+            c[i + j + 1] = _mm512_madd52hi_epu64(c[i + j + 1], a[i], a[j]);
+        }
+    }
+    for limb in &mut c {
+        *limb = _mm512_add_epi64(*limb, *limb);
+    }
+    for i in 0..SIZE {
+        c[2 * i] = _mm512_madd52lo_epu64(c[2 * i], a[i], a[i]);
+        c[2 * i + 1] = _mm512_madd52hi_epu64(c[2 * i + 1], a[i], a[i]);
+    }
+    reduce(c)
+}
+
+/// The point of a table in each lane: of the odd multiples the one that the five bits say (see [`super::base`]), having looked at all.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn take(table: &[Entry; POINTS], window: __m512i) -> (Numbers, Numbers) {
+    let negative = _mm512_testn_epi64_mask(window, all(POINTS as u64));
+    let last = all(POINTS as u64 - 1);
+    let wanted = _mm512_mask_xor_epi64(window, negative, window, last);
+    let wanted = _mm512_and_si512(wanted, last);
+    let mut chosen = [_mm512_setzero_si512(); 2 * SIZE];
+    for (entry, number) in table.iter().zip(0..) {
+        let mask = _mm512_cmpeq_epi64_mask(wanted, all(number));
+        for (chosen, limb) in chosen.iter_mut().zip(&entry.0) {
+            // SAFETY: eight limbs are 64 bytes, and an entry is at a multiple of 64.
+            let limb = unsafe { _mm512_load_si512(limb.as_ptr().cast()) };
+            *chosen = _mm512_mask_mov_epi64(*chosen, mask, limb);
+        }
+    }
+    let [x0, x1, x2, x3, x4, y0, y1, y2, y3, y4] = chosen;
+    // p − y where that is wanted.
+    let p = [all(MASK), all((1 << 44) - 1), all(0), all(1 << 36), all(0xffff_ffff_0000)];
+    let y = [
+        _mm512_mask_sub_epi64(y0, negative, p[0], y0),
+        _mm512_mask_sub_epi64(y1, negative, p[1], y1),
+        _mm512_mask_sub_epi64(y2, negative, p[2], y2),
+        _mm512_mask_sub_epi64(y3, negative, p[3], y3),
+        _mm512_mask_sub_epi64(y4, negative, p[4], y4),
+    ];
+    ([x0, x1, x2, x3, x4], carry(y))
+}
+
+/// The sums of points with u = x and s = y, over the same Z, with those that are h and r further; z is the product of Z.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn finish_sum(u: &Numbers, s: &Numbers, h: &Numbers, r: &Numbers, z: &Numbers) -> Points {
+    let h_square = sqr(h);
+    let r_square = sqr(r);
+    let h_cube = mul(&h_square, h);
+    let v = mul(u, &h_square);
+    let z = mul(h, z);
+    let y_part = mul(s, &h_cube);
+    let x = settle(sub(&sub(&r_square, &h_cube), &add(&v, &v)));
+    let y = settle(sub(&mul(r, &settle(sub(&v, &x))), &y_part));
+    Points { x, y, z }
+}
+
+/// The sums with other points of a table: 8 multiplications and 3 squares.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn add_affine(a: &Points, x: &Numbers, y: &Numbers) -> Points {
+    let z_square = sqr(&a.z);
+    let zy = mul(&a.z, y);
+    let h = settle(sub(&mul(x, &z_square), &a.x));
+    let r = settle(sub(&mul(&z_square, &zy), &a.y));
+    finish_sum(&a.x, &a.y, &h, &r, &a.z)
+}
+
+/// The sums of different points: 12 multiplications and 4 squares.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn add_points(a: &Points, b: &Points) -> Points {
+    let (a_square, b_square) = (sqr(&a.z), sqr(&b.z));
+    let (zy_a, zy_b) = (mul(&a.y, &b.z), mul(&b.y, &a.z));
+    let u = mul(&a.x, &b_square);
+    let h = settle(sub(&mul(&b.x, &a_square), &u));
+    let s = mul(&zy_a, &b_square);
+    let r = settle(sub(&mul(&zy_b, &a_square), &s));
+    finish_sum(&u, &s, &h, &r, &mul(&a.z, &b.z))
+}
+
+/// Lane l + BY in lane l.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn moved<const BY: i32>(points: &Points) -> Points {
+    let [x, y, z] = [&points.x, &points.y, &points.z].map(|numbers| {
+        let [a, b, c, d, e] = *numbers;
+        [
+            _mm512_alignr_epi64::<BY>(a, a),
+            _mm512_alignr_epi64::<BY>(b, b),
+            _mm512_alignr_epi64::<BY>(c, c),
+            _mm512_alignr_epi64::<BY>(d, d),
+            _mm512_alignr_epi64::<BY>(e, e),
+        ]
+    });
+    Points { x, y, z }
+}
+
+/// The numbers of the first two lanes, times 2^256 and below p.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn leave(numbers: &Numbers) -> [Fe; 2] {
+    // 2^256 modulo p; by that a product is below p and some, and so below 2^256.
+    let factor = [all(1), all(0xf_f000_0000_0000), all(MASK), all(0xf_ffef_ffff_ffff), all(0xffff)];
+    let product = mul(numbers, &factor);
+    let mut limbs = [[0u64; LANES]; SIZE];
+    for (limb, vector) in limbs.iter_mut().zip(product) {
+        // SAFETY: eight limbs are 64 bytes.
+        unsafe { _mm512_storeu_si512(limb.as_mut_ptr().cast(), vector) };
+    }
+    [0, 1].map(|lane| {
+        let [a, b, c, d, e] = limbs.map(|limb| limb[lane]);
+        let number: Limbs = [a | b << 52, b >> 12 | c << 40, c >> 24 | d << 28, d >> 36 | e << 16];
+        Fe(subtract_once(&number, false, &P))
+    })
+}
+
+/// The sums of the points that the windows of a scalar stand for, of the even lanes and of the odd ones: X, Y and Z of each.
+///
+/// `chunks` has the seven windows of each lane, the lowest first. No two points that are added are the same or each other's inverse: without
+/// the power of two that both have, the multiples of G that they are make an odd sum and an odd difference, below n.
+///
+/// # Safety
+/// The processor has AVX-512F and IFMA.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn multiply(table: &Table, chunks: &[u64; LANES]) -> [[Fe; 2]; 3] {
+    // SAFETY: eight chunks are 64 bytes.
+    let chunks = unsafe { _mm512_loadu_si512(chunks.as_ptr().cast()) };
+    let bits = all((1 << BITS) - 1);
+    // 2^260 modulo p.
+    let one = [all(16), all(0xf_0000_0000_0000), all(MASK), all(0xf_feff_ffff_ffff), all(0xf_ffff)];
+    let (x, y) = take(&table[0], _mm512_and_si512(chunks, bits));
+    let mut sum = Points { x, y, z: one };
+    for (round, table) in table.iter().enumerate().skip(1) {
+        let shift = _mm_cvtsi32_si128((round * BITS) as i32);
+        let window = _mm512_and_si512(_mm512_srl_epi64(chunks, shift), bits);
+        let (x, y) = take(table, window);
+        sum = add_affine(&sum, &x, &y);
+    }
+    sum = add_points(&sum, &moved::<4>(&sum));
+    sum = add_points(&sum, &moved::<2>(&sum));
+    [leave(&sum.x), leave(&sum.y), leave(&sum.z)]
+}
