@@ -18,9 +18,8 @@ pub(super) const BLOCK: usize = 16;
 pub(super) const GROUP_BLOCKS: usize = 16;
 /// Bytes of a group.
 pub(super) const GROUP_BYTES: usize = GROUP_BLOCKS * BLOCK;
-/// Largest power of H that is needed: the last whole group, a tail of as many blocks and the block of lengths are reduced
-/// together.
-const POWER_MAX: usize = 2 * GROUP_BLOCKS + 1;
+/// Largest power of H that is needed: a group and the block of lengths behind it are reduced together.
+const POWER_MAX: usize = GROUP_BLOCKS + 1;
 /// The powers, and zeros that the loads of a short tail run into.
 const POWERS: usize = POWER_MAX + GROUP_BLOCKS - 1;
 /// x^64 · (x^128 mod P) of the GCM polynomial P = x^128 + x^7 + x^2 + x + 1, as a reversed integer: bits 63, 62 and 57.
@@ -29,7 +28,7 @@ const REDUCTION: i64 = 0xc200_0000_0000_0000_u64 as i64;
 /// The powers of a hash key. Wiped when dropped.
 #[derive(Clone)]
 pub(super) struct HashKey {
-    /// H^33 / x … H^1 / x, then zeros.
+    /// H^17 / x … H^1 / x, then zeros.
     powers: [__m128i; POWERS],
 }
 
@@ -80,29 +79,40 @@ impl HashKey {
         // Descending: H^2 and H, and again; H^4 …
         let two = _mm256_set_m128i(h1, h2);
         let two = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(two), two);
-        let times = |powers, power| multiply_wide(powers, _mm512_broadcast_i32x4(power));
-        let to_4 = _mm512_mask_blend_epi64(0xf0, times(two, h2), two);
+        // Not a function: it would be called, with its vectors in memory.
+        macro_rules! times {
+            ($powers:expr, $power:expr) => {{
+                let power = _mm512_broadcast_i32x4($power);
+                // Karatsuba, because the multiplications are the limit.
+                let low = _mm512_clmulepi64_epi128::<0x00>($powers, power);
+                let high = _mm512_clmulepi64_epi128::<0x11>($powers, power);
+                let middle =
+                    _mm512_clmulepi64_epi128::<0x00>(halves_added($powers), halves_added(power));
+                // 0x96 is the truth table of a ^ b ^ c.
+                let middle = _mm512_ternarylogic_epi64::<0x96>(middle, low, high);
+                let low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
+                let high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(middle));
+                reduce_wide(low, high)
+            }};
+        }
+        let to_4 = _mm512_mask_blend_epi64(0xf0, times!(two, h2), two);
         // Squares take less than products, and so do not wait for the vectors they are in.
         let h4 = _mm512_castsi512_si128(to_4);
         let h8 = square(h4);
-        let h16 = square(h8);
-        let to_8 = times(to_4, h4);
-        let (to_12, to_16) = (times(to_4, h8), times(to_8, h8));
-        let [to_20, to_24, to_28, to_32] =
-            [to_4, to_8, to_12, to_16].map(|powers| times(powers, h16));
-        let h17 = _mm512_extracti32x4_epi32::<3>(to_20);
-        let h33 = multiply(h17, h16);
+        let to_8 = times!(to_4, h4);
+        let (to_12, to_16) = (times!(to_4, h8), times!(to_8, h8));
+        let h17 = multiply(_mm512_castsi512_si128(to_16), h1);
         let zero = _mm512_setzero_si512();
-        let vectors = [to_32, to_28, to_24, to_20, to_16, to_12, to_8, to_4, zero, zero, zero];
-        const { assert!(POWER_MAX == 33 && POWERS == 48, "one power before the vectors") };
+        let vectors = [to_16, to_12, to_8, to_4, zero, zero, zero];
+        const { assert!(POWER_MAX == 17 && POWERS == 32, "one power before the vectors") };
         let powers = place.as_mut_ptr().cast::<__m128i>();
-        // SAFETY: the first power, eleven times four and the last three, which are zeros: all within the key.
+        // SAFETY: the first power, seven times four and the last three, which are zeros: all within the key.
         unsafe {
-            powers.write(h33);
             for (i, vector) in vectors.into_iter().enumerate() {
                 _mm512_storeu_si512(powers.add(1 + 4 * i).cast(), vector);
             }
             _mm512_storeu_si512(powers.add(POWERS - 4).cast(), zero);
+            powers.write(h17);
         }
     }
 
@@ -223,21 +233,11 @@ pub(super) fn reduce(low: __m128i, high: __m128i) -> __m128i {
     _mm_xor_si128(high, twice)
 }
 
-/// [`multiply`] of four and four.
-#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+/// The sum of the halves of each element, in either half.
+#[target_feature(enable = "avx512f")]
 #[inline]
-fn multiply_wide(a: __m512i, b_over_x: __m512i) -> __m512i {
-    let swap = |v| _mm512_shuffle_epi32::<0b01_00_11_10>(v);
-    let low = _mm512_clmulepi64_epi128::<0x00>(a, b_over_x);
-    let high = _mm512_clmulepi64_epi128::<0x11>(a, b_over_x);
-    // Karatsuba, because the multiplications are the limit.
-    let both = |v| _mm512_xor_si512(v, swap(v));
-    let middle = _mm512_clmulepi64_epi128::<0x00>(both(a), both(b_over_x));
-    // 0x96 is the truth table of a ^ b ^ c.
-    let middle = _mm512_ternarylogic_epi64::<0x96>(middle, low, high);
-    let low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
-    let high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(middle));
-    reduce_wide(low, high)
+fn halves_added(v: __m512i) -> __m512i {
+    _mm512_xor_si512(v, _mm512_shuffle_epi32::<0b01_00_11_10>(v))
 }
 
 /// [`reduce`] of four.

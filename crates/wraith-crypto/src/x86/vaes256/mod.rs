@@ -91,8 +91,8 @@ pub(super) unsafe fn hash(
     hash
 }
 
-/// What is left after the last whole group, and the block of lengths, and sealing the hash of the last whole group, all
-/// reduced together; returns the last hash.
+/// What is left after the last whole group, and the block of lengths, reduced together, and sealing the hash of the last whole group before; returns the
+/// last hash.
 ///
 /// # Safety
 /// The text ends less than a group after `offset`.
@@ -120,10 +120,11 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
             if offset == 0 {
                 pass.rounds_alone(&mut states);
             } else {
-                let powers = key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1);
+                let mut group = Products::new();
+                let whole = key.hash.powers_down_from(GROUP_BLOCKS);
                 let at = text.to(offset - GROUP_BYTES);
-                pass.rounds_beside::<SEAL, false>(&mut states, &mut products, at, hash, &powers);
-                hash = _mm_setzero_si128();
+                pass.rounds_beside::<SEAL, false>(&mut states, &mut group, at, hash, &whole);
+                hash = group.reduce();
             }
             pass.finish(states, part.start(), part.start_mut());
             part.store::<SEAL>(text.to(offset), left);

@@ -1,7 +1,10 @@
 //! AES-GCM with 512-bit vectors: VAES and VPCLMULQDQ with AVX-512.
 //!
-//! A group is four vectors of four blocks. The 32 registers hold a group's states and the ciphertext of the one before,
-//! and masked loads and stores take the last, incomplete group.
+//! A group is four vectors of four blocks. The 32 registers hold a group's states, the ciphertext of the one before and most round keys, and masked
+//! loads and stores take the last, incomplete group.
+//!
+//! On Zen 4 a group takes 85 cycles with a key of 256 bits. 60 are those of AES, one for each vector and round, and 18 those of the carry-less products:
+//! they are made in one of the two places where AES is, two cycles each. What else there is takes places there from time to time.
 #![allow(unsafe_code)]
 
 mod pass;
@@ -40,8 +43,11 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     let mut offset = 0;
     // Sealing, a group is hashed beside the rounds of the next, because its ciphertext must be there.
     let mut pending = None;
+    if text.len >= GROUP_BYTES {
+        pass.hold();
+    }
     while text.len - offset >= GROUP_BYTES {
-        let mut states = pass.group();
+        let mut states = pass.group::<true>();
         let elements = if SEAL {
             pending.take()
         } else {
@@ -58,7 +64,7 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
             pass.rounds_beside::<SEAL, true>(&mut states, &mut products, &elements, &powers);
             hash = products.reduce_lanes();
         } else {
-            pass.rounds_alone(&mut states);
+            pass.rounds_alone::<true>(&mut states);
         }
         // SAFETY: as above.
         let after = unsafe { pass.finish(states, text, offset) };
@@ -130,8 +136,8 @@ pub(super) unsafe fn hash(
     hash
 }
 
-/// What is left after the last whole group, and the block of lengths, and sealing the hash of the `pending` whole group,
-/// all reduced together; returns the last hash. `hash` is that of each place if a group is pending, else of the first alone.
+/// What is left after the last whole group, and the block of lengths, reduced together, and sealing the hash of the `pending` whole group before; returns
+/// the last hash. `hash` is that of each place if a group is pending, else of the first alone.
 ///
 /// # Safety
 /// The text ends less than [`GROUP`] vectors after `offset`.
@@ -146,6 +152,7 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
     mut hash: __m512i,
     lengths: u128,
 ) -> __m128i {
+    pass.forget();
     let left = text.len - offset;
     let blocks = left.div_ceil(BLOCK);
     let mut products = Products::new();
@@ -156,22 +163,26 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
     if let (true, Some(mut elements)) = (SEAL, pending) {
         elements[0] = _mm512_xor_si512(elements[0], hash);
         hash = _mm512_setzero_si512();
-        let before = every(&key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1));
         if left == 0 {
-            products.add_group(&elements, &before);
+            products.add_group(&elements, &every(&key.hash.powers_down_from(GROUP_BLOCKS + 1)));
         } else {
-            let mut states = pass.group();
-            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &before);
+            let mut states = pass.group::<false>();
+            // Its reduction takes less time than the rounds.
+            let mut group = Products::new();
+            let whole = every(&key.hash.powers_down_from(GROUP_BLOCKS));
+            pass.rounds_beside::<SEAL, false>(&mut states, &mut group, &elements, &whole);
+            let before = _mm512_zextsi128_si512(group.reduce());
             // SAFETY: the masks end with the text.
-            let elements = unsafe { pass.finish_part(states, text, offset, &masks) };
+            let mut elements = unsafe { pass.finish_part(states, text, offset, &masks) };
+            elements[0] = _mm512_xor_si512(elements[0], before);
             products.add_group(&elements, &every(&powers));
         }
     } else if left > 0 {
-        let mut states = pass.group();
+        let mut states = pass.group::<false>();
         // SAFETY: the masks end with the text.
         unsafe {
             if SEAL {
-                pass.rounds_alone(&mut states);
+                pass.rounds_alone::<false>(&mut states);
                 let mut elements = pass.finish_part(states, text, offset, &masks);
                 elements[0] = _mm512_xor_si512(elements[0], hash);
                 products.add_group(&elements, &every(&powers));

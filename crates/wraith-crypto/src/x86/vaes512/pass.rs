@@ -1,7 +1,7 @@
 //! AES in counter mode over groups of vectors of four blocks, with GHASH beside it.
 #![allow(unsafe_code)]
 
-use std::arch::x86_64::*;
+use std::arch::{asm, x86_64::*};
 
 use super::products::Products;
 use super::{GROUP, VECTOR};
@@ -11,6 +11,8 @@ use crate::x86::text::{Start, Text};
 /// What stays the same for all vectors of one text.
 pub(super) struct Pass<'a, const KEYS: usize> {
     round_keys: &'a [__m128i; KEYS],
+    /// Those of whole groups, once [held](Self::hold). Loads between the stores of the text would wait for those to addresses that look alike.
+    held: [__m512i; KEYS],
     /// Shuffle that reverses the bytes of each block.
     reverse: __m512i,
     /// The next four counter blocks, each reversed: the counter is the lowest word.
@@ -26,32 +28,50 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         let first = _mm512_broadcast_i32x4(integer(start.next()));
         Self {
             round_keys,
+            held: [_mm512_setzero_si512(); KEYS],
             reverse: _mm512_broadcast_i32x4(reversal()),
             counters: _mm512_add_epi32(first, offsets),
         }
     }
 
-    /// The key of a round, for four blocks. A load, which costs less than keeping all of them at hand.
+    /// Loads the round keys for all whole groups.
     #[target_feature(enable = "avx512f")]
     #[inline]
-    fn round_key(&self, round: usize) -> __m512i {
-        _mm512_broadcast_i32x4(self.round_keys[round])
+    pub(super) fn hold(&mut self) {
+        self.forget();
+        for (held, key) in self.held.iter_mut().zip(self.round_keys) {
+            *held = _mm512_broadcast_i32x4(*key);
+        }
+    }
+
+    /// From here on the compiler does not know what the round keys are, and loads them where they are needed: it would hold all, most of them on the
+    /// stack, for texts that have no whole group, too.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        self.round_keys = not_known(self.round_keys);
+    }
+
+    /// The key of a round, for four blocks: one that is held if the group is whole, else loaded.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn round_key<const WHOLE: bool>(&self, round: usize) -> __m512i {
+        if WHOLE { self.held[round] } else { _mm512_broadcast_i32x4(self.round_keys[round]) }
     }
 
     /// The next four counter blocks after round 0.
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    fn next(&mut self) -> __m512i {
+    fn next<const WHOLE: bool>(&mut self) -> __m512i {
         let blocks = _mm512_shuffle_epi8(self.counters, self.reverse);
         let four = _mm512_set_epi32(0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4);
         self.counters = _mm512_add_epi32(self.counters, four);
-        _mm512_xor_si512(blocks, self.round_key(0))
+        _mm512_xor_si512(blocks, self.round_key::<WHOLE>(0))
     }
 
     /// The rounds of a group but the last, with the products of a group of elements and `powers` added to
     /// `products` in between: the two use different parts of the processor, and neither waits for the other.
     ///
-    /// `SEAL` and `WHOLE` say which of four places it is called from, and nothing else: a function that is called from one
+    /// `SEAL` says which of two places for each `WHOLE` it is called from, and nothing else: a function that is called from one
     /// place is inlined however long it is, and its vectors then stay in registers.
     #[target_feature(enable = "avx512f,vaes,vpclmulqdq")]
     #[inline]
@@ -62,44 +82,44 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         elements: &[__m512i; GROUP],
         powers: &[__m512i; GROUP],
     ) {
-        self.three_rounds(states, 1);
+        self.three_rounds::<WHOLE>(states, 1);
         products.add(elements[3], powers[3]);
-        self.three_rounds(states, 4);
+        self.three_rounds::<WHOLE>(states, 4);
         products.add(elements[2], powers[2]);
-        self.three_rounds(states, 7);
+        self.three_rounds::<WHOLE>(states, 7);
         products.add(elements[1], powers[1]);
         // Those that only longer keys have.
         for round in 10..KEYS.min(14) - 1 {
-            self.round(states, round);
+            self.round::<WHOLE>(states, round);
         }
         // The first element comes last: it waits for the hash before it.
         products.add(elements[0], powers[0]);
         if KEYS == 15 {
-            self.round(states, 13);
+            self.round::<WHOLE>(states, 13);
         }
     }
 
     /// The rounds of a group but the last.
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
-    pub(super) fn rounds_alone(&self, states: &mut [__m512i; GROUP]) {
+    pub(super) fn rounds_alone<const WHOLE: bool>(&self, states: &mut [__m512i; GROUP]) {
         for round in 1..KEYS - 1 {
-            self.round(states, round);
+            self.round::<WHOLE>(states, round);
         }
     }
 
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
-    fn three_rounds(&self, states: &mut [__m512i; GROUP], first: usize) {
-        self.round(states, first);
-        self.round(states, first + 1);
-        self.round(states, first + 2);
+    fn three_rounds<const WHOLE: bool>(&self, states: &mut [__m512i; GROUP], first: usize) {
+        self.round::<WHOLE>(states, first);
+        self.round::<WHOLE>(states, first + 1);
+        self.round::<WHOLE>(states, first + 2);
     }
 
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
-    fn round(&self, states: &mut [__m512i; GROUP], round: usize) {
-        let key = self.round_key(round);
+    fn round<const WHOLE: bool>(&self, states: &mut [__m512i; GROUP], round: usize) {
+        let key = self.round_key::<WHOLE>(round);
         for state in states {
             *state = _mm512_aesenc_epi128(*state, key);
         }
@@ -108,17 +128,17 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     /// The last round, and the text on top.
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
-    fn last(&self, state: __m512i, text: __m512i) -> __m512i {
-        _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.round_key(KEYS - 1), text))
+    fn last<const WHOLE: bool>(&self, state: __m512i, text: __m512i) -> __m512i {
+        _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.round_key::<WHOLE>(KEYS - 1), text))
     }
 
     /// The next four vectors of counter blocks.
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    pub(super) fn group(&mut self) -> [__m512i; GROUP] {
+    pub(super) fn group<const WHOLE: bool>(&mut self) -> [__m512i; GROUP] {
         let mut states = [_mm512_setzero_si512(); GROUP];
         for state in &mut states {
-            *state = self.next();
+            *state = self.next::<WHOLE>();
         }
         states
     }
@@ -160,7 +180,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
             // SAFETY: the vector lies within the text: it may be read where `from` says and written to `out`.
             let after = unsafe {
                 let before = _mm512_loadu_si512(from.add(at).cast());
-                let after = self.last(*state, before);
+                let after = self.last::<true>(*state, before);
                 _mm512_storeu_si512(to.add(at).cast(), after);
                 after
             };
@@ -213,7 +233,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
             // SAFETY: only bytes of the mask are accessed; they may be read where `from` says and written to `out`.
             let after = unsafe {
                 let before = _mm512_maskz_loadu_epi8(mask, from.wrapping_add(at).cast());
-                let after = self.last(*state, before);
+                let after = self.last::<false>(*state, before);
                 _mm512_mask_storeu_epi8(to.wrapping_add(at).cast(), mask, after);
                 after
             };
@@ -227,5 +247,16 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     #[inline]
     fn elements(&self, blocks: __m512i) -> __m512i {
         _mm512_shuffle_epi8(blocks, self.reverse)
+    }
+}
+
+/// The same, but the compiler does not know that it is.
+#[inline]
+fn not_known<T>(place: &T) -> &T {
+    let mut at = std::ptr::from_ref(place);
+    // SAFETY: nothing is done, so it is the place.
+    unsafe {
+        asm!("# {}", inout(reg) at, options(readonly, nostack, preserves_flags));
+        &*at
     }
 }
