@@ -92,13 +92,18 @@ impl GmacAes {
     /// The tag of everything taken in.
     #[must_use]
     pub fn finish(self) -> [u8; TAG] {
-        match self.inner {
+        self.tag()
+    }
+
+    /// It is not moved for this, since it is large. Nothing may be taken in afterwards.
+    fn tag(&self) -> [u8; TAG] {
+        match &self.inner {
             #[cfg(target_arch = "x86_64")]
-            Inner::Bits128(key, hash) => hash.finish(&key),
+            Inner::Bits128(key, hash) => hash.finish(key),
             #[cfg(target_arch = "x86_64")]
-            Inner::Bits192(key, hash) => hash.finish(&key),
+            Inner::Bits192(key, hash) => hash.finish(key),
             #[cfg(target_arch = "x86_64")]
-            Inner::Bits256(key, hash) => hash.finish(&key),
+            Inner::Bits256(key, hash) => hash.finish(key),
             Inner::Library(context) => context.finish(),
         }
     }
@@ -122,7 +127,7 @@ impl Mac for GmacAes {
     }
 
     fn finish_into(self: Box<Self>, out: &mut [u8]) {
-        out[..TAG].copy_from_slice(&self.finish());
+        out[..TAG].copy_from_slice(&self.tag());
     }
 }
 
@@ -182,7 +187,7 @@ impl Library {
         }
     }
 
-    fn finish(self) -> [u8; TAG] {
+    fn finish(&self) -> [u8; TAG] {
         let (mut tag, mut len) = ([0; TAG], 0);
         // SAFETY: there was no text, so nothing is written but the length; the tag has room for its 16 bytes.
         let done = unsafe {

@@ -236,7 +236,7 @@ pub(super) fn reduce(low: __m128i, high: __m128i) -> __m128i {
 /// The sum of the halves of each element, in either half.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn halves_added(v: __m512i) -> __m512i {
+pub(super) fn halves_added(v: __m512i) -> __m512i {
     _mm512_xor_si512(v, _mm512_shuffle_epi32::<0b01_00_11_10>(v))
 }
 

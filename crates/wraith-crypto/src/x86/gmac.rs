@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
 use super::gcm::{GcmKey, Width};
 use super::ghash::{BLOCK, GROUP_BYTES};
@@ -11,7 +11,6 @@ use super::text::Start;
 use super::{vaes256, vaes512};
 
 /// What has been taken in. Wiped when dropped.
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Ghash {
     hash: __m128i,
     /// Less than a group.
@@ -21,6 +20,18 @@ pub(crate) struct Ghash {
     len: u64,
     start: u128,
 }
+
+impl Drop for Ghash {
+    fn drop(&mut self) {
+        // SAFETY: every x86-64 processor has the instruction.
+        self.hash = unsafe { _mm_setzero_si128() };
+        self.kept = [0; GROUP_BYTES];
+        self.start = 0;
+        optimization_barrier(self);
+    }
+}
+
+impl ZeroizeOnDrop for Ghash {}
 
 impl Ghash {
     pub(crate) fn new(nonce: &[u8; 12]) -> Self {
@@ -49,7 +60,7 @@ impl Ghash {
     }
 
     /// The tag.
-    pub(crate) fn finish<const KEYS: usize>(self, key: &GcmKey<KEYS>) -> [u8; BLOCK] {
+    pub(crate) fn finish<const KEYS: usize>(&self, key: &GcmKey<KEYS>) -> [u8; BLOCK] {
         // SAFETY: the key exists, so the processor has the instructions.
         unsafe {
             let hash = key.hash.continued(self.hash, &self.kept[..self.filled]);

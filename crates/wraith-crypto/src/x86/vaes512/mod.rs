@@ -13,7 +13,7 @@ pub(super) mod products;
 use std::arch::x86_64::*;
 
 use super::gcm::{GcmKey, lengths, tag};
-use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, integer, reversal};
+use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, halves_added, integer, reversal};
 use super::text::{Start, Text};
 use pass::Pass;
 use products::{Products, every, four, lanes, sum_of_lanes};
@@ -112,28 +112,34 @@ fn associated(key: &HashKey, aad: &[u8]) -> __m128i {
 
 /// `hash`, and behind it that of whole groups.
 #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
-pub(super) unsafe fn hash(
-    key: &HashKey,
-    mut hash: __m128i,
-    groups: &[[u8; GROUP_BYTES]],
-) -> __m128i {
-    let powers = key.powers_down_from(GROUP_BLOCKS);
+pub(super) unsafe fn hash(key: &HashKey, hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -> __m128i {
+    let whole = key.powers_down_from(GROUP_BLOCKS);
     let reverse = _mm512_broadcast_i32x4(reversal());
-    for group in groups {
+    let mut powers = lanes(&whole);
+    let mut added = powers.map(|powers| halves_added(powers));
+    let mut hash = _mm512_zextsi128_si512(hash);
+    for (i, group) in groups.iter().enumerate() {
+        if i + 1 == groups.len() {
+            // All places come together behind the last.
+            powers = every(&whole);
+            added = powers.map(|powers| halves_added(powers));
+        }
         let mut products = Products::new();
-        let mut elements = [_mm512_setzero_si512(); GROUP];
-        for (vector, elements) in group.as_chunks::<VECTOR>().0.iter().zip(&mut elements) {
+        let (vectors, _) = group.as_chunks::<VECTOR>();
+        // The first vector comes last: it waits for the hash before it.
+        for (i, vector) in vectors.iter().enumerate().rev() {
             // SAFETY: a vector can be read behind the reference.
             let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
-            *elements = _mm512_shuffle_epi8(vector, reverse);
+            let mut elements = _mm512_shuffle_epi8(vector, reverse);
+            if i == 0 {
+                elements = _mm512_xor_si512(elements, hash);
+            }
+            products.add_by_three(elements, powers[i], added[i]);
         }
-        add_to_first(&mut elements, hash);
-        for i in (0..GROUP).rev() {
-            products.add(elements[i], four(&powers, i));
-        }
-        hash = products.reduce();
+        products.complete();
+        hash = products.reduce_lanes();
     }
-    hash
+    sum_of_lanes(hash)
 }
 
 /// What is left after the last whole group, and the block of lengths, reduced together, and sealing the hash of the `pending` whole group before; returns
@@ -209,10 +215,4 @@ fn tail_masks(left: usize) -> [u64; GROUP] {
         let bytes = left.saturating_sub(i * VECTOR).min(VECTOR) as u32;
         u64::MAX.checked_shr(u64::BITS - bytes).unwrap_or(0)
     })
-}
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn add_to_first(elements: &mut [__m512i; GROUP], hash: __m128i) {
-    elements[0] = _mm512_xor_si512(elements[0], _mm512_zextsi128_si512(hash));
 }

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::GROUP;
-use crate::x86::ghash::{Powers, reduce, reduce_wide};
+use crate::x86::ghash::{Powers, halves_added, reduce, reduce_wide};
 
 /// Sums of carry-less products, four blocks beside each other, not reduced yet.
 pub(in crate::x86) struct Products {
@@ -69,6 +69,26 @@ impl Products {
         for (elements, powers) in elements.iter().zip(powers) {
             self.add(*elements, *powers);
         }
+    }
+
+    /// As [`Self::add`] with three products, which is faster where nothing is done beside them: `added` are the powers' halves, added. Not to be
+    /// mixed with that, and [`Self::complete`] comes behind the last.
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    #[inline]
+    pub(super) fn add_by_three(&mut self, elements: __m512i, powers: __m512i, added: __m512i) {
+        let low = _mm512_clmulepi64_epi128::<0x00>(elements, powers);
+        let high = _mm512_clmulepi64_epi128::<0x11>(elements, powers);
+        let all = _mm512_clmulepi64_epi128::<0x00>(halves_added(elements), added);
+        self.low = _mm512_xor_si512(self.low, low);
+        self.high = _mm512_xor_si512(self.high, high);
+        self.middle = _mm512_xor_si512(self.middle, all);
+    }
+
+    /// Takes the other two products out of those of added halves.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    pub(super) fn complete(&mut self) {
+        self.middle = _mm512_ternarylogic_epi64::<0x96>(self.middle, self.low, self.high);
     }
 
     /// The sum of all, reduced.
