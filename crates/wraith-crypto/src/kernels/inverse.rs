@@ -1,20 +1,26 @@
 //! 1 / a modulo an odd number by divsteps (Bernstein and Yang, "Fast constant-time gcd computation and modular inversion", 2019, with
-//! Wuille's start at one half): 62 steps on the lowest limb at a time, then what they were as a matrix on the whole numbers.
+//! Wuille's start at one half): 60 steps on the lowest limb at a time, then what they were as a matrix on the whole numbers. Twenty of the steps
+//! are done on registers that have both a number and its row of the matrix (as Pornin packs them, "Optimized binary GCD for modular inversion",
+//! 2020).
 //!
 //! Takes the same time whatever a is. On Zen 4 some 5,000 cycles for 256 bits, of which a power takes 13,000.
+#![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::asm;
 use std::array;
 
 use zeroize::Zeroize;
 
-/// Bits of a limb and steps of a batch.
-const BITS: usize = 62;
+/// Bits of a limb and steps of a batch, and those of a part of one.
+const BITS: usize = 60;
+const SHORT: usize = 20;
 const MASK: i64 = (1 << BITS) - 1;
 
-/// A number that may be negative: limbs of 62 bits from 0, the last one with the sign.
+/// A number that may be negative: limbs of 60 bits from 0, the last one with the sign.
 type Signed<const L: usize> = [i64; L];
 
-/// What 62 steps do to f and g, times 2^62.
+/// What 60 steps do to f and g, times 2^60.
 struct Matrix([i64; 4]);
 
 /// 1 / `number` modulo `modulus`, and zero of zero; `inverse` is 1 / `modulus` modulo 2^64. The number is below the modulus, which is odd.
@@ -47,7 +53,7 @@ fn invert_with<const N: usize, const L: usize>(
     // g is zero after so many steps (the bound of the convex hull for 64 N bits).
     let steps = (45_907 * 64 * N + 26_313) / 19_929 + 1;
     for _ in 0..steps.div_ceil(BITS) {
-        let matrix = matrix(&mut delta, f[0] as u64, g[0] as u64);
+        let matrix = matrix(&mut delta, f[0], g[0]);
         apply_modulo(&matrix, &mut d, &mut e, &modulus, inverse);
         apply(&matrix, &mut f, &mut g);
     }
@@ -65,28 +71,87 @@ fn invert_with<const N: usize, const L: usize>(
     result
 }
 
-/// 62 steps. `delta` is the paper's, less one half and negated.
+/// 60 steps, three times twenty. `delta` is the paper's, less one half and negated.
 #[inline(always)]
-fn matrix(delta: &mut i64, mut f: u64, mut g: u64) -> Matrix {
-    let (mut u, mut v, mut q, mut r) = (1u64, 0u64, 0u64, 1u64);
+fn matrix(delta: &mut i64, mut f: i64, mut g: i64) -> Matrix {
+    let [mut u, mut v, mut q, mut r] = short_matrix(delta, f, g);
+    let mut last = [u, v, q, r];
+    for _ in 1..BITS / SHORT {
+        // The lowest limbs after those steps, of which so many bits fewer are right.
+        let row = |a: i64, b: i64| a.wrapping_mul(f).wrapping_add(b.wrapping_mul(g)) >> SHORT;
+        (f, g) = (row(last[0], last[1]), row(last[2], last[3]));
+        last = short_matrix(delta, f, g);
+        let [a, b, c, d] = last;
+        (u, v, q, r) = (a * u + b * q, a * v + b * r, c * u + d * q, c * v + d * r);
+    }
+    Matrix([u, v, q, r])
+}
+
+/// Twenty steps, as a matrix times 2^20. A register has the lowest twenty bits of f and, from 2^21 and from 2^42 on, the numbers of its row
+/// of the matrix times −2^20, another one those of g: so a step is one addition for each. Negated, because a number of the
+/// matrix may be 1 but not −1, and −2^20 has room in 21 bits.
+#[inline(always)]
+fn short_matrix(delta: &mut i64, f: i64, g: i64) -> [i64; 4] {
+    const LOW: i64 = (1 << SHORT) - 1;
+    let mut f = (f & LOW) - (1 << (2 * SHORT + 1));
+    let mut g = (g & LOW) - (1 << (3 * SHORT + 2));
     let mut sign = *delta;
-    for _ in 0..BITS {
-        // All ones if f and g are to change places, should g be odd; and if it is.
-        let swaps = (sign >> 63) as u64;
-        let odd = (g & 1).wrapping_neg();
-        let negated = |number: u64| (number ^ swaps).wrapping_sub(swaps) & odd;
-        g = g.wrapping_add(negated(f));
-        q = q.wrapping_add(negated(u));
-        r = r.wrapping_add(negated(v));
-        let swaps = swaps & odd;
-        sign = (sign ^ swaps as i64).wrapping_sub(1);
-        f = f.wrapping_add(g & swaps);
-        u = u.wrapping_add(q & swaps) << 1;
-        v = v.wrapping_add(r & swaps) << 1;
-        g >>= 1;
+    for _ in 0..SHORT {
+        (f, g, sign) = step(f, g, sign);
     }
     *delta = sign;
-    Matrix([u as i64, v as i64, q as i64, r as i64])
+    // Each part is signed, and has borrowed from the next one if it is negative.
+    let parts = |number: i64| {
+        let above = (number + (1 << SHORT)) >> (SHORT + 1);
+        let first = above << (63 - SHORT) >> (63 - SHORT);
+        (-first, -((above - first) >> (SHORT + 1)))
+    };
+    let ((u, v), (q, r)) = (parts(f), parts(g));
+    [u, v, q, r]
+}
+
+/// A step. f and g change places if `sign` is negative and g is odd.
+#[cfg(any(not(target_arch = "x86_64"), test))]
+#[inline(always)]
+fn portable_step(f: i64, g: i64, sign: i64) -> (i64, i64, i64) {
+    let swaps = sign >> 63;
+    let odd = -(g & 1);
+    let sum = g + (((f ^ swaps) - swaps) & odd);
+    let swaps = swaps & odd;
+    (f ^ (swaps & (f ^ g)), sum >> 1, (sign ^ swaps) - 1)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use portable_step as step;
+
+/// The same, in four cycles for each of what the next step needs.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn step(mut f: i64, g: i64, mut sign: i64) -> (i64, i64, i64) {
+    let sum: i64;
+    // SAFETY: writes registers only.
+    unsafe {
+        asm!(
+            "lea {sum}, [{g} + {f}]",
+            "mov {other}, {g}",
+            "sub {other}, {f}",
+            "mov {swaps}, {sign}",
+            "sar {swaps}, 63",
+            "cmovs {sum}, {other}",
+            "test {g:l}, 1",
+            "cmovz {sum}, {g}",
+            "cmovz {swaps}, {zero}",
+            "test {swaps}, {swaps}",
+            "cmovnz {f}, {g}",
+            "xor {sign}, {swaps}",
+            "dec {sign}",
+            "sar {sum}, 1",
+            f = inout(reg) f, g = in(reg) g, sign = inout(reg) sign, zero = in(reg) 0i64,
+            sum = out(reg) sum, other = out(reg) _, swaps = out(reg) _,
+            options(pure, nomem, nostack),
+        );
+    }
+    (f, sum, sign)
 }
 
 #[inline(always)]
@@ -146,7 +211,7 @@ fn apply_modulo<const L: usize>(
     e[L - 1] = above_e as i64;
 }
 
-/// All limbs but the last one from 0 to 2^62.
+/// All limbs but the last one from 0 to 2^60.
 fn carry<const L: usize>(number: &Signed<L>) -> Signed<L> {
     let mut above = 0;
     array::from_fn(|i| {
@@ -177,6 +242,20 @@ fn join<const N: usize, const L: usize>(number: &Signed<L>) -> [u64; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_is_the_portable_one() {
+        let bytes = crate::kernels::tests::bytes(16 * 500);
+        for (pair, delta) in bytes.as_chunks::<16>().0.iter().zip(-250..) {
+            let [f, g] = [0, 8].map(|at| i64::from_le_bytes(*pair[at..].first_chunk().unwrap()));
+            let (f, g) = (f >> 2 | 1, g >> 2);
+            for g in [g, g | 1, g & !1, 0, 1, -1] {
+                for delta in [delta, 0, -1, 1] {
+                    assert_eq!(step(f, g, delta), portable_step(f, g, delta), "{f} {g} {delta}");
+                }
+            }
+        }
+    }
 
     /// a · b modulo `modulus`, a bit at a time.
     fn multiply<const N: usize>(a: &[u64; N], b: &[u64; N], modulus: &[u64; N]) -> [u64; N] {
