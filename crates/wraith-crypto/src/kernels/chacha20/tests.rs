@@ -1,6 +1,6 @@
 use data_encoding::HEXLOWER;
 
-use super::avx512::{Cipher, Stream};
+use super::avx512::{Cipher, WIDE, apply, half};
 use super::*;
 use crate::kernels::tests::bytes;
 
@@ -58,17 +58,26 @@ fn is_here() -> bool {
     crate::aead::Algorithm::ChaCha20Poly1305.backend() != crate::Backend::AwsLc
 }
 
+/// Adds the stream to a text in the way that its last piece asks for.
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
-fn filled(key: &[u8; 32], nonce: &[u8; 12], wanted: usize, text: &mut [u8]) -> usize {
-    let mut stream = Stream::new();
-    let made = Cipher::new(key, nonce).fill(&mut stream, wanted);
-    stream.apply(0, text);
-    made
+fn applied(key: &[u8; 32], nonce: &[u8; 12], text: &mut [u8], turns: &mut usize) {
+    let mut cipher = Cipher::new(key, 0, nonce);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let beside = |turn: usize| *turns += turn + 1;
+        match rest.len().div_ceil(BLOCK) {
+            0..=4 => apply(cipher.fours::<1>(beside).as_flattened(), rest),
+            5..=8 => apply(cipher.fours::<2>(beside).as_flattened(), rest),
+            _ => apply(&cipher.sixteen(beside), rest),
+        }
+        let len = rest.len().min(WIDE);
+        rest = &mut rest[len..];
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
-fn applied(key: &[u8; 32], nonce: &[u8; 12], text: &mut [u8]) {
-    Cipher::new(key, nonce).apply(text);
+fn half_of_the_first(key: &[u8; 32], nonce: &[u8; 12]) -> [u128; 2] {
+    half(Cipher::new(key, 0, nonce).fours::<1>(|_| ())[0][0])
 }
 
 #[test]
@@ -86,18 +95,31 @@ fn vectors_make_the_portable_stream_at_every_length_and_alignment() {
         let at = len % 64;
         room.fill(0xee);
         room[at..at + len].fill(0);
+        let mut turns = 0;
         // SAFETY: the processor can.
-        unsafe { applied(key, nonce, &mut room[at..at + len]) };
+        unsafe { applied(key, nonce, &mut room[at..at + len], &mut turns) };
         assert_eq!(room[at..at + len], expected[..len], "{len}");
         assert!(room[..at].iter().chain(&room[at + len..]).all(|byte| *byte == 0xee), "{len}");
+        assert_eq!(turns, len.div_ceil(WIDE) * (1..=10).sum::<usize>());
     }
-    for wanted in 1..=16 {
-        for len in (wanted - 1) * BLOCK..=wanted * BLOCK {
-            let mut text = vec![0; len];
-            // SAFETY: as above.
-            let made = unsafe { filled(key, nonce, wanted, &mut text) };
-            assert!((wanted..=16).contains(&made));
-            assert_eq!(text, expected[..len]);
-        }
+}
+
+#[test]
+#[allow(unsafe_code)]
+fn the_first_half_of_block_0_is_the_same_in_steps_and_in_vectors() {
+    let random = bytes(44);
+    let (key, nonce) = random.split_first_chunk().unwrap();
+    let nonce = nonce.try_into().unwrap();
+    let expected = block(key, 0, nonce);
+    let expected =
+        [0, 16].map(|at| u128::from_le_bytes(*expected[at..].first_chunk::<16>().unwrap()));
+    let mut first = First::new(key, nonce);
+    for _ in 0..5 {
+        first.rounds::<2>();
+    }
+    assert_eq!(first.half(), expected);
+    if is_here() {
+        // SAFETY: the processor can.
+        assert_eq!(unsafe { half_of_the_first(key, nonce) }, expected);
     }
 }

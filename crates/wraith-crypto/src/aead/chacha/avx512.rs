@@ -1,0 +1,147 @@
+//! ChaCha20-Poly1305 with AVX-512, a piece of sixteen blocks after the other.
+//!
+//! A piece is encrypted while the one before is authenticated, or authenticated while it is decrypted. Beside the first one block 0 of the stream and
+//! the powers of the one-time key are made by what works on single words, which is idle then.
+#![allow(unsafe_code)]
+
+use std::is_x86_feature_detected;
+
+use zeroize::ZeroizeOnDrop;
+
+use crate::kernels::chacha20::avx512::{Cipher, TURNS, WIDE, apply, half};
+use crate::kernels::chacha20::{BLOCK, First, hchacha20};
+use crate::kernels::poly1305::ifma::{GROUP, Wide};
+use crate::kernels::poly1305::{Poly1305, lengths};
+
+pub(super) fn is_here() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512ifma")
+        && is_x86_feature_detected!("bmi2")
+}
+
+/// A key.
+///
+/// Invariant: there is one only where the processor has what [`is_here`] asks for.
+#[derive(ZeroizeOnDrop)]
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    /// `None` if the processor cannot.
+    pub(super) fn new(key: &[u8; 32]) -> Option<Self> {
+        is_here().then_some(Self(*key))
+    }
+
+    /// Encrypts or decrypts, and returns the tag, of the ciphertext in any case. The nonce has 12 bytes, or 24 for XChaCha20.
+    pub(super) fn crypt(&self, seal: bool, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> [u8; 16] {
+        let mut short = [0; 12];
+        let Some((long, rest)) = nonce.split_first_chunk::<16>() else {
+            short.copy_from_slice(nonce);
+            // SAFETY: the processor can, by the invariant.
+            return unsafe { crypt(seal, &self.0, &short, aad, text) };
+        };
+        let key = hchacha20(&self.0, long);
+        short[4..].copy_from_slice(rest);
+        // SAFETY: as above.
+        unsafe { crypt(seal, &key, &short, aad, text) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
+fn crypt(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> [u8; 16] {
+    let len = text.len();
+    match len.div_ceil(BLOCK) {
+        0..=3 => short::<1>(seal, key, nonce, aad, text),
+        4..=7 => short::<2>(seal, key, nonce, aad, text),
+        8..=11 => short::<3>(seal, key, nonce, aad, text),
+        _ => long(seal, key, nonce, aad, text),
+    }
+}
+
+/// N times four blocks make the one-time key and all of the stream.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
+fn short<const N: usize>(
+    seal: bool,
+    key: &[u8; 32],
+    nonce: &[u8; 12],
+    aad: &[u8],
+    text: &mut [u8],
+) -> [u8; 16] {
+    let stream = Cipher::new(key, 0, nonce).fours::<N>(|_| ());
+    let (first, stream) = stream.as_flattened().split_first().expect("four at least");
+    if seal {
+        apply(stream, text);
+    }
+    let mut mac = Poly1305::new(half(*first));
+    mac.absorb(aad);
+    mac.absorb(text);
+    mac.absorb(&lengths(aad.len(), text.len()));
+    if !seal {
+        apply(stream, text);
+    }
+    mac.finish()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
+fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> [u8; 16] {
+    let len = text.len();
+    let mut mac = Wide::new(len, lengths(aad.len(), len));
+    let mut cipher = Cipher::new(key, 1, nonce);
+    let mut first = First::new(key, nonce);
+    // Of the groups that start before the end of a piece all are authenticated before it is decrypted; behind all there is none.
+    let until = |end: usize| if end < len { end as isize } else { isize::MAX };
+
+    let stream = cipher.sixteen(|turn| {
+        const HALF: usize = TURNS / 2;
+        match turn {
+            ..HALF => first.rounds::<2>(),
+            HALF => mac.start::<3>(first.half(), aad),
+            _ if seal => {}
+            _ => {
+                mac.turn::<3>(text, until(WIDE));
+            }
+        }
+    });
+    if !seal {
+        while mac.turn::<4>(text, until(WIDE)) {}
+    }
+    apply(&stream, text);
+    let mut at = WIDE;
+    while at < len {
+        // What has been encrypted, or is to be decrypted.
+        let until = match seal {
+            true => (at - GROUP + 1) as isize,
+            false => until(at + WIDE),
+        };
+        match (len - at).div_ceil(BLOCK) {
+            0..=4 => {
+                let stream = cipher.fours::<1>(|_| {
+                    mac.turn::<5>(text, until);
+                });
+                apply(stream.as_flattened(), &mut text[at..]);
+            }
+            5..=8 => {
+                let stream = cipher.fours::<2>(|_| {
+                    mac.turn::<6>(text, until);
+                });
+                apply(stream.as_flattened(), &mut text[at..]);
+            }
+            _ => {
+                let stream = cipher.sixteen(|turn| {
+                    if turn % 2 == 0 {
+                        mac.turn::<7>(text, until);
+                    }
+                });
+                apply(&stream, &mut text[at..]);
+            }
+        }
+        at += WIDE;
+    }
+    if seal {
+        mac.all::<8>(text);
+    }
+    mac.finish()
+}
