@@ -10,7 +10,7 @@ use zeroize::ZeroizeOnDrop;
 
 use crate::kernels::chacha20::avx512::{Cipher, TURNS, WIDE, apply, half};
 use crate::kernels::chacha20::{BLOCK, First, hchacha20};
-use crate::kernels::poly1305::ifma::{GROUP, Wide};
+use crate::kernels::poly1305::ifma::{GROUP, RAISES, Wide};
 use crate::kernels::poly1305::{Poly1305, lengths};
 
 pub(super) fn is_here() -> bool {
@@ -97,16 +97,18 @@ fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8
     let stream = cipher.sixteen(|turn| {
         const HALF: usize = TURNS / 2;
         match turn {
-            ..HALF => first.rounds::<2>(),
-            HALF => mac.start::<3>(first.half(), aad),
+            ..HALF => return first.rounds::<2>(),
+            HALF => mac.start(first.half(), aad),
+            _ => {}
+        }
+        match turn - HALF {
+            step @ ..RAISES => mac.raise::<3>(step),
             _ if seal => {}
-            _ => {
-                mac.turn::<3>(text, until(WIDE));
-            }
+            _ => mac.turn::<3>(text, until(WIDE)),
         }
     });
     if !seal {
-        while mac.turn::<4>(text, until(WIDE)) {}
+        mac.all::<4>(text, until(WIDE));
     }
     apply(&stream, text);
     let mut at = WIDE;
@@ -118,15 +120,11 @@ fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8
         };
         match (len - at).div_ceil(BLOCK) {
             0..=4 => {
-                let stream = cipher.fours::<1>(|_| {
-                    mac.turn::<5>(text, until);
-                });
+                let stream = cipher.fours::<1>(|_| mac.turn::<5>(text, until));
                 apply(stream.as_flattened(), &mut text[at..]);
             }
             5..=8 => {
-                let stream = cipher.fours::<2>(|_| {
-                    mac.turn::<6>(text, until);
-                });
+                let stream = cipher.fours::<2>(|_| mac.turn::<6>(text, until));
                 apply(stream.as_flattened(), &mut text[at..]);
             }
             _ => {
@@ -141,7 +139,7 @@ fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8
         at += WIDE;
     }
     if seal {
-        mac.all::<8>(text);
+        mac.all::<8>(text, isize::MAX);
     }
     mac.finish()
 }

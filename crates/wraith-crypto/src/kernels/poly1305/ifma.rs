@@ -22,8 +22,8 @@ pub(crate) const GROUP: usize = 8 * BLOCK;
 /// As positions in a text are here: the first group may start before it.
 const STEP: isize = GROUP as isize;
 
-/// From here on r^16 pays.
-const MANY: usize = 512;
+/// Steps in which the powers are made, none of which takes longer than a pair of rounds of a cipher.
+pub(crate) const RAISES: usize = 3;
 
 const MASK_44: u64 = (1 << 44) - 1;
 const MASK_42: u64 = (1 << 42) - 1;
@@ -47,7 +47,7 @@ struct Products {
 pub(crate) struct Wide {
     /// What takes the associated data, and what the tag is finished with.
     narrow: Poly1305,
-    /// Limb by limb: of r^8, r^7 … r the one that the block in the lane is multiplied by at the end.
+    /// Limb by limb, or word by word until all are there: of r^8, r^7 … r the one that the block in the lane is multiplied by at the end.
     powers: [__m512i; 3],
     /// Of r^8 and r^16 the limbs, and 20 times the upper two.
     steps: [[u64; 5]; 2],
@@ -61,8 +61,6 @@ pub(crate) struct Wide {
     next: isize,
     #[zeroize(skip)]
     end: isize,
-    #[zeroize(skip)]
-    many: bool,
 }
 
 /// The block that each lane has: what unpacking the words of two vectors makes of them.
@@ -90,66 +88,98 @@ impl Wide {
             first,
             next: first,
             end,
-            many: len >= MANY,
         }
     }
 
     /// Takes the one-time key and the associated data.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
-    pub(crate) fn start<const WAY: usize>(&mut self, key: [u128; 2], aad: &[u8]) {
+    pub(crate) fn start(&mut self, key: [u128; 2], aad: &[u8]) {
         let Poly1305 { r, s, .. } = Poly1305::new(key);
         (self.narrow.r, self.narrow.s) = (r, s);
-        self.raise::<WAY>();
         self.narrow.absorb(aad);
     }
 
-    /// Makes the powers.
+    /// Makes powers, in [`RAISES`] steps behind [`Self::start`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
-    fn raise<const WAY: usize>(&mut self) {
-        let mut powers = [Element::from(self.narrow.r); 8];
-        for i in 1..8 {
-            powers[i] = powers[i - 1].times(self.narrow.r);
+    pub(crate) fn raise<const WAY: usize>(&mut self, step: usize) {
+        // Where r^1, r^2 … are at the end.
+        const LANES: [usize; 8] = [7, 5, 3, 1, 6, 4, 2, 0];
+        let r = self.narrow.r;
+        if step < 2 {
+            let words = self.words();
+            let mut power = match step {
+                0 => Element([1, 0, 0]),
+                _ => Element([0, 1, 2].map(|i| words[i][LANES[3]])),
+            };
+            for i in 0..4 {
+                power = power.times(r);
+                for (words, word) in words.iter_mut().zip(power.0) {
+                    words[LANES[4 * step + i]] = word;
+                }
+            }
+            if step == 1 {
+                self.steps[0] = factors(limbs(power));
+            }
+            return;
         }
-        let [r1, r2, r3, r4, r5, r6, r7, r8] = powers;
-        let [h0, h1, h2] = [0, 1, 2].map(|i| {
-            let [a, b, c, d, e, f, g, h] =
-                [r8, r4, r7, r3, r6, r2, r5, r1].map(|Element(words)| words[i] as i64);
-            _mm512_setr_epi64(a, b, c, d, e, f, g, h)
-        });
+        let [h0, h1, h2] = self.powers;
         self.powers = split(h0, h1, _mm512_slli_epi64::<40>(h2));
-        self.steps[0] = factors(limbs(r8));
-        if self.many {
-            let r16 = Products::of(self.powers, &Power::every(&self.steps[0])).carried();
-            let r16 = r16.map(|limbs| _mm_cvtsi128_si64(_mm512_castsi512_si128(limbs)) as u64);
-            self.steps[1] = factors(r16);
-        }
+        let r16 = Products::of(self.powers, &Power::every(&self.steps[0])).carried();
+        let r16 = r16.map(|limbs| _mm_cvtsi128_si64(_mm512_castsi512_si128(limbs)) as u64);
+        self.steps[1] = factors(r16);
     }
 
-    /// Takes in the next group or two of those that start before `until`, and says if there was one. The last block counts to the text.
+    fn words(&mut self) -> &mut [[u64; 8]; 3] {
+        // SAFETY: vectors are words without padding, and there are as many.
+        unsafe { &mut *self.powers.as_mut_ptr().cast() }
+    }
+
+    /// Takes in the next group or two of those that start before `until`, if there is one. The last block counts to the text.
     ///
     /// A copy for each way here is called at one place only, and is inlined there: a call in the midst of vectors would bring them all to memory.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
-    pub(crate) fn turn<const WAY: usize>(&mut self, text: &[u8], until: isize) -> bool {
+    pub(crate) fn turn<const WAY: usize>(&mut self, text: &[u8], until: isize) {
         // What is read here stays in memory: the cipher beside needs the registers.
         let this = black_box(self);
         let until = until.min(this.end);
-        if this.next >= until {
-            return false;
+        if this.next < until {
+            (this.acc, this.next) = this.advanced::<WAY>(this.acc, text, this.next, until);
         }
-        let r8 = Power::every(&this.steps[0]);
-        let (products, last) = if this.many && this.next + STEP < until {
-            let mut products = Products::of(this.group(text, this.next), &r8);
-            products.add(this.acc, &Power::every(&this.steps[1]));
-            (products, this.next + STEP)
+    }
+
+    /// Takes in all that start before `until` and are left.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
+    pub(crate) fn all<const WAY: usize>(&mut self, text: &[u8], until: isize) {
+        let until = until.min(self.end);
+        let (mut acc, mut next) = (self.acc, self.next);
+        while next < until {
+            (acc, next) = self.advanced::<WAY>(acc, text, next, until);
+        }
+        (self.acc, self.next) = (acc, next);
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
+    fn advanced<const WAY: usize>(
+        &self,
+        acc: [__m512i; 3],
+        text: &[u8],
+        next: isize,
+        until: isize,
+    ) -> ([__m512i; 3], isize) {
+        let r8 = Power::every(&self.steps[0]);
+        let (products, last) = if next + STEP < until {
+            let mut products = Products::of(self.group(text, next), &r8);
+            products.add(acc, &Power::every(&self.steps[1]));
+            (products, next + STEP)
         } else {
-            (Products::of(this.acc, &r8), this.next)
+            (Products::of(acc, &r8), next)
         };
-        this.acc = products.carried_with(this.group(text, last));
-        this.next = last + STEP;
-        true
+        (products.carried_with(self.group(text, last)), last + STEP)
     }
 
     /// The limbs of the group that starts at `at`.
@@ -200,13 +230,6 @@ impl Wide {
             *group = _mm512_mask_add_epi64(*group, one, *group, _mm512_set1_epi64(limb as i64));
         }
         group
-    }
-
-    /// Takes in all that is left.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
-    pub(crate) fn all<const WAY: usize>(&mut self, text: &[u8]) {
-        while self.turn::<WAY>(text, isize::MAX) {}
     }
 
     /// The tag, behind all turns.
@@ -295,7 +318,8 @@ impl Products {
         Element([sum as u64, (sum >> 64) as u64, (third >> 40) + u64::from(over)])
     }
 
-    /// As limbs again. Of up to sixteen products no sum here reaches 2^60.
+    /// As limbs again, which no carry goes through: the first is below 2^45, the others hardly above 2^44 and 2^42. Of up to six products no sum here
+    /// reaches 2^60.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     fn carried(self) -> [__m512i; 3] {
@@ -304,15 +328,17 @@ impl Products {
         let [d0, d1, d2] = self.low;
         let d1 = _mm512_add_epi64(d1, _mm512_slli_epi64::<8>(self.high[0]));
         let d2 = _mm512_add_epi64(d2, _mm512_slli_epi64::<8>(self.high[1]));
-        let d1 = _mm512_add_epi64(d1, _mm512_srli_epi64::<44>(d0));
-        let d2 = _mm512_add_epi64(d2, _mm512_srli_epi64::<44>(d1));
         // What is 2^130 and above: it counts five times.
         let above =
             _mm512_add_epi64(_mm512_srli_epi64::<42>(d2), _mm512_slli_epi64::<10>(self.high[2]));
         let above = _mm512_add_epi64(above, _mm512_slli_epi64::<2>(above));
-        let d0 = _mm512_add_epi64(_mm512_and_si512(d0, mask_44), above);
-        let d1 = _mm512_add_epi64(_mm512_and_si512(d1, mask_44), _mm512_srli_epi64::<44>(d0));
-        [_mm512_and_si512(d0, mask_44), d1, _mm512_and_si512(d2, mask_42)]
+        let kept = |d, mask| _mm512_and_si512(d, mask);
+        let carried = |d| _mm512_srli_epi64::<44>(d);
+        [
+            _mm512_add_epi64(kept(d0, mask_44), kept(above, mask_44)),
+            _mm512_add_epi64(_mm512_add_epi64(kept(d1, mask_44), carried(d0)), carried(above)),
+            _mm512_add_epi64(kept(d2, mask_42), carried(d1)),
+        ]
     }
 }
 

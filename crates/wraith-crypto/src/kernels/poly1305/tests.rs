@@ -2,7 +2,7 @@
 
 use data_encoding::HEXLOWER_PERMISSIVE;
 
-use super::ifma::Wide;
+use super::ifma::{RAISES, Wide};
 use super::*;
 use crate::kernels::tests::bytes;
 
@@ -30,11 +30,14 @@ fn wide(key: &[u8; 32], message: &[u8], before: usize, piece: usize) -> [u8; 16]
     let (before, message) = message.split_at(before);
     let (text, last) = message.split_last_chunk().unwrap();
     let mut wide = Wide::new(text.len(), *last);
-    wide.start::<100>(halves(key), before);
-    for until in (0..text.len()).step_by(piece) {
-        while wide.turn::<100>(text, until as isize) {}
+    wide.start(halves(key), before);
+    for step in 0..RAISES {
+        wide.raise::<100>(step);
     }
-    wide.all::<100>(text);
+    for until in (0..text.len()).step_by(piece) {
+        wide.turn::<100>(text, until as isize);
+    }
+    wide.all::<100>(text, isize::MAX);
     wide.finish()
 }
 
