@@ -1,15 +1,15 @@
 //! ChaCha20-Poly1305 with AVX-512, a piece of sixteen blocks after the other.
 //!
 //! A piece is encrypted while the one before is authenticated, or authenticated while it is decrypted. Beside the first one block 0 of the stream and
-//! the powers of the one-time key are made by what works on single words, which is idle then.
+//! the powers of the one-time key are made.
 #![allow(unsafe_code)]
 
 use std::is_x86_feature_detected;
 
 use zeroize::ZeroizeOnDrop;
 
-use crate::kernels::chacha20::avx512::{Cipher, TURNS, WIDE, apply, half};
-use crate::kernels::chacha20::{BLOCK, First, hchacha20};
+use crate::kernels::chacha20::avx512::{Cipher, Single, TURNS, WIDE, apply, half};
+use crate::kernels::chacha20::{BLOCK, hchacha20};
 use crate::kernels::poly1305::ifma::{GROUP, RAISES, Wide};
 use crate::kernels::poly1305::{Poly1305, lengths};
 
@@ -90,14 +90,14 @@ fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8
     let len = text.len();
     let mut mac = Wide::new(len, lengths(aad.len(), len));
     let mut cipher = Cipher::new(key, 1, nonce);
-    let mut first = First::new(key, nonce);
+    let mut first = Single::new(key, nonce);
     // Of the groups that start before the end of a piece all are authenticated before it is decrypted; behind all there is none.
     let until = |end: usize| if end < len { end as isize } else { isize::MAX };
 
     let stream = cipher.sixteen(|turn| {
         const HALF: usize = TURNS / 2;
         match turn {
-            ..HALF => return first.rounds::<2>(),
+            ..HALF => return first.four_rounds(),
             HALF => mac.start(first.half(), aad),
             _ => {}
         }

@@ -7,7 +7,7 @@ pub(crate) mod avx512;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
-use zeroize::{ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 64;
@@ -34,7 +34,7 @@ fn start(key: &[u8; 32], counter: u32, nonce: &[u8; 12]) -> [u32; 16] {
     input(key, &last)
 }
 
-#[inline(always)]
+#[inline]
 fn quarter(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
     for (up, down) in [(16, 12), (8, 7)] {
         x[a] = x[a].wrapping_add(x[b]);
@@ -44,10 +44,10 @@ fn quarter(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
     }
 }
 
-/// N pairs of rounds, without the addition behind them.
-#[inline(always)]
-fn rounds<const N: usize>(x: &mut [u32; 16]) {
-    for _ in 0..N {
+/// Twenty rounds, without the addition behind them.
+#[inline]
+fn rounds(x: &mut [u32; 16]) {
+    for _ in 0..10 {
         for i in 0..4 {
             quarter(x, [i, 4 + i, 8 + i, 12 + i]);
         }
@@ -57,42 +57,12 @@ fn rounds<const N: usize>(x: &mut [u32; 16]) {
     }
 }
 
-/// The first block, whose first half is the key of Poly1305, made in steps beside something else. Wiped when dropped.
-#[derive(ZeroizeOnDrop)]
-pub(crate) struct First {
-    words: [u32; 16],
-    half: [u32; 8],
-}
-
-impl First {
-    pub(crate) fn new(key: &[u8; 32], nonce: &[u8; 12]) -> Self {
-        let words = start(key, 0, nonce);
-        let half = *words.first_chunk().expect("16 are more than 8");
-        Self { words, half }
-    }
-
-    /// N pairs of the ten pairs of rounds.
-    #[inline(always)]
-    pub(crate) fn rounds<const N: usize>(&mut self) {
-        let mut words = self.words;
-        rounds::<N>(&mut words);
-        self.words = words;
-    }
-
-    /// The first half of the block, behind the rounds.
-    #[inline(always)]
-    pub(crate) fn half(&self) -> [u128; 2] {
-        let word = |i: usize| u128::from(self.words[i].wrapping_add(self.half[i]));
-        [0, 4].map(|i| word(i) | word(i + 1) << 32 | word(i + 2) << 64 | word(i + 3) << 96)
-    }
-}
-
 /// The key that 16 bytes of a long nonce make of a key.
 pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16]) -> Zeroizing<[u8; 32]> {
     let mut words = Zeroizing::new(input(key, nonce));
     // Behind a pointer the words would go through memory each time.
     let mut turned = *words;
-    rounds::<10>(&mut turned);
+    rounds(&mut turned);
     *words = turned;
     let mut out = Zeroizing::new([0; 32]);
     for (out, word) in
@@ -108,7 +78,7 @@ pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16]) -> Zeroizing<[u8; 32]>
 pub(crate) fn block(key: &[u8; 32], counter: u32, nonce: &[u8; 12]) -> [u8; BLOCK] {
     let start = start(key, counter, nonce);
     let mut words = start;
-    rounds::<10>(&mut words);
+    rounds(&mut words);
     let mut out = [0; BLOCK];
     for (i, out) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {
         *out = words[i].wrapping_add(start[i]).to_le_bytes();
