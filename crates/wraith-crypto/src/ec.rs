@@ -7,15 +7,16 @@
 //! on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order, so a point that is on one generates all of it.
 #![allow(unsafe_code)]
 
+mod curve;
+
 use std::fmt;
 use std::ptr;
 use std::sync::OnceLock;
 
-use aws::point_conversion_form_t::POINT_CONVERSION_UNCOMPRESSED;
 use aws_lc_sys as aws;
 use zeroize::Zeroizing;
 
-use crate::aws::{Digest, Owned, number, succeeded, write_number};
+use crate::aws::{Owned, number, succeeded, write_number};
 use crate::encoding::der::{self, Reader, Writer};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
@@ -24,134 +25,7 @@ use crate::hash::Sha512;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::p256::P256;
 use crate::kernels::weierstrass;
-
-/// A curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Curve {
-    /// secp224r1, of NIST.
-    P224,
-    /// secp256r1, of NIST.
-    P256,
-    /// secp384r1, of NIST.
-    P384,
-    /// secp521r1, of NIST.
-    P521,
-    /// Of brainpool.
-    BrainpoolP256r1,
-    /// Of brainpool.
-    BrainpoolP384r1,
-    /// Of brainpool.
-    BrainpoolP512r1,
-}
-
-impl Curve {
-    /// Bytes of a coordinate. A scalar has as many.
-    #[must_use]
-    pub const fn bytes(self) -> usize {
-        match self {
-            Self::P224 => 28,
-            Self::P256 | Self::BrainpoolP256r1 => 32,
-            Self::P384 | Self::BrainpoolP384r1 => 48,
-            Self::P521 => 66,
-            Self::BrainpoolP512r1 => 64,
-        }
-    }
-
-    const fn oid(self) -> &'static [u8] {
-        match self {
-            Self::P224 => oid::P224,
-            Self::P256 => oid::P256,
-            Self::P384 => oid::P384,
-            Self::P521 => oid::P521,
-            Self::BrainpoolP256r1 => oid::BRAINPOOL_P256R1,
-            Self::BrainpoolP384r1 => oid::BRAINPOOL_P384R1,
-            Self::BrainpoolP512r1 => oid::BRAINPOOL_P512R1,
-        }
-    }
-
-    /// The hash of SHA-2 that is as strong.
-    pub(crate) const fn digest(self) -> Digest {
-        match self {
-            Self::P224 => Digest::Sha224,
-            Self::P256 | Self::BrainpoolP256r1 => Digest::Sha256,
-            Self::P384 | Self::BrainpoolP384r1 => Digest::Sha384,
-            Self::P521 | Self::BrainpoolP512r1 => Digest::Sha512,
-        }
-    }
-
-    /// AWS-LC's description, which is static.
-    fn group(self) -> *const aws::EC_GROUP {
-        // SAFETY: always safe.
-        unsafe {
-            match self {
-                Self::P224 => aws::EC_group_p224(),
-                Self::P256 => aws::EC_group_p256(),
-                Self::P384 => aws::EC_group_p384(),
-                Self::P521 => aws::EC_group_p521(),
-                Self::BrainpoolP256r1 => aws::EC_group_brainpoolP256r1(),
-                Self::BrainpoolP384r1 => aws::EC_group_brainpoolP384r1(),
-                Self::BrainpoolP512r1 => aws::EC_group_brainpoolP512r1(),
-            }
-        }
-    }
-
-    /// Our code for it.
-    pub(crate) fn own(self) -> Option<&'static dyn weierstrass::Curve> {
-        match self {
-            Self::P224 => Some(weierstrass::p224()),
-            Self::BrainpoolP256r1 => Some(weierstrass::brainpool_p256r1()),
-            Self::BrainpoolP384r1 => Some(weierstrass::brainpool_p384r1()),
-            Self::BrainpoolP512r1 => Some(weierstrass::brainpool_p512r1()),
-            _ => None,
-        }
-    }
-
-    fn identifier(self) -> Zeroizing<Vec<u8>> {
-        let mut parameters = Writer::new();
-        parameters.oid(self.oid());
-        parameters.finish()
-    }
-
-    fn new_key(self) -> Option<Owned<aws::EC_KEY>> {
-        // SAFETY: the key is new and ours, and the group static.
-        unsafe {
-            let key = Owned::new(aws::EC_KEY_new())?;
-            succeeded(aws::EC_KEY_set_group(key.as_ptr(), self.group())).then_some(key)
-        }
-    }
-
-    /// The point that `bytes` are, which is on the curve.
-    fn point(self, bytes: &[u8]) -> Option<Owned<aws::EC_POINT>> {
-        if bytes.len() != 1 + 2 * self.bytes() || bytes[0] != 4 {
-            return None;
-        }
-        // SAFETY: the point is new and ours, and `bytes` has the length passed.
-        unsafe {
-            let point = Owned::new(aws::EC_POINT_new(self.group()))?;
-            let (data, len) = (bytes.as_ptr(), bytes.len());
-            let read =
-                aws::EC_POINT_oct2point(self.group(), point.as_ptr(), data, len, ptr::null_mut());
-            succeeded(read).then_some(point)
-        }
-    }
-
-    /// The bytes of `point`, which is not the point at infinity.
-    ///
-    /// # Safety
-    /// It is a live point of this curve.
-    unsafe fn write_point(self, point: *const aws::EC_POINT) -> Vec<u8> {
-        let mut bytes = vec![0; 1 + 2 * self.bytes()];
-        let (data, len) = (bytes.as_mut_ptr(), bytes.len());
-        let form = POINT_CONVERSION_UNCOMPRESSED;
-        // SAFETY: the caller's promise, and `bytes` has the length passed.
-        let written = unsafe {
-            aws::EC_POINT_point2oct(self.group(), point, form, data, len, ptr::null_mut())
-        };
-        assert_eq!(written, len, "the public half of a key is no point at infinity");
-        bytes
-    }
-}
+pub use curve::Curve;
 
 /// A private key with its public half.
 pub(crate) struct PrivateKey {

@@ -44,10 +44,19 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
-            Family::Ecdh(curve) if curve.own().is_some() => Backend::Own("portable".into()),
-            Family::X25519 | Family::Ecdh(_) => Backend::AwsLc,
+            Family::Ecdh(curve) => curve.backend(),
+            Family::X25519 => Backend::AwsLc,
             Family::X448 => Backend::Own("portable".into()),
             Family::Ffdhe(group) => group.backend(),
+        }
+    }
+
+    /// What makes its key pairs here, for most algorithms what [computes](Self::backend) the rest.
+    #[must_use]
+    pub fn key_pair_backend(self) -> Backend {
+        match self.family() {
+            Family::Ecdh(curve) => curve.key_pair_backend(),
+            _ => self.backend(),
         }
     }
 

@@ -102,13 +102,21 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
-            Family::Ecdsa(curve) if curve.own().is_some() => Backend::Own("portable".into()),
-            Family::Rsa(_) | Family::Ecdsa(_) | Family::Ed25519 | Family::MlDsa(_) => {
-                Backend::AwsLc
-            }
+            Family::Ecdsa(curve) => curve.backend(),
+            Family::Rsa(_) | Family::Ed25519 | Family::MlDsa(_) => Backend::AwsLc,
             Family::Sm2 => crate::sm2::backend(),
             Family::SlhDsa => slh_dsa::backend(self),
             Family::Ed448 => Backend::Own("portable".into()),
+        }
+    }
+
+    /// What makes its key pairs here, for most algorithms what [computes](Self::backend) the rest.
+    #[must_use]
+    pub fn key_pair_backend(self) -> Backend {
+        match self.family() {
+            Family::Rsa(_) => crate::bignum::power_backend(),
+            Family::Ecdsa(curve) => curve.key_pair_backend(),
+            _ => self.backend(),
         }
     }
 

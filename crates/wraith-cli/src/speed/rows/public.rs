@@ -5,7 +5,7 @@ use std::hint::black_box;
 use wraith_crypto::agree::sm2;
 use wraith_crypto::sign::SigningKey;
 use wraith_crypto::sign::rsa::{self, Scheme};
-use wraith_crypto::{agree, bignum, encrypt, kem, sign};
+use wraith_crypto::{agree, encrypt, kem, sign};
 
 use super::{Row, Work, repeated};
 
@@ -44,9 +44,9 @@ fn words(error: impl ToString) -> String {
 }
 
 fn signatures(algorithm: sign::Algorithm, rows: &mut Vec<Row>) {
-    let backend = algorithm.backend();
+    let (backend, keys) = (algorithm.backend(), algorithm.key_pair_backend());
     let generate = move || repeated(move || algorithm.generate());
-    rows.push(Row::new(format!("{algorithm} keygen"), None, "a key pair", &backend, generate));
+    rows.push(Row::new(format!("{algorithm} keygen"), None, "a key pair", &keys, generate));
     let key = move || algorithm.generate().map_err(words);
     signing(&format!("{algorithm}"), &backend, key, rows);
 }
@@ -79,7 +79,8 @@ fn rsa(bits: u32, rows: &mut Vec<Row>) {
     if bits == RSA_BITS[0] {
         let generate = move || repeated(move || rsa::SigningKey::generate(Scheme::PssSha256, bits));
         let name = format!("RSA-{bits}-PSS-SHA-256 keygen");
-        rows.push(Row::new(name, None, "a key pair", &bignum::power_backend(), generate));
+        let keys = sign::Algorithm::RsaPssSha256.key_pair_backend();
+        rows.push(Row::new(name, None, "a key pair", &keys, generate));
     }
     for (scheme, name) in [(Scheme::PssSha256, "PSS"), (Scheme::Pkcs1Sha256, "PKCS1")] {
         let boxed = move || key(scheme).map(|key| Box::new(key) as Box<dyn SigningKey>);
@@ -114,11 +115,11 @@ fn encryption(
 }
 
 fn agreements(algorithm: agree::Algorithm, rows: &mut Vec<Row>) {
-    let backend = algorithm.backend();
+    let (backend, keys) = (algorithm.backend(), algorithm.key_pair_backend());
     let generate = move || {
         repeated(move || algorithm.generate().map(|key| (black_box(key.public_key()), key)))
     };
-    rows.push(Row::new(format!("{algorithm} keygen"), None, "a key pair", &backend, generate));
+    rows.push(Row::new(format!("{algorithm} keygen"), None, "a key pair", &keys, generate));
     let derive = move || -> Result<Work, String> {
         let key = algorithm.generate().map_err(words)?;
         let peer = algorithm.generate().map_err(words)?.public_key();

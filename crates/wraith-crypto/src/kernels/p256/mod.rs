@@ -23,6 +23,9 @@ const N: Limbs = [0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff
 pub(crate) struct P256(Cpu);
 
 impl P256 {
+    /// Of the processor, what the code uses.
+    pub(crate) const FEATURES: &str = "AVX-512, IFMA, BMI2, ADX";
+
     /// If the processor has BMI2, ADX, AVX-512F and IFMA.
     pub(crate) fn new() -> Option<Self> {
         Cpu::new().map(Self)
