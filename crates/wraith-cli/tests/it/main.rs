@@ -5,6 +5,7 @@
 //! those that meet by multicast on loopback take turns (`support::lan`). `lying` and `raw_peer` are the peers that
 //! tests play themselves.
 
+mod after_minutes;
 mod at_a_terminal;
 mod changing_files;
 mod closing_lines;
@@ -71,7 +72,6 @@ mod round_trip;
 mod several_receivers;
 mod silent_peer;
 mod sleep;
-mod slow_disk;
 mod small_files;
 mod sparse_terabyte;
 mod speed;

@@ -13,10 +13,9 @@ const CHUNK: u64 = 256 * 1024;
 const RATE: &str = "8M";
 /// Longer than a connection bears silence (10 s), so that both sides have to make a new one.
 const NAP: Duration = Duration::from_secs(15);
-const SLEEP: Duration = Duration::from_secs(60);
 
 /// Neither side loses anything when `who` is stopped for a while.
-fn sleeps(who: &str, time: Duration) {
+pub fn sleeps(who: &str, time: Duration) {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, BYTES);
@@ -49,15 +48,6 @@ fn a_receiver_that_sleeps_goes_on_where_it_was() {
 #[test]
 fn a_sender_that_sleeps_goes_on_where_it_was() {
     sleeps("sender", NAP);
-}
-
-#[test]
-#[ignore = "two minutes of waiting; cargo xtask test has the patience"]
-fn a_minute_of_sleep_is_no_different() {
-    thread::scope(|scope| {
-        scope.spawn(|| sleeps("receiver", SLEEP));
-        scope.spawn(|| sleeps("sender", SLEEP));
-    });
 }
 
 /// What a pipe gave cannot be read again: it is still there after the sleep.
