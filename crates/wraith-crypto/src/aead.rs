@@ -2,7 +2,7 @@
 //! number (SPEC §4.2); and every AEAD by name ([`Algorithm`]).
 //!
 //! Of the suites of packets, AES-256-GCM is ours on x86-64 processors with vector AES (VAES), of 512 bits or of 256, where it is half as fast again on
-//! packets or more (`x86::gcm`), else AWS-LC's; ChaCha20-Poly1305 is AWS-LC's, SM4-GCM ours. An [`Implementation`] says which.
+//! packets or more (`x86::gcm`), else AWS-LC's; ChaCha20-Poly1305 is ours with AVX-512 and its IFMA, else AWS-LC's; SM4-GCM is ours. An [`Implementation`] says which.
 //!
 //! Invariant the callers keep: a nonce is never used twice to seal under one key.
 
@@ -117,6 +117,8 @@ impl ZeroizeOnDrop for AeadKey {}
 enum Cipher {
     #[cfg(target_arch = "x86_64")]
     Own(Box<GcmKey>),
+    #[cfg(target_arch = "x86_64")]
+    ChaCha(chacha::OwnKey),
     Library(LessSafeKey),
     Sm4(Box<Sm4Gcm>),
 }
@@ -150,6 +152,10 @@ impl AeadKey {
             (Implementation::Vaes512, Suite::Aes256Gcm) => Cipher::own(key, Width::Bits512)?,
             #[cfg(target_arch = "x86_64")]
             (Implementation::Vaes256, Suite::Aes256Gcm) => Cipher::own(key, Width::Bits256)?,
+            #[cfg(target_arch = "x86_64")]
+            (Implementation::Ifma, Suite::ChaCha20Poly1305) => {
+                Cipher::ChaCha(chacha::OwnKey::new(key)?)
+            }
             _ => return None,
         };
         Some(Self { cipher, suite })
@@ -164,6 +170,8 @@ impl AeadKey {
                 Width::Bits256 => Implementation::Vaes256,
                 Width::Bits512 => Implementation::Vaes512,
             },
+            #[cfg(target_arch = "x86_64")]
+            Cipher::ChaCha(_) => Implementation::Ifma,
             Cipher::Library(_) => Implementation::AwsLc,
             Cipher::Sm4(_) => Implementation::Sm4,
         }
@@ -181,6 +189,8 @@ impl AeadKey {
         match &self.cipher {
             #[cfg(target_arch = "x86_64")]
             Cipher::Own(key) => key.seal(&nonce, aad, in_out),
+            #[cfg(target_arch = "x86_64")]
+            Cipher::ChaCha(key) => key.crypt(true, &nonce, aad, in_out),
             Cipher::Library(key) => {
                 let nonce = Nonce::assume_unique_for_key(nonce);
                 let tag = key
@@ -214,7 +224,7 @@ impl AeadKey {
         match &self.cipher {
             #[cfg(target_arch = "x86_64")]
             Cipher::Own(key) => key.seal_from(&nonce, aad, out, filled, source),
-            Cipher::Library(_) | Cipher::Sm4(_) => {
+            _ => {
                 assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
                 out[filled..].copy_from_slice(source);
                 self.seal(nonce, aad, out)
@@ -234,13 +244,9 @@ impl AeadKey {
     ) -> Result<(), Unauthentic> {
         match &self.cipher {
             #[cfg(target_arch = "x86_64")]
-            Cipher::Own(key) => {
-                let (text, tag) = in_out.split_last_chunk_mut().ok_or(Unauthentic)?;
-                let expected = key.open(&nonce, aad, text);
-                // One comparison of 128 bits: the time does not tell where they differ.
-                let differs = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(expected);
-                if differs == 0 { Ok(()) } else { Err(Unauthentic) }
-            }
+            Cipher::Own(key) => verified(in_out, |text| key.open(&nonce, aad, text)),
+            #[cfg(target_arch = "x86_64")]
+            Cipher::ChaCha(key) => verified(in_out, |text| key.crypt(false, &nonce, aad, text)),
             Cipher::Library(key) => {
                 let nonce = Nonce::assume_unique_for_key(nonce);
                 match key.open_in_place(nonce, Aad::from(aad), in_out) {
@@ -254,6 +260,20 @@ impl AeadKey {
             }
         }
     }
+}
+
+/// Decrypts what is in front of the tag; `open` says what the tag is to be.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn verified(
+    in_out: &mut [u8],
+    open: impl FnOnce(&mut [u8]) -> [u8; TAG_BYTES],
+) -> Result<(), Unauthentic> {
+    let (text, tag) = in_out.split_last_chunk_mut().ok_or(Unauthentic)?;
+    let expected = open(text);
+    // One comparison of 128 bits: the time does not tell where they differ.
+    let differs = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(expected);
+    if differs == 0 { Ok(()) } else { Err(Unauthentic) }
 }
 
 impl Cipher {

@@ -20,6 +20,7 @@ const AES: Suite = Suite::Aes256Gcm;
 const CHACHA: Suite = Suite::ChaCha20Poly1305;
 const VAES_512: Implementation = Implementation::Vaes512;
 const VAES_256: Implementation = Implementation::Vaes256;
+const IFMA: Implementation = Implementation::Ifma;
 const AWS_LC: Implementation = Implementation::AwsLc;
 
 pub(super) const TARGETS: &[Target] = &[
@@ -54,7 +55,13 @@ pub(super) const TARGETS: &[Target] = &[
         measure: |plan, rng| seal(plan, rng, AES, AWS_LC),
     },
     Target {
-        name: "seal-chacha",
+        name: "seal-chacha-ifma",
+        classes: FIXED_OR_RANDOM,
+        plan: SEAL,
+        measure: |plan, rng| seal(plan, rng, CHACHA, IFMA),
+    },
+    Target {
+        name: "seal-chacha-aws-lc",
         classes: FIXED_OR_RANDOM,
         plan: SEAL,
         measure: |plan, rng| seal(plan, rng, CHACHA, AWS_LC),
@@ -78,7 +85,13 @@ pub(super) const TARGETS: &[Target] = &[
         measure: |plan, rng| wrong_tag(plan, rng, AES, AWS_LC),
     },
     Target {
-        name: "tag-chacha",
+        name: "tag-chacha-ifma",
+        classes: WHERE,
+        plan: OPEN,
+        measure: |plan, rng| wrong_tag(plan, rng, CHACHA, IFMA),
+    },
+    Target {
+        name: "tag-chacha-aws-lc",
         classes: WHERE,
         plan: OPEN,
         measure: |plan, rng| wrong_tag(plan, rng, CHACHA, AWS_LC),

@@ -9,6 +9,8 @@ use std::fmt;
 
 use super::{Aead, AeadError, Algorithm, TAG_BYTES, aws_lc};
 use crate::Backend;
+#[cfg(target_arch = "x86_64")]
+pub(in crate::aead) use avx512::{Key as OwnKey, is_here as own_is_here};
 
 /// A key of either. Wiped when dropped.
 pub(super) struct Key {

@@ -32,6 +32,8 @@ pub enum Implementation {
     Vaes512,
     /// Ours, with 256-bit vectors: x86-64 with VAES and VPCLMULQDQ; AES-256-GCM only.
     Vaes256,
+    /// Ours: x86-64 with AVX-512 and its IFMA; ChaCha20-Poly1305 only.
+    Ifma,
     /// AWS-LC: every processor, every suite but SM4-GCM.
     AwsLc,
     /// Ours: every processor, SM4-GCM only. What it uses of a processor its [backend](super::Algorithm::backend) says.
@@ -39,8 +41,8 @@ pub enum Implementation {
 }
 
 impl Implementation {
-    /// Every one, the fastest first.
-    pub const ALL: [Self; 4] = [Self::Vaes512, Self::Vaes256, Self::AwsLc, Self::Sm4];
+    /// Every one; of those that do the same suite the fastest first.
+    pub const ALL: [Self; 5] = [Self::Vaes512, Self::Vaes256, Self::Ifma, Self::AwsLc, Self::Sm4];
 
     /// Whether this processor has what it takes.
     #[must_use]
@@ -51,8 +53,10 @@ impl Implementation {
             Self::Vaes512 => Width::Bits512.is_here(),
             #[cfg(target_arch = "x86_64")]
             Self::Vaes256 => Width::Bits256.is_here(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Ifma => super::chacha::own_is_here(),
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Vaes512 | Self::Vaes256 => false,
+            Self::Vaes512 | Self::Vaes256 | Self::Ifma => false,
         }
     }
 }
@@ -62,6 +66,7 @@ impl fmt::Display for Implementation {
         f.write_str(match self {
             Self::Vaes512 => "own, 512-bit VAES",
             Self::Vaes256 => "own, 256-bit VAES",
+            Self::Ifma => "own, AVX-512 IFMA",
             Self::AwsLc => "AWS-LC",
             Self::Sm4 => "own",
         })

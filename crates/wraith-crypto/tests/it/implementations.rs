@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use wraith_crypto::aead;
-use wraith_crypto::{AeadKey, Implementation, Suite};
+use wraith_crypto::{AeadKey, Implementation, Suite, Unauthentic};
 
 /// Those of AES-256-GCM, the fastest first.
 pub(crate) const OF_GCM: [Implementation; 3] =
@@ -42,8 +42,39 @@ fn say(line: &str) {
 
 #[test]
 fn unless_told_otherwise_a_key_takes_the_first_that_is_here() {
-    let first = Implementation::ALL.into_iter().find(|each| each.is_here()).unwrap();
-    assert_eq!(AeadKey::new(Suite::Aes256Gcm, &[1; 32]).implementation(), first);
+    for (suite, all) in [
+        (Suite::Aes256Gcm, &OF_GCM[..]),
+        (Suite::ChaCha20Poly1305, &[Implementation::Ifma, Implementation::AwsLc]),
+        (Suite::Sm4Gcm, &[Implementation::Sm4]),
+    ] {
+        let first = all.iter().find(|each| each.is_here()).unwrap();
+        assert_eq!(AeadKey::new(suite, &[1; 32]).implementation(), *first);
+    }
+}
+
+#[test]
+fn a_packet_of_chacha20_poly1305_is_the_same_from_ours_and_from_aws_lc() {
+    let suite = Suite::ChaCha20Poly1305;
+    let Some(ours) = AeadKey::with_implementation(suite, &[9; 32], Implementation::Ifma) else {
+        return say("unchecked: this processor has no AVX-512 IFMA");
+    };
+    let library = AeadKey::with_implementation(suite, &[9; 32], Implementation::AwsLc).unwrap();
+    for len in 0..1500 {
+        let text: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+        let (mut sealed, mut expected) = (vec![0; len], text.clone());
+        let (filled, nonce) = (len / 3, [len as u8; 12]);
+        sealed[..filled].copy_from_slice(&text[..filled]);
+        let tag = ours.seal_from(nonce, b"header", &mut sealed, filled, &text[filled..]);
+        assert_eq!(tag, library.seal(nonce, b"header", &mut expected));
+        assert_eq!(sealed, expected);
+        sealed.extend(tag);
+        let mut damaged = sealed.clone();
+        damaged[len * 5 % (len + 16)] ^= 1;
+        assert_eq!(ours.open(nonce, b"header", &mut damaged), Err(Unauthentic));
+        library.open(nonce, b"header", &mut sealed.clone()).unwrap();
+        ours.open(nonce, b"header", &mut sealed).unwrap();
+        assert_eq!(sealed[..len], text);
+    }
 }
 
 #[test]
@@ -66,10 +97,14 @@ fn a_packet_of_the_suite_sm4_gcm_is_what_the_algorithm_by_its_name_makes_of_half
 fn what_is_not_here_or_cannot_do_the_suite_makes_no_key() {
     for implementation in Implementation::ALL {
         let of = |suite| AeadKey::with_implementation(suite, &[1; 32], implementation);
-        let sm4 = implementation == Implementation::Sm4;
-        assert_eq!(of(Suite::Aes256Gcm).is_some(), implementation.is_here() && !sm4);
-        let library = implementation == Implementation::AwsLc;
-        assert_eq!(of(Suite::ChaCha20Poly1305).is_some(), library);
+        let [gcm, chacha, sm4] = match implementation {
+            Implementation::AwsLc => [true, true, false],
+            Implementation::Sm4 => [false, false, true],
+            Implementation::Ifma => [false, implementation.is_here(), false],
+            _ => [implementation.is_here(), false, false],
+        };
+        assert_eq!(of(Suite::Aes256Gcm).is_some(), gcm);
+        assert_eq!(of(Suite::ChaCha20Poly1305).is_some(), chacha);
         assert_eq!(of(Suite::Sm4Gcm).is_some(), sm4);
     }
 }

@@ -13,7 +13,7 @@ use crate::kernels::chacha20::{BLOCK, hchacha20};
 use crate::kernels::poly1305::ifma::{GROUP, RAISES, Wide};
 use crate::kernels::poly1305::{Poly1305, lengths};
 
-pub(super) fn is_here() -> bool {
+pub(in crate::aead) fn is_here() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512bw")
@@ -25,16 +25,22 @@ pub(super) fn is_here() -> bool {
 ///
 /// Invariant: there is one only where the processor has what [`is_here`] asks for.
 #[derive(ZeroizeOnDrop)]
-pub(super) struct Key([u8; 32]);
+pub(in crate::aead) struct Key([u8; 32]);
 
 impl Key {
     /// `None` if the processor cannot.
-    pub(super) fn new(key: &[u8; 32]) -> Option<Self> {
+    pub(in crate::aead) fn new(key: &[u8; 32]) -> Option<Self> {
         is_here().then_some(Self(*key))
     }
 
     /// Encrypts or decrypts, and returns the tag, of the ciphertext in any case. The nonce has 12 bytes, or 24 for XChaCha20.
-    pub(super) fn crypt(&self, seal: bool, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> [u8; 16] {
+    pub(in crate::aead) fn crypt(
+        &self,
+        seal: bool,
+        nonce: &[u8],
+        aad: &[u8],
+        text: &mut [u8],
+    ) -> [u8; 16] {
         let mut short = [0; 12];
         let Some((long, rest)) = nonce.split_first_chunk::<16>() else {
             short.copy_from_slice(nonce);
