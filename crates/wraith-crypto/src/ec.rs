@@ -31,7 +31,7 @@ pub use curve::Curve;
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
     key: Key,
-    /// The public half, if AWS-LC made it once somebody asked for it: that takes a division by Z.
+    /// The public half: at once, but of a key that AWS-LC generated when it is first asked for, since it takes a division by Z.
     point: OnceLock<Vec<u8>>,
 }
 
@@ -264,7 +264,7 @@ fn from_der(der: &[u8], half: usize) -> Option<Vec<u8>> {
 /// A public key.
 pub(crate) struct PublicKey {
     pub(crate) curve: Curve,
-    /// AWS-LC's key, if that verifies. It may have a private half, which is not used.
+    /// AWS-LC's key, if that verifies.
     key: Option<Owned<aws::EC_KEY>>,
     point: Vec<u8>,
 }

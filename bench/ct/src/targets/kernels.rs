@@ -29,14 +29,28 @@ pub(super) const TARGETS: &[Target] = &[
         },
     },
     Target {
+        name: "seal-chacha-100",
+        classes: FIXED_OR_RANDOM,
+        plan: PLAN,
+        measure: seal_chacha::<100>,
+    },
+    Target {
+        name: "seal-chacha-400",
+        classes: FIXED_OR_RANDOM,
+        plan: PLAN,
+        measure: seal_chacha::<400>,
+    },
+    Target {
+        name: "seal-chacha-700",
+        classes: FIXED_OR_RANDOM,
+        plan: PLAN,
+        measure: seal_chacha::<700>,
+    },
+    Target {
         name: "seal-chacha-2048",
         classes: FIXED_OR_RANDOM,
         plan: PLAN,
-        measure: |plan, rng| {
-            fixed_or_random(plan, rng, |key: &[u8; 32], text: &[u8; 2 * TEXT_BYTES]| {
-                sealed(aead::Algorithm::ChaCha20Poly1305, key, text)
-            })
-        },
+        measure: seal_chacha::<2048>,
     },
     Target {
         name: "cbc-sm4",
@@ -116,6 +130,13 @@ fn fixed_or_random<const N: usize, const T: usize, R>(
         if class == Class::A { one } else { other }
     };
     Some(timed(plan, rng, input, |(key, text)| operation(key, text)))
+}
+
+/// Of so many bytes: each of the ways that a length decides about.
+fn seal_chacha<const T: usize>(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
+    fixed_or_random(plan, rng, |key: &[u8; 32], text: &[u8; T]| {
+        sealed(aead::Algorithm::ChaCha20Poly1305, key, text)
+    })
 }
 
 fn sealed<const T: usize>(

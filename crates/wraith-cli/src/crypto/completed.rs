@@ -8,7 +8,8 @@ use wraith_crypto::{aead, cipher, hash, kem, mac, sign};
 
 use super::names::Named;
 
-/// The definition of `wraith`, with the names that `wraith crypto list` prints wherever an algorithm is named.
+/// The definition of `wraith`, with the names that `wraith crypto list` prints wherever an algorithm is named; what a shell's
+/// script is made by knows what to do with that: of fish behind options only.
 pub fn with_names(definition: Command) -> Command {
     let [hashes, macs] = [titles::<hash::Algorithm>(), titles::<mac::Algorithm>()];
     let [aeads, ciphers] = [titles::<aead::Algorithm>(), titles::<cipher::Algorithm>()];

@@ -35,7 +35,7 @@ impl State {
     }
 }
 
-/// The tag of a whole message, of 64 bits its first half. What is secret stays in registers, so there is nothing to wipe.
+/// The tag of a whole message, of 64 bits its first half. What is secret is meant to stay in registers, where there is nothing to wipe.
 #[inline]
 pub(crate) fn digest(key: &[u8; 16], message: &[u8], wide: bool) -> [u64; 2] {
     let (words, rest) = message.as_chunks();

@@ -16,3 +16,6 @@ pub(crate) use absorb::GhashKey;
 pub(crate) use aes::RoundKeys;
 pub(crate) use gcm::{GcmKey, Width};
 pub(crate) use gmac::Ghash;
+
+#[cfg(test)]
+mod tests;

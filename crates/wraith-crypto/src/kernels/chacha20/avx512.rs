@@ -150,7 +150,7 @@ impl Cipher {
 
 /// One block, a vector for each row, made in steps beside sixteen others.
 ///
-/// Like the vectors of those it is in registers. What wipes it would bring it to memory first.
+/// Like the vectors of those it is meant to be in registers. What wipes it would bring it to memory first; copies that are left on the stack are not wiped.
 pub(crate) struct Single {
     start: [__m128i; 4],
     rows: [__m128i; 4],

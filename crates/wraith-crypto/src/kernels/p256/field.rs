@@ -6,6 +6,8 @@
 
 use std::arch::asm;
 
+use zeroize::Zeroize;
+
 use super::super::adx::{product, square};
 use super::super::inverse;
 use super::super::limbs::{Limbs, zero_mask};
@@ -13,7 +15,7 @@ use super::super::limbs::{Limbs, zero_mask};
 pub(super) const P: Limbs = [0xffff_ffff_ffff_ffff, 0xffff_ffff, 0, 0xffff_ffff_0000_0001];
 
 /// A number modulo p.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroize)]
 pub(super) struct Fe(pub(super) Limbs);
 
 /// 2^512 mod p: turns a number into Montgomery form.

@@ -135,9 +135,7 @@ fn reduce(mut c: [__m512i; 2 * SIZE]) -> Numbers {
         c[i + 3] = _mm512_madd52lo_epu64(c[i + 3], m, p3);
         c[i + 4] = _mm512_madd52hi_epu64(c[i + 4], m, p3);
         c[i + 4] = _mm512_madd52lo_epu64(c[i + 4], m, p4);
-        if i + 5 < 2 * SIZE {
-            c[i + 5] = _mm512_madd52hi_epu64(c[i + 5], m, p4);
-        }
+        c[i + 5] = _mm512_madd52hi_epu64(c[i + 5], m, p4);
     }
     let [.., c5, c6, c7, c8, c9] = c;
     carry([c5, c6, c7, c8, c9])
@@ -303,9 +301,6 @@ fn leave(numbers: &Numbers) -> [Fe; 2] {
 ///
 /// `chunks` has the seven windows of each lane, the lowest first. No two points that are added are the same or each other's inverse: without
 /// the power of two that both have, the multiples of G that they are make an odd sum and an odd difference, below n.
-///
-/// # Safety
-/// The processor has AVX-512F and IFMA.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn multiply(table: &Table, chunks: &[u64; LANES]) -> [[Fe; 2]; 3] {
     // SAFETY: eight chunks are 64 bytes.

@@ -67,11 +67,7 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
 
 /// `hash`, and behind it that of whole groups.
 #[target_feature(enable = "avx2,pclmulqdq,vpclmulqdq")]
-pub(super) unsafe fn hash(
-    key: &HashKey,
-    mut hash: __m128i,
-    groups: &[[u8; GROUP_BYTES]],
-) -> __m128i {
+pub(super) fn hash(key: &HashKey, mut hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -> __m128i {
     let powers = key.powers_down_from(GROUP_BLOCKS);
     let reverse = _mm256_broadcastsi128_si256(reversal());
     for group in groups {

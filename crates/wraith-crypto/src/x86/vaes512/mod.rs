@@ -112,7 +112,7 @@ fn associated(key: &HashKey, aad: &[u8]) -> __m128i {
 
 /// `hash`, and behind it that of whole groups.
 #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
-pub(super) unsafe fn hash(key: &HashKey, hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -> __m128i {
+pub(super) fn hash(key: &HashKey, hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -> __m128i {
     let whole = key.powers_down_from(GROUP_BLOCKS);
     let reverse = _mm512_broadcast_i32x4(reversal());
     let mut powers = lanes(&whole);
