@@ -58,10 +58,34 @@ pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
         Err(error) => {
             let message = format!("{}: bad signature ({algorithm}): {error}", name(path));
             let is_guess = args.algorithm.is_none() && algorithm.starts_with("RSA");
-            let hint = if is_guess { OF_RSA } else { TAKE_NOTHING };
+            let hint = match digest(key.algorithm()) {
+                Some((hash, option)) => of_ecdsa(algorithm, hash, option),
+                None if is_guess => OF_RSA.to_owned(),
+                None => TAKE_NOTHING.to_owned(),
+            };
             Err(Failure::new(Exit::Verification, message).hint(hint))
         }
     }
+}
+
+/// The hash that ECDSA of this name is with here, and how `openssl dgst` calls it.
+fn digest(algorithm: sign::Algorithm) -> Option<(&'static str, &'static str)> {
+    use sign::Algorithm as A;
+    match algorithm {
+        A::EcdsaP224 => Some(("SHA-224", "-sha224")),
+        A::EcdsaP256 | A::EcdsaBrainpoolP256r1 => Some(("SHA-256", "-sha256")),
+        A::EcdsaP384 | A::EcdsaBrainpoolP384r1 => Some(("SHA-384", "-sha384")),
+        A::EcdsaP521 | A::EcdsaBrainpoolP512r1 => Some(("SHA-512", "-sha512")),
+        _ => None,
+    }
+}
+
+/// The same where one key may sign with several hashes, and one is taken here.
+fn of_ecdsa(algorithm: &str, hash: &str, option: &str) -> String {
+    format!(
+        "{algorithm} is with {hash} here; if it was signed with another hash, have it signed with this one: openssl dgst {option} -sign KEY. \
+         Otherwise take nothing from this file"
+    )
 }
 
 fn algorithm(name: Option<&str>) -> Result<Option<sign::Algorithm>, Failure> {

@@ -272,3 +272,39 @@ fn a_signature_of_rsa_made_in_another_way_is_not_called_bad_without_a_word_of_th
     assert!(said.contains("-a RSA-PKCS1-SHA-256"), "{said}");
     bench.ok(&["verify", "text", "-a", "RSA-PKCS1-SHA-256", "-k", "public", "-s", "signature"]);
 }
+
+#[test]
+fn ecdsa_is_with_the_hash_of_the_curve_and_a_signature_with_another_is_told_which() {
+    if !has_openssl() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    for (curve, hash, other) in [
+        ("P-224", "sha224", "sha256"),
+        ("P-256", "sha256", "sha384"),
+        ("P-384", "sha384", "sha256"),
+        ("P-521", "sha512", "sha256"),
+        ("brainpoolP256r1", "sha256", "sha512"),
+        ("brainpoolP384r1", "sha384", "sha256"),
+        ("brainpoolP512r1", "sha512", "sha256"),
+    ] {
+        bench.ok(&["genkey", &format!("ECDSA-{curve}"), "-o", "key", "--force"]);
+        bench.ok(&["pub", "key", "-o", "public", "--force"]);
+        let sign = |digest: &str| {
+            let option = format!("-{digest}");
+            assert!(
+                bench.openssl(&["dgst", &option, "-sign", "key", "-out", "signature", "text"]),
+                "{curve} {digest}"
+            );
+        };
+        let verify = ["verify", "text", "-k", "public", "-s", "signature"];
+        sign(hash);
+        bench.ok(&verify);
+        sign(other);
+        let said = bench.fails(&verify, 8);
+        let named = format!("ECDSA-{curve} is with SHA-{} here", &hash[3..]);
+        assert!(said.contains(&named), "{said}");
+        assert!(said.contains(&format!("openssl dgst -{hash}")), "{said}");
+    }
+}
