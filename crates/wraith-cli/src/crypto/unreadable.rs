@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use wraith_crypto::encoding::EncodingError;
+use wraith_crypto::encoding::der::{self, Reader};
 use wraith_crypto::encoding::oid;
 use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
 use wraith_crypto::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
@@ -32,7 +34,7 @@ const OTHER_BLOCKS: [(&str, &str); 8] = [
 ];
 
 /// Algorithms of keys that may not be read, by their object identifiers: what such a key is, and what to do.
-const OTHER_KEYS: [(&[u8], &str, &str); 5] = [
+const OTHER_KEYS: [(&[u8], &str, &str); 4] = [
     (
         oid::RSA,
         "an RSA key that is not taken",
@@ -43,11 +45,6 @@ const OTHER_KEYS: [(&[u8], &str, &str); 5] = [
         "a key for RSA-PSS alone",
         "take one for RSA in general: openssl genpkey -algorithm RSA, or wraith crypto genkey RSA-PSS-SHA-256",
     ),
-    (
-        oid::EC_PUBLIC_KEY,
-        "a key of another curve, or of one that has no name in it",
-        "of a curve that wraith crypto list sign has: openssl pkey -ec_param_enc named_curve -in FILE -out NEW",
-    ),
     (&X25519, "a key of X25519, which is for key agreement", AGREEMENT),
     (&X448, "a key of X448, which is for key agreement", AGREEMENT),
 ];
@@ -57,6 +54,23 @@ const RSASSA_PSS: [u8; 9] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
 const X25519: [u8; 3] = [0x2b, 0x65, 110];
 const X448: [u8; 3] = [0x2b, 0x65, 111];
 const AGREEMENT: &str = "no command takes it; to encrypt to somebody: wraith crypto genkey X-Wing";
+
+/// The curves whose keys are read.
+const CURVES: [&[u8]; 8] = [
+    oid::P224,
+    oid::P256,
+    oid::P384,
+    oid::P521,
+    oid::BRAINPOOL_P256R1,
+    oid::BRAINPOOL_P384R1,
+    oid::BRAINPOOL_P512R1,
+    oid::SM2,
+];
+/// What makes a key of a curve one that is read, if wraith has the curve.
+const EC_PRIVATE: &str =
+    "openssl pkey -ec_param_enc named_curve -ec_conv_form uncompressed -in FILE -out NEW";
+const EC_PUBLIC: &str =
+    "openssl pkey -pubin -ec_param_enc named_curve -ec_conv_form uncompressed -in FILE -out NEW";
 
 /// A file that is no text.
 pub fn binary(path: &Path, bytes: &[u8]) -> Failure {
@@ -110,8 +124,12 @@ pub fn private(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> F
     if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
         return another(path, *found, wanted);
     }
-    let info = PrivateKeyInfo::from_der(der);
-    unknown(path, info.ok().map(|info| info.algorithm), "a private key")
+    let info = PrivateKeyInfo::from_der(der).ok();
+    if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
+        let point = info.public_key.or_else(|| point(info.private_key).ok().flatten());
+        return of_a_curve(path, &info.algorithm, point, EC_PRIVATE);
+    }
+    unknown(path, info.map(|info| info.algorithm), "a private key")
 }
 
 /// A public key (SubjectPublicKeyInfo) of no algorithm that is asked for or known.
@@ -120,8 +138,11 @@ pub fn public(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Fa
     if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
         return another(path, *found, wanted);
     }
-    let info = SubjectPublicKeyInfo::from_der(der);
-    unknown(path, info.ok().map(|info| info.algorithm), "a public key")
+    let info = SubjectPublicKeyInfo::from_der(der).ok();
+    if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
+        return of_a_curve(path, &info.algorithm, Some(info.key), EC_PUBLIC);
+    }
+    unknown(path, info.map(|info| info.algorithm), "a public key")
 }
 
 /// A key of an algorithm that does something else than what `kind` does.
@@ -139,6 +160,46 @@ pub fn no_key(path: &Path, what: &str) -> Failure {
 fn another(path: &Path, found: sign::Algorithm, wanted: sign::Algorithm) -> Failure {
     let message = format!("in {} is a key of {found}, and not of {wanted}", name(path));
     Failure::new(Exit::Usage, message).hint("leave -a out, or name the key that goes with it")
+}
+
+/// The public half in an ECPrivateKey (RFC 5915), if it is there.
+fn point(private_key: &[u8]) -> Result<Option<&[u8]>, EncodingError> {
+    let mut inside = Reader::of_sequence(private_key)?;
+    inside.small()?;
+    inside.octet_string()?;
+    inside.optional(der::context_constructed(0))?;
+    let public = inside.optional(der::context_constructed(1))?;
+    public.map(|public| Reader::new(public).bit_string()).transpose()
+}
+
+/// A key on a curve, with its `point`, that was not read. `convert` makes of one that is only written otherwise one that is.
+fn of_a_curve(
+    path: &Path,
+    algorithm: &AlgorithmIdentifier<'_>,
+    point: Option<&[u8]>,
+    convert: &str,
+) -> Failure {
+    let is_here = CURVES.iter().any(|curve| algorithm.is_of(oid::EC_PUBLIC_KEY, curve));
+    let is_named = algorithm.parameters.is_some_and(|der| Reader::new(der).oid().is_ok());
+    let (what, next) = match (is_here, is_named, point) {
+        (true, _, Some([2 | 3, ..])) => (
+            "a key with a compressed point, which is not read",
+            format!("with the whole point: {convert}"),
+        ),
+        (true, ..) => (
+            "a key of a curve, with numbers that are none of a key of it",
+            "get it again from its owner: it is damaged".to_owned(),
+        ),
+        (false, true, _) => (
+            "a key of another curve",
+            "wraith crypto list sign has those that are known here".to_owned(),
+        ),
+        (false, false, _) => (
+            "a key of a curve that is written out and not named",
+            format!("with the name of the curve, if it has one: {convert}"),
+        ),
+    };
+    Failure::new(Exit::Usage, format!("in {} is {what}", name(path))).hint(next)
 }
 
 fn unknown(path: &Path, algorithm: Option<AlgorithmIdentifier<'_>>, wanted: &str) -> Failure {

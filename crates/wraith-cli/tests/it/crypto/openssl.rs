@@ -308,3 +308,53 @@ fn ecdsa_is_with_the_hash_of_the_curve_and_a_signature_with_another_is_told_whic
         assert!(said.contains(&format!("openssl dgst -{hash}")), "{said}");
     }
 }
+
+#[test]
+fn keys_with_compressed_points_or_curves_written_out_are_told_with_the_command_that_helps() {
+    if !has_openssl() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    let compressed = ["-ec_conv_form", "compressed"];
+    let explicit = ["-ec_param_enc", "explicit"];
+    for curve in ["P-224", "P-256", "P-384", "P-521", "brainpoolP384r1"] {
+        bench.ok(&["genkey", &format!("ECDSA-{curve}"), "-o", "key", "--force"]);
+        bench.ok(&["sign", "text", "-k", "key", "-o", "signature", "--force"]);
+        for (form, expected) in [
+            (&compressed[..], "a compressed point"),
+            (&explicit, "written out and not named"),
+            (&[compressed, explicit].concat(), "written out and not named"),
+        ] {
+            let make = ["pkey", "-in", "key", "-out"];
+            assert!(bench.openssl(&[&make[..], &["private"], form].concat()), "{curve}");
+            assert!(bench.openssl(&[&make[..], &["public", "-pubout"], form].concat()), "{curve}");
+            // The advice as it is printed, with the names of the files.
+            let advised = |said: &str| {
+                let (_, command) = said.trim_end().split_once("openssl ").unwrap();
+                let words = command.split_whitespace();
+                words.map(str::to_owned).collect::<Vec<_>>()
+            };
+            let follow = |said: &str, file: &str| {
+                assert!(said.contains(expected), "{curve}: {said}");
+                let words = advised(said);
+                let words: Vec<&str> = words
+                    .iter()
+                    .map(|word| match word.as_str() {
+                        "FILE" => file,
+                        "NEW" => "new",
+                        word => word,
+                    })
+                    .collect();
+                assert!(bench.openssl(&words), "{words:?}");
+            };
+            follow(&bench.fails(&["sign", "text", "-k", "private", "-o", "no"], 2), "private");
+            bench.ok(&["sign", "text", "-k", "new", "-o", "signature2", "--force"]);
+            let verify = ["verify", "text", "-k", "public", "-s", "signature"];
+            follow(&bench.fails(&verify, 2), "public");
+            for signature in ["signature", "signature2"] {
+                bench.ok(&["verify", "text", "-k", "new", "-s", signature]);
+            }
+        }
+    }
+}
