@@ -132,8 +132,8 @@ pub struct DecArgs {
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// The cipher, with --raw
-    #[arg(short, long, value_name = "NAME", requires = "raw")]
+    /// The cipher, with --raw; else the file says it
+    #[arg(short, long, value_name = "NAME")]
     pub algorithm: Option<String>,
 
     /// File with the key in hexadecimal, or with the private key in PEM

@@ -5,7 +5,7 @@ use std::path::Path;
 use wraith_crypto::{aead, aes_hardware};
 
 use super::container::{self, OpenError, Recipient, SealError, Unlock};
-use super::input::Input;
+use super::input::{Input, name};
 use super::keys::{self, Opening, Private};
 use super::names::{named, not_there};
 use super::output::{Output, Readers};
@@ -48,6 +48,15 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     if args.raw.raw {
         return raw_mode(Raw::of_dec(args), raw::decrypt, "decrypted", reporter);
     }
+    if args.algorithm.is_some() {
+        return Err(Failure::new(
+            Exit::Usage,
+            "-a is for --raw: the file says which algorithm it is",
+        )
+        .hint(
+            "leave -a out; for what another program has encrypted: --raw -a NAME -k FILE --iv HEX",
+        ));
+    }
     let unlock = if let Some(path) = &args.key {
         match keys::opening(path)? {
             Opening::Secret(secret) => Unlock::Secret(secret),
@@ -70,11 +79,11 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     match container::open(&unlock, &mut input, &mut output) {
         Ok(algorithm) => output.finish("decrypted", Some(algorithm.name()), reporter),
         Err(OpenError::Io(failure)) => Err(failure),
-        Err(error) => Err(of(&error)),
+        Err(error) => Err(of(&error, args.file.as_deref())),
     }
 }
 
-fn of(error: &OpenError) -> Failure {
+fn of(error: &OpenError, path: Option<&Path>) -> Failure {
     let exit = match error {
         OpenError::OtherSecret { .. } => Exit::Usage,
         OpenError::Failed | OpenError::Aead(_) => Exit::Other,
@@ -82,6 +91,7 @@ fn of(error: &OpenError) -> Failure {
     };
     let hint = match error {
         OpenError::Foreign => "what another program has encrypted: --raw -a NAME -k FILE --iv HEX",
+        OpenError::Empty => "get the file again; what is encrypted is never empty",
         OpenError::OtherSecret { next, .. } => next,
         OpenError::WrongSecret => "try what it was encrypted with, or get the file again",
         OpenError::TooCostly => "nothing that wraith writes asks for that",
@@ -89,7 +99,11 @@ fn of(error: &OpenError) -> Failure {
         OpenError::Failed => "free some memory and try again",
         _ => "get the file again: this copy of it is not what was encrypted",
     };
-    Failure::new(exit, error.to_string()).hint(hint)
+    let file = match path {
+        Some(path) if path.as_os_str() != "-" => name(path),
+        _ => "standard input".to_owned(),
+    };
+    Failure::new(exit, format!("{file}: {error}")).hint(hint)
 }
 
 fn no_secret(which: &str) -> Failure {

@@ -98,7 +98,10 @@ pub fn make(algorithm: Algorithm, to: &Recipient) -> Result<(Vec<u8>, Chunks), S
 pub fn read(input: &mut Input, with: &Unlock) -> Result<(Algorithm, Chunks), OpenError> {
     let mut head = Vec::new();
     if take(input, &mut head, MAGIC.len()).is_err() || head != *MAGIC {
-        let is_cut = !head.is_empty() && head.len() < MAGIC.len() && MAGIC.starts_with(&head);
+        if head.is_empty() {
+            return Err(OpenError::Empty);
+        }
+        let is_cut = head.len() < MAGIC.len() && MAGIC.starts_with(&head);
         return Err(if is_cut { OpenError::ShortHead } else { OpenError::Foreign });
     }
     let names = take(input, &mut head, 2)?;

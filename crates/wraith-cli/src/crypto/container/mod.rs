@@ -54,7 +54,9 @@ pub enum SealError {
 pub enum OpenError {
     #[error("{0:?}")]
     Io(Failure),
-    #[error("this was not encrypted by wraith crypto enc: it does not begin as that does")]
+    #[error("it is empty")]
+    Empty,
+    #[error("not encrypted by wraith crypto enc: it does not begin as that does")]
     Foreign,
     #[error("it ends in the middle of its head")]
     ShortHead,
@@ -72,7 +74,7 @@ pub enum OpenError {
     WrongSecret,
     #[error("it is cut off after {text_bytes} bytes of text")]
     CutOff { text_bytes: u64 },
-    #[error("it is damaged or cut off behind {text_bytes} bytes of text")]
+    #[error("it is damaged or cut off after {text_bytes} bytes of text")]
     Damaged { text_bytes: u64 },
     #[error(transparent)]
     Aead(#[from] AeadError),

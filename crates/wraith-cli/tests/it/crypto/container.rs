@@ -183,7 +183,43 @@ fn what_is_none_of_ours_is_told_apart() {
     let said = bench.fails(&["dec", "text", "-k", "key", "-o", "again"], 8);
     assert!(said.contains("not encrypted by wraith") && said.contains("--raw"), "{said}");
     bench.write("nothing", b"");
-    bench.fails(&["dec", "nothing", "-k", "key"], 8);
+    let said = bench.fails(&["dec", "nothing", "-k", "key"], 8);
+    assert!(said.contains("nothing: it is empty"), "{said}");
+    let said = bench.fails(&["dec", "-k", "key"], 8);
+    assert!(said.contains("standard input: it is empty"), "{said}");
+}
+
+#[test]
+fn what_is_not_decrypted_is_named_for_people_and_programs() {
+    let bench = with_key();
+    bench.ok(&["genkey", "aes-256-gcm", "-o", "other"]);
+    bench.write("text", &bytes(CHUNK + 1000));
+    let mut sealed = bench.ok(&["enc", "text", "-k", "key"]);
+    bench.write("sealed", &sealed);
+    bench.write("short", &sealed[..HEAD - 1]);
+    sealed.pop();
+    bench.write("cut", &sealed);
+    bench.write("text", b"no head at all");
+    for (file, key, expected) in [
+        ("sealed", "other", "sealed: wrong key or passphrase"),
+        ("short", "key", "short: it ends in the middle of its head"),
+        ("cut", "key", "cut: it is damaged or cut off after 65536 bytes of text"),
+        ("text", "key", "text: not encrypted by wraith"),
+    ] {
+        let said = bench.fails(&["dec", file, "-k", key, "-o", "no"], 8);
+        assert!(said.contains(expected), "{said}");
+        let events = bench.events(&["dec", file, "-k", key, "-o", "no"], 8);
+        assert!(events[0]["message"].as_str().unwrap().starts_with(expected), "{events:?}");
+    }
+}
+
+#[test]
+fn an_algorithm_that_the_file_knows_itself_is_to_be_left_out() {
+    let bench = with_key();
+    bench.write("text", b"text");
+    bench.ok(&["enc", "text", "-k", "key", "-o", "sealed"]);
+    let said = bench.fails(&["dec", "sealed", "-k", "key", "-a", "AES-256-GCM"], 2);
+    assert!(said.contains("leave -a out"), "{said}");
 }
 
 #[test]
