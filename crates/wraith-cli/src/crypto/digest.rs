@@ -53,6 +53,7 @@ pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
         let started = algorithm.start(&key, &nonce);
         started.map_err(|error| {
             let hint = match error {
+                MacError::NonceLength { expected: 0, .. } => "leave --nonce out",
                 MacError::NonceLength { .. } => "--nonce HEX, never the same twice under one key",
                 _ => "wraith crypto genkey NAME -o FILE makes a key of the right length",
             };

@@ -32,6 +32,9 @@ impl Job<'_> {
     fn start(&self) -> Result<Box<dyn Cipher>, Failure> {
         self.algorithm.start(self.key, self.iv).map_err(|error| {
             let hint = match error {
+                CipherError::IvLength { algorithm, .. } if algorithm.iv_bytes() == 0 => {
+                    "leave --iv out"
+                }
                 CipherError::IvLength { .. } => "--iv HEX",
                 _ => "wraith crypto genkey NAME -o FILE makes a key of the right length",
             };
@@ -61,7 +64,10 @@ pub fn encrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
         if is_last && pads {
             cipher::pad(&mut piece);
         }
-        cipher.encrypt(&mut piece).map_err(of_text)?;
+        cipher.encrypt(&mut piece).map_err(|error| match job.pads {
+            true => of_text(error),
+            false => of_text(error).hint("leave --no-padding out, or take a text of whole blocks"),
+        })?;
         output.write(&piece)?;
         if is_last || output.is_gone() {
             return Ok(());
@@ -114,7 +120,6 @@ fn of_text(error: CipherError) -> Failure {
     match error {
         CipherError::Padding => Failure::new(Exit::Verification, error.to_string())
             .hint("try the key and IV that it was encrypted with, or get the file again"),
-        _ => Failure::new(Exit::Verification, error.to_string())
-            .hint("get the text again, whole, or leave --no-padding out"),
+        _ => Failure::new(Exit::Verification, error.to_string()).hint("get the text again, whole"),
     }
 }

@@ -18,6 +18,8 @@ const LABEL_SHOWN_MAX: usize = 40;
 /// What makes a PKCS #8 of the older forms.
 const AS_PKCS8: &str =
     "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
+/// The same of one that is encrypted as RFC 1421 has it; openssl asks for the passphrase.
+const WITHOUT_PASSPHRASE: &str = "without its passphrase, in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
 /// What other PEM blocks with keys are called, and what makes of them one that is read here.
 const OTHER_BLOCKS: [(&str, &str); 8] = [
     ("PRIVATE KEY", "its public half: wraith crypto pub FILE"),
@@ -108,6 +110,10 @@ pub fn block(path: &Path, text: &str, label: &str, wanted: &str, error: &str) ->
     }
     let cut: String = found.chars().take(LABEL_SHOWN_MAX).collect();
     let cut = shown(cut.as_bytes());
+    if text.contains("\nProc-Type: 4,ENCRYPTED") {
+        let what = format!("no {wanted} as wraith reads them, but an encrypted '{cut}'");
+        return no_key(path, &what).hint(WITHOUT_PASSPHRASE);
+    }
     let failure = no_key(path, &format!("no {wanted} as wraith reads them, but '{cut}'"));
     if found == "CERTIFICATE" && label == PrivateKeyInfo::PEM_LABEL {
         return failure.hint("a certificate has no private key: it was made beside it");

@@ -211,3 +211,23 @@ fn a_target_that_is_a_folder_or_in_none_is_refused() {
     bench.fails(&["genkey", "Ed25519", "-o", "link"], 2);
     assert_eq!(bench.names(), ["link"]);
 }
+
+#[test]
+fn what_is_advised_can_be_done() {
+    let bench = Bench::new();
+    bench.write("key", b"00112233445566778899aabbccddeeff");
+    bench.write("text", &bytes(33));
+    let iv = ["--iv", "00112233445566778899aabbccddeeff", "-k", "key", "--raw"];
+    let cbc = [&["-a", "AES-128-CBC"], &iv[..]].concat();
+    let said = bench.fails(&[&["dec", "text"], &cbc[..]].concat(), 8);
+    assert!(said.contains("get the text again") && !said.contains("--no-padding"), "{said}");
+    let said = bench.fails(&[&["dec", "text", "--no-padding"], &cbc[..]].concat(), 8);
+    assert!(said.contains("get the text again") && !said.contains("--no-padding"), "{said}");
+    let said = bench.fails(&[&["enc", "text", "--no-padding"], &cbc[..]].concat(), 8);
+    assert!(said.contains("leave --no-padding out"), "{said}");
+    bench.ok(&[&["enc", "text", "-o", "sealed"], &cbc[..]].concat());
+    let said = bench.fails(&[&["enc", "text", "-a", "AES-128-ECB"], &iv[..]].concat(), 2);
+    assert!(said.contains("leave --iv out"), "{said}");
+    let said = bench.fails(&["mac", "hmac-sha-256", "-k", "key", "text", "--nonce", "00"], 2);
+    assert!(said.contains("leave --nonce out"), "{said}");
+}

@@ -206,6 +206,14 @@ fn keys_in_other_forms_are_told_with_the_command_that_makes_ours_of_them() {
         assert!(bench.openssl(&words), "{words:?}");
         bench.ok(&["sign", "text", "-k", "new", "-o", "signature", "--force"]);
     }
+    let made = ["genrsa", "-traditional", "-aes128", "-passout", "pass:x", "-out", "key", "2048"];
+    assert!(bench.openssl(&made));
+    let said = bench.fails(&["sign", "text", "-k", "key", "-o", "no"], 2);
+    assert!(said.contains("an encrypted 'RSA PRIVATE KEY'"), "{said}");
+    let words = "pkcs8 -topk8 -nocrypt -passin pass:x -in key -out new";
+    assert!(said.contains("openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW"), "{said}");
+    assert!(bench.openssl(&words.split(' ').collect::<Vec<_>>()));
+    bench.ok(&["sign", "text", "-k", "new", "-o", "signature", "--force"]);
     let certificate = [
         "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=x", "-keyout", "key", "-out",
         "cert",
