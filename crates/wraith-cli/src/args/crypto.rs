@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::units::plain_bytes;
+
 #[derive(Args, Clone, Debug)]
 pub struct CryptoArgs {
     /// What to do
@@ -253,6 +255,7 @@ pub enum KemAction {
 #[derive(Args, Clone, Debug)]
 pub struct RandArgs {
     /// How many
+    #[arg(value_parser = plain_bytes)]
     pub bytes: u64,
 
     /// In hexadecimal, in one line

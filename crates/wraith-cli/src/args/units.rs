@@ -47,6 +47,15 @@ impl FromStr for Size {
     }
 }
 
+/// A number of bytes in digits alone, where a unit would be a guess: `1024`. What is wrong with another text, if it is a size, comes with
+/// the number that it is.
+pub fn plain_bytes(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| match text.parse::<Size>() {
+        Ok(Size(bytes)) => format!("it is a number of bytes, in digits alone: {bytes}"),
+        Err(_) => "it is a number of bytes, in digits alone".to_owned(),
+    })
+}
+
 /// A number of bytes per second, written as a [`Size`], with or without `/s`; at least 1 KiB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimit {
@@ -149,6 +158,15 @@ mod tests {
         }
         for wrong in ["", "M", "1X", "-1", "1.G", ".", ".G", "1.2.3M", "1.0123456789G"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn plain_bytes_have_no_unit_and_what_has_one_is_answered_in_digits() {
+        assert_eq!(plain_bytes("1024"), Ok(1024));
+        assert!(plain_bytes("1k").unwrap_err().ends_with("in digits alone: 1024"));
+        for wrong in ["", "k", "-1", "99999999999999999999", "1 000"] {
+            assert!(plain_bytes(wrong).unwrap_err().ends_with("in digits alone"), "{wrong}");
         }
     }
 

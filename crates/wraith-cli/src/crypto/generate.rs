@@ -110,15 +110,38 @@ fn without(algorithm: &str, instead: &str) -> Failure {
     Failure::new(Exit::Usage, format!("there are no key files for {algorithm}")).hint(instead)
 }
 
+/// What `openssl` and others call a key, in small letters, and what there is here instead.
+const OTHER_NAMES: [(&str, &str); 9] = [
+    ("prime256v1", "ECDSA-P-256"),
+    ("secp224r1", "ECDSA-P-224"),
+    ("secp256r1", "ECDSA-P-256"),
+    ("secp384r1", "ECDSA-P-384"),
+    ("secp521r1", "ECDSA-P-521"),
+    ("rsa-2048", "RSA-PSS-SHA-256"),
+    ("rsa-3072", "RSA-PSS-SHA-256"),
+    ("rsa-4096", "RSA-PSS-SHA-256"),
+    ("rsa", "RSA-PSS-SHA-256"),
+];
+
 fn no_algorithm(name: &str) -> Failure {
     fn titles<A: Named>() -> impl Iterator<Item = &'static str> {
         A::EVERY.iter().map(|each| each.title())
     }
     let pairs = titles::<sign::Algorithm>().chain(titles::<kem::Algorithm>());
     let secrets = titles::<aead::Algorithm>().chain(titles::<cipher::Algorithm>());
-    let near = nearest(name, pairs.chain(secrets).chain(titles::<mac::Algorithm>()));
+    let is_it = |(other, _): &&(&str, &str)| plain(other).eq(plain(name));
+    let near = match OTHER_NAMES.iter().find(is_it) {
+        Some((_, here)) => vec![*here],
+        None => nearest(name, pairs.chain(secrets).chain(titles::<mac::Algorithm>())),
+    };
     let shown: String = name.chars().take(wraith_crypto::NAME_MAX).collect();
     not_there(&format!("no algorithm is called '{shown}'"), &near, None)
+}
+
+/// What counts of a name.
+fn plain(name: &str) -> impl Iterator<Item = char> {
+    let kept = name.chars().filter(|c| !matches!(c, '-' | '_' | ':' | ' '));
+    kept.map(|c| c.to_ascii_lowercase())
 }
 
 fn other(error: &dyn std::error::Error) -> Failure {

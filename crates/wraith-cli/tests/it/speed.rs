@@ -89,3 +89,18 @@ fn a_name_in_no_row_is_answered_with_the_nearest() {
     let (code, _, said) = speed(&world, &[&"x".repeat(100_000)]);
     assert!(code == Some(2) && said.len() < 1000, "{said}");
 }
+
+#[test]
+fn bytes_of_a_text_are_digits_in_a_range() {
+    let world = World::new();
+    for (bytes, expected) in [
+        ("64K", "in digits alone: 65536"),
+        ("0", "from 1 to 16777216"),
+        ("16777217", "from 1 to 16777216"),
+        ("99999999999", "from 1 to 16777216"),
+    ] {
+        let (code, _, said) = speed(&world, &["sha-256 hash", "--bytes", bytes]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+}

@@ -14,6 +14,10 @@ fn a_name_that_is_none_is_answered_with_what_was_meant() {
     for (words, expected) in [
         (&["hash", "sha265"][..], "did you mean SHA-256"),
         (&["genkey", "aes-256-gmc"], "did you mean AES-256-GCM"),
+        (&["genkey", "prime256v1"], "did you mean ECDSA-P-256"),
+        (&["genkey", "SECP384R1"], "did you mean ECDSA-P-384"),
+        (&["genkey", "rsa2048"], "did you mean RSA-PSS-SHA-256"),
+        (&["rand", "1k"], "in digits alone: 1024"),
         (&["genkey", "sha-256"], "no key files for SHA-256"),
         (&["mac", "hmac-sha2-256", "-k", "key"], "did you mean HMAC-SHA"),
         (&["enc", "-a", "aes-256-cbc", "-k", "key"], "--raw"),
