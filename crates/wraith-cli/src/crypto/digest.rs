@@ -1,5 +1,6 @@
 //! `wraith crypto hash` and `wraith crypto mac`: a line for each file, as `sha256sum` prints it.
 
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use wraith_crypto::hash;
 use wraith_crypto::mac::{self, MacError};
 use zeroize::Zeroizing;
 
-use super::input::Input;
+use super::input::{Input, at_most_one_stdin};
 use super::keys;
 use super::names::named;
 use crate::args::continuing::shell_word;
@@ -32,7 +33,9 @@ pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
             false => failure,
         }
     })?;
-    each(&args.files, algorithm.name(), reporter, |input| {
+    let files = files(&args.files);
+    at_most_one_stdin(files.iter().map(PathBuf::as_path))?;
+    each(&files, algorithm.name(), reporter, |input| {
         let mut hasher = algorithm.hasher();
         pieces(input, |piece| hasher.update(piece))?;
         let mut digest = vec![0; algorithm.digest_bytes()];
@@ -43,9 +46,11 @@ pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
 
 pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
     let algorithm: mac::Algorithm = named(&args.algorithm)?;
+    let files = files(&args.files);
+    at_most_one_stdin(files.iter().chain([&args.key]).map(PathBuf::as_path))?;
     let key = keys::secret(&args.key)?;
     let nonce = keys::hex(args.nonce.as_deref().unwrap_or_default(), "the nonce")?;
-    if !nonce.is_empty() && args.files.len() > 1 {
+    if !nonce.is_empty() && files.len() > 1 {
         return Err(Failure::new(Exit::Usage, "one nonce is for one file")
             .hint("run it for each file, with a nonce of its own"));
     }
@@ -62,13 +67,21 @@ pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
     };
     // A wrong key is told before anything is read.
     drop(start()?);
-    each(&args.files, algorithm.name(), reporter, |input| {
+    each(&files, algorithm.name(), reporter, |input| {
         let mut mac = start()?;
         pieces(input, |piece| mac.update(piece))?;
         let mut tag = vec![0; algorithm.tag_bytes()];
         mac.finish_into(&mut tag);
         Ok(tag)
     })
+}
+
+/// Standard input, where none is named.
+fn files(named: &[PathBuf]) -> Cow<'_, [PathBuf]> {
+    match named {
+        [] => Cow::Owned(vec![PathBuf::from("-")]),
+        _ => Cow::Borrowed(named),
+    }
 }
 
 /// Hands all of the input over.
@@ -89,8 +102,6 @@ fn each(
     reporter: &Reporter,
     digest: impl Fn(&mut Input) -> Result<Vec<u8>, Failure>,
 ) -> Result<(), Failure> {
-    let stdin = [PathBuf::from("-")];
-    let files = if files.is_empty() { &stdin[..] } else { files };
     let mut unreadable = 0;
     for path in files {
         let digested = Input::open(Some(path)).and_then(|mut input| digest(&mut input));

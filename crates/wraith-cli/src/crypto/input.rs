@@ -23,6 +23,8 @@ static IS_STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
 pub struct Input {
     reader: Box<dyn Read>,
     name: String,
+    /// A terminal whose end was typed gives more when it is asked again.
+    is_over: bool,
 }
 
 impl Input {
@@ -31,22 +33,23 @@ impl Input {
         match path {
             Some(path) if path.as_os_str() != "-" => {
                 let file = File::open(path).map_err(|error| cannot_read(&name(path), &error))?;
-                Ok(Self { reader: Box::new(file), name: name(path) })
+                Ok(Self::of(Box::new(file), name(path)))
             }
-            _ if IS_STDIN_TAKEN.swap(true, Ordering::Relaxed) => {
-                Err(Failure::new(Exit::Usage, "two things would be read from standard input")
-                    .hint("name a file for one of them"))
-            }
-            _ => Ok(Self { reader: Box::new(io::stdin()), name: "standard input".to_owned() }),
+            _ if IS_STDIN_TAKEN.swap(true, Ordering::Relaxed) => Err(two_of_stdin()),
+            _ => Ok(Self::of(Box::new(io::stdin()), "standard input".to_owned())),
         }
+    }
+
+    fn of(reader: Box<dyn Read>, name: String) -> Self {
+        Self { reader, name, is_over: false }
     }
 
     /// Fills as much of `buffer` as there is; less only at the end.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         let mut filled = 0;
-        while filled < buffer.len() {
+        while filled < buffer.len() && !self.is_over {
             match self.reader.read(&mut buffer[filled..]) {
-                Ok(0) => break,
+                Ok(0) => self.is_over = true,
                 Ok(n) => filled += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(cannot_read(&self.name, &error)),
@@ -87,6 +90,19 @@ impl Input {
     }
 }
 
+/// Refuses, before anything is read, what would read standard input twice.
+pub fn at_most_one_stdin<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    match paths.into_iter().filter(|path| path.as_os_str() == "-").count() {
+        0 | 1 => Ok(()),
+        _ => Err(two_of_stdin()),
+    }
+}
+
+fn two_of_stdin() -> Failure {
+    Failure::new(Exit::Usage, "two things would be read from standard input")
+        .hint("name a file for one of them")
+}
+
 /// A path for people.
 pub fn name(path: &Path) -> String {
     shown(path.as_os_str().as_bytes()).to_string()
@@ -94,4 +110,30 @@ pub fn name(path: &Path) -> String {
 
 fn cannot_read(name: &str, error: &io::Error) -> Failure {
     Failure::disk(format!("cannot read {name}"), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A terminal at which Ctrl-D is typed, and then more.
+    struct Typed(Vec<&'static [u8]>);
+
+    impl Read for Typed {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let line = self.0.remove(0);
+            buffer[..line.len()].copy_from_slice(line);
+            Ok(line.len())
+        }
+    }
+
+    #[test]
+    fn an_end_that_is_typed_once_stays_the_end() {
+        let typed = Typed(vec![b"one\n", b"", b"two\n"]);
+        let mut input = Input::of(Box::new(typed), "a terminal".to_owned());
+        let mut buffer = [0; 16];
+        assert_eq!(input.fill(&mut buffer).unwrap(), 4);
+        assert_eq!(input.fill(&mut buffer).unwrap(), 0);
+        assert!(input.all(100).unwrap().unwrap().is_empty());
+    }
 }

@@ -141,8 +141,12 @@ fn standard_input_is_one_thing_only() {
         (&["sign", "-k", "-", "-o", "no"], "ed"),
         (&["verify", "-k", "ed.pub", "-s", "-"], "signature"),
         (&["hash", "SHA-256", "-", "-"], "key"),
+        (&["hash", "SHA-256", "ed", "-", "ed", "-"], "key"),
+        (&["mac", "HMAC-SHA-256", "-k", "key", "-", "ed", "-"], "key"),
+        (&["mac", "HMAC-SHA-256", "-k", "-", "ed", "-"], "key"),
     ] {
         let output = bench.run_with(words, &bench.read(input));
+        assert!(output.stdout.is_empty(), "{words:?} did some of it");
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
         assert!(said(&output).contains("standard input"), "{words:?}: {}", said(&output));
     }
