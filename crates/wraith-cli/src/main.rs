@@ -45,6 +45,7 @@ use output::{Event, Reporter};
 const NAME_LOOKUPS: usize = 2;
 
 fn main() -> ExitCode {
+    signals::outlive_file_limit();
     let cli = match config::command_line() {
         Ok(cli) => cli,
         Err(none) => return no_command(none),

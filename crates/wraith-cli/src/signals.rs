@@ -1,17 +1,26 @@
-//! Ctrl-C and SIGTERM. The first asks the command to stop cleanly: it closes its connections, keeps what it has and returns.
-//! The second ends the process at once, whatever it is doing; what is verified is safe by then too.
+//! Ctrl-C, Ctrl-\, SIGTERM and a terminal that is closed. The first asks the command to stop cleanly: it closes its connections, keeps what it has
+//! and returns. The second ends the process at once, whatever it is doing; what is verified is safe by then too.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::task::Poll;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::failure::{Exit, Failure, plain};
 use crate::output::Reporter;
+
+/// What asks a command to stop.
+const ENDS: [(i32, Exit); 4] = [
+    (SIGINT, Exit::Interrupted),
+    (SIGTERM, Exit::Terminated),
+    (SIGHUP, Exit::HungUp),
+    (SIGQUIT, Exit::Quit),
+];
 
 /// Tells whether the process was asked to stop. Clones share one state.
 #[derive(Clone, Debug)]
@@ -20,24 +29,22 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Starts to catch SIGINT and SIGTERM. `notify` runs once, at the first of them.
+    /// Starts to catch them. `notify` runs once, at the first of them.
     pub fn catch(notify: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let mut heard = Vec::new();
         // The handlers themselves count, and end the process at the second: also while this thread is busy.
         let is_second = Arc::new(AtomicBool::new(false));
-        for (number, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
-            register_conditional_shutdown(number, exit as i32, Arc::clone(&is_second))?;
-        }
-        for number in [SIGINT, SIGTERM] {
+        for (number, exit) in ENDS.into_iter().filter(|(number, _)| is_for_us(*number)) {
+            heard.push((signal(SignalKind::from_raw(number))?, exit));
+            // A terminal that is closed may tell so twice: itself, and by its shell.
+            if number != SIGHUP {
+                register_conditional_shutdown(number, exit as i32, Arc::clone(&is_second))?;
+            }
             register(number, Arc::clone(&is_second))?;
         }
         let (tell, caught) = watch::channel(None);
         tokio::spawn(async move {
-            let exit = tokio::select! {
-                _ = interrupt.recv() => Exit::Interrupted,
-                _ = terminate.recv() => Exit::Terminated,
-            };
+            let exit = first(&mut heard).await;
             notify();
             tell.send_replace(Some(exit));
             // Whoever still looks at the state finds it.
@@ -81,6 +88,35 @@ impl Signals {
             result = work => result,
         }
     }
+}
+
+/// Waits for the first signal.
+async fn first(heard: &mut [(Signal, Exit)]) -> Exit {
+    std::future::poll_fn(|context| {
+        let caught = heard
+            .iter_mut()
+            .find_map(|(signal, exit)| signal.poll_recv(context).is_ready().then_some(*exit));
+        caught.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+/// Whether it is to be heard. SIGHUP and SIGQUIT are not where they were ignored from the beginning, as `nohup` has it; where nobody can tell, they
+/// do what they do to every program.
+fn is_for_us(number: i32) -> bool {
+    if ![SIGHUP, SIGQUIT].contains(&number) {
+        return true;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    ignored.is_some_and(|ignored| ignored >> (number - 1) & 1 == 0)
+}
+
+/// A file that would grow beyond what `ulimit -f` allows is an error of the write, and not the end of the process.
+pub fn outlive_file_limit() {
+    // If it fails, the process ends there, as every program does.
+    let _ = register(SIGXFSZ, Arc::default());
 }
 
 /// Runs what blocks on a thread of its own, so that signals are heard meanwhile.

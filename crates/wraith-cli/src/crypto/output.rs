@@ -10,6 +10,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::Mode;
+use rustix::process::umask;
 use tempfile::{NamedTempFile, TempPath};
 
 use super::input::name;
@@ -25,6 +27,9 @@ pub enum Readers {
     /// It holds a secret.
     Owner,
 }
+
+/// For its owner only.
+const OWNERS: u32 = 0o600;
 
 /// The temporary files of this process, for the case that it is stopped.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -63,6 +68,8 @@ enum To {
         temporary: TempPath,
         path: PathBuf,
         force: bool,
+        /// What it gets with its name; until then it is its owner's.
+        mode: u32,
     },
 }
 
@@ -154,7 +161,11 @@ impl Output {
         let path = match self.to {
             To::Stdout => None,
             To::Device(_, path) => Some(path),
-            To::File { temporary, path, force, .. } => {
+            To::File { file, temporary, path, force, mode } => {
+                if mode != OWNERS {
+                    // Where it cannot be, it stays its owner's.
+                    let _ = file.set_permissions(Permissions::from_mode(mode));
+                }
                 appear(temporary, &path, force)?;
                 Some(path)
             }
@@ -187,17 +198,20 @@ impl To {
         }
         // Never readable by more than what it replaces.
         let replaced = path.symlink_metadata().map_or(0o666, |found| found.permissions().mode());
-        let mode = if readers == Readers::Owner { 0o600 } else { 0o600 | (0o066 & replaced) };
+        let mode = match readers {
+            Readers::Owner => OWNERS,
+            Readers::Anybody => OWNERS | (0o066 & replaced & !umask_now().bits()),
+        };
         // Until it is remembered, nobody forgets it.
         let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
         let made = tempfile::Builder::new()
             .prefix(".wraith-")
-            .permissions(Permissions::from_mode(mode))
+            .permissions(Permissions::from_mode(OWNERS))
             .tempfile_in(folder(path));
         let made: NamedTempFile = made.map_err(|error| cannot_write(path, &error))?;
         begun.push(made.path().to_owned());
         let (file, temporary) = made.into_parts();
-        Ok(Self::File { file, temporary, path: path.to_owned(), force })
+        Ok(Self::File { file, temporary, path: path.to_owned(), force, mode })
     }
 }
 
@@ -219,6 +233,13 @@ impl To {
         }
         Ok(Self::Device(file, path.to_owned()))
     }
+}
+
+/// The umask can only be read by setting it. A file that another thread made meanwhile would be its owner's only.
+fn umask_now() -> Mode {
+    let mask = umask(Mode::RWXG | Mode::RWXO);
+    umask(mask);
+    mask
 }
 
 /// The folder that a file is in.

@@ -31,15 +31,19 @@ pub enum Exit {
     Partial = 10,
     /// The peer used a name that could leave the target folder.
     UnsafeName = 11,
+    /// The terminal was closed.
+    HungUp = 129,
     /// Ctrl-C.
     Interrupted = 130,
+    /// Ctrl-\.
+    Quit = 131,
     /// SIGTERM.
     Terminated = 143,
 }
 
 impl Exit {
     /// Every way to fail, in the order of the codes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Other,
         Self::Usage,
         Self::PeerNotFound,
@@ -50,7 +54,9 @@ impl Exit {
         Self::Verification,
         Self::Partial,
         Self::UnsafeName,
+        Self::HungUp,
         Self::Interrupted,
+        Self::Quit,
         Self::Terminated,
     ];
 
@@ -67,7 +73,9 @@ impl Exit {
             Self::Verification => "verification failed",
             Self::Partial => "some files were not transferred",
             Self::UnsafeName => "unsafe name refused",
+            Self::HungUp => "terminal closed",
             Self::Interrupted => "interrupted",
+            Self::Quit => "quit",
             Self::Terminated => "terminated",
         }
     }
@@ -85,7 +93,9 @@ impl Exit {
             Self::Verification => "verification_failed",
             Self::Partial => "partial",
             Self::UnsafeName => "unsafe_name",
+            Self::HungUp => "hung_up",
             Self::Interrupted => "interrupted",
+            Self::Quit => "quit",
             Self::Terminated => "terminated",
         }
     }

@@ -20,7 +20,7 @@ const TICKET: &[&str] = &["--ticket"];
 const LAN: &[&str] = &["--lan", "lo"];
 const AT_ONCE: &[&str] = &["--reconnect", "0"];
 
-pub const ALL: [Condition; 42] = [
+pub const ALL: [Condition; 44] = [
     ("a file that is not there", |s| alone(s, "sender", &["send", "missing.mov"])),
     ("an option that is none", |s| alone(s, "sender", &["send", "--frob", "film.mov"])),
     ("a value that is none", |s| alone(s, "sender", &["send", "--rate", "fast", "film.mov"])),
@@ -107,6 +107,16 @@ pub const ALL: [Condition; 42] = [
     ("SIGTERM at the receiver", |s| {
         let (sender, receiver) = s.under_way(AT_ONCE);
         receiver.signal(libc::SIGTERM);
+        both(sender.end(), receiver.end())
+    }),
+    ("the receiver's terminal is closed", |s| {
+        let (sender, receiver) = s.under_way(AT_ONCE);
+        receiver.signal(libc::SIGHUP);
+        both(sender.end(), receiver.end())
+    }),
+    ("Ctrl-\\ at the receiver", |s| {
+        let (sender, receiver) = s.under_way(AT_ONCE);
+        receiver.signal(libc::SIGQUIT);
         both(sender.end(), receiver.end())
     }),
     ("a target that is a file", |s| {

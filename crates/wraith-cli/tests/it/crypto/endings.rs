@@ -1,10 +1,24 @@
 //! How commands end: names that are none, disks that are full, readers that go away, and the events for programs.
 
 use std::fs::File;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use super::{Bench, bytes, said};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Bench, bytes, mode, said};
 use crate::support::skipped;
+
+impl Bench {
+    /// A command that has begun to write: it has read so much that the pipe and its buffers hold no more, and its file is there.
+    fn begun(&self, command: &mut Command) -> Child {
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let pipe = child.stdin.as_mut().unwrap();
+        std::io::Write::write_all(pipe, &bytes(1 << 20)).unwrap();
+        let names = self.names();
+        assert!(names.iter().any(|name| name.starts_with(".wraith-")), "{names:?}");
+        child
+    }
+}
 
 #[test]
 fn a_name_that_is_none_is_answered_with_what_was_meant() {
@@ -178,21 +192,69 @@ fn a_reader_that_has_seen_enough_ends_it_without_an_error() {
 fn a_command_that_is_stopped_leaves_nothing() {
     let bench = Bench::new();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
-    let mut command = bench.command(&["enc", "-k", "key", "-o", "sealed"]);
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    let mut pipe = child.stdin.take().unwrap();
-    // It has begun to write when it has read so much that the pipe and its buffers hold no more.
-    std::io::Write::write_all(&mut pipe, &bytes(1 << 20)).unwrap();
-    assert_eq!(bench.names().len(), 2, "the key and what is begun: {:?}", bench.names());
-    rustix::process::kill_process(
-        rustix::process::Pid::from_child(&child),
-        rustix::process::Signal::INT,
-    )
-    .unwrap();
+    for (signal, code) in [(Signal::INT, 130), (Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let mut child = bench.begun(&mut bench.command(&["enc", "-k", "key", "-o", "sealed"]));
+        let pipe = child.stdin.take();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{signal:?}: {}", said(&output));
+        assert_eq!(bench.names(), ["key"], "{signal:?}");
+        drop(pipe);
+    }
+}
+
+#[test]
+fn a_terminal_that_is_closed_does_not_end_what_nohup_has_started() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
+    let wraith = bench.command(&["enc", "-k", "key", "-o", "sealed"]);
+    let mut command = Command::new("nohup");
+    command.arg(wraith.get_program()).args(wraith.get_args()).current_dir(bench.world.source());
+    command.envs(wraith.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = bench.begun(&mut command);
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    drop(child.stdin.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
-    assert_eq!(bench.names(), ["key"]);
-    drop(pipe);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(bench.names(), ["key", "sealed"]);
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_told_and_leaves_nothing() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
+    bench.write("text", &bytes(1 << 20));
+    let mut command = bench.command(&["enc", "text", "-k", "key", "-o", "sealed"]);
+    let limit = libc::rlimit { rlim_cur: 1 << 17, rlim_max: 1 << 17 };
+    // SAFETY: between fork and exec one system call is made, which neither allocates nor takes a lock.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut command, move || {
+            match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{:?} {}", output.status, said(&output));
+    assert!(said(&output).contains("cannot write sealed: File too large"), "{}", said(&output));
+    assert_eq!(bench.names(), ["key", "text"]);
+}
+
+#[test]
+fn what_is_begun_is_for_its_owner_until_it_has_its_name() {
+    let bench = Bench::new();
+    bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
+    // As files are made here.
+    bench.write("text", b"text");
+    let mut child = bench.begun(&mut bench.command(&["enc", "-k", "key", "-o", "sealed"]));
+    let names = bench.names();
+    let begun = names.iter().find(|name| name.starts_with(".wraith-")).unwrap();
+    assert_eq!(mode(&bench.path(begun)), 0o600);
+    drop(child.stdin.take());
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert_eq!(mode(&bench.path("sealed")), mode(&bench.path("text")));
 }
 
 #[test]
