@@ -1,11 +1,14 @@
 //! Passphrases: the first line of a file, or typed at the terminal, which does not show it.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+use signal_hook::consts::SIGCONT;
+use signal_hook::iterator::Signals;
 use zeroize::Zeroizing;
 
 use super::input::{Input, name};
@@ -48,15 +51,14 @@ fn not_empty(passphrase: Zeroizing<Vec<u8>>) -> Result<Zeroizing<Vec<u8>>, Failu
     }
 }
 
-fn asked(question: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+fn asked(question: &'static str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let nobody = |_| {
         Failure::new(Exit::Usage, "there is no terminal to ask for a passphrase")
             .hint("--passphrase-file FILE reads it from a file")
     };
     let mut terminal = File::options().read(true).write(true).open(TERMINAL).map_err(nobody)?;
-    let silent = Silent::begin(&terminal)
-        .map_err(|error| Failure::disk("cannot ask for a passphrase", &error.into()))?;
-    let failed = |error: std::io::Error| Failure::disk("cannot ask for a passphrase", &error);
+    let failed = |error: io::Error| Failure::disk("cannot ask for a passphrase", &error);
+    let silent = Silent::begin(&terminal, question).map_err(failed)?;
     terminal.write_all(question.as_bytes()).map_err(failed)?;
     // By itself, because a reader with a buffer would not wipe it. A terminal gives at most a line at a time.
     let mut line = Zeroizing::new(vec![0; BYTES_MAX as usize]);
@@ -78,34 +80,79 @@ fn asked(question: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     Ok(line)
 }
 
-/// How the terminal was before it was told not to show what is typed.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// A question that waits for its answer.
+struct Question {
+    text: &'static str,
+    /// How the terminal was before it was told not to show what is typed.
+    before: Termios,
+}
+
+static OPEN: Mutex<Option<Question>> = Mutex::new(None);
 
 /// The terminal shows again what is typed, if it does not.
 pub fn show_again() {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let (Some(before), Ok(terminal)) = (before, File::open(TERMINAL)) {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let (Some(question), Ok(terminal)) = (open, File::open(TERMINAL))
+        && is_ours(&terminal)
+    {
         // If it fails there is nothing else to try.
-        let _ = tcsetattr(&terminal, OptionalActions::Flush, &before);
+        let _ = tcsetattr(&terminal, OptionalActions::Flush, &question.before);
     }
+}
+
+/// Whether this process is in front; whoever is not, and changes a terminal, is stopped.
+fn is_ours(terminal: &File) -> bool {
+    tcgetpgrp(terminal).is_ok_and(|front| front == getpgrp())
 }
 
 /// A terminal that does not show what is typed, until this is dropped.
 struct Silent;
 
 impl Silent {
-    fn begin(terminal: &File) -> rustix::io::Result<Self> {
+    fn begin(terminal: &File, text: &'static str) -> io::Result<Self> {
+        ask_again_when_continued()?;
         let before = tcgetattr(terminal)?;
-        let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO);
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
-        tcsetattr(terminal, OptionalActions::Flush, &silent)?;
-        Ok(Self)
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        *open = Some(Question { text, before: before.clone() });
+        // From here on, what fails shows again what is typed.
+        drop(open);
+        let silent = Self;
+        hide(terminal, before)?;
+        Ok(silent)
     }
 }
 
 impl Drop for Silent {
     fn drop(&mut self) {
         show_again();
+    }
+}
+
+fn hide(terminal: &File, mut modes: Termios) -> io::Result<()> {
+    modes.local_modes.remove(LocalModes::ECHO);
+    Ok(tcsetattr(terminal, OptionalActions::Flush, &modes)?)
+}
+
+/// A shell that stops this process (Ctrl-Z) and continues it (`fg`) leaves the terminal showing what is typed.
+fn ask_again_when_continued() -> io::Result<()> {
+    static IS_HEARD: Mutex<bool> = Mutex::new(false);
+    let mut is_heard = IS_HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*is_heard {
+        let mut continued = Signals::new([SIGCONT])?;
+        std::thread::spawn(move || continued.forever().for_each(|_| ask_again()));
+        *is_heard = true;
+    }
+    Ok(())
+}
+
+fn ask_again() {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let terminal = File::options().read(true).write(true).open(TERMINAL);
+    if let (Some(question), Ok(mut terminal)) = (&*open, terminal)
+        && is_ours(&terminal)
+        && hide(&terminal, question.before.clone()).is_ok()
+    {
+        // Whoever does not see the question knows what was asked.
+        let _ = terminal.write_all(question.text.as_bytes());
     }
 }

@@ -4,6 +4,7 @@ mod container;
 mod endings;
 mod keys;
 mod openssl;
+mod prompt;
 
 use std::fs;
 use std::io::Write;

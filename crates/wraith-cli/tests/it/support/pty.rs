@@ -19,8 +19,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use super::process::HANG;
 
@@ -75,6 +76,16 @@ impl Terminal {
     pub fn resize(&self, rows: u16, columns: u16) {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.keyboard, size).unwrap();
+    }
+
+    /// Stops the program and continues it, as a shell does on Ctrl-Z and `fg`. A shell shows what is typed meanwhile.
+    pub fn stop_and_continue(&self) {
+        let program = Pid::from_child(&self.child);
+        kill_process(program, Signal::STOP).unwrap();
+        let mut modes = tcgetattr(&self.keyboard).unwrap();
+        modes.local_modes.insert(LocalModes::ECHO);
+        tcsetattr(&self.keyboard, OptionalActions::Now, &modes).unwrap();
+        kill_process(program, Signal::CONT).unwrap();
     }
 
     /// Types.
