@@ -23,20 +23,25 @@ pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
         None if aes_hardware() => aead::Algorithm::Aes256Gcm,
         None => aead::Algorithm::ChaCha20Poly1305,
     };
-    let recipient = if let Some(path) = &args.to {
-        Recipient::Kem(keys::encapsulation(path)?)
+    let named = if let Some(path) = &args.to {
+        Some(Recipient::Kem(keys::encapsulation(path)?))
     } else if let Some(path) = &args.key {
-        Recipient::Secret(keys::secret(path)?)
+        Some(Recipient::Secret(keys::secret(path)?))
     } else if let Some(path) = &args.passphrase_file {
-        Recipient::Passphrase(passphrase::of_file(path)?)
+        Some(Recipient::Passphrase(passphrase::of_file(path)?))
     } else if args.passphrase {
-        Recipient::Passphrase(passphrase::ask(true)?)
+        None
     } else {
         return Err(no_secret("--key FILE, --passphrase, or --to FILE")
             .hint("wraith crypto genkey AES-256-GCM -o FILE makes one"));
     };
     let mut input = Input::open(args.file.as_deref())?;
     let mut output = Output::open(&args.out, Readers::Anybody, false, reporter)?;
+    // Nobody types a passphrase for what cannot be read or written.
+    let recipient = match named {
+        Some(recipient) => recipient,
+        None => Recipient::Passphrase(passphrase::ask(true)?),
+    };
     match container::seal(algorithm, &recipient, &mut input, &mut output) {
         Ok(()) => output.finish("encrypted", Some(algorithm.name()), reporter),
         Err(SealError::Io(failure)) => Err(failure),
@@ -69,7 +74,7 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     } else if let Some(path) = &args.passphrase_file {
         Unlock::Passphrase(passphrase::of_file(path)?)
     } else if args.passphrase {
-        Unlock::Passphrase(passphrase::ask(false)?)
+        Unlock::Asked(|| passphrase::ask(false))
     } else {
         return Err(no_secret("--key FILE or --passphrase")
             .hint("the one that it was encrypted with; the private one, if that was with --to"));

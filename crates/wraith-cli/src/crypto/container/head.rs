@@ -146,6 +146,9 @@ fn secret(early: &Early, with: &Unlock, salt: &[u8]) -> Result<Zeroizing<Vec<u8>
         (Early::Cost(cost), Unlock::Passphrase(passphrase)) => {
             stretch(*cost, passphrase, salt).map_err(|_| OpenError::Failed)
         }
+        (Early::Cost(cost), Unlock::Asked(ask)) => {
+            stretch(*cost, &ask()?, salt).map_err(|_| OpenError::Failed)
+        }
         (Early::Cost(_), _) => Err(OpenError::OtherSecret {
             with: "with a passphrase",
             next: "-p, or --passphrase-file FILE",

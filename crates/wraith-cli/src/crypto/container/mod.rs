@@ -33,6 +33,8 @@ pub enum Recipient {
 pub enum Unlock {
     Secret(Zeroizing<Vec<u8>>),
     Passphrase(Zeroizing<Vec<u8>>),
+    /// Asks for a passphrase, once the head says that one opens it.
+    Asked(fn() -> Result<Zeroizing<Vec<u8>>, Failure>),
     Kem(Box<dyn DecapsulationKey>),
 }
 

@@ -1,4 +1,4 @@
-//! A passphrase that is typed: nothing shows it.
+//! A passphrase that is typed: nothing shows it, and nobody types one for what cannot be.
 
 use super::Bench;
 use crate::support::pty::Terminal;
@@ -44,4 +44,30 @@ fn a_passphrase_is_not_shown_after_the_command_was_stopped_and_continued() {
     }
     let screen = terminal.expect_exit(0);
     assert!(!screen.contains("violet"), "{screen}");
+}
+
+#[test]
+fn what_cannot_be_is_told_before_a_passphrase_is_asked_for() {
+    let bench = Bench::new();
+    bench.write("text", b"text");
+    bench.write("there", b"there");
+    bench.ok(&["genkey", "AES-256-GCM", "-o", "key"]);
+    bench.ok(&["enc", "text", "-k", "key", "-o", "sealed"]);
+    for (words, code, message) in [
+        (&["enc", "-p", "text", "-o", "there"][..], 2, "there is there already"),
+        (&["enc", "-p", "text", "-o", "missing/x"], 7, "cannot write missing/x"),
+        (&["enc", "-p", "missing", "-o", "x"], 7, "cannot read missing"),
+        (&["enc", "-p", "text"], 2, "this is no text for a terminal"),
+        (&["dec", "-p", "missing", "-o", "x"], 7, "cannot read missing"),
+        (&["dec", "-p", "text", "-o", "x"], 8, "this was not encrypted by wraith"),
+        (&["dec", "-p", "sealed", "-o", "x"], 2, "it was encrypted with a key in hexadecimal"),
+    ] {
+        let mut terminal = bench.at_a_terminal(words);
+        // A person who is asked nevertheless answers.
+        terminal.send("violet\nviolet\n");
+        let screen = terminal.expect_exit(code);
+        assert!(screen.contains(message), "{words:?}: {screen}");
+        assert!(!screen.contains("Passphrase: "), "{words:?}: {screen}");
+    }
+    assert_eq!(bench.names(), ["key", "sealed", "text", "there"]);
 }
