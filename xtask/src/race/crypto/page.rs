@@ -21,7 +21,8 @@ What is within the time of an operation:
 it signs 20 to 36 bytes, which it does not hash, but with Ed25519, Ed448 and SM2.
 - openHiTLS sets the key of a cipher up before, and writes into other memory. With every text of GCM and CCM it makes a context and sets the key up; 128 bytes of associated data belong to it, and \
 the tag is not checked when it decrypts. Of ChaCha20-Poly1305 it measures the text alone, without associated data, tag and key. With every authentication code it makes a context and sets the key up. \
-It signs 32 bytes, hashed; with RSA as PKCS #1 v1.5 has it. Its XTS stops after 16 MiB, so the median of nine short runs is its figure; it takes no text above 16384 bytes.
+It signs 32 bytes, hashed; with RSA as PKCS #1 v1.5 has it. Its XTS stops after 16 MiB, so the median of nine short runs is its figure. \
+It takes no text above 16384 bytes, unless the three buffers of that size in its benchmark.h and cipher_bench.c are made larger, as the rows of 65536 bytes need.
 - openhitls-rs sets the key up with every text and writes it into new memory (CTR and OFB: in place); 9 bytes of associated data belong to it. Of ChaCha20-Poly1305, and of a block alone, the key is set up before. \
 Of SHAKE it reads as many bytes as it took in (\"long output\" here). With ECDSA and RSA it signs a digest, else about 35 bytes.
 ";
@@ -290,8 +291,10 @@ mod tests {
         let results = super::super::load().unwrap();
         let raced: BTreeSet<_> = results.rows.iter().map(|row| (&*row.name, row.bytes)).collect();
         let contests = super::super::contests::all();
-        let all = contests.iter().map(|contest| (&*contest.row, contest.bytes.map(u64::from)));
-        assert_eq!(raced, all.collect(), "race again: the rows are others");
+        let all: BTreeSet<_> =
+            contests.iter().map(|each| (&*each.row, each.bytes.map(u64::from))).collect();
+        let others: Vec<_> = raced.symmetric_difference(&all).collect();
+        assert!(others.is_empty(), "race again, these rows are in one of both only: {others:?}");
         assert_eq!(replaced(&page, &section(&results)).unwrap(), page, "run cargo xtask charts");
     }
 }
