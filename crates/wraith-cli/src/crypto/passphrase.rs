@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use signal_hook::consts::SIGCONT;
@@ -64,6 +65,8 @@ fn asked(question: &'static str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut line = Zeroizing::new(vec![0; BYTES_MAX as usize]);
     let mut filled = 0;
     while filled < line.len() && !line[..filled].ends_with(b"\n") {
+        // Whoever reads and is not in front is stopped, before it has ended on a signal that continued it. Waiting stops nobody.
+        let _ = poll(&mut [PollFd::new(&terminal, PollFlags::IN)], None);
         match terminal.read(&mut line[filled..]) {
             Ok(0) => break,
             Ok(n) => filled += n,
