@@ -183,11 +183,11 @@ pub fn enter(body: impl FnOnce() -> Outcome) -> wraith_status_t {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::status::wraith_status_t::*;
 
-    fn call() -> Call {
+    pub(crate) fn call() -> Call {
         // SAFETY: the tests give pointers of their own.
         unsafe { Call::of_a_careful_caller() }
     }

@@ -169,37 +169,20 @@ async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome
 mod tests {
     use std::fs;
 
-    use super::super::node::{wraith_node_free, wraith_node_new, wraith_node_options_t};
+    use super::super::node::alone;
     use super::super::queue::Item;
     use super::*;
-    use crate::bytes::wraith_bytes_t;
-    use crate::status::wraith_status_t::{WRAITH_CANCELLED, WRAITH_OK};
+    use crate::status::wraith_status_t::WRAITH_CANCELLED;
 
     /// Where chance decides between the answer and the end, one in three goes wrong, and all of these go well once in 17,000 times.
     const ROUNDS: usize = 24;
-
-    fn nowhere() -> wraith_node_t {
-        let options = wraith_node_options_t {
-            struct_size: size_of::<wraith_node_options_t>(),
-            identity: 0,
-            state_folder: wraith_bytes_t::EMPTY,
-            rendezvous: wraith_bytes_t::EMPTY,
-            lan_off: 1,
-            dht: 0,
-        };
-        let mut node = 0;
-        // SAFETY: both pointers lead to values of this function.
-        assert_eq!(unsafe { wraith_node_new(&options, &mut node) }, WRAITH_OK);
-        node
-    }
 
     #[tokio::test]
     async fn who_frees_a_transfer_and_accepts_it_at_once_gets_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (film, target) = (folder.path().join("film"), folder.path().join("target"));
         fs::write(&film, [7; 1000]).unwrap();
-        let [sender, receiver] = [nowhere(), nowhere()];
-        let [sending, receiving] = [sender, receiver].map(|node| home(node).unwrap());
+        let [sending, receiving] = [alone(), alone()];
         let offer = sending.node.offer(film).by_ticket().any_number();
         let offer = offer.bind_to("127.0.0.1:0".parse().unwrap()).start().await.unwrap();
         for _ in 0..ROUNDS {
@@ -225,7 +208,5 @@ mod tests {
             assert_eq!(failure.status, WRAITH_CANCELLED);
         }
         assert!(!target.exists());
-        drop((offer, sending, receiving));
-        assert_eq!([sender, receiver].map(|node| wraith_node_free(node)), [WRAITH_OK; 2]);
     }
 }

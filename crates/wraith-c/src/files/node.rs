@@ -211,6 +211,20 @@ fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<Inner> {
     Ok(Inner { node, runtime: Some(runtime), tasks: Arc::default(), stop })
 }
 
+/// A node of a test, which remembers nothing and looks for nobody.
+#[cfg(test)]
+pub(crate) fn alone() -> Arc<Inner> {
+    let options = wraith_node_options_t {
+        struct_size: size_of::<wraith_node_options_t>(),
+        identity: 0,
+        state_folder: wraith_bytes_t::EMPTY,
+        rendezvous: wraith_bytes_t::EMPTY,
+        lan_off: 1,
+        dht: 0,
+    };
+    Arc::new(build(&crate::border::tests::call(), &options).unwrap())
+}
+
 /// A node. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_node_new(
