@@ -59,8 +59,8 @@ fn what_cannot_be_is_told_before_a_passphrase_is_asked_for() {
         (&["enc", "-p", "missing", "-o", "x"], 7, "cannot read missing"),
         (&["enc", "-p", "text"], 2, "this is no text for a terminal"),
         (&["dec", "-p", "missing", "-o", "x"], 7, "cannot read missing"),
-        (&["dec", "-p", "text", "-o", "x"], 8, "this was not encrypted by wraith"),
-        (&["dec", "-p", "sealed", "-o", "x"], 2, "it was encrypted with a key in hexadecimal"),
+        (&["dec", "-p", "text", "-o", "x"], 8, "not encrypted by wraith"),
+        (&["dec", "-p", "sealed", "-o", "x"], 2, "encrypted with a key in hexadecimal"),
     ] {
         let mut terminal = bench.at_a_terminal(words);
         // A person who is asked nevertheless answers.
