@@ -94,14 +94,17 @@ fn a_pushed_file_may_change_before_it_is_asked_for() {
 /// What is verified is not sent again, be it ever so small.
 #[test]
 fn after_a_loss_nothing_is_pushed() {
-    let folders = some_files();
-    let send = SendOptions::new(roots(&folders.from()), SECRET);
-    let link = link();
-    let connection = link.receiver.clone();
-    let mut options = receive_options(&folders.to());
-    options.events = std::sync::Arc::new(CloseAtTheFirstFile(connection));
-    let (sent, received) = transfer_over(link, &send, options);
-    assert!(sent.is_err() && received.is_err());
+    // On a busy machine all may be over before the first file is told; then nothing is lost.
+    let lost = |folders: &Folders| {
+        let send = SendOptions::new(roots(&folders.from()), SECRET);
+        let link = link();
+        let connection = link.receiver.clone();
+        let mut options = receive_options(&folders.to());
+        options.events = std::sync::Arc::new(CloseAtTheFirstFile(connection));
+        let (sent, received) = transfer_over(link, &send, options);
+        sent.is_err() && received.is_err()
+    };
+    let folders = (0..20).map(|_| some_files()).find(lost).expect("a connection is lost");
     let here = tree(&folders.to().join("d")).len() as u64;
     assert!(here > 0);
     let (sent, received) = transfer_all(&folders);
