@@ -99,7 +99,8 @@ impl<const N: usize> Arithmetic<N> for Field<N> {
     #[inline(always)]
     fn sub(&self, a: &Fe<N>, b: &Fe<N>) -> Fe<N> {
         let (difference, borrow) = sub(&a.0, &b.0);
-        let mask = u64::from(borrow).wrapping_neg();
+        // Where `a` is known to be zero, a compiler would jump by whether `b` is.
+        let mask = black_box(u64::from(borrow).wrapping_neg());
         Fe(add(&difference, &self.prime.map(|limb| limb & mask)).0)
     }
 
