@@ -1,4 +1,5 @@
-//! Asks this machine's router for a UDP port, shows what it says, and gives the port back when a line is typed.
+//! Requests a UDP port from this machine's router, shows the status, and gives the port back after
+//! a line of input.
 //!
 //! ```console
 //! $ cargo run -p wraith-portmap --example map -- 4433

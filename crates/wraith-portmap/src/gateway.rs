@@ -1,40 +1,41 @@
-//! Which router this machine sends its packets to, from the kernel's table of routes.
+//! The default gateway of this machine, read from the kernel's routing table.
 //!
-//! The table is that of the calling thread's network namespace, so what runs in one asks the router of that one.
+//! The table belongs to the calling thread's network namespace, so a task in one namespace asks
+//! that namespace's router.
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-/// The table of the thread; of the process on kernels without the former.
+/// Routing table of the thread, then that of the process for kernels without the former.
 const ROUTES: [&str; 2] = ["/proc/thread-self/net/route", "/proc/net/route"];
 /// `RTF_UP | RTF_GATEWAY` of linux/route.h.
 const UP_GATEWAY: u32 = 0x3;
-/// The discard port: a socket that is connected to it finds its own address, and sends nothing.
+/// The discard port. A socket connected to it reveals its own address and sends nothing.
 const DISCARD: u16 = 9;
 
-/// A router, and this machine's address on the network on which it is.
+/// A router, and this machine's address on the router's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gateway {
     /// The router.
     pub router: Ipv4Addr,
-    /// This machine, as the router sees it.
+    /// This machine's address on that network.
     pub local: Ipv4Addr,
 }
 
 impl Gateway {
-    /// The default gateway with the lowest metric. `None` where there is none, or the system keeps no such table (anything but
-    /// Linux).
+    /// Returns the default gateway with the lowest metric. `None` if there is none, or if the
+    /// system has no such table (every system except Linux).
     #[must_use]
     pub fn of_default_route() -> Option<Self> {
         let table = ROUTES.iter().find_map(|path| fs::read_to_string(path).ok())?;
         Self::at(default_route(&table)?).ok()
     }
 
-    /// This router, with the address that this machine would use towards it.
+    /// Pairs `router` with the source address that this machine would use towards it.
     ///
     /// # Errors
-    /// There is no way to it.
+    /// There is no route to the router.
     pub fn at(router: Ipv4Addr) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         socket.connect((router, DISCARD))?;
@@ -45,8 +46,9 @@ impl Gateway {
     }
 }
 
-/// The gateway of the default route with the lowest metric in a table as the kernel prints it: a line of titles, then
-/// `Iface Destination Gateway Flags RefCnt Use Metric Mask …`, addresses in hexadecimal as they stand in memory.
+/// Returns the gateway of the default route with the lowest metric. `table` has the kernel's
+/// format: a title line, then `Iface Destination Gateway Flags RefCnt Use Metric Mask …`, with
+/// addresses in hexadecimal in memory order.
 fn default_route(table: &str) -> Option<Ipv4Addr> {
     let routes = table.lines().skip(1).filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -70,7 +72,7 @@ mod tests {
         default_route(&format!("{TITLES}{lines}"))
     }
 
-    /// As the kernel prints it, on a machine of either byte order.
+    /// Formats an address as the kernel does, on either byte order.
     fn hex(address: [u8; 4]) -> String {
         format!("{:08X}", u32::from_ne_bytes(address))
     }

@@ -1,22 +1,22 @@
-//! What a router granted, and what of that is believed.
+//! Validation of a router's grant.
 //!
-//! Invariant: a [`Grant`] that exists has an address of the internet, a port, and a lifetime between [`LIFETIME_MIN`] and
-//! [`LIFETIME_MAX`].
+//! Invariant: a [`Grant`] has a global address, a nonzero port, and a lifetime between
+//! [`LIFETIME_MIN`] and [`LIFETIME_MAX`].
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-/// Asked for. Long enough that a router which is slow to answer does not lose it, short enough that a port does not stay open
-/// for hours after a machine was switched off.
+/// Requested lifetime. It is long enough to survive a router that is slow to answer. It is short
+/// enough that a port does not stay open for hours after the machine was switched off.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(20 * 60);
-/// RFC 6887 §15 sets the least that a server grants to two minutes; with less than this a mapping would cost more than a
-/// datagram every ten seconds.
+/// Shortest lifetime accepted. RFC 6887 §15 sets a server's minimum to two minutes. A lifetime
+/// below 20 s would cost more than one datagram every ten seconds.
 const LIFETIME_MIN: Duration = Duration::from_secs(20);
-/// As RFC 6887 §15 bounds it. What a router promises beyond is no reason to ask it less often.
+/// Longest lifetime accepted (RFC 6887 §15). A longer one is no reason to renew less often.
 const LIFETIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A mapping as it is believed.
+/// A validated mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub external: SocketAddrV4,
@@ -24,7 +24,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// What a router says, if it makes sense.
+    /// Validates the router's answer.
     pub fn believed(external: SocketAddrV4, lifetime: Duration) -> Result<Self, Refusal> {
         if !is_global(*external.ip()) {
             return Err(Refusal::NotGlobal(*external.ip()));
@@ -39,30 +39,30 @@ impl Grant {
     }
 }
 
-/// Why a router's answer is no mapping.
+/// Reason for rejecting a router's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nothing came back in time.
+    /// No answer arrived in time.
     #[error("no answer")]
     NoAnswer,
-    /// A port that is closed, no way to it, and the like.
+    /// The router cannot be reached: closed port, no route, and similar errors.
     #[error("it cannot be reached ({0})")]
     Unreachable(io::ErrorKind),
-    /// It understood, and does not want to or cannot; the number is the protocol's own.
+    /// The router understood the request and refused it. The number is the protocol's own code.
     #[error("it refuses (code {0})")]
     Refused(u16),
-    /// It does not speak the protocol.
+    /// The router does not speak the protocol.
     #[error("it does not speak it")]
     Unsupported,
-    /// An answer that says nothing, is too long, or leads elsewhere.
+    /// The answer is empty, too long, or points to another host.
     #[error("its answer makes no sense")]
     Malformed,
-    /// An external address that nobody on the internet can reach.
+    /// The external address is not reachable from the internet.
     #[error(
         "its own address, {0}, is none of the internet: it is behind another NAT, or not connected"
     )]
     NotGlobal(Ipv4Addr),
-    /// A lifetime in which nothing could be done.
+    /// The lifetime is too short to be of use.
     #[error("it grants a port for {} s only", .0.as_secs())]
     TooBrief(Duration),
 }
@@ -73,8 +73,8 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Whether hosts on the internet could reach this address. The ranges for documentation count as such: no router has one but in
-/// a lab.
+/// Reports whether hosts on the internet could reach this address. The documentation ranges count
+/// as global: only a lab router has such an address.
 fn is_global(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     let reserved = a == 0

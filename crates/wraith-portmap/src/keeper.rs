@@ -1,9 +1,10 @@
-//! Keeps one mapping: asks, renews, notices that it is gone, asks again, and gives it back at the end.
+//! The life cycle of one mapping: request, renew, detect loss, request again, remove.
 //!
-//! Why there is no look at the router's epoch (RFC 6887 §8.5): it tells whether a router lost its state, and all that one does
-//! then is to ask again. We ask again every [`Settings::recheck`] anyway.
+//! The router's epoch (RFC 6887 §8.5) is not evaluated. It shows that a router lost its state, and
+//! the only reaction is a new request, which is sent every [`Settings::recheck`] anyway.
 //!
-//! Invariant: what is published as mapped was granted, and was confirmed no longer ago than its lifetime.
+//! Invariant: a mapping is published only while it is granted and was confirmed within its
+//! lifetime.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -17,31 +18,34 @@ use crate::grant::Grant;
 use crate::router::Mapping;
 use crate::{Settings, Status, Unmapped};
 
-/// Of a whole request by all protocols: their own limits add up to less, so this ends only what nobody foresaw.
+/// Limit of a whole request by all protocols. The protocols' own limits add up to less; this one
+/// covers unforeseen cases.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Of a renewal, likewise.
+/// Limit of a renewal, likewise.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of a request or renewal under way when it is no longer wanted: a router that speaks answers in this time. What is granted
-/// later ends with its lifetime.
+/// Limit of a request or renewal that is under way at shutdown. A working router answers within
+/// this time. A later grant ends with its lifetime.
 const LAST_STEP_TIMEOUT: Duration = Duration::from_millis(500);
-/// Of a removal: what is not removed by then ends with its lifetime.
+/// Limit of a removal. A mapping that is not removed by then ends with its lifetime.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
-/// Renewals in a row that may fail before the mapping counts as lost: a datagram each to a busy router may be.
+/// Consecutive renewals that may fail before the mapping counts as lost. A busy router may drop a
+/// datagram.
 const RENEWALS_LOST_MAX: u32 = 2;
-/// Least time between two requests, whatever the router grants.
+/// Least time between two requests, whatever lifetime the router grants.
 const REST: Duration = Duration::from_secs(10);
 
-/// The task behind a [`PortMapping`](crate::PortMapping).
+/// Task behind a [`PortMapping`](crate::PortMapping).
 #[derive(Debug)]
 pub(crate) struct Keeper {
     local_port: NonZeroU16,
     settings: Settings,
     publish: watch::Sender<Status>,
     refresh: Arc<Notify>,
-    /// The external port that we had: whoever knows it still finds us there if it can be had again.
+    /// The previous external port. Peers that have it can still reach us if the router grants it
+    /// again.
     wish: Option<NonZeroU16>,
     held: Option<Held>,
-    /// Requests in a row that brought nothing.
+    /// Number of consecutive failed requests.
     failures: u32,
 }
 
@@ -64,7 +68,7 @@ impl Keeper {
         Self { local_port, settings, publish, refresh, wish: None, held: None, failures: 0 }
     }
 
-    /// Runs until the other end of `stopped` is gone.
+    /// Runs until the sender of `stopped` is dropped.
     pub async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
             let wake = {
@@ -72,7 +76,7 @@ impl Keeper {
                 tokio::pin!(step);
                 tokio::select! {
                     _ = &mut stopped => {
-                        // What is being granted right now could not be given back otherwise.
+                        // A grant that is under way could not be removed otherwise.
                         let _ = timeout(LAST_STEP_TIMEOUT, step).await;
                         break;
                     }
@@ -88,11 +92,12 @@ impl Keeper {
         self.give_back().await;
     }
 
-    /// One request or renewal; when the next is due.
+    /// Sends one request or renewal. Returns the time of the next.
     async fn step(&mut self) -> Instant {
         let gateway = self.settings.gateway.or_else(Gateway::of_default_route);
         if self.held.as_ref().is_some_and(|held| gateway.is_some_and(|now| now != held.gateway)) {
-            // Another network. The router there knows nothing of it, and the one that does may be out of reach.
+            // The machine moved to another network. The new router has no such mapping, and the old
+            // one may be out of reach.
             tracing::debug!("port mapping: the gateway has changed");
             self.give_back().await;
         }
@@ -136,17 +141,17 @@ impl Keeper {
         now
     }
 
-    /// Tells what was granted; when it is to be renewed.
+    /// Publishes a grant. Returns the time of the renewal.
     fn granted(&mut self, grant: Grant) -> Instant {
         let Some(held) = &self.held else { return Instant::now() };
         let protocol = held.mapping.protocol();
         self.wish = NonZeroU16::new(grant.external.port());
         self.tell(Status::Mapped { external: grant.external, protocol });
-        // RFC 6886 §3.3: half of the lifetime.
+        // Half of the lifetime (RFC 6886 §3.3).
         Instant::now() + (grant.lifetime / 2).min(self.settings.recheck)
     }
 
-    /// Tells that there is none; when to ask again.
+    /// Publishes the failure. Returns the time of the next request.
     fn failed(&mut self, why: Unmapped) -> Instant {
         self.tell(Status::Unmapped(Arc::new(why)));
         let doublings = self.failures.min(16);
@@ -169,7 +174,7 @@ impl Keeper {
     }
 
     async fn give_back(&mut self) {
-        // Let go of only afterwards: who is stopped in the middle of this begins it again.
+        // `held` is cleared only after the removal, so a cancelled call can be repeated.
         if let Some(held) = &mut self.held {
             let _ = timeout(REMOVAL_TIMEOUT, held.mapping.remove()).await;
         }

@@ -1,24 +1,32 @@
-//! A UDP port of the internet that leads to one of this machine, granted by the router at home.
+//! UDP port mappings: asks the home router to forward an external UDP port to this machine.
 //!
 //! ```text
-//!   PortMapping            what an application holds; dropping it gives the port back
+//!   PortMapping            the application's handle; drop gives the port back
 //!     │ watch
-//!   keeper                 one task: ask, renew, notice loss, ask again, remove
+//!   keeper                 one task: request, renew, detect loss, request again, remove
 //!     │
-//!   router                 which protocol: whoever answers first
-//!   ├── port_control       PCP and NAT-PMP (by crab_nat)
-//!   └── igd/               UPnP: ssdp → description → soap, over a bounded HTTP client
+//!   router                 selects the protocol: the first that grants a port ├── port_control
+//!   PCP and NAT-PMP (by crab_nat) └── igd/               UPnP: ssdp → description → soap, over a
+//!   bounded HTTP client
 //! ```
 //!
-//! Whoever answers as the router is not trusted: every step has a bound in time and bytes, a grant whose address is not one of
-//! the internet, whose port is zero or which ends at once is none, and a URL that leads anywhere but to the gateway is not
-//! followed. What it says decides only which address we tell our peer, who proves by the handshake that it reached us.
+//! The router is not trusted:
 //!
-//! **Why these libraries.** `crab_nat` speaks PCP and NAT-PMP for five small crates. `igd-next` would add 49 for one GET and
-//! three POSTs (an HTTP/2 client and the tables of international domain names among them), and `portmapper` 94; so UPnP is here,
-//! on `httparse` and `roxmltree`, which have no dependencies that were not there before.
+//! - Every step is bounded in time and bytes.
+//! - A grant is rejected if its address is not global, its port is zero, or its lifetime is too
+//!   short.
+//! - A URL is followed only if it points to the gateway.
 //!
-//! Invariant: nothing is sent before [`PortMapping::request`], and at most one mapping of a [`PortMapping`] stands at the router.
+//! The router's answer decides only which address we give to our peer. The peer's handshake then
+//! proves that the address reaches us.
+//!
+//! **Why these libraries.** `crab_nat` speaks PCP and NAT-PMP and brings five small crates.
+//! `igd-next` would add 49 crates for one GET and three POSTs, among them an HTTP/2 client and
+//! tables of international domain names. `portmapper` would add 94. UPnP is therefore implemented
+//! in this crate, on `httparse` and `roxmltree`, which add no further dependencies.
+//!
+//! Invariant: nothing is sent before [`PortMapping::request`], and the router holds at most one
+//! mapping per [`PortMapping`].
 
 #![forbid(unsafe_code)]
 
@@ -41,11 +49,11 @@ use tokio::task::JoinHandle;
 pub use gateway::Gateway;
 pub use grant::Refusal;
 
-/// How long [`PortMapping::release`] waits for the router: a removal is one exchange, and a router that does not answer it now
-/// forgets the mapping when its lifetime ends.
+/// Longest time that [`PortMapping::release`] waits for the router. A removal is one exchange; if
+/// the router does not answer, it drops the mapping when the lifetime ends.
 pub const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// By what a router was asked.
+/// The port mapping protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// RFC 6887.
@@ -66,24 +74,24 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// How it stands with a mapping.
+/// State of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The router has been asked and has not answered yet.
+    /// The request is under way.
     Asking,
-    /// What arrives at `external` is led to the local port.
+    /// The router forwards packets for `external` to the local port.
     Mapped {
-        /// As the router says; it lies within the internet, and nobody has tried it.
+        /// External address as reported by the router: a global address, not yet tested.
         external: SocketAddrV4,
-        /// By what it was granted.
+        /// The protocol that granted the mapping.
         protocol: Protocol,
     },
-    /// There is none now, and why; it is asked for again later.
+    /// No mapping at present, with the reason. The request is repeated later.
     Unmapped(Arc<Unmapped>),
 }
 
 impl Status {
-    /// Where this machine can be reached, if the router said so and it still holds.
+    /// Returns the external address while a mapping is in force.
     #[must_use]
     pub fn external(&self) -> Option<SocketAddr> {
         match self {
@@ -105,12 +113,12 @@ impl fmt::Display for Status {
     }
 }
 
-/// Why there is no mapping.
+/// Reason for a missing mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmapped {
-    /// This machine has no IPv4 router, or the system does not say which.
+    /// This machine has no IPv4 router, or the operating system does not report it.
     NoGateway,
-    /// None of the protocols brought one: what each met, in the order in which they were tried.
+    /// No protocol granted a mapping. Lists each protocol's failure in the order of the attempts.
     Refused(Vec<(Protocol, Refusal)>),
 }
 
@@ -132,19 +140,22 @@ impl fmt::Display for Unmapped {
 
 impl std::error::Error for Unmapped {}
 
-/// How a mapping is asked for. The default is right for everything but a test or a lab.
+/// Settings of a mapping request. The defaults suit everything except tests and labs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who is asked; `None` is the default gateway of this thread's network namespace.
+    /// The router to ask. `None` selects the default gateway of this thread's network namespace.
     pub gateway: Option<Gateway>,
-    /// How long a UPnP device is searched for: devices spread their answers over a second, and a slow router takes another.
+    /// Duration of the search for a UPnP device. Devices spread their answers over one second, and
+    /// a slow router needs another.
     pub search: Duration,
-    /// So often at least a mapping that stands is asked for anew: a router that was restarted, or whose address changed, tells
-    /// nobody. A request of the same again costs two small datagrams, and restores what was forgotten.
+    /// Longest interval between renewals of a mapping. A router does not announce a restart or a
+    /// new external address. A repeated request costs two small datagrams and restores a lost
+    /// mapping.
     pub recheck: Duration,
-    /// The first wait after a request that brought nothing; doubled each time up to [`Settings::retry_max`].
+    /// First wait after a failed request. It doubles after each failure, up to
+    /// [`Settings::retry_max`].
     pub retry: Duration,
-    /// Longest wait between requests that bring nothing.
+    /// Longest wait between failed requests.
     pub retry_max: Duration,
 }
 
@@ -160,19 +171,21 @@ impl Default for Settings {
     }
 }
 
-/// A mapping that is asked for, kept and given back by a task of its own on the runtime on which it was made. Dropping it gives
-/// the mapping back in the background, if the runtime lives long enough; [`release`](Self::release) waits for that.
+/// A port mapping that a background task requests, renews and removes. The task runs on the runtime
+/// that was current at creation. Drop removes the mapping in the background, if the runtime lives
+/// long enough; [`release`](Self::release) waits for the removal.
 #[derive(Debug)]
 pub struct PortMapping {
     status: watch::Receiver<Status>,
     refresh: Arc<Notify>,
-    /// Dropped to stop the keeper.
+    /// Drop stops the keeper.
     _stop: oneshot::Sender<()>,
     keeper: JoinHandle<()>,
 }
 
 impl PortMapping {
-    /// Asks the default gateway to lead UDP to `local_port` of this machine, and goes on for as long as this value lives.
+    /// Asks the default gateway to forward UDP to `local_port` of this machine. The mapping is kept
+    /// until this value is dropped.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -181,7 +194,7 @@ impl PortMapping {
         Self::request_with(local_port, Settings::default())
     }
 
-    /// The same with settings.
+    /// Same as [`PortMapping::request`], with explicit settings.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -195,18 +208,19 @@ impl PortMapping {
         Self { status, refresh, _stop: stop, keeper }
     }
 
-    /// How it stands, now and whenever that changes.
+    /// Returns a receiver of the current status and its changes.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.clone()
     }
 
-    /// Asks again at once: after a sleep, or when the machine's addresses changed.
+    /// Renews or requests the mapping at once. Call it after a suspend, or when the machine's
+    /// addresses changed.
     pub fn refresh(&self) {
         self.refresh.notify_one();
     }
 
-    /// Gives the mapping back; waits until the router has confirmed it, or [`RELEASE_TIMEOUT`].
+    /// Removes the mapping. Waits for the router's confirmation, at most [`RELEASE_TIMEOUT`].
     pub async fn release(self) {
         let Self { _stop: stop, mut keeper, .. } = self;
         drop(stop);
@@ -216,7 +230,7 @@ impl PortMapping {
     }
 }
 
-/// The example of the README, as a test.
+/// Runs the README example as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,6 +1,8 @@
-//! PCP (RFC 6887) and NAT-PMP (RFC 6886): one datagram asks, one answers, by `crab_nat`.
+//! PCP (RFC 6887) and NAT-PMP (RFC 6886) by `crab_nat`: one request datagram, one response
+//! datagram.
 //!
-//! Both are at UDP port 5351 of the gateway; a router with only the older one says so, or says nothing.
+//! Both use UDP port 5351 of the gateway. A router that speaks only NAT-PMP answers PCP with an
+//! error or not at all.
 
 use std::net::{IpAddr, SocketAddrV4};
 use std::num::NonZeroU16;
@@ -15,15 +17,17 @@ use crate::Protocol;
 use crate::gateway::Gateway;
 use crate::grant::{Grant, LIFETIME, Refusal};
 
-/// RFC 6886 §3.1 begins with 250 ms and doubles; three requests in 1.75 s are enough for a router in the same house.
+/// Retransmission schedule. RFC 6886 §3.1 starts at 250 ms and doubles; three requests in 1.75 s
+/// suffice on a home network.
 const TIMEOUTS: TimeoutConfig = TimeoutConfig {
     initial_timeout: Duration::from_millis(250),
     max_retries: 2,
     max_retry_timeout: None,
 };
-/// Of a removal: two requests in 0.75 s, so that whoever ends is not held up.
+/// Schedule of a removal: two requests in 0.75 s, so that shutdown is not delayed.
 const REMOVAL_TIMEOUTS: TimeoutConfig = TimeoutConfig { max_retries: 1, ..TIMEOUTS };
-/// Result codes of RFC 6887 §7.4; those of RFC 6886 §3.5 that mean the same are told by the same numbers.
+/// Result codes of RFC 6887 §7.4. Codes of RFC 6886 §3.5 with the same meaning are mapped to these
+/// numbers.
 mod code {
     pub const NOT_AUTHORIZED: u16 = 2;
     pub const MALFORMED_REQUEST: u16 = 3;
@@ -36,11 +40,12 @@ mod code {
     pub const EXCESSIVE_REMOTE_PEERS: u16 = 13;
 }
 
-/// A mapping that the router keeps for us, and how to ask for it again: PCP by the same nonce.
+/// A mapping that the router holds for us. A PCP mapping is renewed with the same nonce.
 #[derive(Debug)]
 pub(crate) struct PortControlMapping(PortMapping);
 
-/// Asks by one of the two. `wish` is the external port that would be best, for a mapping that was lost.
+/// Requests a mapping by one of the two protocols. `wish` is the preferred external port, for a
+/// mapping that was lost.
 pub(crate) async fn request(
     protocol: Protocol,
     gateway: Gateway,
@@ -59,14 +64,14 @@ pub(crate) async fn request(
     match mapping.grant().await {
         Ok(grant) => Ok((mapping, grant)),
         Err(refusal) => {
-            // Nobody will use it, so it is not left open.
+            // An invalid grant is not used, so it is not left open.
             let _ = mapping.remove().await;
             Err(refusal)
         }
     }
 }
 
-/// What is asked for each time, whatever the router granted before.
+/// Returns the options of every request, independent of earlier grants.
 fn options(wish: Option<NonZeroU16>) -> PortMappingOptions {
     PortMappingOptions {
         external_port: wish,
@@ -76,7 +81,7 @@ fn options(wish: Option<NonZeroU16>) -> PortMappingOptions {
 }
 
 impl PortControlMapping {
-    /// Asks for the same once more: renews what stands, restores what was forgotten.
+    /// Repeats the request: renews an existing mapping and restores a lost one.
     pub async fn renew(&mut self) -> Result<Grant, Refusal> {
         let options = options(Some(self.0.external_port()));
         let (router, udp, port) = (self.0.gateway(), self.0.protocol(), self.0.internal_port());
@@ -99,7 +104,7 @@ impl PortControlMapping {
         })
     }
 
-    /// What of it is believed. NAT-PMP tells the external address separately.
+    /// Validates the grant. NAT-PMP reports the external address in a separate exchange.
     async fn grant(&self) -> Result<Grant, Refusal> {
         let ip = match self.0.mapping_type() {
             PortMappingType::NatPmp => {

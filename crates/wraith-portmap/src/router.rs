@@ -1,8 +1,8 @@
-//! The router by whichever protocol it speaks.
+//! Selection of the mapping protocol.
 //!
-//! PCP and NAT-PMP share a port and are asked one after the other; meanwhile the UPnP device is searched for, which changes
-//! nothing at the router. So never do two protocols grant a port at a time, but for a request whose answer is lost: what that
-//! granted ends with its lifetime.
+//! PCP and NAT-PMP share a port and are tried one after the other. The search for a UPnP device
+//! runs at the same time; it changes nothing at the router. Two protocols therefore never hold a
+//! grant at once, with one exception: a grant whose answer was lost. It ends with its lifetime.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -15,10 +15,11 @@ use crate::igd::{Igd, IgdMapping};
 use crate::port_control::{self, PortControlMapping};
 use crate::{Protocol, Unmapped};
 
-/// For so long PCP and NAT-PMP go first when a UPnP device was found: they answer in milliseconds where they are spoken.
+/// Head start of PCP and NAT-PMP after a UPnP device was found. A router that speaks them answers
+/// within milliseconds.
 const PORT_CONTROL_FIRST: Duration = Duration::from_secs(1);
 
-/// A mapping that stands at the router.
+/// A mapping that the router holds.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     protocol: Protocol,
@@ -32,7 +33,8 @@ enum Held {
 }
 
 impl Mapping {
-    /// Asks by all protocols; the first that grants is taken. A UPnP device is searched for as long as `search`.
+    /// Requests a mapping by all protocols and keeps the first grant. `search` is the duration of
+    /// the search for a UPnP device.
     pub async fn request(
         gateway: Gateway,
         search: Duration,
@@ -57,7 +59,7 @@ impl Mapping {
             match timeout(PORT_CONTROL_FIRST, &mut port_control).await {
                 Ok(Ok(granted)) => return Ok(granted),
                 Ok(Err(met)) => refusals = Some(met),
-                // Goes on if the device refuses.
+                // The request stays pending and is resumed if the device refuses.
                 Err(_) => {}
             }
         }
@@ -87,7 +89,7 @@ impl Mapping {
         self.protocol
     }
 
-    /// Asks for the same once more.
+    /// Repeats the request for the same mapping.
     pub async fn renew(&mut self) -> Result<Grant, Refusal> {
         match &mut self.held {
             Held::PortControl(mapping) => mapping.renew().await,
@@ -103,7 +105,7 @@ impl Mapping {
     }
 }
 
-/// PCP, then its predecessor: some routers that speak only the latter do not answer to the former.
+/// Tries PCP, then NAT-PMP. Some routers that speak only NAT-PMP do not answer a PCP request.
 async fn by_port_control(
     gateway: Gateway,
     local_port: NonZeroU16,

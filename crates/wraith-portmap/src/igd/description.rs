@@ -1,15 +1,15 @@
-//! What a router says it has: the services in its UPnP description that map ports.
+//! The UPnP description of a router: finds the services that map ports.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::http::Url;
 use crate::grant::Refusal;
 
-/// Elements of a description; those of routers in use have a few hundred.
+/// Most elements in a description. Real descriptions have a few hundred.
 const NODES_MAX: u32 = 8192;
-/// Services that are tried. A router has one, or one for each way to the internet.
+/// Most services to try. A router has one service, or one per internet connection.
 const SERVICES_MAX: usize = 4;
-/// Of both versions; what comes after is one digit or more.
+/// Service types without the version number, which has one digit or more.
 const MAPS_PORTS: [&str; 2] = [
     "urn:schemas-upnp-org:service:WANIPConnection:",
     "urn:schemas-upnp-org:service:WANPPPConnection:",
@@ -18,16 +18,16 @@ const MAPS_PORTS: [&str; 2] = [
 /// A service that maps ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// One of [`MAPS_PORTS`] with a number.
+    /// One of [`MAPS_PORTS`] followed by the version number.
     pub kind: String,
     pub control: Url,
 }
 
-/// The services of a description that was at `page`; none is an error.
+/// Returns the services in a description fetched from `page`. An empty list is an error.
 pub fn services(page: &Url, xml: &[u8]) -> Result<Vec<Service>, Refusal> {
     let text = std::str::from_utf8(xml).map_err(|_| Refusal::Malformed)?;
     let document = parse(text)?;
-    // Of version 1.0 of UPnP: what references begin at, instead of the page itself.
+    // UPnP 1.0: `URLBase` replaces the page's URL as the base of references.
     let base = document.descendants().find_map(|node| child_text(node, "URLBase"));
     let page = match base {
         Some(base) => Url::at(*page.host.ip(), base).ok_or(Refusal::Malformed)?,
@@ -42,10 +42,10 @@ pub fn services(page: &Url, xml: &[u8]) -> Result<Vec<Service>, Refusal> {
     if found.is_empty() { Err(Refusal::Unsupported) } else { Ok(found) }
 }
 
-/// XML without a document type, bounded in elements.
+/// Parses XML without a document type and with a bounded number of elements.
 pub fn parse(text: &str) -> Result<Document<'_>, Refusal> {
     let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
-    // Some routers begin with an empty line, or end with a zero.
+    // Some routers start with an empty line or end with a NUL byte.
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     Document::parse_with_options(text, options).map_err(|_| Refusal::Malformed)
 }
@@ -53,13 +53,13 @@ pub fn parse(text: &str) -> Result<Document<'_>, Refusal> {
 fn service(page: &Url, node: Node<'_, '_>) -> Option<Service> {
     let kind = child_text(node, "serviceType")?;
     let version = MAPS_PORTS.iter().find_map(|prefix| kind.strip_prefix(prefix))?;
-    // It goes into a header line and an attribute.
+    // The version goes into a header line and an XML attribute, so only digits are accepted.
     let plain = (1..=3).contains(&version.len()) && version.bytes().all(|b| b.is_ascii_digit());
     let control = page.join(child_text(node, "controlURL")?)?;
     plain.then(|| Service { kind: kind.to_owned(), control })
 }
 
-/// The text of the child of this name, whatever its namespace.
+/// Returns the text of the child element `name` in any namespace.
 pub fn child_text<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     let child = node.children().find(|child| child.tag_name().name() == name)?;
     child.text().map(str::trim).filter(|text| !text.is_empty())

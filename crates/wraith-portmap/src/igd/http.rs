@@ -1,6 +1,7 @@
-//! One HTTP/1.1 exchange with a router: a request, an answer with an end, a closed connection.
+//! One HTTP/1.1 exchange with a router: one request, one bounded answer, then the connection is
+//! closed.
 //!
-//! Only to the router itself ([`Url::at`]), and bounded: so many bytes, so many headers, so long in all.
+//! Requests go only to the router itself ([`Url::at`]). Bytes, headers and time are limited.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -11,17 +12,17 @@ use tokio::time::timeout;
 
 use crate::grant::Refusal;
 
-/// Of connecting, sending and receiving together. Routers are slow, but they are in the same house.
+/// Time for connecting, sending and receiving together. Routers are slow but on the local network.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Head and body of an answer. Descriptions of routers in use have 2–20 KiB.
+/// Most bytes in an answer's head and body. Real descriptions have 2–20 KiB.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Header lines of an answer; routers send about ten.
+/// Most header lines in an answer. Routers send about ten.
 const HEADERS_MAX: usize = 48;
-/// Of a path: what a router puts there is an identifier and a file name.
+/// Most bytes in a path. Routers use an identifier and a file name.
 const PATH_BYTES_MAX: usize = 1024;
 const HTTP: u16 = 80;
 
-/// A place at a router.
+/// A URL at a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     pub host: SocketAddrV4,
@@ -30,7 +31,8 @@ pub struct Url {
 }
 
 impl Url {
-    /// `text`, if it is an `http` URL at `router` itself: nothing else in the house, or beyond, is asked because somebody says so.
+    /// Parses `text` as an `http` URL at `router`. Other hosts are rejected, so an answer cannot
+    /// redirect requests.
     pub fn at(router: Ipv4Addr, text: &str) -> Option<Self> {
         let rest = text.trim().strip_prefix("http://")?;
         let split = rest.find('/').unwrap_or(rest.len());
@@ -45,7 +47,8 @@ impl Url {
             .then(|| Self { host: SocketAddrV4::new(host, port), path: path.to_owned() })
     }
 
-    /// What `reference` means on this page: a whole URL at the same router, a path from its root, or a name beside it.
+    /// Resolves `reference` against this page: a whole URL at the same router, an absolute path, or
+    /// a relative one.
     pub fn join(&self, reference: &str) -> Option<Self> {
         let reference = reference.trim();
         if reference.contains("://") {
@@ -66,7 +69,7 @@ fn is_path(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
-/// An answer.
+/// An HTTP answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
@@ -77,7 +80,7 @@ pub async fn get(url: &Url) -> Result<Answer, Refusal> {
     exchange(url, "GET", "", "").await
 }
 
-/// Posts XML. `headers` is whole lines, each with its end.
+/// Posts XML. `headers` consists of whole lines, each with its line ending.
 pub async fn post(url: &Url, headers: &str, body: &str) -> Result<Answer, Refusal> {
     let headers = format!(
         "{headers}Content-Type: text/xml; charset=\"utf-8\"\r\nContent-Length: {}\r\n",
@@ -103,7 +106,7 @@ async fn exchange(url: &Url, method: &str, headers: &str, body: &str) -> Result<
             if room == 0 {
                 return Err(Refusal::Malformed);
             }
-            // A read of what is there, not more than may come.
+            // Reads the available bytes, at most `room`.
             if (&mut stream).take(room).read_buf(&mut received).await? == 0 {
                 return parse(&received, true)?.ok_or(Refusal::Malformed);
             }
@@ -112,14 +115,15 @@ async fn exchange(url: &Url, method: &str, headers: &str, body: &str) -> Result<
     timeout(EXCHANGE_TIMEOUT, answer).await.unwrap_or(Err(Refusal::NoAnswer))
 }
 
-/// How the end of a body is told.
+/// End-of-body marker of an answer.
 enum Framing {
     Length(usize),
     Chunked,
     UntilClosed,
 }
 
-/// The answer in `bytes`, or `None` if more must come; `closed` says that none will.
+/// Parses the answer in `bytes`; `None` means that more bytes are needed. `closed` marks the end of
+/// the stream.
 fn parse(bytes: &[u8], closed: bool) -> Result<Option<Answer>, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Response::new(&mut headers);
@@ -152,8 +156,8 @@ fn framing(headers: &[httparse::Header<'_>]) -> Result<Framing, Refusal> {
     }
 }
 
-/// The body that these chunks make, or `None` if the last is not there yet (RFC 9112 §7.1). Each is read again with every piece
-/// that comes: an answer is small.
+/// Decodes a chunked body (RFC 9112 §7.1), or returns `None` until the last chunk has arrived. All
+/// chunks are parsed again after each read; answers are small.
 fn chunks(mut rest: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
     let mut body = Vec::new();
     loop {
@@ -168,7 +172,7 @@ fn chunks(mut rest: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
         }
         let Some(chunk) = rest.get(start..start + size) else { return Ok(None) };
         body.extend_from_slice(chunk);
-        // The chunk ends with an empty line's worth of CRLF, which may still be under way.
+        // A chunk is followed by CRLF, which may not have arrived yet.
         rest = rest.get(start + size + 2..).unwrap_or_default();
     }
 }

@@ -1,6 +1,6 @@
-//! UPnP Internet Gateway Devices: the oldest and most widespread way to a mapping.
+//! Mappings by UPnP Internet Gateway Devices, the oldest and most widespread protocol.
 //!
-//! Finding the router and its service changes nothing there; only [`Igd::map`] does.
+//! Discovery of the router and its service changes nothing there; only [`Igd::map`] does.
 
 mod description;
 mod http;
@@ -15,29 +15,31 @@ use self::description::Service;
 use crate::gateway::Gateway;
 use crate::grant::{Grant, LIFETIME, Refusal};
 
-/// `OnlyPermanentLeasesSupported`: the router knows no lifetimes. Ours ends when we remove it.
+/// `OnlyPermanentLeasesSupported`: the router has no lifetimes. Our mapping lasts until we remove
+/// it.
 const ONLY_PERMANENT: u16 = 725;
-/// `ConflictInMappingEntry`: another machine has the port.
+/// `ConflictInMappingEntry`: another machine holds the port.
 const CONFLICT: u16 = 718;
-/// `SamePortValuesRequired`: the external port must be the local one.
+/// `SamePortValuesRequired`: the external port must equal the local one.
 const SAME_PORT: u16 = 724;
-/// External ports that are tried while others have them.
+/// Most external ports to try while other machines hold them.
 const PORTS_TRIED_MAX: u16 = 4;
-/// Added to a port that somebody has, for the next: prime, so that steps of two machines seldom meet.
+/// Step to the next port after a conflict. It is prime, so that the sequences of two machines
+/// seldom meet.
 const PORT_STEP: u16 = 1009;
-/// Ports below belong to services of the router and the system.
+/// Lowest port to map. Ports below belong to services of the router and the system.
 const PORT_MIN: u16 = 1024;
-/// What a router shows beside the mapping to who looks.
+/// Description of the mapping in the router's user interface.
 const DESCRIPTION: &str = "wraith";
 
-/// A router that maps ports, found and asked for nothing yet.
+/// A router that supports port mapping, before any request.
 #[derive(Debug)]
 pub struct Igd {
     gateway: Gateway,
     services: Vec<Service>,
 }
 
-/// A mapping at one of its services.
+/// A mapping held by one of the router's services.
 #[derive(Debug)]
 pub struct IgdMapping {
     local: SocketAddrV4,
@@ -57,7 +59,7 @@ impl Igd {
         Ok(Self { gateway, services })
     }
 
-    /// Maps a port by the first service that is connected to the internet.
+    /// Maps a port with the first service that is connected to the internet.
     pub async fn map(
         &self,
         local_port: NonZeroU16,
@@ -66,7 +68,7 @@ impl Igd {
         let local = SocketAddrV4::new(self.gateway.local, local_port.get());
         let mut last = Refusal::Unsupported;
         for service in &self.services {
-            // Before anything is mapped: a service without an address has nothing to give.
+            // Checked before the mapping: a service without an external address is of no use.
             match external_ip(service).await {
                 Ok(ip) => {
                     let wish = wish.unwrap_or(local_port).get();
@@ -80,7 +82,7 @@ impl Igd {
 }
 
 impl IgdMapping {
-    /// Adds it at the port that is wished for, or at one that nobody else has.
+    /// Adds the mapping at the preferred port, or at a free one.
     async fn add(
         service: Service,
         local: SocketAddrV4,
@@ -115,7 +117,7 @@ impl IgdMapping {
         }
     }
 
-    /// Adds the same once more, which renews what stands and restores what was forgotten.
+    /// Adds the same mapping again, which renews it or restores a lost one.
     pub async fn renew(&mut self) -> Result<Grant, Refusal> {
         let ip = external_ip(&self.service).await?;
         self.invoke_add().await?;
@@ -145,7 +147,7 @@ impl IgdMapping {
         soap::invoke(&self.service, "AddPortMapping", &arguments).await.map(drop)
     }
 
-    /// A router does not say for how long it granted; it took what was asked for.
+    /// Builds the grant. The router does not report a lifetime; it accepted the requested one.
     fn grant(&self, ip: Ipv4Addr) -> Result<Grant, Refusal> {
         Grant::believed(SocketAddrV4::new(ip, self.external_port), LIFETIME)
     }
@@ -155,6 +157,6 @@ async fn external_ip(service: &Service) -> Result<Ipv4Addr, Refusal> {
     let answer = soap::invoke(service, "GetExternalIPAddress", &[]).await?;
     let ip = answer.value("NewExternalIPAddress").ok_or(Refusal::Malformed)?;
     let ip = ip.parse().map_err(|_| Refusal::Malformed)?;
-    // Any port will do for the question whether the address is one of the internet.
+    // The port is a placeholder; only the address is validated.
     Grant::believed(SocketAddrV4::new(ip, PORT_MIN), LIFETIME).map(|grant| *grant.external.ip())
 }

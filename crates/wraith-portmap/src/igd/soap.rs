@@ -1,26 +1,28 @@
-//! Actions of a UPnP service: XML posted, XML answered (UPnP Device Architecture 1.1 §3).
+//! SOAP actions of a UPnP service: an XML request and an XML answer (UPnP Device Architecture 1.1
+//! §3).
 
 use super::description::{Service, child_text, parse};
 use super::http;
 use crate::grant::Refusal;
 
 const OK: u16 = 200;
-/// The answer that carries the number of an error.
+/// HTTP status of an answer that carries an error code.
 const FAULT: u16 = 500;
 
-/// What an action answered: the text of its body.
+/// The body of an action's answer.
 #[derive(Debug)]
 pub struct Answer(String);
 
 impl Answer {
-    /// The value of an output argument.
+    /// Returns the value of an output argument.
     pub fn value(&self, name: &str) -> Option<String> {
         let document = parse(&self.0).ok()?;
         document.descendants().find_map(|node| child_text(node, name)).map(str::to_owned)
     }
 }
 
-/// Invokes `action`. Arguments are our own words and numbers, with nothing in them that XML would read.
+/// Invokes `action`. Arguments are our own words and numbers, without characters that need XML
+/// escaping.
 ///
 /// # Errors
 /// [`Refusal::Refused`] with the service's error code.

@@ -1,7 +1,7 @@
-//! Where a router has its UPnP description: the search of SSDP (UPnP Device Architecture 1.1 §1.3).
+//! SSDP search for a router's UPnP description (UPnP Device Architecture 1.1 §1.3).
 //!
-//! The question goes to the group in which all UPnP devices listen and to the gateway alone; an answer counts only if it comes
-//! from the gateway and leads to it.
+//! The search goes to the UPnP multicast group and to the gateway. An answer counts only if it
+//! comes from the gateway and its URL points to the gateway.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -15,28 +15,30 @@ use crate::grant::Refusal;
 
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 255, 250), SSDP);
 const SSDP: u16 = 1900;
-/// What is searched for. A router answers to several of these; one that has them all but the last is rare.
+/// Search targets. A router answers to several of these; routers that answer only to the last are
+/// rare.
 const TARGETS: [&str; 3] = [
     "urn:schemas-upnp-org:device:InternetGatewayDevice:1",
     "urn:schemas-upnp-org:device:InternetGatewayDevice:2",
     "upnp:rootdevice",
 ];
-/// Seconds over which devices spread their answers, the least that the standard allows.
+/// Seconds over which devices spread their answers. One is the minimum of the standard.
 const SPREAD: u32 = 1;
-/// Answers that are looked at: other devices of the house answer, too.
+/// Most answers to examine. Other devices on the network answer as well.
 const ANSWERS_MAX: usize = 64;
 const ANSWER_BYTES_MAX: usize = 2048;
 const HEADERS_MAX: usize = 32;
 
-/// The description of the gateway, if it is told within `limit`.
+/// Returns the URL of the gateway's description if an answer arrives within `limit`.
 pub async fn search(gateway: Gateway, limit: Duration) -> Result<Url, Refusal> {
     let socket = UdpSocket::bind((gateway.local, 0)).await?;
-    // The system sends to a group by the interface of its choice, unless the socket is on an address; both get to the gateway.
+    // Without a bound address, the kernel would select the multicast interface. Both destinations
+    // are on the gateway's network.
     let mut sent = Err(Refusal::NoAnswer);
     for target in TARGETS {
         for to in [SocketAddrV4::new(gateway.router, SSDP), GROUP] {
             let question = question(to, target);
-            // One way that is closed does not close the other.
+            // A failure of one destination does not stop the other.
             match socket.send_to(question.as_bytes(), to).await {
                 Ok(_) => sent = Ok(()),
                 Err(error) if sent.is_err() => sent = Err(error.into()),
@@ -55,7 +57,7 @@ pub async fn search(gateway: Gateway, limit: Duration) -> Result<Url, Refusal> {
                     return Ok(url);
                 }
             }
-            // From somebody else; or a closed port that answered to what was sent to the gateway alone.
+            // An answer of another host, or the ICMP error of a closed port at the gateway.
             Ok(_) => {}
         }
     }
@@ -68,7 +70,7 @@ fn question(to: SocketAddrV4, target: &str) -> String {
     )
 }
 
-/// The place that an answer names, if it is at the router.
+/// Returns the URL in an answer if it points to the router.
 fn location(router: Ipv4Addr, answer: &[u8]) -> Option<Url> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Response::new(&mut headers);

@@ -1,4 +1,4 @@
-//! Each protocol grants a port, and gets it back.
+//! Each protocol grants a port and releases it.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -8,7 +8,7 @@ use crate::router::{EXTERNAL, LOCAL_PORT, Router, Speaks, State, of_another, out
 
 const INSIDE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, LOCAL_PORT.get());
 
-/// What is granted stands at the router, leads here, and is gone after the release.
+/// Checks that the router holds the granted mapping to this machine, and that a release removes it.
 async fn granted(by: Protocol, with: impl FnOnce(&mut State)) -> SocketAddrV4 {
     let router = Router::start(with).await;
     assert_eq!(router.served(), 0, "nothing is sent before it is asked for");
@@ -38,13 +38,13 @@ async fn by_nat_pmp_where_the_router_says_that_it_has_no_pcp() {
     .await;
 }
 
-// Waits the three requests of PCP out, 1.75 s.
+// Waits 1.75 s for the three PCP requests to time out.
 #[tokio::test]
 async fn by_nat_pmp_where_the_router_does_not_answer_to_pcp() {
     granted(Protocol::NatPmp, |router| router.nat_pmp = Speaks::Well).await;
 }
 
-// The same 1.75 s.
+// Waits the same 1.75 s.
 #[tokio::test]
 async fn by_nat_pmp_where_upnp_answers_first_and_refuses() {
     granted(Protocol::NatPmp, |router| {
@@ -98,7 +98,7 @@ async fn a_router_that_speaks_all_of_them_is_asked_for_one_mapping() {
 #[tokio::test]
 async fn a_request_that_is_ended_in_the_middle_leaves_nothing_behind() {
     let pcp: fn(&mut State) = |router| router.pcp = Speaks::Well;
-    // The second of UPnP's exchanges asks for the address, the third for the mapping.
+    // The second UPnP exchange requests the address, the third the mapping.
     for (with, exchanges) in [(pcp, 1), (upnp_only, 2), (upnp_only, 3)] {
         let router = Router::start(with).await;
         let mapping = router.request_once();

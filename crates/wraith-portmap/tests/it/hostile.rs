@@ -1,4 +1,4 @@
-//! Routers, and what poses as one, that lie, stall or talk nonsense.
+//! Routers and impostors that lie, stall or send garbage.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use wraith_portmap::{Protocol, Refusal, Status, Unmapped};
 
 use crate::router::{Router, Speaks, State, outcome};
 
-/// Why this router brought no mapping by `by`; and nothing stays behind at it.
+/// Returns the reason why this router granted no mapping by `by`. No mapping may stay behind.
 async fn refused(by: Protocol, with: impl FnOnce(&mut State)) -> Refusal {
     let router = Router::start(with).await;
     let mapping = router.request_once();
@@ -106,7 +106,7 @@ async fn a_description_anywhere_but_at_the_router_is_not_fetched() {
     assert!(!accepted, "somebody was asked because the router said so");
 }
 
-// Waits the limit of an exchange out, 3 s.
+// Waits 3 s for the exchange to time out.
 #[tokio::test]
 async fn a_device_that_takes_the_connection_and_never_answers_is_given_up() {
     let refusal = refused(Protocol::UpnpIgd, |router| {

@@ -1,4 +1,4 @@
-//! Routers that forget, change their address, or go away.
+//! Routers that lose their mappings, change their address, or disappear.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

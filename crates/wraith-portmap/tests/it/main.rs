@@ -1,4 +1,5 @@
-//! The client against routers of the tests' own, each on a loopback address of its own and on the protocols' true ports.
+//! The client against test routers, each on its own loopback address and on the protocols' real
+//! ports.
 
 mod grants;
 mod hostile;

@@ -1,4 +1,4 @@
-//! A UPnP device: SSDP, a description, and the three actions that are used.
+//! A UPnP device: SSDP, a description, and the three actions that the client uses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -55,12 +55,12 @@ async fn answer_searches(socket: UdpSocket, state: Arc<Mutex<State>>, here: Stri
 async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>, count: watch::Sender<u32>) {
     let (head, body) = read_request(&mut stream).await;
     if state.lock().unwrap().stalls {
-        // Holds the connection until the other side gives up.
+        // Holds the connection until the client gives up.
         let _ = stream.read(&mut [0]).await;
         return;
     }
     let (status, body) = answer(&mut state.lock().unwrap(), &head, &body, &stream);
-    // In two chunks, as some routers do.
+    // Two chunks, as some routers send.
     let (a, b) = body.split_at(body.len() / 2);
     let answer = format!(
         "HTTP/1.1 {status}\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{a}\r\n{:x}\r\n{b}\r\n0\r\n\r\n",

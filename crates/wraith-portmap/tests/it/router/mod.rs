@@ -1,7 +1,7 @@
-//! A router that grants ports as told: PCP, NAT-PMP and UPnP-IGD over one table of mappings.
+//! A configurable test router: PCP, NAT-PMP and UPnP-IGD over one mapping table.
 //!
-//! Invariant: what stands in the table was asked for in a whole, well-formed request of its protocol; anything else panics in
-//! the router's task, and the test sees no answer.
+//! Invariant: an entry in the table comes from a whole, well-formed request of its protocol. Any
+//! other request panics in the router's task, and the test receives no answer.
 
 mod igd;
 mod port_control;
@@ -22,20 +22,20 @@ pub use self::port_control::of_another;
 pub const EXTERNAL: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 5);
 pub const LOCAL_PORT: NonZeroU16 = NonZeroU16::new(4433).unwrap();
 
-/// How a protocol is answered.
+/// Behaviour of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speaks {
-    /// As its standard says.
+    /// Answers by the standard.
     Well,
-    /// Nothing is said.
+    /// Does not answer.
     Silent,
-    /// With the code for what is not spoken (port control), or not at all (UPnP).
+    /// Answers with the code for an unsupported protocol (port control), or not at all (UPnP).
     No,
-    /// With these bytes, whatever was asked.
+    /// Answers every request with these bytes.
     Bytes(Vec<u8>),
 }
 
-/// A mapping: where to, and by which nonce if PCP made it.
+/// A mapping: its destination, lifetime, and nonce if PCP made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub to: SocketAddrV4,
@@ -43,26 +43,26 @@ pub struct Entry {
     pub nonce: Option<[u8; 12]>,
 }
 
-/// What a router knows and how it behaves.
+/// State and behaviour of a router.
 #[derive(Debug)]
 pub struct State {
     pub pcp: Speaks,
     pub nat_pmp: Speaks,
     pub igd: Speaks,
     pub external_ip: Ipv4Addr,
-    /// In place of the lifetime that is asked for.
+    /// Granted in place of the requested lifetime.
     pub lifetime: Option<u32>,
-    /// Said in place of the port that was mapped.
+    /// Reported in place of the mapped port.
     pub port_said: Option<u16>,
-    /// UPnP: only mappings without an end.
+    /// UPnP: supports only permanent mappings.
     pub permanent_only: bool,
-    /// UPnP: maps nothing for anybody.
+    /// UPnP: refuses every mapping.
     pub refuses: bool,
-    /// UPnP: the external port must be the local one.
+    /// UPnP: requires the external port to equal the local one.
     pub same_port: bool,
-    /// UPnP: where the description is said to be, in place of where it is.
+    /// UPnP: announced in place of the description's URL.
     pub location: Option<String>,
-    /// UPnP: takes connections and never answers.
+    /// UPnP: accepts connections and never answers.
     pub stalls: bool,
     pub mappings: BTreeMap<u16, Entry>,
 }
@@ -71,12 +71,12 @@ pub struct State {
 pub struct Router {
     pub ip: Ipv4Addr,
     state: Arc<Mutex<State>>,
-    /// Requests answered, of any kind.
+    /// Number of answered requests of any kind.
     served: watch::Receiver<u32>,
 }
 
 impl Router {
-    /// A router that speaks nothing, set up by `with`.
+    /// Starts a router that speaks no protocol until `with` configures it.
     pub async fn start(with: impl FnOnce(&mut State)) -> Self {
         let (ip, port_control, ssdp) = free_address();
         let mut state = State {
@@ -105,30 +105,30 @@ impl Router {
         self.state.lock().unwrap()
     }
 
-    /// A mapping of [`LOCAL_PORT`] is asked for; nothing happens by itself but what these intervals say.
+    /// Requests a mapping of [`LOCAL_PORT`]. Only these intervals cause further requests.
     pub fn request(&self, recheck: Duration) -> PortMapping {
         let gateway = Some(Gateway::at(self.ip).unwrap());
         let retry = Duration::from_secs(3600);
-        // What does not answer at all is not waited for.
+        // The search is short if the router does not speak UPnP.
         let answers = self.state().igd != Speaks::No;
         let search = if answers { Settings::default().search } else { Duration::from_millis(20) };
         let settings = Settings { gateway, search, recheck, retry, retry_max: retry };
         PortMapping::request_with(LOCAL_PORT, settings)
     }
 
-    /// The same, renewed only when told to.
+    /// Same as [`Router::request`], without automatic renewal.
     pub fn request_once(&self) -> PortMapping {
         self.request(Duration::from_secs(3600))
     }
 
-    /// Until one more request than now was answered.
+    /// Waits until the router has answered one more request.
     pub async fn next_request(&self) {
         let mut served = self.served.clone();
         let now = *served.borrow_and_update();
         served.wait_for(|count| *count > now).await.unwrap();
     }
 
-    /// Until so many requests were answered in all.
+    /// Waits until the router has answered this many requests in total.
     pub async fn until_served(&self, requests: u32) {
         self.served.clone().wait_for(|count| *count >= requests).await.unwrap();
     }
@@ -138,13 +138,14 @@ impl Router {
     }
 }
 
-/// The first end of the asking that is shown.
+/// Returns the first status after [`Status::Asking`].
 pub async fn outcome(mapping: &PortMapping) -> Status {
     let mut status = mapping.status();
     status.wait_for(|status| *status != Status::Asking).await.unwrap().clone()
 }
 
-/// An address of loopback whose ports for both protocols are free: they belong to this router until its tasks end.
+/// Finds a loopback address with both protocols' ports free. The ports belong to this router until
+/// its tasks end.
 fn free_address() -> (Ipv4Addr, UdpSocket, UdpSocket) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let bind = |ip, port| {

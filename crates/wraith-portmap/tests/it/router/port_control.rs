@@ -1,4 +1,5 @@
-//! The server's side of RFC 6887 and RFC 6886, read from the RFCs and not from the client's library.
+//! Server side of RFC 6887 and RFC 6886, written from the RFCs and independent of the client's
+//! library.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use tokio::sync::watch;
 use super::{Entry, Speaks, State};
 
 const EPOCH: u32 = 1000;
-/// As a server without a free one nearby would choose.
+/// First external port of a server that cannot grant the requested one.
 const FIRST_PORT: u16 = 40_000;
 const UDP: u8 = 17;
 
@@ -30,14 +31,14 @@ fn answer(state: &mut State, request: &[u8], from: SocketAddr) -> Option<Vec<u8>
     match speaks {
         Speaks::Silent => None,
         Speaks::Bytes(bytes) => Some(bytes),
-        // Version 0, an answer to opcode 0, result 1: unsupported version.
+        // Version 0, response to opcode 0, result 1: unsupported version.
         Speaks::No => Some(vec![0, 128, 0, 1, 0, 0, 0, 9]),
         Speaks::Well if request[0] == 2 => Some(pcp(state, request, from)),
         Speaks::Well => Some(nat_pmp(state, request, from)),
     }
 }
 
-/// RFC 6887 §11: 24 bytes of header and 36 of MAP.
+/// RFC 6887 §11: a header of 24 bytes and a MAP payload of 36.
 fn pcp(state: &mut State, request: &[u8], from: SocketAddr) -> Vec<u8> {
     assert_eq!((request.len(), request[1]), (60, 1), "one MAP request without options");
     let client: [u8; 16] = request[8..24].try_into().unwrap();
@@ -91,7 +92,7 @@ fn nat_pmp(state: &mut State, request: &[u8], from: SocketAddr) -> Vec<u8> {
     answer
 }
 
-/// The port and lifetime that are said.
+/// Returns the port and lifetime to report.
 fn grant(state: &mut State, mut entry: Entry, wish: u16) -> (u16, u32) {
     entry.lifetime = state.lifetime.unwrap_or(entry.lifetime);
     let known = state.mappings.iter().find(|(_, known)| known.to == entry.to);
@@ -112,7 +113,7 @@ fn lifetime(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// Ports that are not the client's own stay who they are.
+/// Maps `external` to another machine. Only the client's own mappings are ever replaced.
 pub fn of_another(state: &mut State, external: u16) {
     let to = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 99), 1);
     state.mappings.insert(external, Entry { to, lifetime: 3600, nonce: None });
