@@ -1,4 +1,5 @@
-//! What a lookup costs, on a network of its own on loopback: time (p50, p95), datagrams, memory, threads, and what is sent at rest.
+//! Measures lookups in a test network on loopback: time (p50, p95), datagrams, memory, threads, and
+//! idle traffic.
 //!
 //!     cargo run --release -p wraith-dht --example measure -- [RUNS] [NODES]
 
@@ -99,7 +100,7 @@ fn print(what: &str, times: &mut [Duration]) {
     println!("{what}: p50 {:.1?}, p95 {:.1?}, of {}", at(50), at(95), times.len());
 }
 
-/// Memory and threads of this process, where the system says so.
+/// Returns the memory and thread count of this process, where the system reports them.
 fn status() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let wanted = |line: &&str| line.starts_with("VmRSS") || line.starts_with("Threads");

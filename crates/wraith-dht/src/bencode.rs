@@ -1,13 +1,13 @@
-//! Bencode, as far as messages of the DHT need it: reading without copying, and writing.
+//! Bencode for DHT messages: a reader without copies, and a writer.
 //!
-//! Invariant: reading takes no memory and no recursion, whatever is nested in what.
+//! Invariant: the reader neither allocates nor recurses, however deep the nesting.
 
-/// Lists and dictionaries within each other; messages have three.
+/// Most nested lists and dictionaries. DHT messages have three levels.
 const MAX_DEPTH: usize = 8;
-/// Digits of a length: no datagram is longer than 65,535 bytes.
+/// Most digits in a length. No datagram is longer than 65,535 bytes.
 const MAX_LENGTH_DIGITS: usize = 5;
 
-/// A string, and what is behind it.
+/// Splits off a string. Returns it and the remaining bytes.
 pub fn string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = bytes.iter().take(MAX_LENGTH_DIGITS + 1).position(|byte| *byte == b':')?;
     let digits = &bytes[..colon];
@@ -18,18 +18,18 @@ pub fn string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     bytes[colon + 1..].split_at_checked(len)
 }
 
-/// A whole string, with nothing behind it.
+/// Reads a string that fills `bytes`.
 pub fn whole_string(bytes: &[u8]) -> Option<&[u8]> {
     string(bytes).and_then(|(text, rest)| rest.is_empty().then_some(text))
 }
 
-/// A whole number.
+/// Reads an integer that fills `bytes`.
 pub fn whole_integer(bytes: &[u8]) -> Option<i64> {
     let digits = bytes.strip_prefix(b"i")?.strip_suffix(b"e")?;
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Any value, and what is behind it.
+/// Splits off a value of any type. Returns it and the remaining bytes.
 pub fn value(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut rest = bytes;
     let mut depth = 0;
@@ -59,7 +59,8 @@ pub fn value(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// The value of `key` in a dictionary. The keys may stand in any order: some nodes do not sort.
+/// Returns the value of `key` in a dictionary. Any key order is accepted, because some nodes do not
+/// sort.
 pub fn entry<'a>(dict: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut rest = dict.strip_prefix(b"d")?;
     while rest.first()? != &b'e' {
@@ -73,38 +74,38 @@ pub fn entry<'a>(dict: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// Writes a dictionary's entries; who calls keeps the keys in order.
+/// Writes the entries of a dictionary. The caller keeps the keys in order.
 #[derive(Debug)]
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// A dictionary that is not ended yet.
+    /// Starts a dictionary.
     pub fn dict() -> Self {
         Self(vec![b'd'])
     }
 
-    /// `key`, and a string.
+    /// Appends `key` and a string.
     pub fn string(mut self, key: &str, value: &[u8]) -> Self {
         self.push_string(key.as_bytes());
         self.push_string(value);
         self
     }
 
-    /// `key`, and a number.
+    /// Appends `key` and an integer.
     pub fn integer(mut self, key: &str, value: i64) -> Self {
         self.push_string(key.as_bytes());
         self.0.extend_from_slice(format!("i{value}e").as_bytes());
         self
     }
 
-    /// `key`, and what another writer has ended.
+    /// Appends `key` and an encoded value.
     pub fn nested(mut self, key: &str, value: &[u8]) -> Self {
         self.push_string(key.as_bytes());
         self.0.extend_from_slice(value);
         self
     }
 
-    /// The dictionary.
+    /// Ends the dictionary and returns its bytes.
     pub fn end(mut self) -> Vec<u8> {
         self.0.push(b'e');
         self.0

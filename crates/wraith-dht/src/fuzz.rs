@@ -1,11 +1,12 @@
-//! What a node may send, as functions of arbitrary bytes that panic if something is wrong: for fuzzing, and no part of the interface.
+//! Fuzz targets for node messages. They panic on a defect and are not part of the public API.
 
 use wraith_discovery::MAX_VALUE_LEN;
 
 use crate::krpc::{Answer, MAX_NODES, MAX_TOKEN_LEN, decode};
 use crate::seen::SeenQuestion;
 
-/// An answer: what is taken of it is within its bounds, and no record is believed under a key that has not signed it.
+/// Decodes an answer. Accepted fields stay within their bounds, and no record verifies under a key
+/// that did not sign it.
 pub fn answer(datagram: &[u8]) {
     if let Ok(question) = SeenQuestion::new() {
         question.seen_at(datagram);

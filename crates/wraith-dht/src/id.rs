@@ -1,19 +1,19 @@
-//! The 160-bit IDs of nodes and of what is stored.
+//! 160-bit IDs of nodes and records.
 
 use sha1_smol::Sha1;
 
-/// Bytes of an ID.
+/// Length of an ID in bytes.
 pub const ID_LEN: usize = 20;
 
-/// Of a node, or of what is looked for.
+/// ID of a node or of a lookup target.
 pub type Id = [u8; ID_LEN];
 
-/// Where the record of this key is stored: BEP 44, without a salt.
+/// Returns the target at which the record of `key` is stored (BEP 44, without a salt).
 pub fn target_of(key: &[u8; 32]) -> Id {
     Sha1::from(key).digest().bytes()
 }
 
-/// How far `a` is from `b`: comparable, in no unit.
+/// Returns the XOR distance between `a` and `b`: comparable, without a unit.
 pub fn distance(a: &Id, b: &Id) -> Id {
     std::array::from_fn(|at| a[at] ^ b[at])
 }
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn the_target_is_that_of_bep_44() {
-        // Test vector 2 of BEP 44, without its salt as in vector 1.
+        // Key of test vector 2 of BEP 44, without the salt, as in vector 1.
         let key: Vec<u8> = (0..64)
             .step_by(2)
             .map(|at| {

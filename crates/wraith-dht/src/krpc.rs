@@ -1,5 +1,5 @@
-//! The messages of the DHT that a client sends and reads: BEP 5, and BEP 44 for records. All are sent as of a read-only node
-//! (BEP 43), so nobody enters us into a table.
+//! KRPC messages of a client: BEP 5, and BEP 44 for records. Every query is marked as coming from a
+//! read-only node (BEP 43), so no node enters us into its routing table.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,29 +9,29 @@ use wraith_discovery::{MAX_VALUE_LEN, RecordKey, RecordSeed, StoredRecord};
 use crate::bencode::{Writer, entry, whole_integer, whole_string};
 use crate::id::{ID_LEN, Id};
 
-/// A node that another one names.
+/// Length of a compact node entry in bytes.
 const COMPACT_NODE_LEN: usize = ID_LEN + 6;
-/// Nodes of one answer that are looked at: 8 by BEP 5, some give 20.
+/// Most nodes read from one answer. BEP 5 has 8; some nodes return 20.
 pub const MAX_NODES: usize = 20;
-/// Tokens are a few bytes; they are sent back as they came.
+/// Longest token accepted. Tokens have a few bytes and are echoed unchanged.
 pub const MAX_TOKEN_LEN: usize = 64;
 
-/// Names a question in its answer.
+/// Matches an answer to its query.
 pub type TransactionId = [u8; 4];
 
-/// What may be asked.
+/// The queries of a client.
 #[derive(Clone, Debug)]
 pub enum Query<'a> {
-    /// Which nodes are close to this one. Every node knows the answer.
+    /// Requests the nodes closest to an ID. Every node can answer.
     FindNode(&'a Id),
-    /// What is stored there, and which nodes are close to it.
+    /// Requests the record at a target, and the nodes closest to it.
     Get(&'a Id),
-    /// To store it.
+    /// Stores a record at a target.
     Put { target: &'a Id, token: &'a [u8], item: &'a SignedRecord },
 }
 
 impl Query<'_> {
-    /// The datagram; `own` is whom we claim to be.
+    /// Encodes the datagram. `own` is the node ID that we present.
     pub fn encode(&self, own: &Id, transaction: TransactionId) -> Vec<u8> {
         let (name, arguments) = match self {
             Self::FindNode(target) => {
@@ -41,7 +41,7 @@ impl Query<'_> {
                 ("get", Writer::dict().string("id", own).string("target", *target).end())
             }
             Self::Put { target, token, item } => {
-                // Some nodes want the target here although it follows from the key.
+                // Some nodes require the target in this query although it follows from the key.
                 let arguments = Writer::dict()
                     .string("id", own)
                     .string("k", &item.key)
@@ -63,7 +63,7 @@ impl Query<'_> {
     }
 }
 
-/// A record with what BEP 44 wants beside it.
+/// A record with its BEP 44 key and signature.
 #[derive(Clone, Debug)]
 pub struct SignedRecord {
     key: RecordKey,
@@ -72,14 +72,14 @@ pub struct SignedRecord {
 }
 
 impl SignedRecord {
-    /// Signs `record` for the key of `seed`.
+    /// Signs `record` with the key of `seed`.
     pub fn new(seed: &RecordSeed, record: StoredRecord) -> Self {
         let signature = seed.signer().sign(&signed_text(record.seq, &bencoded(&record.value)));
         Self { key: seed.key(), record, signature }
     }
 }
 
-/// What a signature is over: the entries `seq` and `v` as they stand in a message.
+/// Returns the signed text: the entries `seq` and `v` as encoded in a message.
 fn signed_text(seq: i64, bencoded_value: &[u8]) -> Vec<u8> {
     [format!("3:seqi{seq}e1:v").as_bytes(), bencoded_value].concat()
 }
@@ -88,40 +88,41 @@ fn bencoded(value: &[u8]) -> Vec<u8> {
     [format!("{}:", value.len()).as_bytes(), value].concat()
 }
 
-/// What a node answered.
+/// A node's answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// It did what it was asked for.
+    /// The node performed the query.
     Yes(Box<Found<'a>>),
-    /// It did not; by BEP 44, 302 if it has a record with a higher sequence number.
+    /// The node refused with this code. BEP 44: 302 means that it has a record with a higher
+    /// sequence number.
     No(i64),
 }
 
-/// What is in an answer.
+/// Content of a successful answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// Who it says it is.
+    /// The node's claimed ID.
     pub id: Id,
-    /// What it wants to see in a put.
+    /// Token required for a put to this node.
     pub token: Option<&'a [u8]>,
-    /// Nodes that it knows.
+    /// Closer nodes that it names.
     pub nodes: Vec<(Id, SocketAddrV4)>,
-    /// A record that says it is of the key.
+    /// A record that claims the requested key.
     pub record: Option<ClaimedRecord<'a>>,
 }
 
-/// A record that nobody has verified yet.
+/// A record before verification.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ClaimedRecord<'a> {
     pub key: &'a RecordKey,
     seq: i64,
     signature: &'a [u8; 64],
-    /// As it stands in the message.
+    /// Value as encoded in the message.
     bencoded_value: &'a [u8],
 }
 
 impl ClaimedRecord<'_> {
-    /// The record, if it is one of `key`.
+    /// Returns the record if it verifies under `key`.
     pub fn verify(&self, key: &RecordKey) -> Option<StoredRecord> {
         let value = whole_string(self.bencoded_value).filter(|v| v.len() <= MAX_VALUE_LEN)?;
         if self.key != key {
@@ -133,7 +134,7 @@ impl ClaimedRecord<'_> {
     }
 }
 
-/// The transaction that a datagram answers, and how; None if it is no answer.
+/// Returns the transaction and content of an answer, or `None` for any other datagram.
 pub fn decode(datagram: &[u8]) -> Option<(TransactionId, Answer<'_>)> {
     let text = |key: &[u8]| entry(datagram, key).and_then(whole_string);
     let transaction = text(b"t")?.try_into().ok()?;
@@ -189,7 +190,7 @@ mod tests {
         RecordSeed::new([7; 32])
     }
 
-    /// The answer of a node that has this.
+    /// Encodes the answer of a node that has this record.
     fn answer(item: &SignedRecord) -> Vec<u8> {
         let nodes: Vec<u8> =
             (0..30).flat_map(|n| [[n; 20].to_vec(), vec![127, 0, 0, 1, 1, n]].concat()).collect();
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_signature_is_that_of_bep_44() {
-        // The text of its test vector 1.
+        // Text of BEP 44's test vector 1.
         let text = signed_text(1, &bencoded(b"Hello World!"));
         assert_eq!(text, b"3:seqi1e1:v12:Hello World!");
     }

@@ -1,19 +1,23 @@
-//! The Mainline DHT as a place that stores ([`wraith_discovery::RecordStore`], SPEC §11.8).
+//! A client of the Mainline DHT as a record store ([`wraith_discovery::RecordStore`], SPEC §11.8).
 //!
 //! ```text
-//! Dht            the store: which nodes are known, how many operations at once         store.rs, nodes.rs
-//! Operation      one get or put, on a socket of its own, which ends with it            operation.rs
-//! Lookup         which node to ask next; no I/O, no clock                              lookup.rs
-//! krpc           the messages, in bencode                                              krpc.rs, bencode.rs
+//! Dht            the store: known nodes and the limit of concurrent operations         store.rs,
+//! nodes.rs Operation      one get or put with its own socket, which closes at its end
+//! operation.rs Lookup         selects the next node to ask; no I/O, no clock
+//! lookup.rs krpc           the messages, in bencode
+//! krpc.rs, bencode.rs
 //! ```
 //!
-//! It is a client and cannot become anything else: there is no code here that answers a request. Each operation has a socket, a
-//! port and node IDs of its own, so nodes cannot tell from those that two operations are of one program, and between operations
-//! there is no socket, task or timer.
+//! The crate is a client only: it contains no code that answers a request. Each operation has its
+//! own socket, port and node ID. Nodes therefore cannot link two operations of one program by
+//! these. Between operations there is no socket, task or timer.
 //!
-//! Invariants: every node is hostile. An operation asks at most [`lookup::MAX_ASKED`] nodes whatever they answer, and only addresses
-//! where a node may be; an answer counts if it comes from the address that was asked and repeats the transaction ID of that question; a
-//! value counts if it verifies under the key that was asked for. IPv4 only.
+//! Invariants; every node is considered hostile, and only IPv4 is used:
+//!
+//! - An operation asks at most [`lookup::MAX_ASKED`] nodes whatever they answer, and only addresses
+//!   where a node may be.
+//! - An answer counts if it comes from the queried address and repeats the query's transaction ID.
+//! - A value counts if it verifies under the requested key.
 
 #![forbid(unsafe_code)]
 
@@ -33,7 +37,7 @@ pub use config::{DEFAULT_BOOTSTRAP, DhtConfig};
 pub use seen::SeenQuestion;
 pub use store::{Dht, Traffic};
 
-/// The example of the README, as a test.
+/// Runs the README example as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

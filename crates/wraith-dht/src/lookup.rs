@@ -1,32 +1,38 @@
-//! Which node to ask next on the way to those closest to a target: Kademlia's iterative lookup, without I/O and without a clock.
+//! Kademlia's iterative lookup: finds the nodes closest to a target, without I/O or a clock.
 //!
-//! Use: [`Lookup::next`] until it is None, then one of [`Lookup::answered`], [`Lookup::failed`], [`Lookup::late`] for what has
-//! happened, and again, until [`Lookup::is_done`].
+//! Use: call [`Lookup::next`] until it returns `None`. Then report one outcome with
+//! [`Lookup::answered`], [`Lookup::failed`] or [`Lookup::late`]. Repeat until [`Lookup::is_done`].
 //!
-//! Invariant: whatever the answers, at most [`MAX_ASKED`] nodes are asked, at most [`MAX_CANDIDATES`] remembered, and of one IP
-//! address at most [`MAX_OF_ONE_IP`]: a node that always knows somebody closer leads nowhere, and no third party gets more than a
-//! few datagrams because of one.
+//! Invariant, whatever the answers:
+//!
+//! - at most [`MAX_ASKED`] nodes are asked,
+//! - at most [`MAX_CANDIDATES`] are remembered,
+//! - at most [`MAX_OF_ONE_IP`] of them have the same IP address.
+//!
+//! A node that keeps naming closer nodes cannot extend the lookup, and a third party receives only
+//! a few datagrams.
 
 use std::net::SocketAddrV4;
 
 use crate::id::{Id, distance};
 
-/// A record is stored at this many of the closest nodes, and looked for there.
+/// Number of closest nodes that store a record and are searched for it.
 pub const CLOSEST: usize = 16;
-/// Twice what a lookup in a network of millions of nodes takes.
+/// Most nodes asked in a lookup: twice the need in a network of millions of nodes.
 pub const MAX_ASKED: usize = 80;
 const MAX_CANDIDATES: usize = 96;
-/// Many nodes behind one address are rare, and are how one machine pretends to be many.
+/// Most candidates per IP address. Many nodes behind one address are rare, and typical of a Sybil
+/// attack.
 const MAX_OF_ONE_IP: usize = 2;
-/// Questions that wait for an answer at once.
+/// Most queries in flight.
 const PARALLEL: usize = 6;
 
-/// What to ask a node.
+/// Query to send to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// For nodes only: it may be a router that stores nothing.
+    /// Requests nodes only: an introducer may be a bootstrap router that stores nothing.
     FindNode,
-    /// For the record too.
+    /// Requests the record as well.
     Get,
 }
 
@@ -34,7 +40,7 @@ pub enum Ask {
 enum State {
     New,
     Asked,
-    /// It may still answer, but is not waited for.
+    /// Timed out; a late answer is still accepted.
     Late,
     Answered(Option<Vec<u8>>),
     Failed,
@@ -47,38 +53,38 @@ struct Candidate {
     state: State,
 }
 
-/// See the module.
+/// State of one lookup; the module documentation describes its use.
 #[derive(Debug)]
 pub struct Lookup {
     target: Id,
-    /// The closest first.
+    /// Sorted by distance, closest first.
     candidates: Vec<Candidate>,
-    /// Nodes whose ID is not known: bootstrap nodes, and remembered ones.
+    /// Nodes with unknown IDs: bootstrap nodes and remembered ones.
     introducers: Vec<(SocketAddrV4, State)>,
     asked: usize,
-    /// Whether nodes that others name are asked, too.
+    /// Whether nodes named in answers are asked as well.
     follows: bool,
 }
 
 impl Lookup {
-    /// A lookup of the nodes closest to `target`, which knows none yet.
+    /// Creates a lookup of the nodes closest to `target`, without candidates.
     pub const fn new(target: Id) -> Self {
         Self { target, candidates: Vec::new(), introducers: Vec::new(), asked: 0, follows: true }
     }
 
-    /// The same that asks nobody but the nodes that it begins with.
+    /// Creates a lookup that asks only its seeds.
     pub fn glance(target: Id) -> Self {
         let mut lookup = Self::new(target);
         lookup.follows = false;
         lookup
     }
 
-    /// A node to begin with.
+    /// Adds a seed with a known ID.
     pub fn add_seed(&mut self, id: Id, address: SocketAddrV4) {
         self.insert(id, address);
     }
 
-    /// A node to begin with, whose ID is not known.
+    /// Adds a seed with an unknown ID.
     pub fn add_introducer(&mut self, address: SocketAddrV4) {
         let is_known = self.introducers.iter().any(|(known, _)| *known == address)
             || self.candidates.iter().any(|candidate| candidate.address == address);
@@ -87,7 +93,7 @@ impl Lookup {
         }
     }
 
-    /// Whom to ask now, and what; None if somebody's answer is to be waited for first, or nobody is left.
+    /// Returns the next node and query, or `None` if answers must arrive first or no node is left.
     pub fn next(&mut self) -> Option<(SocketAddrV4, Ask)> {
         let candidates = self.candidates.iter().filter(|it| it.state == State::Asked).count();
         let introducers = self.introducers.iter().filter(|it| it.1 == State::Asked).count();
@@ -111,7 +117,7 @@ impl Lookup {
         Some(asked)
     }
 
-    /// The node at `from` answered: who it is, what a put there needs, and whom it knows.
+    /// Records an answer from `from`: the node's ID, its put token, and the nodes that it names.
     pub fn answered(
         &mut self,
         from: SocketAddrV4,
@@ -124,10 +130,10 @@ impl Lookup {
         };
         if let Some((_, state)) = self.introducers.iter_mut().find(introduces) {
             *state = State::Answered(None);
-            // It may store, too, which it was not asked yet.
+            // It may store records as well, and was not asked for them yet.
             self.insert(id, from);
         } else if let Some(at) = self.candidates.iter().position(|it| it.address == from) {
-            // It may be another one than it was said to be; then it belongs elsewhere.
+            // The real ID may differ from the announced one; the candidate is sorted in again.
             let mut candidate = self.candidates.remove(at);
             candidate.state = State::Answered(token.map(<[u8]>::to_vec));
             candidate.id = id;
@@ -140,17 +146,17 @@ impl Lookup {
         }
     }
 
-    /// The node at `from` refused, or cannot be reached.
+    /// Records that the node at `from` refused or is unreachable.
     pub fn failed(&mut self, from: SocketAddrV4) {
         self.set(from, State::Failed);
     }
 
-    /// The node at `from` is not waited for any longer.
+    /// Records that the node at `from` timed out.
     pub fn late(&mut self, from: SocketAddrV4) {
         self.set(from, State::Late);
     }
 
-    /// Nobody is left whose answer could bring closer nodes.
+    /// Reports whether no remaining answer could bring closer nodes.
     pub fn is_done(&mut self) -> bool {
         let asked_all = self.asked >= MAX_ASKED;
         let waits = self.introducers.iter().any(|(_, state)| match state {
@@ -164,16 +170,16 @@ impl Lookup {
             State::New => !asked_all,
             _ => false,
         });
-        // A bootstrap node that is silent does not hold up who has nodes of its own.
+        // A silent bootstrap node does not delay a client that has nodes of its own.
         open.next().is_none() && (!waits || has_answer)
     }
 
-    /// Somebody has answered.
+    /// Reports whether any node has answered.
     pub fn has_answer(&self) -> bool {
         self.candidates.iter().any(|it| matches!(it.state, State::Answered(_)))
     }
 
-    /// The closest nodes that answered with a token, and the token.
+    /// Returns the closest nodes that answered with a token, and their tokens.
     pub fn closest(&self) -> impl Iterator<Item = (SocketAddrV4, &[u8])> {
         let with_token = self.candidates.iter().filter_map(|it| match &it.state {
             State::Answered(Some(token)) => Some((it.address, &token[..])),
@@ -182,7 +188,7 @@ impl Lookup {
         with_token.take(CLOSEST)
     }
 
-    /// The closest that may answer or have.
+    /// Returns the closest nodes that are neither late nor failed.
     fn closest_mut(&mut self) -> impl Iterator<Item = &mut Candidate> {
         let alive = |it: &&mut Candidate| !matches!(it.state, State::Late | State::Failed);
         self.candidates.iter_mut().filter(alive).take(CLOSEST)
@@ -197,7 +203,7 @@ impl Lookup {
         self.place(Candidate { id, address, state: State::New });
         if self.candidates.len() > MAX_CANDIDATES {
             let farthest = self.candidates.iter().rposition(|it| it.state == State::New);
-            // At most MAX_ASKED others are not new.
+            // At most MAX_ASKED candidates are in another state.
             self.candidates.remove(farthest.expect("more candidates than were asked"));
         }
     }
@@ -221,7 +227,8 @@ impl Lookup {
     }
 }
 
-/// Whether a node may be at `address`, which another one named that is at `by`: nobody out there sends us to our own network.
+/// Reports whether a node may be at `address`, named by a node at `by`. A node on the internet
+/// cannot direct queries into our own network.
 fn may_be_node(address: SocketAddrV4, by: SocketAddrV4) -> bool {
     let [ip, by] = [*address.ip(), *by.ip()];
     let [a, b, ..] = ip.octets();
@@ -249,7 +256,7 @@ mod tests {
         SocketAddrV4::new(Ipv4Addr::new(20, 1, a, b), 6881)
     }
 
-    /// A node at this distance from the target, which is zero.
+    /// Returns a node ID at this distance from the target, which is zero.
     fn id(distance: u16) -> Id {
         let mut id = [0; 20];
         id[..2].copy_from_slice(&distance.to_be_bytes());
@@ -271,7 +278,7 @@ mod tests {
             let Some((to, Ask::Get)) = lookup.next() else { panic!("nobody to ask") };
             asked += 1;
             let n = u16::from_be_bytes([to.ip().octets()[2], to.ip().octets()[3]]);
-            // Nodes at half of the distance and around.
+            // Nodes at half the distance, and the next ones.
             let known: Vec<_> = (0..8).map(|i| n / 2 + i).map(|n| (id(n), address(n))).collect();
             lookup.answered(to, id(n), Some(b"t"), &known);
         }

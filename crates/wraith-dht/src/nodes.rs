@@ -1,36 +1,38 @@
-//! Nodes that answered, so that the next operation begins near its target, and the next run without bootstrap nodes.
+//! Nodes that answered. The next operation starts close to its target, and the next run needs no
+//! bootstrap nodes.
 
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
 use crate::id::{Id, distance};
 
-/// Nodes that are remembered: those of the last forty lookups. A glance asks those that a lookup has found.
+/// Most remembered nodes: those of the last forty lookups. A glance asks nodes that a lookup has
+/// found.
 const MAX_NODES: usize = 1024;
-/// Nodes that are given out for the next run. Most of them are still there a day later.
+/// Most nodes exported for the next run. Most of them are still online a day later.
 const MAX_GIVEN: usize = 64;
 
-/// See the module.
+/// Bounded memory of responsive nodes.
 #[derive(Debug, Default)]
 pub struct Nodes {
-    /// Who answered last comes first.
+    /// The most recent answer first.
     answered: VecDeque<(Id, SocketAddrV4)>,
 }
 
 impl Nodes {
-    /// This node has answered.
+    /// Records an answer of this node.
     pub fn answered(&mut self, id: Id, address: SocketAddrV4) {
         self.forget(address);
         self.answered.push_front((id, address));
         self.answered.truncate(MAX_NODES);
     }
 
-    /// It has not, when it was asked.
+    /// Removes a node that did not answer.
     pub fn forget(&mut self, address: SocketAddrV4) {
         self.answered.retain(|(_, known)| *known != address);
     }
 
-    /// The `count` closest to a target.
+    /// Returns the `count` nodes closest to a target.
     pub fn closest(&self, target: &Id, count: usize) -> Vec<(Id, SocketAddrV4)> {
         let mut nodes: Vec<_> = self.answered.iter().copied().collect();
         nodes.sort_unstable_by_key(|(id, _)| distance(id, target));
@@ -38,12 +40,12 @@ impl Nodes {
         nodes
     }
 
-    /// Somebody is known.
+    /// Reports whether any node is remembered.
     pub fn has_any(&self) -> bool {
         !self.answered.is_empty()
     }
 
-    /// The addresses of those that answered last.
+    /// Returns the addresses of the nodes with the most recent answers.
     pub fn good(&self) -> Vec<SocketAddrV4> {
         self.answered.iter().take(MAX_GIVEN).map(|(_, address)| *address).collect()
     }

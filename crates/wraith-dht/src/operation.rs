@@ -1,4 +1,5 @@
-//! One get or put: a socket, a lookup, and the clock. It is driven by whoever waits for it and ends when it is dropped.
+//! One get or put: a socket, a lookup, and the clock. The caller's future drives it, and drop ends
+//! it.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -18,45 +19,47 @@ use crate::krpc::{Answer, Found, Query, SignedRecord, TransactionId, decode};
 use crate::lookup::{Ask, CLOSEST, Lookup};
 use crate::store::Shared;
 
-/// A node that has not answered after this time is not waited for: most answer within 300 ms, and there are others.
+/// Timeout of a query. Most nodes answer within 300 ms, and other nodes can replace a slow one.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(700);
-/// The same at least, where all others answer at once.
+/// Least timeout of a query, when all other nodes answer at once.
 const SHORTEST_QUERY_TIMEOUT: Duration = Duration::from_millis(200);
-/// So many answers show how fast this network is, and a node three times as slow as the slowest of them is late.
+/// Number of answers that reveal the network's speed. From then on, a node is late after three
+/// times the slowest answer.
 const ENOUGH_ANSWERS: usize = 4;
-/// When nobody has answered by then, the bootstrap nodes are asked as well.
+/// Silence after which the bootstrap nodes are asked as well.
 const INTRODUCE_AFTER: Duration = Duration::from_millis(700);
-/// When nobody has answered by then, there is no network.
+/// Silence after which the network counts as unreachable.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(4);
-/// A lookup ends by then, with what it has: real ones take two or three seconds.
+/// Longest lookup; it then ends with the results so far. Real lookups take two or three seconds.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(8);
-/// A store that is not confirmed is asked for once more after this time.
+/// Time after which an unconfirmed put is sent once more.
 const PUT_REPEAT: Duration = Duration::from_millis(500);
-/// Then what was confirmed counts.
+/// Time after which the confirmations so far decide.
 const PUT_TIMEOUT: Duration = Duration::from_secs(2);
-/// So many nodes that store a record are enough: that all of them go within the hour is unlikely.
+/// Number of storing nodes that suffices. It is unlikely that all of them leave within the hour.
 const ENOUGH_STORED: usize = 4;
-/// Nodes that a glance asks: a record lies at [`CLOSEST`], and two that look for those differ in a few.
+/// Number of nodes that a glance asks. A record lies at [`CLOSEST`] nodes, and two lookups differ
+/// in a few of them.
 const GLANCE: usize = 4;
-/// How long a resolver may take to name one bootstrap node.
+/// Time limit for resolving one bootstrap host.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Bootstrap nodes and remembered ones that are asked.
+/// Most bootstrap nodes and most remembered nodes to ask.
 const MAX_INTRODUCERS: usize = 16;
-/// Longer than any answer; what is longer is cut and then is no answer.
+/// Receive buffer, larger than any answer. A longer datagram is truncated and fails to parse.
 const MAX_DATAGRAM: usize = 2048;
 
-/// See the module.
+/// One operation in progress; the permit limits their number.
 pub struct Operation {
     shared: Arc<Shared>,
     socket: UdpSocket,
-    /// Who we claim to be, for this operation.
+    /// The node ID that this operation presents.
     own: Id,
     target: Id,
     lookup: Lookup,
     waiting: HashMap<TransactionId, Waiting>,
     begun: Instant,
     heard: bool,
-    /// How many have answered, and how long the slowest of them took.
+    /// Number of answers, and the time of the slowest.
     answers: (usize, Duration),
     introduction: Introduction,
     _permit: OwnedSemaphorePermit,
@@ -69,7 +72,7 @@ struct Waiting {
     is_late: bool,
 }
 
-/// How far bootstrap nodes were asked.
+/// Progress of the bootstrap.
 #[derive(Debug)]
 enum Introduction {
     NotYet,
@@ -77,22 +80,22 @@ enum Introduction {
     Done,
 }
 
-/// What has happened in an operation.
+/// Progress of an operation.
 #[derive(Debug)]
 pub enum Event {
-    /// A node answered.
+    /// A node answered without a verified record.
     Heard,
-    /// With a record that verifies.
+    /// A node answered with a record that verifies.
     Record(StoredRecord),
     /// The lookup is over.
     Done,
 }
 
 impl Operation {
-    /// Begins a lookup of `target`.
+    /// Starts a lookup of `target`.
     ///
     /// # Errors
-    /// There is no socket, or no randomness.
+    /// No socket or no randomness is available.
     pub async fn begin(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
         let mut lookup = Lookup::new(target);
         for (id, address) in shared.nodes().closest(&target, CLOSEST) {
@@ -105,10 +108,10 @@ impl Operation {
         Self::with(shared, target, lookup, Introduction::NotYet).await
     }
 
-    /// Asks only the closest of the nodes that are known; all that a lookup asks if too few are.
+    /// Asks only the closest known nodes. Starts a full lookup if fewer than [`GLANCE`] are known.
     ///
     /// # Errors
-    /// As of [`Self::begin`].
+    /// Same as [`Self::begin`].
     pub async fn begin_glance(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
         let closest = shared.nodes().closest(&target, GLANCE);
         if closest.len() < GLANCE {
@@ -146,10 +149,10 @@ impl Operation {
         })
     }
 
-    /// Goes on until something happens; records are those of `key`. Cancel-safe.
+    /// Runs until the next event. Records are verified under `key`. Cancel-safe.
     ///
     /// # Errors
-    /// Nobody answers.
+    /// No node answers.
     pub async fn step(&mut self, key: Option<&RecordKey>) -> Result<Event, PlaceError> {
         let mut buffer = [0; MAX_DATAGRAM];
         loop {
@@ -162,7 +165,8 @@ impl Operation {
             if self.heard && (self.lookup.is_done() || now >= self.begun + LOOKUP_TIMEOUT) {
                 return Ok(Event::Done);
             }
-            // Before bootstrap nodes were asked there is hope, and who is only slow may still answer.
+            // Silence is not final before the bootstrap nodes were asked, and a slow node may still
+            // answer.
             let is_hopeless = self.waiting.is_empty()
                 && !is_resolving
                 && !matches!(self.introduction, Introduction::NotYet);
@@ -195,10 +199,10 @@ impl Operation {
         }
     }
 
-    /// Stores `item` at the closest nodes, which the lookup has found.
+    /// Stores `item` at the closest nodes that the lookup found.
     ///
     /// # Errors
-    /// Too few of them take it.
+    /// Too few nodes confirm.
     pub async fn store(&mut self, item: &SignedRecord) -> Result<(), PlaceError> {
         let closest: Vec<_> =
             self.lookup.closest().map(|(to, token)| (to, token.to_vec())).collect();
@@ -227,7 +231,7 @@ impl Operation {
                     }
                 }
                 () = sleep_until(deadline) => match repeat.take() {
-                    // Who is slow now has it already, or has lost it.
+                    // A node that is still slow has the record already, or lost the query.
                     Some(_) if stored >= enough => break,
                     Some(_) => {
                         let silent: Vec<_> = closest
@@ -290,7 +294,8 @@ impl Operation {
         sent.is_ok()
     }
 
-    /// What a datagram means. Whoever was not asked, or does not know the question, says nothing.
+    /// Handles a datagram. Answers from other addresses or with unknown transaction IDs are
+    /// dropped.
     fn received(
         &mut self,
         datagram: &[u8],
@@ -317,7 +322,7 @@ impl Operation {
         }
     }
 
-    /// How long a node may take.
+    /// Returns the present timeout of a query.
     fn query_timeout(&self) -> Duration {
         match self.answers {
             (ENOUGH_ANSWERS.., slowest) => {
@@ -348,7 +353,7 @@ impl Operation {
         waiting.map(|it| it.since + query_timeout).fold(wake, Instant::min).max(now)
     }
 
-    /// Asks the bootstrap nodes if nobody else is known or answers.
+    /// Asks the bootstrap nodes if no other node is known or answers.
     fn introduce(&mut self) {
         let is_time = self.lookup.is_done() || Instant::now() >= self.begun + INTRODUCE_AFTER;
         if !matches!(self.introduction, Introduction::NotYet) || self.heard || !is_time {
@@ -362,7 +367,7 @@ impl Operation {
     }
 }
 
-/// The first addresses of a bootstrap node; none if it has none, or it takes too long.
+/// Resolves a bootstrap host to its first addresses. Returns none on failure or timeout.
 pub async fn resolve(host: String) -> Vec<SocketAddrV4> {
     match timeout(RESOLVE_TIMEOUT, lookup_host(host)).await {
         Ok(Ok(addresses)) => addresses.filter_map(ipv4).take(4).collect(),

@@ -1,15 +1,16 @@
-//! Asking a node where it sees us (the `ip` of BEP 42). It has to be asked from the socket that the answer is about, which is not
-//! ours: a NAT gives each socket a port of its own.
+//! Query for our external address: a node reports the source address that it sees (`ip` of BEP 42).
+//! The query must leave from the socket in question, which belongs to the caller, because a NAT
+//! gives each socket its own port.
 //!
-//! Invariant: an answer is believed only if it repeats the question's transaction ID, and then it is one node's word about an address
-//! of ours: who hears of it tries it with a handshake or a probe.
+//! Invariant: an answer counts only if it repeats the query's transaction ID. Even then it is one
+//! node's claim; the caller tests the address with a handshake or a probe.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use crate::bencode::{entry, whole_string};
 use crate::krpc::{Query, TransactionId};
 
-/// One question, to one node.
+/// One query to one node.
 #[derive(Debug)]
 pub struct SeenQuestion {
     transaction: TransactionId,
@@ -17,10 +18,10 @@ pub struct SeenQuestion {
 }
 
 impl SeenQuestion {
-    /// A new one, which names nobody: the ID in it is random.
+    /// Creates a query with a random node ID, which does not identify us.
     ///
     /// # Errors
-    /// The system gives no randomness.
+    /// The system has no randomness.
     pub fn new() -> Result<Self, getrandom::Error> {
         let (mut own, mut target, mut transaction) = ([0; 20], [0; 20], [0; 4]);
         getrandom::fill(&mut own)?;
@@ -30,12 +31,13 @@ impl SeenQuestion {
         Ok(Self { transaction, datagram })
     }
 
-    /// What to send.
+    /// Returns the datagram to send.
     pub fn datagram(&self) -> &[u8] {
         &self.datagram
     }
 
-    /// Where the node says that it saw the question come from; None if this is no answer to it, or does not say.
+    /// Returns the source address that the node saw. `None` if `answer` does not belong to this
+    /// query or has no address.
     pub fn seen_at(&self, answer: &[u8]) -> Option<SocketAddrV4> {
         let text = |key: &[u8]| entry(answer, key).and_then(whole_string);
         if text(b"t")? != self.transaction || text(b"y")? != b"r" {

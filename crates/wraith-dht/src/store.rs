@@ -1,4 +1,4 @@
-//! The DHT as a [`RecordStore`].
+//! The DHT client as a [`RecordStore`].
 
 use std::fmt;
 use std::net::SocketAddrV4;
@@ -16,15 +16,16 @@ use crate::krpc::SignedRecord;
 use crate::nodes::Nodes;
 use crate::operation::{Event, Operation, no_randomness, resolve};
 
-/// Gets and puts at once; each has a socket, and sends some thirty datagrams a second at most.
+/// Most concurrent gets and puts. Each has a socket and sends at most about thirty datagrams a
+/// second.
 const MAX_OPERATIONS: usize = 8;
 
-/// A client of the Mainline DHT. It does nothing before it is asked to, and nothing in between; one is enough for a process, since it
-/// knows the nodes that answered.
+/// A client of the Mainline DHT. It sends nothing outside of operations. One client per process
+/// suffices, since it remembers the nodes that answered.
 #[derive(Clone)]
 pub struct Dht(Arc<Shared>);
 
-/// What operations share.
+/// State shared by all operations.
 pub struct Shared {
     pub config: DhtConfig,
     pub permits: Arc<Semaphore>,
@@ -34,13 +35,13 @@ pub struct Shared {
 
 impl Shared {
     pub fn nodes(&self) -> MutexGuard<'_, Nodes> {
-        // Nodes are whole at all times.
+        // A panic cannot leave the node list inconsistent.
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Dht {
-    /// A client, which has not sent anything yet.
+    /// Creates a client. It sends nothing yet.
     pub fn new(config: DhtConfig) -> Self {
         Self(Arc::new(Shared {
             config,
@@ -50,15 +51,16 @@ impl Dht {
         }))
     }
 
-    /// Nodes that answered, the last first, at most 64: for [`DhtConfig::remembered`] of the next run. Before any has answered, what was
-    /// remembered itself.
+    /// Returns at most 64 nodes that answered, most recent first, for [`DhtConfig::remembered`] of
+    /// the next run. Before the first answer, returns the configured remembered nodes.
     pub fn good_nodes(&self) -> Vec<SocketAddrV4> {
         let good = self.0.nodes().good();
         if good.is_empty() { self.0.config.remembered.clone() } else { good }
     }
 
-    /// So many nodes at most that can be asked one question, such as [`SeenQuestion`](crate::SeenQuestion): those of
-    /// [`good_nodes`](Self::good_nodes), or bootstrap nodes as long as there are none.
+    /// Returns at most `count` nodes for a single query such as
+    /// [`SeenQuestion`](crate::SeenQuestion). They come from [`good_nodes`](Self::good_nodes), and
+    /// from the bootstrap list while those are too few.
     pub async fn nodes_to_ask(&self, count: usize) -> Vec<SocketAddrV4> {
         let mut nodes = self.good_nodes();
         for host in self.0.config.bootstrap.iter().take(count) {
@@ -72,7 +74,7 @@ impl Dht {
         nodes
     }
 
-    /// What was sent and received so far.
+    /// Returns the traffic so far.
     pub fn traffic(&self) -> Traffic {
         self.0.traffic.read()
     }
@@ -129,11 +131,11 @@ impl RecordStore for Dht {
     }
 }
 
-/// One look for a record.
+/// One search for a record.
 struct Get {
     shared: Arc<Shared>,
     key: RecordKey,
-    /// Only the closest are asked.
+    /// Whether only the closest known nodes are asked.
     is_glance: bool,
     operation: Option<Operation>,
     newest: Option<i64>,
@@ -172,16 +174,16 @@ impl RecordLookup for Get {
     }
 }
 
-/// Datagrams and their bytes, without headers.
+/// Number of datagrams, and their bytes without headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Datagrams that were sent.
+    /// Datagrams sent.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Datagrams that came.
+    /// Datagrams received.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes received.
     pub received_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Nodes that lie, flood, or say nothing. Each is a socket of the test that answers with whatever a closure makes.
+//! Nodes that lie, flood, or stay silent. Each is a socket whose answers come from a closure.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -12,21 +12,21 @@ use wraith_discovery::{PlaceError, RecordSeed};
 
 use super::support::{client_of, get, put, record};
 
-/// Errors are said within this time, whatever the nodes do.
+/// Every error must be reported within this time, whatever the nodes do.
 const IN_TIME: Duration = Duration::from_secs(12);
 
-/// Bencode of a string.
+/// Encodes a bencode string.
 fn text(bytes: &[u8]) -> Vec<u8> {
     [format!("{}:", bytes.len()).as_bytes(), bytes].concat()
 }
 
-/// The transaction ID of a question: the string after the key `t`, near its end.
+/// Returns the transaction ID of a query: the string after the key `t`, near its end.
 fn transaction(question: &[u8]) -> [u8; 4] {
     let at = question.windows(5).rposition(|it| it == b"1:t4:").unwrap() + 5;
     question[at..at + 4].try_into().unwrap()
 }
 
-/// An answer with these entries, which are in order.
+/// Encodes an answer with these entries, which are sorted.
 fn answer(question: &[u8], entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut found = b"d".to_vec();
     for (key, value) in entries {
@@ -37,7 +37,7 @@ fn answer(question: &[u8], entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     [b"d1:r", &found[..], b"1:t4:", &transaction(question), b"1:y1:re"].concat()
 }
 
-/// Answers every question with all that `lie` makes of it.
+/// Answers every query with all datagrams that `lie` returns.
 async fn node(
     tasks: &mut JoinSet<()>,
     lie: impl Fn(&[u8], SocketAddr) -> Vec<Vec<u8>> + Send + 'static,
@@ -149,7 +149,7 @@ async fn answers_that_nobody_asked_for_and_nonsense_are_nothing() {
 #[tokio::test]
 async fn a_node_that_floods_and_names_ever_closer_ones_costs_a_bounded_number_of_questions() {
     let mut tasks = JoinSet::new();
-    // Twenty nodes that are not there, each closer than all before, and everything a hundred times.
+    // Twenty absent nodes, each closer than all before, and every answer a hundred times.
     let victim = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let SocketAddr::V4(at) = victim.local_addr().unwrap() else { panic!() };
     let dht = client_at(&mut tasks, move |question, _| {

@@ -1,4 +1,4 @@
-//! The client against nodes of another implementation, on loopback, and against hostile ones.
+//! The client against hostile nodes and against nodes of another implementation, on loopback.
 
 mod hostile;
 mod meeting;

@@ -1,4 +1,4 @@
-//! Two sides that have nothing but the DHT.
+//! Two peers that share nothing but the DHT.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

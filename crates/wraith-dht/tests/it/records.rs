@@ -1,4 +1,4 @@
-//! Records are found by who knows their key, in a network that runs another implementation of the DHT.
+//! Records are found by their key in a network that runs another implementation of the DHT.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -65,9 +65,9 @@ async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_litt
     let put = dht.traffic();
     get(&dht, &seed).await.unwrap();
     let both = dht.traffic();
-    // Eighty questions, and sixteen nodes that are asked to store, once more if they are slow.
+    // Eighty queries, and sixteen nodes that store, each asked twice if they are slow.
     assert!(put.sent <= 112 && both.sent - put.sent <= 80, "{put:?} {both:?}");
-    // An operation has a socket as long as it runs, and ends when it is dropped: what nodes answer then is received by nobody.
+    // An operation owns a socket while it runs, and drop closes it: later answers are not received.
     let node = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let impatient = client_of(vec![node.local_addr().unwrap().to_string()]);
     let mut look = impatient.get(seed.key());
@@ -94,7 +94,7 @@ async fn after_a_look_a_glance_at_the_same_record_costs_four_questions_and_finds
     while let Ok(Some(_)) = glance.next().await {}
     assert!(reader.traffic().sent - before <= 4, "{}", reader.traffic().sent - before);
 
-    // Who knows nobody asks as for a look.
+    // A client without known nodes runs a full lookup.
     let stranger = client();
     assert_eq!(stranger.glance(seed.key()).next().await, Ok(Some(record(1, 1))));
 }

@@ -1,4 +1,4 @@
-//! A network of its own, and records in it.
+//! A test network and its records.
 
 use std::net::Ipv4Addr;
 use std::sync::OnceLock;
@@ -9,23 +9,23 @@ use tokio::time::timeout;
 use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::{PlaceError, RecordSeed, RecordStore, StoredRecord};
 
-/// Longer than anything here takes, so that a test that hangs fails.
+/// Longer than any step of these tests, so that a test that hangs fails.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// As many as make lookups of several hops, and start within two seconds.
+/// Enough nodes for lookups of several hops, and few enough to start within two seconds.
 const NODES: usize = 50;
 
-/// Nodes on loopback, which know each other: the same for all tests, for as long as they run.
+/// Returns the nodes on loopback that all tests share. They run until the process ends.
 pub fn testnet() -> &'static Testnet {
     static TESTNET: OnceLock<Testnet> = OnceLock::new();
     TESTNET.get_or_init(|| Testnet::builder(NODES).build().expect("sockets on loopback"))
 }
 
-/// A client that knows these nodes.
+/// Creates a client that bootstraps from these nodes.
 pub fn client_of(bootstrap: Vec<String>) -> Dht {
     Dht::new(DhtConfig { bootstrap, bind: Ipv4Addr::LOCALHOST, ..DhtConfig::default() })
 }
 
-/// A client that knows one node of the network.
+/// Creates a client that bootstraps from one node of the network.
 pub fn client() -> Dht {
     client_of(testnet().bootstrap[..1].to_vec())
 }
@@ -38,7 +38,7 @@ pub async fn put(dht: &Dht, seed: &RecordSeed, record: StoredRecord) -> Result<(
     timeout(PATIENCE, dht.put(seed.clone(), record)).await.unwrap()
 }
 
-/// All that a look finds.
+/// Returns all records that a lookup finds.
 pub async fn get(dht: &Dht, seed: &RecordSeed) -> Result<Vec<StoredRecord>, PlaceError> {
     let mut lookup = dht.get(seed.key());
     let mut found = Vec::new();
