@@ -1,4 +1,5 @@
-//! What a message of 1 KiB costs under the Double Ratchet, inside a chain and with a turn: medians, in nanoseconds.
+//! Measures the cost of a 1 KiB message under the Double Ratchet, within a chain and with a turn.
+//! Prints medians in nanoseconds.
 //!
 //! `cargo run --release -p wraith-session --example ratchet_speed`
 
@@ -11,7 +12,7 @@ use wraith_crypto::{SecretIdentity, Suite};
 use wraith_session::ratchet::{PreKeys, Ratchet};
 
 const TEXT: [u8; 1024] = [7; 1024];
-/// Messages of one turn of measuring.
+/// Messages per sample within a chain.
 const MESSAGES: usize = 200;
 const SAMPLES: usize = 301;
 
@@ -21,7 +22,7 @@ fn row(what: &str, mut samples: Vec<u128>, each: usize) {
     println!("{what:<44} {:>8}", samples[samples.len() / 2] / each as u128);
 }
 
-/// Two sides that have heard of each other.
+/// Returns both sides of an established conversation.
 fn established(rng: &mut ChaCha20Rng, suite: Suite) -> (Ratchet, Ratchet) {
     let (alice, bob) = (SecretIdentity::from_seed([1; 32]), SecretIdentity::from_seed([2; 32]));
     let mut prekeys = PreKeys::generate(rng, &bob, 1);
@@ -35,7 +36,7 @@ fn established(rng: &mut ChaCha20Rng, suite: Suite) -> (Ratchet, Ratchet) {
     (alices, bobs)
 }
 
-/// One message from `from` to `to`.
+/// Passes one message from `from` to `to`.
 fn turn(rng: &mut ChaCha20Rng, from: &mut Ratchet, to: &mut Ratchet) {
     let (mut message, mut text) = (Vec::new(), Vec::new());
     from.encrypt(rng, b"", &TEXT, &mut message).expect("it is short");

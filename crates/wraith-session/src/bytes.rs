@@ -1,20 +1,21 @@
-//! Reading what was written by the same program, or by nobody knows whom.
+//! A reader for saved bytes, which may be damaged or come from an attacker.
 
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Why a saved state, of whatever kind, was not taken.
+/// Why a saved state of any kind was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StateError {
-    /// It is of a version that this one does not know.
+    /// This program does not support the version of the state.
     #[error("the saved state is of version {0}, which this program does not know")]
     Version(u8),
-    /// Not what this is saved as: torn, changed, or something else.
+    /// The bytes are truncated, changed, or of another kind.
     #[error("the saved state is damaged")]
     Malformed,
 }
 
-/// What is left to read. Every method takes from the front, or nothing if there is too little.
+/// The unread bytes. Each method takes a field from the front, or returns `None` if too few bytes
+/// are left.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {

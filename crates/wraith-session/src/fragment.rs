@@ -1,15 +1,17 @@
-//! Messages that are longer than what the transport carries: cut into pieces, and put together again whatever the order in which the pieces come.
+//! Fragmentation: splits messages longer than the transport's MTU and reassembles them in any
+//! order.
 //!
 //! ```text
-//!     0 ‖ message                                     a message that fits
-//!     1 ‖ id (4) ‖ index (1) ‖ count (1) ‖ part       one of up to 255 pieces
-//!     2 ‖ id (4) ‖ index (2) ‖ count (2) ‖ part       one of up to 65,535
+//!  0 ‖ message                                        a message that fits
+//!  1 ‖ id (4) ‖ index (1) ‖ count (1) ‖ part          one of up to 255 pieces
+//!  2 ‖ id (4) ‖ index (2) ‖ count (2) ‖ part          one of up to 65,535
 //! ```
 //!
-//! Numbers are little-endian. Pieces are cut before they are sealed, so that only what is authentic is kept: each piece is the text of
-//! a session's message. For handshake messages, which have no such protection, give the [`Reassembler`] little room. A piece that is lost loses its
-//! message and no other. The ids of a sender count up from a random one: a sender that begins again, beside a receiver that goes on, must not meet its
-//! own ids of before.
+//! Numbers are little-endian. Each piece is the text of one session message: messages are split
+//! before they are sealed, so that the reassembler holds authentic pieces only. Handshake messages
+//! lack that protection; give the [`Reassembler`] small limits for them. A lost piece loses its
+//! message and no other. The ids of a sender count up from a random one: a sender that restarts
+//! must not reuse its earlier ids with a receiver that keeps running.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -18,25 +20,25 @@ use rand_core::CryptoRng;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// More than a piece's head takes.
+/// Upper bound of a piece's header, in bytes.
 const HEAD_BYTES_MAX: usize = 9;
-/// What the head of a piece takes where there are few.
+/// Bytes of a piece's header in a message of up to 255 pieces.
 const SHORT_HEAD_BYTES: usize = 7;
-/// The least room for a piece: beyond its head at least as much again.
+/// Smallest allowed length of a piece: twice the longest header.
 pub const ROOM_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
-/// Pieces that a message can have.
+/// Maximum number of pieces of a message.
 pub const PIECES_MAX: usize = u16::MAX as usize;
-/// What a piece that is kept takes beside its bytes.
+/// Accounted cost of a held piece beyond its bytes.
 const PIECE_COST: usize = 64;
-/// How many messages may be begun after one before its pieces are given up.
+/// Ids by which a newer message may be ahead before the pieces of an older one are dropped.
 const REACH: u32 = 64;
-/// An id is behind another if it is less than half of all of them behind it.
+/// Half of the id space. An id less than this far behind another counts as older.
 const HALF: u32 = 1 << 31;
 
-/// Why a message was not cut, or a piece not taken. Nothing has changed.
+/// Why a message was not split, or a piece was refused. The state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FragmentError {
-    /// There is too little room for a piece, or the message would take too many.
+    /// A piece has too little room, or the message would need too many pieces.
     #[error("a message of {bytes} bytes does not go into pieces of {room}")]
     Room {
         /// Length of the message.
@@ -44,7 +46,7 @@ pub enum FragmentError {
         /// Room for a piece.
         room: usize,
     },
-    /// Not a piece, or it contradicts another of the same message.
+    /// The bytes are no piece, or contradict another piece of the same message.
     #[error("not a piece of a message")]
     Malformed,
     /// The message is longer than allowed.
@@ -52,20 +54,20 @@ pub enum FragmentError {
     TooLong(usize),
 }
 
-/// Cuts messages.
+/// Splits messages into pieces.
 #[derive(Clone, Debug)]
 pub struct Splitter {
     next_id: u32,
 }
 
 impl Splitter {
-    /// Draws the id of its first message.
+    /// Creates a splitter and draws the id of its first message.
     #[must_use]
     pub fn new(rng: &mut impl CryptoRng) -> Self {
         Self { next_id: rng.next_u32() }
     }
 
-    /// Cuts `message` into pieces of at most `room` bytes each, in order.
+    /// Splits `message` into pieces of at most `room` bytes each, in order.
     ///
     /// # Errors
     /// [`FragmentError::Room`].
@@ -99,14 +101,15 @@ fn piece(wide: bool, id: u32, index: u16, count: u16, part: &[u8]) -> Vec<u8> {
     piece
 }
 
-/// What a [`Reassembler`] may hold.
+/// Resource limits of a [`Reassembler`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReassemblyLimits {
-    /// The longest message.
+    /// Maximum length of a message, in bytes.
     pub message_bytes: usize,
-    /// All that is kept of messages that are not whole yet. The oldest gives way.
+    /// Maximum bytes held for incomplete messages, with overhead. Beyond it the oldest message is
+    /// dropped.
     pub held_bytes: usize,
-    /// Messages that are not whole yet.
+    /// Maximum number of incomplete messages.
     pub held_messages: usize,
 }
 
@@ -116,14 +119,14 @@ impl Default for ReassemblyLimits {
     }
 }
 
-/// Puts messages together. What it holds is wiped when it is given up or dropped.
+/// Reassembles messages. Pieces are wiped when they are discarded or the reassembler is dropped.
 #[derive(Debug)]
 pub struct Reassembler {
     limits: ReassemblyLimits,
-    /// Messages that are not whole yet, the oldest first.
+    /// Incomplete messages, oldest first.
     held: VecDeque<Held>,
     held_bytes: usize,
-    /// The last messages that were whole: what comes of them again is no news.
+    /// Ids of the latest complete messages, so that duplicates of their pieces are ignored.
     done: VecDeque<u32>,
 }
 
@@ -131,11 +134,11 @@ struct Held {
     id: u32,
     count: u16,
     bytes: usize,
-    /// Texts, so they are wiped.
+    /// Plaintext, therefore wiped.
     parts: BTreeMap<u16, Zeroizing<Box<[u8]>>>,
 }
 
-/// How much there is, and nothing of what.
+/// Prints counts only, never the bytes.
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, count, bytes, parts } = self;
@@ -150,20 +153,21 @@ impl Held {
 }
 
 impl Reassembler {
-    /// Holds nothing yet, and never more than this.
+    /// Creates an empty reassembler with these limits.
     #[must_use]
     pub fn new(limits: ReassemblyLimits) -> Self {
         Self { limits, held: VecDeque::new(), held_bytes: 0, done: VecDeque::new() }
     }
 
-    /// Bytes of messages that are not whole yet, with what keeping them takes.
+    /// Returns the bytes held for incomplete messages, with their overhead.
     #[must_use]
     pub const fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// How long the message is that [`Self::push`] of this piece would give; `None` if it would give none. Nothing changes: whoever has to
-    /// have room for a message makes sure of it with this, before the piece is taken.
+    /// Returns the length of the message that [`Self::push`] would return for this piece, or `None`
+    /// if it would return none. The state is unchanged: a caller can reserve room for the message
+    /// before it pushes the piece.
     #[must_use]
     pub fn completes(&self, piece: &[u8]) -> Option<usize> {
         let (kind, rest) = piece.split_first()?;
@@ -185,10 +189,11 @@ impl Reassembler {
         is_last.then(|| held.bytes + part.len())
     }
 
-    /// Takes a piece; gives the message that it was the last one of.
+    /// Adds a piece. Returns the message once its last piece has arrived.
     ///
     /// # Errors
-    /// [`FragmentError::Malformed`], [`FragmentError::TooLong`]. What is held stays as it is, but a message that proves too long is given up.
+    /// [`FragmentError::Malformed`], [`FragmentError::TooLong`]. The state is unchanged, except
+    /// that a message found to be too long is dropped.
     pub fn push(&mut self, piece: &[u8]) -> Result<Option<Vec<u8>>, FragmentError> {
         let (kind, rest) = piece.split_first().ok_or(FragmentError::Malformed)?;
         if *kind == 0 {
@@ -201,7 +206,7 @@ impl Reassembler {
         if self.done.contains(&id) {
             return Ok(None);
         }
-        // All that may be refused comes before anything changes.
+        // Every check that can refuse the piece comes before the first change.
         let is_it = |held: &Held| held.id == id;
         let mut bytes = part.len();
         if let Some(at) = self.held.iter().position(is_it) {
@@ -220,7 +225,7 @@ impl Reassembler {
         if bytes > self.limits.message_bytes {
             return Err(FragmentError::TooLong(self.limits.message_bytes));
         }
-        // What is this far behind will not become whole, and its id will come again.
+        // A message this far behind will not complete, and its id will be reused.
         let is_behind = |held: &Held| (REACH + 1..HALF).contains(&id.wrapping_sub(held.id));
         while let Some(old) = self.held.iter().position(is_behind) {
             self.give_up(old);
@@ -239,7 +244,7 @@ impl Reassembler {
             if self.done.len() > REACH as usize {
                 self.done.pop_front();
             }
-            // With its room from the start: no text is left behind by a buffer that grows.
+            // Allocated in full: a growing buffer would leave copies of the plaintext in memory.
             let mut message = Vec::with_capacity(whole.bytes);
             whole.parts.values().for_each(|part| message.extend_from_slice(part));
             return Ok(Some(message));
@@ -347,7 +352,7 @@ mod tests {
             assert_eq!(all.push(&pieces[0]), Ok(None), "again");
         }
         assert_eq!(all.held_bytes(), 0);
-        // Its id comes again: nothing of the old one is left to be mixed in.
+        // The id is reused: no piece of the old message may be mixed in.
         splitter.next_id = 0;
         let pieces = splitter.split(&[3; 100], 60).unwrap();
         all.done.clear();

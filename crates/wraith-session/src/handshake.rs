@@ -1,23 +1,29 @@
-//! A handshake: two or three messages, after which both sides have a [`Session`] and know what the pattern tells them of each other.
+//! A Noise handshake: two or three messages that give both sides a [`Session`] and the identities
+//! that the pattern proves.
 //!
-//! Who begins is the initiator. Each side writes and reads in turn; how a message gets to the other side is the caller's matter.
+//! The initiator writes first. Both sides then read and write in turn; the caller transports the
+//! messages.
 //!
 //! ```text
-//!     Handshake::write  ──── message 1 ───▶  Handshake::read
-//!     Handshake::read  ◀──── message 2 ────  Handshake::write
-//!     Handshake::write  ──── message 3 ───▶  Handshake::read         (XX and XK only)
-//!     Handshake::split                       Handshake::split
+//!  Handshake::write   ──── message 1 ───▶   Handshake::read
+//!  Handshake::read   ◀──── message 2 ────   Handshake::write
+//!  Handshake::write   ──── message 3 ───▶   Handshake::read      (XX and XK only)
+//!  Handshake::split                         Handshake::split
 //! ```
 //!
-//! What holds:
+//! Invariants:
 //!
-//! - A message that does not authenticate changes nothing, and the right one may still come. A first message proves nothing, whoever
-//!   wrote it: a responder answers the one it has read, and that one only. Whoever may get others takes a new [`Handshake`] for each. snow keeps the key of the last attempt to read,
-//!   so after such a message its state is built again out of what was drawn, written and read: that takes what the handshake took so far.
-//! - A message that came before is known again ([`Read::Repeated`]) and answered by the same bytes ([`Handshake::repeat`]): nothing is
-//!   encrypted twice, and each ephemeral key is used in one handshake.
-//! - Where a side's static key is of an identity, its NodeId is in front of the payload of the message that tells the static key, and
-//!   is believed only if the key is its image (SPEC §1).
+//! - A message that does not authenticate changes nothing, and the right one may still arrive. snow
+//!   keeps the key of a failed read, so after such a message the state is rebuilt from the drawn
+//!   keys and the recorded messages. The rebuild costs as much as the handshake so far.
+//! - A first message authenticates nobody. A responder answers only the first message that it has
+//!   read; a caller that may receive several creates a [`Handshake`] for each.
+//! - A duplicate is recognised ([`Read::Repeated`]) and answered with the same bytes
+//!   ([`Handshake::repeat`]). So nothing is encrypted twice, and each ephemeral key serves one
+//!   handshake.
+//! - If a side's static key belongs to an identity, its NodeId precedes the payload of the message
+//!   that carries the key. The reader accepts the NodeId only if the static key is its X25519 image
+//!   (SPEC §1).
 
 use std::fmt;
 use std::mem;
@@ -33,53 +39,58 @@ use crate::key::StaticKey;
 use crate::protocol::Protocol;
 use crate::session::Session;
 
-/// The longest message of Noise (revision 34, §3).
+/// Maximum length of a Noise message, in bytes (revision 34, §3).
 pub const HANDSHAKE_MESSAGE_BYTES_MAX: usize = 65_535;
-/// The longest payload of a handshake message: a round number that leaves room for all keys of any pattern.
+/// Maximum payload of a handshake message, in bytes: a round number that leaves room for the keys
+/// of every pattern.
 pub const HANDSHAKE_PAYLOAD_BYTES_MAX: usize = 61_440;
-/// More than the keys and tags of any message take: two public keys, ML-KEM's longer half, four tags, a NodeId.
+/// Upper bound of the keys and tags of a message: two public keys, the longer ML-KEM half, four
+/// tags, a NodeId.
 const OVERHEAD_BYTES_MAX: usize = 2 * 32 + 1184 + 4 * 16 + NODE_ID_BYTES;
 const NODE_ID_BYTES: usize = 32;
 
-/// Why a handshake does not go on.
+/// Why a handshake call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
     /// The policy does not allow the protocol's cipher, hash or key agreement.
     #[error("the policy '{0}' does not allow this protocol")]
     Forbidden(Policy),
-    /// The builder lacks what the pattern needs, or has what it has no place for.
+    /// The builder lacks an input that the pattern needs, or has one that the pattern does not use.
     #[error("this handshake needs {0}")]
     Needs(&'static str),
-    /// The other side has to write first, or nothing is left to write or read.
+    /// The peer has to write first, or the handshake is finished.
     #[error("it is not this side's turn")]
     Turn,
-    /// The handshake is not over, or its keys were given out before.
+    /// The handshake is not finished, or its keys were taken before.
     #[error("there are no keys to give out: the handshake is not over, or they were taken before")]
     NoKeys,
-    /// Longer than a payload may be.
+    /// The payload is longer than [`HANDSHAKE_PAYLOAD_BYTES_MAX`].
     #[error("a payload has at most {HANDSHAKE_PAYLOAD_BYTES_MAX} bytes")]
     PayloadLength,
-    /// Not what the other side wrote, or written with other keys, or for another protocol, prologue or pre-shared key.
+    /// The message was changed, or made with other keys or for another protocol, prologue or
+    /// pre-shared key.
     #[error("the message does not authenticate")]
     Unauthentic,
-    /// The other side's key is none: of low order, or no key of ML-KEM. This handshake cannot go on.
+    /// The peer's X25519 key has low order, or its ML-KEM key is invalid. This handshake cannot
+    /// continue.
     #[error("the other side's key cannot be agreed with")]
     BadKey,
-    /// The NodeId is missing, or is not the one whose key was used.
+    /// The NodeId is missing, or does not match the static key that was used.
     #[error("the other side does not prove the identity it claims")]
     Identity,
-    /// It proved an identity, and not the one that was expected.
+    /// The peer proved an identity other than the expected one.
     #[error("the other side is {0}, who was not expected")]
     WrongPeer(NodeId),
 }
 
-/// What a message was.
+/// Result of [`Handshake::read`].
 #[derive(PartialEq, Eq)]
 pub enum Read {
-    /// The next one, with this payload. Who wrote it is proved when the pattern says so, at the latest by the first message
-    /// of the session.
+    /// The next message, with this payload. The pattern determines when its writer is proved: at
+    /// the latest with the first message of the session.
     Payload(Vec<u8>),
-    /// The one before again. If the other side lacks an answer, [`Handshake::repeat`] has it.
+    /// A duplicate of the message read before. If the peer lacks an answer, send
+    /// [`Handshake::repeat`].
     Repeated,
 }
 
@@ -92,7 +103,7 @@ impl fmt::Debug for Read {
     }
 }
 
-/// What a handshake is begun with.
+/// Inputs of a handshake.
 #[derive(Clone)]
 pub struct HandshakeBuilder {
     protocol: Protocol,
@@ -106,53 +117,56 @@ pub struct HandshakeBuilder {
 }
 
 impl HandshakeBuilder {
-    /// This side's static key. Every pattern needs it but NK's initiator.
+    /// Sets the local static key. Every side needs one, except the initiator of NK.
     #[must_use]
     pub fn local(mut self, key: &StaticKey) -> Self {
         self.local = Some(key.clone());
         self
     }
 
-    /// The other side's static key, where the pattern has it known before.
+    /// Sets the peer's static key, for patterns in which it is known in advance.
     #[must_use]
     pub fn remote(mut self, key: [u8; 32]) -> Self {
         self.remote = Some(key);
         self
     }
 
-    /// Who the other side has to be. Where the pattern has its key known before, this is also that key.
+    /// Sets the expected identity of the peer. If the pattern needs the peer's static key in
+    /// advance, this sets it, too.
     #[must_use]
     pub fn peer(mut self, peer: NodeId) -> Self {
         self.peer = Some(peer);
         self
     }
 
-    /// The key that both sides know already.
+    /// Sets the pre-shared key.
     #[must_use]
     pub fn psk(mut self, psk: Zeroizing<[u8; 32]>) -> Self {
         self.psk = Some(psk);
         self
     }
 
-    /// Refuses a protocol that this policy does not allow.
+    /// Sets the policy. [`start`](Self::start) refuses a protocol that it does not allow.
     #[must_use]
     pub const fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// What both sides must agree on beside the protocol: versions, the names of the transport. It is not sent.
+    /// Sets data that both sides must agree on beside the protocol, such as versions. It is not
+    /// sent.
     #[must_use]
     pub fn prologue(mut self, prologue: &[u8]) -> Self {
         self.prologue = prologue.to_vec();
         self
     }
 
-    /// Draws the ephemeral keys.
+    /// Draws the ephemeral keys and starts the handshake.
     ///
     /// # Errors
-    /// [`HandshakeError::Forbidden`] if the policy does not allow the protocol; [`HandshakeError::Needs`] if something is missing or has no place;
-    /// [`HandshakeError::Identity`] if nobody can be `peer`.
+    /// [`HandshakeError::Forbidden`] if the policy does not allow the protocol;
+    /// [`HandshakeError::Needs`] if an input is missing or unused; [`HandshakeError::Identity`] if
+    /// `peer` is not a valid NodeId.
     pub fn start(mut self, rng: &mut impl CryptoRng) -> Result<Handshake, HandshakeError> {
         if !self.protocol.is_allowed_by(self.policy) {
             return Err(HandshakeError::Forbidden(self.policy));
@@ -208,7 +222,7 @@ impl fmt::Debug for HandshakeBuilder {
     }
 }
 
-/// Everything a state is a function of, but for the messages.
+/// All inputs of the Noise state except the messages.
 struct Inputs {
     options: HandshakeBuilder,
     ephemeral: KeyPair,
@@ -249,7 +263,7 @@ impl Inputs {
     }
 }
 
-/// A message of the past.
+/// A message that was written or read.
 enum Step {
     Wrote { payload: Zeroizing<Vec<u8>>, message: Vec<u8> },
     Read { message: Vec<u8> },
@@ -259,20 +273,20 @@ enum Step {
 pub struct Handshake {
     inputs: Inputs,
     state: Wiped<HandshakeState>,
-    /// What was written and read, in order: three at most.
+    /// Messages written and read, in order; at most three.
     steps: Vec<Step>,
     peer: Option<NodeId>,
     split: bool,
 }
 
 impl Handshake {
-    /// The side that writes first.
+    /// Configures the side that writes first.
     #[must_use]
     pub fn initiator(protocol: Protocol) -> HandshakeBuilder {
         Self::builder(protocol, true)
     }
 
-    /// The side that reads first.
+    /// Configures the side that reads first.
     #[must_use]
     pub fn responder(protocol: Protocol) -> HandshakeBuilder {
         Self::builder(protocol, false)
@@ -291,24 +305,26 @@ impl Handshake {
         }
     }
 
-    /// Whether [`write`](Self::write) is what comes next.
+    /// Returns whether [`write`](Self::write) is the next call.
     #[must_use]
     pub fn is_my_turn(&self) -> bool {
         !self.is_finished() && self.state.is_my_turn()
     }
 
-    /// Whether all messages are written and read, so that [`split`](Self::split) gives a session.
+    /// Returns whether all messages were written and read, so that [`split`](Self::split) returns a
+    /// session.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.state.is_handshake_finished()
     }
 
-    /// Writes the next message, with `payload` in it. What protects the payload depends on pattern and message: the first
-    /// one of XX and IX is sent in the clear (Noise revision 34, §7.7).
+    /// Writes the next message, with `payload` in it. The payload's protection depends on pattern
+    /// and message: in the first message of XX and IX it is sent in the clear (Noise revision 34,
+    /// §7.7).
     ///
     /// # Errors
-    /// [`HandshakeError::Turn`], [`HandshakeError::PayloadLength`]; [`HandshakeError::BadKey`] if what the other side has sent cannot be agreed
-    /// with.
+    /// [`HandshakeError::Turn`], [`HandshakeError::PayloadLength`]; [`HandshakeError::BadKey`] if
+    /// the peer's key allows no agreement.
     pub fn write(&mut self, payload: &[u8]) -> Result<Vec<u8>, HandshakeError> {
         if !self.is_my_turn() {
             return Err(HandshakeError::Turn);
@@ -325,10 +341,10 @@ impl Handshake {
         Ok(message)
     }
 
-    /// Reads a message of the other side.
+    /// Reads a message of the peer.
     ///
     /// # Errors
-    /// Nothing has changed then, and the right message may still come.
+    /// [`HandshakeError`]. The state is unchanged, and the right message may still arrive.
     pub fn read(&mut self, message: &[u8]) -> Result<Read, HandshakeError> {
         if self.has_read_last(message) {
             return Ok(Read::Repeated);
@@ -362,8 +378,9 @@ impl Handshake {
         }
     }
 
-    /// The message that was written last, for a caller that had no answer to it in time, or has read the one before it for the second time.
-    /// `None` if the other side has answered it: so two sides that repeat what is asked for twice come to an end.
+    /// Returns the last written message, for retransmission: after a timeout, or after
+    /// [`Read::Repeated`]. Returns `None` once the peer has answered it, so that two sides that
+    /// retransmit for each other's duplicates come to an end.
     #[must_use]
     pub fn repeat(&self) -> Option<&[u8]> {
         match self.steps.last()? {
@@ -372,21 +389,22 @@ impl Handshake {
         }
     }
 
-    /// The hash of everything said (Noise revision 34, §11.2): equal on both sides and different in any two handshakes, so what binds
-    /// something else to this one. Complete when the handshake is finished.
+    /// Returns the handshake hash (Noise revision 34, §11.2), for channel binding: equal on both
+    /// sides, and different in any two handshakes. It is complete once the handshake is finished.
     #[must_use]
     pub fn hash(&self) -> &[u8] {
         self.state.get_handshake_hash()
     }
 
-    /// The other side's static key, once it is known.
+    /// Returns the peer's static key, once it is known.
     #[must_use]
     pub fn remote_key(&self) -> Option<[u8; 32]> {
         self.state.get_remote_static().and_then(|key| key.first_chunk()).copied()
     }
 
-    /// Who the other side is, once it is proved: it told its NodeId, or that was known before. The responder of IK and IX never has a proof
-    /// in the handshake: see [`Self::claimed_peer`].
+    /// Returns the peer's identity, once it is proved. The peer sent its NodeId, or the builder
+    /// named it. The responder of IK and IX never has a proof within the handshake; see
+    /// [`Self::claimed_peer`].
     #[must_use]
     pub fn peer(&self) -> Option<NodeId> {
         let Protocol { pattern, .. } = self.inputs.options.protocol;
@@ -394,18 +412,20 @@ impl Handshake {
         self.claimed_peer().filter(|_| proves)
     }
 
-    /// Who the other side says it is. The first message of IK and IX tells the initiator's NodeId and proves nothing: that of IX can be made by
-    /// anybody, that of IK by who has the responder's secret, and both can be sent again. It is proved by the first message of the session that opens.
+    /// Returns the identity that the peer claims. The first message of IK and IX carries the
+    /// initiator's NodeId and proves nothing. Anyone can make that of IX, a holder of the
+    /// responder's secret can make that of IK, and both can be replayed. The first message of the
+    /// resulting session that opens proves the claim.
     #[must_use]
     pub fn claimed_peer(&self) -> Option<NodeId> {
         let known = self.is_finished() && self.inputs.options.remote.is_some();
         self.peer.or(self.inputs.options.peer.filter(|_| known))
     }
 
-    /// Gives out the session, once. The handshake stays to answer a message that comes again.
+    /// Returns the session, once. The handshake stays usable to answer duplicates.
     ///
     /// # Errors
-    /// [`HandshakeError::NoKeys`] before the handshake is over, and the second time.
+    /// [`HandshakeError::NoKeys`] before the handshake is finished, and at the second call.
     pub fn split(&mut self) -> Result<Session, HandshakeError> {
         if !self.is_finished() || mem::replace(&mut self.split, true) {
             return Err(HandshakeError::NoKeys);
@@ -430,14 +450,15 @@ impl Handshake {
         self.inputs.options.local.as_ref().and_then(|key| key.node_id)
     }
 
-    /// Whether the message that is next tells the static key of that side.
+    /// Returns whether the next message carries the static key of that side.
     fn told_now(&self, initiator: bool) -> bool {
         let next = self.steps.len();
         let told = self.inputs.options.protocol.pattern.tells_static_in(initiator);
         told.is_some_and(|message| usize::from(message) == next)
     }
 
-    /// Takes the NodeId off the payload of a message that tells a static key, where identities are spoken of at all.
+    /// Removes and verifies the NodeId in the payload of a message that carries a static key, if
+    /// identities are in use.
     fn judge(&self, told: bool, payload: &mut Vec<u8>) -> Result<Option<NodeId>, HandshakeError> {
         let expected = self.inputs.options.peer;
         if !told || self.local_id().is_none() && expected.is_none() {
@@ -448,7 +469,7 @@ impl Handshake {
         if self.remote_key() != Some(key) {
             return Err(HandshakeError::Identity);
         }
-        // Somebody who sends back what was written here.
+        // Reflection: an attacker returns this side's own messages.
         if self.local_id() == Some(id) {
             return Err(HandshakeError::WrongPeer(id));
         }
@@ -459,7 +480,7 @@ impl Handshake {
         Ok(Some(id))
     }
 
-    /// Brings the state back to where it was before a failed attempt to read.
+    /// Rebuilds the state as it was before a failed read.
     fn rebuild(&mut self) {
         self.state = self.inputs.state();
         let mut scratch = Zeroizing::new(vec![0; HANDSHAKE_MESSAGE_BYTES_MAX]);

@@ -1,4 +1,4 @@
-//! A side's own static key, made once and used in any number of handshakes.
+//! The long-term static key of one side, used in any number of handshakes.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_noise::primitives::KeyPair;
 use zeroize::Zeroizing;
 
-/// An X25519 key pair, and whose identity it is the image of, if of one. The secret is wiped when dropped.
+/// An X25519 key pair, with the NodeId of its identity if it belongs to one. The secret is wiped
+/// when dropped.
 #[derive(Clone)]
 pub struct StaticKey {
     pub(crate) pair: KeyPair,
@@ -15,13 +16,13 @@ pub struct StaticKey {
 }
 
 impl StaticKey {
-    /// The key of `secret`, any 32 random bytes: a plain Noise key, of no identity.
+    /// Makes a plain Noise key, without an identity, from 32 random bytes.
     #[must_use]
     pub fn from_secret(secret: Zeroizing<[u8; 32]>) -> Self {
         Self { pair: KeyPair::of(secret), node_id: None }
     }
 
-    /// A key nobody had before.
+    /// Draws a new key without an identity.
     #[must_use]
     pub fn generate(rng: &mut impl CryptoRng) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
@@ -29,7 +30,7 @@ impl StaticKey {
         Self::from_secret(secret)
     }
 
-    /// The X25519 image of an identity. A handshake then tells and proves the NodeId, too
+    /// Returns the X25519 image of an identity. Handshakes with it also send and prove the NodeId
     /// ([`Handshake::peer`](crate::Handshake::peer)).
     #[must_use]
     pub fn of(identity: &SecretIdentity) -> Self {
@@ -37,13 +38,13 @@ impl StaticKey {
         Self { pair, node_id: Some(identity.node_id()) }
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub const fn public(&self) -> &[u8; 32] {
         self.pair.public()
     }
 
-    /// The identity it is the image of.
+    /// Returns the identity of this key, if it has one.
     #[must_use]
     pub const fn node_id(&self) -> Option<NodeId> {
         self.node_id

@@ -1,6 +1,7 @@
-//! Which handshake two parties speak, by its Noise name: `Noise_XXhfs+psk3_25519+MLKEM768_ChaChaPoly_BLAKE2s`.
+//! Handshake protocols by their Noise names, such as
+//! `Noise_XXhfs+psk3_25519+MLKEM768_ChaChaPoly_BLAKE2s`.
 //!
-//! A name is taken as it stands or not at all: what is not known here has no default.
+//! A name is parsed exactly or refused: unknown parts have no default.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,27 +14,29 @@ use thiserror::Error;
 use wraith_crypto::{Policy, Suite};
 use wraith_noise::primitives::HashFunction;
 
-/// Who knows whose static key before, and who tells it (Noise revision 34, §7.5). The first letter is the initiator's key, the
-/// second the responder's: X is sent encrypted, K is known before, I is sent at once, N there is none.
+/// A handshake pattern (Noise revision 34, §7.5): which static keys exist and how each becomes
+/// known. The first letter is the initiator's key, the second the responder's. X is sent encrypted,
+/// K is known in advance, I is sent at once, and N means that there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// Nobody knows anybody: three messages, both identities encrypted.
+    /// No key is known in advance: three messages, both identities encrypted.
     XX,
-    /// The responder is known: three messages, the initiator's identity is hidden best.
+    /// The responder is known: three messages, with the best protection of the initiator's
+    /// identity.
     XK,
     /// The responder is known: two messages.
     IK,
     /// The responder is known, the initiator stays anonymous: two messages.
     NK,
-    /// Nobody knows anybody: two messages, the initiator's identity is sent in the clear.
+    /// No key is known in advance: two messages, the initiator's identity is sent in the clear.
     IX,
 }
 
 impl Pattern {
-    /// Every one.
+    /// All patterns.
     pub const ALL: [Self; 5] = [Self::XX, Self::XK, Self::IK, Self::NK, Self::IX];
 
-    /// The name in the Noise framework.
+    /// Returns the pattern's name in the Noise framework.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,7 +48,7 @@ impl Pattern {
         }
     }
 
-    /// Messages until both sides can split.
+    /// Returns the number of messages until both sides can split.
     #[must_use]
     pub const fn messages(self) -> u8 {
         match self {
@@ -54,13 +57,14 @@ impl Pattern {
         }
     }
 
-    /// Whether the initiator must know the responder's static key before.
+    /// Returns whether the initiator must know the responder's static key in advance.
     #[must_use]
     pub const fn knows_responder(self) -> bool {
         matches!(self, Self::XK | Self::IK | Self::NK)
     }
 
-    /// The message, from 0, in which the initiator's (true) or the responder's static key is sent, if it is.
+    /// Returns the index, from 0, of the message that carries the static key of the initiator
+    /// (true) or the responder, if it is sent.
     pub(crate) const fn tells_static_in(self, initiator: bool) -> Option<u8> {
         match (self, initiator) {
             (Self::XX | Self::XK, true) => Some(2),
@@ -70,12 +74,12 @@ impl Pattern {
         }
     }
 
-    /// Whether the initiator has proved who it is when the handshake is over.
+    /// Returns whether the finished handshake proves the initiator's identity.
     pub(crate) const fn proves_initiator(self) -> bool {
         matches!(self, Self::XX | Self::XK)
     }
 
-    /// Whether this side has a static key.
+    /// Returns whether this side has a static key.
     pub(crate) const fn has_static(self, initiator: bool) -> bool {
         !matches!((self, initiator), (Self::NK, true))
     }
@@ -91,25 +95,27 @@ impl Pattern {
     }
 }
 
-/// A handshake by all its parts. X25519 is the only curve.
+/// All parameters of a handshake. X25519 is the only curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Protocol {
-    /// Who knows and tells whose key.
+    /// Handshake pattern.
     pub pattern: Pattern,
-    /// Whether ML-KEM-768 is mixed in beside X25519 (the `hfs` extension), so that who records today and has a quantum computer
-    /// later reads nothing.
+    /// Mixes in ML-KEM-768 beside X25519 (the `hfs` extension). An attacker that records traffic
+    /// today then cannot decrypt it with a later quantum computer.
     pub hybrid: bool,
-    /// The position of a pre-shared key, 0 to the number of messages, if there is one (Noise revision 34, §9).
+    /// Position of the pre-shared key, from 0 to the number of messages, if there is one (Noise
+    /// revision 34, §9).
     pub psk: Option<u8>,
-    /// What encrypts.
+    /// AEAD suite.
     pub suite: Suite,
-    /// What hashes.
+    /// Hash function.
     pub hash: HashFunction,
 }
 
 impl Protocol {
-    /// XX with ML-KEM-768, for two who meet for the first time. AES-256-GCM is faster where the processor has it, but both sides have
-    /// to name the same protocol: ChaCha20-Poly1305 is fast everywhere.
+    /// XX with ML-KEM-768, for two parties that meet for the first time. AES-256-GCM is faster on
+    /// processors with AES instructions. But both sides must name the same protocol, and
+    /// ChaCha20-Poly1305 is fast everywhere.
     pub const DEFAULT: Self = Self {
         pattern: Pattern::XX,
         hybrid: true,
@@ -118,9 +124,10 @@ impl Protocol {
         hash: HashFunction::Blake2s,
     };
 
-    /// Whether `policy` allows it: what encrypts has to be among what the policy seals packets with. `fips-like` and `pq-only` also want ML-KEM-768
-    /// beside X25519, and `fips-like` a hash of NIST's. `sm` says nothing of hash and key agreement, for which there are no names in
-    /// Noise.
+    /// Returns whether `policy` allows this protocol. Its AEAD must be among the policy's packet
+    /// suites. `fips-like` and `pq-only` also require ML-KEM-768 beside X25519, and `fips-like` a
+    /// NIST hash. `sm` does not restrict hash and key agreement, because Noise has no names for
+    /// those of the SM family.
     #[must_use]
     pub const fn is_allowed_by(&self, policy: Policy) -> bool {
         let suite = policy.packet_suites() & self.suite.bit() != 0;
@@ -134,7 +141,8 @@ impl Protocol {
         }
     }
 
-    /// snow knows the hybrid extension, and of KEMs only an older one by name; which one is computed with is the resolver's matter.
+    /// Returns the parameters for snow. snow supports the hybrid extension but names only an older
+    /// KEM; the resolver decides which KEM is computed.
     pub(crate) fn params(&self) -> NoiseParams {
         let hybrid = self.hybrid.then_some(HandshakeModifier::Hfs);
         let psk = self.psk.map(HandshakeModifier::Psk);
@@ -151,7 +159,7 @@ impl Protocol {
             match self.suite {
                 Suite::Aes256Gcm => CipherChoice::AESGCM,
                 Suite::ChaCha20Poly1305 => CipherChoice::ChaChaPoly,
-                // snow knows no other; the resolver computes what the suite is.
+                // snow has no SM4-GCM; the resolver computes the suite of the protocol.
                 Suite::Sm4Gcm => CipherChoice::AESGCM,
             },
             match self.hash {
@@ -189,7 +197,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Not the name of a handshake that is spoken here.
+/// The error for a name that is no supported handshake.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "no known handshake: expected Noise_PATTERN[hfs][+pskN]_25519[+MLKEM768]_CIPHER_HASH, with XX, XK, IK, NK or IX, with \
@@ -268,7 +276,7 @@ mod tests {
             let protocol: Protocol = name.parse().unwrap();
             Policy::ALL.map(|policy| protocol.is_allowed_by(policy))
         };
-        // default, fips-like, sm, pq-only
+        // Columns: default, fips-like, sm, pq-only.
         assert_eq!(allowed("Noise_XXhfs_25519+MLKEM768_AESGCM_SHA256"), [true, true, false, true]);
         assert_eq!(
             allowed("Noise_XXhfs_25519+MLKEM768_AESGCM_BLAKE2s"),

@@ -1,12 +1,15 @@
-//! A text for one identity, from nobody in particular: one message, no answer.
+//! Anonymous public-key encryption: one message for one identity, without a sender identity and
+//! without an answer.
 //!
 //! ```text
-//!     version 1 (1) ‖ message of Noise_N_25519_ChaChaPoly_BLAKE2s with an empty payload (48) ‖ ciphertext ‖ tag (16)
+//!  version 1 (1) ‖ message of Noise_N_25519_ChaChaPoly_BLAKE2s with an empty payload (48) ‖ ciphertext ‖ tag (16)
 //! ```
 //!
-//! The text is sealed with the first key that `Split` gives, with nonce 0. Only the owner of the identity opens it; who wrote it is not proved, and
-//! whoever has the identity's secret later reads it, too. There is no ML-KEM in it: an identity has no key for that. What has to stay secret
-//! for decades belongs into a [session](crate::Session) or a [ratchet](crate::ratchet).
+//! The text is sealed with the first key of `Split` and nonce 0. Only the owner of the identity can
+//! open it. The box does not authenticate its sender and has no forward secrecy: a later holder of
+//! the identity's secret can read it. It has no ML-KEM part either, because an identity has no key
+//! for that. For text that must stay secret for decades, use a [session](crate::Session) or a
+//! [ratchet](crate::ratchet).
 
 use rand_core::CryptoRng;
 use snow::params::{
@@ -25,7 +28,7 @@ const VERSION: u8 = 1;
 const PROTOCOL: &str = "Noise_N_25519_ChaChaPoly_BLAKE2s";
 const HEAD_BYTES: usize = 1 + HANDSHAKE_BYTES;
 const HANDSHAKE_BYTES: usize = 32 + TAG_BYTES;
-/// How much longer a box is than its text.
+/// Bytes that a box adds to its text.
 pub const SEALED_BOX_OVERHEAD: usize = HEAD_BYTES + TAG_BYTES;
 
 /// Why a box was not made or opened.
@@ -34,18 +37,19 @@ pub enum SealedBoxError {
     /// The text is too long.
     #[error("a sealed box holds at most {TEXT_BYTES_MAX} bytes")]
     Length,
-    /// Nobody can have this NodeId.
+    /// The recipient's NodeId is invalid.
     #[error("this node id cannot exist; was it mistyped?")]
     Recipient,
-    /// Not a box of a version that is known here.
+    /// The bytes are no box of a supported version.
     #[error("not a sealed box, or one of a later version")]
     Malformed,
-    /// Not for this identity, changed, or made for another context.
+    /// The box is for another identity or another context, or was changed.
     #[error("the box was not made for this identity and context, or was changed")]
     Unauthentic,
 }
 
-/// Seals `text` for `to`. `context` says what for: it is not sent, and must be the same when the box is opened.
+/// Seals `text` for `to`. `context` states the purpose: it is not sent, and must be equal when the
+/// box is opened.
 ///
 /// # Errors
 /// [`SealedBoxError::Length`], [`SealedBoxError::Recipient`].
@@ -64,7 +68,7 @@ pub fn seal(
     let mut noise = state(None, KeyPair::of(secret), context, Some(&recipient));
     let mut out = vec![0; HEAD_BYTES];
     out[0] = VERSION;
-    // A key of the prime-order subgroup agrees with everybody.
+    // A key of the prime-order subgroup agrees with every ephemeral key.
     noise.write_message(&[], &mut out[1..]).map_err(|_| SealedBoxError::Recipient)?;
     out.extend_from_slice(text);
     let tag = key(&mut noise).seal(nonce(Suite::ChaCha20Poly1305, 0), &[], &mut out[HEAD_BYTES..]);

@@ -1,4 +1,4 @@
-//! Where saved states are kept: a trait, so that an application can use what its system has for secrets.
+//! Storage for saved states: a trait, so that an application can use its platform's secret store.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,43 +9,47 @@ use zeroize::Zeroizing;
 
 use crate::bytes::Reader;
 
-/// The longest name of a record.
+/// Maximum length of a record name.
 pub const RECORD_NAME_BYTES_MAX: usize = 64;
 const MAGIC: &[u8; 4] = b"WrSt";
 const VERSION: u8 = 1;
 const CHECK_BYTES: usize = 32;
 
-/// What a record has to outlive.
+/// The failure that a stored record must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process, however it ends.
+    /// The end of the process, clean or not.
     Process,
     /// A power cut.
     Power,
 }
 
-/// A vault did not do what it was asked for.
+/// Why a vault operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VaultError {
-    /// It holds a record of this or of a later generation: another process uses the same name, or an older copy is in use.
+    /// The vault holds a record of this or a later generation: another process uses the same name,
+    /// or an older copy is in use.
     #[error("the vault holds a newer record of this name: is it in use elsewhere?")]
     Conflict,
-    /// Anything else, in the vault's words.
+    /// Any other failure, as the vault describes it.
     #[error("the vault failed: {0}")]
     Failed(String),
 }
 
-/// Keeps records by name. They hold keys: whoever reads one reads the messages, so it should be encrypted at rest.
+/// A key-value store for records. They hold keys: a reader of a record can read the messages, so
+/// encrypt records at rest.
 ///
-/// What is promised to sessions rests on three things that an implementation has to keep: a record is replaced whole or not at all;
-/// a record is replaced by the generation that follows it and by no other; and what was stored with [`Durability::Power`] is never
-/// followed by anything older.
+/// The guarantees of stored sessions rest on three duties of an implementation:
+/// - A record is replaced atomically.
+/// - A record is replaced only by the generation that follows it.
+/// - A record stored with [`Durability::Power`] is never followed by an older one.
 pub trait KeyVault: Send + Sync {
-    /// Puts `record` in the place of the one of this name.
+    /// Replaces the record of this name with `record`.
     ///
     /// # Errors
-    /// [`VaultError::Conflict`] unless the one that is there has the generation before this one; where there is none, unless this is the one behind
-    /// [`latest`](Self::latest), or 1. Then, and after any other failure, what is there stays.
+    /// [`VaultError::Conflict`] unless the existing record has the preceding generation. If there
+    /// is no record, `generation` must be the successor of [`latest`](Self::latest), or 1. After
+    /// this or any other error the existing record stays.
     fn store(
         &self,
         name: &str,
@@ -54,36 +58,38 @@ pub trait KeyVault: Send + Sync {
         durability: Durability,
     ) -> Result<(), VaultError>;
 
-    /// The record of this name, if there is one.
+    /// Returns the record of this name, if there is one.
     ///
     /// # Errors
-    /// It could not be found out.
+    /// The vault cannot be read.
     fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError>;
 
-    /// Removes the record of this name, if there is one.
+    /// Deletes the record of this name, if there is one.
     ///
     /// # Errors
-    /// It is still there.
+    /// The record still exists.
     fn delete(&self, name: &str) -> Result<(), VaultError>;
 
-    /// The latest generation that was ever stored under this name with [`Durability::Power`], by a memory that is not restored together with the records: a counter
-    /// of the hardware, a server, another disk. `None` where there is no such memory; then a record that was rolled back is not noticed.
+    /// Returns the latest generation that was ever stored under this name with
+    /// [`Durability::Power`]. It must come from a memory that is not restored together with the
+    /// records: a hardware counter, a server, another disk. Returns `None` without such a memory;
+    /// then a rolled-back record is not detected.
     ///
     /// # Errors
-    /// It could not be found out.
+    /// The counter cannot be read.
     fn latest(&self, name: &str) -> Result<Option<u64>, VaultError> {
         let _ = name;
         Ok(None)
     }
 }
 
-/// Why a record is none.
+/// Why bytes are no valid record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// Of a version that this program does not know.
+    /// This program does not support the version of the record.
     #[error("the record is of version {0}, which this program does not know")]
     Version(u8),
-    /// Torn, changed, or something else.
+    /// The bytes are truncated, changed, or no record.
     #[error("the record is damaged")]
     Damaged,
 }
@@ -95,16 +101,16 @@ pub enum RecordError {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
-    /// What the state is of.
+    /// Kind of the state.
     pub kind: u8,
-    /// How many times this name was stored.
+    /// Number of stores under this name so far.
     pub generation: u64,
-    /// The state.
+    /// The encoded state.
     pub state: Zeroizing<Vec<u8>>,
 }
 
 impl Record {
-    /// As bytes.
+    /// Encodes a record.
     #[must_use]
     pub fn encode(kind: u8, generation: u64, state: &[u8]) -> Zeroizing<Vec<u8>> {
         let len = MAGIC.len() + 2 + 8 + state.len() + CHECK_BYTES;
@@ -118,10 +124,11 @@ impl Record {
         out
     }
 
-    /// The record of these bytes. For vaults that keep more than one copy, too: the whole one with the highest generation counts.
+    /// Decodes a record. A vault that keeps several copies uses it, too: the valid one with the
+    /// highest generation counts.
     ///
     /// # Errors
-    /// Says whether it is of another version or damaged.
+    /// [`RecordError`] if the bytes have another version or are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let (body, check) = bytes.split_last_chunk::<CHECK_BYTES>().ok_or(RecordError::Damaged)?;
         let mut reader = Reader(body);
@@ -149,14 +156,15 @@ impl std::fmt::Debug for Record {
     }
 }
 
-/// Whether a record can have this name: 1 to 64 of a–z, A–Z, 0–9, `-` and `_`, so that it can be a file's name on every system.
+/// Returns whether `name` is a valid record name: 1 to 64 of a–z, A–Z, 0–9, `-` and `_`. Such a
+/// name is a valid file name on every system.
 #[must_use]
 pub fn is_record_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=RECORD_NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
-/// A vault in memory: for sessions that end with the process, and for tests.
+/// A vault in memory, for tests and for sessions that end with the process.
 #[derive(Default)]
 pub struct MemoryVault(Mutex<HashMap<String, Held>>);
 

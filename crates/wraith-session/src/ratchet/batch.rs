@@ -1,7 +1,7 @@
-//! Many messages at once.
+//! Batches of ratchet messages.
 //!
-//! Results come in order, and are those of one call for each message. Of a batch that is encrypted all messages are made or none; of one
-//! that is decrypted each message is judged by itself.
+//! Results keep the order of the inputs and equal those of single calls. Encryption is all or
+//! nothing; decryption reports each message by itself.
 
 use std::ops::Range;
 
@@ -14,17 +14,17 @@ use super::error::{DecryptError, EncryptError};
 use super::message::PLAINTEXT_BYTES_MAX;
 use crate::session::Batch;
 
-/// Why a batch was not encrypted. Nothing has changed.
+/// Why a batch was not encrypted. The state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("message {index}: {why}")]
 pub struct EncryptBatchError {
-    /// Which message, from 0.
+    /// Index of the message, from 0.
     pub index: usize,
-    /// What is wrong with it.
+    /// Why this message cannot be encrypted.
     pub why: EncryptError,
 }
 
-/// What became of each message of a batch that was decrypted. The texts are wiped when dropped.
+/// Results of a decrypted batch. The plaintexts are wiped when dropped.
 #[derive(Default)]
 pub struct DecryptedBatch {
     bytes: Vec<u8>,
@@ -32,19 +32,19 @@ pub struct DecryptedBatch {
 }
 
 impl DecryptedBatch {
-    /// How many messages there were.
+    /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.results.len()
     }
 
-    /// Whether there were none.
+    /// Returns whether the batch has no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.results.is_empty()
     }
 
-    /// The plaintext of each message, or why it did not open, in order.
+    /// Iterates over the plaintext or the error of each message, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<&[u8], DecryptError>> {
         self.results.iter().map(|result| match result {
             Ok(range) => Ok(&self.bytes[range.clone()]),
@@ -66,17 +66,19 @@ impl std::fmt::Debug for DecryptedBatch {
 }
 
 impl Ratchet {
-    /// Encrypts every plaintext, with the same associated data, in this order.
+    /// Encrypts all plaintexts in order, with the same associated data.
     ///
     /// # Errors
-    /// Names the first message that cannot be encrypted. Nothing has changed then, and none of them is encrypted.
+    /// Names the first message that cannot be encrypted. The state is unchanged, and no message is
+    /// encrypted.
     pub fn encrypt_many(
         &mut self,
         rng: &mut impl CryptoRng,
         aad: &[u8],
         plaintexts: &[&[u8]],
     ) -> Result<Batch, EncryptBatchError> {
-        // What is left to fail behind these is the first message's step, which has changed nothing then.
+        // After these checks only the ratchet step of the first message can fail, and that leaves
+        // the state unchanged.
         let mut number = self.sending.as_ref().map_or(0, |sending| sending.number);
         for (index, plaintext) in plaintexts.iter().enumerate() {
             if plaintext.len() > PLAINTEXT_BYTES_MAX {
@@ -96,10 +98,11 @@ impl Ratchet {
         Ok(batch)
     }
 
-    /// Decrypts every message, with the same associated data. Of two that are the same the first opens.
+    /// Decrypts all messages, with the same associated data. Of two equal messages the first opens.
     #[must_use]
     pub fn decrypt_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> DecryptedBatch {
-        // A plaintext is shorter than its message, so that no text is left behind by a buffer that grows.
+        // A plaintext is shorter than its message. So the buffer never grows and leaves no copies
+        // of plaintext in memory.
         let room = messages.iter().map(|message| message.len()).sum();
         let mut batch = DecryptedBatch {
             bytes: Vec::with_capacity(room),

@@ -1,4 +1,5 @@
-//! What a responder publishes so that others can start a conversation while it is away.
+//! The prekey bundle: a responder publishes it so that others can start a conversation while it is
+//! offline.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -12,8 +13,8 @@
 //! | 1184 | ML-KEM-768 prekey: one-time, or, with id 0, of last resort |
 //! | 64 | its signature |
 //!
-//! A signature is by the NodeId, over context ‖ id ‖ key. The one-time X25519 prekey has none, as in X3DH: who replaces it takes
-//! away what it adds, and nothing else.
+//! The NodeId signs context ‖ id ‖ key. The one-time X25519 prekey is unsigned, as in X3DH: an
+//! attacker that replaces it removes the security that it adds, and nothing else.
 
 use wraith_crypto::identity::SIGNATURE_BYTES;
 use wraith_crypto::kem::ml_kem_768::ENCAPSULATION_KEY_BYTES;
@@ -23,12 +24,12 @@ use super::codec::Reader;
 use super::error::StartError;
 
 const VERSION: u8 = 1;
-/// Bytes of a bundle without one-time prekeys.
+/// Length of a bundle without one-time prekeys.
 const SHORT_BYTES: usize = 1 + 32 + 4 + 32 + 64 + 4 + ENCAPSULATION_KEY_BYTES + 64;
-/// Bytes of a bundle with one-time prekeys, the longest there is.
+/// Length of a bundle with one-time prekeys, the longest form.
 pub const BUNDLE_BYTES_MAX: usize = SHORT_BYTES + 32;
 
-/// What a signed key is for.
+/// Purpose of a signed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     SignedDh,
@@ -69,34 +70,35 @@ impl Purpose {
     }
 }
 
-/// The prekeys of one responder. Its signatures have been verified: there is no other way to make one.
+/// The prekeys of one responder. Invariant: the signatures are verified, because every constructor
+/// verifies or makes them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PreKeyBundle {
     pub(super) node_id: NodeId,
     pub(super) signed_id: u32,
     pub(super) signed: [u8; 32],
     pub(super) signature: [u8; SIGNATURE_BYTES],
-    /// The id is not 0.
+    /// The id is never 0.
     pub(super) one_time: Option<(u32, [u8; 32])>,
     pub(super) kem: Box<[u8; ENCAPSULATION_KEY_BYTES]>,
     pub(super) kem_signature: [u8; SIGNATURE_BYTES],
 }
 
 impl PreKeyBundle {
-    /// Whose prekeys these are. Whether that is who you want to talk with is yours to know.
+    /// Returns the owner of these prekeys. The caller has to check that this is the intended peer.
     #[must_use]
     pub fn node_id(&self) -> NodeId {
         self.node_id
     }
 
-    /// Whether one-time prekeys are among them. Without, the first messages have forward secrecy only from when the responder
-    /// rotates its signed prekeys on.
+    /// Returns whether the bundle has one-time prekeys. Without them, the first messages gain
+    /// forward secrecy only when the responder discards its signed prekeys by rotation.
     #[must_use]
     pub fn has_one_time(&self) -> bool {
         self.one_time.is_some()
     }
 
-    /// The bytes to publish, 1385 or 1417.
+    /// Returns the bytes to publish, 1385 or 1417.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BUNDLE_BYTES_MAX);

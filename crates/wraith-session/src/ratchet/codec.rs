@@ -1,10 +1,11 @@
-//! Reading and writing fields of fixed order and length.
+//! Encoding and decoding of fields of fixed order and length.
 
 use zeroize::{Zeroize, Zeroizing};
 
 use super::keys::Secret;
 
-/// Bytes that end inside a field, have a value in a field that it never has, or go on behind the last one.
+/// The error for bytes that end inside a field, hold an invalid value, or continue after the last
+/// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadBytes;
 
@@ -42,7 +43,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A byte that is 0 or 1.
+    /// Reads a byte that is 0 or 1.
     pub(super) fn bool(&mut self) -> Result<bool, BadBytes> {
         match self.u8()? {
             0 => Ok(false),
@@ -51,7 +52,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A [`bool`](Self::bool) and, if it is set, what `read` reads.
+    /// Reads a [`bool`](Self::bool) and, if it is set, the value that `read` decodes.
     pub(super) fn option<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, BadBytes>,
@@ -59,19 +60,19 @@ impl<'a> Reader<'a> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
-    /// A count of 32 bits that is at most `max`.
+    /// Reads a 32-bit count of at most `max`.
     pub(super) fn count(&mut self, max: usize) -> Result<usize, BadBytes> {
         let count = usize::try_from(self.u32()?).map_err(|_| BadBytes)?;
         if count <= max { Ok(count) } else { Err(BadBytes) }
     }
 
-    /// Nothing may be left.
+    /// Checks that no bytes are left.
     pub(super) fn finish(self) -> Result<(), BadBytes> {
         if self.0.is_empty() { Ok(()) } else { Err(BadBytes) }
     }
 }
 
-/// Writes fields behind each other. What is outgrown is wiped.
+/// Appends fields to a buffer. Wipes the old allocation when the buffer grows.
 pub(super) struct Writer(Zeroizing<Vec<u8>>);
 
 impl Writer {
@@ -107,7 +108,7 @@ impl Writer {
         self.u8(value.into())
     }
 
-    /// A count that is known to be below 2³².
+    /// Writes a count, which is known to be below 2³².
     pub(super) fn count(&mut self, value: usize) -> &mut Self {
         self.u32(u32::try_from(value).expect("collections here are bounded far below"))
     }

@@ -1,5 +1,5 @@
-//! Every operation on the curve and on ML-KEM that a ratchet does goes through here, so that tests can count them: a
-//! message inside a chain must cost none.
+//! All X25519 and ML-KEM operations of a ratchet, in one module so that tests can count them: a
+//! message within a chain must cost none.
 
 use rand_core::CryptoRng;
 use wraith_crypto::agree;
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::keys::Secret;
 
-/// A new secret of X25519 and its public key.
+/// Draws an X25519 secret and computes its public key.
 pub(super) fn new_pair(rng: &mut impl CryptoRng) -> (Secret, [u8; 32]) {
     let mut secret = Zeroizing::new([0; 32]);
     rng.fill_bytes(&mut *secret);
@@ -18,25 +18,25 @@ pub(super) fn new_pair(rng: &mut impl CryptoRng) -> (Secret, [u8; 32]) {
     (secret, public)
 }
 
-/// The public key of `secret`.
+/// Returns the public key of `secret`.
 pub(super) fn public_of(secret: &[u8; 32]) -> [u8; 32] {
     count();
     agree::x25519_public(secret)
 }
 
-/// X25519. `None` if `public` has small order.
+/// Computes the X25519 shared secret. Returns `None` if `public` has small order.
 pub(super) fn agree(secret: &[u8; 32], public: &[u8; 32]) -> Option<Secret> {
     count();
     agree::x25519(secret, public)
 }
 
-/// The encapsulation key of `seed`.
+/// Returns the encapsulation key of `seed`.
 pub(super) fn encapsulation_key(seed: &[u8; 64]) -> [u8; ENCAPSULATION_KEY_BYTES] {
     count();
     DecapsulationKey::from_seed(seed).encapsulation_key()
 }
 
-/// A ciphertext for the owner of `key` and the secret in it. `None` if `key` is no key.
+/// Encapsulates a fresh secret to `key`. Returns `None` if `key` is invalid.
 pub(super) fn encapsulate(
     rng: &mut impl CryptoRng,
     key: &[u8; ENCAPSULATION_KEY_BYTES],
@@ -47,14 +47,14 @@ pub(super) fn encapsulate(
     kem::encapsulate(key, &seed)
 }
 
-/// Whether `key` is an encapsulation key (FIPS 203 §7.2).
+/// Returns whether `key` is a valid encapsulation key (FIPS 203 §7.2).
 pub(super) fn is_encapsulation_key(key: &[u8; ENCAPSULATION_KEY_BYTES]) -> bool {
     count();
-    // The seed is public: nothing is done with what comes of it.
+    // A constant seed is safe: the result is discarded.
     kem::encapsulate(key, &[0; 32]).is_some()
 }
 
-/// The secret in `ciphertext`, which was made for the key of `seed`.
+/// Decapsulates `ciphertext`, which was made for the key of `seed`.
 pub(super) fn decapsulate(seed: &[u8; 64], ciphertext: &[u8; CIPHERTEXT_BYTES]) -> Secret {
     count();
     DecapsulationKey::from_seed(seed).decapsulate(ciphertext)
@@ -73,7 +73,7 @@ thread_local! {
     static OPERATIONS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// How many operations this thread has done.
+/// Returns the number of operations of this thread.
 #[cfg(test)]
 pub(super) fn operations() -> u64 {
     OPERATIONS.with(std::cell::Cell::get)

@@ -1,15 +1,20 @@
-//! The Double Ratchet itself: what a conversation's state is, and how a message moves it.
+//! The Double Ratchet: the state of a conversation, and the state change of each message.
 //!
-//! Names of the specification ("The Double Ratchet Algorithm", §4) and here: RK `root`, DHs `own`, DHr `remote`, CKs/HKs/Ns
-//! `sending`, CKr/HKr/Nr `receiving`, NHKs/NHKr `next_sending_header`/`next_receiving_header`, PN `previous_len`, MKSKIPPED
-//! `skipped`.
+//! Names in the specification ("The Double Ratchet Algorithm", §4) and in this module: RK `root`,
+//! DHs `own`, DHr `remote`, CKs/HKs/Ns `sending`, CKr/HKr/Nr `receiving`, NHKs/NHKr
+//! `next_sending_header`/`next_receiving_header`, PN `previous_len`, MKSKIPPED `skipped`.
 //!
-//! A sending chain begins with the first message after a turn, not when the peer's key arrives. So the new key exists for as
-//! short as possible, a stolen state heals one turn earlier (the peer's next answer is to a key that was not in it), and
-//! opening takes no randomness. All other messages cost no operation on the curve.
+//! A sending chain begins with the first message after a turn, not with the arrival of the peer's
+//! key. This has three effects:
+//! - The new key exists for the shortest possible time.
+//! - A stolen state heals one turn earlier: the peer's next answer goes to a key that the stolen
+//!   state lacks.
+//! - Decryption needs no randomness.
 //!
-//! Invariants: `own` is there exactly while the peer may still answer it; `remote` is there where `sending` can begin. Nothing
-//! changes before a message has authenticated.
+//! All other messages cost no curve operation.
+//!
+//! Invariants: `own` is present exactly while the peer may still answer it; `remote` is present
+//! where `sending` can begin. The state changes only after a message has authenticated.
 
 use std::fmt;
 use std::time::Duration;
@@ -29,37 +34,38 @@ use super::message::{
 use super::padding;
 use super::skipped::{SKIP_MAX, SkippedKeys};
 
-/// Body and ML-KEM part are sealed with keys that seal nothing else.
+/// Nonce of body and ML-KEM part: each of their keys seals one text.
 pub(super) const ONLY_NONCE: [u8; 12] = [0; 12];
 
-/// What is sent since the last turn.
+/// The sending chain since the last turn.
 pub(super) struct SendingChain {
     pub(super) key: Secret,
     pub(super) header: HeaderKey,
-    /// The number of the next message.
+    /// Number of the next message.
     pub(super) number: u32,
-    /// The public side of `own`.
+    /// Public key of `own`.
     pub(super) ratchet_key: [u8; 32],
 }
 
-/// What the peer sends since its last turn.
+/// The peer's sending chain since its last turn.
 pub(super) struct ReceivingChain {
-    /// Tells the chains of skipped keys apart; nobody else knows it.
+    /// Identifies the chain among the skipped keys; local to this side.
     pub(super) id: u32,
     pub(super) key: Secret,
     pub(super) header: HeaderKey,
-    /// The number of the next message, unless some are missing.
+    /// Number of the next message, if none is skipped.
     pub(super) number: u32,
 }
 
 /// One side of a conversation with one peer.
 ///
-/// [`Self::initiate`](Self::initiate) and [`Self::respond`](Self::respond) start it; [`Self::encrypt`] and [`Self::decrypt`]
-/// are all that moves it. [`Self::save`](Self::save) it after each of the two, before a message leaves or is acted on. Wiped
-/// when dropped.
+/// [`Self::initiate`](Self::initiate) and [`Self::respond`](Self::respond) start a conversation.
+/// Only [`Self::encrypt`] and [`Self::decrypt`] advance it. [`Self::save`](Self::save) it after
+/// each of the two, before the message is sent or acted on. The state is wiped when dropped.
 ///
-/// In memory it is less than 2 KiB while nothing is missing, 1.2 KiB more while a key or ciphertext of ML-KEM or the initial
-/// part is under way, and about 33 bytes more for each missing message.
+/// In memory it takes less than 2 KiB while no message is missing. It takes 1.2 KiB more while an
+/// ML-KEM key or ciphertext or the initial part is in use, and about 33 bytes more for each missing
+/// message.
 pub struct Ratchet {
     pub(super) suite: Suite,
     pub(super) me: NodeId,
@@ -73,30 +79,30 @@ pub struct Ratchet {
     pub(super) next_sending_header: Secret,
     pub(super) receiving: Option<ReceivingChain>,
     pub(super) next_receiving_header: Secret,
-    /// How many receiving chains there were.
+    /// Number of receiving chains so far.
     pub(super) chains: u32,
     pub(super) skipped: SkippedKeys,
     pub(super) hybrid: Hybrid,
-    /// What each message carries until the first answer.
+    /// Initial part, carried by each message until the first answer.
     pub(super) initial: Option<Box<[u8; INITIAL_BYTES]>>,
     pub(super) padding: bool,
 }
 
-/// Which key opened a header.
+/// The key that opened a header.
 enum Source {
     Old(u32),
     Current,
     Next,
 }
 
-/// Where a message leads if its body is authentic.
+/// The state change of a message, applied once its body authenticates.
 enum Step {
     Skipped { chain: u32 },
     Advance { chain: ChainAt },
     Turn { root: Box<RootStep>, arrived: Arrived, old: Option<ChainAt>, chain: ChainAt },
 }
 
-/// A receiving chain moved on, and the keys that were skipped on the way.
+/// An advanced receiving chain, with the keys skipped on the way.
 struct ChainAt {
     key: Secret,
     first: u32,
@@ -104,7 +110,7 @@ struct ChainAt {
 }
 
 impl ChainAt {
-    /// Moves `key`, which stands at `number`, on to `target`.
+    /// Advances `key` from `number` to `target`.
     fn at(key: &Secret, number: u32, target: u32) -> Result<Self, DecryptError> {
         let count = target.saturating_sub(number);
         if count > SKIP_MAX {
@@ -113,8 +119,8 @@ impl ChainAt {
         Ok(Self::skip(key, number, count))
     }
 
-    /// Moves `key`, which stands at `number`, to the end of its chain. Of what is missing there, it has the first
-    /// [`SKIP_MAX`]: a chain that lost more than that must not keep the conversation from going on.
+    /// Advances `key` from `number` to the end of its chain. Keeps the first [`SKIP_MAX`] of the
+    /// missing keys: a chain with more losses must not block the conversation.
     fn at_end(key: &Secret, number: u32, len: u32) -> Self {
         Self::skip(key, number, len.saturating_sub(number).min(SKIP_MAX))
     }
@@ -130,61 +136,64 @@ impl ChainAt {
 }
 
 impl Ratchet {
-    /// Who the other side is.
+    /// Returns the peer's identity.
     #[must_use]
     pub fn peer(&self) -> NodeId {
         self.peer
     }
 
-    /// Who this side is.
+    /// Returns the identity of this side.
     #[must_use]
     pub fn me(&self) -> NodeId {
         self.me
     }
 
-    /// The suite, which the initiator has chosen.
+    /// Returns the suite, which the initiator chose.
     #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// 32 bytes that both sides of this conversation have and no other conversation has: the hash of everything public that
-    /// started it. Comparing it over another medium shows that nobody is in between.
+    /// Returns 32 bytes that both sides of this conversation share and no other conversation has:
+    /// the hash of all public values of its start. Comparing them over another channel rules out a
+    /// man in the middle.
     #[must_use]
     pub fn binding(&self) -> &[u8; 32] {
         &self.binding
     }
 
-    /// Whether messages still carry the initial part: nothing of the peer has opened yet.
+    /// Returns whether messages still carry the initial part, because no message of the peer has
+    /// opened yet.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.initial.is_some()
     }
 
-    /// How many keys of missing messages are held.
+    /// Returns the number of held keys of missing messages.
     #[must_use]
     pub fn missing(&self) -> usize {
         self.skipped.held()
     }
 
-    /// Whether bodies are padded to Padmé buckets ([`padme`](super::padme)), which hides their length for up to 12 % more
-    /// bytes. Off at first. The other side needs no setting.
+    /// Sets whether bodies are padded to Padmé buckets ([`padme`](super::padme)). Padding hides
+    /// their length, for up to 12 % more bytes. Off by default. The peer needs no setting.
     pub fn set_padding(&mut self, padding: bool) {
         self.padding = padding;
     }
 
-    /// Tells the time, from any zero that stays the same: keys of missing messages expire by it
-    /// ([`SKIPPED_LIFETIME`](super::SKIPPED_LIFETIME)). An earlier time than before is ignored. Without, they expire by the
-    /// number of messages only ([`SKIPPED_LIFETIME_MESSAGES`](super::SKIPPED_LIFETIME_MESSAGES)).
+    /// Sets the current time, from any fixed origin. Keys of missing messages expire by it
+    /// ([`SKIPPED_LIFETIME`](super::SKIPPED_LIFETIME)). A time before the current one is ignored.
+    /// If the caller never sets the time, keys expire by the number of messages only
+    /// ([`SKIPPED_LIFETIME_MESSAGES`](super::SKIPPED_LIFETIME_MESSAGES)).
     pub fn set_time(&mut self, time: Duration) {
         self.skipped.set_time(time);
     }
 
-    /// Appends the message of `plaintext` to `out`. `aad` is not sent; the other side must give the same. 16 bytes are drawn
-    /// from `rng`, and keys for the first message after a turn.
+    /// Encrypts `plaintext` and appends the message to `out`. `aad` is not sent; the peer must pass
+    /// the same. Draws 16 bytes from `rng`, and new keys for the first message after a turn.
     ///
     /// # Errors
-    /// [`EncryptError`]; nothing has changed then.
+    /// [`EncryptError`]; the state is unchanged.
     pub fn encrypt(
         &mut self,
         rng: &mut impl CryptoRng,
@@ -226,14 +235,14 @@ impl Ratchet {
         Ok(())
     }
 
-    /// Bytes in front of the body.
+    /// Returns the number of bytes in front of the body.
     fn front_len(&self) -> usize {
         let initial = self.initial.as_ref().map_or(0, |_| INITIAL_BYTES);
         let kem = self.hybrid.part.as_ref().map_or(0, |part| part.bytes().len() + TAG_BYTES);
         OVERHEAD_BYTES - TAG_BYTES + initial + kem
     }
 
-    /// Appends what stands in front of the body of the next message.
+    /// Appends all fields in front of the body of the next message.
     fn write_front(&self, rng: &mut impl CryptoRng, out: &mut Vec<u8>) {
         let sending = self.sending.as_ref().expect("it has begun");
         match &self.initial {
@@ -266,7 +275,7 @@ impl Ratchet {
         }
     }
 
-    /// The sending half of a DH ratchet step.
+    /// Performs the sending half of a DH ratchet step.
     pub(super) fn begin_chain(&mut self, rng: &mut impl CryptoRng) -> Result<(), EncryptError> {
         let remote = self.remote.as_ref().ok_or(EncryptError::PublicKey)?;
         let (own, ratchet_key) = curve::new_pair(rng);
@@ -282,14 +291,15 @@ impl Ratchet {
         Ok(())
     }
 
-    /// Appends the plaintext of `message` to `out`.
+    /// Decrypts `message` and appends its plaintext to `out`.
     ///
-    /// What a forged message costs: a header key is tried for the current chain, for the next, and for at most
-    /// [`OLD_CHAINS_MAX`](super::OLD_CHAINS_MAX) old ones. Only who has seen an authentic message and puts its header in front of
-    /// another body makes this side compute more: half a ratchet step, and at most 2 × [`SKIP_MAX`](super::SKIP_MAX) message keys.
+    /// Cost of a forged message: one header decryption each for the current chain, the next, and at
+    /// most [`OLD_CHAINS_MAX`](super::OLD_CHAINS_MAX) old chains. An attacker that puts the header
+    /// of an observed message in front of another body can cause more work: half a ratchet step,
+    /// and at most 2 × [`SKIP_MAX`](super::SKIP_MAX) message keys.
     ///
     /// # Errors
-    /// [`DecryptError`]; nothing has changed then, and `out` is as before.
+    /// [`DecryptError`]; the state and `out` are unchanged.
     pub fn decrypt(
         &mut self,
         aad: &[u8],
@@ -305,7 +315,7 @@ impl Ratchet {
         Ok(())
     }
 
-    /// Tries the header keys there are; that which opened the header comes with it.
+    /// Tries all held header keys. Returns the header with the key that opened it.
     fn open_header(&self, envelope: &Envelope) -> Result<(Source, &Secret, Header), DecryptError> {
         let (nonce, sealed) = (header_nonce(envelope.salt()), envelope.sealed_header());
         let open = |cipher: &AeadKey| {
@@ -329,8 +339,8 @@ impl Ratchet {
         Ok((source, secret, header))
     }
 
-    /// The ML-KEM part, empty if there is none. It is opened where nothing is done with it, too: its tag is not bound by the
-    /// body.
+    /// Returns the opened ML-KEM part, empty if there is none. It is opened even where it is not
+    /// used, because the body does not bind its tag.
     fn open_kem_part(
         &self,
         header_key: &Secret,
@@ -345,7 +355,7 @@ impl Ratchet {
         Ok(part)
     }
 
-    /// Where a message with this header leads, and its message key.
+    /// Returns the state change that a message with this header causes, and its message key.
     fn step(
         &self,
         source: &Source,
@@ -368,9 +378,9 @@ impl Ratchet {
         }
     }
 
-    /// The receiving half of a DH ratchet step.
+    /// Computes the receiving half of a DH ratchet step.
     fn turn(&self, header: &Header, part: &[u8]) -> Result<(Step, Secret), DecryptError> {
-        // Without a key of ours to answer, the peer has no reason for a new chain.
+        // The peer begins a new chain only in answer to a key of this side.
         let own = self.own.as_ref().ok_or(DecryptError::Violation)?;
         let dh = curve::agree(own, &header.ratchet_key).ok_or(DecryptError::Violation)?;
         let arrived = self.hybrid.arrive(header.kem, part)?;
@@ -414,7 +424,7 @@ impl Ratchet {
         opened.map(|_| ())
     }
 
-    /// The message is authentic: the state moves.
+    /// Applies the state change of an authentic message.
     fn commit(&mut self, step: Step, header: &Header) {
         self.initial = None;
         match step {
@@ -423,7 +433,7 @@ impl Ratchet {
                 let receiving = self.receiving.as_mut().expect("it has moved on");
                 self.skipped.add(receiving.id, first, skipped);
                 receiving.key = key;
-                // A chain ends before its numbers do.
+                // Saturation is harmless: a chain ends before its numbers do.
                 receiving.number = header.number.saturating_add(1);
             }
             Step::Turn { root, arrived, old, chain } => {

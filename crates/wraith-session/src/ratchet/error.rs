@@ -1,4 +1,4 @@
-//! What can go wrong. None of these errors leaves a trace in the state it came from.
+//! Errors of a ratchet. Each of them leaves the state unchanged.
 
 use thiserror::Error;
 
@@ -9,29 +9,31 @@ use crate::bytes::StateError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The bytes are no bundle, or no first message: of another length, or with a field that cannot be.
+    /// The bytes are no bundle or no first message: a wrong length, or a field with an invalid
+    /// value.
     #[error("malformed")]
     Malformed,
-    /// A version or a suite that this code does not know.
+    /// This program does not support the version or the suite.
     #[error("unknown version")]
     UnknownVersion,
-    /// A NodeId that nobody can have, or that is the own one; or prekeys of another identity than the one given.
+    /// The NodeId is invalid or the local one, or the prekeys belong to another identity than the
+    /// one given.
     #[error("not an identity to talk with")]
     Identity,
-    /// A prekey is not signed by the identity that its bundle names.
+    /// A prekey is not signed by the identity named in its bundle.
     #[error("the signature of a prekey does not verify")]
     Signature,
-    /// A public key of small order, or an encapsulation key with a coefficient that is none.
+    /// An X25519 key has small order, or an encapsulation key has an invalid coefficient.
     #[error("a public key that is none")]
     PublicKey,
-    /// The message names a prekey that is not there: never made, used, rotated away, or forgotten.
+    /// The message names a prekey that does not exist: never made, used, rotated out, or discarded.
     #[error("the prekey is not there, or was used")]
     UnknownPreKey,
-    /// The message has started a conversation before.
+    /// The message has already started a conversation.
     #[error("this message has started a conversation before")]
     Replayed,
-    /// Too many conversations have started with the current signed prekeys and no one-time key: rotate them. (Or 2³² prekeys
-    /// have been made.)
+    /// Too many conversations have started with the current signed prekeys and no one-time prekeys;
+    /// rotate them. Also returned once 2³² prekeys have been made.
     #[error("the prekeys have been used too often")]
     PreKeysExhausted,
     /// The first message did not open.
@@ -39,41 +41,42 @@ pub enum StartError {
     Message(#[from] DecryptError),
 }
 
-/// Why nothing was encrypted.
+/// Why encryption failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EncryptError {
     /// The plaintext is longer than [`PLAINTEXT_BYTES_MAX`](super::PLAINTEXT_BYTES_MAX).
     #[error("the plaintext is too long")]
     TooLong,
-    /// 2³² − 1 messages in a row without an answer.
+    /// The chain has 2³² − 1 messages without an answer.
     #[error("too many messages without an answer")]
     ChainExhausted,
-    /// The peer's key gives no secret. Only a state that was tampered with has such a key.
+    /// The peer's key allows no agreement. Only a tampered state can hold such a key.
     #[error("the peer's key is none")]
     PublicKey,
 }
 
-/// Why a message did not open.
+/// Why decryption failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DecryptError {
-    /// Shorter than any message, or the first byte is that of no kind of message.
+    /// The message is too short, or its first byte is no known kind.
     #[error("no message")]
     Malformed,
-    /// Longer than any message ([`MESSAGE_BYTES_MAX`](super::MESSAGE_BYTES_MAX)).
+    /// The message is longer than [`MESSAGE_BYTES_MAX`](super::MESSAGE_BYTES_MAX).
     #[error("the message is too long")]
     TooLong,
-    /// Not from this conversation, damaged, with other associated data, or so old that its header key is gone.
+    /// The message is of another conversation, was changed, or has other associated data; or it is
+    /// so old that its header key is gone.
     #[error("not authentic")]
     Unauthentic,
-    /// The key of this number is gone: it has been used, has expired, or had to make place.
+    /// The key of this message is gone: it was used, has expired, or was evicted.
     #[error("opened before, or too late")]
     KeyGone,
-    /// More messages were skipped at once than [`SKIP_MAX`](super::SKIP_MAX).
+    /// The message skips more than [`SKIP_MAX`](super::SKIP_MAX) messages at once.
     #[error("too many messages are missing in front of it")]
     TooManySkipped,
-    /// The peer, authenticated, breaks the protocol.
+    /// The authenticated peer violates the protocol.
     #[error("the peer breaks the protocol")]
     Violation,
 }

@@ -1,11 +1,11 @@
-//! Small groups: one message is encrypted for each member with the ratchet of the two.
+//! Small groups: a message is encrypted for each member with a pairwise ratchet.
 //!
-//! Each pair has forward secrecy and heals as two do, and there is no key of the group that a member who leaves would take
-//! along. The price is one message for each member. For more than [`GROUP_MAX`] members that is too much: MLS (RFC 9420) is made
-//! for them, and is not here.
+//! Each pair has the forward secrecy and healing of a two-party conversation. There is no group key
+//! that a leaving member could take along. The price is one message for each member. For more than
+//! [`GROUP_MAX`] members use MLS (RFC 9420), which this crate does not provide.
 //!
-//! What members say to one another need not be the same: nothing here shows that a sender gave all of them one text, or that
-//! all have one list of members. Who needs that puts a hash of both in the text.
+//! Limitation: nothing proves that a sender sent the same text to all members, or that all members
+//! have the same member list. An application that needs this puts a hash of both into the text.
 
 use rand_core::CryptoRng;
 use thiserror::Error;
@@ -14,39 +14,39 @@ use wraith_crypto::NodeId;
 use super::double_ratchet::Ratchet;
 use super::error::{DecryptError, EncryptError};
 
-/// How many others a group has at most.
+/// Maximum number of members beside the local side.
 pub const GROUP_MAX: usize = 32;
 
-/// Why a group did not take a member, or a message.
+/// Why a group refused a member or a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GroupError {
-    /// There are [`GROUP_MAX`] members.
+    /// The group has [`GROUP_MAX`] members.
     #[error("a group has at most {GROUP_MAX} members")]
     Full,
-    /// The peer of this ratchet is a member.
+    /// The peer of this ratchet is already a member.
     #[error("a member already")]
     AlreadyMember,
-    /// The ratchet belongs to another side than those that are there.
+    /// The ratchet has another local identity than the members' ratchets.
     #[error("a ratchet of another identity")]
     OtherIdentity,
-    /// The sender is no member.
+    /// The sender is not a member.
     #[error("not a member")]
     NotMember,
-    /// The message did not open.
+    /// The message could not be decrypted.
     #[error(transparent)]
     Message(#[from] DecryptError),
 }
 
-/// Conversations with up to [`GROUP_MAX`] peers, in which the same is said to all.
+/// Conversations with up to [`GROUP_MAX`] peers that receive the same messages.
 #[derive(Debug, Default)]
 pub struct Group {
-    /// In the order of their peers.
+    /// Sorted by peer.
     members: Vec<Ratchet>,
 }
 
 impl Group {
-    /// A group without members.
+    /// Creates a group without members.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -55,7 +55,8 @@ impl Group {
     /// Adds the peer of `ratchet`.
     ///
     /// # Errors
-    /// [`GroupError::Full`], [`GroupError::AlreadyMember`] or [`GroupError::OtherIdentity`], with the ratchet.
+    /// [`GroupError::Full`], [`GroupError::AlreadyMember`] or [`GroupError::OtherIdentity`]. Each
+    /// returns the ratchet.
     pub fn add(&mut self, ratchet: Ratchet) -> Result<(), (GroupError, Box<Ratchet>)> {
         if self.members.first().is_some_and(|member| member.me() != ratchet.me()) {
             return Err((GroupError::OtherIdentity, Box::new(ratchet)));
@@ -70,25 +71,26 @@ impl Group {
         }
     }
 
-    /// Takes `peer` out of the group.
+    /// Removes `peer` from the group and returns its ratchet.
     pub fn remove(&mut self, peer: &NodeId) -> Option<Ratchet> {
         self.find(peer).ok().map(|at| self.members.remove(at))
     }
 
-    /// The members, in the order of their NodeIds.
+    /// Iterates over the members, sorted by NodeId.
     pub fn members(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
         self.members.iter().map(Ratchet::peer)
     }
 
-    /// The conversation with `peer`, for saving it or setting its time.
+    /// Returns the ratchet of `peer`, for saving it or setting its time.
     pub fn ratchet(&mut self, peer: &NodeId) -> Option<&mut Ratchet> {
         self.find(peer).ok().map(|at| &mut self.members[at])
     }
 
-    /// The message of `plaintext` for each member.
+    /// Encrypts `plaintext` for each member.
     ///
     /// # Errors
-    /// [`EncryptError`]. With some members a message may then be missing, which does no harm.
+    /// [`EncryptError`]. Some members' ratchets may have advanced without a sent message, which is
+    /// harmless.
     pub fn seal_for_all(
         &mut self,
         rng: &mut impl CryptoRng,
@@ -103,10 +105,10 @@ impl Group {
         self.members.iter_mut().map(seal).collect()
     }
 
-    /// Appends the plaintext of `message`, which `sender` sent, to `out`.
+    /// Decrypts `message` of `sender` and appends its plaintext to `out`.
     ///
     /// # Errors
-    /// [`GroupError::NotMember`], or [`GroupError::Message`]; nothing has changed then.
+    /// [`GroupError::NotMember`], or [`GroupError::Message`]; the state is unchanged.
     pub fn open(
         &mut self,
         sender: &NodeId,

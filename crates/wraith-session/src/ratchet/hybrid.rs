@@ -1,16 +1,18 @@
-//! The hybrid ratchet: now and then a DH ratchet step takes in a secret of ML-KEM-768, without a message of its own.
+//! The hybrid ratchet: some DH ratchet steps also mix in an ML-KEM-768 secret, without extra
+//! messages.
 //!
-//! Every [`KEM_INTERVAL`] of its sending chains, or [`KEM_INTERVAL_BYTES`], a side *offers*: each message of the chain
-//! carries a fresh encapsulation key. The other side *answers* with its next sending chain: the root step in front of that
-//! chain takes in the DH output and the encapsulated secret, and each message of the chain carries the ciphertext. Any message
-//! of either chain may be the first to arrive, or the only one; so loss and reordering do no harm, and there is no
-//! round trip more.
+//! Every [`KEM_INTERVAL`] of its sending chains, or [`KEM_INTERVAL_BYTES`], a side *offers*: each
+//! message of the chain carries a fresh encapsulation key. The peer *answers* with its next sending
+//! chain. The root step in front of that chain mixes in the DH output and the encapsulated secret,
+//! and each message of the chain carries the ciphertext. Any message of either chain may arrive
+//! first, or as the only one; so loss and reordering are harmless, and there is no extra round
+//! trip.
 //!
-//! Invariant: while an offer stands, the next chain of the peer answers it. It can begin no chain before it has a message of
-//! the offering one.
+//! Invariant: while an offer is pending, the peer's next chain answers it. The peer cannot begin a
+//! chain before it has a message of the offering chain.
 //!
-//! This is not the Sparse Post-Quantum Ratchet of Signal (SPQR), which cuts keys into small pieces and has a ratchet of its own
-//! beside the DH ratchet.
+//! This is not Signal's Sparse Post-Quantum Ratchet (SPQR), which splits keys into small pieces and
+//! runs a separate ratchet beside the DH ratchet.
 
 use rand_core::CryptoRng;
 use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
@@ -22,12 +24,12 @@ use super::error::{DecryptError, EncryptError};
 use super::keys::KemShare;
 use super::message::KemKind;
 
-/// After how many sending chains without ML-KEM a side offers a key.
+/// Sending chains without ML-KEM after which a side offers a key.
 pub const KEM_INTERVAL: u32 = 50;
-/// After how many bytes of plaintext without ML-KEM a side offers a key: 64 MiB.
+/// Bytes of plaintext without ML-KEM after which a side offers a key: 64 MiB.
 pub const KEM_INTERVAL_BYTES: u64 = 64 << 20;
 
-/// What the messages of the current sending chain carry.
+/// The ML-KEM part that each message of the current sending chain carries.
 pub(super) enum KemPart {
     Key { seed: Zeroizing<[u8; 64]>, key: Box<[u8; ENCAPSULATION_KEY_BYTES]> },
     Ciphertext(Box<[u8; CIPHERTEXT_BYTES]>),
@@ -49,27 +51,27 @@ impl KemPart {
     }
 }
 
-/// Where the hybrid ratchet stands.
+/// State of the hybrid ratchet.
 #[derive(Default)]
 pub(super) struct Hybrid {
-    /// Of the current sending chain.
+    /// The part of the current sending chain.
     pub(super) part: Option<KemPart>,
-    /// What the peer offers: the next sending chain answers it.
+    /// The peer's offer, answered by the next sending chain.
     pub(super) offered: Option<Box<[u8; ENCAPSULATION_KEY_BYTES]>>,
-    /// Sending chains since a secret of ML-KEM was taken in.
+    /// Sending chains since the last ML-KEM secret was mixed in.
     pub(super) chains: u32,
-    /// Bytes of plaintext sent since.
+    /// Bytes of plaintext sent since then.
     pub(super) bytes: u64,
 }
 
-/// What a chain of the peer brings, not authenticated by a body yet.
+/// Contribution of a new receiving chain, not yet authenticated by a body.
 pub(super) struct Arrived {
     pub(super) share: Option<KemShare>,
     pub(super) offer: Option<Box<[u8; ENCAPSULATION_KEY_BYTES]>>,
 }
 
 impl Hybrid {
-    /// The part of a sending chain that begins, and what its root step takes in.
+    /// Returns the part of a new sending chain, and the secret for its root step.
     pub(super) fn begin_chain(
         &self,
         rng: &mut impl CryptoRng,
@@ -89,7 +91,7 @@ impl Hybrid {
         Ok((Some(KemPart::Key { seed, key }), None))
     }
 
-    /// The sending chain of [`Self::begin_chain`] is the current one.
+    /// Makes the sending chain of [`Self::begin_chain`] the current one.
     pub(super) fn chain_began(&mut self, part: Option<KemPart>) {
         self.chains = self.chains.saturating_add(1);
         if self.offered.take().is_some() {
@@ -98,7 +100,8 @@ impl Hybrid {
         self.part = part;
     }
 
-    /// What the first message of a chain of the peer brings; `part` is its opened ML-KEM part.
+    /// Returns the contribution of the first message of a receiving chain; `part` is its opened
+    /// ML-KEM part.
     pub(super) fn arrive(
         &self,
         kind: Option<KemKind>,
@@ -116,7 +119,8 @@ impl Hybrid {
             }
             (_, Some(KemKind::EncapsulationKey)) => {
                 let key = part.try_into().map_err(|_| DecryptError::Violation)?;
-                // One that nobody can encapsulate to would show with the next message sent, which is too late.
+                // An invalid key would otherwise fail with the next sent message, which is too
+                // late.
                 if !curve::is_encapsulation_key(&key) {
                     return Err(DecryptError::Violation);
                 }
@@ -127,7 +131,7 @@ impl Hybrid {
         Ok(arrived)
     }
 
-    /// The chain of [`Self::arrive`] is authentic, and the sending chain is over.
+    /// Commits the authentic chain of [`Self::arrive`]; the sending chain ends.
     pub(super) fn chain_arrived(&mut self, arrived: Arrived) {
         if arrived.share.is_some() {
             (self.chains, self.bytes) = (0, 0);

@@ -1,13 +1,14 @@
-//! The key schedule: how root, chain, header and body keys come of each other. All of it is BLAKE3.
+//! The key schedule of the ratchet: derivation of root, chain, header and body keys. All of it uses
+//! BLAKE3.
 //!
-//! | function | what it computes |
+//! | function | computation |
 //! |---|---|
 //! | root step | `seed = derive(context, root ‖ dh)`, or of `root ‖ dh ‖ ss ‖ hash(ek ‖ ct)` in a hybrid step; new root, chain key and next header key are `keyed(seed, 1)`, `keyed(seed, 2)`, `keyed(seed, 3)` |
 //! | chain step | message key `keyed(chain, 1)`, next chain key `keyed(chain, 2)` |
-//! | body key | `keyed(message key, what stands in front of the body)` |
+//! | body key | `keyed(message key, all fields in front of the body)` |
 //!
-//! Invariant: a body key seals one text. It depends on the 16 random bytes in front of the message, so this holds even where
-//! a state that was rolled back makes the same message key again.
+//! Invariant: a body key seals one text. It depends on the 16 random bytes in front of the message.
+//! So the invariant holds even if a rolled-back state derives the same message key again.
 
 use std::fmt;
 
@@ -17,27 +18,27 @@ use zeroize::Zeroizing;
 /// 32 secret bytes, wiped when dropped.
 pub(super) type Secret = Zeroizing<[u8; 32]>;
 
-/// From this many bytes on an implementation with a longer key setup is the faster one: on a processor with AVX-512 ours
-/// takes 380 ns for a key and 0.14 ns a byte, that of AWS-LC 170 and 0.2.
+/// Length from which an implementation with a longer key setup is faster. On a processor with
+/// AVX-512 ours takes 380 ns for a key and 0.14 ns a byte, AWS-LC 170 and 0.2.
 const LONG_TEXT_BYTES: usize = 4096;
 
 const ROOT: &str = "wraith session/1 ratchet root";
 const HYBRID_ROOT: &str = "wraith session/1 ratchet hybrid root";
 const KEM_PART: &str = "wraith session/1 ratchet kem part";
 
-/// `keyed(key, [label])`.
+/// Returns `keyed(key, [label])`.
 pub(super) fn expand(key: &[u8; 32], label: u8) -> Secret {
     Zeroizing::new(kdf::keyed(key, &[label]))
 }
 
-/// What ML-KEM adds to a root step: the secret, and the hash of key and ciphertext.
+/// Contribution of ML-KEM to a root step: the secret, and the hash of key and ciphertext.
 pub(super) struct KemShare {
     pub(super) secret: Secret,
     pub(super) transcript: [u8; 32],
 }
 
 impl KemShare {
-    /// `key` ‖ `ciphertext` are what `secret` was agreed on with.
+    /// Binds `secret` to the `key` and `ciphertext` that agreed on it.
     pub(super) fn new(secret: Secret, key: &[u8], ciphertext: &[u8]) -> Self {
         let transcript =
             kdf::derive_parts("wraith session/1 ratchet kem transcript", &[key, ciphertext]);
@@ -45,14 +46,14 @@ impl KemShare {
     }
 }
 
-/// What one side of a DH ratchet step gives.
+/// Output of one half of a DH ratchet step.
 pub(super) struct RootStep {
     pub(super) root: Secret,
     pub(super) chain: Secret,
     pub(super) next_header: Secret,
 }
 
-/// KDF_RK_HE of the specification, with or without a share of ML-KEM.
+/// KDF_RK_HE of the specification, with an optional ML-KEM contribution.
 pub(super) fn root_step(root: &Secret, dh: &Secret, kem: Option<&KemShare>) -> RootStep {
     let seed = Zeroizing::new(match kem {
         None => kdf::derive_parts(ROOT, &[&root[..], &dh[..]]),
@@ -64,32 +65,33 @@ pub(super) fn root_step(root: &Secret, dh: &Secret, kem: Option<&KemShare>) -> R
     RootStep { root: expand(&seed, 1), chain: expand(&seed, 2), next_header: expand(&seed, 3) }
 }
 
-/// KDF_CK of the specification: moves `chain` on and returns the message key it had.
+/// KDF_CK of the specification: advances `chain` and returns its message key.
 pub(super) fn chain_step(chain: &mut Secret) -> Secret {
     let message_key = expand(chain, 1);
     *chain = expand(chain, 2);
     message_key
 }
 
-/// The key of one body. `bound` is what stands in front of it in its message.
+/// Returns the key of one body. `bound` holds the fields in front of it in its message.
 pub(super) fn body_key(suite: Suite, message_key: &Secret, bound: &[u8], len: usize) -> AeadKey {
     let key = Zeroizing::new(kdf::keyed(message_key, bound));
     if len < LONG_TEXT_BYTES { quick_key(suite, &key) } else { AeadKey::new(suite, &key) }
 }
 
-/// The key of the ML-KEM part of one message.
+/// Returns the key of the ML-KEM part of one message.
 pub(super) fn kem_part_key(suite: Suite, header: &Secret, salt: &[u8]) -> AeadKey {
     quick_key(suite, &Zeroizing::new(kdf::derive_parts(KEM_PART, &[&header[..], salt])))
 }
 
-/// A key for few bytes, from the implementation with the shortest setup: of AES-256-GCM that is not the fastest one.
+/// Returns a key for few bytes, from the implementation with the shortest setup. For AES-256-GCM
+/// that is not the one with the highest throughput.
 pub(super) fn quick_key(suite: Suite, key: &[u8; 32]) -> AeadKey {
     let quick = (suite == Suite::Aes256Gcm)
         .then(|| AeadKey::with_implementation(suite, key, Implementation::AwsLc));
     quick.flatten().unwrap_or_else(|| AeadKey::new(suite, key))
 }
 
-/// The header key of a chain that is in use, expanded.
+/// The expanded header key of a current chain.
 pub(super) struct HeaderKey {
     pub(super) secret: Secret,
     pub(super) cipher: AeadKey,

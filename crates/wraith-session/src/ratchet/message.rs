@@ -1,24 +1,28 @@
 //! The layout of a message.
 //!
 //! | bytes | field |
+//! | bytes | field |
 //! |---|---|
 //! | 1 | kind: `0x10` a message, `0x11` a message with the initial part |
 //! | 1161 | the initial part (kind `0x11` only; [`InitialPart`]) |
 //! | 16 | salt, random; its first 12 bytes are the nonce of the header |
 //! | 57 | header: 41 bytes and a tag, under the header key of the chain |
-//! | 1200 or 1104 | ML-KEM part: an encapsulation key or a ciphertext, and a tag (where the header says so) |
-//! | n + 16 | body: the text, padded if the header says so, and a tag, under the body key |
+//! | 1200 or 1104 | ML-KEM part: an encapsulation key or a ciphertext, and a tag (if the header has its flag) |
+//! | n + 16 | body: the text, padded if the header has that flag, and a tag, under the body key |
 //!
-//! The header in clear: flags (1: padded, 2: an encapsulation key follows, 4: a ciphertext follows), the sender's ratchet key
-//! (32 bytes), the number in the chain, and the length of the sender's chain before (32 bits each, little-endian).
+//! The plain header: flags (1: padded, 2: an encapsulation key follows, 4: a ciphertext follows),
+//! the sender's ratchet key (32 bytes), the message number in the chain, and the length of the
+//! sender's previous chain (32 bits each, little-endian).
 //!
-//! A header's nonce must be in clear, as the number is in the header. It is random and not a counter: a counter is used again
-//! where a state is rolled back. A chain ends before 2³² messages, so that two of 96 random bits are equal in it with
-//! probability below 2⁻³³ (NIST SP 800-38D, §8.3, allows as many). The part of ML-KEM and the body have keys of their own
-//! that the salt went into, and a nonce of zeros.
+//! The header's nonce is sent in the clear, because the message number is inside the header. It is
+//! random instead of a counter: a rolled-back state would reuse a counter. A chain ends before 2³²
+//! messages, so two of its 96-bit random nonces collide with probability below 2⁻³³ (NIST SP
+//! 800-38D, §8.3, allows the same number). The ML-KEM part and the body have their own keys,
+//! derived with the salt, and an all-zero nonce.
 //!
-//! Everything in front of the body goes into the body's key, except the tag that stands right before it, which is a function of
-//! the rest and has been verified. The associated data of the caller are those of the body's AEAD.
+//! The body's key depends on everything in front of the body, except the tag directly before it.
+//! That tag is a function of the rest and has been verified. The caller's associated data is that
+//! of the body's AEAD.
 
 use wraith_crypto::TAG_BYTES;
 use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
@@ -26,30 +30,30 @@ use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 use super::error::DecryptError;
 use super::padding::padded_len;
 
-/// First byte of a message; the high half is the version.
+/// First byte of a message; its high half is the version.
 pub(super) const KIND_MESSAGE: u8 = 0x10;
 /// First byte of a message with the initial part.
 pub(super) const KIND_INITIAL: u8 = 0x11;
 
-/// Bytes of the initial part: suite, initiator, ephemeral key, id of the signed prekeys, id of the one-time prekeys,
-/// ciphertext.
+/// Bytes of the initial part: suite, initiator, ephemeral key, id of the signed prekeys, id of the
+/// one-time prekeys, ciphertext.
 pub(super) const INITIAL_BYTES: usize = 1 + 32 + 32 + 4 + 4 + CIPHERTEXT_BYTES;
 pub(super) const SALT_BYTES: usize = 16;
 pub(super) const HEADER_BYTES: usize = 1 + 32 + 4 + 4;
 const SEALED_HEADER_BYTES: usize = HEADER_BYTES + TAG_BYTES;
 
-/// The longest plaintext: 16 MiB.
+/// Maximum length of a plaintext: 16 MiB.
 pub const PLAINTEXT_BYTES_MAX: usize = 16 << 20;
-/// How much longer than its plaintext an ordinary message is, unless padded.
+/// Bytes that an ordinary unpadded message adds to its plaintext.
 pub const OVERHEAD_BYTES: usize = 1 + SALT_BYTES + SEALED_HEADER_BYTES + TAG_BYTES;
-/// The longest message.
+/// Maximum length of a message, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = OVERHEAD_BYTES
     + INITIAL_BYTES
     + ENCAPSULATION_KEY_BYTES
     + TAG_BYTES
     + padded_len(PLAINTEXT_BYTES_MAX);
 
-/// What of ML-KEM a chain carries in each of its messages.
+/// Kind of the ML-KEM part that each message of a chain carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KemKind {
     EncapsulationKey,
@@ -65,16 +69,16 @@ impl KemKind {
     }
 }
 
-/// A header in clear.
+/// A decrypted header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) padded: bool,
     pub(super) kem: Option<KemKind>,
     /// The sender's ratchet key.
     pub(super) ratchet_key: [u8; 32],
-    /// The number in the chain, from 0.
+    /// Number of the message in its chain, from 0.
     pub(super) number: u32,
-    /// How many messages the sender's chain before had.
+    /// Number of messages in the sender's previous chain.
     pub(super) previous_len: u32,
 }
 
@@ -93,7 +97,7 @@ impl Header {
         bytes
     }
 
-    /// `None` for flags that no header has.
+    /// Decodes a header. Returns `None` for invalid flags.
     pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let (&[flags], rest) = bytes.split_first_chunk()?;
         let (ratchet_key, rest) = rest.split_first_chunk()?;
@@ -114,11 +118,11 @@ impl Header {
     }
 }
 
-/// A message of possible length, not authentic yet.
+/// A message of valid length, not yet authenticated.
 #[derive(Clone, Copy)]
 pub(super) struct Envelope<'a> {
     message: &'a [u8],
-    /// Where the salt begins.
+    /// Offset of the salt.
     start: usize,
 }
 
@@ -138,7 +142,7 @@ impl<'a> Envelope<'a> {
         Ok(Self { message, start })
     }
 
-    /// The initial part, if it has one.
+    /// Returns the initial part, if the message has one.
     pub(super) fn initial(&self) -> Option<&'a [u8; INITIAL_BYTES]> {
         if self.start == 1 { None } else { self.message[1..].first_chunk() }
     }
@@ -151,13 +155,13 @@ impl<'a> Envelope<'a> {
         self.message[self.start + SALT_BYTES..].first_chunk().expect("the shortest message has one")
     }
 
-    /// The sealed ML-KEM part of `kind`.
+    /// Returns the sealed ML-KEM part of `kind`.
     pub(super) fn sealed_kem(&self, kind: KemKind) -> Result<&'a [u8], DecryptError> {
         let at = self.header_end();
         self.message.get(at..at + kind.len() + TAG_BYTES).ok_or(DecryptError::Malformed)
     }
 
-    /// What the body's key depends on, and the body with its tag.
+    /// Splits off the bytes that the body's key depends on from the body with its tag.
     pub(super) fn split_body(
         &self,
         kem: Option<KemKind>,
@@ -175,7 +179,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// The nonce of the header of a message with this salt.
+/// Returns the header nonce of a message with this salt.
 pub(super) fn header_nonce(salt: &[u8; SALT_BYTES]) -> [u8; 12] {
     *salt.first_chunk().expect("16 bytes hold 12")
 }

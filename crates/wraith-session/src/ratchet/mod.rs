@@ -1,5 +1,6 @@
-//! Conversations whose two sides are seldom there at the same time: the Double Ratchet with header encryption, started from
-//! prekeys, with ML-KEM-768 in its start and now and then in its steps.
+//! Conversations for peers that are rarely online together: the Double Ratchet with header
+//! encryption. A conversation starts from prekeys. ML-KEM-768 takes part in the start and in some
+//! of the later steps.
 //!
 //! ```
 //! use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -33,38 +34,45 @@
 //! # }
 //! ```
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | `bundle`, `prekeys` | what a responder publishes, and the secrets behind it |
-//! | `start` | PQXDH, and where it differs |
+//! | `bundle`, `prekeys` | the published prekeys of a responder, and their secrets |
+//! | `start` | PQXDH, and the differences from it |
 //! | `double_ratchet` | the state of a conversation and its steps |
-//! | `batch` | many messages at once |
-//! | `hybrid` | when and how ML-KEM takes part |
-//! | `skipped` | keys of messages that have not come |
+//! | `batch` | batches of messages |
+//! | `hybrid` | the ML-KEM steps |
+//! | `skipped` | keys of missing messages |
 //! | `keys` | the key schedule |
 //! | `message`, `padding` | the layout of a message |
-//! | `state` | saving and restoring, and what a rolled back state means |
-//! | `group` | the same to several peers |
+//! | `state` | saving and restoring, and the effects of a rollback |
+//! | `group` | the same message to several peers |
 //!
-//! # What is promised
-//! - Messages may be lost, reordered and repeated: each that arrives opens once ([`SKIP_MAX`], [`SKIPPED_MAX`] and the lifetimes
-//!   beside them bound how late).
-//! - *Forward secrecy*: a stolen state opens nothing that was opened before it was stolen.
-//! - *Healing*: a stolen state opens nothing from the turn on that follows a key its side has made since; against an attacker
-//!   with a quantum computer, from the next hybrid step on ([`KEM_INTERVAL`]).
-//! - Nothing changes before a message has authenticated.
-//! - Who sees messages sees their length (unless [padded](Ratchet::set_padding)), and whether they are of the first ones. Numbers
-//!   and ratchet keys are encrypted; apart from the first byte, and the initial part of the first messages, all bytes look random.
+//! # Guarantees
+//! - Messages may be lost, reordered and duplicated: each that arrives opens once. [`SKIP_MAX`],
+//!   [`SKIPPED_MAX`] and the lifetimes beside them bound the delay.
+//! - *Forward secrecy*: a stolen state does not decrypt messages that were decrypted before the
+//!   theft.
+//! - *Healing*: after the theft, its side makes a new key, and the peer answers it. From that turn
+//!   on a stolen state decrypts nothing. Against an attacker with a quantum computer this holds
+//!   from the next hybrid step on ([`KEM_INTERVAL`]).
+//! - The state changes only after a message has authenticated.
+//! - An observer of messages sees their length (unless [padded](Ratchet::set_padding)), and whether
+//!   they carry the initial part. Numbers and ratchet keys are encrypted. All bytes look random,
+//!   except the first byte and the initial part.
 //!
-//! # What is not
-//! - Two sides that start at the same time have two conversations; which of them to go on with is for the caller to decide.
-//! - A start without one-time prekeys has forward secrecy from when the responder has rotated its signed ones away.
-//! - Authentication is X25519's: who will have a quantum computer at the time of a start can pretend to be somebody.
+//! # Non-guarantees
+//! - Two sides that start at the same time have two conversations; the caller decides which of them
+//!   to continue.
+//! - A start without one-time prekeys has forward secrecy once the responder has rotated out its
+//!   signed prekeys.
+//! - Authentication relies on X25519: an attacker with a quantum computer at the time of a start
+//!   can impersonate a peer.
 //!
-//! # Lost or rolled back states
-//! [`StoredRatchet`](crate::StoredRatchet) and [`StoredPreKeys`](crate::StoredPreKeys) keep them; who does it otherwise sees
-//! [`Ratchet::save`]: states are saved before their messages leave. What remains if one is rolled back is said in the
-//! module `state`: no body key seals two texts, but the conversation may have to be started anew.
+//! # Lost or rolled-back states
+//! [`StoredRatchet`](crate::StoredRatchet) and [`StoredPreKeys`](crate::StoredPreKeys) keep states
+//! in a vault. A caller that stores them itself follows [`Ratchet::save`]: a state is saved before
+//! its messages are sent. The module `state` describes the effects of a rollback: no body key seals
+//! two texts, but the conversation may have to be restarted.
 
 mod batch;
 mod bundle;

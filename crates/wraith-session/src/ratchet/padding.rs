@@ -1,35 +1,37 @@
-//! Padding to Padmé buckets (Nikitin and others, "Reducing Metadata Leakage from Encrypted Files and Communication with
-//! PURBs", 2019): a length tells O(log log n) bits, for at most 12 % more bytes.
+//! Padding to Padmé buckets: a length reveals O(log log n) bits, for at most 12 % more bytes.
+//! Source: Nikitin and others, "Reducing Metadata Leakage from Encrypted Files and Communication
+//! with PURBs", 2019.
 //!
 //! A padded body is plaintext ‖ 0x80 ‖ zeros (ISO/IEC 7816-4).
 
 const MARK: u8 = 0x80;
 
-/// The length of the bucket in which `len` bytes go: at least `len`, with as many zeros in the end as leave log₂ log₂ bits.
+/// Returns the bucket length for `len` bytes: the smallest value of at least `len` with log₂ log₂
+/// significant bits.
 #[must_use]
 pub const fn padme(len: usize) -> usize {
     if len < 2 {
         return len;
     }
     let exponent = len.ilog2();
-    // The exponent is at least 1.
+    // `len` is at least 2, so the exponent is at least 1.
     let kept = exponent.ilog2() + 1;
     let mask = (1 << (exponent - kept)) - 1;
     (len + mask) & !mask
 }
 
-/// Bytes of the padded body of `len` bytes of plaintext.
+/// Returns the length of a padded body with `len` bytes of plaintext.
 pub(super) const fn padded_len(len: usize) -> usize {
     padme(len + 1)
 }
 
-/// Writes what follows the plaintext; `rest` is what of the body is not plaintext.
+/// Writes the padding into `rest`, the part of the body after the plaintext.
 pub(super) fn pad(rest: &mut [u8]) {
     rest.fill(0);
     rest[0] = MARK;
 }
 
-/// The length of the plaintext in a padded body, `None` if it is not padded.
+/// Returns the length of the plaintext in a padded body, or `None` if the padding is invalid.
 pub(super) fn unpadded_len(body: &[u8]) -> Option<usize> {
     let len = body.iter().rposition(|&byte| byte != 0)?;
     (body[len] == MARK).then_some(len)

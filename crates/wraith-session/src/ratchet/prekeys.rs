@@ -1,6 +1,6 @@
-//! The secrets behind the bundles of one responder.
+//! The secret keys behind the bundles of one responder.
 //!
-//! Invariant: ids are never used twice; 0 is no id.
+//! Invariant: ids are never reused; 0 is never an id.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,9 +17,10 @@ use super::error::StartError;
 use super::keys::Secret;
 use crate::bytes::StateError;
 
-/// How many one-time prekeys are held, handed out or not.
+/// Maximum number of held one-time prekeys, handed out or not.
 pub const ONE_TIME_MAX: usize = 1000;
-/// How many conversations can start with one set of signed prekeys and no one-time prekeys.
+/// Maximum number of conversations that start with one set of signed prekeys and no one-time
+/// prekeys.
 pub const LAST_RESORT_MAX: usize = 4096;
 
 const STATE_VERSION: u8 = 1;
@@ -31,11 +32,11 @@ pub(super) struct SignedKeys {
     signature: [u8; SIGNATURE_BYTES],
     pub(super) kem_seed: Zeroizing<[u8; 64]>,
     kem_signature: [u8; SIGNATURE_BYTES],
-    /// What conversations started with these keys alone, by their binding: they start once.
+    /// Bindings of the conversations that started with these keys alone, so that each starts once.
     started: Vec<[u8; 32]>,
 }
 
-/// An X25519 and an ML-KEM prekey that are used once.
+/// A one-time X25519 prekey and a one-time ML-KEM prekey.
 pub(super) struct OneTimeKeys {
     id: u32,
     pub(super) secret: Secret,
@@ -46,16 +47,21 @@ pub(super) struct OneTimeKeys {
 
 /// The prekeys of one identity, with their secrets. Wiped when dropped.
 ///
-/// [`Self::bundle`] hands out one-time prekeys, [`Ratchet::respond`](super::Ratchet::respond) uses them up, [`Self::replenish`]
-/// makes new ones, and [`Self::rotate`], called every week or so, replaces the signed ones. [`Self::save`] after each of these;
-/// a bundle leaves only after it was saved, and so does the answer to a first message. A store that is rolled back has used
-/// one-time keys again, so that a replayed first message starts a conversation again.
+/// - [`Self::bundle`] hands out one-time prekeys.
+/// - [`Ratchet::respond`](super::Ratchet::respond) consumes them.
+/// - [`Self::replenish`] makes new ones.
+/// - [`Self::rotate`] replaces the signed prekeys; call it about once a week.
+///
+/// [`Self::save`] after each of these. Publish a bundle, or answer a first message, only after the
+/// save. A store that is rolled back has consumed one-time prekeys again; a replayed first message
+/// then starts a conversation again.
 pub struct PreKeys {
     node_id: NodeId,
     next_id: u32,
     current: Box<SignedKeys>,
     previous: Option<Box<SignedKeys>>,
-    /// Oldest first; those handed out are in front. They do not move when the list does.
+    /// Oldest first, so those handed out are in front. Boxed: the secrets stay in place when the
+    /// list moves.
     one_time: VecDeque<Box<OneTimeKeys>>,
 }
 
@@ -116,7 +122,8 @@ fn new_seed(rng: &mut impl CryptoRng) -> Zeroizing<[u8; 64]> {
 }
 
 impl PreKeys {
-    /// New signed prekeys of `identity` and `one_time` one-time prekeys, at most [`ONE_TIME_MAX`].
+    /// Makes signed prekeys of `identity` and `one_time` one-time prekeys, at most
+    /// [`ONE_TIME_MAX`].
     #[must_use]
     pub fn generate(rng: &mut impl CryptoRng, identity: &SecretIdentity, one_time: usize) -> Self {
         let current = Box::new(SignedKeys::new(rng, identity, 1));
@@ -128,20 +135,20 @@ impl PreKeys {
         this
     }
 
-    /// Whose prekeys these are.
+    /// Returns the owner of these prekeys.
     #[must_use]
     pub fn node_id(&self) -> NodeId {
         self.node_id
     }
 
-    /// How many one-time prekeys have not been handed out.
+    /// Returns the number of one-time prekeys that were not handed out.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.one_time.iter().filter(|keys| !keys.handed_out).count()
     }
 
-    /// A bundle for one initiator. It takes one-time prekeys with it as long as [some](Self::remaining) remain; without, it can
-    /// be given to many.
+    /// Returns a bundle for one initiator. It includes one-time prekeys while
+    /// [some](Self::remaining) remain; a bundle without them can serve many initiators.
     pub fn bundle(&mut self) -> PreKeyBundle {
         let one_time = self.one_time.iter_mut().find(|keys| !keys.handed_out);
         let (one_time, seed, kem_signature) = match one_time {
@@ -163,12 +170,12 @@ impl PreKeys {
         }
     }
 
-    /// Makes one-time prekeys until `one_time` of them, at most [`ONE_TIME_MAX`], have not been handed out. If all together
-    /// become more than [`ONE_TIME_MAX`], those go that were handed out first.
+    /// Makes one-time prekeys until `one_time` of them, at most [`ONE_TIME_MAX`], are not handed
+    /// out. If the total exceeds [`ONE_TIME_MAX`], those handed out first are discarded.
     ///
     /// # Errors
-    /// [`StartError::Identity`] if these are not the prekeys of `identity`; [`StartError::PreKeysExhausted`] if 2³² prekeys
-    /// have been made.
+    /// [`StartError::Identity`] if these are not the prekeys of `identity`;
+    /// [`StartError::PreKeysExhausted`] if 2³² prekeys have been made.
     pub fn replenish(
         &mut self,
         rng: &mut impl CryptoRng,
@@ -180,7 +187,8 @@ impl PreKeys {
         self.add_one_time(rng, identity, missing)
     }
 
-    /// Makes new signed prekeys. Those before stay for first messages that are under way; those before them go.
+    /// Makes new signed prekeys. The previous ones are kept for first messages in flight; the ones
+    /// before them are discarded.
     ///
     /// # Errors
     /// As [`Self::replenish`].
@@ -196,7 +204,7 @@ impl PreKeys {
         Ok(())
     }
 
-    /// Whether these are the prekeys of `identity`.
+    /// Checks that these are the prekeys of `identity`.
     pub(super) fn check(&self, identity: &SecretIdentity) -> Result<(), StartError> {
         if identity.node_id() == self.node_id { Ok(()) } else { Err(StartError::Identity) }
     }
@@ -235,7 +243,7 @@ impl PreKeys {
         self.one_time.iter().find(|keys| keys.id == id).map(|keys| &**keys)
     }
 
-    /// Whether a conversation without one-time prekeys may start.
+    /// Checks that a conversation without one-time prekeys may start.
     pub(super) fn may_start(&self, signed_id: u32, binding: &[u8; 32]) -> Result<(), StartError> {
         let keys = self.signed(signed_id).ok_or(StartError::UnknownPreKey)?;
         if keys.started.contains(binding) {
@@ -247,7 +255,7 @@ impl PreKeys {
         Ok(())
     }
 
-    /// A conversation has started: its one-time prekeys are gone, or else its binding is remembered.
+    /// Records a started conversation: removes its one-time prekeys, or else remembers its binding.
     pub(super) fn started(&mut self, signed_id: u32, one_time: u32, binding: [u8; 32]) {
         if one_time != 0 {
             self.one_time.retain(|keys| keys.id != one_time);
@@ -259,7 +267,7 @@ impl PreKeys {
         }
     }
 
-    /// The state as bytes, secrets included, for [`Self::restore`]. At most 434 KiB.
+    /// Encodes the state, secrets included, for [`Self::restore`]. At most 434 KiB.
     #[must_use]
     pub fn save(&self) -> Zeroizing<Vec<u8>> {
         let signed = [Some(&self.current), self.previous.as_ref()];
@@ -276,10 +284,10 @@ impl PreKeys {
         writer.finish()
     }
 
-    /// Reads what [`Self::save`] wrote.
+    /// Decodes a state written by [`Self::save`].
     ///
     /// # Errors
-    /// [`StateError`]. There is no checksum: whoever stores the bytes has to notice when they change.
+    /// [`StateError`]. There is no checksum: the caller's storage must detect damage.
     pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader::new(bytes);
         match reader.u8()? {
@@ -304,7 +312,7 @@ impl PreKeys {
         if this.is_consistent() { Ok(this) } else { Err(StateError::Malformed) }
     }
 
-    /// Whether every id is one that was taken, once.
+    /// Returns whether every id was assigned before and appears once.
     fn is_consistent(&self) -> bool {
         let signed = [Some(&self.current), self.previous.as_ref()].into_iter().flatten();
         let one_time = self.one_time.iter().map(|keys| keys.id);

@@ -1,10 +1,12 @@
-//! Keys of messages that have not come (yet): MKSKIPPED of the specification, with an age.
+//! Keys of messages that have not arrived: MKSKIPPED of the specification, with an age.
 //!
-//! Keys that were skipped together stay together, in a batch that is as large as it will ever be: secrets are not copied
-//! by growing tables. The header keys of chains that are over are kept for as long as a batch of theirs is.
+//! Keys that were skipped together stay together in a batch of fixed size, because growing tables
+//! would copy secrets. The header key of an ended chain is held as long as one of its batches.
 //!
-//! Invariants: at most [`SKIPPED_MAX`] keys and [`OLD_CHAINS_MAX`] old chains are held; no batch is empty; each batch is of the
-//! current receiving chain or of an old one.
+//! Invariants:
+//! - At most [`SKIPPED_MAX`] keys and [`OLD_CHAINS_MAX`] old chains are held.
+//! - No batch is empty.
+//! - Each batch belongs to the current receiving chain or to an old one.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,15 +14,19 @@ use std::time::Duration;
 use super::codec::{BadBytes, Reader, Writer};
 use super::keys::Secret;
 
-/// How many messages may be missing in front of one that opens, in its chain and in the one before.
+/// Maximum number of missing messages in front of one that opens, in its chain and in the one
+/// before.
 pub const SKIP_MAX: u32 = 1000;
-/// How many keys of missing messages are held. Beyond, the oldest go first.
+/// Maximum number of held keys of missing messages. Beyond it the oldest are evicted.
 pub const SKIPPED_MAX: usize = 2000;
-/// How long the key of a missing message is held, by the time of [`Ratchet::set_time`](super::Ratchet::set_time): a week.
+/// Lifetime of a missing message's key, by the time of
+/// [`Ratchet::set_time`](super::Ratchet::set_time): a week.
 pub const SKIPPED_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// After how many messages that opened the key of a missing one is forgotten. The one that showed it missing is the first.
+/// Lifetime of a missing message's key, in opened messages. The message that revealed the gap is
+/// the first.
 pub const SKIPPED_LIFETIME_MESSAGES: u64 = 10_000;
-/// Of how many chains that are over missing messages can still come. Each is one more key to try on a message.
+/// Maximum number of ended chains with missing messages. Each adds one header key to try on a
+/// message.
 pub const OLD_CHAINS_MAX: usize = 8;
 
 /// Keys of consecutive messages of one chain.
@@ -29,9 +35,9 @@ struct Batch {
     first: u32,
     time: Duration,
     received: u64,
-    /// How many keys there are.
+    /// Number of keys that are present.
     held: usize,
-    /// `None` where the message has come.
+    /// `None` once the message has arrived.
     keys: Box<[Option<Secret>]>,
 }
 
@@ -41,7 +47,7 @@ impl Batch {
         (self.chain == chain && offset < self.keys.len()).then_some(offset)
     }
 
-    /// Wipes the keys of the first `count` that are held.
+    /// Wipes the first `count` held keys.
     fn drop_first(&mut self, count: usize) {
         for key in self.keys.iter_mut().filter(|key| key.is_some()).take(count) {
             *key = None;
@@ -50,13 +56,13 @@ impl Batch {
     }
 }
 
-/// A chain that is over. The key does not move when the list does.
+/// An ended chain. Boxed: the key stays in place when the list moves.
 struct OldChain {
     id: u32,
     header: Box<Secret>,
 }
 
-/// The keys, oldest batch first, and what their age is measured by.
+/// The keys, oldest batch first, and the two clocks that measure their age.
 #[derive(Default)]
 pub(super) struct SkippedKeys {
     batches: VecDeque<Batch>,
@@ -67,19 +73,19 @@ pub(super) struct SkippedKeys {
 }
 
 impl SkippedKeys {
-    /// How many keys are held.
+    /// Returns the number of held keys.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// The key of a message that was skipped, until [`Self::remove`].
+    /// Returns the key of a skipped message, until [`Self::remove`].
     pub(super) fn get(&self, chain: u32, number: u32) -> Option<&Secret> {
         self.batches
             .iter()
             .find_map(|batch| batch.index(chain, number).and_then(|at| batch.keys[at].as_ref()))
     }
 
-    /// Wipes a key that has been used.
+    /// Wipes a used key.
     pub(super) fn remove(&mut self, chain: u32, number: u32) {
         let found = self.batches.iter_mut().enumerate().find_map(|(which, batch)| {
             let at = batch.index(chain, number)?;
@@ -95,7 +101,8 @@ impl SkippedKeys {
         }
     }
 
-    /// Takes in the keys of `first` and those behind it. The oldest make place.
+    /// Adds the keys of message `first` and of those behind it. Evicts the oldest keys beyond the
+    /// limit.
     pub(super) fn add(&mut self, chain: u32, first: u32, keys: Box<[Option<Secret>]>) {
         if keys.is_empty() {
             return;
@@ -115,30 +122,30 @@ impl SkippedKeys {
         }
     }
 
-    /// The current chain is over: its header key is held as long as needed.
+    /// Ends the current chain. Its header key is held while a message of the chain is missing.
     pub(super) fn retire(&mut self, id: u32, header: Secret) {
         self.old_chains.push_back(OldChain { id, header: Box::new(header) });
         self.drop_chains();
     }
 
-    /// Header keys of chains that are over, the latest first.
+    /// Iterates over the header keys of ended chains, the latest first.
     pub(super) fn old_headers(&self) -> impl Iterator<Item = (u32, &Secret)> {
         self.old_chains.iter().rev().map(|chain| (chain.id, &*chain.header))
     }
 
-    /// A message opened.
+    /// Counts an opened message.
     pub(super) fn count_received(&mut self) {
         self.received = self.received.saturating_add(1);
         self.drop_expired();
     }
 
-    /// The time is `time`, or later.
+    /// Advances the time to `time`; never moves it back.
     pub(super) fn set_time(&mut self, time: Duration) {
         self.time = self.time.max(time);
         self.drop_expired();
     }
 
-    /// The oldest batch is in front, so nothing behind one that stays has expired.
+    /// Drops expired batches. The oldest is in front, so the first unexpired batch ends the search.
     fn drop_expired(&mut self) {
         while let Some(oldest) = self.batches.front()
             && (self.time.saturating_sub(oldest.time) >= SKIPPED_LIFETIME
@@ -155,7 +162,7 @@ impl SkippedKeys {
         }
     }
 
-    /// Forgets the chains of which nothing is missing any more, and the oldest if there are too many.
+    /// Drops the chains without missing messages, and the oldest ones beyond the limit.
     fn drop_chains(&mut self) {
         let batches = &self.batches;
         self.old_chains.retain(|chain| batches.iter().any(|batch| batch.chain == chain.id));
@@ -166,7 +173,7 @@ impl SkippedKeys {
         }
     }
 
-    /// Upper bound of what [`Self::save`] writes.
+    /// Returns an upper bound of the length that [`Self::save`] writes.
     pub(super) fn saved_bytes(&self) -> usize {
         let slots: usize = self.batches.iter().map(|batch| batch.keys.len()).sum();
         64 + self.old_chains.len() * 36 + self.batches.len() * 64 + slots * 33

@@ -1,30 +1,32 @@
-//! How a conversation starts while the other side is away: PQXDH.
+//! The start of a conversation with an offline peer: PQXDH.
 //!
 //! | | |
 //! |---|---|
 //! | DH1 | initiator's identity × signed prekey |
 //! | DH2 | ephemeral × responder's identity |
 //! | DH3 | ephemeral × signed prekey |
-//! | DH4 | ephemeral × one-time prekey, where there is one |
+//! | DH4 | ephemeral × one-time prekey, if there is one |
 //! | SS | encapsulated to the ML-KEM prekey, one-time or of last resort |
 //! | binding | `derive(context, suite ‖ both NodeIds ‖ id and key of each prekey ‖ ephemeral ‖ ciphertext)` |
 //! | seed | `derive(context, DH1 ‖ DH2 ‖ DH3 [‖ DH4] ‖ SS ‖ binding)` |
 //!
-//! From the seed come the first root key and the two first header keys. The responder's first ratchet key is its signed
-//! prekey.
+//! The seed gives the first root key and the first two header keys. The responder's first ratchet
+//! key is its signed prekey.
 //!
 //! This follows Signal's "The PQXDH Key Agreement Protocol" (revision 3), with these differences:
-//! - BLAKE3's derivation with a context of its own is the KDF. So there are no 32 bytes of 0xff in front, whose purpose is to
-//!   separate X25519 from XEdDSA, and no XEdDSA: identities are Ed25519 keys, whose X25519 images agree.
-//! - The secret depends on a hash of everything public, among it the ML-KEM key and the ciphertext, and both NodeIds. It is
-//!   the AD of the protocol: it is not sent, nor given to each AEAD again. So a ciphertext cannot be made to fit another key, nor
-//!   a conversation another pair of sides (the re-encapsulation attack of Bhargavan and others, 2024).
-//! - Prekeys of one-time X25519 and ML-KEM come as a pair under one id.
-//! - The responder remembers what it started without one-time keys, until it has rotated the signed ones away: a replayed first
-//!   message starts nothing.
+//! - The KDF is BLAKE3's key derivation with its own context. It needs no prefix of 32 bytes of
+//!   0xff, which separates X25519 from XEdDSA. XEdDSA is not used: identities are Ed25519 keys, and
+//!   their X25519 images do the key agreement.
+//! - The secret depends on a hash of all public values, including the ML-KEM key, the ciphertext
+//!   and both NodeIds. This replaces the protocol's AD: it is not sent, and not repeated in each
+//!   AEAD. So a ciphertext cannot be made to fit another key, nor a conversation another pair of
+//!   peers (the re-encapsulation attack of Bhargavan and others, 2024).
+//! - One-time X25519 and ML-KEM prekeys form a pair with one id.
+//! - The responder remembers each start without one-time prekeys until it has rotated out the
+//!   signed ones. So a replayed first message starts nothing.
 //!
-//! The initiator's NodeId stands in the initial part in clear, as in PQXDH. Who must not see it must not see the messages:
-//! they travel in connections that are encrypted.
+//! The initiator's NodeId is sent in the clear in the initial part, as in PQXDH. To hide it from
+//! observers, send the messages through encrypted connections.
 
 use rand_core::CryptoRng;
 use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
@@ -45,13 +47,13 @@ use super::skipped::SkippedKeys;
 const BINDING: &str = "wraith session/1 pqxdh binding";
 const SEED: &str = "wraith session/1 pqxdh seed";
 
-/// What the responder needs to compute the same: in each message until it answers.
+/// Input of the responder's key agreement; each message carries it until the responder answers.
 struct InitialPart {
     suite: Suite,
     initiator: NodeId,
     ephemeral: [u8; 32],
     signed_id: u32,
-    /// 0 if there are none.
+    /// 0 if there are no one-time prekeys.
     one_time_id: u32,
     ciphertext: Box<[u8; CIPHERTEXT_BYTES]>,
 }
@@ -72,7 +74,7 @@ impl InitialPart {
 
     fn decode(bytes: &[u8; INITIAL_BYTES]) -> Result<Self, StartError> {
         let mut reader = Reader::new(bytes);
-        // What a sender here may choose, and no other.
+        // Accepts only the suites that this program's own initiator can choose.
         let suite = Suite::from_wire(reader.u8()?)
             .filter(|suite| Policy::Default.packet_suites() & suite.bit() != 0)
             .ok_or(StartError::UnknownVersion)?;
@@ -83,7 +85,8 @@ impl InitialPart {
         Ok(Self { suite, initiator, ephemeral, signed_id, one_time_id, ciphertext })
     }
 
-    /// The hash of everything public. `one_time` is there exactly if its id is not 0, and every other field has one length.
+    /// Hashes all public values. `one_time` is present exactly if its id is not 0, and every other
+    /// field has a fixed length.
     fn binding(
         &self,
         responder: NodeId,
@@ -107,7 +110,7 @@ impl InitialPart {
     }
 }
 
-/// The results of X25519, in the order of the table, and that of ML-KEM.
+/// The X25519 results in the order of the table, and the ML-KEM secret.
 struct Shares {
     dh: [Option<Secret>; 4],
     kem: Secret,
@@ -126,11 +129,13 @@ fn agree(secret: &[u8; 32], public: &[u8; 32]) -> Result<Option<Secret>, StartEr
 }
 
 impl Ratchet {
-    /// Starts a conversation with the owner of `bundle`, who may be away. Until an answer of its [opens](Self::decrypt), every
-    /// message is 1161 bytes longer and can be the one that [`Self::respond`] starts with.
+    /// Starts a conversation with the owner of `bundle`, which may be offline. Until an answer
+    /// [opens](Self::decrypt), every message is 1161 bytes longer, and [`Self::respond`] can start
+    /// from any of them.
     ///
     /// # Errors
-    /// [`StartError::Identity`] if the bundle is the own one, [`StartError::PublicKey`] if one of its keys is none.
+    /// [`StartError::Identity`] if the bundle is the local identity's own,
+    /// [`StartError::PublicKey`] if one of its keys is invalid.
     pub fn initiate(
         rng: &mut impl CryptoRng,
         identity: &SecretIdentity,
@@ -140,7 +145,7 @@ impl Ratchet {
         Self::initiate_with(rng, identity, bundle, suite)
     }
 
-    /// As [`Self::initiate`], with a suite that is not the faster one here.
+    /// As [`Self::initiate`], with an explicit suite instead of the faster one.
     ///
     /// # Errors
     /// As [`Self::initiate`].
@@ -186,22 +191,26 @@ impl Ratchet {
         Ok(ratchet)
     }
 
-    /// Who sends `message`, if it is one that [`Self::respond`] can start with. Nothing is authentic yet.
+    /// Returns the claimed sender of `message`, if [`Self::respond`] can start from it. Nothing is
+    /// authenticated.
     #[must_use]
     pub fn initiator_of(message: &[u8]) -> Option<NodeId> {
         let initial = Envelope::parse(message).ok()?.initial()?;
         InitialPart::decode(initial).ok().map(|part| part.initiator)
     }
 
-    /// Starts the conversation that `message` asks for, and opens it. Its one-time prekeys are then gone from `prekeys`, so that
-    /// the same message does not start another. Further messages with an initial part, which the initiator sends until
-    /// it has an answer, go to [`Self::decrypt`]; if there is a conversation with [that side](Self::initiator_of), try that first.
+    /// Starts the conversation that `message` requests, and decrypts the message. Its one-time
+    /// prekeys are removed from `prekeys`, so that the same message cannot start another
+    /// conversation. The initiator repeats the initial part until it has an answer. Pass those
+    /// further messages to [`Self::decrypt`]. If a conversation with [that
+    /// peer](Self::initiator_of) exists, try it first.
     ///
-    /// What a forged first message costs: nothing that is seen if it names no prekey that is there, else four agreements of
-    /// X25519 and three operations of ML-KEM, about 0.2 ms. Whoever takes first messages from strangers bounds their rate.
+    /// Cost of a forged first message: negligible if it names no existing prekey. Otherwise it
+    /// costs four X25519 agreements and three ML-KEM operations, about 0.2 ms. A caller that
+    /// accepts first messages from strangers should limit their rate.
     ///
     /// # Errors
-    /// [`StartError`]; nothing has changed then.
+    /// [`StartError`]; the state is unchanged.
     pub fn respond(
         identity: &SecretIdentity,
         prekeys: &mut PreKeys,
@@ -222,7 +231,7 @@ impl Ratchet {
         Ok((ratchet, plaintext))
     }
 
-    /// The responder's half of the key agreement.
+    /// Computes the responder's half of the key agreement.
     fn answer(
         identity: &SecretIdentity,
         prekeys: &PreKeys,
@@ -263,7 +272,7 @@ impl Ratchet {
         Ok((ratchet, binding))
     }
 
-    /// What both sides have in common before the first key of either's ratchet.
+    /// Returns the state that both sides share before either has made a ratchet key.
     fn at_start(
         suite: Suite,
         me: NodeId,

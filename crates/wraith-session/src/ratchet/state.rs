@@ -1,15 +1,18 @@
-//! A ratchet as bytes.
+//! Encoding of a ratchet's state.
 //!
-//! The bytes hold secrets and have no checksum: what stores them encrypts them, notices damage, and knows which of two states
-//! is the later one.
+//! The bytes hold secrets and have no checksum. The storage must encrypt them, detect damage, and
+//! know which of two states is the later one.
 //!
-//! **A state that is rolled back** (an older copy is restored):
-//! - Its sender encrypts under message keys that have been used. No text is exposed by that: a body key depends on the 16
-//!   random bytes of its message, too, and so does the nonce of a header. (The generator of randomness must not be rolled back
-//!   with it: take one of the operating system.) But the peer opens only one of two messages with a number, and takes the
-//!   other for a replay; and if the peer has answered since, the two do not understand each other any more.
-//! - Its receiver opens a second time what it had opened since: a replay is noticed by the key that is gone, and it is back.
-//! - What it could open then, whoever has the copy can open now: forward secrecy begins where the last copy is deleted.
+//! **Effects of a rollback** (an older copy is restored):
+//! - The sender encrypts under used message keys again. This exposes no text: body keys and header
+//!   nonces also depend on the 16 random bytes of each message. (The random generator must not be
+//!   rolled back with the state; use the operating system's.) But the peer opens only one of two
+//!   messages with the same number and takes the other for a replay. If the peer has answered
+//!   since, the two sides no longer understand each other.
+//! - The receiver opens replays of messages that it had opened since: replay detection relies on
+//!   used keys being gone, and the rollback restores them.
+//! - A holder of the copy can decrypt all that the state could decrypt. Forward secrecy begins when
+//!   the last copy is deleted.
 
 use wraith_crypto::{NodeId, Suite};
 use zeroize::Zeroizing;
@@ -23,12 +26,14 @@ use super::skipped::SkippedKeys;
 use crate::bytes::StateError;
 
 const VERSION: u8 = 1;
-/// Bytes of everything but skipped keys, at most: two keys of ML-KEM and the initial part among it.
+/// Upper bound of the encoded state without skipped keys, including two ML-KEM keys and the initial
+/// part.
 const FIXED_BYTES: usize = 4096;
 
 impl Ratchet {
-    /// The state as bytes, secrets included, for [`Self::restore`]: about 420 bytes, and more where the state has more. Save
-    /// before a message leaves and before what a message said is acted on.
+    /// Encodes the state, secrets included, for [`Self::restore`]: about 420 bytes, and more while
+    /// ML-KEM keys or skipped keys are held. Save before a message is sent, and before acting on a
+    /// received one.
     #[must_use]
     pub fn save(&self) -> Zeroizing<Vec<u8>> {
         let mut writer = Writer::with_capacity(FIXED_BYTES + self.skipped.saved_bytes());
@@ -58,10 +63,11 @@ impl Ratchet {
         writer.finish()
     }
 
-    /// Reads what [`Self::save`] wrote.
+    /// Decodes a state written by [`Self::save`].
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are of another version, too short or too long, or hold a value that cannot be.
+    /// [`StateError`] if the bytes have another version or a wrong length, or hold an invalid
+    /// value.
     pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader::new(bytes);
         match reader.u8()? {
@@ -120,7 +126,7 @@ impl Ratchet {
         })
     }
 
-    /// What holds of every state:
+    /// Checks the invariants of every state:
     ///
     /// | state | own | remote | sending | receiving | initial |
     /// |---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: how much a message computes, and what the secrets are made of.
+//! Tests of internals: the number of operations of a message, and the derivation of the secrets.
 
 use std::mem::size_of;
 
@@ -28,7 +28,7 @@ fn established(rng: &mut ChaCha20Rng) -> (Ratchet, Ratchet) {
     (alice, bob)
 }
 
-/// One message, and how many operations its two sides took.
+/// Passes one message. Returns the operations of the sender and of the receiver.
 fn pass(rng: &mut ChaCha20Rng, from: &mut Ratchet, to: &mut Ratchet) -> (u64, u64) {
     let (mut message, mut text) = (Vec::new(), Vec::new());
     let start = curve::operations();
@@ -51,7 +51,7 @@ fn until_offer(rng: &mut ChaCha20Rng, alice: &mut Ratchet, bob: &mut Ratchet) {
 fn messages_inside_a_chain_cost_no_operation_on_the_curve() {
     let mut rng = rng();
     let (mut alice, mut bob) = established(&mut rng);
-    // A turn: a new pair and an agreement on the one side, an agreement on the other.
+    // A turn costs the sender a new pair and an agreement, and the receiver an agreement.
     assert_eq!(pass(&mut rng, &mut alice, &mut bob), (2, 1));
     for _ in 0..100 {
         assert_eq!(pass(&mut rng, &mut alice, &mut bob), (0, 0));
@@ -64,7 +64,7 @@ fn messages_inside_a_chain_with_ml_kem_cost_none_either() {
     let mut rng = rng();
     let (mut alice, mut bob) = established(&mut rng);
     until_offer(&mut rng, &mut alice, &mut bob);
-    // One more on each side for the key, and then for the ciphertext.
+    // One more operation on each side: first for the key, then for the ciphertext.
     assert_eq!(pass(&mut rng, &mut alice, &mut bob), (3, 2));
     assert_eq!(pass(&mut rng, &mut alice, &mut bob), (0, 0));
     assert_eq!(pass(&mut rng, &mut bob, &mut alice), (3, 2));
@@ -92,14 +92,14 @@ fn whoever_knows_all_of_x25519_and_an_earlier_state_lacks_what_a_hybrid_step_tak
     let mut rng = rng();
     let (mut alice, mut bob) = established(&mut rng);
     until_offer(&mut rng, &mut alice, &mut bob);
-    // Stolen here: both states.
+    // The thief steals both states at this point.
     let stolen = bob.save();
     pass(&mut rng, &mut alice, &mut bob);
     let (root, offered) = (bob.root.clone(), bob.hybrid.offered.clone().unwrap());
     bob.begin_chain(&mut rng).unwrap();
     let sending = bob.sending.as_ref().unwrap();
 
-    // The thief goes on with the stolen state and breaks every agreement of X25519 since.
+    // The thief continues with the stolen state and breaks every later X25519 agreement.
     let thief = Ratchet::restore(&stolen).unwrap();
     let agreed =
         |ratchet: &Ratchet| curve::agree(ratchet.own.as_ref().unwrap(), &bob.remote.unwrap());
@@ -115,7 +115,7 @@ fn whoever_knows_all_of_x25519_and_an_earlier_state_lacks_what_a_hybrid_step_tak
         assert_ne!(*root_step(&root, &dh, guess.as_ref()).chain, *sending.key);
     }
 
-    // What it lacks is in the secret of the encapsulation key, and nowhere else.
+    // The thief lacks only the secret of the encapsulation key.
     let Some(KemPart::Key { seed, .. }) = &alice.hybrid.part else { panic!("it offers") };
     let secret = *curve::decapsulate(seed, ciphertext);
     let step = root_step(&root, &dh, Some(&share(secret, &ciphertext[..])));
@@ -218,7 +218,8 @@ fn signed_prekeys_start_so_many_conversations_and_no_more() {
 
 #[test]
 fn an_idle_ratchet_is_smaller_than_2_kib() {
-    // AWS-LC keeps one EVP_AEAD_CTX for each of the two expanded header keys: 560 bytes of key, and what goes with it.
+    // AWS-LC keeps one EVP_AEAD_CTX for each of the two expanded header keys: 560 bytes of key plus
+    // bookkeeping.
     let expanded = 2 * 600;
     assert!(size_of::<Ratchet>() + expanded < 2048, "{}", size_of::<Ratchet>());
     let mut rng = rng();

@@ -1,6 +1,6 @@
-//! Many messages at once: one call, one buffer, and several cores where the work is worth them.
+//! Batches of session messages: one call, one buffer, and several cores if the work pays for them.
 //!
-//! Results come in order. Of a batch that is sealed all messages are made or none; of one that is opened each message is judged by
+//! Results keep the order of the inputs. Sealing is all or nothing; opening reports each message by
 //! itself.
 
 use std::fmt;
@@ -18,22 +18,22 @@ use super::{
     NUMBER_BYTES, OpenError, SealError, Session, check_lengths, check_message, seal_slice,
 };
 
-/// Bytes that are worth a thread of their own: starting one takes as long as sealing about so many.
+/// Bytes that justify another thread: starting one takes about as long as sealing this many.
 const THREAD_BYTES: usize = 512 << 10;
-/// More threads than this gain nothing: memory is slower.
+/// Maximum number of threads. Beyond it memory bandwidth is the bottleneck.
 const THREADS_MAX: usize = 8;
 
 /// Why a batch was not sealed. No number was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("message {index}: {why}")]
 pub struct BatchError {
-    /// Which message, from 0.
+    /// Index of the message, from 0.
     pub index: usize,
-    /// What is wrong with it.
+    /// Why this message cannot be sealed.
     pub why: SealError,
 }
 
-/// Sealed messages, one behind the other in one buffer.
+/// Sealed messages, contiguous in one buffer.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(crate) bytes: Vec<u8>,
@@ -41,25 +41,25 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// How many there are.
+    /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the batch has no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Each one, in order.
+    /// Iterates over the messages, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.ranges.iter().map(|range| &self.bytes[range.clone()])
     }
 }
 
-/// What became of each message of a batch that was opened. The texts are wiped when it is dropped.
+/// Results of an opened batch. The texts are wiped when it is dropped.
 #[derive(Default)]
 pub struct OpenedBatch {
     bytes: Vec<u8>,
@@ -67,19 +67,19 @@ pub struct OpenedBatch {
 }
 
 impl OpenedBatch {
-    /// How many messages there were.
+    /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.results.len()
     }
 
-    /// Whether there were none.
+    /// Returns whether the batch has no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.results.is_empty()
     }
 
-    /// Number and text of each message, or why it was not opened, in order.
+    /// Iterates over the number and text of each message, or the error, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<(u64, &[u8]), OpenError>> {
         self.results.iter().map(|result| match result {
             Ok((number, range)) => Ok((*number, &self.bytes[range.clone()])),
@@ -100,7 +100,7 @@ impl fmt::Debug for OpenedBatch {
     }
 }
 
-/// Messages that were verified, before their numbers are marked.
+/// Verified messages whose numbers are not marked yet.
 pub(crate) struct VerifiedBatch {
     bytes: Vec<u8>,
     verified: Vec<Result<(Verified, Range<usize>), OpenError>>,
@@ -119,10 +119,10 @@ impl VerifiedBatch {
 }
 
 impl Session {
-    /// Seals every text, with the same associated data, in this order.
+    /// Seals all texts in order, with the same associated data.
     ///
     /// # Errors
-    /// Names the first message that cannot be sealed. No number was used, and none of them is sealed.
+    /// Names the first message that cannot be sealed. No number was used, and no message is sealed.
     pub fn seal_many(&mut self, aad: &[u8], texts: &[&[u8]]) -> Result<Batch, BatchError> {
         for (index, text) in texts.iter().enumerate() {
             check_lengths(aad, text).map_err(|why| BatchError { index, why })?;
@@ -143,7 +143,7 @@ impl Session {
         let mut jobs = Vec::with_capacity(texts.len());
         let mut epoch = self.send.state.epoch;
         for text in texts {
-            // The key changes in the middle: what has its number already is sealed by the one before.
+            // The key changes within the batch: seal the collected messages with the old key first.
             let next = self.send.peek(self.now, text.len());
             if epoch_of(next) != epoch {
                 seal_jobs(self.send.key(), self.suite, aad, mem::take(&mut jobs));
@@ -159,14 +159,14 @@ impl Session {
         Ok(out)
     }
 
-    /// Opens every message, with the same associated data. Of two that are the same the first is opened.
+    /// Opens all messages, with the same associated data. Of two equal messages the first opens.
     #[must_use]
     pub fn open_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> OpenedBatch {
         let batch = self.verify_many(aad, messages);
         self.accept_many(batch)
     }
 
-    /// Opens what is authentic, and marks nothing.
+    /// Decrypts and verifies the messages without marking their numbers.
     pub(crate) fn verify_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> VerifiedBatch {
         self.receive.prepare(messages.iter().copied());
         let good = |message: &&[u8]| check_message(aad, message.len());
@@ -195,7 +195,7 @@ impl Session {
         VerifiedBatch { bytes, verified }
     }
 
-    /// Marks what was verified.
+    /// Marks the numbers of the verified messages.
     pub(crate) fn accept_many(&mut self, batch: VerifiedBatch) -> OpenedBatch {
         let mut batch = batch;
         self.used = self.now;
@@ -251,7 +251,7 @@ fn open_jobs(
     )
 }
 
-/// Does every job, in order, or by several threads where there are cores and the bytes are worth it.
+/// Runs all jobs and keeps their order. Uses several threads if there are cores and enough bytes.
 fn spread<J: Send, R: Send>(
     mut jobs: Vec<J>,
     len: impl Fn(&J) -> usize,

@@ -1,21 +1,27 @@
-//! A session: messages in both directions over a transport that may lose, repeat and reorder them.
+//! A session: messages in both directions over a transport that may lose, duplicate and reorder
+//! them.
 //!
-//! A message is its number, eight bytes in little-endian order, and behind it what Noise makes of the text with that number as
-//! the nonce:
+//! A message is its number, eight bytes in little-endian order, followed by the Noise transport
+//! message of the text with that number as the nonce:
 //!
 //! ```text
-//!     number (8) ‖ ciphertext (as long as the text) ‖ tag (16)
+//!  number (8) ‖ ciphertext (as long as the text) ‖ tag (16)
 //! ```
 //!
-//! So whoever has a Noise library with explicit nonces can read it; only the change of keys is ours (`epoch`). What holds:
+//! Any Noise library with explicit nonces can read it; only the key change (`epoch`) is specific to
+//! this crate. Invariants:
 //!
-//! - Every message opens once. What comes again, is older than the window, or was not sealed by the other side changes nothing.
-//! - Keys change after a number of messages, of bytes, or a time, and on both sides with the same message.
-//! - A session that was saved and restored uses no number again ([`Session::save`]).
-//! - How long the other side lives is the caller's matter: an empty message is a good sign of life.
+//! - Every message opens once. A message that is a duplicate, older than the window, or not sealed
+//!   by the peer changes nothing.
+//! - Keys change after a number of messages, of bytes, or a time, and on both sides with the same
+//!   message.
+//! - A session that was saved and restored never reuses a number ([`Session::save`]).
 //!
-//! What a theft of keys costs: whoever has a session's keys reads what comes after, until there is a new handshake; what came in epochs before the
-//! last two stays unreadable. Where that is too little there is the [ratchet](crate::ratchet).
+//! The caller detects a dead peer; an empty message serves as a keep-alive.
+//!
+//! A thief of a session's keys reads all later messages until there is a new handshake. Messages of
+//! epochs before the last two stay confidential. For stronger guarantees use the
+//! [ratchet](crate::ratchet).
 
 mod batch;
 mod epoch;
@@ -41,16 +47,17 @@ pub use state::{RESERVED_NUMBERS, Saved};
 
 /// Bytes of a message's number.
 const NUMBER_BYTES: usize = 8;
-/// How much longer a message is than its text.
+/// Bytes that a message adds to its text.
 pub const MESSAGE_OVERHEAD: usize = NUMBER_BYTES + TAG_BYTES;
-/// How long a session that is not used keeps its keys expanded, where the time is told.
+/// Idle time after which expanded keys are released, if the caller sets the time.
 const IDLE_TIME: Duration = Duration::from_secs(10);
-/// The longest text of a message. What is longer belongs into several, or into a file.
+/// Maximum length of a message's text, in bytes. Longer content belongs into several messages, or
+/// into a file.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
-/// The longest associated data.
+/// Maximum length of the associated data, in bytes.
 pub const AAD_BYTES_MAX: usize = 64 << 10;
 
-/// Why nothing was sealed. No number was used.
+/// Why sealing failed. No number was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
     /// The text or the associated data is too long.
@@ -58,46 +65,47 @@ pub enum SealError {
         "a message has at most {TEXT_BYTES_MAX} bytes, and its associated data {AAD_BYTES_MAX}"
     )]
     Length,
-    /// The room given is too small.
+    /// The output buffer is too small.
     #[error("the message needs {0} bytes of room")]
     Room(usize),
-    /// The session was saved, and may use no further number before it is saved again.
+    /// The session was saved, and must be saved again before it uses further numbers.
     #[error("save the session first: the numbers that its saved state has reserved are used up")]
     NotSaved,
-    /// All 2^64 numbers are used up.
+    /// All 2^64 numbers are used.
     #[error("no numbers are left: a new handshake is needed")]
     Exhausted,
 }
 
-/// Why a message was not opened. Nothing has changed.
+/// Why a message was not opened. The state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum OpenError {
-    /// Too short or too long for a message.
+    /// The message or its associated data has an invalid length.
     #[error("no message has this length")]
     Length,
-    /// Not sealed by the other side of this session, or changed on the way, or sealed with other associated data.
+    /// The message was not sealed by the peer of this session, was changed, or has other associated
+    /// data.
     #[error("the message does not authenticate")]
     Unauthentic,
-    /// It was opened before.
+    /// The message was opened before.
     #[error("the message was opened before")]
     Replayed,
-    /// So far behind the newest that it cannot be told whether it was opened before.
+    /// The message is older than the replay window, so a duplicate could not be detected.
     #[error("the message is older than the last {SESSION_WINDOW}")]
     TooOld,
-    /// More keys ahead than are computed for somebody who may have made its number up.
+    /// The message's epoch is too far ahead. This limits the work that a forged number can cause.
     #[error("the message is too far ahead: a new handshake is needed")]
     TooFarAhead,
 }
 
-/// When the sending side changes its key. Whichever comes first.
+/// Limits at which the sending side changes its key. The first one reached applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rekey {
-    /// After this many messages: at most, and without being told, [`EPOCH_MESSAGES`].
+    /// Messages per key. At most [`EPOCH_MESSAGES`], which is also the default.
     pub messages: u32,
-    /// After this many bytes of text.
+    /// Bytes of text per key.
     pub bytes: u64,
-    /// After this time, where the caller tells it ([`Session::set_time`]).
+    /// Age of a key, if the caller sets the time ([`Session::set_time`]).
     pub time: Duration,
 }
 
@@ -113,12 +121,12 @@ pub struct Session {
     send: Sender,
     receive: Receiver,
     now: Option<Duration>,
-    /// When a message was last sealed or opened, by the time that was told then.
+    /// Time of the last sealed or opened message, as set by the caller.
     used: Option<Duration>,
 }
 
 impl Session {
-    /// The session of two keys, as Noise's `Split` gives them. No two sessions may have the same.
+    /// Creates a session from the two keys of Noise's `Split`. No two sessions may share a key.
     #[must_use]
     pub fn new(suite: Suite, send: &[u8; 32], receive: &[u8; 32]) -> Self {
         let send = SendState {
@@ -139,12 +147,13 @@ impl Session {
         }
     }
 
-    /// When the key of what is sealed here changes. The other side follows whatever is said here.
+    /// Sets the rekey limits of the sending direction. The peer follows automatically.
     pub fn set_rekey(&mut self, rekey: Rekey) {
         self.send.rekey = rekey;
     }
 
-    /// Tells the time, from any beginning that stays the same while the session lives. Without that keys do not age.
+    /// Sets the current time, from any origin that stays fixed for the session. Without it keys do
+    /// not age.
     pub fn set_time(&mut self, now: Duration) {
         self.now = Some(now);
         self.receive.on_time(now);
@@ -153,30 +162,32 @@ impl Session {
         }
     }
 
-    /// Gives back memory that the next message takes again, for half a microsecond: an idle session then holds less than a kibibyte. Where
-    /// the time is told, this happens after ten seconds without a message.
+    /// Releases memory that the next message allocates again within half a microsecond; an idle
+    /// session then holds less than a kibibyte. If the caller sets the time, this happens after ten
+    /// seconds without a message.
     pub fn park(&mut self) {
         self.send.park();
         self.receive.park();
         self.used = None;
     }
 
-    /// What encrypts.
+    /// Returns the AEAD suite.
     #[must_use]
     pub const fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// The length of the message of a text.
+    /// Returns the length of the message for a text of this length.
     #[must_use]
     pub const fn sealed_len(text: usize) -> usize {
         text.saturating_add(MESSAGE_OVERHEAD)
     }
 
-    /// Seals `text` and appends the message to `out`; returns its number. `aad` is not sent, and must be the same when the message is opened.
+    /// Seals `text`, appends the message to `out`, and returns its number. `aad` is not sent, and
+    /// must be equal when the message is opened.
     ///
     /// # Errors
-    /// No number was used, and `out` is as it was.
+    /// [`SealError`]. No number was used, and `out` is unchanged.
     pub fn seal(&mut self, aad: &[u8], text: &[u8], out: &mut Vec<u8>) -> Result<u64, SealError> {
         check_lengths(aad, text)?;
         let number = self.send.take(self.now, text.len())?;
@@ -190,10 +201,11 @@ impl Session {
         Ok(number)
     }
 
-    /// As [`seal`](Self::seal), into the front of `out`; returns the number and the length of the message.
+    /// As [`seal`](Self::seal), into the front of `out`. Returns the number and the length of the
+    /// message.
     ///
     /// # Errors
-    /// [`SealError::Room`] if `out` is too short; no number was used then.
+    /// [`SealError::Room`] if `out` is too short. No number was used.
     pub fn seal_into(
         &mut self,
         aad: &[u8],
@@ -209,10 +221,10 @@ impl Session {
         Ok((number, len))
     }
 
-    /// Opens `message` and appends its text to `out`; returns its number.
+    /// Opens `message`, appends its text to `out`, and returns its number.
     ///
     /// # Errors
-    /// Nothing has changed, and `out` is as it was.
+    /// [`OpenError`]. The state and `out` are unchanged.
     pub fn open(
         &mut self,
         aad: &[u8],
@@ -237,10 +249,10 @@ impl Session {
         }
     }
 
-    /// Opens `message` where it lies; returns its number and its text.
+    /// Opens `message` in place. Returns its number and its text.
     ///
     /// # Errors
-    /// Nothing has changed but the bytes of `message`, which are unspecified then.
+    /// [`OpenError`]. The state is unchanged; the bytes of `message` are unspecified.
     pub fn open_in_place<'a>(
         &mut self,
         aad: &[u8],
@@ -281,7 +293,7 @@ fn check_message(aad: &[u8], len: usize) -> Result<(), OpenError> {
     }
 }
 
-/// Writes the message of a number into `out`, which is as long as it.
+/// Writes the message of a number into `out`, which has exactly its length.
 fn seal_slice(
     key: &wraith_crypto::AeadKey,
     suite: Suite,

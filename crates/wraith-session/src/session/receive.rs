@@ -1,7 +1,7 @@
-//! The receiving direction: which messages are taken, and by which key.
+//! The receiving direction: replay protection and key selection.
 //!
-//! A message is first verified, which changes nothing, and then accepted, which marks its number. Only what has been verified moves the window or
-//! the epoch.
+//! Opening has two steps. Verification changes no state; acceptance marks the number. Only verified
+//! messages advance the window or the epoch.
 
 use std::time::Duration;
 
@@ -12,14 +12,15 @@ use zeroize::Zeroizing;
 use super::epoch::{EPOCH_MESSAGES, SESSION_WINDOW, SessionWindow, epoch_of, rekey};
 use super::{NUMBER_BYTES, OpenError};
 
-/// How many epochs in a row may be lost altogether. Behind that the two sides need a new handshake.
+/// Maximum number of consecutive epochs that may be lost entirely. Beyond it the two sides need a
+/// new handshake.
 pub const EPOCHS_AHEAD_MAX: u64 = 1024;
-/// How long the key before is kept for what is still on its way, where the caller tells the time.
+/// Time for which the previous key is kept for messages in flight, if the caller sets the time.
 pub(crate) const PREVIOUS_KEY_TIME: Duration = Duration::from_secs(120);
-/// Every so many epochs ahead a key is remembered once it was computed, so that forged numbers cost little.
+/// Distance in epochs between cached future keys. The cache makes forged numbers cheap.
 const STRIDE: u64 = 32;
 
-/// An epoch as a saved state has it.
+/// An epoch within a saved state.
 #[derive(Clone)]
 pub(crate) struct EpochState {
     pub(crate) epoch: u64,
@@ -27,18 +28,18 @@ pub(crate) struct EpochState {
     pub(crate) window: SessionWindow,
 }
 
-/// What a saved state has to say of this direction.
+/// The saved part of this direction.
 #[derive(Clone)]
 pub(crate) struct ReceiveState {
     pub(crate) current: EpochState,
-    /// The epoch before, while messages of it may still come.
+    /// The previous epoch, while messages of it may still arrive.
     pub(crate) previous: Option<Box<EpochState>>,
 }
 
-/// A message that is authentic.
+/// An authentic message.
 pub(crate) struct Verified {
     pub(crate) number: u64,
-    /// The key of a later epoch, if it belongs to one.
+    /// Key of the message's epoch, if that is a later one.
     ahead: Option<Zeroizing<[u8; 32]>>,
 }
 
@@ -46,7 +47,7 @@ impl ReceiveState {
     /// Marks a verified message.
     ///
     /// # Errors
-    /// It was accepted before: of a batch, where two may be the same.
+    /// The message was accepted before. This happens within a batch that holds it twice.
     pub(crate) fn accept(&mut self, verified: &Verified) -> Result<(), OpenError> {
         let Verified { number, ahead } = verified;
         let epoch = epoch_of(*number);
@@ -74,12 +75,13 @@ impl ReceiveState {
 pub(crate) struct Receiver {
     suite: Suite,
     pub(crate) state: ReceiveState,
-    /// The keys expanded, unless nothing was opened for a while.
+    /// The expanded keys, unless the session is parked.
     current: Option<AeadKey>,
     previous: Option<AeadKey>,
-    /// Since when the key is the one it is.
+    /// Start of the current epoch.
     since: Option<Duration>,
-    /// Keys of epochs ahead that numbers have been claimed of, [`STRIDE`] epochs from one to the next, from the current one on.
+    /// Cached keys of epochs ahead that received numbers have claimed: one every [`STRIDE`] epochs,
+    /// counted from the current one.
     strides: Vec<Zeroizing<[u8; 32]>>,
 }
 
@@ -88,12 +90,13 @@ impl Receiver {
         Self { suite, state, current: None, previous: None, since: None, strides: Vec::new() }
     }
 
-    /// Gives back what can be computed again.
+    /// Releases all state that can be recomputed.
     pub(crate) fn park(&mut self) {
         (self.current, self.previous, self.strides) = (None, None, Vec::new());
     }
 
-    /// Expands the keys, and those that the numbers of `messages` ask for, as far as they are allowed: before [`Self::verify`].
+    /// Expands the keys, and derives the future keys that the numbers of `messages` claim, within
+    /// limits. Call it before [`Self::verify`].
     pub(crate) fn prepare<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) {
         let Self { suite, state, current, previous, .. } = self;
         current.get_or_insert_with(|| AeadKey::new(*suite, &state.current.key));
@@ -105,7 +108,7 @@ impl Receiver {
             let ahead =
                 epoch_of(u64::from_le_bytes(*number)).saturating_sub(self.state.current.epoch);
             if ahead <= EPOCHS_AHEAD_MAX {
-                // All the room at once: what grows leaves copies of keys behind.
+                // Allocated in full: growing would leave copies of keys in memory.
                 if self.strides.capacity() == 0 && ahead >= STRIDE {
                     self.strides.reserve_exact((EPOCHS_AHEAD_MAX / STRIDE) as usize);
                 }
@@ -118,7 +121,8 @@ impl Receiver {
         }
     }
 
-    /// Opens `message` in place, behind its number, and changes nothing else. What came before is refused for the price of a look.
+    /// Decrypts `message` in place, behind its number, and changes no other state. A replay is
+    /// refused by a window lookup, before any decryption.
     pub(crate) fn verify(&self, aad: &[u8], message: &mut [u8]) -> Result<Verified, OpenError> {
         let (number, sealed) = message.split_first_chunk_mut().ok_or(OpenError::Length)?;
         let number = u64::from_le_bytes(*number);
@@ -166,7 +170,7 @@ impl Receiver {
         Ok(rekey(self.suite, from, ahead - strides * STRIDE))
     }
 
-    /// As [`ReceiveState::accept`], with the keys that belong to it.
+    /// As [`ReceiveState::accept`], and updates the expanded keys.
     pub(crate) fn accept(
         &mut self,
         now: Option<Duration>,
@@ -185,7 +189,7 @@ impl Receiver {
         accepted
     }
 
-    /// Forgets the key before when its time is over.
+    /// Drops the previous key once its time has passed.
     pub(crate) fn on_time(&mut self, now: Duration) {
         if self.state.previous.is_some()
             && now.saturating_sub(*self.since.get_or_insert(now)) >= PREVIOUS_KEY_TIME

@@ -1,7 +1,8 @@
-//! The sending direction: which number a message gets, and when the key changes.
+//! The sending direction: message numbers and key changes.
 //!
-//! Invariant: no number is given out twice, also after a restart from a saved state. `reserved` is the first number that no saved state knows
-//! as used; a session that was saved once gives out no number from there on before it is saved again.
+//! Invariant: no number is used twice, even after a restart from a saved state. `reserved` is the
+//! first number that no saved state counts as used. A session that was saved once uses no number
+//! from there on until it is saved again.
 
 use std::time::Duration;
 
@@ -11,31 +12,32 @@ use zeroize::Zeroizing;
 use super::epoch::{EPOCH_MESSAGES, epoch_of, first_of, rekey};
 use super::{Rekey, SealError};
 
-/// The first number that is never given out. The last of all is Noise's `REKEY` as a nonce.
+/// First number that is never used. The last number of all is the nonce of Noise's `REKEY`.
 const NUMBERS_END: u64 = u64::MAX - 1;
 
-/// What a saved state has to say of this direction.
+/// The saved part of this direction.
 #[derive(Clone)]
 pub(crate) struct SendState {
     pub(crate) epoch: u64,
     pub(crate) key: Zeroizing<[u8; 32]>,
-    /// The number of the next message.
+    /// Number of the next message.
     pub(crate) next: u64,
-    /// The first number that may not be used before the state is saved again.
+    /// First number that may not be used before the state is saved again.
     pub(crate) reserved: u64,
-    /// Bytes that the key of this epoch has sealed. More than any limit if that is not known, so that the next message has a new key.
+    /// Bytes sealed with the key of this epoch. If unknown, a value above every limit, so that the
+    /// next message gets a new key.
     pub(crate) bytes: u64,
 }
 
 pub(crate) struct Sender {
     suite: Suite,
     pub(crate) state: SendState,
-    /// The key expanded, unless nothing was sealed for a while.
+    /// The expanded key, unless the session is parked.
     aead: Option<AeadKey>,
     pub(crate) rekey: Rekey,
-    /// When the first message of this epoch was sealed, where the caller tells the time.
+    /// Time of the first sealed message of this epoch, if the caller sets the time.
     since: Option<Duration>,
-    /// The number that was not reserved when it was needed last.
+    /// The last needed number that was not reserved.
     pub(crate) wanted: u64,
 }
 
@@ -48,13 +50,14 @@ impl Sender {
         self.aead.get_or_insert_with(|| AeadKey::new(self.suite, &self.state.key))
     }
 
-    /// Gives back what can be computed again.
+    /// Releases all state that can be recomputed.
     pub(crate) fn park(&mut self) {
         self.aead = None;
     }
 
-    /// Whether the numbers of messages of these lengths can be given out: asked before the first of a batch is sealed, so that all or none
-    /// are. Else which message has none, and why.
+    /// Checks that messages of these lengths can get numbers, so that a batch is sealed whole or
+    /// not at all. Otherwise returns the index of the first message without a number, and the
+    /// reason.
     pub(crate) fn check(
         &mut self,
         now: Option<Duration>,
@@ -70,13 +73,13 @@ impl Sender {
         Ok(())
     }
 
-    /// The number that a message of `len` bytes will get.
+    /// Returns the number that a message of `len` bytes will get.
     pub(crate) fn peek(&self, now: Option<Duration>, len: usize) -> u64 {
         let (next, bytes) = self.begin(now);
         self.place(next, bytes, len)
     }
 
-    /// Gives out the next number, for a message of `len` bytes, with the key changed to the one it needs.
+    /// Assigns the next number to a message of `len` bytes and switches to its key.
     pub(crate) fn take(&mut self, now: Option<Duration>, len: usize) -> Result<u64, SealError> {
         let (next, bytes) = self.begin(now);
         let number = self.place(next, bytes, len);
@@ -88,10 +91,11 @@ impl Sender {
         Ok(number)
     }
 
-    /// The next number, and the bytes that its epoch's key has sealed, if only the key's age is looked at.
+    /// Returns the next number, and the bytes sealed in its epoch, by the age of the key alone.
     fn begin(&self, now: Option<Duration>) -> (u64, u64) {
         let aged = match (self.since, now) {
-            // Whatever was set: all messages of one moment can have one key.
+            // At least one millisecond, whatever the limit: messages of the same instant share a
+            // key.
             (Some(since), Some(now)) => {
                 now.saturating_sub(since) >= self.rekey.time.max(Duration::from_millis(1))
             }
@@ -103,7 +107,8 @@ impl Sender {
         }
     }
 
-    /// The number of a message of `len` bytes: `next`, or the first of the next epoch if this one's key has sealed enough.
+    /// Returns the number of a message of `len` bytes: `next`, or the first of the next epoch if
+    /// this key has reached a limit.
     fn place(&self, next: u64, bytes: u64, len: usize) -> u64 {
         let in_epoch = next % EPOCH_MESSAGES;
         let full = in_epoch > 0
@@ -137,7 +142,7 @@ impl Sender {
     }
 }
 
-/// What the key of a number's epoch has sealed after a message of `len` bytes with that number.
+/// Returns the bytes sealed in an epoch after a message of `len` bytes with this number.
 fn sealed_bytes(number: u64, before: u64, len: usize) -> u64 {
     let before = if number.is_multiple_of(EPOCH_MESSAGES) { 0 } else { before };
     before.saturating_add(len as u64)

@@ -1,12 +1,13 @@
-//! A session as bytes: what survives the end of a process.
+//! Encoding of a session's state, so that a session can outlive its process.
 //!
 //! ```text
-//!     version (1) ‖ suite (1) ‖ send: key (32) ‖ next (8)
-//!       ‖ receive: epoch (8) ‖ key (32) ‖ next (8) ‖ window (256)  ‖  0, or 1 ‖ the same of the epoch before
+//!  version (1) ‖ suite (1) ‖ send: key (32) ‖ next (8)
+//!    ‖ receive: epoch (8) ‖ key (32) ‖ next (8) ‖ window (256)  ‖  0, or 1 ‖ the same of the epoch before
 //! ```
 //!
-//! Numbers are little-endian. The `next` of the sending side is the first number that the living session will not use, and the key is the one of its
-//! epoch. Whoever restores begins a new epoch behind it: how much the living session has sealed with this key is not known.
+//! Numbers are little-endian. The sending side's `next` is the first number that the running
+//! session will not use, and the key is that of its epoch. A restored session begins a new epoch
+//! behind it, because the bytes sealed with this key are unknown.
 
 use wraith_crypto::Suite;
 use zeroize::Zeroizing;
@@ -17,20 +18,21 @@ use super::receive::{EpochState, ReceiveState, Receiver, Verified};
 use super::send::{SendState, Sender};
 use crate::bytes::{Reader, StateError};
 
-/// How many numbers a saved state sets aside for the session that goes on. A restart leaves out as many at most, and the other side's window
-/// has room for four times that.
+/// Numbers that a saved state reserves for the running session. A restart skips at most this many,
+/// and the peer's replay window holds four times as many.
 pub const RESERVED_NUMBERS: u64 = 512;
 const VERSION: u8 = 1;
 const WINDOW_WORDS: usize = SessionWindow::NUMBERS as usize / 64;
 
-/// A session as bytes, and what it takes to go on after they were stored.
+/// An encoded session, with the reservation that [`Session::confirm`] activates.
 pub struct Saved {
     bytes: Zeroizing<Vec<u8>>,
     reserved: u64,
 }
 
 impl Saved {
-    /// What to store, and to give to [`Session::restore`]. As secret as the session, and about half a kilobyte.
+    /// Returns the bytes to store, for [`Session::restore`]. They are as secret as the session, and
+    /// about half a kilobyte.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -44,11 +46,14 @@ impl std::fmt::Debug for Saved {
 }
 
 impl Session {
-    /// The session as bytes. From the first time on, this session uses at most [`RESERVED_NUMBERS`] further numbers before the next
-    /// [`confirm`](Self::confirm), and says [`SealError::NotSaved`](super::SealError::NotSaved) then; what is restored from these bytes starts behind them.
+    /// Encodes the session. After the first call, this session uses at most [`RESERVED_NUMBERS`]
+    /// further numbers before the next [`confirm`](Self::confirm); then it returns
+    /// [`SealError::NotSaved`](super::SealError::NotSaved). A session restored from these bytes
+    /// starts behind them.
     ///
-    /// What was opened after a save opens again after a restore: to rule that out, save after each message or batch that is opened, before
-    /// acting on it. [`StoredSession`](crate::StoredSession) does.
+    /// A message opened after a save opens again after a restore. To prevent replays, save after
+    /// each opened message or batch, before acting on it. [`StoredSession`](crate::StoredSession)
+    /// does so.
     #[must_use]
     pub fn save(&mut self) -> Saved {
         let Self { suite, send, receive, .. } = self;
@@ -56,28 +61,30 @@ impl Session {
         Saved { bytes: encode(*suite, &send.state, reserved, &receive.state), reserved }
     }
 
-    /// The bytes of the session as if `verified` had been accepted already, with no more numbers reserved than before.
+    /// Encodes the session as if `verified` had been accepted, without reserving more numbers.
     pub(crate) fn state_with(&self, verified: &[&Verified]) -> Zeroizing<Vec<u8>> {
         let mut state = self.receive.state.clone();
         for each in verified {
-            // One that is there twice is accepted once, here and later.
+            // A duplicate within the batch is accepted once, both here and later.
             let _ = state.accept(each);
         }
         encode(self.suite, &self.send.state, self.send.state.reserved, &state)
     }
 
-    /// Seals nothing more before a save is confirmed: a state that may have been stored knows of all numbers as used.
+    /// Blocks sealing until a save is confirmed: a state that may have been stored counts all
+    /// numbers as used.
     pub(crate) fn hold(&mut self) {
         self.send.state.reserved = self.send.state.next;
     }
 
-    /// The next [`save`](Self::save) reserves as many numbers, and the usual ones behind them.
+    /// Makes the next [`save`](Self::save) reserve this many numbers in addition to the usual ones.
     pub(crate) fn want(&mut self, numbers: u64) {
         let Sender { state, wanted, .. } = &mut self.send;
         *wanted = state.next.max(*wanted).saturating_add(numbers);
     }
 
-    /// Says that the bytes are where a later restore will find them, and nothing older: the numbers that they reserve may be used.
+    /// Confirms that the bytes are stored and that a later restore finds nothing older. The numbers
+    /// that they reserve may now be used.
     pub fn confirm(&mut self, saved: &Saved) {
         let state = &mut self.send.state;
         if state.reserved < saved.reserved {
@@ -85,11 +92,11 @@ impl Session {
         }
     }
 
-    /// The session of these bytes. It seals nothing before it is saved and confirmed: so of two that are restored from the same bytes, each
-    /// finds out by its store whether it is the only one.
+    /// Decodes a session. It seals nothing before it is saved and confirmed. If two processes
+    /// restore the same bytes, each detects by its store whether it is the only one.
     ///
     /// # Errors
-    /// Says whether the bytes are of another version or damaged.
+    /// [`StateError`] if the bytes have another version or are damaged.
     pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader(bytes);
         let version = reader.u8().ok_or(StateError::Malformed)?;
@@ -101,7 +108,7 @@ impl Session {
 }
 
 impl Sender {
-    /// The first number that is not reserved if the state is saved now.
+    /// Returns the first number that is not reserved if the state is saved now.
     fn reserve(&mut self) -> u64 {
         let wanted = self.state.next.max(std::mem::take(&mut self.wanted));
         let kept = self.state.reserved;
@@ -109,7 +116,7 @@ impl Sender {
             left if kept != u64::MAX && left > RESERVED_NUMBERS / 2 => kept,
             _ => wanted.saturating_add(RESERVED_NUMBERS).min(u64::MAX - 1),
         };
-        // From now on there is a saved state, stored or not.
+        // From now on a saved state exists, whether or not it is stored.
         self.state.reserved = kept.min(reserved);
         reserved
     }
@@ -172,7 +179,7 @@ fn decode_epoch(reader: &mut Reader<'_>) -> Option<EpochState> {
     for word in &mut bits {
         *word = reader.u64()?;
     }
-    // A window is of its epoch, or empty.
+    // A window belongs to its epoch, or is empty.
     let is_of_it = match next.checked_sub(1) {
         Some(last) => epoch_of(last) == epoch,
         None => epoch <= epoch_of(u64::MAX),

@@ -1,18 +1,21 @@
-//! States that survive their process: whatever changes one is in a vault before anybody can see that it has changed.
+//! States that survive their process: a vault holds each state change before its effect becomes
+//! visible.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | `slot` | the place of a state in a vault, and what a store that failed has left there |
+//! | `slot` | the place of a state in a vault, and recovery after a failed store |
 //! | `session` | a [`Session`](crate::Session) |
 //! | `ratchet` | a [`Ratchet`](crate::ratchet::Ratchet) |
 //! | `prekeys` | [`PreKeys`](crate::ratchet::PreKeys) |
 //!
-//! Invariant: what was given out (a message, an opened text, a bundle) is in the vault. So a process that is killed at any moment and starts again from its
-//! vault uses no number or key twice and opens nothing twice. A vault that fails changes nothing: the call can be made again. Whoever finds that
-//! somebody else has stored under its name stores nothing any more.
+//! Invariant: every returned message, opened text and bundle is already recorded in the vault. So a
+//! process that is killed at any moment and restarted from its vault uses no number or key twice
+//! and opens nothing twice. If the vault fails, the state is unchanged and the call can be
+//! repeated. A process that finds another writer under its name stores nothing any more.
 //!
-//! The price: who is killed between the store and the use of a text that was opened does not get it again. To the other side that
-//! looks like any other message that was lost, so what must arrive is asked for until it is answered.
+//! The price: if a process is killed between the store and the use of an opened text, that text is
+//! lost to it. For the peer this looks like any lost message, so an application retransmits
+//! important messages until they are answered.
 
 mod prekeys;
 mod ratchet;
@@ -30,58 +33,58 @@ use crate::ratchet::{DecryptError, EncryptBatchError, EncryptError, StartError};
 use crate::session::{BatchError, OpenError, SealError};
 use crate::vault::{RecordError, VaultError};
 
-/// Why a stored state was not loaded, or not stored.
+/// Why a stored state was not loaded or not stored.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreError {
-    /// Not a name of a record.
+    /// The record name is invalid.
     #[error("a name has 1 to 64 of a-z, A-Z, 0-9, - and _")]
     Name,
-    /// There is a record of this name already.
+    /// A record of this name already exists.
     #[error("there is a record of this name already")]
     Exists,
-    /// There is no record of this name.
+    /// No record of this name exists.
     #[error("there is no record of this name")]
     Missing,
     /// The vault failed.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// What the vault holds is no record.
+    /// The vault returned bytes that are no valid record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The record is of something else.
+    /// The record holds another kind of state.
     #[error("the record is not of this kind")]
     Kind,
-    /// The state in the record is damaged or of another version.
+    /// The state in the record is damaged or has another version.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The record is older than the newest that the vault knows of: it was restored from a copy. To go on with it would use numbers
-    /// and keys again.
+    /// The record is older than the newest that the vault has counted: it was restored from a copy.
+    /// Continuing would reuse numbers and keys.
     #[error("the record was rolled back: generation {found}, but {latest} was stored already")]
     RolledBack {
-        /// The generation of the record.
+        /// Generation of the record.
         found: u64,
-        /// The latest one.
+        /// Latest stored generation.
         latest: u64,
     },
-    /// Nothing was sealed.
+    /// The session could not seal the message.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// Nothing was sealed of a batch.
+    /// The session could not seal the batch.
     #[error(transparent)]
     Batch(#[from] BatchError),
-    /// The message was not opened.
+    /// The session could not open the message.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// No conversation started, or no prekeys were made.
+    /// The conversation could not start, or the prekeys could not be made.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A ratchet encrypted nothing.
+    /// The ratchet could not encrypt the message.
     #[error(transparent)]
     Encrypt(#[from] EncryptError),
-    /// A ratchet encrypted nothing of a batch.
+    /// The ratchet could not encrypt the batch.
     #[error(transparent)]
     EncryptBatch(#[from] EncryptBatchError),
-    /// A ratchet did not open the message.
+    /// The ratchet could not decrypt the message.
     #[error(transparent)]
     Decrypt(#[from] DecryptError),
 }

@@ -1,7 +1,8 @@
 //! Prekeys in a vault.
 //!
-//! A bundle is stored as handed out before anybody has it, and one-time prekeys as used before the first message that used them is
-//! given out. A store that fails takes the prekeys back to the state that was stored last.
+//! A bundle is stored as handed out before it is returned. One-time prekeys are stored as used
+//! before the plaintext of their first message is returned. After a failed store the prekeys return
+//! to the last stored state.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,22 +16,24 @@ use super::slot::{PREKEYS, Slot};
 use crate::ratchet::{PreKeyBundle, PreKeys, Ratchet, StartError};
 use crate::vault::{Durability, KeyVault};
 
-/// The prekeys of one identity, kept in a vault. Each change is one store that outlives a power cut: a one-time prekey that came back
-/// would let a message that was recorded start its conversation again.
+/// The prekeys of one identity, kept in a vault. Each change is one store that survives a power
+/// cut: if a used one-time prekey reappeared, a recorded first message could start its conversation
+/// again.
 ///
-/// [`StoredRatchet::respond`](super::StoredRatchet::respond) uses them up.
+/// [`StoredRatchet::respond`](super::StoredRatchet::respond) consumes them.
 pub struct StoredPreKeys {
     prekeys: PreKeys,
     slot: Slot,
-    /// What was stored last: the state to go back to.
+    /// The last stored state, for rollback.
     stored: Zeroizing<Vec<u8>>,
 }
 
 impl StoredPreKeys {
-    /// Keeps prekeys that are new, under a name that is not in use.
+    /// Stores new prekeys under an unused name.
     ///
     /// # Errors
-    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`]. After the last the record may be there all the same, and can be loaded.
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`]. After the last the
+    /// record may exist all the same, and can be loaded.
     pub fn create(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -42,17 +45,18 @@ impl StoredPreKeys {
         Ok(Self { prekeys, slot, stored })
     }
 
-    /// Goes on with the prekeys of this name. Of two that do, on whatever machines, one fails as long as they share the vault, before it gives
-    /// out anything that was not given out.
+    /// Loads the prekeys of this name. If two processes on any machines share the vault and load
+    /// the same prekeys, one of them fails before it returns anything new.
     ///
     /// # Errors
-    /// Says what is wrong with the record; [`StoreError::RolledBack`] where the vault can tell.
+    /// [`StoreError`] for an invalid record; [`StoreError::RolledBack`] if the vault can detect
+    /// that.
     pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
         let (slot, record) = Slot::load(vault, name, PREKEYS)?;
         Ok(Self { prekeys: PreKeys::restore(&record.state)?, slot, stored: record.state })
     }
 
-    /// The prekeys, for all that changes nothing.
+    /// Returns the prekeys, for read access.
     #[must_use]
     pub const fn prekeys(&self) -> &PreKeys {
         &self.prekeys
@@ -64,10 +68,11 @@ impl StoredPreKeys {
         self.prekeys.remaining()
     }
 
-    /// As [`PreKeys::bundle`]. The vault is written before this returns, if there are one-time prekeys in the bundle.
+    /// As [`PreKeys::bundle`]. If the bundle has one-time prekeys, the vault is written before this
+    /// returns.
     ///
     /// # Errors
-    /// [`StoreError::Vault`]: nothing has changed, and nobody has the bundle.
+    /// [`StoreError::Vault`]: the state is unchanged, and no bundle is handed out.
     pub fn bundle(&mut self) -> Result<PreKeyBundle, StoreError> {
         let bundle = self.prekeys.bundle();
         self.store()?;
@@ -76,7 +81,7 @@ impl StoredPreKeys {
 
     /// As [`PreKeys::replenish`].
     ///
-    /// # Errors
+    /// [`StoreError::Start`], [`StoreError::Vault`]: the state is unchanged.
     /// [`StoreError::Start`], [`StoreError::Vault`]: nothing has changed.
     pub fn replenish(
         &mut self,
@@ -91,7 +96,7 @@ impl StoredPreKeys {
     /// As [`PreKeys::rotate`].
     ///
     /// # Errors
-    /// [`StoreError::Start`], [`StoreError::Vault`]: nothing has changed.
+    /// [`StoreError::Start`], [`StoreError::Vault`]: the state is unchanged.
     pub fn rotate(
         &mut self,
         rng: &mut impl CryptoRng,
@@ -101,8 +106,10 @@ impl StoredPreKeys {
         self.store_unless(made)
     }
 
-    /// As [`Ratchet::respond`], without storing anything: [`Self::store`] or [`Self::go_back`] comes next. Who has the record to itself is
-    /// asked of the vault here, before a conversation is stored that these prekeys may not start; strangers' bytes do not get that far.
+    /// As [`Ratchet::respond`], without a store: the caller continues with [`Self::store`] or
+    /// [`Self::go_back`]. This checks in the vault that no other process writes the record, before
+    /// a conversation is stored that these prekeys may not start. Invalid messages of strangers
+    /// fail before that check.
     pub(super) fn respond(
         &mut self,
         identity: &SecretIdentity,
@@ -118,7 +125,7 @@ impl StoredPreKeys {
         Ok((ratchet, plaintext))
     }
 
-    /// Stores what was made, unless something has gone wrong in the middle of it.
+    /// Stores the change, unless it failed halfway.
     fn store_unless(&mut self, made: Result<(), StartError>) -> Result<(), StoreError> {
         if let Err(why) = made {
             self.go_back();
@@ -127,7 +134,7 @@ impl StoredPreKeys {
         self.store()
     }
 
-    /// Stores the state if it is another one than is stored, or goes back to that.
+    /// Stores the state if it differs from the stored one. On failure restores the stored one.
     pub(super) fn store(&mut self) -> Result<(), StoreError> {
         let state = self.prekeys.save();
         let stored = match state == self.stored {

@@ -1,7 +1,7 @@
 //! A conversation in a vault.
 //!
-//! Each message that is encrypted or decrypted, or each batch, is one store. A store that fails takes the ratchet back to the state that was
-//! stored last.
+//! Each encrypted or decrypted message or batch is one store. After a failed store the ratchet
+//! returns to the last stored state.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,24 +20,26 @@ use crate::vault::{Durability, KeyVault};
 
 /// A ratchet that is kept in a vault.
 ///
-/// Stores outlive a power cut ([`Durability::Power`]) unless [told otherwise](Self::set_durability): messages to people are rare, and one that a
-/// side has forgotten costs more than the few milliseconds of a disk.
+/// By default stores survive a power cut ([`Durability::Power`]; see [`Self::set_durability`]).
+/// Messages to people are rare, and a forgotten one costs more than the few milliseconds of a disk
+/// write.
 pub struct StoredRatchet {
     ratchet: Ratchet,
     slot: Slot,
-    /// What was stored last: the state to go back to.
+    /// The last stored state, for rollback.
     stored: Zeroizing<Vec<u8>>,
     durability: Durability,
-    /// Settings, which are not gone back on.
+    /// Settings, which survive a rollback.
     padding: Option<bool>,
     time: Option<Duration>,
 }
 
 impl StoredRatchet {
-    /// Keeps a conversation that is new, under a name that is not in use.
+    /// Stores a new conversation under an unused name.
     ///
     /// # Errors
-    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`]. After the last the record may be there all the same, and can be loaded.
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`]. After the last the
+    /// record may exist all the same, and can be loaded.
     pub fn create(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -49,7 +51,7 @@ impl StoredRatchet {
         Ok(this)
     }
 
-    /// As [`Ratchet::initiate`], kept under a name that is not in use.
+    /// As [`Ratchet::initiate`], stored under an unused name.
     ///
     /// # Errors
     /// [`StoreError::Start`], and as [`Self::create`].
@@ -63,27 +65,33 @@ impl StoredRatchet {
         Self::create(vault, name, Ratchet::initiate(rng, identity, bundle)?)
     }
 
-    /// As [`Ratchet::respond`]: the conversation that `message` asks for, kept under a name that is not in use, and the plaintext.
+    /// As [`Ratchet::respond`]: starts the conversation that `message` requests, stores it under an
+    /// unused name, and returns the plaintext.
     ///
-    /// First the conversation is stored, then the prekeys, and then the plaintext is given out. A process that is killed, or a vault that fails,
+    /// The conversation is stored first, then the prekeys, and then the plaintext is returned. If
+    /// the process is killed or the vault fails:
     ///
-    /// | when | leaves | so the same message, given to this again, |
+    /// | when | vault holds | the same message, passed again, |
     /// |---|---|---|
     /// | before the first store | nothing | starts the conversation |
-    /// | between the two | the conversation, and its prekeys unused | comes to the same state, byte for byte, and goes on with it |
+    /// | between the two | the conversation, and its prekeys unused | reaches the same state, byte for byte, and continues |
     /// | after both | the conversation, and its prekeys used | starts nothing: it counts as opened |
     ///
-    /// The other way round a kill in between would use up the prekeys of a conversation that nobody has, and the other side would talk to
-    /// nobody. A conversation that has gone on since is not started again: its state is another one, and that is [`StoreError::Exists`].
+    /// In the opposite order a kill in between would consume the prekeys of a conversation that was
+    /// never stored, and the peer's messages would be lost. A conversation that has advanced since
+    /// is not restarted: its state differs, and the result is [`StoreError::Exists`].
     ///
-    /// Two things are the caller's: the name follows from [who asks](Ratchet::initiator_of), so that the same message finds the same name; and a
-    /// message that has an initiator comes here first, and goes to [`decrypt`](Self::decrypt) of the conversation of its name if this says
-    /// [`StoreError::Exists`], [`StartError::UnknownPreKey`](crate::ratchet::StartError::UnknownPreKey) or
-    /// [`StartError::Replayed`](crate::ratchet::StartError::Replayed).
+    /// The caller has two duties:
+    /// - Derive the name from the [initiator](Ratchet::initiator_of), so that the same message
+    ///   finds the same name.
+    /// - Pass a message with an initiator to this function first. On [`StoreError::Exists`],
+    ///   [`StartError::UnknownPreKey`](crate::ratchet::StartError::UnknownPreKey) or
+    ///   [`StartError::Replayed`](crate::ratchet::StartError::Replayed), pass it to
+    ///   [`decrypt`](Self::decrypt) of the conversation of that name.
     ///
     /// # Errors
-    /// [`StoreError::Start`], and as [`Self::create`]; [`StoreError::Vault`] of the prekeys, too. Nobody has seen the plaintext, and the call can
-    /// be made again.
+    /// [`StoreError::Start`], and as [`Self::create`]; also [`StoreError::Vault`] of the prekeys.
+    /// The plaintext was not returned, and the call can be repeated.
     pub fn respond(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -110,7 +118,8 @@ impl StoredRatchet {
         }
     }
 
-    /// Keeps a conversation, or finds that it is kept already, as it is, by a call that did not get to its end.
+    /// Stores a conversation, or continues one that an interrupted call has stored in the same
+    /// state.
     fn create_or_go_on(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -125,16 +134,18 @@ impl StoredRatchet {
         if !equal(&kept.stored, &state) {
             return Err(StoreError::Exists);
         }
-        // The store of that call may not have got to the disk, and of two calls at once one fails here.
+        // The earlier store may not have reached the disk, and of two concurrent calls one fails at
+        // this store.
         kept.put(state)?;
         Ok(kept)
     }
 
-    /// Goes on with the conversation of this name. Of two that do, on whatever machines, one fails as long as they share the vault, before
-    /// it gives out anything.
+    /// Loads the conversation of this name. If two processes on any machines share the vault and
+    /// load the same conversation, one of them fails before it returns anything.
     ///
     /// # Errors
-    /// Says what is wrong with the record; [`StoreError::RolledBack`] where the vault can tell.
+    /// [`StoreError`] for an invalid record; [`StoreError::RolledBack`] if the vault can detect
+    /// that.
     pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
         let (slot, record) = Slot::load(vault, name, RATCHET)?;
         let ratchet = Ratchet::restore(&record.state)?;
@@ -146,27 +157,28 @@ impl StoredRatchet {
         Self { ratchet, slot, stored, durability, padding: None, time: None }
     }
 
-    /// The ratchet, for all that changes nothing.
+    /// Returns the ratchet, for read access.
     #[must_use]
     pub const fn ratchet(&self) -> &Ratchet {
         &self.ratchet
     }
 
-    /// As [`Ratchet::set_padding`]. It is in the record from the next message on.
+    /// As [`Ratchet::set_padding`]. The next message stores the setting.
     pub fn set_padding(&mut self, padding: bool) {
         self.padding = Some(padding);
         self.ratchet.set_padding(padding);
     }
 
-    /// As [`Ratchet::set_time`]. It is in the record from the next message on.
+    /// As [`Ratchet::set_time`]. The next message stores the time.
     pub fn set_time(&mut self, time: Duration) {
         self.time = self.time.max(Some(time));
         self.ratchet.set_time(time);
     }
 
-    /// What the stores from now on outlive: [`Durability::Power`] at first, or [`Durability::Process`], with which a power cut rolls the
-    /// conversation back to whatever the disk has. Then the other side does not open what has the numbers of messages it has opened, and
-    /// what it was sent before may open here again.
+    /// Sets the durability of later stores; the default is [`Durability::Power`]. With
+    /// [`Durability::Process`] a power cut rolls the conversation back to the state on disk. The
+    /// peer then refuses messages with numbers that it has already opened, and messages received
+    /// earlier may open again on this side.
     pub fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
     }
@@ -174,7 +186,7 @@ impl StoredRatchet {
     /// As [`Ratchet::encrypt`]. The vault is written before this returns.
     ///
     /// # Errors
-    /// [`StoreError::Encrypt`], [`StoreError::Vault`]: nothing has changed, and `out` is as it was.
+    /// [`StoreError::Encrypt`], [`StoreError::Vault`]: the state and `out` are unchanged.
     pub fn encrypt(
         &mut self,
         rng: &mut impl CryptoRng,
@@ -190,7 +202,8 @@ impl StoredRatchet {
     /// As [`Ratchet::encrypt_many`]. The vault is written once, before this returns.
     ///
     /// # Errors
-    /// [`StoreError::EncryptBatch`], which names the message, and [`StoreError::Vault`]: nothing has changed.
+    /// [`StoreError::EncryptBatch`], which names the message, and [`StoreError::Vault`]: the state
+    /// is unchanged.
     pub fn encrypt_many(
         &mut self,
         rng: &mut impl CryptoRng,
@@ -205,7 +218,7 @@ impl StoredRatchet {
     /// As [`Ratchet::decrypt`]. The vault is written before this returns.
     ///
     /// # Errors
-    /// [`StoreError::Decrypt`], [`StoreError::Vault`]: nothing has changed, and `out` is as it was.
+    /// [`StoreError::Decrypt`], [`StoreError::Vault`]: the state and `out` are unchanged.
     pub fn decrypt(
         &mut self,
         aad: &[u8],
@@ -217,10 +230,11 @@ impl StoredRatchet {
         self.store_or_take_back(out, start)
     }
 
-    /// As [`Ratchet::decrypt_many`]. The vault is written once, before this returns, or not at all if no message opens.
+    /// As [`Ratchet::decrypt_many`]. The vault is written once before this returns, or not at all
+    /// if no message opens.
     ///
     /// # Errors
-    /// [`StoreError::Vault`]: nothing has changed, and no message was opened. Messages that are none are among the results.
+    /// [`StoreError::Vault`]: the state is unchanged, and no message was opened. Errors of single messages are among the results.
     pub fn decrypt_many(
         &mut self,
         aad: &[u8],
@@ -242,7 +256,7 @@ impl StoredRatchet {
         stored
     }
 
-    /// Stores the state, or goes back to the one that is stored.
+    /// Stores the state. On failure restores the stored one.
     fn store(&mut self) -> Result<(), StoreError> {
         let state = self.ratchet.save();
         let stored = self.put(state);

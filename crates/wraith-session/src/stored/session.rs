@@ -15,12 +15,14 @@ pub struct StoredSession {
 }
 
 impl StoredSession {
-    /// Keeps a session that is new, under a name that is not in use.
+    /// Stores a new session under an unused name.
     ///
     /// # Errors
-    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`], with the session, which a handshake gives out once. After
-    /// [`StoreError::Vault`] the record may be there all the same, so try the same name again: [`StoreError::Exists`] then says that it is, and
-    /// [`load`](Self::load) goes on with it. By itself the session seals nothing any more before it was saved and confirmed.
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`]. Each returns the
+    /// session, because a handshake returns it only once. After [`StoreError::Vault`] the record
+    /// may exist all the same; so retry with the same name. [`StoreError::Exists`] then means that
+    /// it exists, and [`load`](Self::load) continues it. The returned session seals nothing before
+    /// it is saved and confirmed.
     pub fn create(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -40,10 +42,12 @@ impl StoredSession {
         }
     }
 
-    /// Goes on with the session of this name. Of two that do, on whatever machines, one fails as long as they share the vault.
+    /// Loads the session of this name. If two processes on any machines share the vault and load
+    /// the same session, one of them fails.
     ///
     /// # Errors
-    /// Says what is wrong with the record; [`StoreError::RolledBack`] where the vault can tell.
+    /// [`StoreError`] for an invalid record; [`StoreError::RolledBack`] if the vault can detect
+    /// that.
     pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
         let (slot, record) = Slot::load(vault, name, SESSION)?;
         let mut stored = Self { session: Session::restore(&record.state)?, slot };
@@ -51,13 +55,13 @@ impl StoredSession {
         Ok(stored)
     }
 
-    /// The session, for all that changes nothing.
+    /// Returns the session, for read access.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// As [`Session::set_rekey`]. It is not part of the record.
+    /// As [`Session::set_rekey`]. The setting is not stored.
     pub fn set_rekey(&mut self, rekey: crate::Rekey) {
         self.session.set_rekey(rekey);
     }
@@ -67,7 +71,7 @@ impl StoredSession {
         self.session.set_time(now);
     }
 
-    /// As [`Session::seal`]. The vault is written once in a few hundred messages.
+    /// As [`Session::seal`]. The vault is written once every few hundred messages.
     ///
     /// # Errors
     /// [`StoreError::Seal`], [`StoreError::Vault`]: no number was used.
@@ -99,7 +103,7 @@ impl StoredSession {
     /// As [`Session::open`]. The vault is written before this returns.
     ///
     /// # Errors
-    /// [`StoreError::Open`], [`StoreError::Vault`]: nothing has changed.
+    /// [`StoreError::Open`], [`StoreError::Vault`]: the state is unchanged.
     pub fn open(
         &mut self,
         aad: &[u8],
@@ -115,7 +119,7 @@ impl StoredSession {
     /// As [`Session::open_many`]. The vault is written once, before this returns.
     ///
     /// # Errors
-    /// [`StoreError::Vault`]: nothing has changed, and no message was opened. Messages that are none are among the results.
+    /// [`StoreError::Vault`]: the state is unchanged, and no message was opened. Errors of single messages are among the results.
     pub fn open_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> Result<OpenedBatch, StoreError> {
         let batch = self.session.verify_many(aad, messages);
         let verified = batch.verified();
@@ -125,7 +129,7 @@ impl StoredSession {
         Ok(self.session.accept_many(batch))
     }
 
-    /// Stores the session now, with room for further numbers.
+    /// Stores the session now and reserves further numbers.
     ///
     /// # Errors
     /// [`StoreError::Vault`].

@@ -1,7 +1,8 @@
 //! The place of a state in a vault.
 //!
-//! Invariant: `generation` is that of the record in the vault, unless a store has failed since; what that has left is found out before
-//! the next one. A place that somebody else has written to is never written to again.
+//! Invariant: `generation` is that of the record in the vault, unless a store has failed since. The
+//! outcome of a failed store is resolved before the next one. A slot that another writer has
+//! changed is never written again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,23 +22,24 @@ pub(super) struct Slot {
     vault: Arc<dyn KeyVault>,
     name: String,
     kind: u8,
-    /// The one that is known to be in the vault.
+    /// Generation of the record that is known to be in the vault.
     generation: u64,
     doubt: Doubt,
 }
 
-/// What is not known of a place after a store that failed.
+/// Uncertainty about a slot after a failed store.
 enum Doubt {
-    /// Nothing: what was stored last is there.
+    /// No uncertainty: the vault holds the last stored record.
     None,
-    /// Whether this record was stored all the same.
+    /// This record may or may not have been stored.
     Failed(Zeroizing<Vec<u8>>),
-    /// The place is somebody else's now, who has gone on from an earlier state of ours. To store would let both use the same numbers.
+    /// Another writer has continued from an earlier state of this one. Storing would let both use
+    /// the same numbers.
     Lost,
 }
 
 impl Slot {
-    /// A place where nothing is yet.
+    /// Claims an unused name.
     pub(super) fn create(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -49,12 +51,12 @@ impl Slot {
         if vault.load(name)?.is_some() {
             return Err(StoreError::Exists);
         }
-        // A name that was used before goes on counting: an old copy must not look new.
+        // A reused name continues the count, so that an old copy cannot pass as new.
         let generation = vault.latest(name)?.unwrap_or(0);
         Ok(Self { vault, name: name.to_owned(), kind, generation, doubt: Doubt::None })
     }
 
-    /// What is stored, and its place.
+    /// Loads a record and its slot.
     pub(super) fn load(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -76,7 +78,7 @@ impl Slot {
         Ok((Self { vault, name, kind, generation: found, doubt: Doubt::None }, record))
     }
 
-    /// Puts the state there, whole or not at all.
+    /// Stores the state atomically.
     pub(super) fn put(&mut self, state: &[u8], durability: Durability) -> Result<(), StoreError> {
         self.resolve()?;
         let generation = self.generation.checked_add(1).ok_or(VaultError::Conflict)?;
@@ -96,7 +98,7 @@ impl Slot {
         }
     }
 
-    /// Finds out, without a store, whether the place is still this one's.
+    /// Checks, without a store, that no other writer has changed the slot.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
         self.resolve()?;
         let held = self.vault.load(&self.name)?;
@@ -108,7 +110,8 @@ impl Slot {
         Err(VaultError::Conflict.into())
     }
 
-    /// Finds out what a store that failed has left: the record before, the one that was to be stored, or somebody else's.
+    /// Determines the outcome of a failed store: the vault holds the previous record, the attempted
+    /// one, or another writer's.
     pub(super) fn resolve(&mut self) -> Result<(), StoreError> {
         let tried = match &self.doubt {
             Doubt::None => return Ok(()),
@@ -132,7 +135,7 @@ impl Slot {
     }
 }
 
-/// The name, and nothing of the state.
+/// Prints the name, never the state.
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)

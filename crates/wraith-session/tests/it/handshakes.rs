@@ -1,4 +1,4 @@
-//! Handshakes of every kind, and what may happen to their messages.
+//! Handshakes of every kind, with damaged, duplicated and lost messages.
 
 use proptest::prelude::*;
 use wraith_session::{
@@ -57,7 +57,7 @@ fn a_hybrid_handshake_carries_both_halves_of_ml_kem_768() {
     }
 }
 
-/// Changes of every kind that a message can suffer on its way.
+/// Returns variants of `message` with every kind of damage that a transport can cause.
 fn spoilt(message: &[u8]) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new(), vec![0; message.len()], vec![0xff; 65_536]];
     all.extend([1, message.len() / 2, message.len() - 1].map(|len| message[..len].to_vec()));
@@ -83,7 +83,8 @@ fn what_does_not_authenticate_changes_nothing_and_the_right_message_may_still_co
             for spoilt in spoilt(&message) {
                 let reader = &mut sides[turn];
                 let hash = reader.hash().to_vec();
-                // The first message of XX and IX has no tag: some changes of it show only in the second.
+                // The first message of XX and IX has no tag: some changes of it are detected only
+                // in the second.
                 let mut other = handshake(protocol);
                 let Err(_) = feed(&mut other, &expected_before(protocol, &expected), turn, &spoilt)
                 else {
@@ -98,13 +99,13 @@ fn what_does_not_authenticate_changes_nothing_and_the_right_message_may_still_co
     }
 }
 
-/// The messages of a whole handshake that come before `message`.
+/// Returns the messages of a whole handshake that precede `message`.
 fn expected_before(protocol: Protocol, message: &[u8]) -> Vec<Vec<u8>> {
     let all = run(&mut handshake(protocol));
     all.into_iter().take_while(|each| each != message).collect()
 }
 
-/// What a fresh reader says to `message`, after the messages that come before it.
+/// Returns the result of a fresh reader for `message`, after the messages that precede it.
 fn feed(
     sides: &mut [Handshake; 2],
     before: &[Vec<u8>],
@@ -141,7 +142,8 @@ fn a_message_that_was_lost_is_repeated_as_it_was() {
                 assert_eq!(twin[turn].repeat(), Some(&answer[..]));
             }
         }
-        // The last one was lost: who wrote it has keys already, and answers the message before again.
+        // The last message was lost: its writer has keys already, and repeats it for a duplicate of
+        // the message before.
         let last = usize::from(protocol.pattern.messages()).wrapping_sub(1) % 2;
         let messages = run(&mut handshake(protocol));
         sides[last].split().unwrap();
@@ -190,7 +192,7 @@ fn who_is_not_who_was_expected_is_named_and_who_claims_an_identity_must_have_it(
     let message = two.write(b"").unwrap();
     assert_eq!(one.read(&message), Err(HandshakeError::WrongPeer(identity(2).node_id())));
 
-    // A liar with a key of its own and somebody else's NodeId.
+    // An impostor with its own key and another peer's NodeId.
     let mut liar = Handshake::responder(Protocol::DEFAULT)
         .local(&StaticKey::from_secret([9; 32].into()))
         .start(&mut rng(2))
@@ -202,7 +204,8 @@ fn who_is_not_who_was_expected_is_named_and_who_claims_an_identity_must_have_it(
     assert_eq!(one.peer(), None);
 }
 
-/// The first messages of IX and IK prove nothing: those of IX are public, those of IK can be sent again.
+/// The first messages of IX and IK prove nothing: those of IX are public, those of IK can be
+/// replayed.
 #[test]
 fn who_has_only_claimed_to_be_somebody_is_not_the_peer() {
     let victim = identity(1);
@@ -224,7 +227,8 @@ fn who_has_only_claimed_to_be_somebody_is_not_the_peer() {
         assert!(responder.is_finished());
         assert_eq!(responder.peer(), None, "{pattern:?}");
         assert_eq!(responder.claimed_peer(), Some(victim.node_id()));
-        // What it seals proves it, and nobody without its keys can.
+        // The first sealed message proves the claim; without the session's keys it cannot be
+        // forged.
         let mut forged = Vec::new();
         let stranger = wraith_session::Session::new(protocol.suite, &[1; 32], &[2; 32]);
         let mut stranger = stranger;
@@ -243,7 +247,8 @@ fn what_was_written_here_and_comes_back_is_not_a_peer() {
     assert_eq!(one.read(&message), Err(HandshakeError::WrongPeer(identity(1).node_id())));
 }
 
-/// The answer to the first message that came, whoever wrote it, is the only one: others need a responder of their own.
+/// A responder answers only the first message that it has read; other messages need another
+/// responder.
 #[test]
 fn a_responder_answers_the_first_message_it_reads_and_no_other() {
     let [mut one, mut two] = handshake(Protocol::DEFAULT);
@@ -259,7 +264,8 @@ fn a_responder_answers_the_first_message_it_reads_and_no_other() {
     one.read(&fresh.write(b"").unwrap()).unwrap();
 }
 
-/// A duplicate on a silent line is answered by who has an answer, once, and the line is silent again.
+/// On a silent line, the side that has an answer repeats it once for a duplicate. Then the line is
+/// silent again.
 #[test]
 fn two_sides_that_repeat_for_each_other_come_to_an_end() {
     for protocol in every_protocol() {

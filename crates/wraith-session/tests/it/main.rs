@@ -1,4 +1,4 @@
-//! What holds of sessions, seen from outside.
+//! Tests of sessions through the public API.
 
 #[path = "../../../wraith-core/tests/it/counting.rs"]
 mod counting;

@@ -1,4 +1,5 @@
-//! What sessions hold and allocate: thousands of them are idle on a server, and a message should cost no more than its bytes.
+//! Memory and allocations of sessions: a server holds thousands of idle ones, and a message should
+//! cost no more than its bytes.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use wraith_session::{SESSION_WINDOW, Session, Suite};
 use crate::counting::{allocations, bytes_held};
 use crate::support::{identity, rng};
 
-/// What `make` leaves behind, with the place of what it returns.
+/// Returns the bytes that `make` leaves allocated, including its boxed result.
 fn held<T>(make: impl FnOnce() -> T) -> (Box<T>, i64) {
     let before = bytes_held();
     let made = Box::new(make());
@@ -62,7 +63,7 @@ fn messages_are_sealed_and_opened_without_an_allocation() {
     for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305] {
         let [mut one, mut two] = pair(suite);
         let mut buffer = vec![0; 1024 + 24];
-        // The keys are expanded with the first message.
+        // The first message expands the keys.
         one.seal_into(b"", b"", &mut buffer).unwrap();
         two.open_in_place(b"", &mut buffer[..24]).unwrap();
         let before = allocations();

@@ -1,4 +1,4 @@
-//! Messages over a transport that loses, repeats, reorders and forges.
+//! Messages over a transport that loses, duplicates, reorders and forges.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -112,7 +112,7 @@ fn both_sides_change_keys_with_the_same_message() {
     let messages: Vec<_> = (0..100).map(|_| seal(&mut one, &[0; 30])).collect();
     let epochs: Vec<u64> = messages.iter().map(|m| number(m) / EPOCH_MESSAGES).collect();
     assert_eq!(epochs, (0..100).map(|i| i / 10).collect::<Vec<_>>());
-    // In order, but for the last of an epoch, which comes when the next epoch has begun.
+    // In order, except the last of an epoch, which arrives after the start of the next epoch.
     for ten in messages.chunks(10).collect::<Vec<_>>().windows(2) {
         for message in &ten[0][..9] {
             let _ = open(&mut two, message);
@@ -121,7 +121,7 @@ fn both_sides_change_keys_with_the_same_message() {
         open(&mut two, &ten[0][9]).unwrap();
         assert_eq!(open(&mut two, &ten[0][9]), Err(OpenError::Replayed));
     }
-    // By bytes: never more than the limit, and one that is longer has a key of its own.
+    // By bytes: never more than the limit, and a message longer than the limit gets its own key.
     let [mut one, _] = pair();
     one.set_rekey(rekey(1000, 100));
     let epochs: Vec<u64> = [60, 40, 1, 200, 1, 99, 1]
@@ -224,7 +224,7 @@ fn a_batch_is_its_messages() {
         assert_eq!(batch.len(), count);
         assert!(batch.iter().eq(alone.iter().map(|message| &message[..])));
 
-        // One spoilt, one twice, one too short, one of nobody.
+        // One damaged, one duplicate, one too short, one of another session.
         let mut messages: Vec<&[u8]> = batch.iter().collect();
         let mut spoilt = alone.last().cloned().unwrap_or_default();
         if let Some(last) = spoilt.last_mut() {
@@ -262,7 +262,8 @@ fn a_batch_with_a_message_that_cannot_be_sealed_names_it_and_uses_no_number() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Loss, duplicates, reordering within the window, rekeys: what arrives opens once, the first time.
+    /// Loss, duplicates, reordering within the window, rekeys: each message that arrives opens
+    /// once, at its first arrival.
     #[test]
     fn what_arrives_opens_once(
         seed in any::<u64>(),
@@ -285,7 +286,7 @@ proptest! {
             match open(&mut two, message) {
                 Ok(_) => prop_assert!(seen.insert(number(message))),
                 Err(OpenError::Replayed) => prop_assert!(seen.contains(&number(message))),
-                // More than one change of keys within what is on its way.
+                // Allowed only if the keys change more than once within the messages in flight.
                 Err(OpenError::TooOld) => prop_assert!(every < 60 || seed % 50_000 < 8 * 60),
                 Err(why) => prop_assert!(false, "{why}"),
             }

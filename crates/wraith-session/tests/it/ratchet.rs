@@ -1,4 +1,4 @@
-//! What holds of conversations under the Double Ratchet.
+//! Properties of conversations under the Double Ratchet.
 
 use std::time::Duration;
 
@@ -101,7 +101,8 @@ fn every_changed_byte_of_a_message_with_ml_kem_is_refused() {
     turn(&mut alice, &mut bob, &mut rng);
 }
 
-/// The first message of a chain and another, each changed in every byte, and then as they are.
+/// Checks the first message of a chain and a later one: with a change in every byte, and then
+/// unchanged.
 fn refuses_every_change(ratchet: &mut Ratchet, messages: &[Vec<u8>; 2]) {
     for message in messages {
         for at in 1..message.len() {
@@ -123,7 +124,7 @@ fn any_message_of_a_chain_with_ml_kem_may_be_the_first_or_the_only_one_to_arrive
     let answers = [1, 2, 3].map(|_| seal(&mut bob, &mut rng, b"turn"));
     open(&mut alice, &answers[2]).unwrap();
     turn(&mut alice, &mut bob, &mut rng);
-    // Late, after the chains of both.
+    // They arrive late, after the chains of both sides have ended.
     assert_eq!(open(&mut bob, &lost).unwrap(), b"turn");
     assert_eq!(open(&mut alice, &answers[0]).unwrap(), b"turn");
 }
@@ -175,7 +176,8 @@ fn a_chain_that_lost_more_does_not_keep_the_conversation_from_going_on() {
     let mut rng = rng(17);
     let (mut alice, mut bob) = established(&mut rng);
     let lost: Vec<_> = (0..1500).map(|_| seal(&mut alice, &mut rng, b"late")).collect();
-    // Nothing of the chain opens, for too much is missing in front; what bob says begins the next one.
+    // The last message does not open: too many are missing in front of it. Bob's message begins the
+    // next chain.
     refuses(&mut bob, b"", &lost[1499], DecryptError::TooManySkipped);
     let first = open(&mut bob, &lost[10]).unwrap();
     let message = seal(&mut bob, &mut rng, b"hello?");
@@ -280,7 +282,7 @@ fn a_stolen_state_reads_on_only_until_its_side_has_made_a_new_key() {
     let message = seal(&mut alice, &mut rng, b"text");
     open(&mut bob, &message).unwrap();
     let stolen = bob.save();
-    // Before the turn the thief reads along, as nothing new has come in.
+    // Before the turn the thief can decrypt, because no new secret was mixed in.
     let message = seal(&mut alice, &mut rng, b"read");
     assert_eq!(open(&mut Ratchet::restore(&stolen).unwrap(), &message).unwrap(), b"read");
     open(&mut bob, &message).unwrap();
@@ -288,7 +290,7 @@ fn a_stolen_state_reads_on_only_until_its_side_has_made_a_new_key() {
     open(&mut alice, &message).unwrap();
     let healed = seal(&mut alice, &mut rng, b"healed");
     let mut thief = Ratchet::restore(&stolen).unwrap();
-    // Nor does a key help that the thief makes in bob's place.
+    // A key that the thief makes in Bob's place does not help either.
     seal(&mut thief, &mut rng, b"");
     assert_eq!(open(&mut thief, &healed), Err(DecryptError::Unauthentic));
     assert_eq!(open(&mut bob, &healed).unwrap(), b"healed");
@@ -304,7 +306,8 @@ fn equal_texts_give_messages_that_share_no_bytes_but_the_first() {
         assert_eq!(message[0], 0x10);
         open(&mut bob, message).unwrap();
     }
-    // A position is equal in all with probability 2^-504, and in two neighbours in about one position.
+    // A position is equal in all messages with probability 2^-504, and in two neighbours in about
+    // one position.
     for at in 1..messages[0].len() {
         assert!(messages.iter().any(|message| message[at] != messages[0][at]), "byte {at}");
     }

@@ -1,4 +1,4 @@
-//! Many messages of a ratchet at once are as one after the other.
+//! A batch of a ratchet gives the same results as single calls.
 
 use wraith_session::ratchet::*;
 

@@ -1,4 +1,4 @@
-//! The same to several peers.
+//! One message to several peers.
 
 use rand_core::CryptoRng;
 use wraith_session::ratchet::*;
@@ -6,7 +6,7 @@ use wraith_session::ratchet::*;
 use crate::ratchet_support::*;
 use crate::support::{identity, rng};
 
-/// Identity 0's side of a conversation with identity `peer`, and the peer's.
+/// Returns identity 0's side of a conversation with identity `peer`, and the peer's.
 fn pair(rng: &mut impl CryptoRng, peer: u8) -> (Ratchet, Ratchet) {
     let (me, peer) = (identity(0), identity(peer));
     let mut prekeys = PreKeys::generate(rng, &peer, 1);

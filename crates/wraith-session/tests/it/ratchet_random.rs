@@ -1,4 +1,5 @@
-//! Conversations at random: what is lost, late, twice or damaged, and states that are saved and restored in between.
+//! Random conversations: lost, late, duplicate and damaged messages, with states saved and restored
+//! in between.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use wraith_session::ratchet::*;
 use crate::ratchet_support::*;
 use crate::support::rng;
 
-/// What happens next. Sides and messages are taken by remainder.
+/// The next action. Sides and messages are selected by remainder.
 #[derive(Clone, Debug)]
 enum Event {
     Send { side: usize, len: usize },
@@ -47,16 +48,16 @@ struct Direction {
     under_way: Vec<Sent>,
     lost: Vec<Sent>,
     opened: Vec<Sent>,
-    /// Of the sender, as the specification counts it.
+    /// The sender's chain, as the specification counts it.
     chain: u32,
-    /// The latest chain of which something has opened.
+    /// The latest chain with an opened message.
     opened_chain: u32,
     /// Whether the next message begins a chain.
     turns: bool,
 }
 
 impl Direction {
-    /// Of how many chains something is missing.
+    /// Returns the number of chains with missing messages.
     fn missing_chains(&self) -> usize {
         let missing = self.under_way.iter().chain(&self.lost).map(|sent| sent.chain);
         missing.collect::<BTreeSet<_>>().len()
@@ -80,7 +81,8 @@ impl Conversation {
         }
         let mut directions = [Direction::default(), Direction::default()];
         directions[0].turns = turns > 0;
-        // Without turns bob has opened alice's first message, and begins a chain; else his last one is open already.
+        // Without turns Bob has opened Alice's first message, and begins a chain; otherwise his
+        // last one is open already.
         directions[1].turns = turns == 0;
         Self { sides: [alice, bob], directions, rng }
     }
@@ -94,7 +96,7 @@ impl Conversation {
         direction.under_way.push(Sent { message, text, chain });
     }
 
-    /// Side `side` gets what the other sent.
+    /// Delivers a message of the other side to `side`.
     fn arrive(&mut self, side: usize, which: usize) {
         let from = 1 - side;
         let count = self.directions[from].under_way.len();
@@ -161,7 +163,7 @@ impl Conversation {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// From the start on, and around the chains in which ML-KEM takes part.
+    /// Runs from the start, and around the chains with ML-KEM parts.
     #[test]
     fn every_message_that_arrives_opens_once(
         seed in any::<u64>(),
@@ -172,7 +174,7 @@ proptest! {
         for event in events {
             conversation.play(event);
         }
-        // What is still under way arrives in the end, late as it is.
+        // Messages still in flight arrive in the end, however late.
         for side in [0, 1] {
             while !conversation.directions[1 - side].under_way.is_empty() {
                 conversation.arrive(side, 0);
@@ -195,7 +197,7 @@ proptest! {
         prop_assert!(before == alice.save());
     }
 
-    /// The parts of several messages, put together in another way.
+    /// Recombines parts of several messages.
     #[test]
     fn parts_of_different_messages_do_not_fit(
         seed in any::<u64>(),

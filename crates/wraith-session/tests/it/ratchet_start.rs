@@ -1,4 +1,4 @@
-//! How conversations start from prekeys, and how they do not.
+//! Conversations that start from prekeys, and starts that are refused.
 
 use wraith_crypto::kem::ml_kem_768::{DecapsulationKey, ENCAPSULATION_KEY_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity, agree};
@@ -7,7 +7,7 @@ use wraith_session::ratchet::*;
 use crate::ratchet_support::*;
 use crate::support::{identity, rng};
 
-/// A bundle of `owner` with these keys, signed, as its bytes.
+/// Returns an encoded, signed bundle of `owner` with these keys.
 fn bundle(
     owner: &SecretIdentity,
     signed: &[u8; 32],
@@ -43,7 +43,7 @@ fn respond(prekeys: &mut PreKeys, message: &[u8]) -> Result<(Ratchet, Vec<u8>), 
     Ratchet::respond(&identity(2), prekeys, b"", message)
 }
 
-/// Fails with `error` and changes nothing.
+/// Asserts that the start fails with `error` and changes nothing.
 fn refuses(prekeys: &mut PreKeys, message: &[u8], error: StartError) {
     let before = prekeys.save();
     assert_eq!(respond(prekeys, message).unwrap_err(), error);
@@ -87,7 +87,7 @@ fn a_signature_of_one_purpose_or_owner_serves_no_other() {
     let mut prekeys = PreKeys::generate(&mut rng(2), &identity(2), 1);
     let with = prekeys.bundle().encode();
     let without = prekeys.bundle().encode();
-    // The one-time ML-KEM key in the place of that of last resort, with its signature.
+    // The one-time ML-KEM key replaces the one of last resort, with its signature.
     let mut swapped = without.clone();
     swapped[137..].copy_from_slice(&with[169..]);
     assert_eq!(PreKeyBundle::decode(&swapped).unwrap_err(), StartError::Signature);
@@ -168,7 +168,7 @@ fn any_message_of_the_initiator_may_be_the_first_to_arrive() {
     for message in [&messages[2], &messages[0]] {
         open(&mut bob, message).unwrap();
     }
-    // The initial part is sent until an answer has come.
+    // The initial part is sent until an answer has arrived.
     assert!(alice.is_unanswered());
     let answer = seal(&mut bob, &mut rng, b"answer");
     open(&mut alice, &answer).unwrap();
@@ -243,7 +243,7 @@ fn one_time_prekeys_are_replenished_and_bounded() {
     let first = seal(&mut alice, &mut rng, b"first");
     prekeys.replenish(&mut rng, &bob, usize::MAX).unwrap();
     assert_eq!(prekeys.remaining(), ONE_TIME_MAX);
-    // Those handed out made place.
+    // Those handed out were evicted.
     refuses(&mut prekeys, &first, StartError::UnknownPreKey);
 }
 

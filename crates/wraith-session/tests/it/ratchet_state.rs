@@ -1,4 +1,4 @@
-//! Saved states: what they bring back, what is refused, and what a rolled back one does.
+//! Saved states: restoring, refusals, and the effects of a rollback.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use wraith_session::ratchet::*;
 use crate::ratchet_support::*;
 use crate::support::{identity, rng};
 
-/// States of all kinds: unanswered, sending, receiving, offering, with keys missing.
+/// Returns states of all kinds: unanswered, sending, receiving, offering, with keys missing.
 fn states() -> Vec<Ratchet> {
     let mut rng = rng(1);
     let (unanswered, only_received) = started(&mut rng);
@@ -82,7 +82,7 @@ fn a_rolled_back_sender_never_uses_a_body_key_or_a_header_nonce_twice() {
         let mut alice = Ratchet::restore(&saved).unwrap();
         seal(&mut alice, &mut rng, &text)
     });
-    // Both are of the same number, and each opens where the other has not come before.
+    // Both have the same number, and each opens if the other has not arrived before.
     for (message, text) in messages.iter().zip(texts) {
         let mut bob = Ratchet::restore(&bobs).unwrap();
         assert_eq!(open(&mut bob, message).unwrap(), text);
@@ -91,14 +91,15 @@ fn a_rolled_back_sender_never_uses_a_body_key_or_a_header_nonce_twice() {
         assert!(open(&mut bob, other).is_err());
     }
     assert_ne!(messages[0][1..17], messages[1][1..17], "the salt");
-    // Under one key stream the difference of the ciphertexts would be that of the texts, and 0 in the equal headers.
+    // Under one key stream the ciphertexts would differ as the texts do, and not at all in the
+    // equal headers.
     let differences: Vec<u8> = messages[0].iter().zip(&messages[1]).map(|(a, b)| a ^ b).collect();
     assert!(differences[17..58].iter().filter(|&&byte| byte == 0).count() < 10);
     assert!(differences[74..138].iter().filter(|&&byte| byte == 0xff).count() < 10);
 }
 
 proptest! {
-    /// A damaged state that is taken for one (there is no checksum) does not panic.
+    /// A damaged state that decodes (there is no checksum) does not panic.
     #[test]
     fn a_damaged_state_does_no_harm(
         which in any::<usize>(),
@@ -106,7 +107,7 @@ proptest! {
     ) {
         let mut rng = rng(4);
         let (mut alice, mut bob) = established(&mut rng);
-        // Among the states are one that offers a key, and one that answers.
+        // The states include one that offers a key, and one that answers.
         until_offer(&mut alice, &mut bob, &mut rng);
         let message = seal(&mut alice, &mut rng, b"text");
         open(&mut bob, &message).unwrap();

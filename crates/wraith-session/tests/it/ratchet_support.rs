@@ -1,4 +1,4 @@
-//! What several tests of ratchets begin with.
+//! Setup shared by the tests of ratchets.
 
 use rand_core::CryptoRng;
 use wraith_crypto::Suite;
@@ -6,7 +6,7 @@ use wraith_session::ratchet::{DecryptError, OVERHEAD_BYTES, PreKeys, Ratchet};
 
 use crate::support::identity;
 
-/// Two sides of one conversation, before the second has heard of it.
+/// Returns both sides of a conversation, before the second has received a message.
 pub fn started(rng: &mut impl CryptoRng) -> (Ratchet, Ratchet) {
     started_with(rng, Suite::ChaCha20Poly1305)
 }
@@ -21,7 +21,7 @@ pub fn started_with(rng: &mut impl CryptoRng, suite: Suite) -> (Ratchet, Ratchet
     (alices, bobs)
 }
 
-/// Two sides that have both heard of each other.
+/// Returns both sides of a conversation after one message in each direction.
 pub fn established(rng: &mut impl CryptoRng) -> (Ratchet, Ratchet) {
     let (mut alice, mut bob) = started(rng);
     let answer = seal(&mut bob, rng, b"answer");
@@ -40,7 +40,7 @@ pub fn open(ratchet: &mut Ratchet, message: &[u8]) -> Result<Vec<u8>, DecryptErr
     ratchet.decrypt(b"", message, &mut text).map(|()| text)
 }
 
-/// One message each way.
+/// Passes one message each way.
 pub fn turn(a: &mut Ratchet, b: &mut Ratchet, rng: &mut impl CryptoRng) {
     for _ in 0..2 {
         let message = seal(a, rng, b"turn");
@@ -50,7 +50,8 @@ pub fn turn(a: &mut Ratchet, b: &mut Ratchet, rng: &mut impl CryptoRng) {
     }
 }
 
-/// Plays turns until `a` offers a key of ML-KEM. Gives the first message of that chain, which has not arrived.
+/// Plays turns until `a` offers an ML-KEM key. Returns the first message of that chain, which was
+/// not delivered.
 pub fn until_offer(a: &mut Ratchet, b: &mut Ratchet, rng: &mut impl CryptoRng) -> Vec<u8> {
     loop {
         let message = seal(a, rng, b"turn");
@@ -63,7 +64,7 @@ pub fn until_offer(a: &mut Ratchet, b: &mut Ratchet, rng: &mut impl CryptoRng) -
     }
 }
 
-/// Fails with `error` and changes nothing.
+/// Asserts that decryption fails with `error` and changes nothing.
 pub fn refuses(ratchet: &mut Ratchet, aad: &[u8], message: &[u8], error: DecryptError) {
     let before = ratchet.save();
     let mut out = b"kept".to_vec();

@@ -1,7 +1,9 @@
-//! Known answers: a conversation whose random bytes are known, from prekeys to the second chain after a hybrid step.
+//! Known-answer test: a conversation with known random bytes, from prekeys to the second chain
+//! after a hybrid step.
 //!
-//! `tests/vectors/ratchet.json` has the messages; `tests/ratchet_reference.py` computes them a second time, in another
-//! language and with other libraries. After a change of the format, which is a new version:
+//! `tests/vectors/ratchet.json` holds the messages. `tests/ratchet_reference.py` computes them
+//! independently, in another language and with other libraries. After a change of the format, which
+//! requires a new version:
 //!
 //! ```text
 //! $ WRAITH_BLESS=1 cargo test -p wraith-session --test it ratchet_vectors
@@ -20,7 +22,7 @@ use crate::support::identity;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/ratchet.json");
 
-/// keyed(seed, 0) ‖ keyed(seed, 1) ‖ …, with numbers of 64 bits, little-endian.
+/// The stream keyed(seed, 0) ‖ keyed(seed, 1) ‖ …, with 64-bit little-endian counters.
 struct Stream {
     seed: [u8; 32],
     drawn: u64,
@@ -51,7 +53,8 @@ impl TryCryptoRng for Stream {}
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Message {
-    /// Which of all messages this is, from 0. Those not listed are `turn` from each side, with no associated data.
+    /// Index among all messages, from 0. Messages not listed are `turn` from each side, without
+    /// associated data.
     number: usize,
     from: String,
     padded: bool,
@@ -148,7 +151,7 @@ fn a_conversation_of_known_random_bytes_has_the_known_messages() {
     for (played, known) in played.iter().zip(&known) {
         assert!(played == known, "{}: the format has changed", known.suite);
     }
-    // Among them are an offer and an answer of ML-KEM, and an ordinary chain after them.
+    // They include an offer and an answer of ML-KEM, and an ordinary chain after them.
     let extra = known[0]
         .messages
         .iter()

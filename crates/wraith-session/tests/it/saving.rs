@@ -32,10 +32,10 @@ fn no_number_is_used_by_a_living_session_and_by_one_restored_from_any_of_its_sta
     assert_eq!(seal(&mut restored), Err(SealError::NotSaved), "its own first save comes before");
     let again = restored.save();
     restored.confirm(&again);
-    // Behind the first key: how much it has sealed is not known.
+    // It starts in a new epoch: the bytes sealed with the first key are unknown.
     assert_eq!(last, RESERVED_NUMBERS + 2);
     assert_eq!(seal(&mut restored), Ok(EPOCH_MESSAGES));
-    // The living one goes on as soon as there is a newer state.
+    // The running session continues once there is a newer state.
     let newer = one.save();
     one.confirm(&newer);
     assert_eq!(seal(&mut one).unwrap(), last + 1);

@@ -1,4 +1,4 @@
-//! Sessions in a vault, with processes that end and vaults that fail.
+//! Sessions in a vault, with killed processes and failing vaults.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn open(session: &mut StoredSession, message: &[u8]) -> Result<Vec<u8>, StoreErr
     session.open(b"", message, &mut out).map(|_| out)
 }
 
-/// A million messages and a thousand restarts of either side.
+/// One million messages, with a thousand restarts of each side.
 #[test]
 fn whatever_arrives_opens_once_and_no_number_is_used_twice_over_loss_and_restarts() {
     const MESSAGES: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! Conversations and prekeys in a vault, with processes that end and vaults that fail.
+//! Conversations and prekeys in a vault, with killed processes and failing vaults.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -40,7 +40,7 @@ pub fn decrypt(ratchet: &mut StoredRatchet, message: &[u8]) -> Result<Vec<u8>, S
     ratchet.decrypt(b"", message, &mut out).map(|()| out)
 }
 
-/// Two sides of a conversation that have both heard of each other: alice in a vault of her own, bob in this one.
+/// Returns both sides of an established conversation: Alice in her own vault, Bob in `vault`.
 fn conversation(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> (StoredRatchet, StoredRatchet) {
     let mut prekeys = prekeys(vault.clone(), rng);
     let bundle = prekeys.bundle().unwrap();
@@ -55,7 +55,7 @@ fn conversation(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> (StoredRatch
     (one, two)
 }
 
-/// Twenty thousand messages in turns of some sixty, with two hundred restarts of either side.
+/// Twenty thousand messages in turns of about sixty, with two hundred restarts of each side.
 #[test]
 fn whatever_arrives_opens_once_over_loss_and_restarts() {
     const MESSAGES: u64 = 20_000;
@@ -98,7 +98,8 @@ fn whatever_arrives_opens_once_over_loss_and_restarts() {
             match result {
                 Ok(text) => assert!(opened[from].insert(text), "opened twice"),
                 Err(StoreError::Decrypt(DecryptError::KeyGone | DecryptError::Unauthentic)) => {
-                    // Of a message that has not opened neither can be: the window is far wider than the delay.
+                    // Neither error can come from an unopened message: the window is far wider than
+                    // the delay.
                     repeats += 1;
                 }
                 Err(why) => panic!("{why}"),
@@ -113,7 +114,8 @@ fn whatever_arrives_opens_once_over_loss_and_restarts() {
     assert!((13_000..15_000).contains(&total), "{total} came through");
 }
 
-/// What a process does, each step with what the vault has: the steps before may have been another process's.
+/// The steps of a process. Each one loads its state from the vault, because another process may
+/// have run the steps before.
 struct Steps {
     vault: Arc<Dying>,
     rng: ChaCha20Rng,
@@ -121,7 +123,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// Does a step, and after the process has died in it once more.
+    /// Runs a step. If the process dies in it, runs it once more.
     fn step<T>(
         &mut self,
         step: impl Fn(Arc<dyn KeyVault>, &mut ChaCha20Rng) -> Result<T, StoreError>,
@@ -202,7 +204,7 @@ fn a_process_that_is_killed_in_any_store_goes_on_and_gives_nothing_out_twice() {
             match steps.vault.has_died() {
                 // A store that was not made has changed nothing at all.
                 true if !after => assert_eq!(steps.received, all, "killed in store {store}"),
-                // One that was made and not heard of costs at most what it was about.
+                // A store without a confirmation costs at most the messages of that step.
                 true => assert!(received.len() + 2 >= all.len(), "killed in store {store}"),
                 false => break,
             }
@@ -349,7 +351,7 @@ fn what_is_no_record_of_a_conversation_is_refused_and_says_why() {
     assert_eq!(StoredPreKeys::load(vault, "nobody").err(), Some(StoreError::Missing));
 }
 
-/// A vault that notes what was stored, and what it has to outlive.
+/// A vault that records each store and its durability.
 #[derive(Default)]
 struct Noting(MemoryVault, Mutex<Vec<(String, Durability)>>);
 
@@ -377,7 +379,7 @@ fn stores_are_one_a_call_in_order_and_outlive_a_power_cut_unless_told_otherwise(
     let power = |names: &[&str]| -> Vec<_> {
         names.iter().map(|name| ((*name).to_owned(), Durability::Power)).collect()
     };
-    // Created, handed out; started, used up; answered.
+    // Created, handed out; started, consumed; answered.
     assert_eq!(take(), power(&["prekeys", "prekeys", "alice", "prekeys", "alice"]));
     let messages = [b"a", b"b"].map(|text| encrypt(&mut one, &mut rng, text));
     assert!(decrypt(&mut two, b"none").is_err());

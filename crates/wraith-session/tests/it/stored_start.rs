@@ -1,4 +1,5 @@
-//! Conversations that start in a vault: what is left when a start is cut off, and what the same message does then.
+//! Conversations that start in a vault: the remains of an interrupted start, and the effect of the
+//! same message afterwards.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::stored_ratchet::{CONFLICT, alice, bob, decrypt, encrypt, prekeys};
 use crate::stored_support::{Dying, Failing};
 use crate::support::rng;
 
-/// A conversation that alice has asked for.
+/// A conversation that Alice has requested.
 struct Asked {
     vault: Arc<Failing>,
     keys: StoredPreKeys,
@@ -38,18 +39,18 @@ impl Asked {
         StoredRatchet::respond(vault, "alice", &bob(), &mut self.keys, b"", &self.first)
     }
 
-    /// The record of the prekeys, to put it back.
+    /// Returns the record of the prekeys, for restoring it later.
     fn keys_record(&self) -> Zeroizing<Vec<u8>> {
         self.vault.load("prekeys").unwrap().unwrap()
     }
 
-    /// A process that knows of the conversation's store only was killed.
+    /// Simulates a kill between the store of the conversation and that of the prekeys.
     fn kill_between(&mut self) -> StoredRatchet {
         let before = self.keys_record();
         let (kept, _) = self.respond().unwrap();
         let record = Record::decode(&before).unwrap();
         self.vault.delete("prekeys").unwrap();
-        // A vault takes generations one after the other.
+        // A vault accepts generations only in sequence.
         for generation in 1..=record.generation {
             self.vault.store("prekeys", generation, &before, Durability::Power).unwrap();
         }

@@ -1,4 +1,4 @@
-//! What tests of stored states begin with: vaults that fail and count, and links that lose.
+//! Setup for tests of stored states: vaults that fail and count, and lossy links.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ pub fn below(rng: &mut ChaCha20Rng, end: u64) -> u64 {
     rng.next_u64() % end
 }
 
-/// One way of a link that loses 30 of 100, brings one of ten twice, and delays by up to 200 messages.
+/// One direction of a link that loses 30 %, duplicates 10 %, and delays by up to 200 messages.
 #[derive(Default)]
 pub struct Link {
     now: u64,
     on_the_way: BTreeMap<(u64, u64), Vec<u8>>,
     count: u64,
-    /// What has arrived, by what it is.
+    /// Messages that have arrived, by content.
     came: HashSet<Vec<u8>>,
     again: u64,
 }
@@ -46,18 +46,18 @@ impl Link {
         Some(message)
     }
 
-    /// How many different messages have arrived.
+    /// Returns the number of distinct messages that have arrived.
     pub fn distinct_arrived(&self) -> u64 {
         self.came.len() as u64
     }
 
-    /// How many have arrived that had arrived before.
+    /// Returns the number of duplicates that have arrived.
     pub fn duplicates_arrived(&self) -> u64 {
         self.again
     }
 }
 
-/// A vault that fails, or stores and then says that it has failed, when told to.
+/// A vault that fails on demand, before or after the store.
 #[derive(Default)]
 pub struct Failing {
     pub vault: Arc<MemoryVault>,
@@ -92,7 +92,7 @@ impl KeyVault for Failing {
     }
 }
 
-/// A vault whose owner counts elsewhere.
+/// A vault with an external generation counter.
 pub struct Counting(pub Arc<MemoryVault>, pub u64);
 
 impl KeyVault for Counting {
@@ -113,12 +113,12 @@ impl KeyVault for Counting {
     }
 }
 
-/// A vault whose process is killed in one of its stores: nothing gets through any more until the next process.
+/// A vault whose process is killed during a store: no call succeeds until the next process.
 pub struct Dying {
     vault: Arc<MemoryVault>,
-    /// Stores until then.
+    /// Stores until the kill.
     left: AtomicU32,
-    /// Whether the last store is made before.
+    /// Whether the last store takes effect before the kill.
     after: bool,
     dead: AtomicBool,
     died: AtomicBool,
@@ -134,7 +134,7 @@ impl Dying {
         Self { vault, left: AtomicU32::new(store), after, dead, died }
     }
 
-    /// There is a new process, which is not killed.
+    /// Starts a new process, which is not killed.
     pub fn revive(&self) {
         self.dead.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What several tests begin with.
+//! Setup shared by several tests.
 
 use std::convert::Infallible;
 
@@ -6,12 +6,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 use wraith_session::{Handshake, Protocol, Read, SecretIdentity, Session, StaticKey};
 
-/// Random bytes of a seed.
+/// Returns a generator with this seed.
 pub fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
 }
 
-/// A source that gives these bytes and nothing else.
+/// A generator that returns exactly these bytes.
 pub struct Given<'a>(pub &'a [u8]);
 
 impl TryRng for Given<'_> {
@@ -39,7 +39,7 @@ pub fn identity(byte: u8) -> SecretIdentity {
     SecretIdentity::from_seed([byte; 32])
 }
 
-/// Both sides of a handshake between identities 1 and 2, with all the pattern needs.
+/// Returns both sides of a handshake between identities 1 and 2, with all inputs of the pattern.
 pub fn handshake(protocol: Protocol) -> [Handshake; 2] {
     let [one, two] = [identity(1), identity(2)];
     let mut initiator = Handshake::initiator(protocol);
@@ -57,7 +57,7 @@ pub fn handshake(protocol: Protocol) -> [Handshake; 2] {
     [initiator.start(&mut rng(1)).unwrap(), responder.start(&mut rng(2)).unwrap()]
 }
 
-/// Runs a handshake to its end, with the messages it took.
+/// Runs a handshake to its end. Returns its messages.
 pub fn run(sides: &mut [Handshake; 2]) -> Vec<Vec<u8>> {
     let mut messages = Vec::new();
     let mut turn = 0;
@@ -70,7 +70,7 @@ pub fn run(sides: &mut [Handshake; 2]) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Two ends of a session.
+/// Returns the two ends of a session.
 pub fn sessions(protocol: Protocol) -> [Session; 2] {
     let mut sides = handshake(protocol);
     run(&mut sides);

@@ -1,4 +1,4 @@
-//! The public vectors of the Noise framework: those of cacophony, and those of snow.
+//! The public vectors of the Noise framework: those of cacophony and those of snow.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use wraith_session::{Handshake, Pattern, Protocol, Read, Session, StaticKey};
 
 use crate::support::Given;
 
-/// Both collections, for the patterns and the curve that are spoken here.
+/// Both collections, restricted to the supported patterns and curve.
 const VECTORS: &str = include_str!("../vectors/noise.json");
 
 #[derive(Deserialize)]
@@ -93,7 +93,7 @@ fn the_published_vectors_are_reproduced_message_by_message() {
                     let read = sides[1 - turn].read(&expected);
                     assert_eq!(read, Ok(Read::Payload(payload)), "{name}");
                 }
-                // A message of a session is one of Noise with its number in front.
+                // A session message is a Noise message with its number in front.
                 Some(sessions) => {
                     let mut sealed = Vec::new();
                     let number = sessions[turn].seal(b"", &payload, &mut sealed).unwrap();
