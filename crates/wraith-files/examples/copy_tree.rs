@@ -1,11 +1,13 @@
-//! Copies a tree as a transfer would, without the network: walk, read, hash, write, journal. For comparison with `cp -r`.
+//! Copies a tree as a transfer would, without the network: walk, read, hash, write, journal. For
+//! comparison with `cp -r`.
 //!
 //! ```sh
 //! cargo run --release -p wraith-files --example copy_tree -- [-j WRITERS] FROM… TO
 //! ```
 //!
-//! Measure into a directory that was not emptied in the last minutes: ext4 does not reuse inodes for a while after they were
-//! freed, and searches through all of them on every creation. A new file system is best.
+//! Measure in a directory that was not emptied in the last minutes: ext4 does not reuse inodes for
+//! a while after they were freed, and searches through all of them on every creation. A new file
+//! system is best.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -13,7 +15,7 @@ use std::time::Instant;
 
 use wraith_files::*;
 
-/// Files handed over at once.
+/// Number of files per batch.
 const BATCH: usize = 64;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {

@@ -1,12 +1,16 @@
-//! What the parts of a file's way cost alone: read, hash, write, and pairs of them that share a cache.
+//! Measures the cost of the individual steps of a file: read, hash, write, and pairs of them that
+//! share a cache.
 //!
 //! ```sh
 //! cargo run --release -p wraith-files --example parts -- [--rounds N] [--pool MIB] FILE FOLDER
 //! ```
 //!
-//! FILE is read as a sender reads it, written to FOLDER as a receiver writes it (journal included), in chunks of 256 KiB out
-//! of a pool of so many MiB, on one thread. The parts take turns in every round. Processor time, user and system, in
-//! nanoseconds per byte; it depends little on what else the machine does. `cp` is read and write without the rest.
+//! Reads FILE as a sender does, and writes it to FOLDER as a receiver does (journal included).
+//! Chunks of 256 KiB come from a pool of MIB mebibytes, on one thread. The steps take turns in
+//! every round.
+//!
+//! Prints processor time, user and system, in nanoseconds per byte, which depends little on other
+//! load on the machine. `cp` is read and write without the rest.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -100,7 +104,7 @@ impl Setting {
         Ok(setting)
     }
 
-    /// Reads, hashes, writes each chunk, as asked.
+    /// Reads, hashes and writes each chunk, as requested.
     fn each_chunk(&mut self, read: bool, hash: bool, part: Option<&PartFile>) -> Result<()> {
         let (source, count) = (self.found.open()?, self.buffers.len());
         for index in 0..source.chunks() {
@@ -120,7 +124,8 @@ impl Setting {
         Ok(())
     }
 
-    /// Writes all chunks to a new file; if they were also read, it is the same file and is finished, otherwise discarded.
+    /// Writes all chunks to a new file. If they were also read, the content is the same and the
+    /// file is finished; otherwise it is discarded.
     fn receive(&mut self, read: bool, hash: bool) -> Result<()> {
         let target = TargetDir::open(&self.folder)?;
         let part = target.open_or_resume(&self.found.entry, &KEY)?;

@@ -1,8 +1,10 @@
-//! Opening what lies beneath a directory handle, whatever has been put there.
+//! Opens files beneath a directory handle, regardless of the links an attacker may have planted
+//! there.
 //!
-//! Invariant: no call here follows a symbolic link, a magic link of `/proc` or a `..`, at any component, not even if a
-//! component is replaced while the call runs. The kernel checks that in `openat2`; where that call is missing or refused
-//! (before Linux 5.6, under some sandboxes) each component is opened from the one before with `O_NOFOLLOW`.
+//! Invariant: no call here follows a symbolic link, a magic link of `/proc` or a `..`, at any
+//! component, even if a component is replaced during the call. The kernel enforces this in
+//! `openat2`. Before Linux 5.6 and in some sandboxes that call is missing or refused; then each
+//! component is opened relative to the previous one with `O_NOFOLLOW`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,17 +14,19 @@ use rustix::io::{Errno, Result};
 
 use crate::entry::Mtime;
 
-/// A directory handle, and nothing above it.
+/// A directory handle that gives access to nothing above it.
 #[derive(Debug)]
 pub(crate) struct Beneath {
     root: OwnedFd,
     has_openat2: AtomicBool,
 }
 
-/// A directory as a starting point for other calls: needs no permission to list it.
+/// Flags for a directory that serves as the starting point of other calls. Needs no permission to
+/// list it.
 pub(crate) const DIR_HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
-/// How often an `openat2` that lost a race against a rename is repeated before going component by component.
+/// Number of `openat2` attempts that may lose a race against a rename before falling back to
+/// opening component by component.
 const RACE_RETRIES: usize = 3;
 
 impl Beneath {
@@ -30,18 +34,19 @@ impl Beneath {
         Self { root, has_openat2: AtomicBool::new(true) }
     }
 
-    /// The same without `openat2`, for tests of the fallback.
+    /// Like [`Self::new`], but never calls `openat2`. For tests of the fallback.
     #[cfg(test)]
     pub(crate) fn without_openat2(root: OwnedFd) -> Self {
         Self { root, has_openat2: AtomicBool::new(false) }
     }
 
-    /// A handle of the directory `path`; the root itself if it is empty.
+    /// Opens the directory `path`, or the root itself if `path` is empty.
     pub(crate) fn open_dir(&self, path: &[u8]) -> Result<OwnedFd> {
         self.open_file(path, DIR_HANDLE)
     }
 
-    /// Opens what stands at `path`, which has no empty, `.` or `..` component. Not a symbolic link: `ELOOP`, `ENOTDIR`.
+    /// Opens `path`, which has no empty, `.` or `..` component. A symbolic link fails with `ELOOP`
+    /// or `ENOTDIR`.
     pub(crate) fn open_file(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if path.is_empty() {
@@ -56,7 +61,7 @@ impl Beneath {
             match openat2(&self.root, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(Errno::NOSYS) => self.has_openat2.store(false, Relaxed),
-                // Sandboxes answer so to calls they do not know.
+                // Sandboxes return these for system calls that they do not know.
                 Err(Errno::PERM | Errno::INVAL) => break,
                 done => return done,
             }
@@ -78,7 +83,7 @@ impl Beneath {
     }
 }
 
-/// Opens the entry `name` of `dir`, unless it is a symbolic link.
+/// Opens the entry `name` of `dir`. Fails if it is a symbolic link.
 pub(crate) fn open_child(dir: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd> {
     debug_assert!(!name.contains(&b'/') && name != b"..");
     openat(dir, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())

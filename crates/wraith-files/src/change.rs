@@ -1,4 +1,4 @@
-//! What became of a file between being listed and being read.
+//! Detects how a file changed between being listed and being read.
 
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
@@ -6,35 +6,35 @@ use rustix::io::Errno;
 use crate::beneath::Beneath;
 use crate::source::Stamp;
 
-/// How a file differs from what was listed, where that can be said.
+/// How a file differs from the listed one, as far as that can be determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Change {
-    /// It is gone.
+    /// The file no longer exists.
     Missing = 1,
-    /// Something else has its name.
+    /// Another file or another kind of object has the name.
     Replaced = 2,
-    /// It is longer.
+    /// The file is longer.
     Grew = 3,
-    /// It is shorter.
+    /// The file is shorter.
     Shrank = 4,
 }
 
 impl Change {
-    /// All there are.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Missing, Self::Replaced, Self::Grew, Self::Shrank];
 
-    /// The number on the wire.
+    /// Returns the number used on the wire.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// What `number` stands for, if anything.
+    /// Returns the variant for the wire number `number`, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|change| change.number() == number)
     }
 
-    /// The word for programs.
+    /// Returns the word used in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -44,7 +44,8 @@ impl Change {
         }
     }
 
-    /// Looks at `real` below `root`, which was `listed`. `None`: it is as long as it was, or cannot be looked at.
+    /// Compares the file `real` below `root` with its stamp `listed`. Returns `None` if its length
+    /// is unchanged or it cannot be inspected.
     pub(crate) fn of(root: &Beneath, real: &[u8], listed: &Stamp) -> Option<Self> {
         let stat = match root.open_file(real, OFlags::PATH).and_then(fstat) {
             Ok(stat) => stat,

@@ -1,7 +1,9 @@
-//! Chunks of a part file that one thread writes: nobody else does, and the look for other writers stands still.
+//! Exclusive claims of one thread on chunks of a part file. Detection of foreign writers is
+//! suspended during a claim.
 //!
-//! A change of the part in the time of a claim that writes is taken for its own ([`crate::only_writer`]). So a claim is held for one
-//! write and the journal entry of it, and never while something is computed.
+//! A change of the part during a claim that writes is attributed to the claim
+//! ([`crate::only_writer`]). A claim is therefore held for one write and its journal entry, and
+//! never during a computation.
 
 use std::ops::Range;
 use std::sync::MutexGuard;
@@ -11,23 +13,24 @@ use crate::journal::JournalEntry;
 use crate::part_file::{PartFile, State};
 use crate::path::shown;
 
-/// Separate ranges of received chunks, so that a peer that skips every other chunk cannot make the bookkeeping grow. A
-/// sender that works in order leaves a handful.
+/// Maximum number of separate ranges of received chunks. Without it, a peer that skips every other
+/// chunk could grow the bookkeeping without limit. A sender that works in order leaves a handful.
 const RANGES_MAX: usize = 65_536;
 
-/// Chunks that this thread may write. Dropped without a journal entry, they may be claimed again.
+/// Chunks that only this thread may write. If dropped without a journal entry, they may be claimed
+/// again.
 pub(crate) struct Claim<'a> {
     part: &'a PartFile,
     range: Range<u64>,
-    /// Nothing was written there, and zeros are there.
+    /// True if the range was never written before and reads as zeros.
     pub(crate) is_first: bool,
-    /// Something may be written under this claim. Set before it is.
+    /// True if this claim may have written to the range. Set before the write.
     pub(crate) has_written: bool,
     is_over: bool,
 }
 
 impl PartFile {
-    /// Takes chunks for writing. `None` if they all count already.
+    /// Claims chunks for writing. Returns `None` if all of them are already verified.
     pub(crate) fn claim(&self, range: Range<u64>) -> Result<Option<Claim<'_>>> {
         let mut state = self.lock();
         if state.journal.is_none() {
@@ -59,8 +62,8 @@ impl PartFile {
 }
 
 impl<'a> Claim<'a> {
-    /// Appends the journal entry: now the chunks count, and the claim is over. Their hashes are entered under the lock that is
-    /// returned.
+    /// Appends the journal entry; the chunks now count and the claim ends. Returns the lock, under
+    /// which the caller enters their hashes.
     pub(crate) fn record(mut self, record: &JournalEntry) -> Result<MutexGuard<'a, State>> {
         let part = self.part;
         let mut state = part.lock();

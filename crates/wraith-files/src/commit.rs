@@ -1,7 +1,9 @@
-//! Giving a finished file its name: in one step, never over something else unless told so.
+//! Moves a finished file to its final name, atomically and without replacing another file by
+//! default.
 //!
-//! A name is taken with calls that fail if it exists (`linkat`, `renameat2` with NOREPLACE, `symlinkat`), so no check can be
-//! outrun. Only [`OnConflict::Overwrite`] replaces, with a rename: the name shows the old file or the new one, never neither.
+//! A name is taken with calls that fail if it exists (`linkat`, `renameat2` with NOREPLACE,
+//! `symlinkat`), so no check can race. Only [`OnConflict::Overwrite`] replaces, with a rename: the
+//! name always shows the old file or the new one.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -19,74 +21,77 @@ use crate::hidden_names::{copy_name, replacement_name};
 use crate::path::{RelPath, shown};
 use crate::source::Stamp;
 
-/// What to do when a name is taken by something else.
+/// Policy for a name that something else has already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
-    /// Keep both: the new one is called `name (1).ext`.
+    /// Keep both: the new file is called `name (1).ext`.
     #[default]
     Rename,
-    /// Replace the old one. Of folders only an empty one is replaced; beside any other the new one gets a number.
+    /// Replace the old file. Only an empty folder is replaced; beside any other folder the new file
+    /// gets a number.
     Overwrite,
-    /// Keep the old one.
+    /// Keep the old file.
     Skip,
 }
 
 /// How a finished file gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommitOptions {
-    /// What to do when the name is taken.
+    /// Policy for a name that is already taken.
     pub on_conflict: OnConflict,
-    /// Write the content through to the disk first, so that not even a power cut can leave the name without it.
+    /// Flush the content to disk before the rename, so that not even a power cut leaves the name
+    /// without the content.
     pub sync: bool,
 }
 
-/// What became of a file or link.
+/// Result of committing a file or link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is there under its own name.
+    /// It has its own name.
     Created,
-    /// It is there in place of another.
+    /// It replaced another file.
     Replaced,
-    /// It is there under the name in [`Committed::path`].
+    /// It has the name in [`Committed::path`].
     Renamed,
-    /// The same content was there already; nothing was changed.
+    /// The same content was already present; nothing was changed.
     AlreadyHere,
-    /// Something else was there and stays.
+    /// Something else has the name and was kept.
     Skipped,
 }
 
 impl Outcome {
-    /// True if what was received is now there under a name.
+    /// Returns true if the received content was newly placed under a name.
     pub fn is_new(self) -> bool {
         matches!(self, Self::Created | Self::Replaced | Self::Renamed)
     }
 }
 
-/// The end of a file or link.
+/// Final state of a committed file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// What became of it.
+    /// What happened to it.
     pub outcome: Outcome,
-    /// The name it is found under.
+    /// The name under which it is found.
     pub path: RelPath,
-    /// What is found there: device, inode, size, times. `None` if it was skipped, or is gone again.
+    /// Device, inode, size and times of the file at that name. `None` if it was skipped or has
+    /// already disappeared.
     pub stamp: Option<Stamp>,
 }
 
-/// Something finished that can be given names.
+/// A finished object that can be given a name.
 pub(crate) trait Nameable {
     /// Takes `name` in `dir`, or fails with `EXIST`.
     fn take(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()>;
-    /// Takes `name` in `dir` from what is there.
+    /// Takes `name` in `dir`, replacing the object there.
     fn replace(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()>;
-    /// True if what is at `name` in `dir` has the same content.
+    /// Returns true if the object at `name` in `dir` has the same content.
     fn is_same(&self, dir: BorrowedFd<'_>, name: &[u8]) -> bool;
 }
 
-/// Copies beside one name that are tried before giving up.
+/// Maximum number of copy names tried beside one name.
 pub(crate) const COPIES_MAX: u32 = 9999;
 
-/// Gives `thing` the name `path`, whose parent is `dir`, or what the policy makes of it.
+/// Gives `thing` the name `path`, whose parent is `dir`, or the name chosen by the conflict policy.
 pub(crate) fn commit(
     thing: &impl Nameable,
     dir: BorrowedFd<'_>,
@@ -109,7 +114,7 @@ pub(crate) fn commit(
     }
     match on_conflict {
         OnConflict::Skip => return done(Outcome::Skipped, path),
-        // A folder with something in it: nobody deletes a tree for one file.
+        // Never delete a tree to make room for one file: a folder that is not empty stays.
         OnConflict::Overwrite if is_folder(dir, name) => {
             if unlinkat(dir, name, AtFlags::REMOVEDIR).is_ok() && thing.take(dir, name).is_ok() {
                 return done(Outcome::Replaced, path);
@@ -118,7 +123,7 @@ pub(crate) fn commit(
         OnConflict::Overwrite => {
             return match thing.replace(dir, name) {
                 Ok(()) => done(Outcome::Replaced, path),
-                // Since a moment ago.
+                // The object at the name has become a folder since the check above.
                 Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
                     Err(Error::Exists { path: shown(path.as_bytes()) })
                 }
@@ -154,7 +159,7 @@ fn failed(path: &RelPath, errno: Errno) -> Error {
     }
 }
 
-/// Moves `from` to `to` unless that exists.
+/// Renames `from` to `to`, unless `to` exists.
 pub(crate) fn rename_noreplace(
     dir: BorrowedFd<'_>,
     from: &[u8],
@@ -164,13 +169,14 @@ pub(crate) fn rename_noreplace(
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
         done => return done,
     }
-    // File systems without NOREPLACE: a hard link also refuses a taken name.
+    // The file system lacks NOREPLACE. A hard link also refuses a taken name.
     match linkat(dir, from, dir, to, AtFlags::empty()) {
         Ok(()) => return unlinkat(dir, from, AtFlags::empty()),
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {}
         Err(errno) => return Err(errno),
     }
-    // Nor hard links (FAT): look, then rename. Nothing better exists there.
+    // The file system has no hard links either (FAT): check, then rename. FAT offers nothing
+    // better.
     match statat(dir, to, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => renameat(dir, from, dir, to),
         Ok(_) => Err(Errno::EXIST),
@@ -178,7 +184,7 @@ pub(crate) fn rename_noreplace(
     }
 }
 
-/// True if `name` in `dir` is the file behind `fd`.
+/// Returns true if `name` in `dir` is the file behind `fd`.
 pub(crate) fn is_at(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &[u8]) -> bool {
     let (Ok(ours), Ok(there)) = (fstat(fd), statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)) else {
         return false;
@@ -186,15 +192,16 @@ pub(crate) fn is_at(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &[u8]) -> boo
     (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
 }
 
-/// How long a lock that is taken may be that of nobody: a process that is being started from this one has, from its fork to its
-/// exec, a copy of every descriptor here, and so of every lock that was just given back.
+/// Time to wait for a lock that may be held by a child of this process. Between fork and exec, a
+/// child holds a copy of every descriptor, and so of every lock just released.
 const FORK_TIME: Duration = Duration::from_millis(100);
 const TRY_INTERVAL: Duration = Duration::from_millis(2);
-/// After so many locks that somebody really had, nobody waits for another: two receivers of the same names are told at once.
+/// After this many waits that ended with the lock still held, further calls fail at once. Two
+/// receivers of the same names then get their error without delay.
 const WAITS_MAX: u32 = 32;
 
-/// Locks a hidden file for this process. `BUSY` if another one has it. The lock ends with the descriptor, so also with a
-/// killed process.
+/// Locks a hidden file for this process. Fails with `BUSY` if another process holds the lock. The
+/// lock ends with the descriptor, and so also when the process is killed.
 pub(crate) fn lock_file(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
     static WAITED_IN_VAIN: AtomicU32 = AtomicU32::new(0);
     let begin = Instant::now();
@@ -208,14 +215,16 @@ pub(crate) fn lock_file(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
                 return Err(Errno::BUSY);
             }
             Err(Errno::WOULDBLOCK) => std::thread::sleep(TRY_INTERVAL),
-            // A file system without locks: one receiver at a time is up to the user there.
+            // A file system without locks: the user must ensure that there is only one receiver at
+            // a time.
             Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(()),
             done => return done,
         }
     }
 }
 
-/// Removes the hidden file `name` that an earlier process left behind. `BUSY` if its process is alive.
+/// Removes the hidden file `name` left behind by an earlier process. Fails with `BUSY` if that
+/// process is alive.
 pub(crate) fn clear_stale(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
     match open_child(dir, name, OFlags::RDONLY | OFlags::NONBLOCK) {
         Ok(fd) => {
@@ -225,14 +234,15 @@ pub(crate) fn clear_stale(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Resul
             }
         }
         Err(Errno::NOENT) => return Ok(()),
-        // A link, or a file that may not be read (finished, but for its name): nobody writes to it any more.
+        // A link, or an unreadable file that is complete except for its name: no process writes to
+        // it any more.
         Err(Errno::LOOP | Errno::ACCESS | Errno::NXIO) => {}
         Err(errno) => return Err(errno),
     }
     unlinkat(dir, name, AtFlags::empty())
 }
 
-/// Makes something under the hidden name of a replacement for `name`, then puts it there.
+/// Creates an object under the hidden replacement name of `name`, then renames it to `name`.
 pub(crate) fn replace_via_hidden(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -247,23 +257,24 @@ pub(crate) fn replace_via_hidden(
         done => done?,
     }
     renameat(dir, &hidden, dir, name).inspect_err(|_| {
-        // The rename's error is the one to tell.
+        // Return the error of the rename; ignore that of the clean-up.
         let _ = unlinkat(dir, &hidden, AtFlags::empty());
     })
 }
 
-/// A file that stands under a hidden name, complete.
+/// A complete file under a hidden name.
 #[derive(Debug)]
 pub(crate) struct HiddenFile<'a, F> {
     pub(crate) fd: &'a OwnedFd,
     pub(crate) name: &'a [u8],
-    /// Compares with an existing file.
+    /// Compares the content with that of an existing file.
     pub(crate) same: F,
 }
 
 impl<F: Fn(BorrowedFd<'_>, &[u8]) -> bool> Nameable for HiddenFile<'_, F> {
     fn take(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
-        // Someone who put another file under the hidden name must not get it our name.
+        // An attacker who puts another file under the hidden name must not get it renamed to the
+        // final name.
         if !is_at(self.fd.as_fd(), dir, self.name) {
             return Err(Errno::STALE);
         }
@@ -282,7 +293,7 @@ impl<F: Fn(BorrowedFd<'_>, &[u8]) -> bool> Nameable for HiddenFile<'_, F> {
     }
 }
 
-/// A symbolic link that is not made yet.
+/// A symbolic link that has not been created yet.
 #[derive(Debug)]
 pub(crate) struct NewLink<'a> {
     pub(crate) target: &'a [u8],
@@ -303,7 +314,7 @@ impl Nameable for NewLink<'_> {
     }
 }
 
-/// Removes a hidden file of ours. One that is gone is as good as removed.
+/// Removes a hidden file of this process. Succeeds if it is already gone.
 pub(crate) fn remove_hidden(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<()> {
     match unlinkat(dir, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),

@@ -1,6 +1,7 @@
-//! Is what stands under a name already the file that is to get it? Asked only when the name is taken.
+//! Checks whether a taken name already has the content of the file that is about to get it.
 //!
-//! Content is always read and compared; equal sizes and times prove nothing. Anything that cannot be read is not the same.
+//! The content is always read and compared; equal sizes and times prove nothing. An unreadable file
+//! counts as different.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -12,10 +13,10 @@ use crate::read::{read_at, read_chunk};
 use crate::runs::Runs;
 use crate::tree::Tree;
 
-/// Bytes compared at a time.
+/// Number of bytes compared at a time.
 const COMPARE_BYTES: usize = 64 * 1024;
 
-/// True if `name` is a regular file with exactly the content of `own`.
+/// Returns true if `name` is a regular file with exactly the content of `own`.
 pub(crate) fn has_content(dir: BorrowedFd<'_>, name: &[u8], own: BorrowedFd<'_>) -> bool {
     let Ok(size) = fstat(own).map(|stat| stat.st_size as u64) else { return false };
     let Some(fd) = open_regular(dir, name, size) else { return false };
@@ -34,7 +35,7 @@ pub(crate) fn has_content(dir: BorrowedFd<'_>, name: &[u8], own: BorrowedFd<'_>)
     true
 }
 
-/// True if `name` is a regular file of `size` bytes with this root.
+/// Returns true if `name` is a regular file of `size` bytes with this root.
 pub(crate) fn has_root(
     dir: BorrowedFd<'_>,
     name: &[u8],
@@ -44,7 +45,7 @@ pub(crate) fn has_root(
     open_regular(dir, name, size).is_some_and(|fd| has_root_open(fd.as_fd(), size, (tree, root)))
 }
 
-/// True if `fd` is a file of `size` bytes with this root.
+/// Returns true if `fd` is a file of `size` bytes with this root.
 pub(crate) fn has_root_open(fd: BorrowedFd<'_>, size: u64, (tree, root): (Tree, &Root)) -> bool {
     let read = |index, buffer: &mut [u8]| read_chunk(fd, size, index, buffer);
     let is_as_long = || fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size);

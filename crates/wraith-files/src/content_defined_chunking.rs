@@ -1,24 +1,30 @@
-//! Content-defined pieces of a file, by which an old copy and a new one find what they share (SPEC §10.11).
+//! Content-defined chunking: cuts files into pieces so that an old and a new copy can find the
+//! pieces they share (SPEC §10.11).
 //!
-//! A border depends on the 64 bytes before it and on where the piece began, so an edit moves only the borders near it; what
-//! was inserted or removed shifts pieces without changing them. This is FastCDC's cutting (Xia et al., USENIX ATC 2016) with one mask.
-//! It is ours because both sides must cut alike: a library whose table or mask moves between two versions would make every
-//! old copy useless without anybody noticing. What pieces say is a hint; only chaining values and the root decide.
+//! A border depends on the 64 bytes before it and on the start of its piece. An edit therefore
+//! moves only nearby borders; insertions and deletions shift pieces without changing them. The
+//! algorithm is FastCDC (Xia et al., USENIX ATC 2016) with one mask.
 //!
-//! Invariant: the pieces of some bytes are the same however the bytes are fed.
+//! It is implemented here because both sides must cut alike. A library that changes its table or
+//! mask between versions would silently make every old copy useless. Pieces are only hints;
+//! chaining values and the root decide.
+//!
+//! Invariant: the pieces of a byte string do not depend on how it is split between calls of `feed`.
 
 use std::sync::LazyLock;
 
-/// The smallest average: below it naming a piece costs a hundredth of its bytes and more.
+/// Smallest average length in bytes. Below it, naming a piece costs more than a hundredth of its
+/// length.
 pub const PIECE_AVERAGE_MIN: u32 = 1024;
 
-/// The largest average: a piece is then at most 4 MiB.
+/// Largest average length in bytes. A piece then has at most 4 MiB.
 pub const PIECE_AVERAGE_MAX: u32 = 1024 * 1024;
 
-/// Bytes that decide about a border.
+/// Number of bytes that determine a border.
 const WINDOW: u32 = 64;
 
-/// Random numbers, one for each byte: big-endian words of BLAKE3 in its derive-key mode, of nothing.
+/// Gear table: one random number per byte value. Big-endian words of BLAKE3's derive-key output for
+/// the empty input.
 static GEAR: LazyLock<[u64; 256]> = LazyLock::new(|| {
     let mut bytes = [0; 256 * 8];
     blake3::Hasher::new_derive_key("wraith/1 gear").finalize_xof().fill(&mut bytes);
@@ -26,66 +32,68 @@ static GEAR: LazyLock<[u64; 256]> = LazyLock::new(|| {
     std::array::from_fn(|n| u64::from_be_bytes(words[n]))
 });
 
-/// The first bytes of a piece's BLAKE3. Enough that two pieces are not taken for each other by chance; on purpose would cost whoever
-/// does it a file that does not verify.
+/// First bytes of a piece's BLAKE3 hash. They rule out accidental collisions. An attacker who
+/// forges one only gets a file that fails verification.
 pub type PieceHash = [u8; 8];
 
-/// A piece, without its place.
+/// Length and hash of a piece, without its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Bytes, at least 1.
+    /// Length in bytes, at least 1.
     pub len: u32,
     /// See [`PieceHash`].
     pub hash: PieceHash,
 }
 
-/// How long pieces are: half of an average to four times as much, except the last of a run of bytes.
+/// Length bounds of pieces: from half the average to four times the average, except for the last
+/// piece of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceSize {
     average: u32,
 }
 
 impl PieceSize {
-    /// `None` unless `average` is a power of two from [`PIECE_AVERAGE_MIN`] to [`PIECE_AVERAGE_MAX`].
+    /// Returns `None` unless `average` is a power of two from [`PIECE_AVERAGE_MIN`] to
+    /// [`PIECE_AVERAGE_MAX`].
     pub fn new(average: u32) -> Option<Self> {
         let is_known =
             average.is_power_of_two() && (PIECE_AVERAGE_MIN..=PIECE_AVERAGE_MAX).contains(&average);
         is_known.then_some(Self { average })
     }
 
-    /// Bytes of a piece of bytes without structure.
+    /// Returns the average length of a piece of random bytes.
     pub fn average(self) -> u32 {
         self.average
     }
 
-    /// No piece is shorter, unless the bytes end.
+    /// Returns the minimum length; only the last piece of a run may be shorter.
     pub fn min(self) -> u32 {
         self.average / 2
     }
 
-    /// No piece is longer.
+    /// Returns the maximum length.
     pub fn max(self) -> u32 {
         4 * self.average
     }
 }
 
-/// Cuts bytes that come in order.
+/// Cuts a stream of bytes into pieces.
 #[derive(Debug)]
 pub struct Cutter {
     size: PieceSize,
-    /// Of the piece that is open.
+    /// Length of the current piece so far.
     len: u32,
     gear: u64,
     hasher: blake3::Hasher,
 }
 
 impl Cutter {
-    /// At the beginning of a run of bytes.
+    /// Creates a cutter at the beginning of a run of bytes.
     pub fn new(size: PieceSize) -> Self {
         Self { size, len: 0, gear: 0, hasher: blake3::Hasher::new() }
     }
 
-    /// Takes the next bytes and tells the pieces that end in them.
+    /// Feeds the next bytes. Calls `each` with every piece that ends in them.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Piece)) {
         while !bytes.is_empty() {
             let (taken, ends) = self.scan(bytes);
@@ -99,7 +107,7 @@ impl Cutter {
         }
     }
 
-    /// The last piece, if bytes are left. The next bytes begin a new run.
+    /// Returns the last piece if bytes are left. The next bytes start a new run.
     pub fn finish(&mut self) -> Option<Piece> {
         (self.len > 0).then(|| self.end())
     }
@@ -111,7 +119,8 @@ impl Cutter {
         piece
     }
 
-    /// How many of `bytes` belong to the open piece, and whether it ends with them.
+    /// Returns how many of `bytes` belong to the current piece, and whether the piece ends with
+    /// them.
     fn scan(&mut self, bytes: &[u8]) -> (usize, bool) {
         let up_to = |len: u32| (len.saturating_sub(self.len) as usize).min(bytes.len());
         let warm = up_to(self.size.min() - WINDOW);
@@ -122,7 +131,7 @@ impl Cutter {
         for &byte in &bytes[warm..first] {
             hash = (hash << 1).wrapping_add(gear[usize::from(byte)]);
         }
-        // A hash below it comes once in half an average.
+        // A random hash is below this value once in half an average.
         let border = u64::MAX / u64::from(self.size.average / 2) + 1;
         for (at, &byte) in bytes[first..last].iter().enumerate() {
             hash = (hash << 1).wrapping_add(gear[usize::from(byte)]);
@@ -135,7 +144,7 @@ impl Cutter {
     }
 }
 
-/// [`Piece::hash`] of these bytes.
+/// Returns the [`Piece::hash`] of `bytes`.
 pub fn piece_hash(bytes: &[u8]) -> PieceHash {
     shortened(&blake3::hash(bytes))
 }
@@ -189,7 +198,7 @@ mod tests {
         }
     }
 
-    /// The table and the rule are part of the protocol: another version must cut here too.
+    /// The table and the rule are part of the protocol: every version must find these borders.
     #[test]
     fn the_borders_are_those_of_the_specification() {
         let bytes = noise(7, 9000);
@@ -199,7 +208,7 @@ mod tests {
             let at = usize::from(byte) * 8;
             u64::from_be_bytes(words[at..at + 8].try_into().unwrap())
         };
-        // The slow way: the hash of the last 64 bytes, anew at each byte.
+        // Reference implementation: hashes the last 64 bytes anew at each byte.
         let mut expected = Vec::new();
         let mut start = 0;
         for end in 1..=bytes.len() {

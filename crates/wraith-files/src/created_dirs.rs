@@ -1,21 +1,24 @@
-//! The folders a transfer has made, until they get their final modes and times: in one buffer, in the order made.
+//! Folders created by a transfer, kept in creation order until they get their final modes and
+//! times.
 //!
-//! Parents are made before what is in them, so the reverse order is a valid one for finishing: setting a folder's time comes
-//! after everything in it, and taking away permissions comes after they were needed.
+//! Parents are created before their contents. The reverse order is therefore valid for finishing: a
+//! folder's time is set after everything in it, and permissions are removed after they were needed.
 
 use crate::entry::Mtime;
 use crate::path::RelPath;
 
-/// Bytes kept: about half a million folders. Beyond it folders stay as they were made: usable, with the time of receiving.
+/// Maximum buffer size in bytes: about half a million folders. Further folders keep their initial
+/// mode and the time of receiving; they stay usable.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Fixed bytes of a record: mode(4) ‖ seconds(8) ‖ nanoseconds(4) ‖ path length(2), after the path.
+/// Length of the fixed fields after the path: mode(4) ‖ seconds(8) ‖ nanoseconds(4) ‖ path
+/// length(2).
 const TAIL_BYTES: usize = 4 + 8 + 4 + 2;
 
-/// See the module.
+/// Buffer of created folders; see the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct CreatedDirs {
-    /// Records `path ‖ tail`, so that they can be read from the back.
+    /// Records `path ‖ tail`, which can be read from the back.
     records: Vec<u8>,
     forgotten: u64,
 }
@@ -35,12 +38,12 @@ impl CreatedDirs {
         self.records.extend_from_slice(&len.to_be_bytes());
     }
 
-    /// Folders that did not fit.
+    /// Returns the number of folders that did not fit.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Every folder after all that are in it.
+    /// Iterates over the folders, each after all folders in it.
     pub(crate) fn deepest_first(&self) -> impl Iterator<Item = (&[u8], u32, Mtime)> {
         let mut rest = self.records.as_slice();
         std::iter::from_fn(move || {

@@ -1,30 +1,30 @@
-//! What an old copy of a file has of the new one: pieces compared, and chunks put together from what was found.
+//! Delta matching: finds pieces of a new file in an old copy and assembles chunks from them.
 //!
-//! Nothing found here is believed: a chunk that is all there must have its chaining value, and the pieces of one that is
-//! not are read again and compared with their hash before they are used, so an old copy that changes meanwhile costs
-//! fetching and nothing else.
+//! Matches are never trusted. A fully matched chunk must have its chaining value. For a partly
+//! matched chunk, each piece is read again and compared with its hash before use. An old copy that
+//! changes meanwhile costs only additional fetching.
 
 use std::ops::Range;
 
 use crate::content_defined_chunking::{Piece, PieceHash, PieceSize, piece_hash};
 use crate::source::SourceFile;
 
-/// Pieces of an old copy that are kept (6 MiB). What lies behind is not found.
+/// Maximum number of pieces of an old copy (6 MiB). Later pieces are not found.
 const OLD_PIECES_MAX: usize = 256 * 1024;
 
-/// In [`Known::old`]: the bytes are zeros and need no old copy.
+/// Value of [`Known::old`] for a piece of zeros, which needs no old copy.
 const ZEROS: u64 = u64::MAX;
 
-/// A piece of the new file, and where it begins.
+/// A piece of the new file and its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewPiece {
-    /// Offset in the file.
+    /// Offset in the new file.
     pub at: u64,
     /// Length and hash.
     pub piece: Piece,
 }
 
-/// A piece of the new file that the old copy has.
+/// A piece of the new file that the old copy contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     new: u64,
@@ -44,15 +44,15 @@ impl Known {
     }
 }
 
-/// The pieces of an old copy, to be found by what is in them.
+/// Index of the pieces of an old copy by their hash.
 #[derive(Debug, Default)]
 pub struct OldPieces {
-    /// By hash and offset, once sealed.
+    /// Sorted by hash and offset once sealed.
     pieces: Vec<(PieceHash, u64, u32)>,
 }
 
 impl OldPieces {
-    /// Adds the piece at `offset`. False if it holds as many as it may.
+    /// Adds the piece at `offset`. Returns false if the index is full.
     pub fn push(&mut self, offset: u64, piece: Piece) -> bool {
         if self.pieces.len() >= OLD_PIECES_MAX {
             return false;
@@ -61,12 +61,12 @@ impl OldPieces {
         true
     }
 
-    /// Makes what was added findable.
+    /// Sorts the index; required before a lookup.
     pub fn seal(&mut self) {
         self.pieces.sort_unstable();
     }
 
-    /// Where such a piece is, if there is one: at `expected` rather than elsewhere.
+    /// Returns the offset of an equal piece, preferring `expected`.
     fn find(&self, piece: &Piece, expected: u64) -> Option<u64> {
         let at = |offset: u64| self.pieces.partition_point(|p| (p.0, p.1) < (piece.hash, offset));
         let fits = |index: usize| {
@@ -76,7 +76,8 @@ impl OldPieces {
         fits(at(expected)).or_else(|| fits(at(0)))
     }
 
-    /// Adds to `known` what is here of the `new` pieces, which ascend. Returns the stretches that are not.
+    /// Looks up the `new` pieces, which are in ascending order, and appends the matches to `known`.
+    /// Returns the ranges without a match.
     pub fn compare(
         &self,
         new: &[NewPiece],
@@ -102,7 +103,7 @@ impl OldPieces {
     }
 }
 
-/// The stretches of an old copy of `old_size` bytes in which nothing was found, ascending.
+/// Returns the ranges of an old copy of `old_size` bytes without any match, in ascending order.
 pub fn unused(known: &[Known], old_size: u64) -> Vec<Range<u64>> {
     let of_old = known.iter().filter(|known| known.old != ZEROS);
     let mut used: Vec<(u64, u32)> = of_old.map(|known| (known.old, known.piece.len)).collect();
@@ -120,25 +121,27 @@ pub fn unused(known: &[Known], old_size: u64) -> Vec<Range<u64>> {
     gaps
 }
 
-/// Puts together chunks of a new file from an old copy.
+/// Assembles chunks of a new file from an old copy.
 #[derive(Debug)]
 pub struct Assembler<'a> {
     old: Option<&'a SourceFile>,
-    /// Ascending, disjoint.
+    /// Ascending and disjoint.
     known: Vec<Known>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Assembler<'a> {
-    /// `known` in any order, without overlaps; nothing of it is read if there is no `old` copy.
+    /// Takes `known` in any order, without overlaps. Without an `old` copy, none of its pieces is
+    /// read.
     pub fn new(old: Option<&'a SourceFile>, mut known: Vec<Known>) -> Self {
         known.sort_unstable_by_key(|known| known.new);
         Self { old, known, scratch: Vec::new() }
     }
 
-    /// Fills `out` with the bytes of the new file from `start` on, as far as they are known. Returns the stretches of `out` that
-    /// are not, whose content is then unspecified. What is returned as known was compared with the hash of its
-    /// piece, unless nothing is missing: then the caller compares the whole.
+    /// Fills `out` with the known bytes of the new file from offset `start` on. Returns the missing
+    /// ranges of `out`, whose content is unspecified. If ranges are missing, the other bytes were
+    /// verified against their piece hashes. If none is missing, nothing was verified and the caller
+    /// must verify the whole.
     pub fn fill(&mut self, start: u64, out: &mut [u8]) -> Vec<Range<usize>> {
         let end = start + out.len() as u64;
         let first = self.known.partition_point(|known| known.end() <= start);
@@ -177,7 +180,8 @@ impl<'a> Assembler<'a> {
         missing
     }
 
-    /// Copies known pieces that cover `out`, those that lie together in one go. False if they cannot be read.
+    /// Copies known pieces that cover `out`, reading contiguous ones in one call. Returns false if
+    /// they cannot be read.
     fn copy(&self, mut pieces: Range<usize>, start: u64, out: &mut [u8]) -> bool {
         let end = start + out.len() as u64;
         while let Some(first) = pieces.next() {
@@ -203,7 +207,8 @@ impl<'a> Assembler<'a> {
         true
     }
 
-    /// Copies the part of a piece that begins at `from`. False if the piece is not there any more.
+    /// Copies the part of a piece that begins at `from`. Returns false if the old copy no longer
+    /// contains the piece.
     fn copy_checked(&mut self, known: &Known, from: u64, out: &mut [u8]) -> bool {
         if known.old == ZEROS {
             out.fill(0);
@@ -271,7 +276,8 @@ mod tests {
         target.open_existing(&path, &existing).unwrap()
     }
 
-    /// What a receiver does: everything known from the old copy, the rest from `new`. Returns how much that was.
+    /// Acts as a receiver: takes known bytes from the old copy and the rest from `new`. Returns the
+    /// file and the number of bytes taken from `new`.
     fn rebuild(assembler: &mut Assembler<'_>, new: &[u8], chunk: usize) -> (Vec<u8>, usize) {
         let (mut built, mut fetched) = (Vec::new(), 0);
         for (n, original) in new.chunks(chunk).enumerate() {
@@ -312,11 +318,11 @@ mod tests {
         let mut changed = old.clone();
         changed[30_000] ^= 1;
         let source = open(dir.path(), &changed);
-        // One chunk: some of it is missing, so all of it is compared piece by piece.
+        // One chunk: part of it is missing, so all of it is compared piece by piece.
         let (built, fetched) =
             rebuild(&mut Assembler::new(Some(&source), known.clone()), &new, 1 << 20);
         assert!(built == new && fetched < 20_000, "{fetched} bytes fetched");
-        // Shorter than it was, or gone.
+        // The old copy is now shorter, or gone.
         fs::write(dir.path().join("old"), &old[..50_000]).unwrap();
         assert_eq!(
             rebuild(&mut Assembler::new(Some(&source), known.clone()), &new, 1 << 20).0,
@@ -374,7 +380,7 @@ mod tests {
                 new.splice(at..end, noise(n as u8, *insert));
             }
             let known = known_of(&old, &new);
-            // What stands there need not be what was compared.
+            // The old copy may have changed since it was compared.
             let there = if truth { old } else { noise(99, len) };
             let source = open(dir.path(), &there);
             let mut assembler = Assembler::new(Some(&source), known);
@@ -382,7 +388,7 @@ mod tests {
             for (n, original) in new.chunks(chunk).enumerate() {
                 let mut out = vec![0xee; original.len()];
                 let missing = assembler.fill((n * chunk) as u64, &mut out);
-                // A chunk that is all known is compared as a whole by the caller.
+                // The caller verifies a fully known chunk as a whole.
                 if missing.is_empty() && out != original {
                     prop_assert!(!truth);
                     out.copy_from_slice(original);

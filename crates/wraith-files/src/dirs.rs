@@ -1,7 +1,8 @@
-//! Handles of the directories files are put into, kept for a while so that a file costs no path lookup.
+//! Cache of handles of target directories, so that writing a file costs no path lookup.
 //!
-//! A handle names a directory, not a path: what is written through it stays in that directory, even if its path has been
-//! replaced by a link meanwhile. The lock covers the table only, never a system call on a hit.
+//! A handle names a directory, not a path: files written through it stay in that directory even if
+//! its path is replaced by a link. The lock guards only the table; a cache hit makes no system call
+//! under it.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,13 +13,14 @@ use rustix::io::{Errno, Result};
 
 use crate::beneath::{Beneath, DIR_HANDLE, open_child};
 
-/// Handles kept. A manifest is in depth-first order, so even a few per writer would do; a process may have 1024.
+/// Maximum number of cached handles. A manifest is in depth-first order, so a few per writer would
+/// do; a process may have 1024.
 const HANDLES_MAX: usize = 64;
 
-/// Mode of directories that no entry described. The umask applies.
+/// Mode of directories without an entry of their own. The umask applies.
 const IMPLIED_DIR_MODE: Mode = Mode::from_raw_mode(0o777);
 
-/// Directories below the root, by path; the empty path is the root.
+/// Cached directories below the root, by path. The empty path is the root.
 #[derive(Debug)]
 pub(crate) struct Dirs {
     beneath: Beneath,
@@ -28,7 +30,7 @@ pub(crate) struct Dirs {
 #[derive(Debug, Default)]
 struct Cache {
     handles: HashMap<Box<[u8]>, (Arc<OwnedFd>, u64)>,
-    /// Counts uses; the handle with the lowest count goes first.
+    /// Number of uses so far. The handle with the lowest count is evicted first.
     clock: u64,
 }
 
@@ -41,7 +43,7 @@ impl Dirs {
         &self.beneath
     }
 
-    /// The directory `path`.
+    /// Returns a handle of the directory `path`.
     pub(crate) fn get(&self, path: &[u8]) -> Result<Arc<OwnedFd>> {
         if let Some(fd) = self.lock().hit(path) {
             return Ok(fd);
@@ -51,13 +53,13 @@ impl Dirs {
         Ok(fd)
     }
 
-    /// The directory `path`, made if it is missing, with its parents.
+    /// Returns a handle of the directory `path`, creating it and its parents if necessary.
     pub(crate) fn get_or_make(&self, path: &[u8]) -> Result<Arc<OwnedFd>> {
         match self.get(path) {
             Err(Errno::NOENT) if !path.is_empty() => {}
             done => return done,
         }
-        // From the deepest that exists down; paths are at most DEPTH_MAX deep.
+        // Recurses up to the deepest existing directory; paths are at most DEPTH_MAX deep.
         let slash = path.iter().rposition(|&byte| byte == b'/');
         let (parent, name) = match slash {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -73,12 +75,12 @@ impl Dirs {
         Ok(fd)
     }
 
-    /// Keeps a handle.
+    /// Adds a handle to the cache.
     pub(crate) fn put(&self, path: &[u8], fd: Arc<OwnedFd>) {
         self.lock().put(path, fd);
     }
 
-    /// Drops the handle of `path`: it turned out to be of a directory that is gone.
+    /// Drops the handle of `path` after its directory turned out to be deleted.
     pub(crate) fn forget(&self, path: &[u8]) {
         self.lock().handles.remove(path);
     }

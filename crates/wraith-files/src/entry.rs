@@ -1,23 +1,24 @@
-//! One entry of a manifest: what a file, folder or link is, without its content. Codec of SPEC §10.4.
+//! A manifest entry: metadata of a file, folder or link, without its content. Codec of SPEC §10.4.
 //!
-//! Decoding checks everything that can be checked without a disk, so an [`Entry`] from a peer is as harmless as one from
-//! our own walk: safe path, permission bits only, a size that fits a file offset, a link target without NUL.
+//! Decoding checks everything that needs no disk: a safe path, permission bits only, a size that
+//! fits a file offset, a link target without NUL. An [`Entry`] from a peer is therefore as harmless
+//! as one from our own walk.
 
 use thiserror::Error;
 
 use crate::path::{PATH_BYTES_MAX, RelPath, UnsafeName};
 use crate::tree::{POSITION_FREE_BYTES_MIN, Tree};
 
-/// Bytes of a link target: `PATH_MAX` with its NUL.
+/// Maximum length of a link target in bytes: `PATH_MAX` without its NUL.
 pub const LINK_TARGET_BYTES_MAX: usize = PATH_BYTES_MAX - 1;
 
-/// Bytes of a file: the largest file offset of the system.
+/// Maximum size of a file in bytes: the system's largest file offset.
 pub const FILE_BYTES_MAX: u64 = i64::MAX as u64;
 
-/// Bits of a mode that travel: permissions, set-uid, set-gid, sticky. Receiving drops the last three.
+/// Transmitted mode bits: permissions, set-uid, set-gid, sticky. The receiver drops the last three.
 pub const MODE_BITS: u32 = 0o7777;
 
-/// Bytes of the longest encoded entry.
+/// Length of the longest encoded entry in bytes.
 pub const ENTRY_BYTES_MAX: usize = 1 + 4 + 8 + 4 + 2 + PATH_BYTES_MAX + 2 + LINK_TARGET_BYTES_MAX;
 
 const KIND_FILE: u8 = 1;
@@ -35,22 +36,24 @@ pub struct Mtime {
     pub ns: u32,
 }
 
-/// What an entry is.
+/// Type of an entry, with the fields specific to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
     File {
-        /// Bytes, at most [`FILE_BYTES_MAX`], and with [`Tree::PositionFree`] at least [`POSITION_FREE_BYTES_MIN`].
+        /// Size in bytes: at most [`FILE_BYTES_MAX`], and at least [`POSITION_FREE_BYTES_MIN`] with
+        /// [`Tree::PositionFree`].
         size: u64,
-        /// It has fewer blocks than bytes: holes are looked for, and zeros are not written. With the tree that its root is of; that of
-        /// every other file is its BLAKE3.
+        /// Set if the file has fewer blocks than bytes: holes are searched for, and zeros are not
+        /// written. The value is the hash tree of its root. The root of every other file is its
+        /// BLAKE3 hash.
         sparse: Option<Tree>,
     },
     /// A folder.
     Dir,
     /// A symbolic link.
     Symlink {
-        /// Where it points: 1 to [`LINK_TARGET_BYTES_MAX`] bytes, no NUL, otherwise anything.
+        /// The link's target: 1 to [`LINK_TARGET_BYTES_MAX`] bytes, no NUL, otherwise arbitrary.
         target: Vec<u8>,
     },
 }
@@ -58,32 +61,32 @@ pub enum Kind {
 /// A file, folder or link of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it belongs, below the target directory.
+    /// Path below the target directory.
     pub path: RelPath,
-    /// What it is.
+    /// Type of the entry.
     pub kind: Kind,
-    /// [`MODE_BITS`].
+    /// Mode, within [`MODE_BITS`].
     pub mode: u32,
-    /// When its content last changed.
+    /// Time of the last content change.
     pub mtime: Mtime,
 }
 
-/// Bytes that are no entry.
+/// Why bytes are not a valid entry.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadEntry {
-    /// It ends too early.
+    /// The entry ends too early.
     #[error("a manifest entry is cut off")]
     Truncated,
     /// A field has an impossible value.
     #[error("a manifest entry has an impossible {0}")]
     Field(&'static str),
-    /// Its path is unsafe.
+    /// The path is unsafe.
     #[error(transparent)]
     Name(#[from] UnsafeName),
 }
 
 impl Entry {
-    /// Bytes of content: zero for everything but files.
+    /// Returns the content length in bytes: zero for everything except files.
     pub fn size(&self) -> u64 {
         match self.kind {
             Kind::File { size, .. } => size,
@@ -91,12 +94,12 @@ impl Entry {
         }
     }
 
-    /// True for a file in which holes are looked for.
+    /// Returns true for a file that is searched for holes.
     pub fn is_sparse(&self) -> bool {
         matches!(self.kind, Kind::File { sparse: Some(_), .. })
     }
 
-    /// The tree that the root of a file is of.
+    /// Returns the hash tree of the file's root.
     pub fn tree(&self) -> Tree {
         match self.kind {
             Kind::File { sparse: Some(tree), .. } => tree,
@@ -104,7 +107,7 @@ impl Entry {
         }
     }
 
-    /// Appends the encoding.
+    /// Appends the encoded entry to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(match self.kind {
             Kind::File { sparse: None, .. } => KIND_FILE,
@@ -124,7 +127,7 @@ impl Entry {
         }
     }
 
-    /// Reads one entry from the front of `bytes`; returns it and how many bytes it took.
+    /// Decodes one entry from the front of `bytes`. Returns it and its encoded length.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), BadEntry> {
         let mut fields = Fields(bytes);
         let [kind] = fields.take()?;
@@ -144,7 +147,8 @@ impl Entry {
                 let (sparse, bytes_min) = match kind {
                     KIND_FILE => (None, 0),
                     KIND_SPARSE_FILE => (Some(Tree::Blake3), 0),
-                    // Or a sender could keep the root that others know from any file.
+                    // Without this minimum, a sender could avoid the BLAKE3 root that others know
+                    // for any file.
                     _ => (Some(Tree::PositionFree), POSITION_FREE_BYTES_MIN),
                 };
                 if !(bytes_min..=FILE_BYTES_MAX).contains(&size) {
@@ -167,9 +171,14 @@ impl Entry {
         Ok((entry, bytes.len() - fields.0.len()))
     }
 
-    /// True for a link that leads out of what arrives: an absolute target, more `..` than folders above it, or a top-level name that
-    /// `is_offered` does not know. A `..` behind a name counts as leading out, because that name may be a link. Such a link is
-    /// harmless to this crate, which never follows links, but not to programs that do.
+    /// Returns true for a link that leads outside the received tree:
+    ///
+    /// - an absolute target,
+    /// - more `..` components than folders above the link,
+    /// - a top-level name that `is_offered` rejects,
+    /// - a `..` behind a name, because that name may itself be a link.
+    ///
+    /// This crate never follows links, but other programs do.
     pub fn leads_out(&self, is_offered: impl Fn(&[u8]) -> bool) -> bool {
         let Kind::Symlink { target } = &self.kind else { return false };
         if target.first() == Some(&b'/') {
@@ -192,20 +201,20 @@ impl Entry {
         !above.first().is_some_and(|top| is_offered(top))
     }
 
-    /// True for a file or folder whose mode lets its group or everybody write to it.
+    /// Returns true for a file or folder that its group or all users may write to.
     pub fn is_open_to_others(&self) -> bool {
         !matches!(self.kind, Kind::Symlink { .. }) && self.mode & 0o022 != 0
     }
 }
 
-/// `length(2) ‖ bytes`. Paths and targets are shorter than 64 KiB by construction.
+/// Appends `length(2) ‖ bytes`. Paths and targets are shorter than 64 KiB by construction.
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = u16::try_from(bytes.len()).expect("a path or target has at most 4096 bytes");
     out.extend_from_slice(&len.to_be_bytes());
     out.extend_from_slice(bytes);
 }
 
-/// What is left to read.
+/// The bytes not yet decoded.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -290,10 +299,10 @@ mod tests {
             ("a/b", "../../x"),
             ("a/b", "c/../../../x"),
             ("a", "b/../../c"),
-            // To the target folder itself, and to what lies there beside what arrives.
+            // Links to the target folder itself, and to files beside the received tree.
             ("a/b", ".."),
             ("a/b", "../x"),
-            // The name before may be a link.
+            // The name before `..` may be a link.
             ("a/b", "d/../e"),
         ] {
             assert!(link(path, target).leads_out(is_offered), "{path} -> {target}");

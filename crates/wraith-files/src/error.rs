@@ -1,6 +1,8 @@
-//! What can go wrong on a disk, told so that a person knows what to do and a program knows whether to go on.
+//! Errors of disk operations: specific enough for a user to act on, and for a program to decide
+//! whether to continue.
 //!
-//! Paths are kept already escaped ([`crate::shown`]): an error never carries a hostile name to a terminal.
+//! Paths are stored escaped ([`crate::shown`]), so an error never carries a hostile name to a
+//! terminal.
 
 use std::io;
 
@@ -12,50 +14,51 @@ use crate::path::{UnsafeName, shown};
 /// Result of a disk operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a disk operation failed. `path` is relative to the root it belongs to, and escaped.
+/// Reason for the failure of a disk operation. `path` is escaped and relative to its root.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No space (or quota, or room for another inode). What was verified before is kept.
+    /// No space, quota or inode is left. Content that was verified before is kept.
     #[error("{path}: the disk is full (while trying to {operation})")]
     DiskFull {
-        /// What it was about.
+        /// The affected path.
         path: String,
-        /// What was being done.
+        /// The failed operation.
         operation: &'static str,
     },
     /// The file system is mounted read-only.
     #[error("{path}: the file system is read-only (while trying to {operation})")]
     ReadOnly {
-        /// What it was about.
+        /// The affected path.
         path: String,
-        /// What was being done.
+        /// The failed operation.
         operation: &'static str,
     },
-    /// The system says this user must not.
+    /// The user lacks the permission.
     #[error("{path}: no permission to {operation}")]
     Permission {
-        /// What it was about.
+        /// The affected path.
         path: String,
-        /// What was being done.
+        /// The failed operation.
         operation: &'static str,
     },
-    /// A name that must not be created or read.
+    /// The name must not be created or read.
     #[error(transparent)]
     UnsafeName(#[from] UnsafeName),
-    /// A symlink, or something that is no directory, stands where a directory of the path should be.
+    /// A symlink or another object that is not a directory stands at a directory component of the
+    /// path.
     #[error(
         "{path}: a symlink or a file is in the way (while trying to {operation}); nothing was written through it"
     )]
     InTheWay {
-        /// The path that cannot be reached.
+        /// The unreachable path.
         path: String,
-        /// What was being done.
+        /// The failed operation.
         operation: &'static str,
     },
-    /// The name is taken by something that the conflict policy may not replace.
+    /// Another object has the name, and the conflict policy may not replace it.
     #[error("{path}: exists already and is something else")]
     Exists {
-        /// The name.
+        /// The taken name.
         path: String,
     },
     /// Another process or thread is receiving this file.
@@ -64,45 +67,46 @@ pub enum Error {
         /// The final name.
         path: String,
     },
-    /// A file is not what it was when it was listed or opened.
+    /// The file has changed since it was listed or opened.
     #[error("{path}: changed while it was being read or written")]
     Changed {
-        /// The file.
+        /// The changed file.
         path: String,
     },
-    /// Content does not have the hash or length it should have. Nothing of it was kept.
+    /// Content does not have the expected hash or length. None of it was kept.
     #[error("{path}: content does not match its hash")]
     Mismatch {
-        /// The file.
+        /// The affected file.
         path: String,
     },
-    /// A caller asked for a chunk that the file does not have, or to finish a file with chunks missing.
+    /// The caller requested a chunk that the file does not have, or finished a file with missing
+    /// chunks.
     #[error("{path}: {what}")]
     Misuse {
-        /// The file.
+        /// The affected file.
         path: String,
-        /// What was wrong with the request.
+        /// The reason why the request is invalid.
         what: &'static str,
     },
-    /// The chunks come in an order that takes too much to remember.
+    /// The order of the chunks leaves too many separate ranges to remember.
     #[error("{path}: its chunks come in too many pieces")]
     TooManyPieces {
-        /// The file.
+        /// The affected file.
         path: String,
     },
-    /// Anything else the system said.
+    /// Any other system error.
     #[error("{path}: cannot {operation}: {}", plain(.source))]
     Io {
-        /// What it was about.
+        /// The affected path.
         path: String,
-        /// What was being done.
+        /// The failed operation.
         operation: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// The system's words without "(os error 2)".
+/// Returns the system's error text without its "(os error 2)".
 pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {
@@ -112,7 +116,7 @@ pub fn plain(error: &io::Error) -> String {
 }
 
 impl Error {
-    /// Sorts a system error. `operation` completes "cannot …".
+    /// Classifies a system error. `operation` completes "cannot …".
     pub(crate) fn os(path: &[u8], operation: &'static str, errno: Errno) -> Self {
         let path = shown(path);
         match errno {
@@ -124,7 +128,7 @@ impl Error {
         }
     }
 
-    /// What went wrong, for a line that names `path` already.
+    /// Returns the message without the leading `path`, for a line that already names it.
     pub fn about(&self, path: &str) -> String {
         if let Self::UnsafeName(unsafe_name) = self {
             return unsafe_name.reason.to_string();
@@ -134,7 +138,8 @@ impl Error {
         rest.map_or(text.clone(), str::to_owned)
     }
 
-    /// True if the file system does not take the name: a colon on FAT, 200 bytes where names are encrypted.
+    /// Returns true if the file system rejects the name: a colon on FAT, or 200 bytes on a file
+    /// system that encrypts names.
     pub fn is_name_refused(&self) -> bool {
         let Self::Io { source, operation: "create it" | "give it its name", .. } = self else {
             return false;
@@ -143,7 +148,7 @@ impl Error {
         matches!(errno, Some(Errno::INVAL | Errno::NAMETOOLONG | Errno::ILSEQ))
     }
 
-    /// True if the thing does not exist.
+    /// Returns true if the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

@@ -1,9 +1,11 @@
-//! The folders of a tree: made when they are listed, given their modes and times when everything in them is in place.
+//! Folders of a tree: created when they are listed; they get modes and times once their contents
+//! are in place.
 //!
-//! A folder that is there already is used as it is. Where something else has the name, the caller says what becomes of it: a new
-//! folder beside it, or one in its place.
+//! An existing folder is used as it is. If another object has the name, the caller decides: a new
+//! folder beside it, or a folder in its place.
 //!
-//! Invariant: no folder is ever removed for another one, and only a folder that is new is called new: `mkdirat` tells.
+//! Invariant: no folder is ever removed for another one, and a folder counts as new only if
+//! `mkdirat` created it.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -22,35 +24,36 @@ use crate::path::{RelPath, shown};
 use crate::target::TargetDir;
 use crate::write::{MetadataErrors, permissions, set_metadata};
 
-/// Which folder it is. No other of its file system has both, also if its inode was given away again.
+/// Identity of a folder, unique in its file system even if the inode number is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FolderId {
-    /// Its inode.
+    /// Inode number.
     pub ino: u64,
-    /// When it was made.
+    /// Creation time.
     pub born: Mtime,
 }
 
-/// Whose a folder is.
+/// Origin of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// This transfer made it, now or on an earlier connection.
+    /// This transfer created it, now or on an earlier connection.
     Ours,
-    /// It was there.
+    /// It already existed.
     Found,
 }
 
 impl TargetDir {
-    /// Makes the folder `entry`, and its parents if no entry did. One that exists is used as it is. Until
-    /// [`Self::finish_dirs`] the owner may write in it, whatever its mode. True if it was made; [`Error::Exists`] if something
-    /// else has the name.
+    /// Creates the folder `entry`, and its parents if they have no entry. An existing folder is
+    /// used as it is. The owner may write to it until [`Self::finish_dirs`], whatever its mode.
+    /// Returns true if the folder was created, and [`Error::Exists`] if another object has the
+    /// name.
     pub fn make_dir(&self, entry: &Entry) -> Result<bool> {
         let made = self.make_new(entry)?;
         self.begin_dir(entry, if made { Origin::Ours } else { Origin::Found })?;
         Ok(made)
     }
 
-    /// Makes the folder `entry` under the first name beside its own that is free.
+    /// Creates the folder `entry` under the first free name beside its own.
     pub fn make_dir_copy(&self, entry: &Entry) -> Result<RelPath> {
         for number in 1..=COPIES_MAX {
             let copy = Entry { path: entry.path.copy(number)?, ..entry.clone() };
@@ -62,19 +65,21 @@ impl TargetDir {
         Err(Error::Exists { path: shown(entry.path.as_bytes()) })
     }
 
-    /// Goes on with a folder that [`Self::make_dir_copy`] made on an earlier connection; the caller knows by its [`FolderId`].
+    /// Continues with a folder that [`Self::make_dir_copy`] created on an earlier connection. The
+    /// caller recognises it by its [`FolderId`].
     pub fn continue_dir(&self, entry: &Entry) -> Result<()> {
         self.begin_dir(entry, Origin::Ours)
     }
 
-    /// Makes the folder `entry` in place of a file, link or anything else that is no folder. A folder is used as it is.
+    /// Creates the folder `entry` in place of a file, link or other object. An existing folder is
+    /// used as it is.
     pub fn replace_with_dir(&self, entry: &Entry) -> Result<bool> {
         let (path, operation) = (&entry.path, "replace what has its name");
         self.in_parent(path, operation, |parent| {
             let name = path.file_name();
             match unlinkat(parent, name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => Ok(()),
-                // What some systems say of a folder.
+                // Some systems return this for a folder.
                 Err(Errno::PERM) if open_child(parent.as_fd(), name, DIR).is_ok() => Ok(()),
                 Err(errno) => Err(Error::os(path.as_bytes(), operation, errno)),
             }
@@ -82,7 +87,8 @@ impl TargetDir {
         self.make_dir(entry)
     }
 
-    /// Which folder stands at `path`. `None` if none does, or the file system does not tell when it was made.
+    /// Returns the identity of the folder at `path`. `None` if there is no folder, or the file
+    /// system does not record creation times.
     pub fn folder_id(&self, path: &RelPath) -> Result<Option<FolderId>> {
         let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::TYPE;
         let at = self.0.dirs.get(path.parent_bytes().unwrap_or_default());
@@ -98,14 +104,14 @@ impl TargetDir {
         Ok((is_folder && tells).then_some(FolderId { ino: stat.stx_ino, born }))
     }
 
-    /// True if the folder at `path` can be listed and has nothing in it.
+    /// Returns true if the folder at `path` can be listed and is empty.
     pub fn is_empty_dir(&self, path: &RelPath) -> bool {
         let Ok(fd) = self.0.dirs.beneath().open_file(path.as_bytes(), DIR) else { return false };
         let Ok(items) = rustix::fs::Dir::read_from(&fd) else { return false };
         items.flatten().all(|item| matches!(item.file_name().to_bytes(), b"." | b".."))
     }
 
-    /// The first name beside `path` that nothing has.
+    /// Returns the first free name beside `path`.
     pub fn free_copy(&self, path: &RelPath) -> Option<RelPath> {
         let parent = self.0.dirs.get(path.parent_bytes().unwrap_or_default()).ok()?;
         let is_free = |copy: &RelPath| {
@@ -115,7 +121,7 @@ impl TargetDir {
         (1..=COPIES_MAX).map_while(|number| path.copy(number).ok()).find(is_free)
     }
 
-    /// True if the folder was made; false if the name is taken, by whatever.
+    /// Returns true if the folder was created, and false if any object has the name.
     fn make_new(&self, entry: &Entry) -> Result<bool> {
         let path = &entry.path;
         self.in_parent(path, "create it", |parent| {
@@ -127,7 +133,7 @@ impl TargetDir {
         })
     }
 
-    /// Opens the folder for what comes into it, and remembers what it is to become.
+    /// Makes the folder writable for its contents and records its final mode and time.
     fn begin_dir(&self, entry: &Entry, origin: Origin) -> Result<()> {
         let (path, growing) = (&entry.path, self.growing(entry));
         let mode = self.0.modes.of(entry.mode);
@@ -138,7 +144,7 @@ impl TargetDir {
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 return Err(Error::Exists { path: shown(path.as_bytes()) });
             }
-            // Somebody's folder that this user may enter but not list.
+            // A folder of another user that this user may enter but not list.
             Err(Errno::ACCESS) if origin == Origin::Found => return Ok(()),
             done => done.context(path.as_bytes(), "open it")?,
         };
@@ -146,14 +152,14 @@ impl TargetDir {
         if origin == Origin::Ours {
             if permissions(&stat) != growing {
                 let growing = Mode::from_raw_mode((stat.st_mode & 0o7000) | growing);
-                // A file system without permissions; finish_dirs counts it.
+                // Fails on a file system without permissions; finish_dirs counts it.
                 let _ = fchmod(&fd, growing);
             }
             lock(&self.0.made).push(path, mode, entry.mtime);
             self.0.dirs.put(path.as_bytes(), Arc::new(fd));
         } else if permissions(&stat) == growing {
-            // A folder as an interrupted transfer leaves it is finished by this one. Permissions are never taken away from a
-            // folder that was there: it may be the user's own.
+            // The mode suggests a folder that an interrupted transfer left, so this transfer
+            // finishes it. An existing folder never loses permissions: it may be the user's own.
             lock(&self.0.made).push(path, growing, entry.mtime);
             self.add_metadata_errors(MetadataErrors {
                 modes: u64::from(growing != mode),
@@ -163,13 +169,13 @@ impl TargetDir {
         Ok(())
     }
 
-    /// The mode of a folder while things come into it.
+    /// Returns the mode of a folder while its contents arrive.
     fn growing(&self, entry: &Entry) -> u32 {
         self.0.modes.of(entry.mode) | 0o700
     }
 
-    /// Gives the folders of [`Self::make_dir`] their modes and times, the deepest first. Call it when everything else is in
-    /// place. Returns the first error after having tried all.
+    /// Gives the folders of [`Self::make_dir`] their modes and times, deepest first. Call it once
+    /// everything else is in place. Tries all folders, then returns the first error.
     pub fn finish_dirs(&self) -> Result<()> {
         // Removing a journal later would change its folder's time.
         self.0.journal_pool.clear();
@@ -178,7 +184,7 @@ impl TargetDir {
         for (path, mode, mtime) in made.deepest_first() {
             match self.0.dirs.beneath().open_file(path, DIR) {
                 Ok(fd) => self.add_metadata_errors(set_metadata(fd.as_fd(), mode, mtime)),
-                // Removed or replaced by someone: then it is theirs.
+                // The user has removed or replaced the folder; leave it alone.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) if first_error.is_ok() => {
                     first_error = Err(Error::os(path, "finish the folder", errno));

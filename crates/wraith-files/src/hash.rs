@@ -1,25 +1,27 @@
-//! Content hashes: the root of a file, put together from the chaining values of its 256 KiB chunks.
+//! Content hashes: composes a file's root from the chaining values of its 256 KiB chunks.
 //!
-//! A chunk is an aligned subtree of the file's tree (SPEC §10.6), so each byte is hashed once, chunks can be
-//! verified on their own and in any order, and the root still equals `b3sum`, but where it is of the other [`Tree`](crate::Tree).
+//! A chunk is an aligned subtree of the file's hash tree (SPEC §10.6). Each byte is thus hashed
+//! once, and chunks can be verified on their own and in any order. The root equals `b3sum`, except
+//! with the other [`Tree`](crate::Tree).
 
 use blake3::hazmat::{Mode, merge_subtrees_non_root};
 
-/// Bytes of a chunk: 256 of BLAKE3's own 1 KiB chunks.
+/// Length of a chunk in bytes: 256 of BLAKE3's own 1 KiB chunks.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Chaining value of a chunk, or of a larger subtree.
+/// Chaining value of a chunk or a larger subtree.
 pub type Cv = [u8; 32];
 
-/// Hash of a whole file: its BLAKE3, as `b3sum` prints it, unless it is of another [`Tree`](crate::Tree).
+/// Hash of a whole file: its BLAKE3 hash as `b3sum` prints it, except with the other
+/// [`Tree`](crate::Tree).
 pub type Root = [u8; 32];
 
-/// Number of chunks of a file of `size` bytes; 0 for an empty one.
+/// Returns the number of chunks of a file of `size` bytes; 0 for an empty file.
 pub fn chunk_count(size: u64) -> u64 {
     size.div_ceil(CHUNK_BYTES as u64)
 }
 
-/// Bytes of chunk `index` of a file of `size` bytes; 0 if it has no such chunk.
+/// Returns the length of chunk `index` of a file of `size` bytes; 0 if the file has no such chunk.
 pub fn chunk_len(size: u64, index: u64) -> usize {
     let start = index.saturating_mul(CHUNK_BYTES as u64);
     size.saturating_sub(start).min(CHUNK_BYTES as u64) as usize
@@ -28,9 +30,10 @@ pub fn chunk_len(size: u64, index: u64) -> usize {
 /// Bytes that BLAKE3 hashes at once with the widest vectors: 16 of its 1 KiB chunks.
 const STRIDE_BYTES: usize = 16 * 1024;
 
-/// Hashes the `pieces` one after the other, from a multiple of [`STRIDE_BYTES`] on. Received data comes in pieces that end
-/// anywhere; given to the hasher like that, each border costs two small subtrees on either side, a fifth of all the hashing
-/// of a chunk in three pieces. So the hasher gets whole strides, and those that lie across a border are copied together.
+/// Hashes the concatenation of `pieces` in units of [`STRIDE_BYTES`]. Received data comes in pieces
+/// with arbitrary borders. Passed to the hasher directly, each border costs two small subtrees on
+/// either side: a fifth of all hashing for a chunk in three pieces. The hasher therefore gets whole
+/// strides, and a stride that crosses a border is first copied together.
 pub(crate) fn update_pieces(hasher: &mut blake3::Hasher, pieces: &[&[u8]]) {
     if let [piece] = pieces {
         hasher.update(piece);
@@ -58,19 +61,19 @@ pub(crate) fn update_pieces(hasher: &mut blake3::Hasher, pieces: &[&[u8]]) {
     hasher.update(&across[..filled]);
 }
 
-/// Root of a file whose whole content is at hand.
+/// Returns the root of a file from its whole content.
 pub fn small_root(content: &[u8]) -> Root {
     slices_root(&[content])
 }
 
-/// Root of a file whose whole content is the `pieces` one after the other.
+/// Returns the root of a file whose content is the concatenation of `pieces`.
 pub fn slices_root(pieces: &[&[u8]]) -> Root {
     let mut hasher = blake3::Hasher::new();
     update_pieces(&mut hasher, pieces);
     hasher.finalize().into()
 }
 
-/// Chaining value of a subtree that is not the root.
+/// Returns the chaining value of a subtree that is not the root.
 pub(crate) fn parent(left: &Cv, right: &Cv) -> Cv {
     merge_subtrees_non_root(left, right, Mode::Hash)
 }

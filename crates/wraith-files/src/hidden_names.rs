@@ -1,6 +1,8 @@
-//! Names derived from a file's name: of its part, its journal, its replacement, and of a copy beside it.
+//! Names derived from a file's name: of its part, its journal, its replacement, and of a copy
+//! beside it.
 //!
-//! All but the last start with a dot and end with a reserved suffix, so no peer can name them ([`RelPath`]).
+//! All but the last start with a dot and end with a reserved suffix, so a peer cannot name them
+//! ([`RelPath`]).
 //!
 //! [`RelPath`]: crate::RelPath
 
@@ -9,18 +11,18 @@ use crate::path::{
 };
 
 impl RelPath {
-    /// The name that [`crate::OnConflict::Rename`] tries as the `number`th, from 1.
+    /// Returns the `number`th name, from 1, that [`crate::OnConflict::Rename`] tries.
     pub fn copy(&self, number: u32) -> Result<Self, UnsafeName> {
         self.with_file_name(&copy_name(self.file_name(), number))
     }
 }
 
-/// Hidden names beside one file. `tag` tells apart parts of one name that came from different senders.
+/// Hidden names beside one file. `tag` distinguishes parts of the same name from different senders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HiddenNames {
     pub(crate) part: Vec<u8>,
     pub(crate) journal: Vec<u8>,
-    /// The journal while it is being rewritten.
+    /// Name of the journal while it is being rewritten.
     pub(crate) new_journal: Vec<u8>,
 }
 
@@ -38,12 +40,12 @@ impl HiddenNames {
     }
 }
 
-/// The hidden name of a finished file about to replace `name`.
+/// Returns the hidden name of a finished file that is about to replace `name`.
 pub(crate) fn replacement_name(name: &[u8]) -> Vec<u8> {
     hidden(name, NEW_SUFFIX)
 }
 
-/// `.NAME` and the suffix; a name that would be too long is replaced by its hash.
+/// Returns `.NAME` with the suffix. A name that would be too long is replaced by its hash.
 fn hidden(name: &[u8], suffix: &[u8]) -> Vec<u8> {
     if 1 + name.len() + suffix.len() <= COMPONENT_BYTES_MAX {
         return [b".", name, suffix].concat();
@@ -52,10 +54,10 @@ fn hidden(name: &[u8], suffix: &[u8]) -> Vec<u8> {
     [b".", &hash.as_bytes()[..32], suffix].concat()
 }
 
-/// Longest ending that is kept as such in a copy's name (`.tar.gz` counts as `.gz`).
+/// Longest extension that is kept in a copy's name (`.tar.gz` counts as `.gz`).
 const EXTENSION_BYTES_MAX: usize = 16;
 
-/// `photo (2).jpg` for the second copy beside `photo.jpg`.
+/// Returns `photo (2).jpg` for the second copy beside `photo.jpg`.
 pub(crate) fn copy_name(name: &[u8], number: u32) -> Vec<u8> {
     let dot = name.iter().rposition(|&byte| byte == b'.');
     let dot = dot.filter(|&dot| dot > 0 && name.len() - dot <= EXTENSION_BYTES_MAX);
@@ -63,7 +65,7 @@ pub(crate) fn copy_name(name: &[u8], number: u32) -> Vec<u8> {
     let number = format!(" ({number})");
     let room = COMPONENT_BYTES_MAX - number.len() - extension.len();
     let mut end = stem.len().min(room);
-    // Not in the middle of a UTF-8 character.
+    // Do not cut in the middle of a UTF-8 character.
     while end > 0 && end < stem.len() && stem[end] & 0xc0 == 0x80 {
         end -= 1;
     }

@@ -1,11 +1,12 @@
-//! A set of numbers, as ranges: chunks that are on disk, wanted, still to come, or in holes.
+//! A set of numbers stored as ranges, such as chunks on disk, wanted, still to come, or in holes.
 //!
-//! Invariant: ranges are disjoint, not empty and not adjacent. Every operation is O(log n) in the number of ranges.
+//! Invariant: ranges are disjoint, not empty and not adjacent. Every operation is O(log n) in the
+//! number of ranges.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Sorted disjoint half-open ranges of numbers, such as those of chunks.
+/// Sorted, disjoint, half-open ranges of numbers, such as chunk indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntervalSet {
     /// Start to end.
@@ -14,32 +15,32 @@ pub struct IntervalSet {
 }
 
 impl IntervalSet {
-    /// The empty set.
+    /// Returns the empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Numbers in the set.
+    /// Returns how many numbers the set contains.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Number of ranges.
+    /// Returns the number of ranges.
     pub fn range_count(&self) -> usize {
         self.ranges.len()
     }
 
-    /// True if nothing is in the set.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The ranges, ascending.
+    /// Iterates over the ranges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.ranges.iter().map(|(&start, &end)| start..end)
     }
 
-    /// The ranges of `0..count` that are not in the set, ascending.
+    /// Iterates over the ranges of `0..count` that are not in the set, in ascending order.
     pub fn missing(&self, count: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         let starts = std::iter::once(0).chain(self.ranges.values().copied());
         let ends = self.ranges.keys().copied().chain(std::iter::once(count));
@@ -49,7 +50,7 @@ impl IntervalSet {
             .filter(|gap| !gap.is_empty())
     }
 
-    /// The ranges of `within` that are not in the set, ascending.
+    /// Iterates over the ranges of `within` that are not in the set, in ascending order.
     pub fn gaps(&self, within: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let mut at = within.start;
         std::iter::from_fn(move || {
@@ -64,35 +65,36 @@ impl IntervalSet {
         })
     }
 
-    /// True if `number` is in the set.
+    /// Returns true if `number` is in the set.
     pub fn contains(&self, number: u64) -> bool {
         self.ranges.range(..=number).next_back().is_some_and(|(_, &end)| number < end)
     }
 
-    /// The range that `number` is in.
+    /// Returns the range that contains `number`.
     pub fn range_of(&self, number: u64) -> Option<Range<u64>> {
         let (&start, &end) = self.ranges.range(..=number).next_back()?;
         (number < end).then_some(start..end)
     }
 
-    /// Where it ends that the numbers from `number` on are in the set as `number` is, or are not; `u64::MAX` if it does not.
+    /// Returns the first number after `number` whose membership differs from that of `number`;
+    /// `u64::MAX` if there is none.
     pub fn alike_until(&self, number: u64) -> u64 {
         let behind = || self.ranges.range(number..).next().map_or(u64::MAX, |(&start, _)| start);
         self.range_of(number).map_or_else(behind, |range| range.end)
     }
 
-    /// True if every number of `range` is in the set. True for an empty range.
+    /// Returns true if the set contains every number of `range`. True for an empty range.
     pub fn contains_range(&self, range: &Range<u64>) -> bool {
         let found = || self.ranges.range(..=range.start).next_back();
         range.is_empty() || found().is_some_and(|(_, &end)| range.end <= end)
     }
 
-    /// The highest range.
+    /// Returns the highest range.
     pub fn last(&self) -> Option<Range<u64>> {
         self.ranges.last_key_value().map(|(&start, &end)| start..end)
     }
 
-    /// True if any number of `range` is in the set.
+    /// Returns true if the set contains any number of `range`.
     pub fn intersects(&self, range: &Range<u64>) -> bool {
         !range.is_empty()
             && self.ranges.range(..range.end).next_back().is_some_and(|(_, &end)| end > range.start)
@@ -104,7 +106,8 @@ impl IntervalSet {
             return;
         }
         let (mut start, mut end) = (range.start, range.end);
-        // Swallow every range that overlaps or touches, from the last that starts at or before `end`.
+        // Merge every range that overlaps or touches, from the last one that starts at or before
+        // `end`.
         while let Some((&s, &e)) = self.ranges.range(..=end).next_back() {
             if e < start {
                 break;

@@ -1,4 +1,4 @@
-//! The journal of a part file: which of its chunks are verified, appended record by record.
+//! Journal of a part file: an append-only log of its verified chunks.
 //!
 //! ```text
 //! header, 128 bytes:  magic(16) ‖ size(8) ‖ mtime s(8) ‖ mtime ns(4) ‖ tree(1) ‖ 0(3) ‖ identity(32) ‖ boot id(16) ‖
@@ -7,10 +7,13 @@
 //!                     first chunk(8) with the top bit set ‖ count(8) ‖ 0(24) ‖ check(8)           a hole
 //! ```
 //!
-//! Integers are little-endian; checks are BLAKE3, a journal entry's keyed with identity, size, time and tree and covering its position.
-//! A journal entry counts if all before it are whole and it is whole: whatever a kill leaves at the end is ignored and overwritten.
-//! A journal entry is appended after its chunk was handed to the kernel. Another process compares chunks with their entries before they
-//! count: the machine may have crashed in between, or somebody may have written to the part.
+//! Integers are little-endian. Checks are BLAKE3; the check of an entry is keyed with identity,
+//! size, time and tree, and covers the entry's position.
+//!
+//! An entry counts if it and all entries before it are intact. A torn end after a kill is ignored
+//! and overwritten. An entry is appended after its chunk was handed to the kernel. Another process
+//! compares chunks with their entries before they count: the machine may have crashed in between,
+//! or another program may have written to the part.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
@@ -29,20 +32,20 @@ pub(crate) const HEADER_BYTES: usize = 128;
 pub(crate) const ENTRY_BYTES: usize = 48;
 const HOLE: u64 = 1 << 63;
 
-/// Records read at once.
+/// Number of entries read at once.
 const ENTRIES_PER_READ: usize = 1024;
 
-/// What a journal belongs to.
+/// Identity of the part file that a journal belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) size: u64,
     pub(crate) mtime: Mtime,
-    /// What the chaining values are of: 0 that of BLAKE3, 1 the position-free one.
+    /// Hash tree of the chaining values: 0 for BLAKE3, 1 for the position-free tree.
     pub(crate) tree: Tree,
-    /// Sender, transfer and path.
+    /// Hash of sender, transfer and path.
     pub(crate) identity: [u8; 32],
     pub(crate) boot_id: [u8; 16],
-    /// Device and inode of the part file: a copy of it elsewhere must be proven first.
+    /// Device and inode of the part file. A copy with another inode must be verified first.
     pub(crate) part: (u64, u64),
 }
 
@@ -86,7 +89,7 @@ impl Header {
         })
     }
 
-    /// Keys the checks of entries, so that no journal entry of another file or version counts.
+    /// Returns the key of the entry checks. It rejects entries of another file or version.
     fn entry_key(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("wraith/1 journal entries");
         hasher.update(&self.identity).update(&self.size.to_le_bytes());
@@ -97,15 +100,15 @@ impl Header {
         hasher.finalize().into()
     }
 
-    /// True if this process runs since the boot the journal was written in, on the same part file: then what the journal
-    /// says is in the page cache or on the disk.
+    /// Returns true if the journal was written since the last boot, for this same part file. Its
+    /// chunks are then in the page cache or on disk.
     pub(crate) fn is_current(&self, part: (u64, u64)) -> bool {
         let boot_id = boot_id();
         boot_id != [0; 16] && self.boot_id == boot_id && self.part == part
     }
 }
 
-/// What a journal entry says is on disk, verified.
+/// Content that is on disk and verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalEntry {
     /// A chunk with this hash.
@@ -132,7 +135,7 @@ impl JournalEntry {
         bytes
     }
 
-    /// `None` if it is torn, forged, elsewhere, or about chunks beyond `chunks`.
+    /// Returns `None` if the entry is torn, forged, moved, or names chunks beyond `chunks`.
     fn decode(
         bytes: &[u8; ENTRY_BYTES],
         key: &[u8; 32],
@@ -168,12 +171,12 @@ pub(crate) struct Journal {
     fd: OwnedFd,
     header: Header,
     key: [u8; 32],
-    /// End of the last whole journal entry; the next one goes here.
+    /// End of the last intact entry, where the next one is written.
     end: u64,
 }
 
 impl Journal {
-    /// Starts over in `fd`.
+    /// Starts a new journal in `fd`. On failure returns `fd` with the error.
     pub(crate) fn begin(
         fd: OwnedFd,
         header: Header,
@@ -186,20 +189,21 @@ impl Journal {
         }
     }
 
-    /// The header in `fd`. `None` if there is no whole one.
+    /// Reads the header in `fd`. Returns `None` if there is no intact one.
     pub(crate) fn read_header(fd: &OwnedFd) -> Result<Option<Header>> {
         let mut bytes = [0; HEADER_BYTES];
         let read = read_at(fd.as_fd(), &mut bytes, 0)?;
         Ok(if read == HEADER_BYTES { Header::decode(&bytes) } else { None })
     }
 
-    /// Continues the journal in `fd`, whose header was read. Nothing is known until [`Self::replay`].
+    /// Continues the journal in `fd`, whose header the caller has read. It has no entries until
+    /// [`Self::replay`].
     pub(crate) fn continued(fd: OwnedFd, header: Header) -> Self {
         Self { fd, key: header.entry_key(), header, end: HEADER_BYTES as u64 }
     }
 
-    /// Calls `each` with every whole journal entry from the start, until it returns false. The next [`Self::append`] goes behind
-    /// the last whole journal entry in any case.
+    /// Calls `each` with every intact entry from the start, until it returns false. The next
+    /// [`Self::append`] writes behind the last intact entry in any case.
     pub(crate) fn replay(&mut self, mut each: impl FnMut(JournalEntry) -> bool) -> Result<()> {
         let mut wanted = true;
         let chunks = chunk_count(self.header.size);
@@ -221,7 +225,7 @@ impl Journal {
         }
     }
 
-    /// Appends a journal entry with one write. If that fails, the journal is as before.
+    /// Appends an entry with one write. If that fails, the journal is unchanged.
     pub(crate) fn append(&mut self, record: &JournalEntry) -> Result<()> {
         write_all_at(self.fd.as_fd(), &[&record.encode(&self.key, self.end)], self.end)?;
         self.end += ENTRY_BYTES as u64;
@@ -241,8 +245,8 @@ impl Journal {
     }
 }
 
-/// Identifies this run of the system: a random number of the kernel, made at boot. Zero if it cannot be read; then nothing
-/// an earlier process left is taken on trust.
+/// Returns the kernel's boot ID, a random number generated at boot. Zero if it cannot be read; then
+/// no chunk of an earlier process is trusted unread.
 pub fn boot_id() -> [u8; 16] {
     static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
     *BOOT_ID.get_or_init(|| {
@@ -370,7 +374,7 @@ mod tests {
                 let whole = (cut - HEADER_BYTES) / ENTRY_BYTES;
                 let mut torn = [&bytes[..cut], &garbage[..]].concat();
                 if let Some(byte) = bytes.get(cut) {
-                    // What is torn off must not come back by chance.
+                    // Random garbage must not reproduce the torn entry.
                     torn[cut] = !byte;
                 }
                 let mut torn = Journal::continued(with_bytes(&torn), header());

@@ -1,8 +1,9 @@
-//! Journals of finished files, kept to be used again.
+//! Journals of finished files, kept for reuse.
 //!
-//! A tree of many files would otherwise create and remove one journal each, and ext4 does not reuse an inode for a while after
-//! it was freed: every creation then searches through all that were freed in the last minutes, quadratically. Renaming an
-//! empty journal to its next name avoids that, and is faster in any case.
+//! A tree of many files would otherwise create and remove one journal each. ext4 does not reuse an
+//! inode for a while after it was freed, so every creation searches through all inodes freed in the
+//! last minutes: quadratic time. Renaming an empty journal to its next name avoids that and is
+//! always faster.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +12,10 @@ use rustix::fs::{AtFlags, RenameFlags, ftruncate, renameat_with, unlinkat};
 
 use crate::commit::is_at;
 
-/// Journals kept: as many as files are likely to be received at once.
+/// Maximum number of pooled journals: about as many as files received at once.
 const POOLED_JOURNALS_MAX: usize = 8;
 
-/// Empty, locked journals under the names they had last.
+/// Empty, locked journals under their last names.
 #[derive(Debug, Default)]
 pub(crate) struct JournalPool(Mutex<Vec<PooledJournal>>);
 
@@ -26,7 +27,7 @@ struct PooledJournal {
 }
 
 impl JournalPool {
-    /// Takes a journal that is not needed any more.
+    /// Takes a journal that is no longer needed.
     pub(crate) fn retire(&self, fd: OwnedFd, dir: Arc<OwnedFd>, name: Vec<u8>) {
         let pooled = PooledJournal { fd, dir, name };
         let mut journal_pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +38,8 @@ impl JournalPool {
         }
     }
 
-    /// A journal of the pool, renamed to `name` in `dir`. `None` if there is none that can be.
+    /// Renames a pooled journal to `name` in `dir` and returns it. `None` if the pool is empty or
+    /// the rename fails.
     pub(crate) fn take(&self, dir: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
         let pooled = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         let is_ours = is_at(pooled.fd.as_fd(), pooled.dir.as_fd(), &pooled.name);
@@ -49,7 +51,7 @@ impl JournalPool {
         None
     }
 
-    /// Removes them all.
+    /// Removes all pooled journals.
     pub(crate) fn clear(&self) {
         let journal_pool =
             std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -60,7 +62,8 @@ impl JournalPool {
 impl PooledJournal {
     fn remove(&self) {
         if is_at(self.fd.as_fd(), self.dir.as_fd(), &self.name) {
-            // An empty hidden file that stays behind harms nobody and is removed by the next receiver of that name.
+            // An empty hidden file that stays behind is harmless; the next receiver of that name
+            // removes it.
             let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
         }
     }

@@ -1,13 +1,17 @@
-//! Files, as they are read, verified and written: everything of a transfer that touches a disk. Knows no network.
+//! Disk access of a transfer: reads, verifies and writes files. This crate does no networking.
 //!
-//! Sending: [`Walk`] lists trees as [`Entry`]s; [`Found::open`] gives a [`SourceFile`] that is read chunk by chunk.
-//! Receiving: [`TargetDir`] is the only door to the target directory. [`TargetDir::write_small`] makes small files whole or
-//! not at all; a [`PartFile`] grows chunk by chunk, survives `kill -9`, and gets its name when its root is proven.
+//! - Sending: [`Walk`] lists trees as [`Entry`] values. [`Found::open`] returns a [`SourceFile`],
+//!   which is read chunk by chunk.
+//! - Receiving: [`TargetDir`] is the only way into the target directory. [`TargetDir::write_small`]
+//!   writes a small file whole or not at all. A [`PartFile`] grows chunk by chunk, survives `kill
+//!   -9`, and gets its name once its root is proven.
 //!
-//! What holds whatever a peer sends, whoever changes the tree meanwhile, and wherever the process is killed:
-//! nothing outside the target directory is created, changed or read ([`RelPath`], and handles opened beneath the root);
-//! no content stands under its final name that was not verified ([`Tree`], [`RootBuilder`]); what was verified and
-//! recorded is never fetched again.
+//! Invariants, against any peer, any concurrent change of the tree, and a kill at any point:
+//!
+//! - Nothing outside the target directory is created, changed or read ([`RelPath`], and handles
+//!   opened beneath the root).
+//! - Unverified content never stands under its final name ([`Tree`], [`RootBuilder`]).
+//! - A chunk that was verified and recorded is never fetched again.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -95,7 +99,7 @@ pub use unnamed::Unnamed;
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name, root_path};
 pub use write::MetadataErrors;
 
-/// The example of the README, as a test.
+/// The README example, compiled as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

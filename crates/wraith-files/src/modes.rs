@@ -1,6 +1,8 @@
-//! Which of a sender's permissions arrive: those that the receiver's umask leaves, or all of them where its user says so.
+//! Selects which of a sender's permissions are applied: those allowed by the receiver's umask, or
+//! all if its user asks for that.
 //!
-//! Invariant: set-uid, set-gid and sticky never come from a peer. A program that runs as its owner is the owner's decision.
+//! Invariant: set-uid, set-gid and sticky never come from a peer. Only the owner may decide that a
+//! program runs as its owner.
 
 use std::sync::OnceLock;
 
@@ -8,25 +10,25 @@ use rustix::fs::Mode;
 
 use crate::write::PERMISSION_BITS;
 
-/// The mask of this process where the system does not say it in `/proc`; asked for once.
+/// The umask of this process where `/proc` does not show it; queried once.
 static ASKED: OnceLock<u32> = OnceLock::new();
 
-/// Which permissions a target takes.
+/// Permissions that a target accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeptModes(u32);
 
 impl KeptModes {
-    /// What the umask of this process leaves.
+    /// Accepts the permissions allowed by the umask of this process.
     pub(crate) fn by_umask() -> Self {
         Self(PERMISSION_BITS & !umask())
     }
 
-    /// All of them.
+    /// Accepts all permissions.
     pub(crate) fn all() -> Self {
         Self(PERMISSION_BITS)
     }
 
-    /// What arrives of `mode`.
+    /// Returns the accepted part of `mode`.
     pub(crate) fn of(self, mode: u32) -> u32 {
         mode & self.0
     }
@@ -36,7 +38,8 @@ fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let said = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     let said = said.and_then(|said| u32::from_str_radix(said.trim(), 8).ok());
-    // It can be asked for only by setting it. What another thread makes in between is for the user alone.
+    // The call can read the umask only by setting it. Files that another thread creates in between
+    // are accessible to the user alone.
     said.unwrap_or_else(|| {
         *ASKED.get_or_init(|| {
             let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);

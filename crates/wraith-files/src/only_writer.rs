@@ -1,12 +1,17 @@
-//! Has anybody but this process written to a part file?
+//! Detects whether another process has written to a part file.
 //!
-//! Every change of a file changes its ctime, which no program can set. A part whose ctime (and size and inode) is the one that
-//! our last write left was written by nobody else since. That holds from one write of ours to the next, so a change that falls
-//! into the very time of one of our writes, or into the same tick of the file system's clock, is not seen.
+//! Every change of a file changes its ctime, which no program can set. If the part's ctime, size
+//! and inode equal those after our last write, no other process has written since. This holds
+//! between two of our writes. A change during one of our writes, or in the same tick of the file
+//! system's clock, is not detected.
 //!
-//! A new part has a name, and so other writers, before anything is known of it. It is marked with a modification time that no write
-//! leaves ([`mark_new`]), then its stamp is taken, then it is looked at: what was written before the mark is found there, and what
-//! comes after it takes the mark away, in the same tick too.
+//! A new part has a name, and so possibly other writers, before its state is known. Three steps
+//! close that gap:
+//!
+//! 1. The part gets a modification time that no write leaves ([`mark_new`]).
+//! 2. Its stamp is taken.
+//! 3. It is inspected. Earlier writes are found there; later ones remove the mark, even in the same
+//!    tick.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -19,55 +24,58 @@ use crate::lock::lock;
 use crate::source::Stamp;
 use crate::write::timestamps;
 
-/// Parts that are remembered between two connections of this process.
+/// Maximum number of parts remembered between two connections of this process.
 const REMEMBERED_MAX: usize = 4096;
 
-/// How this process left the parts that it has closed, by device and inode.
+/// Stamps of the parts that this process has closed, by device and inode.
 static LEFT: Mutex<BTreeMap<(u64, u64), Stamp>> = Mutex::new(BTreeMap::new());
 
-/// Modification time of a part to which nobody has written: in the past, and one that every file system can keep (2000-01-01).
+/// Modification time of a part that was never written: in the past, and representable in every file
+/// system (2000-01-01).
 const NEVER_WRITTEN: Mtime = Mtime { s: 946_684_800, ns: 0 };
 
-/// See the module.
+/// Detector of foreign writes to one part; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct OnlyWriter {
-    /// As our last write left it. `None` where the system does not tell: then somebody may have.
+    /// Stamp after our last write. `None` if the system does not return one; then a foreign write
+    /// is possible.
     stamp: Option<Stamp>,
     disturbed: bool,
-    /// Since [`Self::before_write`] something was written.
+    /// True if something was written since [`Self::before_write`].
     has_written: bool,
 }
 
 impl OnlyWriter {
-    /// From now on. Of a part of `size` bytes: another size is somebody else's.
+    /// Starts detection for a part of `size` bytes. Any other size counts as a foreign write.
     pub(crate) fn of(fd: BorrowedFd<'_>, size: u64) -> Self {
         let stamp = stamp_of(fd).filter(|stamp| stamp.size == size);
         Self { stamp, disturbed: false, has_written: false }
     }
 
-    /// True if nobody has written from [`mark_new`] to [`Self::of`].
+    /// Returns true if no process wrote between [`mark_new`] and [`Self::of`].
     pub(crate) fn is_new(&self) -> bool {
         self.stamp.is_some_and(|stamp| stamp.mtime == NEVER_WRITTEN)
     }
 
-    /// True if this process has closed the part, and nobody has written to it from then to [`Self::of`].
+    /// Returns true if this process closed the part and no other process wrote to it between then
+    /// and [`Self::of`].
     pub(crate) fn is_as_we_left_it(&self) -> bool {
         let left = |stamp: Stamp| lock(&LEFT).get(&(stamp.dev, stamp.ino)) == Some(&stamp);
         self.stamp.is_some_and(left)
     }
 
-    /// Before a write of ours, while no other one is under way.
+    /// Call before a write of ours, while no other one is in progress.
     pub(crate) fn before_write(&mut self, fd: BorrowedFd<'_>) {
         self.disturbed |= !self.is_as_left(fd);
     }
 
-    /// A write of ours has ended, maybe beside others.
+    /// Records the end of a write of ours; others may still be in progress.
     pub(crate) fn wrote(&mut self) {
         self.has_written = true;
     }
 
-    /// After writes of ours, while no other one is under way. If none of them [`wrote`](Self::wrote) anything, a change is somebody
-    /// else's.
+    /// Call after writes of ours, while no other one is in progress. If none of them called
+    /// [`wrote`](Self::wrote), any change is foreign.
     pub(crate) fn after_write(&mut self, fd: BorrowedFd<'_>) {
         if !std::mem::take(&mut self.has_written) {
             self.disturbed |= !self.is_as_left(fd);
@@ -75,17 +83,17 @@ impl OnlyWriter {
         }
         let now = stamp_of(fd);
         let same = |a: Stamp, b: Stamp| (a.dev, a.ino, a.size) == (b.dev, b.ino, b.size);
-        // Our writes never change its size.
+        // Our writes never change the size.
         self.disturbed |= !self.stamp.zip(now).is_some_and(|(then, now)| same(then, now));
         self.stamp = now;
     }
 
-    /// Somebody else has written.
+    /// Records a foreign write.
     pub(crate) fn disturb(&mut self) {
         self.disturbed = true;
     }
 
-    /// True if nobody else has written since [`Self::of`].
+    /// Returns true if no other process has written since [`Self::of`].
     pub(crate) fn is_alone(&self, fd: BorrowedFd<'_>) -> bool {
         !self.disturbed && self.is_as_left(fd)
     }
@@ -94,19 +102,21 @@ impl OnlyWriter {
         self.stamp.is_some() && self.stamp == stamp_of(fd)
     }
 
-    /// The part is closed: what counts of it counts again as long as it stays like this.
+    /// Remembers the stamp of a part that is being closed. Its chunks count again as long as the
+    /// stamp stays the same.
     pub(crate) fn remember(&self, fd: BorrowedFd<'_>) {
         let Some(stamp) = self.stamp.filter(|_| self.is_alone(fd)) else { return };
         let mut left = lock(&LEFT);
         if left.len() >= REMEMBERED_MAX {
-            // They are hashed again, which costs time and nothing else.
+            // The forgotten parts are hashed again, which only costs time.
             left.clear();
         }
         left.insert((stamp.dev, stamp.ino), stamp);
     }
 }
 
-/// Of a part that was just made. A file system that does not keep the time makes every part one that may have been written to.
+/// Marks a part that was just created. A file system that does not keep the time makes every part
+/// look written to.
 pub(crate) fn mark_new(fd: BorrowedFd<'_>) {
     let _ = futimens(fd, &timestamps(NEVER_WRITTEN));
 }
@@ -123,12 +133,12 @@ mod tests {
 
     use super::*;
 
-    /// Is it seen that somebody else writes between our looks before and after?
+    /// Returns true if a foreign write between `before_write` and `after_write` is detected.
     fn is_seen(ours: impl Fn(&File, &mut OnlyWriter)) -> bool {
         let file = tempfile::tempfile_in(".").unwrap();
         file.set_len(9).unwrap();
         let mut writer = OnlyWriter::of(file.as_fd(), 9);
-        // Beyond the tick of any clock.
+        // Longer than the tick of any clock.
         std::thread::sleep(std::time::Duration::from_millis(30));
         writer.before_write(file.as_fd());
         file.write_all_at(b"theirs", 0).unwrap();
@@ -153,7 +163,7 @@ mod tests {
     #[test]
     fn a_change_while_nothing_is_written_is_somebody_elses() {
         assert!(is_seen(|_, _| {}));
-        // The limit of what a ctime tells.
+        // A ctime cannot show more than this.
         assert!(!is_seen(|file, writer| {
             file.write_all_at(b"ours", 0).unwrap();
             writer.wrote();

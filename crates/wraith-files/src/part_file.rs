@@ -1,12 +1,15 @@
-//! A file that is being received chunk by chunk, and survives whatever happens to this process.
+//! A file that is being received chunk by chunk and survives the death of this process.
 //!
-//! Content goes to `.NAME.wraith-part`, in place; [`crate::journal`] says which chunks of it count. The file gets its name
-//! when all chunks are there and the root composed of their hashes is the sender's. Chunks may be written from several
-//! threads at once.
+//! Content is written in place to `.NAME.wraith-part`; [`crate::journal`] records the chunks that
+//! count. The file gets its name once all chunks are present and the root composed of their hashes
+//! is the sender's. Several threads may write chunks at once.
 //!
-//! Invariant: a chunk is in `have` only if its bytes were handed to the kernel and then its journal entry was; and no two threads
-//! write the same chunk (it is claimed first), so what was hashed is what is on disk, unless another program writes there too, which
-//! [`crate::only_writer`] notices.
+//! Invariants:
+//!
+//! - A chunk is in `have` only if its bytes were handed to the kernel, and then its journal entry.
+//! - No two threads write the same chunk, because it is claimed first. The hashed bytes are
+//!   therefore the bytes on disk, unless another program writes there too; [`crate::only_writer`]
+//!   detects that.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,22 +39,22 @@ use crate::target_state::TargetState;
 use crate::tree::Tree;
 use crate::write::{is_all_zero, write_all_at, write_sparse_at};
 
-/// Disk space asked for ahead of the chunks: seldom enough to cost nothing, little enough to be had at once, and what a
-/// killed process may leave unused.
+/// Disk space reserved ahead of the chunks, in bytes: rarely enough to cost nothing, little enough
+/// to be available at once, and acceptable as waste after a kill.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Bytes after which a part wants its content written back: few enough that the end has little left to do, enough that the
-/// journal commit of each time costs nothing beside them.
+/// Bytes after which write-back of a part is due: few enough to leave little work for the end,
+/// enough that each journal commit of the file system is cheap beside them.
 const WRITE_BACK_BYTES: u64 = 32 * 1024 * 1024;
 
-/// `EXT4_SUPER_MAGIC` of `statfs(2)`, also of ext2 and ext3.
+/// `EXT4_SUPER_MAGIC` of `statfs(2)`, also used by ext2 and ext3.
 const EXT4: u64 = 0xEF53;
 
-/// [`PartFile::reserved`] of a file for which nothing is reserved.
+/// Value of [`PartFile::reserved`] for a file without reservations.
 const NOTHING_TO_RESERVE: u64 = u64::MAX;
 
-/// A file that is being received. See the module. Dropped unfinished, it stays on disk to be resumed, unless nothing of it
-/// was verified.
+/// A file that is being received; see the module documentation. If dropped unfinished, it stays on
+/// disk for resumption, unless none of it was verified.
 #[derive(Debug)]
 pub struct PartFile {
     pub(crate) target: Arc<TargetState>,
@@ -64,36 +67,37 @@ pub struct PartFile {
     pub(crate) parent: Arc<OwnedFd>,
     pub(crate) names: HiddenNames,
     pub(crate) fd: OwnedFd,
-    /// End of the part of the file that has its disk space.
+    /// End of the range whose disk space is reserved.
     reserved: AtomicU64,
-    /// Bytes written since the last [`Self::write_back`] was due.
+    /// Bytes written since [`Self::write_back`] was last due.
     unwritten: AtomicU64,
     pub(crate) state: Mutex<State>,
 }
 
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Verified, written, recorded.
+    /// Verified, written and recorded chunks.
     pub(crate) have: IntervalSet,
-    /// Claimed by threads that are writing them.
+    /// Chunks that threads have claimed and are writing.
     pub(crate) writing: Vec<Range<u64>>,
-    /// All that was ever claimed of a sparse part that this process has made and nobody has touched before: the rest is zeros,
-    /// whatever the file system can tell of holes. `None` of every other part.
+    /// All chunks ever claimed of a sparse part that this process created and no other has touched.
+    /// The rest is zeros, whether or not the file system reports holes. `None` for every other
+    /// part.
     pub(crate) ever_claimed: Option<IntervalSet>,
     pub(crate) root: RootBuilder,
-    /// Holes whose hashes are not in `root` yet: those of an earlier session, and the one at hand.
+    /// Holes whose hashes are not in `root` yet: those of an earlier session, and the current one.
     pub(crate) unhashed_holes: IntervalSet,
     /// `None` once the file is finished or discarded.
     pub(crate) journal: Option<Journal>,
     /// The proven root.
     pub(crate) sealed: Option<Root>,
-    /// Chunks that the journal names, and of which nothing counts until [`PartFile::recheck`].
+    /// Chunks named by the journal that do not count until [`PartFile::recheck`].
     pub(crate) unproven: IntervalSet,
     pub(crate) writer: OnlyWriter,
 }
 
 impl PartFile {
-    /// Over an open part and its journal, of which nothing was read yet.
+    /// Creates the state for an open part and its journal, without reading either.
     pub(crate) fn over(
         target: &Arc<TargetState>,
         entry: &Entry,
@@ -114,7 +118,7 @@ impl PartFile {
             unproven: IntervalSet::new(),
             writer: OnlyWriter::of(fd.as_fd(), entry.size()),
         };
-        // Elsewhere it was not measured, or costs more than it saves.
+        // Elsewhere, reserving was not measured or costs more than it saves.
         let gains = !sparse && fstatfs(&fd).is_ok_and(|stat| stat.f_type as u64 == EXT4);
         let reserved = AtomicU64::new(if gains { 0 } else { NOTHING_TO_RESERVE });
         Self {
@@ -134,39 +138,43 @@ impl PartFile {
         }
     }
 
-    /// Its final path, unless that turns out to be taken.
+    /// Returns the final path, unless that turns out to be taken.
     pub fn path(&self) -> &RelPath {
         &self.path
     }
 
-    /// Number of its chunks.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> u64 {
         chunk_count(self.size)
     }
 
-    /// The chunks that need not be sent any more.
+    /// Returns the chunks that need not be sent any more.
     pub fn have(&self) -> IntervalSet {
         self.lock().have.clone()
     }
 
-    /// True if an earlier process has left chunks, or somebody may have written to the part since this one did, so that
-    /// [`Self::recheck`] has to read them before they count. Without it they are received again.
+    /// Returns true if chunks must be read again by [`Self::recheck`] before they count. This is
+    /// the case if an earlier process left them, or another program may have written to the part
+    /// since this one did. Without the recheck they are received again.
     pub fn needs_recheck(&self) -> bool {
         !self.lock().unproven.is_empty()
     }
 
-    /// The chunks that count or may count after [`Self::recheck`].
+    /// Returns the chunks that count, or may count after [`Self::recheck`].
     pub fn may_have(&self) -> IntervalSet {
         let state = self.lock();
         if state.unproven.is_empty() { state.have.clone() } else { state.unproven.clone() }
     }
 
-    /// Writes chunk `index`: the `pieces` one after the other. The caller has verified that `cv` is their hash
-    /// ([`Tree::chunk_cv`]; for a file of one chunk its root) and what the sender announced. When this returns, the chunk
-    /// counts, also after a kill. A chunk that counts already is left as it is.
+    /// Writes chunk `index`, the concatenation of `pieces`. The caller has verified that `cv` is
+    /// its hash ([`Tree::chunk_cv`]; for a file of one chunk its root) and the announced one. When
+    /// this returns, the chunk counts, even after a kill. A chunk that already counts is left as it
+    /// is.
     ///
-    /// [`Error::Misuse`] if the file has no such chunk, it has another length, or another thread is writing it;
-    /// [`Error::TooManyPieces`] if too many chunks before it are missing.
+    /// # Errors
+    ///
+    /// [`Error::Misuse`] if the file has no such chunk, the length is wrong, or another thread is
+    /// writing it. [`Error::TooManyPieces`] if the received chunks form too many separate ranges.
     pub fn write_chunk(&self, index: u64, pieces: &[&[u8]], cv: Cv) -> Result<()> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
         if len == 0 || len != chunk_len(self.size, index) {
@@ -189,8 +197,9 @@ impl PartFile {
         Ok(())
     }
 
-    /// Lays down what is known of chunk `index` (all its bytes, right or not) until the rest comes. Nothing of it counts: it is
-    /// read back by [`Self::read_unverified`], and counts with [`Self::write_chunk`]. Not for chunks that another thread may write.
+    /// Writes a chunk whose bytes are only partly known, at full length, until the rest arrives.
+    /// The chunk does not count: [`Self::read_unverified`] reads it back, and [`Self::write_chunk`]
+    /// makes it count. Not for chunks that another thread may write.
     pub fn write_unverified(&self, index: u64, bytes: &[u8]) -> Result<()> {
         let is_due = {
             let state = self.lock();
@@ -206,7 +215,8 @@ impl PartFile {
         write_all_at(self.fd.as_fd(), &[bytes], offset).context(self.path.as_bytes(), "write it")
     }
 
-    /// Reads back what [`Self::write_unverified`] wrote, to the front of `buffer`. Returns its length.
+    /// Reads the bytes of [`Self::write_unverified`] back to the front of `buffer`. Returns their
+    /// length.
     pub fn read_unverified(&self, index: u64, buffer: &mut [u8]) -> Result<usize> {
         let len = chunk_len(self.size, index);
         let read = read_chunk(self.fd(), self.size, index, buffer);
@@ -216,12 +226,14 @@ impl PartFile {
         Ok(len)
     }
 
-    /// Makes the chunks of `range` zeros, without using space for them where the file system can.
+    /// Makes the chunks of `range` zeros, without using disk space where the file system supports
+    /// holes.
     pub fn write_hole(&self, range: Range<u64>) -> Result<()> {
         self.write_hole_while(range, || true).map(drop)
     }
 
-    /// The same, which takes long where the file system cannot make holes. False, and nothing counts, as soon as `go_on` says so.
+    /// Like [`Self::write_hole`], which is slow where the file system has no holes. Returns false,
+    /// and no chunk counts, as soon as `go_on` returns false.
     pub fn write_hole_while(&self, range: Range<u64>, go_on: impl Fn() -> bool) -> Result<bool> {
         if range.is_empty() || range.end > self.chunks() {
             return Err(self.misuse("it has no such chunks"));
@@ -248,8 +260,9 @@ impl PartFile {
         Ok(true)
     }
 
-    /// Hashes the holes an earlier session left, which [`Self::finish`] otherwise does: for terabytes that takes minutes.
-    /// `go_on` is asked every [`HOLE_STEP_CHUNKS`]; false as soon as it says so, with the rest still to be hashed.
+    /// Hashes the holes left by an earlier session, which [`Self::finish`] does otherwise. For
+    /// terabytes this takes minutes. Calls `go_on` every [`HOLE_STEP_CHUNKS`]. Returns false as
+    /// soon as `go_on` does, with the rest still to be hashed.
     pub fn hash_holes(&self, go_on: impl Fn() -> bool) -> bool {
         loop {
             let first = self.lock().unhashed_holes.iter().next();
@@ -261,8 +274,8 @@ impl PartFile {
         }
     }
 
-    /// Enters zeros that have to be hashed in the root. They are hashed outside the lock and without a claim: for seconds, in which
-    /// whoever writes to the part must be noticed.
+    /// Hashes zeros and enters them in the root. This takes seconds, in which foreign writes must
+    /// be detected, so it holds neither the lock nor a claim.
     fn hash_hole(&self, chunks: Range<u64>) {
         for index in chunks.clone() {
             let cv = self.tree.zero_chunk_hash(self.size, index);
@@ -275,18 +288,19 @@ impl PartFile {
         self.fd.as_fd()
     }
 
-    /// True once for every [`WRITE_BACK_BYTES`] that were written: then [`Self::write_back`] is due, on another thread.
+    /// Returns true once for every [`WRITE_BACK_BYTES`] written. Then [`Self::write_back`] is due,
+    /// on another thread.
     pub fn is_write_back_due(&self) -> bool {
         let unwritten = self.unwritten.load(Relaxed);
         unwritten >= WRITE_BACK_BYTES
             && self.unwritten.compare_exchange(unwritten, 0, Relaxed, Relaxed).is_ok()
     }
 
-    /// Writes what was written so far through to the disk, while more is being written. What the disk did not take is told
-    /// here and not again.
+    /// Flushes the written content to disk while more is being written. The kernel reports a failed
+    /// write-back only to this call, not again later.
     pub fn write_back(&self) -> Result<()> {
         match fdatasync(&self.fd) {
-            // Where syncing is refused, the end says so.
+            // Where syncing is refused, the final sync reports it.
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             done => {
                 let done = done.context(self.path.as_bytes(), "write it through to the disk");
@@ -295,20 +309,21 @@ impl PartFile {
         }
     }
 
-    /// Forgets what memory holds of its content. After a failed write-back memory says what the disk does not have; the next
-    /// recheck then reads the disk.
+    /// Drops the cached content of the file. After a failed write-back the cache holds content that
+    /// the disk does not have; the next recheck then reads the disk.
     pub(crate) fn distrust_cache(&self) {
-        // Only a hint; what stays in memory is what is checked.
+        // Only a hint: the recheck reads whatever stays in memory.
         let _ = fadvise(&self.fd, 0, None, Advice::DontNeed);
     }
 
-    /// Removes it and what is known about it.
+    /// Removes the part and its journal.
     pub fn discard(&self) -> Result<()> {
         self.remove(&mut self.lock())
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic between claim and record leaves a claim, which is safe: that chunk is refused.
+        // A panic between claim and record leaves a claim behind. That is safe: the chunk is
+        // refused.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -316,7 +331,7 @@ impl PartFile {
         Error::Misuse { path: shown(self.path.as_bytes()), what }
     }
 
-    /// True if no byte of the range was ever written.
+    /// Returns true if no byte of the range was ever written.
     pub(crate) fn is_hole(&self, offset: u64, len: u64) -> bool {
         match seek(&self.fd, SeekFrom::Data(offset)) {
             Ok(data) => data >= offset + len,
@@ -324,27 +339,28 @@ impl PartFile {
         }
     }
 
-    /// True if nothing was written to it from its making until its first stamp was taken: then all of it is zeros.
+    /// Returns true if nothing was written between the file's creation and its first stamp. The
+    /// whole file is then zeros.
     pub(crate) fn is_untouched(&self) -> bool {
         let takes_nothing = || fstat(&self.fd).is_ok_and(|stat| stat.st_blocks == 0);
         self.lock().writer.is_new()
             && (self.is_hole(0, self.size) || !self.tells_holes() && takes_nothing())
     }
 
-    /// False if all of it seems to be data, as it does where the file system knows no holes.
+    /// Returns false if the whole file appears as data, as on a file system without holes.
     pub(crate) fn tells_holes(&self) -> bool {
         seek(&self.fd, SeekFrom::Hole(0)) != Ok(self.size)
     }
 
-    /// Asks for disk space for the bytes of `chunk` and some behind them. Writing to space that is there already costs
-    /// ext4 a fifth less processor time than having it promised block by block. Only a hint: what cannot be reserved is
-    /// written all the same, or fails then.
+    /// Reserves disk space for the bytes of `chunk` and some behind them. Writing to reserved space
+    /// costs ext4 a fifth less processor time than delayed allocation block by block. Only a hint:
+    /// if the reservation fails, the write is still attempted.
     fn reserve(&self, chunk: Range<u64>) {
         let reserved = self.reserved.load(Relaxed);
         if chunk.end <= reserved {
             return;
         }
-        // Never more than a step at once, wherever a peer begins.
+        // Never more than one step at once, wherever a peer begins.
         let from = chunk.start.max(reserved);
         let to = self.size.min(chunk.end + RESERVE_BYTES);
         if self.reserved.compare_exchange(reserved, to, Relaxed, Relaxed).is_ok()
@@ -354,7 +370,7 @@ impl PartFile {
         }
     }
 
-    /// Turns what was written into zeros. False if `go_on` said so before they were written.
+    /// Turns written bytes into zeros. Returns false if `go_on` returned false first.
     fn punch(&self, bytes: Range<u64>, go_on: impl Fn() -> bool) -> rustix::io::Result<bool> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(&self.fd, flags, bytes.start, bytes.end - bytes.start) {
@@ -374,7 +390,7 @@ impl PartFile {
         Ok(true)
     }
 
-    /// Removes part and journal.
+    /// Removes the part and its journal.
     pub(crate) fn remove(&self, state: &mut State) -> Result<()> {
         if state.journal.is_none() {
             return Ok(());
@@ -398,7 +414,7 @@ impl Drop for PartFile {
     fn drop(&mut self) {
         let mut state = self.lock();
         if state.have.is_empty() && state.unproven.is_empty() {
-            // What cannot be removed is found and removed by the next receiver of this name.
+            // If the removal fails, the next receiver of this name removes the files.
             let _ = self.remove(&mut state);
         } else if self.target.stable.has_failed() {
             self.distrust_cache();
@@ -408,12 +424,13 @@ impl Drop for PartFile {
     }
 }
 
-/// A regular file of this user, under one name only: writing to it changes nothing else.
+/// Returns true for a regular file of this user with only one name: writing to it changes nothing
+/// else.
 pub(crate) fn is_own(fd: &OwnedFd) -> bool {
     fstat(fd).is_ok_and(|stat| is_own_file(&stat))
 }
 
-/// The same, and nobody else may write to it: what it says is what this user wrote.
+/// Like [`is_own`], and no other user may write to it, so its content comes from this user.
 pub(crate) fn is_private(fd: &OwnedFd) -> bool {
     fstat(fd).is_ok_and(|stat| is_own_file(&stat) && stat.st_mode & 0o022 == 0)
 }
@@ -424,13 +441,14 @@ fn is_own_file(stat: &Stat) -> bool {
         && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// Device and inode.
+/// Returns device and inode.
 pub(crate) fn file_id(fd: &OwnedFd) -> rustix::io::Result<(u64, u64)> {
     let stat = fstat(fd)?;
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Opens a part for reading and writing, also if a process was killed after it had made it read-only for its name.
+/// Opens a part for reading and writing, even if a killed process had already made it read-only for
+/// its final name.
 pub(crate) fn open_part(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK;
     match open_child(parent.as_fd(), name, flags) {

@@ -1,62 +1,64 @@
 //! Relative paths that cannot leave the directory they are joined to.
 //!
-//! A peer's names are bytes, not text, and hostile until parsed. A [`RelPath`] is proof that they were: at least one
-//! component, none empty, `.`, `..`, with NUL, too long, or one of the names this crate keeps for itself. What it does
-//! not prove is what stands on the disk under that name: that is the business of the safe opening in `beneath`.
+//! A peer's names are bytes, not text, and hostile until parsed. A [`RelPath`] proves that they
+//! were parsed: it has at least one component, and no component is empty, `.`, `..`, too long,
+//! reserved by this crate, or contains NUL. It proves nothing about the object on disk under that
+//! name; `beneath` opens that safely.
 
 use std::fmt;
 use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Bytes of a path: `PATH_MAX` of Linux, and SPEC §10.4.
+/// Maximum length of a path in bytes: `PATH_MAX` of Linux, and SPEC §10.4.
 pub const PATH_BYTES_MAX: usize = 4096;
 
-/// Bytes of a component: `NAME_MAX` of every Linux file system.
+/// Maximum length of a component in bytes: `NAME_MAX` of every Linux file system.
 pub const COMPONENT_BYTES_MAX: usize = 255;
 
-/// Components of a path, so that walking and creating a tree holds a bounded number of open directories.
+/// Maximum number of components of a path. Bounds the open directories while walking and creating a
+/// tree.
 pub const DEPTH_MAX: usize = 128;
 
-/// Why a name is refused. Carries the name escaped.
+/// A refused name, escaped, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unsafe name \"{name}\": {reason}")]
 pub struct UnsafeName {
-    /// The name, escaped and cut to a length a terminal can show.
+    /// The name, escaped and cut to a length that a terminal can show.
     pub name: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: UnsafeReason,
 }
 
-/// What makes a name unsafe.
+/// Why a name is unsafe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UnsafeReason {
-    /// No path, or a component without bytes.
+    /// The path or a component is empty.
     #[error("it is empty or has an empty component")]
     Empty,
-    /// It starts at the root of the file system.
+    /// The path is absolute.
     #[error("it is absolute")]
     Absolute,
-    /// `.` or `..`.
+    /// A component is `.` or `..`.
     #[error("it has a . or .. component")]
     Dots,
-    /// A zero byte.
+    /// The path contains a zero byte.
     #[error("it contains a zero byte")]
     Nul,
-    /// More than [`PATH_BYTES_MAX`], [`COMPONENT_BYTES_MAX`] or [`DEPTH_MAX`].
+    /// The path exceeds [`PATH_BYTES_MAX`], [`COMPONENT_BYTES_MAX`] or [`DEPTH_MAX`].
     #[error("it is too long or too deep")]
     TooLong,
-    /// A name this program uses for its own unfinished files.
+    /// This program uses the name for its own unfinished files.
     #[error("it is reserved for unfinished files of this program")]
     Reserved,
 }
 
-/// A validated relative path: bytes, components joined by single slashes. Cloning is cheap.
+/// A validated relative path: bytes, with components joined by single slashes. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RelPath(Arc<[u8]>);
 
 impl RelPath {
-    /// Checks and takes a path as it came from a peer or a directory.
+    /// Validates a path from a peer or a directory.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnsafeName> {
         match check(bytes) {
             Ok(()) => Ok(Self(bytes.into())),
@@ -64,37 +66,37 @@ impl RelPath {
         }
     }
 
-    /// The bytes.
+    /// Returns the path as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Its components, from the top.
+    /// Iterates over the components from the top.
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.0.split(|&byte| byte == b'/')
     }
 
-    /// Number of components, 1 to [`DEPTH_MAX`].
+    /// Returns the number of components, 1 to [`DEPTH_MAX`].
     pub fn depth(&self) -> usize {
         self.components().count()
     }
 
-    /// The last component.
+    /// Returns the last component.
     pub fn file_name(&self) -> &[u8] {
         &self.0[self.parent_bytes().map_or(0, |parent| parent.len() + 1)..]
     }
 
-    /// Everything but the last component. `None` if there is only one.
+    /// Returns everything but the last component. `None` if there is only one.
     pub fn parent(&self) -> Option<Self> {
         self.parent_bytes().map(|bytes| Self(bytes.into()))
     }
 
-    /// The parent's bytes, without making a path of them.
+    /// Returns the parent's bytes without allocating a path.
     pub(crate) fn parent_bytes(&self) -> Option<&[u8]> {
         self.0.iter().rposition(|&byte| byte == b'/').map(|slash| &self.0[..slash])
     }
 
-    /// This directory's entry `name`.
+    /// Returns the path of the entry `name` in this directory.
     pub fn join(&self, name: &[u8]) -> Result<Self, UnsafeName> {
         let mut bytes = Vec::with_capacity(self.0.len() + 1 + name.len());
         bytes.extend_from_slice(&self.0);
@@ -103,7 +105,7 @@ impl RelPath {
         Self::parse(&bytes)
     }
 
-    /// The path beside this one whose last component is `name`.
+    /// Returns the path beside this one whose last component is `name`.
     pub(crate) fn with_file_name(&self, name: &[u8]) -> Result<Self, UnsafeName> {
         let mut bytes = self.parent_bytes().map_or(Vec::new(), <[u8]>::to_vec);
         if !bytes.is_empty() {
@@ -113,7 +115,8 @@ impl RelPath {
         Self::parse(&bytes)
     }
 
-    /// For people: control, bidirectional and invisible characters and bytes that are not UTF-8 are escaped.
+    /// Returns a form for people: control, bidirectional and invisible characters and bytes that
+    /// are not UTF-8 are escaped.
     pub fn display(&self) -> impl fmt::Display + '_ {
         Escaped(&self.0)
     }
@@ -131,7 +134,7 @@ impl PartialOrd for RelPath {
     }
 }
 
-/// Component by component, bytes as unsigned (SPEC §10.4): the order of a manifest.
+/// Compares component by component, bytes as unsigned (SPEC §10.4): the order of a manifest.
 impl Ord for RelPath {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.components().cmp(other.components())
@@ -167,15 +170,16 @@ fn check_component(component: &[u8]) -> Result<(), UnsafeReason> {
     }
 }
 
-/// End of the name of a file that is being received.
+/// Suffix of a file that is being received.
 pub(crate) const PART_SUFFIX: &[u8] = b".wraith-part";
-/// End of the name of the list of its verified chunks.
+/// Suffix of the journal of verified chunks.
 pub(crate) const JOURNAL_SUFFIX: &[u8] = b".wraith-journal";
-/// End of the name of a finished file on its way to replace another.
+/// Suffix of a finished file that is about to replace another.
 pub(crate) const NEW_SUFFIX: &[u8] = b".wraith-new";
 
-/// True for names of unfinished files and of transfer state. A peer that could create these could pass off its own bytes
-/// as ours. Compared without case, for file systems that fold it.
+/// Returns true for names of unfinished files and of transfer state. A peer that could create these
+/// could pass off its own bytes as ours. The comparison ignores case, for file systems that fold
+/// it.
 fn is_reserved(component: &[u8]) -> bool {
     let ends_with = |suffix: &[u8]| {
         component.len() > suffix.len()
@@ -191,10 +195,10 @@ fn is_reserved(component: &[u8]) -> bool {
             || (starts_with(b".wraith-") && ends_with(b".state")))
 }
 
-/// Characters of a name in a message; longer ones are cut.
+/// Maximum number of characters of a name in a message; longer ones are cut.
 const SHOWN_CHARS_MAX: usize = 512;
 
-/// Any bytes, escaped for people and cut to a sane length.
+/// Returns any bytes escaped for people and cut to a bounded length.
 pub fn shown(bytes: &[u8]) -> String {
     let text = Escaped(bytes).to_string();
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
@@ -203,8 +207,9 @@ pub fn shown(bytes: &[u8]) -> String {
     }
 }
 
-/// Shows bytes: valid UTF-8 as it is, except characters that move the cursor, reorder or hide text; those and all other
-/// bytes as `\x1b`, `\u{202e}`. A backslash is doubled, so the result is unambiguous.
+/// Displays bytes. Valid UTF-8 stays, except characters that move the cursor or reorder or hide
+/// text. Those and all other bytes become `\x1b` or `\u{202e}`. A backslash is doubled, so the
+/// result is unambiguous.
 struct Escaped<'a>(&'a [u8]);
 
 impl fmt::Display for Escaped<'_> {
@@ -227,8 +232,8 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Control characters beyond ASCII, bidirectional controls, zero-width and other invisible characters, line separators,
-/// private use, and tags.
+/// Returns true for control characters beyond ASCII, bidirectional controls, zero-width and other
+/// invisible characters, line separators, private use, and tags.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,

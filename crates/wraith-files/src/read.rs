@@ -1,4 +1,4 @@
-//! Reading bytes of an open file at their place.
+//! Positional reads from an open file.
 
 use std::os::fd::BorrowedFd;
 
@@ -6,7 +6,8 @@ use rustix::io::{Errno, Result, pread};
 
 use crate::hash::{CHUNK_BYTES, chunk_len};
 
-/// Fills `buffer` with the bytes from `offset` on. Returns how many there are: fewer if the file ends before.
+/// Fills `buffer` with the bytes from `offset` on. Returns how many were read: fewer if the file
+/// ends earlier.
 pub(crate) fn read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -20,7 +21,8 @@ pub(crate) fn read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Res
     Ok(done)
 }
 
-/// Reads chunk `index` of a file of `size` bytes to the front of `buffer`. Returns its length: less if the file has become shorter.
+/// Reads chunk `index` of a file of `size` bytes to the front of `buffer`. Returns the number of
+/// bytes read: fewer if the file has become shorter.
 pub(crate) fn read_chunk(
     fd: BorrowedFd<'_>,
     size: u64,

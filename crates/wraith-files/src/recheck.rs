@@ -1,8 +1,11 @@
-//! What of a part file that was left behind is still what its journal says?
+//! Verifies a left-behind part file against its journal.
 //!
-//! Before a crash of the machine journal and part may have been written back in any order, and between two runs anybody may have
-//! written to the part, so every recorded chunk is read and hashed again, and of holes what the file system does not call one. What is true goes into a second journal, which replaces the first when it is complete; until then the first
-//! one stands, and a kill costs nothing but the reading.
+//! Before a crash of the machine, journal and part may have been written back in any order. Between
+//! two runs, another program may have written to the part. Every recorded chunk is therefore read
+//! and hashed again. Recorded holes are read only where the file system reports data.
+//!
+//! Verified entries go to a second journal, which replaces the first once it is complete. Until
+//! then the first one stays valid, and a kill costs only the reading.
 
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -25,11 +28,15 @@ use crate::small_file::create_hidden;
 use crate::write::is_all_zero;
 
 impl PartFile {
-    /// Reads the chunks that were recorded by an earlier process, and counts those that still have their hash.
-    /// `progress` is told how many were read, a hole counted as one; if it returns false, nothing counts and it can be done again. Does nothing
-    /// unless [`Self::needs_recheck`]. Takes the time of reading and hashing what is there.
+    /// Reads the chunks recorded by an earlier process, and counts those that still have their
+    /// hash. Takes the time of reading and hashing them. Does nothing unless
+    /// [`Self::needs_recheck`].
+    ///
+    /// Calls `progress` with the number of chunks read, a hole counted as one. If it returns false,
+    /// no chunk counts and the recheck can be repeated.
     pub fn recheck(&mut self, mut progress: impl FnMut(u64) -> bool) -> Result<()> {
-        // An earlier process may have ended before it heard what the disk did not take: then memory vouches for nothing.
+        // An earlier process may have ended before it saw a failed write-back. The page cache then
+        // proves nothing.
         if self.needs_recheck() && self.write_back().is_err() {
             self.distrust_cache();
         }
@@ -37,7 +44,7 @@ impl PartFile {
         let Some(mut old) = state.journal.take_if(|_| !state.unproven.is_empty()) else {
             return Ok(());
         };
-        // A change during the reading is one, too.
+        // A change during the reading must also be detected.
         let writer = OnlyWriter::of(self.fd.as_fd(), self.size);
         let proven = prove(self, &mut old, &mut progress);
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +61,7 @@ impl PartFile {
     }
 }
 
-/// What was found true, and the journal that says so.
+/// Verified chunks and the new journal that lists them.
 struct Proven {
     journal: Journal,
     have: IntervalSet,
@@ -63,7 +70,7 @@ struct Proven {
     unhashed_holes: IntervalSet,
 }
 
-/// The work of finding out.
+/// State of a running verification.
 struct Proof<'a> {
     part: &'a PartFile,
     proven: Proven,
@@ -73,7 +80,8 @@ struct Proof<'a> {
     stopped: bool,
 }
 
-/// Makes the second journal and puts it in place of the first. `None` if `progress` stopped it.
+/// Writes the second journal and replaces the first with it. Returns `None` if `progress` stopped
+/// it.
 fn prove(
     part: &PartFile,
     old: &mut Journal,
@@ -102,7 +110,7 @@ fn prove(
             replaced.context(path, "replace its journal")
         });
     if stopped || replaced.is_err() {
-        // Hidden, and cleared by the next attempt.
+        // The file is hidden, and the next attempt clears it.
         let _ = unlinkat(dir, new_name, AtFlags::empty());
     }
     replaced.map(|()| (!stopped).then_some(proof.proven))
@@ -130,7 +138,7 @@ impl<'a> Proof<'a> {
         Ok(Self { part, proven, buffer: vec![0; CHUNK_BYTES], read: 0, progress, stopped: false })
     }
 
-    /// A chunk was read, or a hole looked at.
+    /// Counts a chunk read or a hole inspected.
     fn step(&mut self) {
         self.read += 1;
         self.stopped = self.stopped || !(self.progress)(self.read);
@@ -150,7 +158,7 @@ impl<'a> Proof<'a> {
         Ok(())
     }
 
-    /// What the file system calls a hole is one. Of the rest every chunk is read.
+    /// Accepts what the file system reports as a hole, and reads every other chunk.
     fn check_hole(&mut self, range: Range<u64>) -> Result<()> {
         let gaps: Vec<Range<u64>> = self.proven.have.gaps(range).collect();
         for gap in gaps {
@@ -166,7 +174,8 @@ impl<'a> Proof<'a> {
         Ok(())
     }
 
-    /// Reads chunks that should be zeros, behind `zeros` that are. The zeros that the last of them are.
+    /// Reads chunks that should be zeros and follow the verified `zeros`. Returns the run of zeros
+    /// at the end.
     fn check_zeros(&mut self, mut zeros: Range<u64>, chunks: Range<u64>) -> Result<Range<u64>> {
         for index in chunks {
             if self.stopped {
@@ -202,7 +211,7 @@ impl<'a> Proof<'a> {
         self.proven.journal.append(record).context(self.part.path.as_bytes(), "write its journal")
     }
 
-    /// Reads chunk `index` to the front of the buffer. False if it is not all there.
+    /// Reads chunk `index` to the front of the buffer. Returns false if it is incomplete.
     fn read_chunk(&mut self, index: u64) -> Result<bool> {
         let size = self.part.size;
         debug_assert!(index < chunk_count(size));
@@ -254,7 +263,7 @@ mod tests {
             .unwrap();
     }
 
-    /// Makes the journal in `dir` look as if it were of another boot.
+    /// Makes the journal in `dir` look as if it came from another boot.
     fn restart_machine(dir: &Path) {
         let path = dir.join(".f.wraith-journal");
         let file = File::options().read(true).write(true).open(&path).unwrap();
@@ -266,7 +275,7 @@ mod tests {
         file.write_all_at(&bytes, 0).unwrap();
     }
 
-    /// A part with chunks 0, 2, 3, 5, 8 and the hole 6..8, written before the machine was restarted.
+    /// A part with chunks 0, 2, 3, 5, 8 and the hole 6..8, written before a restart of the machine.
     fn old_part(dir: &Path, bytes: &[u8]) -> PartFile {
         let target = TargetDir::open(dir).unwrap();
         let part = target.open_or_resume(&entry(bytes), &KEY).unwrap();
@@ -299,10 +308,10 @@ mod tests {
             true
         })
         .unwrap();
-        // Five chunks, the hole, and the chunk in it that is none any more.
+        // Five chunks, the hole, and the chunk in it that is no longer zeros.
         assert_eq!((read, part.needs_recheck()), (7, false));
         assert_eq!(ranges(&part), [0..1, 3..4, 5..7, 8..9]);
-        // As long as nobody writes to it, this process takes that on trust.
+        // As long as no other program writes to it, this process trusts the result.
         put(&part, &bytes, 1);
         drop(part);
         let target = TargetDir::open(dir.path()).unwrap();
@@ -326,7 +335,8 @@ mod tests {
         drop(part);
         let target = TargetDir::open(dir.path()).unwrap();
         let part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
-        // Without a recheck, what comes now counts now, and is checked with the rest after the next start.
+        // Without a recheck, new chunks count at once and are checked with the rest after the next
+        // start.
         put(&part, &bytes, 4);
         put(&part, &bytes, 0);
         assert_eq!(ranges(&part), [0..1, 4..5]);
@@ -363,7 +373,7 @@ mod tests {
         let target = TargetDir::open(dir.path()).unwrap();
         let part = target.open_or_resume(&entry(&bytes), &KEY).unwrap();
         put(&part, &bytes, 0);
-        // Of another file, even.
+        // Even a failure of another file.
         let failed = crate::error::Error::Changed { path: "g".into() };
         assert!(part.target.stable.told(Err(failed)).is_err());
         drop(part);

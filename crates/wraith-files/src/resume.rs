@@ -1,8 +1,13 @@
-//! Finding, continuing and beginning part files.
+//! Finds, continues and begins part files.
 //!
-//! A part is continued only if its journal names the same sender, transfer, path, size and time, belongs to this user alone,
-//! and no living process has it locked. A part of someone else under the same name is left alone: ours then gets a tag in
-//! its name. What is ours but of another size or time is begun anew.
+//! A part is continued only under these conditions:
+//!
+//! - Its journal names the same sender, transfer, path, size and time.
+//! - It belongs to this user alone.
+//! - No living process holds its lock.
+//!
+//! A foreign part under the same name is left alone; the new part then gets a tag in its name. A
+//! part of the same transfer with another size or time is started anew.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -23,27 +28,27 @@ use crate::path::{RelPath, shown};
 use crate::small_file::create_hidden;
 use crate::target_state::TargetState;
 
-/// What was found under one pair of hidden names.
+/// State of one pair of hidden names.
 enum Slot {
-    /// Nothing.
+    /// No journal exists.
     Empty,
-    /// A locked journal without use: torn, or ours and of another version or tree of the file.
+    /// A locked, useless journal: torn, or ours but of another version or hash tree of the file.
     Stale(OwnedFd),
-    /// Ours, to be continued.
+    /// Our journal and part, ready to be continued.
     Ours(OwnedFd, Header, OwnedFd),
-    /// Ours, and a living process has it.
+    /// Our journal, locked by a living process.
     Busy,
-    /// Somebody else's, or nothing of this program.
+    /// The journal of another sender or transfer, or a foreign file.
     Foreign,
 }
 
-/// Binds a part to the sender, the transfer (both in `key`) and the path.
+/// Identifies a part by the sender, the transfer (both in `key`) and the path.
 fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("wraith/1 part identity");
     hasher.update(key).update(path.as_bytes()).finalize().into()
 }
 
-/// The names to look under, and then to begin under, in order.
+/// Returns the pairs of names to look under, and then to begin under, in order.
 fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
     let tag = *identity.first_chunk().expect("an identity has 32 bytes");
     [None, Some(tag)].map(|tag| HiddenNames::of(path.file_name(), tag))
@@ -67,7 +72,7 @@ pub(crate) fn resume(
                 return continued(target, entry, parent, names, part, journal).map(Some);
             }
             Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
-            // Such as the pooled journals of a killed process.
+            // For example the pooled journals of a killed process.
             Slot::Stale(journal) => clear(&parent, &names, journal, &entry.path)?,
             Slot::Empty | Slot::Foreign => {}
         }
@@ -87,7 +92,7 @@ pub(crate) fn open_or_resume(
     let parent = target.parent(&entry.path)?;
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
-        // What was stale is cleared by now.
+        // Stale files have been cleared above.
         if matches!(look(&parent, &names, entry, &identity)?, Slot::Empty)
             && let Some(journal) = new_journal(target, &parent, &names, &entry.path)?
         {
@@ -97,7 +102,7 @@ pub(crate) fn open_or_resume(
     Err(Error::InUse { path: shown(entry.path.as_bytes()) })
 }
 
-/// Removes what is left of the file at `path` under this `key`, or of nobody.
+/// Removes leftovers of the file at `path` under this `key`, and stale ones without an owner.
 pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) -> Result<()> {
     let path = &entry.path;
     let parent = match target.dirs.get(path.parent_bytes().unwrap_or_default()) {
@@ -116,17 +121,17 @@ pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) ->
     Ok(())
 }
 
-/// Removes what stands under one pair of names, whose journal we hold.
+/// Removes the files under one pair of names whose journal this process has locked.
 fn clear(parent: &OwnedFd, names: &HiddenNames, journal: OwnedFd, path: &RelPath) -> Result<()> {
     for name in [&names.part, &names.new_journal, &names.journal] {
         remove_hidden(parent.as_fd(), name, path)?;
     }
-    // Unlocked only now that nobody can find it.
+    // Unlock only now that no other process can find it.
     drop(journal);
     Ok(())
 }
 
-/// Looks at one pair of names, and locks the journal there.
+/// Inspects one pair of names and locks the journal there.
 fn look(
     parent: &Arc<OwnedFd>,
     names: &HiddenNames,
@@ -138,7 +143,7 @@ fn look(
     let journal = match open_child(parent.as_fd(), &names.journal, flags) {
         Ok(journal) => journal,
         Err(Errno::NOENT) => return Ok(Slot::Empty),
-        // The folder itself is closed to this user.
+        // This user has no access to the folder itself.
         Err(Errno::ACCESS)
             if statat(parent, &names.journal, AtFlags::SYMLINK_NOFOLLOW).err()
                 == Some(Errno::ACCESS) =>
@@ -184,7 +189,8 @@ fn has_size(fd: &OwnedFd, size: u64) -> bool {
     fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size)
 }
 
-/// A locked journal under its name, a pooled one or a new one. `None` if somebody else was faster.
+/// Returns a locked journal under its name, from the pool or new. `None` if another process was
+/// faster.
 fn new_journal(
     target: &TargetState,
     parent: &OwnedFd,
@@ -201,10 +207,10 @@ fn new_journal(
     }
 }
 
-/// Mode of hidden files: nobody else may look at what is not finished.
+/// Mode of hidden files: other users must not see unfinished content.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Makes an empty part under a journal that is ours.
+/// Creates an empty part for a locked journal.
 fn begin(
     target: &Arc<TargetState>,
     entry: &Entry,
@@ -221,7 +227,7 @@ fn begin(
     let (part, id) = match made {
         Ok(made) => made,
         Err(errno) => {
-            // Both times the first error is the one to tell.
+            // Return the first error; ignore that of the clean-up, here and below.
             let _ = unlinkat(&parent, &names.journal, AtFlags::empty());
             return Err(Error::os(path, "create its part", errno));
         }
@@ -243,7 +249,8 @@ fn begin(
     }
 }
 
-/// Never opens what is there: it could be a link, or another name of something else.
+/// Creates the part anew. Never opens an existing file: it could be a link, or another name of a
+/// foreign file.
 fn make_part(parent: &OwnedFd, name: &[u8], size: u64) -> rustix::io::Result<OwnedFd> {
     match unlinkat(parent, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
@@ -258,7 +265,7 @@ fn make_part(parent: &OwnedFd, name: &[u8], size: u64) -> rustix::io::Result<Own
     Ok(part)
 }
 
-/// Reads what the journal says.
+/// Replays the journal of an existing part.
 fn continued(
     target: &Arc<TargetState>,
     entry: &Entry,

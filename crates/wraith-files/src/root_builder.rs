@@ -1,7 +1,8 @@
-//! The root of a file, composed of the hashes of its chunks in any order.
+//! Composes the root of a file from the hashes of its chunks, added in any order.
 //!
-//! Invariant: a parent is formed as soon as both children are known, except above chunk 0, where it might be the root. Runs of zeros
-//! behind a gap stay runs until they have a sibling with something in it, or the gap is closed.
+//! Invariant: a parent is formed as soon as both children are known, except above chunk 0, where it
+//! might be the root. Runs of zeros behind a gap stay runs until they have a sibling with data, or
+//! the gap is closed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,19 +13,20 @@ use crate::hash::{CHUNK_BYTES, Cv, Root, chunk_count, parent, small_root};
 use crate::interval_set::IntervalSet;
 use crate::tree::Tree;
 
-/// Composes a root from chunks in any order. Holds one node for each gap and level, not one for each chunk: a terabyte
-/// in order takes about 50. A chunk in order costs its share of the hashing and little else, and so does a run of zeros of
-/// any length in a tree that [knows zeros](Tree::knows_zeros).
+/// Composes a root from chunks in any order. Holds one node for each gap and level, not one for
+/// each chunk: about 50 for a terabyte in order. A chunk in order costs its share of the hashing
+/// and little else. So does a run of zeros of any length in a tree that [knows
+/// zeros](Tree::knows_zeros).
 #[derive(Clone, Debug, Default)]
 pub struct RootBuilder {
     tree: Tree,
     /// Subtrees that cover the chunks before `prefix`, from the left.
     spine: Vec<Node>,
-    /// Chunks from the first on without a gap.
+    /// Number of chunks known from the first on without a gap.
     prefix: u64,
-    /// Subtrees behind a gap, by first chunk; none inside another.
+    /// Subtrees behind a gap, by first chunk. They do not overlap.
     ahead: BTreeMap<u64, Node>,
-    /// Whole chunks of zeros behind a gap that are in no subtree; only in a tree that knows zeros.
+    /// Whole chunks of zeros behind a gap that are in no subtree. Only in a tree that knows zeros.
     zeros: IntervalSet,
     next: u64,
 }
@@ -41,19 +43,19 @@ impl Node {
         1 << self.level
     }
 
-    /// With the subtree of the same size behind it.
+    /// Merges this subtree with its right sibling of the same size.
     fn joined(&self, right: &Self) -> Self {
         Self { level: self.level + 1, cv: parent(&self.cv, &right.cv) }
     }
 }
 
 impl RootBuilder {
-    /// Nothing known yet of a file whose root is its BLAKE3.
+    /// Creates a builder for a file whose root is its BLAKE3 hash.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Nothing known yet of a file with this tree.
+    /// Creates a builder for a file with this hash tree.
     pub fn of(tree: Tree) -> Self {
         Self { tree, ..Self::default() }
     }
@@ -63,7 +65,8 @@ impl RootBuilder {
         self.set(self.next, cv);
     }
 
-    /// Adds chunk `index`. A chunk that was added before is ignored. For a file of one chunk, pass its [`small_root`].
+    /// Adds chunk `index`. A chunk that was added before is ignored. For a file of one chunk, pass
+    /// its [`small_root`].
     pub fn set(&mut self, index: u64, cv: Cv) {
         self.next = index + 1;
         let node = Node { level: 0, cv };
@@ -75,8 +78,9 @@ impl RootBuilder {
         }
     }
 
-    /// Adds `chunks` of zeros of a file of `size` bytes. Those that were added before are ignored. Where the tree knows zeros
-    /// this costs O(log n) for each stretch that was not known before, otherwise the hashing of them all.
+    /// Adds `chunks` of zeros of a file of `size` bytes. Chunks added before are ignored. Where the
+    /// tree knows zeros, this costs O(log n) for each range not known before; otherwise all chunks
+    /// are hashed.
     pub fn set_zeros(&mut self, chunks: Range<u64>, size: u64) {
         if !self.tree.knows_zeros() || chunk_count(size) < 2 {
             chunks.for_each(|index| self.set(index, self.tree.zero_chunk_hash(size, index)));
@@ -97,17 +101,17 @@ impl RootBuilder {
             self.put_zeros(at..next);
             at = next;
         }
-        // The last chunk may be shorter than those that the table knows.
+        // The last chunk may be shorter than the chunks in the table.
         if chunks.contains(&whole) && whole < chunk_count(size) {
             self.set(whole, self.tree.zero_chunk_hash(size, whole));
         }
         self.next = chunks.end;
     }
 
-    /// Adds whole chunks of zeros from the prefix on or behind it, none of which is in a subtree.
+    /// Adds whole chunks of zeros at or behind the prefix, none of which is in a subtree.
     fn put_zeros(&mut self, chunks: Range<u64>) {
         self.zeros.insert(chunks.clone());
-        // Subtrees beside the run may have their sibling in it now.
+        // Subtrees beside the run may now have their sibling in it.
         let run = self.zeros.range_of(chunks.start).expect("it was just put there");
         let left = self.ahead.range(..run.start).next_back();
         let left = left.filter(|(first, node)| *first + node.chunks() == run.start);
@@ -125,7 +129,7 @@ impl RootBuilder {
         self.put_ahead(first, node);
     }
 
-    /// Appends what is known from the end of the spine on.
+    /// Appends known subtrees and zeros from the end of the spine on.
     fn close_gap(&mut self) {
         loop {
             if let Some(entry) = self.ahead.first_entry()
@@ -144,18 +148,18 @@ impl RootBuilder {
         }
     }
 
-    /// Appends zeros up to chunk `end`, in the largest subtrees that are aligned.
+    /// Appends zeros up to chunk `end`, in the largest aligned subtrees.
     fn append_zeros(&mut self, end: u64) {
         while self.prefix < end {
             let largest = (end - self.prefix).ilog2();
-            // Chunk 0 alone: above it might be the root.
+            // Chunk 0 alone: the node above it might be the root.
             let aligned = if self.prefix == 0 { 0 } else { self.prefix.trailing_zeros() };
             let level = largest.min(aligned);
             self.append(Node { level, cv: self.tree.zero_subtree_cv(level) });
         }
     }
 
-    /// Adds the subtree that begins where the spine ends.
+    /// Adds the subtree that begins at the end of the spine.
     fn append(&mut self, mut node: Node) {
         let mut first = self.prefix;
         self.prefix += node.chunks();
@@ -170,7 +174,7 @@ impl RootBuilder {
 
     /// Adds a subtree behind a gap.
     fn put_ahead(&mut self, mut first: u64, mut node: Node) {
-        // Above chunk 0 might be the root.
+        // The node above chunk 0 might be the root.
         while first >= 2 * node.chunks() {
             let left = left_sibling(first, node.level);
             let sibling = left.unwrap_or(first + node.chunks());
@@ -181,7 +185,7 @@ impl RootBuilder {
         self.ahead.insert(first, node);
     }
 
-    /// Takes the subtree of this level from `first` on, if all of it is known.
+    /// Takes the subtree of this level that starts at chunk `first`, if it is complete.
     fn take_ahead(&mut self, first: u64, level: u32) -> Option<Node> {
         if let Some(node) = self.ahead.get(&first).copied() {
             return (node.level == level).then(|| {
@@ -196,7 +200,7 @@ impl RootBuilder {
         })
     }
 
-    /// True if chunk `index` was added.
+    /// Returns true if chunk `index` was added.
     pub fn contains(&self, index: u64) -> bool {
         let behind = || self.ahead.range(..=index).next_back();
         index < self.prefix
@@ -204,7 +208,7 @@ impl RootBuilder {
             || (!self.zeros.is_empty() && self.zeros.contains(index))
     }
 
-    /// The root of a file of `size` bytes; `None` while a chunk is missing.
+    /// Returns the root of a file of `size` bytes; `None` while a chunk is missing.
     pub fn finish(&self, size: u64) -> Option<Root> {
         let count = chunk_count(size);
         if count == 0 {
@@ -216,8 +220,8 @@ impl RootBuilder {
         if let [only] = &self.spine[..] {
             return Some(only.cv);
         }
-        // From the left, subtrees as large as all before them (1, 1, 2, 4, … chunks): together one power of two. Then
-        // ever smaller ones, which hang to the right of it (BLAKE3 §2.1).
+        // From the left: subtrees as large as all before them (1, 1, 2, 4, … chunks), together one
+        // power of two. Then ever smaller ones, which hang to the right of it (BLAKE3 §2.1).
         let doubles = |(i, node): &(usize, &Node)| *i == 0 || node.level as usize == i - 1;
         let doubling = self.spine.iter().enumerate().take_while(doubles).count();
         let (left, right) = self.spine.split_at(match doubling {
@@ -231,8 +235,9 @@ impl RootBuilder {
     }
 }
 
-/// First chunk of the subtree of `2^level` chunks that the one from `first` on is the right sibling of. `None` if it is the
-/// left one, or their parent would begin with chunk 0: that might be the root.
+/// Returns the first chunk of the left sibling of the subtree of `2^level` chunks at `first`.
+/// `None` if this subtree is the left one, or if their parent would begin with chunk 0 and might be
+/// the root.
 fn left_sibling(first: u64, level: u32) -> Option<u64> {
     let index = first >> level;
     (index % 2 == 1 && index > 1).then(|| (index - 1) << level)
@@ -321,7 +326,8 @@ mod tests {
         }
     }
 
-    /// The position-free root as the specification has it: every chunk hashed for itself, from its first byte on.
+    /// Reference implementation of the position-free root in the specification: every chunk is
+    /// hashed by itself, from its first byte on.
     fn position_free_root(bytes: &[u8]) -> Root {
         let chunks: Vec<&[u8]> = bytes.chunks(CHUNK_BYTES).collect();
         match chunks[..] {
@@ -342,7 +348,8 @@ mod tests {
         parent(&subtree(left), &subtree(right))
     }
 
-    /// The left one is the largest power of two that leaves something for the right one (BLAKE3 §2.1).
+    /// The left half is the largest power of two that leaves something for the right one (BLAKE3
+    /// §2.1).
     fn halves<'a>(chunks: &'a [&'a [u8]]) -> (&'a [&'a [u8]], &'a [&'a [u8]]) {
         chunks.split_at(chunks.len().next_power_of_two() / 2)
     }
@@ -444,7 +451,7 @@ mod tests {
 
             let mut builder = RootBuilder::of(tree);
             let mut known = IntervalSet::new();
-            // Runs that may overlap, then everything, one by one or in runs.
+            // Runs that may overlap, then all chunks, one by one or in runs.
             let all = (0..chunks).map(|n| ((n * 31 + order % 97) % 97, 1)).chain((0..chunks).map(|n| (n, 1)));
             for (first, count) in steps.into_iter().chain(all) {
                 let end = chunks.min(first + count);

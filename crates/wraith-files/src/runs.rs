@@ -1,4 +1,5 @@
-//! Where a file has data and where holes, by the map of its file system, in chunks; and its root by that.
+//! Maps a file into runs of data and hole chunks, using the file system's extent map. Computes the
+//! root from that.
 
 use std::fs::File;
 use std::io;
@@ -13,19 +14,20 @@ use crate::read::read_chunk;
 use crate::root_builder::RootBuilder;
 use crate::tree::{POSITION_FREE_BYTES_MIN, Tree};
 
-/// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
+/// Chunks of zeros hashed between two checks whether to go on (64 MiB: a hundredth of a second).
 pub(crate) const HOLE_STEP_CHUNKS: u64 = 256;
 
-/// Holes smaller than a chunk that are passed before a run of data is given out all the same: looking for the end of it must not keep
-/// others waiting. A tenth of a millisecond.
+/// Maximum number of holes smaller than a chunk to pass before a run of data is returned. A search
+/// for the end of the run must not delay others. About a tenth of a millisecond.
 const LOOKS_MAX: usize = 32;
 
-/// Fewer blocks than the size needs. Blocks are counted in units of 512 bytes everywhere.
+/// Returns true if the file has fewer blocks than its size needs. Blocks are always counted in
+/// units of 512 bytes.
 pub(crate) fn is_sparse(stat: &Stat) -> bool {
     hole_bytes(stat) > 0
 }
 
-/// The tree of a sparse file; `None` for any other.
+/// Returns the hash tree of a sparse file; `None` for any other.
 pub(crate) fn sparse_tree(stat: &Stat) -> Option<Tree> {
     match hole_bytes(stat) {
         0 => None,
@@ -38,7 +40,8 @@ fn hole_bytes(stat: &Stat) -> u64 {
     (stat.st_size as u64).saturating_sub((stat.st_blocks as u64).saturating_mul(512))
 }
 
-/// BLAKE3 of a sparse file. `None` of any other, and of one that is not as long as it says, which has to be read to its end.
+/// Returns the BLAKE3 hash of a sparse file. `None` for any other file, and for a file shorter than
+/// its reported size, which must be read to its end.
 pub fn sparse_file_root(file: &File) -> io::Result<Option<Root>> {
     let stat = fstat(file)?;
     let size = stat.st_size as u64;
@@ -56,39 +59,41 @@ pub fn sparse_file_root(file: &File) -> io::Result<Option<Root>> {
     }
 }
 
-/// A run of chunks that are alike on disk.
+/// A run of chunks of the same type on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// Chunks with something in them.
+    /// Chunks with data.
     Data(Range<u64>),
     /// Chunks that are entirely hole: zeros that take no space and need not be read.
     Hole(Range<u64>),
 }
 
-/// Where the next run of a file begins. The map of the file is asked run by run, so this is a few words of memory, however many
-/// holes the file has.
+/// Position of the next run of a file. The extent map is queried run by run, so this takes a few
+/// words of memory, however many holes the file has.
 #[derive(Clone, Copy, Debug)]
 pub struct RunCursor {
     size: u64,
     sparse: bool,
     next: u64,
     end: u64,
-    /// End of the hole that starts at `next`, found while looking for the end of the data before it.
+    /// End of the hole that starts at `next`, found while looking for the end of the data before
+    /// it.
     hole_end: Option<u64>,
 }
 
 impl RunCursor {
-    /// All chunks of a file of `size` bytes. Only of one that is `sparse` the file system is asked.
+    /// Covers all chunks of a file of `size` bytes. Queries the file system only if the file is
+    /// `sparse`.
     pub(crate) fn of(size: u64, sparse: bool) -> Self {
         Self { size, sparse, next: 0, end: chunk_count(size), hole_end: None }
     }
 
-    /// All chunks of a file of `size` bytes as one run of data, whatever holes it has.
+    /// Covers all chunks of a file of `size` bytes as one run of data, whatever holes it has.
     pub fn dense(size: u64) -> Self {
         Self::of(size, false)
     }
 
-    /// The next run of the file `fd`.
+    /// Returns the next run of the file `fd`.
     pub(crate) fn next(&mut self, fd: BorrowedFd<'_>) -> Option<Run> {
         let (chunk, size, end) = (CHUNK_BYTES as u64, self.size, self.end);
         if self.next >= end {
@@ -99,7 +104,7 @@ impl RunCursor {
             self.next = end;
             return Some(Run::Data(first..end));
         }
-        // First offset that is data (or hole). The file's end counts as the start of a hole.
+        // Returns the first offset of data (or hole). The file's end counts as the start of a hole.
         let seek = |to: SeekFrom| match seek(fd, to) {
             Ok(offset) => Some(offset),
             Err(Errno::NXIO) => Some(size),
@@ -115,14 +120,14 @@ impl RunCursor {
             self.next = whole_chunks_before(data_from);
             return Some(Run::Hole(first..self.next));
         }
-        // Data, up to the first hole that covers a whole chunk, or as far as is found in a bounded time.
+        // Data, up to the first hole that covers a whole chunk, or as far as a bounded search goes.
         let mut at = data_from;
         for looks in 1.. {
             let hole = seek(SeekFrom::Hole(at)).unwrap_or(size);
             let data = if hole >= size { size } else { seek(SeekFrom::Data(hole)).unwrap_or(size) };
             let first_whole = hole.div_ceil(chunk);
             if hole >= size || first_whole >= end || whole_chunks_before(data) > first_whole {
-                // At least one chunk, even if the file is being changed while we look.
+                // At least one chunk, even if the file changes during the search.
                 self.next = first_whole.clamp(first + 1, end);
                 self.hole_end = Some(data);
                 break;
@@ -137,7 +142,8 @@ impl RunCursor {
     }
 }
 
-/// Chunks of an open file as runs of data and hole, in order. A file system that cannot tell yields one run of data.
+/// Chunks of an open file as runs of data and hole, in order. A file system without an extent map
+/// yields one run of data.
 #[derive(Debug)]
 pub struct Runs<'a> {
     fd: BorrowedFd<'a>,
@@ -145,25 +151,26 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Those from `cursor` on.
+    /// Iterates over the runs from `cursor` on.
     pub(crate) fn of(fd: BorrowedFd<'a>, cursor: RunCursor) -> Self {
         Self { fd, cursor }
     }
 
-    /// All chunks of a file of `size` bytes, which is looked at.
+    /// Iterates over all chunks of a file of `size` bytes, after checking whether it is sparse.
     pub(crate) fn look(fd: BorrowedFd<'a>, size: u64) -> Self {
         Self::of(fd, RunCursor::of(size, fstat(fd).is_ok_and(|stat| is_sparse(&stat))))
     }
 
-    /// Only these chunks of them.
+    /// Restricts the iterator to these chunks.
     pub(crate) fn within(mut self, chunks: &Range<u64>) -> Self {
         let end = self.cursor.end.min(chunks.end);
         self.cursor = RunCursor { next: chunks.start, end, hole_end: None, ..self.cursor };
         self
     }
 
-    /// The root of the file. Data is read by `read`, to the front of the buffer that it gets, and hashed; holes are hashed where
-    /// `tree` does not know them. `None` as soon as `go_on`, which is asked before each chunk or 64 MiB of a hole, says no.
+    /// Returns the root of the file. Calls `read` to read data to the front of the given buffer,
+    /// and hashes it. Holes are hashed unless `tree` knows zeros. Returns `None` as soon as `go_on`
+    /// returns false; it is called before each chunk or 64 MiB of a hole.
     pub(crate) fn root<E>(
         self,
         tree: Tree,
@@ -214,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of so many bytes with something at some places, and the same bytes.
+    /// Returns a file of `len` bytes with data at some places, and its content.
     fn file(len: usize, places: &[usize]) -> (File, Vec<u8>) {
         let file = tempfile::tempfile_in(".").unwrap();
         file.set_len(len as u64).unwrap();
@@ -252,7 +259,7 @@ mod tests {
             }
             prop_assert_eq!(root_of(&file, tree), expected.finish(size));
 
-            // What is asked of a part is that part.
+            // A query for a part returns exactly that part.
             let part = part.0.min(part.1)..part.0.max(part.1).min(chunk_count(size));
             let mut next = part.start;
             for run in Runs::look(file.as_fd(), size).within(&part) {
@@ -286,7 +293,7 @@ mod tests {
         sparse_file_root(&file).unwrap_err();
         let file = File::open(&path).unwrap();
         assert!(sparse_file_root(&file).unwrap().is_some());
-        // There is no hole in it.
+        // The file no longer has a hole.
         std::fs::write(&path, [1; 4096]).unwrap();
         assert_eq!(sparse_file_root(&file).unwrap(), None);
     }

@@ -1,4 +1,5 @@
-//! The end of a part file: its root is proven, it gets mode, time and name, and nothing is written to it any more.
+//! Completion of a part file: proves its root, sets mode and time, gives it its name. After that
+//! nothing is written to it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -15,8 +16,9 @@ use crate::runs::{Run, RunCursor, Runs};
 use crate::write::{is_all_zero, set_metadata};
 
 impl PartFile {
-    /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
-    /// it is kept. On any other error it stays as it is, to be finished later.
+    /// Gives the complete file its mode, time and name if `root` is its hash. Otherwise returns
+    /// [`Error::Mismatch`] and keeps nothing of it. After any other error the part stays as it is,
+    /// to be finished later.
     pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
         self.seal(root)?;
         if commit_options.sync {
@@ -25,9 +27,10 @@ impl PartFile {
         self.name(commit_options.on_conflict)
     }
 
-    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is written to it any more. If somebody
-    /// else has written to it, all of it is read again: [`Error::Changed`] if it is not what was verified, and it stays to be
-    /// rechecked.
+    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is
+    /// written to the part after that. If another program has written to it, the whole part is read
+    /// again. If its content is not the verified one, returns [`Error::Changed`], and the part
+    /// stays for a recheck.
     pub fn seal(&self, root: &Root) -> Result<()> {
         let mut state = self.lock();
         if state.journal.is_none() || !state.writing.is_empty() {
@@ -45,7 +48,8 @@ impl PartFile {
         let fd = self.fd();
         let is_alone = state.writer.is_alone(fd);
         self.target.add_metadata_errors(set_metadata(fd, self.mode, self.mtime));
-        // From here on the stamp tells of every change, so that nothing falls between it and a look.
+        // From here on the stamp detects every change, so no change falls between the stamp and a
+        // check.
         let writer = OnlyWriter::of(fd, self.size);
         if !is_alone || !self.has_zeros_in_holes(&mut state) {
             let is_right = has_root_open(fd, self.size, (self.tree, root));
@@ -59,7 +63,8 @@ impl PartFile {
         Ok(())
     }
 
-    /// The second half: gives the sealed file its name. [`Error::Changed`] if somebody has written to it since.
+    /// The second half: gives the sealed file its name. Returns [`Error::Changed`] if another
+    /// program has written to it since.
     pub fn name(&self, on_conflict: OnConflict) -> Result<Committed> {
         let mut state = self.lock();
         let Some(root) = state.sealed.filter(|_| state.journal.is_some()) else {
@@ -81,8 +86,9 @@ impl PartFile {
         Ok(committed)
     }
 
-    /// Looks once more whether what was received as holes is zeros: what somebody wrote there in the very moment of a write of ours
-    /// has left no other trace. The map of the file answers for nearly all of it; where there is none, nobody does.
+    /// Checks once more that the received holes are zeros. A foreign write in the moment of one of
+    /// our writes leaves no other trace. The extent map answers for nearly all of it; without a map
+    /// there is no such check.
     fn has_zeros_in_holes(&self, state: &mut State) -> bool {
         let Some(journal) = state.journal.as_mut().filter(|_| self.sparse && self.tells_holes())
         else {
@@ -142,7 +148,7 @@ mod tests {
         let finished = part.finish(&root, CommitOptions::default());
         assert!(matches!(finished, Err(Error::Changed { .. })), "{finished:?}");
         drop(part);
-        // And only that is fetched again.
+        // Only that chunk is fetched again.
         let mut part = target.open_or_resume(&entry, &[1; 32]).unwrap();
         part.recheck(|_| true).unwrap();
         assert!(part.have().missing(9).eq(std::iter::once(5..6)));

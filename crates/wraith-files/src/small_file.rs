@@ -1,9 +1,12 @@
-//! Files whose content is at hand at once: made whole or not at all.
+//! Small files, whose content is in memory: created whole or not at all.
 //!
-//! The file is made without a name (`O_TMPFILE`), written, given its metadata, and only then linked to its name: a kill at any
-//! moment leaves the complete file or nothing, not even a hidden one. On a new ext4 this costs 33 µs a file, a hidden name
-//! and a rename 36 µs, writing under the final name (not safe) 26 µs, `cp -r` 50 µs. Where the file system or the system
-//! cannot do it, a hidden name is used.
+//! The file is created without a name (`O_TMPFILE`), written, given its metadata, and only then
+//! linked to its name. A kill at any moment leaves the complete file or nothing, not even a hidden
+//! one.
+//!
+//! On a new ext4 this costs 33 µs a file. A hidden name and a rename cost 36 µs, writing under the
+//! final name (not safe) 26 µs, `cp -r` 50 µs. Where the kernel or the file system lacks support, a
+//! hidden name is used.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -24,22 +27,23 @@ use crate::path::{RelPath, shown};
 use crate::read::read_at;
 use crate::write::{MetadataErrors, PERMISSION_BITS, set_metadata, write_all_at};
 
-/// How a file without a name gets one here; found out by trying.
+/// How a nameless file gets its name on this system; determined by trial.
 #[derive(Debug, Default)]
 pub(crate) struct Linking(AtomicU8);
 
-/// `linkat` on the descriptor itself: the owner may since Linux 6.10, before that only the superuser.
+/// `linkat` on the descriptor itself: allowed to the owner since Linux 6.10, before that only to
+/// the superuser.
 const BY_DESCRIPTOR: u8 = 0;
 /// `linkat` through `/proc`.
 const BY_PROC: u8 = 1;
-/// Not at all: make it under a hidden name and rename it.
+/// No linking: create the file under a hidden name and rename it.
 const BY_RENAME: u8 = 2;
 
 impl Linking {
     fn link(&self, fd: &OwnedFd, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
         if self.0.load(Relaxed) == BY_DESCRIPTOR {
             match linkat(fd, c"", dir, name, AtFlags::EMPTY_PATH) {
-                // What an unprivileged caller is told; also if the directory is gone.
+                // Returned to an unprivileged caller; also if the directory is gone.
                 Err(Errno::NOENT | Errno::INVAL | Errno::PERM) => {}
                 done => return done,
             }
@@ -58,12 +62,12 @@ impl Linking {
     }
 }
 
-/// A complete file that no name shows yet. Dropped so, nothing of it stays.
+/// A complete file without its final name. If dropped, it is removed.
 #[derive(Debug)]
 pub(crate) struct UnnamedFile {
     path: RelPath,
     fd: OwnedFd,
-    /// Where it stands under a hidden name; `None` if it has none at all.
+    /// Its hidden name; `None` if it has no name at all.
     hidden: Option<Hidden>,
 }
 
@@ -73,7 +77,7 @@ struct Hidden {
     name: Vec<u8>,
 }
 
-/// A file without a name, about to get one.
+/// A file without a name that is about to get one.
 struct Nameless<'a> {
     fd: &'a OwnedFd,
     linking: &'a Linking,
@@ -116,7 +120,7 @@ impl UnnamedFile {
                     return Ok(Self { path: path.clone(), fd, hidden: None });
                 }
                 Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
-                // What ext4 says of a directory that was removed.
+                // ext4 returns this for a directory that was removed.
                 Err(Errno::PERM) if fstat(dir).is_ok_and(|stat| stat.st_nlink == 0) => {
                     return Err(Error::os(path.as_bytes(), "create it", Errno::NOENT));
                 }
@@ -129,7 +133,7 @@ impl UnnamedFile {
         Ok(unnamed)
     }
 
-    /// An empty file under a hidden name. What a kill leaves of it is cleared by the next attempt.
+    /// Creates an empty file under a hidden name. The next attempt clears leftovers of a kill.
     fn hide(dir: &Arc<OwnedFd>, path: &RelPath, mode: Mode) -> Result<Self> {
         let name = replacement_name(path.file_name());
         let fd = create_hidden(dir.as_fd(), &name, mode).map_err(|errno| match errno {
@@ -147,7 +151,7 @@ impl UnnamedFile {
         self.fd.as_fd()
     }
 
-    /// Gives it its name in `dir`, the parent as it is now.
+    /// Gives the file its name in `dir`, the current parent.
     pub(crate) fn name(
         &mut self,
         linking: &Linking,
@@ -174,7 +178,8 @@ impl UnnamedFile {
         Ok(committed)
     }
 
-    /// For a system that makes files without a name and then cannot give them one.
+    /// Copies the file to a hidden name, on a system that creates nameless files but cannot link
+    /// them.
     fn copy_to_hidden(&mut self, dir: &Arc<OwnedFd>) -> Result<()> {
         let path = self.path.as_bytes();
         let stat = fstat(&self.fd).context(path, "look at it")?;
@@ -184,7 +189,7 @@ impl UnnamedFile {
         }
         let copy = Self::hide(dir, &self.path, Mode::from_raw_mode(stat.st_mode & 0o777))?;
         write_all_at(copy.fd(), &[&content], 0).context(path, "write it")?;
-        // It can be told apart from the first one only by its age.
+        // On failure the copy differs from the original only in its time.
         let _ = set_metadata(copy.fd(), stat.st_mode & 0o777, crate::beneath::mtime_of(&stat));
         fsync(&copy.fd).context(path, "write it through to the disk")?;
         *self = copy;
@@ -195,7 +200,7 @@ impl UnnamedFile {
 impl Drop for UnnamedFile {
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {
-            // What cannot be removed now is removed next time.
+            // If the removal fails, the next attempt removes it.
             let _ = unlinkat(&hidden.dir, &hidden.name, AtFlags::empty());
         }
     }
@@ -206,7 +211,8 @@ fn cannot_link(error: &std::io::Error) -> bool {
     matches!(errno, Some(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL))
 }
 
-/// Permissions to create a file with. Nobody else sees it before it has its name, so they may be final at once.
+/// Returns the permissions for creating a file. No other process sees it before it has its name, so
+/// they may be final at once.
 fn creation_mode(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & PERMISSION_BITS)
 }
@@ -222,7 +228,7 @@ fn fill(
     Ok(())
 }
 
-/// Creates and locks a hidden file that no living process has.
+/// Creates and locks a hidden file that no living process holds.
 pub(crate) fn create_hidden(
     dir: BorrowedFd<'_>,
     hidden: &[u8],

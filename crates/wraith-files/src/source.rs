@@ -1,8 +1,9 @@
-//! A file being read for sending: by chunk, from several threads, with its holes known and changes noticed.
+//! A file that is read for sending: by chunk, from several threads, with holes and changes
+//! detected.
 //!
-//! It is opened relative to a directory handle, without following links, and must still be the file that was listed. Reads
-//! are positional, so a [`SourceFile`] can be shared. What was read is only to be called complete if
-//! [`SourceFile::unchanged`] says so afterwards.
+//! It is opened relative to a directory handle, without following links, and must still be the
+//! listed file. Reads are positional, so a [`SourceFile`] can be shared. Its content counts as
+//! complete only if [`SourceFile::unchanged`] returns true after the last read.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -17,18 +18,18 @@ use crate::read::read_at;
 use crate::runs::{Run, RunCursor, Runs, is_sparse};
 use crate::tree::Tree;
 
-/// What tells one state of a file from another.
+/// Distinguishes one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Device.
     pub dev: u64,
     /// Inode.
     pub ino: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Last change of content.
+    /// Time of the last content change.
     pub mtime: Mtime,
-    /// Last change of content or attributes; no program can set it.
+    /// Time of the last change of content or attributes; no program can set it.
     pub ctime: Mtime,
 }
 
@@ -45,7 +46,7 @@ impl Stamp {
     }
 }
 
-/// Files from this size on get a read-ahead hint: below it the kernel's own guess has seen enough.
+/// Minimum size in bytes for a read-ahead hint. Below it, the kernel's own heuristic suffices.
 const READ_AHEAD_FROM_BYTES: u64 = 4 * 1024 * 1024;
 
 /// An open file of a tree.
@@ -58,15 +59,15 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Opens `real` below `root`. `listed` is what the walk saw: anything else under that name, or another size or
-    /// modification time, is [`Error::Changed`].
+    /// Opens `real` below `root`. `listed` is the stamp from the walk. Another object under that
+    /// name, or another size or modification time, is [`Error::Changed`].
     pub(crate) fn open(
         root: &Beneath,
         real: &[u8],
         path: &RelPath,
         listed: &Stamp,
     ) -> Result<Self> {
-        // NONBLOCK: should a pipe have taken the file's place, opening it must not wait for a writer.
+        // NONBLOCK: if a pipe has replaced the file, opening it must not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = root.open_file(real, flags).context(path.as_bytes(), "open it")?;
         let stat = fstat(&fd).context(path.as_bytes(), "look at it")?;
@@ -78,30 +79,30 @@ impl SourceFile {
             return Err(Error::Changed { path: shown(path.as_bytes()) });
         }
         if stamp.size >= READ_AHEAD_FROM_BYTES {
-            // A hint: a file system that does not take it reads all the same.
+            // A hint: reading works without it.
             let _ = fadvise(&fd, 0, None, Advice::Sequential);
         }
         let sparse = is_sparse(&stat);
         Ok(Self { fd, path: path.clone(), stamp, sparse })
     }
 
-    /// Its path in the manifest.
+    /// Returns its path in the manifest.
     pub fn path(&self) -> &RelPath {
         &self.path
     }
 
-    /// Bytes.
+    /// Returns its size in bytes.
     pub fn size(&self) -> u64 {
         self.stamp.size
     }
 
-    /// Chunks; 0 for an empty file.
+    /// Returns the number of chunks; 0 for an empty file.
     pub fn chunks(&self) -> u64 {
         chunk_count(self.stamp.size)
     }
 
-    /// Reads chunk `index` to the front of `buffer` (at least [`chunk_len`] bytes) and returns its length.
-    /// [`Error::Changed`] if the file has become shorter.
+    /// Reads chunk `index` to the front of `buffer` (at least [`chunk_len`] bytes) and returns its
+    /// length. [`Error::Changed`] if the file has become shorter.
     pub fn read_chunk(&self, index: u64, buffer: &mut [u8]) -> Result<usize> {
         let len = chunk_len(self.stamp.size, index);
         let Some(buffer) = buffer.get_mut(..len) else {
@@ -112,7 +113,7 @@ impl SourceFile {
         Ok(len)
     }
 
-    /// Fills `buffer` with the bytes from `offset` on. [`Error::Changed`] if the file ends before.
+    /// Fills `buffer` with the bytes from `offset` on. [`Error::Changed`] if the file ends earlier.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let read = read_at(self.fd.as_fd(), buffer, offset);
         if read.context(self.path.as_bytes(), "read it")? < buffer.len() {
@@ -121,24 +122,25 @@ impl SourceFile {
         Ok(())
     }
 
-    /// Its chunks in order as runs of data and hole. Looks only if the file has fewer blocks than bytes; a file system that
-    /// cannot tell yields one run of data.
+    /// Iterates over its chunks as runs of data and hole. Queries the file system only if the file
+    /// has fewer blocks than bytes. A file system without an extent map yields one run of data.
     pub fn runs(&self) -> Runs<'_> {
         Runs::of(self.fd.as_fd(), self.cursor())
     }
 
-    /// The same, for who asks for one run after the other: where the first one begins.
+    /// Returns a cursor at the first run, for [`Self::next_run`].
     pub fn cursor(&self) -> RunCursor {
         RunCursor::of(self.stamp.size, self.sparse)
     }
 
-    /// The run at `cursor`, which then stands behind it.
+    /// Returns the run at `cursor` and advances the cursor past it.
     pub fn next_run(&self, cursor: &mut RunCursor) -> Option<Run> {
         cursor.next(self.fd.as_fd())
     }
 
-    /// Its root, of which `tree` says what it is; its data is read in full. `None` as soon as `go_on`, which is asked before each
-    /// chunk, says no. [`Error::Changed`] if it changes meanwhile.
+    /// Returns the file's root in `tree`. Reads all its data. Returns `None` as soon as `go_on`,
+    /// called before each chunk, returns false, and [`Error::Changed`] if the file changes
+    /// meanwhile.
     pub fn root(&self, tree: Tree, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
         let read = |index, buffer: &mut [u8]| self.read_chunk(index, buffer);
         let root = self.runs().root(tree, read, go_on)?;
@@ -148,7 +150,7 @@ impl SourceFile {
         Ok(root)
     }
 
-    /// True if the file is still exactly what was opened: same size, content time and change time.
+    /// Returns true if size, modification time and change time are still those at opening.
     pub fn unchanged(&self) -> bool {
         fstat(&self.fd).is_ok_and(|stat| Stamp::of(&stat) == self.stamp)
     }

@@ -1,18 +1,21 @@
-//! How what is received gets to stable storage, and what the system says when it does not.
+//! Flushes received data to stable storage and reports failures of the disk.
 //!
 //! | file system | contents of a batch | names and metadata |
 //! |---|---|---|
 //! | ext4, XFS, btrfs, F2FS, bcachefs | one `syncfs`; of up to [`FEW_FILES`] an `fsync` each | one `syncfs`; of up to [`NOTED_MAX`] paths an `fsync` each |
-//! | others: network, FUSE, FAT, overlay (which does not tell of its upper file system's errors) | an `fsync` each | an `fsync` each |
+//! | others: network, FUSE, FAT, overlay (which does not report errors of its upper file system) | an `fsync` each | an `fsync` each |
 //! | in memory | nothing: there is no disk | nothing |
 //!
-//! `syncfs` costs one or two journal commits for any number of files, where `fsync` costs one a file; for a few files it is the
-//! other way round, because `syncfs` also writes what other programs left behind. Linux tells a `syncfs` about failed
-//! write-back since 5.8, on a descriptor that was open before the writing: the root's is opened first and kept. An `fsync` of the
-//! root follows, which an aborted journal refuses; older kernels do not tell `syncfs` of that.
+//! `syncfs` costs one or two journal commits for any number of files; `fsync` costs one per file.
+//! For a few files `fsync` is cheaper, because `syncfs` also writes dirty data of other programs.
 //!
-//! Invariant: the kernel tells of a failed write-back once, and memory goes on to show what the disk does not have. So after one
-//! failure nothing that is open counts without being read from the disk ([`StableStorage::has_failed`]).
+//! Since Linux 5.8, `syncfs` reports failed write-back on a descriptor that was open before the
+//! writing. The root's descriptor is therefore opened first and kept. An `fsync` of the root
+//! follows, which fails on an aborted journal; older kernels do not report that to `syncfs`.
+//!
+//! Invariant: the kernel reports a failed write-back once, and the page cache keeps showing content
+//! that the disk does not have. After one failure, no open file counts without being read from the
+//! disk ([`StableStorage::has_failed`]).
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,69 +30,74 @@ use crate::error::{Context, Error, Result};
 use crate::lock::lock;
 use crate::path::RelPath;
 
-/// Files of a batch that are synced one by one rather than with the whole file system.
+/// Maximum size of a batch whose files are synced one by one rather than with the whole file
+/// system.
 const FEW_FILES: usize = 8;
 
-/// Paths that are kept to be synced one by one in the end, where the alternative is `syncfs`.
+/// Maximum number of paths kept for syncing one by one at the end, where `syncfs` is the
+/// alternative.
 const NOTED_MAX: usize = 128;
 
-/// Bytes of paths that are kept where there is no alternative; what comes beyond is not promised.
+/// Maximum bytes of paths kept where there is no alternative. Paths beyond it are not guaranteed to
+/// be synced.
 const NOTED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Folders above the target that may have been made for it.
+/// Maximum number of folders above the target that are synced, as they may have been created for
+/// it.
 const ANCESTORS_MAX: usize = 64;
 
 /// Magic numbers of `statfs(2)`: ext2 to ext4, XFS, btrfs, F2FS, bcachefs.
 const WHOLE: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1A4E];
 
-/// tmpfs and ramfs.
+/// Magic numbers of tmpfs and ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58F6];
 
 const OPERATION: &str = "write it through to the disk";
 
-/// How a file hears what the disk says about it.
+/// Which call reports the disk's errors for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// With others.
+    /// The sync of the whole batch.
     Together,
-    /// By an `fsync` of its own too: an earlier `syncfs` may have taken the error that was meant for it.
+    /// Also its own `fsync`: an earlier `syncfs` may have consumed the error meant for it.
     Itself,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// `syncfs` is trusted with any number of files.
+    /// `syncfs` is reliable for any number of files.
     Whole,
     Each,
     InMemory,
 }
 
-/// See the module. One for each target.
+/// Sync state of one target; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct StableStorage {
     way: Way,
     /// Device of the target itself.
     dev: u64,
-    /// Something lies on another file system below the target, which `syncfs` does not reach.
+    /// True if some files below the target lie on another file system, which `syncfs` does not
+    /// reach.
     mixed: AtomicBool,
-    /// The file system has refused to sync.
+    /// True if the file system has refused to sync.
     refused: AtomicBool,
-    /// The disk did not take something.
+    /// True if a sync has failed.
     failed: AtomicBool,
     noted: Mutex<Noted>,
 }
 
-/// What changed, by path.
+/// Changed paths.
 #[derive(Debug, Default)]
 struct Noted {
     paths: BTreeSet<Box<[u8]>>,
     bytes: usize,
-    /// There were more.
+    /// True if there were more than fit.
     many: bool,
 }
 
 impl StableStorage {
-    /// For the target `root`.
+    /// Creates the sync state for the target `root`.
     pub(crate) fn of(root: &OwnedFd) -> Self {
         let magic = fstatfs(root).map_or(0, |stat| stat.f_type as u64);
         let way = match magic {
@@ -107,7 +115,8 @@ impl StableStorage {
         }
     }
 
-    /// The file or folder at `path` changed, or counts as if it had; so its folders did.
+    /// Notes that the file or folder at `path` changed, or counts as changed, and so did its parent
+    /// folders.
     pub(crate) fn note(&self, path: &[u8]) {
         let mut noted = lock(&self.noted);
         let mut path = path;
@@ -134,7 +143,7 @@ impl StableStorage {
         }
     }
 
-    /// The folder of `path` has a new name in it.
+    /// Notes a new name in the folder of `path`.
     pub(crate) fn note_parent(&self, path: &RelPath) {
         self.note(path.parent_bytes().unwrap_or_default());
     }
@@ -165,7 +174,7 @@ impl StableStorage {
         Ok(())
     }
 
-    /// Writes one file or folder through to the disk.
+    /// Flushes one file or folder to disk.
     pub(crate) fn sync_one(&self, fd: BorrowedFd<'_>, path: &[u8]) -> Result<()> {
         match fsync(fd) {
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
@@ -181,7 +190,7 @@ impl StableStorage {
         self.sync_one(root.as_fd(), b".")
     }
 
-    /// What the disk says to a sync.
+    /// Records the result of a sync.
     pub(crate) fn told(&self, done: Result<()>) -> Result<()> {
         if done.is_err() {
             self.failed.store(true, Relaxed);
@@ -189,15 +198,16 @@ impl StableStorage {
         done
     }
 
-    /// The disk did not take something: see the module.
+    /// Returns true after a failed sync; see the module documentation.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Relaxed)
     }
 
-    /// Something that is received, or counts as it, is in the folder `parent`.
+    /// Records that a received file, or one that counts as received, is in the folder `parent`.
     pub(crate) fn see(&self, parent: BorrowedFd<'_>) {
         let is_elsewhere = || !fstat(parent).is_ok_and(|stat| stat.st_dev == self.dev);
-        // Only ever set: another thread may see something that lies elsewhere at the same time.
+        // The flag is only ever set: another thread may detect another file system at the same
+        // time.
         if self.way == Way::Whole && !self.mixed.load(Relaxed) && is_elsewhere() {
             self.mixed.store(true, Relaxed);
         }
@@ -225,25 +235,25 @@ impl StableStorage {
         Ok(all_reached && !self.refused.load(Relaxed))
     }
 
-    /// Syncs what is at `path`. False if this user may not open it.
+    /// Syncs the file or folder at `path`. Returns false if this user may not open it.
     fn sync_path(&self, beneath: &Beneath, path: &[u8]) -> Result<bool> {
         match beneath.open_file(path, OFlags::RDONLY | OFlags::NONBLOCK) {
-            // A pipe or a device that stands there is nobody's file.
+            // A pipe or a device at this path is not a received file.
             Ok(fd) if !is_file_or_folder(fd.as_fd()) => Ok(true),
             Ok(fd) => self.sync_one(fd.as_fd(), path).map(|()| true),
-            // Removed or replaced by somebody: then it is theirs.
+            // The user has removed or replaced it; leave it alone.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => Ok(true),
             Err(Errno::ACCESS | Errno::PERM) => Ok(false),
             Err(errno) => Err(Error::os(path, OPERATION, errno)),
         }
     }
 
-    /// The target may have been made just now, and folders above it.
+    /// Syncs the folders above the target; they and the target may be new.
     fn sync_ancestors(&self, root: &OwnedFd) -> Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut below = openat(root, c".", flags, Mode::empty()).context(b".", OPERATION)?;
         for _ in 0..ANCESTORS_MAX {
-            // Folders that this user may not list were not made by it.
+            // Folders that this user may not list were not created by this user.
             let Ok(above) = openat(&below, c"..", flags, Mode::empty()) else { break };
             let id = |fd: &OwnedFd| fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino));
             if id(&above) == id(&below) || id(&above).map(|id| id.0) != Some(self.dev) {

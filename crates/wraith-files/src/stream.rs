@@ -1,7 +1,7 @@
-//! A file of a length that is not known before its end: grows under a hidden name, gets its own when it is complete.
+//! A file of unknown length: grows under a hidden name and gets its final name when it is complete.
 //!
-//! Without a length there is no journal, so nothing of it outlives the process: dropped unfinished, it is removed; what a
-//! kill leaves behind is cleared by the next file of that name.
+//! Without a length there is no journal, so an unfinished file does not outlive the process. It is
+//! removed on drop; the next file of that name clears the leftovers of a kill.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,13 +20,13 @@ use crate::target::TargetDir;
 use crate::tree::Tree;
 use crate::write::write_all_at;
 
-/// Mode of a file whose sender has none to say. The umask applies.
+/// Mode of a file whose sender specifies none. The umask applies.
 const MODE: Mode = Mode::from_raw_mode(0o666);
 
-/// Bytes after which their write-back begins, so that the end has little left to do.
+/// Bytes after which their write-back begins, so that little work is left for the end.
 const WRITE_BACK_BYTES: u64 = 8 * 1024 * 1024;
 
-/// See the module.
+/// A file of unknown length; see the module documentation.
 #[derive(Debug)]
 pub struct StreamFile {
     target: TargetDir,
@@ -35,13 +35,14 @@ pub struct StreamFile {
     path: RelPath,
     hidden: Vec<u8>,
     written: u64,
-    /// Bytes whose write-back was begun.
+    /// Number of bytes whose write-back has begun.
     begun: u64,
     has_name: bool,
 }
 
 impl TargetDir {
-    /// Begins the file `path`, to be written from its first byte to its last. [`Error::InUse`] if another process is at it.
+    /// Creates the file `path`, to be written from its first byte to its last. [`Error::InUse`] if
+    /// another process is writing it.
     pub fn create_stream(&self, path: &RelPath) -> Result<StreamFile> {
         let dir = self.parent(path)?;
         let hidden = replacement_name(path.file_name());
@@ -55,14 +56,14 @@ impl TargetDir {
 }
 
 impl StreamFile {
-    /// Appends bytes that were verified.
+    /// Appends verified bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = write_all_at(self.fd.as_fd(), &[bytes], self.written);
         written.context(self.path.as_bytes(), "write it")?;
         self.written += bytes.len() as u64;
         if self.written - self.begun >= WRITE_BACK_BYTES {
-            // Linux begins to write back what it is told not to keep. A hint, so its error says nothing: the sync at the end
-            // tells of content that was lost.
+            // With DontNeed, Linux begins to write the range back. The call is only a hint and its
+            // error is ignored; the final sync reports lost content.
             let len = NonZeroU64::new(self.written - self.begun);
             let _ = fadvise(&self.fd, self.begun, len, Advice::DontNeed);
             self.begun = self.written;
@@ -70,17 +71,17 @@ impl StreamFile {
         Ok(())
     }
 
-    /// Where it is made.
+    /// Returns the target directory.
     pub fn target(&self) -> &TargetDir {
         &self.target
     }
 
-    /// Gives it its name. `root` is the BLAKE3 of what was written.
+    /// Gives the file its name. `root` is the BLAKE3 hash of the written content.
     pub fn finish(mut self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
         if commit_options.sync {
             self.target.sync_file(self.fd.as_fd(), &self.path)?;
         }
-        // Only the name itself is compared; what has a number is another file.
+        // Only the name itself is compared; a numbered name belongs to another file.
         let same = |_: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
             name == self.path.file_name()
                 && self
@@ -99,7 +100,7 @@ impl StreamFile {
 impl Drop for StreamFile {
     fn drop(&mut self) {
         if !self.has_name {
-            // What cannot be removed now is cleared by the next file of that name.
+            // If the removal fails, the next file of that name clears it.
             let _ = unlinkat(&self.dir, &self.hidden, AtFlags::empty());
         }
     }

@@ -1,8 +1,9 @@
-//! The target directory: the only door through which anything is created, changed or looked at while receiving.
+//! The target directory: the only way to create, change or inspect anything while receiving.
 //!
-//! Invariant: every path goes through [`Dirs`], which opens parents beneath the root without following links, and every name
-//! is one component relative to such a handle. So nothing outside is touched, whatever a peer names and whoever replaces
-//! directories by links meanwhile.
+//! Invariant: every path goes through [`Dirs`], which opens parents beneath the root without
+//! following links. Every name is one component relative to such a handle. Nothing outside is
+//! touched, whatever names a peer sends and even if an attacker replaces directories by links
+//! meanwhile.
 
 use std::fs::File;
 use std::io::Read;
@@ -36,20 +37,21 @@ use crate::tree::Tree;
 use crate::unnamed::{Content, Unnamed};
 use crate::write::{MetadataErrors, timestamps};
 
-/// A directory files are received into. Cloning is cheap; any number of threads may use it at once.
+/// A directory into which files are received. Cloning is cheap; any number of threads may use it at
+/// once.
 #[derive(Clone, Debug)]
 pub struct TargetDir(pub(crate) Arc<TargetState>);
 
-/// What stands under a name.
+/// An existing object under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Existing {
-    /// What it is.
+    /// Its type.
     pub kind: ExistingKind,
     /// Device, inode, size, times.
     pub stamp: Stamp,
 }
 
-/// Kinds of things on a disk.
+/// Types of existing objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingKind {
     /// A regular file.
@@ -63,13 +65,14 @@ pub enum ExistingKind {
 }
 
 impl TargetDir {
-    /// Opens an existing directory. If `dir` itself is a link, what it points to is the target: the user named it.
-    /// Of the permissions that come, those arrive that the umask of this process leaves.
+    /// Opens an existing directory. If `dir` itself is a link, it is followed, because the user
+    /// named it. Received permissions are restricted by the umask of this process.
     pub fn open(dir: &Path) -> Result<Self> {
         Self::open_with(dir, KeptModes::by_umask())
     }
 
-    /// The same, with all permissions that come. Set-uid, set-gid and sticky never do.
+    /// Like [`Self::open`], but applies all received permissions. Set-uid, set-gid and sticky are
+    /// never applied.
     pub fn open_keeping_modes(dir: &Path) -> Result<Self> {
         Self::open_with(dir, KeptModes::all())
     }
@@ -95,18 +98,18 @@ impl TargetDir {
         })))
     }
 
-    /// Bytes that this user may still write to the file system of the target.
+    /// Returns the bytes that this user may still write to the file system of the target.
     pub fn free_bytes(&self) -> Result<u64> {
         let stat = fstatvfs(&self.0.root).context(b".", "ask for free space")?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
-    /// Metadata that could not be set so far.
+    /// Returns the metadata errors so far.
     pub fn metadata_errors(&self) -> MetadataErrors {
         *lock(&self.0.metadata_errors)
     }
 
-    /// What stands at `path`, not following links. `None` if nothing does.
+    /// Inspects the object at `path`, without following links. Returns `None` if there is none.
     pub fn existing(&self, path: &RelPath) -> Result<Option<Existing>> {
         let at = self.0.dirs.get(path.parent_bytes().unwrap_or_default());
         let at = at.and_then(|dir| statat(dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW));
@@ -123,15 +126,15 @@ impl TargetDir {
         Ok(Some(Existing { kind, stamp: Stamp::of(&stat) }))
     }
 
-    /// Where the link at `path` points.
+    /// Returns the target of the link at `path`.
     pub fn link_target(&self, path: &RelPath) -> Result<Vec<u8>> {
         let dir = self.0.dirs.get(path.parent_bytes().unwrap_or_default());
         let read = dir.and_then(|dir| readlinkat(dir, path.file_name(), Vec::new()));
         Ok(read.context(path.as_bytes(), "read the link")?.into_bytes())
     }
 
-    /// Opens, or makes, the hidden file `name` in the target itself, to read it and append to it. The caller keeps to names
-    /// that no peer can name.
+    /// Opens or creates the hidden file `name` in the target itself, for reading and appending. The
+    /// caller must use a name that no peer can use.
     pub fn open_hidden(&self, name: &str) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
         let opened =
@@ -139,7 +142,8 @@ impl TargetDir {
         Ok(opened.context(name.as_bytes(), "open it")?.into())
     }
 
-    /// What is in the hidden file `name`, up to `max` bytes. Nothing if there is none; it is not made.
+    /// Returns up to `max` bytes of the hidden file `name`. Returns nothing if it does not exist,
+    /// without creating it.
     pub fn read_hidden(&self, name: &str, max: usize) -> Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file: File = match openat(&self.0.root, name, flags, Mode::empty()) {
@@ -155,13 +159,13 @@ impl TargetDir {
         Ok(bytes)
     }
 
-    /// Removes what [`Self::open_hidden`] made, wherever the target has been moved since.
+    /// Removes a file created by [`Self::open_hidden`], even if the target has been moved since.
     pub fn remove_hidden(&self, name: &str) -> Result<()> {
         unlinkat(&self.0.root, name, AtFlags::empty()).context(name.as_bytes(), "remove it")
     }
 
-    /// Where the target is now, if that is another place than `path`, under which it was opened: somebody has moved it.
-    /// None also where the system does not tell.
+    /// Returns the current path of the target if it was moved away from `path`, under which it was
+    /// opened. `None` also where the system does not report it.
     pub fn moved_from(&self, path: &Path) -> Option<PathBuf> {
         let ours = fstat(&self.0.root).ok()?;
         let there = stat(path).ok();
@@ -171,17 +175,18 @@ impl TargetDir {
         std::fs::read_link(format!("/proc/self/fd/{}", self.0.root.as_raw_fd())).ok()
     }
 
-    /// Whether somebody has deleted the folder, with everything in it.
+    /// Returns true if the target folder has been deleted, with everything in it.
     pub fn is_deleted(&self) -> bool {
         fstat(&self.0.root).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
-    /// Opens the regular file `existing` at `path`, to compare it with what a peer offers.
+    /// Opens the regular file `existing` at `path`, to compare it with a peer's offer.
     pub fn open_existing(&self, path: &RelPath, existing: &Existing) -> Result<SourceFile> {
         SourceFile::open(self.0.dirs.beneath(), path.as_bytes(), path, &existing.stamp)
     }
 
-    /// [`SourceFile::root`] of the regular file at `path`. `None` also if there is none.
+    /// Returns [`SourceFile::root`] of the regular file at `path`. `None` also if there is no such
+    /// file.
     pub fn root_of(
         &self,
         path: &RelPath,
@@ -196,7 +201,8 @@ impl TargetDir {
         }
     }
 
-    /// Makes the link `entry`. It is never followed by this crate, so it may point anywhere; see [`Entry::leads_out`].
+    /// Creates the link `entry`. This crate never follows it, so it may point anywhere; see
+    /// [`Entry::leads_out`].
     pub fn make_symlink(&self, entry: &Entry, on_conflict: OnConflict) -> Result<Committed> {
         let path = &entry.path;
         let Kind::Symlink { target } = &entry.kind else {
@@ -218,8 +224,9 @@ impl TargetDir {
         })
     }
 
-    /// Makes the file `entry`, whose whole content is the `pieces` one after the other, already verified by the caller
-    /// ([`crate::slices_root`]). It appears complete or not at all. [`Error::Mismatch`] if the length is not the entry's.
+    /// Creates the file `entry` with the concatenation of `pieces` as content, already verified by
+    /// the caller ([`crate::slices_root`]). It appears complete or not at all. [`Error::Mismatch`]
+    /// if the length differs from the entry's.
     pub fn write_small(
         &self,
         entry: &Entry,
@@ -233,7 +240,8 @@ impl TargetDir {
         self.name(&mut unnamed, commit_options.on_conflict)
     }
 
-    /// The first half of [`Self::write_small`]: the complete file, which no name shows before [`Self::name`].
+    /// The first half of [`Self::write_small`]: creates the complete file, which has no visible
+    /// name before [`Self::name`].
     pub fn write_unnamed(&self, entry: &Entry, pieces: &[&[u8]]) -> Result<Unnamed> {
         let entry = &Entry { mode: self.0.modes.of(entry.mode), ..entry.clone() };
         self.in_parent(&entry.path, "create it", |parent| {
@@ -245,7 +253,7 @@ impl TargetDir {
         })
     }
 
-    /// Gives a file that was made here its name.
+    /// Gives a file created in this target its name.
     pub fn name(&self, file: &mut Unnamed, on_conflict: OnConflict) -> Result<Committed> {
         let file = match &mut file.0 {
             Content::Part(part) => return part.name(on_conflict),
@@ -259,8 +267,8 @@ impl TargetDir {
         Ok(committed)
     }
 
-    /// Writes the contents of these files through to the disk, with their metadata. What the disk did not take is an error
-    /// of [`Error::Io`] or [`Error::DiskFull`], and none of them may get its name then.
+    /// Flushes the contents and metadata of these files to disk. A failed write is [`Error::Io`] or
+    /// [`Error::DiskFull`]; then none of the files may get its name.
     pub fn sync_contents<'f>(
         &self,
         files: impl IntoIterator<Item = &'f Unnamed, IntoIter: ExactSizeIterator>,
@@ -269,9 +277,9 @@ impl TargetDir {
         self.0.stable.sync_contents(&self.0.root, files)
     }
 
-    /// What is at `path` counts as received, although it was there: [`Self::sync`] covers it.
+    /// Marks the existing file at `path` as received, so that [`Self::sync`] covers it.
     pub fn keep_existing(&self, path: &RelPath) {
-        // Without its folder it is not there any more.
+        // Without its folder, the file no longer exists.
         if let Ok(parent) = self.0.dirs.get(path.parent_bytes().unwrap_or_default()) {
             self.0.stable.see(parent.as_fd());
         }
@@ -286,25 +294,27 @@ impl TargetDir {
         self.0.stable.note_parent(path);
     }
 
-    /// Writes the names and the metadata of everything received through to the disk; the contents were before they got them
-    /// ([`Self::sync_contents`]). Call it after [`Self::finish_dirs`]. False if this file system cannot: it has no disk, or
-    /// refuses.
+    /// Flushes the names and metadata of everything received to disk. The contents were flushed
+    /// before they got their names ([`Self::sync_contents`]). Call it after [`Self::finish_dirs`].
+    /// Returns false if the file system cannot sync: it has no disk, or refuses.
     pub fn sync(&self) -> Result<bool> {
         self.0.stable.sync(&self.0.root, self.0.dirs.beneath())
     }
 
-    /// Continues the file `entry` where an earlier process stopped, if it left something of this size and time under this
-    /// `key`. The key names what may be continued: the sender and the transfer. [`Error::InUse`] if that process lives.
+    /// Continues the file `entry` where an earlier process stopped, if that process left a part of
+    /// this size and time under this `key`. The key names the sender and the transfer.
+    /// [`Error::InUse`] if that process is alive.
     pub fn resume(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
         resume::resume(&self.0, entry, key)
     }
 
-    /// [`Self::resume`], or begins it anew. What another key left is not touched.
+    /// Resumes the file like [`Self::resume`], or begins it anew. Leftovers under another key are
+    /// not touched.
     pub fn open_or_resume(&self, entry: &Entry, key: &[u8; 32]) -> Result<PartFile> {
         self.in_parent(&entry.path, "create it", |_| resume::open_or_resume(&self.0, entry, key))
     }
 
-    /// Removes what an earlier process left of the file `entry` under this `key`, which is of no use any more.
+    /// Removes the leftovers of an earlier process for the file `entry` under this `key`.
     pub fn sweep(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
         resume::sweep(&self.0, entry, key)
     }
@@ -313,7 +323,8 @@ impl TargetDir {
         self.0.parent(path)
     }
 
-    /// Calls `act` with the parent of `path`. If the parent turns out to have been removed, makes it again, once.
+    /// Calls `act` with the parent of `path`. If the parent turns out to be removed, creates it
+    /// again, once.
     pub(crate) fn in_parent<T>(
         &self,
         path: &RelPath,

@@ -1,5 +1,6 @@
-//! What everything that is received into one target directory shares: the handles of its directories, and what is kept until the
-//! end. [`crate::TargetDir`] is the door to it; part files hold on to it until they are finished.
+//! State shared by all files received into one target directory: directory handles, and data kept
+//! until the end. [`crate::TargetDir`] is its public interface; part files hold a reference until
+//! they are finished.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
@@ -15,10 +16,10 @@ use crate::small_file::Linking;
 use crate::stable_storage::StableStorage;
 use crate::write::MetadataErrors;
 
-/// See the module.
+/// State of one target directory; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct TargetState {
-    /// The root, open for reading, for calls that want that.
+    /// The root, open for reading, for calls that need that.
     pub(crate) root: OwnedFd,
     pub(crate) stable: StableStorage,
     pub(crate) modes: KeptModes,
@@ -30,7 +31,7 @@ pub(crate) struct TargetState {
 }
 
 impl TargetState {
-    /// The directory `path` is in; made if it is missing.
+    /// Returns the parent directory of `path`, creating it if necessary.
     pub(crate) fn parent(&self, path: &RelPath) -> Result<Arc<OwnedFd>> {
         let parent = self.dirs.get_or_make(path.parent_bytes().unwrap_or_default());
         parent.context(path.as_bytes(), "open its folder")

@@ -1,12 +1,15 @@
-//! The two trees of a file that a root can be of (SPEC §10.6), and what a chunk is in each.
+//! The two hash trees that a file's root may come from (SPEC §10.6), and the hash of a chunk in
+//! each.
 //!
-//! In the tree of BLAKE3 the hash of a chunk depends on its place, so a hole costs hashing its zeros: three minutes of a core for
-//! a terabyte. In the position-free tree every chunk is hashed as if it were the first. All subtrees of zeros of one size
-//! then have the same chaining value, which a table knows (a sparse Merkle tree). Parents and root are formed alike.
+//! In BLAKE3's tree the hash of a chunk depends on its position, so the zeros of a hole must be
+//! hashed: three minutes of a core for a terabyte. In the position-free tree every chunk is hashed
+//! as if it were the first. All subtrees of zeros of one size then have the same chaining value,
+//! which a table holds (a sparse Merkle tree). Parents and root are formed alike.
 //!
-//! A root still says which bytes stand where: a parent tells its left child from its right one, and the length of the last
-//! chunk is hashed with it. No two contents of more than one chunk have the same root in the one tree and in the other: the places
-//! are hashed as counters, so that would be a collision of BLAKE3. A content of one chunk has the same root in both.
+//! A root still determines the position of every byte: a parent distinguishes its left child from
+//! its right one, and the length of the last chunk is hashed with it. Two contents of more than one
+//! chunk never have the same root in different trees. Positions are hashed as counters, so equal
+//! roots would be a collision of BLAKE3. A content of one chunk has the same root in both.
 
 use std::sync::LazyLock;
 
@@ -14,14 +17,15 @@ use blake3::hazmat::HasherExt;
 
 use crate::hash::{CHUNK_BYTES, Cv, chunk_len, parent, slices_root, update_pieces};
 
-/// Bytes of holes from which a file gets a position-free tree, and so bytes of the smallest such file: to hash them takes 3 to 5 s
-/// of a core on both sides. With less of them, a root that other programs can compare is worth more.
+/// Minimum bytes of holes for a position-free tree, and so the minimum size of such a file. Hashing
+/// that many zeros takes 3 to 5 s of a core on both sides. Below it, a root that other programs can
+/// compare is worth more.
 pub const POSITION_FREE_BYTES_MIN: u64 = 16 << 30;
 
 /// The content of a hole.
 static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 
-/// Levels of subtrees that a file can have: 2^45 chunks are more bytes than a file offset counts.
+/// Maximum number of subtree levels of a file: 2^45 chunks exceed the largest file offset.
 const LEVELS: usize = 46;
 
 /// Chaining values of position-free subtrees of zeros, by level.
@@ -33,24 +37,25 @@ static ZERO_SUBTREES: LazyLock<[Cv; LEVELS]> = LazyLock::new(|| {
     })
 });
 
-/// Which tree a chaining value or a root is of.
+/// The hash tree of a chaining value or a root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tree {
-    /// That of BLAKE3: its root is what `b3sum` prints.
+    /// BLAKE3's own tree; its root is the hash that `b3sum` prints.
     #[default]
     Blake3,
-    /// Every chunk hashed as if it were the first: for sparse files, whose zeros cost nothing then.
+    /// Every chunk is hashed as if it were the first. For sparse files: their zeros then cost
+    /// nothing.
     PositionFree,
 }
 
 impl Tree {
-    /// True if zeros cost no hashing, however many they are.
+    /// Returns true if any number of zeros costs no hashing.
     pub fn knows_zeros(self) -> bool {
         self == Self::PositionFree
     }
 
-    /// Chaining value of chunk `index` (of a file of more than one chunk), whose bytes are the `pieces` one after the other:
-    /// [`CHUNK_BYTES`], or fewer in the last chunk, at least 1.
+    /// Returns the chaining value of chunk `index` of a file of more than one chunk. Its content is
+    /// the concatenation of `pieces`: [`CHUNK_BYTES`], or 1 or more bytes in the last chunk.
     pub fn chunk_cv(self, index: u64, pieces: &[&[u8]]) -> Cv {
         let mut hasher = blake3::Hasher::new();
         if self == Self::Blake3 {
@@ -60,7 +65,7 @@ impl Tree {
         hasher.finalize_non_root()
     }
 
-    /// Chaining value of chunk `index` of `len` zero bytes, 1 to [`CHUNK_BYTES`].
+    /// Returns the chaining value of chunk `index` of `len` zero bytes, 1 to [`CHUNK_BYTES`].
     pub fn zero_chunk_cv(self, index: u64, len: usize) -> Cv {
         if self.knows_zeros() && len == CHUNK_BYTES {
             return self.zero_subtree_cv(0);
@@ -68,18 +73,19 @@ impl Tree {
         self.chunk_cv(index, &[&ZEROS[..len]])
     }
 
-    /// Chaining value of `2^level` chunks of zeros, in a tree that knows them.
+    /// Returns the chaining value of `2^level` chunks of zeros, in a tree that knows zeros.
     pub(crate) fn zero_subtree_cv(self, level: u32) -> Cv {
         debug_assert!(self.knows_zeros());
         ZERO_SUBTREES[level as usize]
     }
 
-    /// What identifies chunk `index` of a file of `size` bytes: its chaining value, or the root if it is the only chunk.
+    /// Returns the hash of chunk `index` of a file of `size` bytes: its chaining value, or the root
+    /// if it is the only chunk.
     pub(crate) fn chunk_hash(self, size: u64, index: u64, pieces: &[&[u8]]) -> Cv {
         if size <= CHUNK_BYTES as u64 { slices_root(pieces) } else { self.chunk_cv(index, pieces) }
     }
 
-    /// The same for a chunk of zeros.
+    /// Like [`Self::chunk_hash`], for a chunk of zeros.
     pub(crate) fn zero_chunk_hash(self, size: u64, index: u64) -> Cv {
         let len = chunk_len(size, index);
         if size <= CHUNK_BYTES as u64 {

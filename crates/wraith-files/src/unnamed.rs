@@ -1,7 +1,7 @@
-//! A file that is complete and verified, and has no final name yet.
+//! A complete and verified file that does not have its final name yet.
 //!
-//! Between the two its content is written through to the disk, of many files together: a name that is on the disk before its
-//! content would show an empty or cut file after a power cut.
+//! Before it gets the name, its content is flushed to disk, together with many other files. A name
+//! that reaches the disk before its content would show an empty or cut file after a power cut.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::path::RelPath;
 use crate::small_file::UnnamedFile;
 use crate::stable_storage::Asked;
 
-/// See the module. Dropped without a name, a small file is gone and a part stays to be resumed.
+/// A complete file without its name; see the module documentation. If dropped, a small file is
+/// removed and a part stays for resumption.
 #[derive(Debug)]
 pub struct Unnamed(pub(crate) Content);
 
@@ -22,17 +23,17 @@ pub(crate) enum Content {
 }
 
 impl Unnamed {
-    /// A file that was made whole.
+    /// Wraps a file that was created whole.
     pub(crate) fn small(file: UnnamedFile) -> Self {
         Self(Content::Small(file))
     }
 
-    /// A part whose root is proven ([`PartFile::seal`]).
+    /// Wraps a part whose root is proven ([`PartFile::seal`]).
     pub fn part(part: Arc<PartFile>) -> Self {
         Self(Content::Part(part))
     }
 
-    /// Its final path, unless that turns out to be taken.
+    /// Returns the final path, unless that turns out to be taken.
     pub fn path(&self) -> &RelPath {
         match &self.0 {
             Content::Small(file) => file.path(),
@@ -43,7 +44,7 @@ impl Unnamed {
     pub(crate) fn asked(&self) -> Asked {
         match &self.0 {
             Content::Small(_) => Asked::Together,
-            // It was written over a long time, with other batches in between.
+            // A part is written over a long time, with other batches in between.
             Content::Part(_) => Asked::Itself,
         }
     }

@@ -1,11 +1,12 @@
-//! Walking the trees that are to be sent, in the order of a manifest, in bounded memory.
+//! Walks the trees to send, in the order of a manifest, in bounded memory.
 //!
-//! Each root keeps its last name. Entries come out sorted component by component, a folder before its content; links are
-//! reported, not followed, except that a root that is itself a link stands for what it points to. Sockets, pipes, devices,
-//! names no receiver would accept, and what cannot be listed are reported as [`Skipped`].
+//! Each root keeps its last name. Entries are sorted component by component, a folder before its
+//! content. Links are returned, not followed, except that a root that is itself a link stands for
+//! its target. These are returned as [`Skipped`]: sockets, pipes, devices, names that no receiver
+//! would accept, and folders that cannot be listed.
 //!
-//! One directory per level is open, and of a large directory only the next [`NAMES_MAX`] names in order are held: the
-//! directory is read again for the following ones.
+//! One directory per level is open. Of a large directory only the next [`NAMES_MAX`] names in order
+//! are held; the directory is read again for the following ones.
 
 use std::collections::BinaryHeap;
 use std::ffi::{OsStr, OsString};
@@ -29,10 +30,10 @@ use crate::source::{SourceFile, Stamp};
 /// Names of one directory held at once: about 5 MiB with ordinary names.
 const NAMES_MAX: usize = 65_536;
 
-/// Names of one directory read between two looks at whether to stop: less than a millisecond.
+/// Names of one directory read between two checks whether to stop: less than a millisecond.
 const NAMES_BETWEEN_STOPS: u32 = 1024;
 
-/// What a walk has met so far.
+/// Counts of the entries found so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalkSummary {
     /// Regular files.
@@ -41,60 +42,60 @@ pub struct WalkSummary {
     pub dirs: u64,
     /// Symbolic links.
     pub symlinks: u64,
-    /// Bytes of all files.
+    /// Total bytes of all files.
     pub bytes: u64,
-    /// Bytes of the largest.
+    /// Bytes of the largest file.
     pub largest: u64,
-    /// Files, folders and links left out, because of their names or because they cannot be looked at.
+    /// Files, folders and links skipped because of their names or because they cannot be inspected.
     pub skipped: u64,
-    /// Sockets, pipes and devices left out: they have no content to send.
+    /// Sockets, pipes and devices skipped: they have no content to send.
     pub special: u64,
 }
 
-/// An entry, and the way to its content.
+/// An entry found by a walk, with access to its content.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What it is.
+    /// Its metadata.
     pub entry: Entry,
     root: Arc<Root>,
     stamp: Stamp,
 }
 
 impl Found {
-    /// Opens the file. [`Error::Changed`] if it is not what was listed any more.
+    /// Opens the file. [`Error::Changed`] if it is no longer the listed file.
     pub fn open(&self) -> Result<SourceFile> {
         let path = &self.entry.path;
         SourceFile::open(&self.root.parent, &self.root.real(path), path, &self.stamp)
     }
 
-    /// How what is there now differs from what was listed.
+    /// Returns how the current file differs from the listed one.
     pub fn change(&self) -> Option<Change> {
         Change::of(&self.root.parent, &self.root.real(&self.entry.path), &self.stamp)
     }
 
-    /// What was listed: device, inode, size, times.
+    /// Returns device, inode, size and times at the time of listing.
     pub fn stamp(&self) -> &Stamp {
         &self.stamp
     }
 }
 
-/// Something that will not be sent.
+/// An object that will not be sent.
 #[derive(Debug, Error)]
 #[error("{path}: {}", self.what())]
 pub struct Skipped {
-    /// Which, escaped.
+    /// Its path, escaped.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: SkipReason,
 }
 
 impl Skipped {
-    /// It has no content that could be sent, so nothing is lost.
+    /// Returns true if it has no content to send, so that nothing is lost.
     pub fn is_special(&self) -> bool {
         matches!(self.why, SkipReason::Special)
     }
 
-    /// Why, without the path.
+    /// Returns the reason without the path.
     pub fn what(&self) -> String {
         match &self.why {
             SkipReason::Special => self.why.to_string(),
@@ -104,16 +105,16 @@ impl Skipped {
     }
 }
 
-/// Why an entry is left out.
+/// Why an entry is skipped.
 #[derive(Debug, Error)]
 pub enum SkipReason {
-    /// A socket, pipe or device.
+    /// It is a socket, pipe or device.
     #[error("not a file, folder or link")]
     Special,
-    /// No receiver would create it.
+    /// No receiver would create its name.
     #[error(transparent)]
     Name(#[from] UnsafeName),
-    /// It could not be looked at or listed.
+    /// It could not be inspected or listed.
     #[error(transparent)]
     Unreadable(#[from] Error),
 }
@@ -121,9 +122,9 @@ pub enum SkipReason {
 /// A path of the command line.
 #[derive(Debug)]
 struct Root {
-    /// The directory it is in.
+    /// Its parent directory.
     parent: Beneath,
-    /// Its name there.
+    /// Its name in the parent directory.
     real_name: Vec<u8>,
     /// Its name in the manifest.
     path: RelPath,
@@ -149,17 +150,17 @@ impl Root {
         })
     }
 
-    /// Where an entry of this root lies below [`Self::parent`].
+    /// Returns the path of an entry of this root, relative to [`Self::parent`].
     fn real(&self, path: &RelPath) -> Vec<u8> {
         let below = &path.as_bytes()[self.path.as_bytes().len()..];
         [self.real_name.as_slice(), below].concat()
     }
 }
 
-/// The iterator over all entries of some roots.
+/// Iterator over all entries of some roots.
 #[derive(Debug)]
 pub struct Walk {
-    /// Roots still to come, the next one last.
+    /// Remaining roots, the next one last.
     roots: Vec<Arc<Root>>,
     /// Open directories from the current root down.
     levels: Vec<Level>,
@@ -167,7 +168,7 @@ pub struct Walk {
     stop: Stop,
 }
 
-/// Asked whether a walk is of no use any more.
+/// Callback that returns true once the walk should stop.
 struct Stop(Box<dyn Fn() -> bool + Send>);
 
 impl std::fmt::Debug for Stop {
@@ -177,7 +178,8 @@ impl std::fmt::Debug for Stop {
 }
 
 impl Walk {
-    /// Prepares to walk `roots`. Fails if one of them does not exist, has no name, or has the name of another.
+    /// Prepares to walk `roots`. Fails if one of them does not exist, has no name, or has the name
+    /// of another.
     pub fn new<P: AsRef<Path>>(roots: &[P]) -> Result<Self> {
         let roots: Result<Vec<_>> = roots.iter().map(|path| Root::new(path.as_ref())).collect();
         let mut roots = roots?;
@@ -191,14 +193,14 @@ impl Walk {
         Ok(Self { roots, levels: Vec::new(), summary: WalkSummary::default(), stop })
     }
 
-    /// Ends as if there were nothing more as soon as `is_over` says so, which is asked before each entry and while a large
-    /// directory is listed.
+    /// Ends the walk as soon as `is_over` returns true, as if there were no more entries. It is
+    /// called before each entry and while a large directory is listed.
     #[must_use]
     pub fn stop_when(self, is_over: impl Fn() -> bool + Send + 'static) -> Self {
         Self { stop: Stop(Box::new(is_over)), ..self }
     }
 
-    /// Counts of what the iterator has yielded so far.
+    /// Returns the counts of the entries yielded so far.
     pub fn summary(&self) -> &WalkSummary {
         &self.summary
     }
@@ -233,7 +235,7 @@ impl Walk {
         Some(self.visit(&root, parent.as_fd(), &name, path))
     }
 
-    /// An entry of the innermost open directory.
+    /// Visits an entry of the innermost open directory.
     fn visit_name(&mut self, name: &[u8]) -> std::result::Result<Found, Skipped> {
         let level = self.levels.last().expect("the name came from it");
         let path = level.path.join(name).map_err(|error| {
@@ -245,7 +247,7 @@ impl Walk {
         self.visit(&root, fd.as_fd(), name, path)
     }
 
-    /// Looks at `name` in `dir`; a directory is opened, to be listed next.
+    /// Inspects `name` in `dir`; a directory is opened, to be listed next.
     fn visit(
         &mut self,
         root: &Arc<Root>,
@@ -320,20 +322,20 @@ fn unreadable(path: &RelPath, operation: &'static str, errno: Errno) -> Skipped 
     Skipped { path: path.display().to_string(), why: error.into() }
 }
 
-/// A directory being listed.
+/// A directory that is being listed.
 #[derive(Debug)]
 struct Level {
-    /// For looking at its entries.
+    /// Descriptor for inspecting its entries.
     fd: Arc<OwnedFd>,
-    /// For listing them.
+    /// Stream for listing them.
     dir: Dir,
     path: RelPath,
     root: Arc<Root>,
     /// The next names in order, the next one last.
     names: Vec<Vec<u8>>,
-    /// The last name that was put into `names` so far; all names up to it are done.
+    /// The last name put into `names` so far; all names up to it are done.
     listed_to: Option<Vec<u8>>,
-    /// All names are in `names`.
+    /// True if all remaining names are in `names`.
     complete: bool,
 }
 
@@ -351,8 +353,8 @@ impl Level {
         Ok(self.names.pop())
     }
 
-    /// Reads the directory from the start and keeps the `max` smallest names after those that were listed before; none
-    /// if it is told to `stop` meanwhile.
+    /// Reads the directory from the start and keeps the `max` smallest names after those listed
+    /// before. Keeps none if `stop` returns true meanwhile.
     fn list(&mut self, max: usize, stop: &Stop) -> rustix::io::Result<()> {
         let mut smallest = BinaryHeap::new();
         let mut complete = true;
@@ -391,12 +393,14 @@ impl Level {
     }
 }
 
-/// The name under which a path of the command line will appear, for messages. `None` if it has none.
+/// Returns the name under which a command-line path will appear, for messages. `None` if it has
+/// none.
 pub fn root_name(given: &Path) -> Option<String> {
     Some(shown(name_given(given)?.as_bytes()))
 }
 
-/// The name under which a path of the command line will appear. `None` if it has none that a receiver would create.
+/// Returns the name under which a command-line path will appear. `None` if it has no name that a
+/// receiver would create.
 pub fn root_path(given: &Path) -> Option<RelPath> {
     RelPath::parse(name_given(given)?.as_bytes()).ok()
 }
@@ -448,7 +452,8 @@ mod tests {
             let walk = Walk::new(&[dir.path()]).unwrap();
             walk.stop_when(move || asked.fetch_add(1, Relaxed) + 1 >= limit)
         };
-        // Asked before the root, before it is listed, for each thousand names of it, and before each of its entries.
+        // Called before the root, before it is listed, for each thousand of its names, and before
+        // each of its entries.
         for (limit, entries, questions) in
             [(1, 0, 1), (2, 1, 2), (3, 1, 4), (6, 2, 6), (16, 12, 16)]
         {

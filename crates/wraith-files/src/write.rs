@@ -1,4 +1,4 @@
-//! Writing bytes and metadata to an open file.
+//! Writes bytes and metadata to an open file.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,22 +9,23 @@ use smallvec::SmallVec;
 
 use crate::entry::Mtime;
 
-/// Pieces handed to the kernel at once: `IOV_MAX` of Linux.
+/// Maximum number of slices passed to the kernel at once: `IOV_MAX` of Linux.
 const PIECES_MAX: usize = 1024;
 
-/// Bytes handed to the kernel at once, up to a multiple of as many. Linux makes the page cache of pieces as large as the
-/// write where the file system can (ext4 since 6.16, XFS). Up to 32 KiB (`PAGE_ALLOC_COSTLY_ORDER`) such a piece of memory is
-/// usually at hand; for a larger one a machine whose memory is full of cache moves other pages about, which was seen to
-/// double the time of a gigabyte. Smaller pieces cost more calls and more bookkeeping.
+/// Alignment and maximum size in bytes of a write. Linux uses page-cache folios as large as the
+/// write where the file system can (ext4 since 6.16, XFS). Up to 32 KiB (`PAGE_ALLOC_COSTLY_ORDER`)
+/// such a folio is usually available. For a larger one, a machine whose memory is full of cache
+/// moves other pages about, which was seen to double the time of a gigabyte. Smaller writes cost
+/// more calls and more bookkeeping.
 const WRITE_BYTES: u64 = 32 * 1024;
 
-/// Permission bits. Set-uid, set-gid and sticky never come from a peer: a program that runs as its owner is the owner's
-/// decision.
+/// Permission bits. Set-uid, set-gid and sticky never come from a peer: only the owner may decide
+/// that a program runs as its owner.
 pub(crate) const PERMISSION_BITS: u32 = 0o777;
 
-/// Writes the `pieces` one after the other from `offset` on, all of them.
+/// Writes the concatenation of `pieces` completely, from `offset` on.
 pub(crate) fn write_all_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], mut offset: u64) -> Result<()> {
-    // What is not written yet: the rest of the piece at hand, and the pieces after it.
+    // Bytes not yet written: the rest of the current piece, and the pieces after it.
     let (mut rest, mut after): (&[u8], _) = (&[], pieces);
     loop {
         while rest.is_empty() {
@@ -38,7 +39,8 @@ pub(crate) fn write_all_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], mut offset: u64
             (rest, offset) = (later, offset + now.len() as u64);
             continue;
         }
-        // A border of pieces: this call takes the end of one and the beginning of the next ones.
+        // A border between pieces: this call takes the end of one and the beginning of the next
+        // ones.
         let mut run: SmallVec<[&[u8]; 4]> = SmallVec::new();
         let mut left = room;
         loop {
@@ -82,7 +84,7 @@ fn write_run_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], mut offset: u64) -> Result
 fn write_piece_at(fd: BorrowedFd<'_>, mut piece: &[u8], mut offset: u64) -> Result<()> {
     while !piece.is_empty() {
         match pwrite(fd, piece, offset) {
-            // No file system should; without this it would never end.
+            // No file system should return this; without the check the loop would never end.
             Ok(0) => return Err(Errno::NOSPC),
             Ok(written) => {
                 piece = &piece[written..];
@@ -95,12 +97,13 @@ fn write_piece_at(fd: BorrowedFd<'_>, mut piece: &[u8], mut offset: u64) -> Resu
     Ok(())
 }
 
-/// Metadata that the file system (or its owner) would not take. Counted, not fatal: the content is what matters.
+/// Metadata that could not be set, for example because the file system does not support it.
+/// Counted, not fatal: the content is more important.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataErrors {
-    /// Permissions that could not be set.
+    /// Number of permissions that could not be set.
     pub modes: u64,
-    /// Modification times that could not be set.
+    /// Number of modification times that could not be set.
     pub times: u64,
 }
 
@@ -111,14 +114,14 @@ impl std::ops::AddAssign for MetadataErrors {
     }
 }
 
-/// Sets permissions (the low nine bits of `mode`) and modification time. Returns what could not be set.
+/// Sets permissions (the low nine bits of `mode`) and modification time. Returns the errors.
 pub(crate) fn set_metadata(fd: BorrowedFd<'_>, mode: u32, mtime: Mtime) -> MetadataErrors {
     let mut metadata_errors = MetadataErrors::default();
     match fstat(fd) {
-        // Usually right from creation: asking is cheaper than setting.
+        // Usually right from creation; checking is cheaper than setting.
         Ok(stat) if permissions(&stat) == mode & PERMISSION_BITS => {}
         Ok(stat) => {
-            // What a directory inherited from its parent (set-gid) stays.
+            // Keep bits that a directory inherited from its parent (set-gid).
             let special = stat.st_mode & 0o7000;
             let mode = Mode::from_raw_mode(special | (mode & PERMISSION_BITS));
             metadata_errors.modes += u64::from(fchmod(fd, mode).is_err());
@@ -133,7 +136,7 @@ pub(crate) fn permissions(stat: &Stat) -> u32 {
     stat.st_mode & PERMISSION_BITS
 }
 
-/// Modification time as given, access time as it is.
+/// Sets the modification time and leaves the access time.
 pub(crate) fn timestamps(mtime: Mtime) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
@@ -141,12 +144,15 @@ pub(crate) fn timestamps(mtime: Mtime) -> Timestamps {
     }
 }
 
-/// Bytes of the blocks that are looked at for zeros: the page and block size of practically every file system.
+/// Size in bytes of the blocks checked for zeros: the page and block size of practically every file
+/// system.
 const ZERO_BLOCK_BYTES: usize = 4096;
 
-/// Writes `content` at `offset`, a multiple of 4 KiB, leaving out blocks of zeros. What is there before must be a hole.
+/// Writes `pieces` at `offset`, a multiple of 4 KiB, leaving out blocks of zeros. The range must be
+/// a hole before.
 pub(crate) fn write_sparse_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], offset: u64) -> Result<()> {
-    // Runs of blocks alike, written with one call each. Pieces end anywhere, so blocks are found across their borders.
+    // Consecutive blocks of the same type are written with one call. Pieces end anywhere, so blocks
+    // may cross their borders.
     let len: usize = pieces.iter().map(|piece| piece.len()).sum();
     let mut start = 0;
     while start < len {
@@ -166,7 +172,7 @@ pub(crate) fn write_sparse_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], offset: u64)
     Ok(())
 }
 
-/// The parts of `pieces` that make up bytes `start..end` of the whole.
+/// Iterates over the parts of `pieces` that make up bytes `start..end` of the whole.
 fn cut<'a>(
     pieces: &'a [&'a [u8]],
     start: usize,
@@ -182,7 +188,7 @@ fn cut<'a>(
 }
 
 pub(crate) fn is_all_zero(bytes: &[u8]) -> bool {
-    // Words first: the compiler makes vector code of it.
+    // Compare words first: the compiler vectorises this.
     let (words, rest) = bytes.as_chunks::<8>();
     words.iter().all(|word| u64::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)
 }
@@ -196,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// Cuts `bytes` where `cuts` say.
+    /// Cuts `bytes` at the positions `cuts`.
     fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
         ends.push(bytes.len());

@@ -1,11 +1,11 @@
-//! What the tests share: content, entries, and a receiver that copies a tree without a network.
+//! Shared test helpers: content, entries, and a receiver that copies a tree without a network.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use wraith_files::*;
 
-/// Bytes that differ everywhere, made from a seed.
+/// Returns unstructured bytes derived from a seed.
 pub fn content(seed: u8, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);
@@ -36,7 +36,7 @@ pub fn link(name: &str, target: &str) -> Entry {
     Entry { path: path(name), kind, mode: 0o777, mtime: MTIME }
 }
 
-/// Chunk `index` of `bytes`.
+/// Returns chunk `index` of `bytes`.
 pub fn chunk(bytes: &[u8], index: u64) -> &[u8] {
     let start = index as usize * CHUNK_BYTES;
     &bytes[start..bytes.len().min(start + CHUNK_BYTES)]
@@ -50,8 +50,8 @@ pub fn put(part: &PartFile, bytes: &[u8], index: u64) -> Result<()> {
     part.write_chunk(index, &[chunk], cv)
 }
 
-/// What `attempt` gives, once nobody holds the part any more: a test beside this one that starts a program has, from its fork to its
-/// exec, a copy of every descriptor here, and so of every lock.
+/// Repeats `attempt` until the part is no longer locked. A concurrent test that starts a program
+/// has, between fork and exec, a copy of every descriptor, and so of every lock.
 pub fn again<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -62,7 +62,7 @@ pub fn again<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Names in a directory, sorted, escaped.
+/// Returns the names in a directory, sorted and escaped.
 pub fn names(dir: &Path) -> Vec<String> {
     use std::os::unix::ffi::OsStrExt;
     let items = std::fs::read_dir(dir).unwrap();

@@ -1,6 +1,8 @@
-//! Disks that are full, read-only, or not this user's: a clear error, and nothing lost that was verified.
+//! Disks that are full, read-only or owned by another user: errors are clear, and verified content
+//! is kept.
 //!
-//! They need a small file system of their own, so they run as the superuser only; otherwise they say that they were skipped.
+//! The tests need a small file system of their own, so they run only as the superuser; otherwise
+//! they print that they were skipped.
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
@@ -21,8 +23,8 @@ const KEY: [u8; 32] = [4; 32];
 /// A small tmpfs, unmounted when dropped.
 struct SmallDisk(tempfile::TempDir, #[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
-/// One test at a time: between fork and exec a child process holds the locks of every part file that another test has
-/// open, and would keep them past a drop.
+/// Serialises the tests. Between fork and exec, a child process holds the locks of every part file
+/// that another test has open, and would keep them past a drop.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -99,7 +101,7 @@ fn a_full_disk_stops_a_file_and_room_lets_it_go_on() {
     assert_eq!(names(disk.path()), ["f"]);
 }
 
-/// Takes all the room there is.
+/// Uses up all free space.
 fn fill(path: &Path) {
     use std::os::unix::fs::FileExt;
     let file = fs::File::create(path).unwrap();
@@ -119,7 +121,8 @@ fn a_chunk_whose_record_does_not_fit_does_not_count_until_it_does() {
     let bytes = content(1, 100 * CHUNK_BYTES);
     let entry = file("f", bytes.len());
     let part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
-    // All blocks of the part are taken beforehand, then the rest of the disk: only the journal needs another page.
+    // All blocks of the part are taken first, then the rest of the disk: only the journal needs
+    // another page.
     fs::write(disk.path().join(".f.wraith-part"), &bytes).unwrap();
     let filler = disk.path().join("filler");
     fill(&filler);
@@ -133,7 +136,8 @@ fn a_chunk_whose_record_does_not_fit_does_not_count_until_it_does() {
     }
     is_full(target.open_or_resume(&file("g", bytes.len()), &KEY));
     drop(part);
-    // This test wrote to the part, so its chunks are hashed again, for which there is no room: nothing is lost by that.
+    // This test wrote to the part, so its chunks are hashed again. There is no room for that, but
+    // nothing is lost.
     let mut part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     is_full(part.recheck(|_| true));
     assert!(part.needs_recheck() && part.have().is_empty());
@@ -155,7 +159,7 @@ fn a_disk_without_room_for_another_inode_is_full_and_nothing_is_left() {
     let Some(disk) = SmallDisk::new("size=4m,nr_inodes=4") else { return };
     let target = TargetDir::open(disk.path()).unwrap();
     let bytes = content(1, 2 * CHUNK_BYTES);
-    // Root directory, and two of: file, part, journal.
+    // Inodes for the root directory and two of: file, part, journal.
     target.write_small(&file("a", 1), &[b"x"], CommitOptions::default()).unwrap();
     target.write_small(&file("b", 1), &[b"x"], CommitOptions::default()).unwrap();
     is_full(target.open_or_resume(&file("f", bytes.len()), &KEY));
@@ -194,7 +198,7 @@ fn a_read_only_disk_is_said_to_be_one() {
 const BUSY_LOOKS: u32 = 200;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Runs the test `name` of this binary as nobody, in a directory that is nobody's.
+/// Runs the test `name` of this binary as the user nobody, in a directory owned by nobody.
 fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
     const NOBODY: u32 = 65534;
     if !rustix::process::geteuid().is_root() {
@@ -203,7 +207,7 @@ fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
     }
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
-    // The binary may lie where nobody may not go.
+    // The binary may lie in a directory that nobody cannot enter.
     let binary = dir.path().join("test");
     fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -214,7 +218,7 @@ fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
     let mut command = Command::new(&binary);
     command.args(["--exact", name, "--nocapture"]).env("WRAITH_TEST_TARGET", &target);
     command.current_dir("/").uid(NOBODY).gid(NOBODY);
-    // A program that another test is starting has the copy open for a moment, as it was when it was written.
+    // A program that another test is starting briefly holds the copy open for writing.
     let is_busy = |done: &io::Result<_>| {
         done.as_ref().is_err_and(|e: &io::Error| e.kind() == io::ErrorKind::ExecutableFileBusy)
     };
@@ -240,7 +244,7 @@ fn an_ordinary_user_gets_everything_and_is_told_what_is_forbidden() {
         let locked = target.join("locked");
         fs::create_dir(&locked).unwrap();
         fs::set_permissions(&locked, fs::Permissions::from_mode(0o700)).unwrap();
-        // A journal that somebody else could have written.
+        // A journal that another user could have written.
         fs::write(target.join(".foreign.wraith-journal"), "x").unwrap();
     });
 }
@@ -263,7 +267,8 @@ fn as_an_ordinary_user() {
         is_denied(target.make_symlink(&link(&below, "x"), OnConflict::Rename).unwrap_err());
         assert!(!target.make_dir(&dir(name, 0o700)).unwrap());
     }
-    // Files nobody may read or write, in folders nobody may write: made all the same.
+    // Files that no user may read or write, in folders that no user may write to, are created all
+    // the same.
     let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };
     target.make_dir(&dir("ro", 0o555)).unwrap();
     for content in ["one", "two"] {
@@ -288,7 +293,7 @@ fn as_an_ordinary_user() {
     let mode = |name: &str| fs::metadata(target_path.join(name)).unwrap().permissions().mode();
     assert_eq!((mode("ro") & 0o7777, mode("ro/none") & 0o7777), (0o555, 0));
     is_denied(target.write_small(&file("ro/late", 1), &[b"x"], commit_options).unwrap_err());
-    // What another user planted is neither used nor removed.
+    // Files planted by another user are neither used nor removed.
     let part = target.open_or_resume(&file("foreign", bytes.len()), &KEY).unwrap();
     put(&part, &bytes, 0).unwrap();
     put(&part, &bytes, 1).unwrap();

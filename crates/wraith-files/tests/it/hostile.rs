@@ -1,4 +1,5 @@
-//! A hostile peer, a hostile target directory, and both while files arrive: nothing outside is ever touched.
+//! A hostile peer, a hostile target directory, and both while files arrive: nothing outside the
+//! target is ever touched.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -69,10 +70,10 @@ fn nothing_is_written_through_a_link_in_the_target() {
         );
         in_the_way(target.existing(&path(&below("precious"))).unwrap_err());
     }
-    // The peer makes the link itself, then tries to go through it.
+    // The peer creates the link itself, then tries to write through it.
     target.make_symlink(&link("own", "../outside"), OnConflict::Overwrite).unwrap();
     assert!(target.write_small(&file("own/precious", 1), &[b"x"], overwrite()).is_err());
-    // A file in place of a link replaces the link, not what it points to.
+    // A file in place of a link replaces the link, not the link's target.
     symlink("../outside/precious", stage.inside.join("f")).unwrap();
     let committed = target.write_small(&file("f", 1), &[b"x"], overwrite()).unwrap();
     assert_eq!(committed.outcome, Outcome::Replaced);
@@ -91,7 +92,7 @@ fn a_directory_swapped_for_a_link_while_files_arrive_leads_nowhere() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             use rustix::fs::{CWD, RenameFlags, renameat_with};
-            // d is now the directory, now the link to the outside, and never missing.
+            // `d` alternates between the directory and a link to the outside, and is never missing.
             while !stop.load(Relaxed) {
                 renameat_with(CWD, &directory, CWD, &trap, RenameFlags::EXCHANGE).unwrap();
             }
@@ -101,7 +102,7 @@ fn a_directory_swapped_for_a_link_while_files_arrive_leads_nowhere() {
             if round >= 400 && written > 0 && refused > 0 {
                 break;
             }
-            // A new handle each time, or the first one would simply be kept.
+            // A new handle each time; otherwise the first one would simply be reused.
             let target = stage.target();
             let name = format!("d/e{}/f{round}", round % 3);
             let small = target.write_small(&file(&name, 3), &[b"new"], overwrite());
@@ -230,7 +231,7 @@ fn a_file_in_the_way_becomes_a_folder_only_where_the_caller_says_so() {
         target.write_small(&file("f/x", 1), &[b"x"], overwrite()),
         Err(Error::InTheWay { .. })
     ));
-    // A folder that is there is somebody's.
+    // An existing folder belongs to the user.
     assert_eq!(target.make_dir_copy(&dir("f", 0o500)).unwrap(), path("f (2)"));
     target.write_small(&file("f (2)/x", 1), &[b"x"], overwrite()).unwrap();
     assert_eq!(fs::read(stage.inside.join("f")).unwrap(), b"mine");
@@ -244,7 +245,7 @@ fn a_file_in_the_way_becomes_a_folder_only_where_the_caller_says_so() {
     assert_eq!((mode("f") & KIND_BITS, mode("l") & KIND_BITS), (0o040_000, 0o040_000));
 }
 
-/// The bits of a mode that say which kind it is.
+/// The bits of a mode that encode the file type.
 const KIND_BITS: u32 = 0o170_000;
 
 #[test]

@@ -1,7 +1,9 @@
-//! `kill -9` at any instant: a second process continues with what the first had verified, and finishes the file.
+//! `kill -9` at any instant: a second process continues with the verified chunks of the first and
+//! finishes the file.
 //!
-//! The receiver is this test binary, started again with a role in its environment. It says on its standard output after every
-//! chunk that it was counted; the killer reads a random number of these lines and kills it in the middle of what follows.
+//! The receiver is this test binary, started again with a role in its environment. It prints a line
+//! for every chunk once it counts. The killer reads a random number of these lines and kills it
+//! during the work that follows.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -13,7 +15,7 @@ use wraith_files::*;
 
 const KEY: [u8; 32] = [3; 32];
 const CHUNKS: u64 = 24;
-/// After so many kills a receiver is left alone.
+/// Number of kills after which a receiver may run to its end.
 const KILLS_MAX: u64 = 25;
 const SMALL_FILES: usize = 300;
 
@@ -32,14 +34,15 @@ fn start(role: &str, dir: &Path) -> Child {
         .unwrap()
 }
 
-/// Lines the receiver wrote that start with `mark`, until there are `count` of them or it ended.
+/// Returns the receiver's lines that start with `mark`, once there are `count` of them or it has
+/// ended.
 fn wait_for(child: &mut Child, mark: &str, count: usize) -> Vec<String> {
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let marked = lines.map_while(std::result::Result::ok).filter(|line| line.starts_with(mark));
     marked.take(count).collect()
 }
 
-/// A repeatable number that looks random.
+/// Returns a reproducible pseudo-random number.
 fn dice(seed: u64, sides: u64) -> u64 {
     let hash = blake3::hash(&seed.to_le_bytes());
     u64::from_le_bytes(*hash.as_bytes().first_chunk().unwrap()) % sides
@@ -60,7 +63,7 @@ fn the_receiver_that_is_killed() {
     }
 }
 
-/// Two threads write what is missing; the counted chunks are announced.
+/// Two threads write the missing chunks and print each chunk that counts.
 fn receive_big(target: &TargetDir) {
     let bytes = big();
     let mut part = target.open_or_resume(&file("d/f", bytes.len()), &KEY).unwrap();
@@ -140,7 +143,7 @@ fn a_large_file_survives_being_killed_again_and_again() {
                 break;
             }
         }
-        // Whatever was left beside it is cleared by whoever finds the file complete.
+        // Leftovers beside the file are cleared by the process that finds the file complete.
         let target = TargetDir::open(dir.path()).unwrap();
         let entry = file("d/f", bytes.len());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The behaviour of the crate on a real file system, a module for each part of it.
+//! Behaviour of the crate on a real file system, one module per area.
 
 mod common;
 

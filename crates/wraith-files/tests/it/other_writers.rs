@@ -1,4 +1,5 @@
-//! Somebody else writes into a part while it is received. What it says then is never called what was verified.
+//! Another program writes to a part while it is being received: its content is never accepted as
+//! verified.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -16,7 +17,7 @@ fn scribble(part: &Path, at: u64) {
 
 #[test]
 fn a_part_that_is_changed_while_a_hole_is_entered_is_never_confirmed() {
-    // Chunks of zeros enough to be hashed for a while.
+    // Enough chunks of zeros to be hashed for a while.
     let (data, chunks) = (4, 8000);
     let size = chunks * CHUNK_BYTES as u64;
     let bytes = content(1, data * CHUNK_BYTES);
@@ -33,7 +34,7 @@ fn a_part_that_is_changed_while_a_hole_is_entered_is_never_confirmed() {
         (0..data as u64).for_each(|index| put(&part, &bytes, index).unwrap());
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // It counts before it is hashed.
+                // The hole counts before it is hashed.
                 while part.have().count() < chunks {
                     std::thread::yield_now();
                 }
@@ -46,7 +47,8 @@ fn a_part_that_is_changed_while_a_hole_is_entered_is_never_confirmed() {
     }
 }
 
-/// Writes into every new part as soon as it can be opened, before or after anything else is done with it.
+/// Writes into every new part as soon as it can be opened, before or after anything else happens to
+/// it.
 fn scribble_into_new(dir: &Path, n: u64, at: u64) {
     let part = dir.join(format!(".{n}.wraith-part"));
     loop {
@@ -61,7 +63,7 @@ fn scribble_into_new(dir: &Path, n: u64, at: u64) {
 fn a_part_that_is_written_to_as_soon_as_it_is_made_is_never_confirmed() {
     const PARTS: u64 = 50;
     let size = 20 * CHUNK_BYTES;
-    // Something in the midst of zeros, and holes around it.
+    // Some data in the middle of zeros, and holes around it.
     let mut bytes = vec![0; size];
     bytes[9 * CHUNK_BYTES + 70_000] = 1;
     let root = small_root(&bytes);

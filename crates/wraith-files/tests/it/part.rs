@@ -1,4 +1,4 @@
-//! Large files: in any order, from several threads, resumed, mixed up, finished once.
+//! Large files: written in any order, from several threads, resumed, mixed up, finished once.
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
@@ -87,7 +87,7 @@ fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..2, 4..5, 6..7]);
     let have = part.have();
     assert_eq!(have.missing(part.chunks()).collect::<Vec<_>>(), [2..4, 5..6]);
-    // A chunk that is there is not written again, whatever is sent for it.
+    // A chunk that already counts is not written again, whatever content is sent for it.
     let other = content(3, CHUNK_BYTES);
     part.write_chunk(0, &[&other], Tree::Blake3.chunk_cv(0, &[&other])).unwrap();
     assert!(matches!(
@@ -109,13 +109,14 @@ fn another_sender_or_version_does_not_continue_a_part() {
     let entry = file("f", ours.len());
     let part = stage.open(&entry);
     put(&part, &ours, 0).unwrap();
-    // While it is open, nobody else gets it, but another transfer of that name is possible beside it.
+    // While it is open, no other receiver gets it, but another transfer of that name is possible
+    // beside it.
     assert!(matches!(stage.target.open_or_resume(&entry, &KEY), Err(Error::InUse { .. })));
     assert!(matches!(stage.target.resume(&entry, &KEY), Err(Error::InUse { .. })));
     let other = again(|| stage.target.open_or_resume(&entry, &[2; 32])).unwrap();
     put(&other, &theirs, 1).unwrap();
     drop((part, other));
-    // Both are still there, each with its own.
+    // Both are still there, each with its own content.
     let other = again(|| stage.target.resume(&entry, &[2; 32])).unwrap().unwrap();
     assert_eq!(other.have().iter().collect::<Vec<_>>(), [1..2]);
     let part = again(|| stage.target.resume(&entry, &KEY)).unwrap().unwrap();
@@ -130,7 +131,7 @@ fn another_sender_or_version_does_not_continue_a_part() {
     assert_eq!((stage.read("f"), stage.read("f (1)")), (ours.clone(), theirs));
     drop((part, other));
 
-    // The sender's file has changed since: what was received of the old one is of no use.
+    // The sender's file has changed since: the old content is useless.
     let entry = file("g", ours.len());
     let part = stage.open(&entry);
     put(&part, &ours, 0).unwrap();
@@ -181,7 +182,7 @@ fn a_part_of_which_nothing_is_verified_is_not_left_behind() {
 fn what_a_killed_process_left_beside_a_complete_file_is_cleared_when_it_is_looked_for() {
     let stage = Stage::new();
     let entry = file("f", 3 * CHUNK_BYTES);
-    // A pooled journal, a torn one, one whose part is gone.
+    // A pooled journal, a torn one, and one whose part is gone.
     for leftover in ["", "wraith journal 1 torn"] {
         fs::write(stage.dir.path().join(".f.wraith-journal"), leftover).unwrap();
         assert!(again(|| stage.target.resume(&entry, &KEY)).unwrap().is_none());
@@ -270,7 +271,7 @@ fn holes_and_zeros_take_no_space_and_stale_bytes_under_them_are_gone() {
     let raw = File::options().write(true).open(stage.dir.path().join(".f.wraith-part")).unwrap();
     raw.write_all_at(&content(9, 2 * CHUNK_BYTES), 6 * CHUNK_BYTES as u64).unwrap();
     drop(part);
-    // The journal does not say who wrote them, so what it says is hashed again.
+    // The journal does not record these writes, so all its chunks are hashed again.
     let mut part = stage.open(&entry);
     assert!(part.needs_recheck() && part.have().is_empty());
     part.recheck(|_| true).unwrap();
@@ -284,7 +285,7 @@ fn holes_and_zeros_take_no_space_and_stale_bytes_under_them_are_gone() {
     part.write_hole(8..41).unwrap();
     part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     assert_eq!(stage.read("f"), bytes);
-    // Chunk 6 was written in full over stale bytes; everything else is hole, but for one block.
+    // Chunk 6 was written in full over stale bytes; everything else is hole, except for one block.
     let meta = fs::metadata(stage.dir.path().join("f")).unwrap();
     assert!(meta.blocks() * 512 <= 300 * 1024, "{} blocks", meta.blocks());
 }
@@ -369,13 +370,13 @@ fn a_sparse_terabyte_is_resumed_rechecked_and_finished_without_reading_it() {
     part.write_hole(0..1000).unwrap();
     part.write_hole(at + 1..chunks).unwrap();
     drop(part);
-    // As it was left, it counts at once.
+    // A part that is unchanged since it was closed counts at once.
     let part = stage.open(&entry);
     assert!(!part.needs_recheck());
     assert_eq!(part.have().missing(chunks).collect::<Vec<_>>(), [1000..at]);
     part.write_hole(1000..2000).unwrap();
     drop(part);
-    // Somebody wrote into the last hole.
+    // Another program wrote into the last hole.
     let raw = File::options().write(true).open(stage.dir.path().join(".f.wraith-part")).unwrap();
     let spoiled = chunks - 5;
     raw.write_all_at(&[1], spoiled * CHUNK_BYTES as u64 + 9).unwrap();

@@ -1,4 +1,4 @@
-//! A whole tree, walked, read, verified and written: what arrives is what was sent.
+//! A whole tree is walked, read, verified and written; it must arrive unchanged.
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
@@ -19,7 +19,7 @@ fn set(path: &Path, mode: u32, mtime: u64, ns: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A tree with everything in it that is hard.
+/// A tree with all difficult cases.
 fn make_tree(at: &Path) {
     let file = |name: &[u8], bytes: &[u8]| {
         let path = at.join(std::ffi::OsStr::from_bytes(name));
@@ -56,7 +56,7 @@ fn make_tree(at: &Path) {
     set(&at.join("deep/er"), 0o755, 1_500_000_000, 999_999_999);
 }
 
-/// Path, kind, mode, time and content of everything below `at`.
+/// Path, type, mode, time and content of everything below `at`.
 fn snapshot(at: &Path) -> Vec<String> {
     let walk = Walk::new(&[at]).unwrap();
     let mut lines = Vec::new();
@@ -78,7 +78,7 @@ fn snapshot(at: &Path) -> Vec<String> {
     lines
 }
 
-/// Reads a found file in an obvious way.
+/// Hashes a found file in a simple, obvious way.
 trait Update {
     fn update_mmap_or_read(&mut self, found: &Found);
 }
@@ -130,7 +130,7 @@ fn a_tree_arrives_with_every_name_byte_mode_and_time() {
     let blocks = fs::metadata(arrived.join("sparse")).unwrap().blocks();
     assert!(blocks * 512 < 1 << 20, "{blocks} blocks for a file of holes");
 
-    // Again: everything is here, nothing changes.
+    // Again: every file is already present, and nothing changes.
     let before = snapshot(&arrived);
     let inodes = |at: &Path| -> Vec<u64> {
         Walk::new(&[at]).unwrap().map(|found| found.unwrap().stamp().ino).collect()
@@ -191,7 +191,7 @@ fn roots_keep_their_last_name_and_may_be_files_links_or_dots() {
     assert_eq!(walked(&[at("two/./x/")]), ["x", "x/f"]);
     assert_eq!(walked(&[at("two/x/../x")]), ["x", "x/f"]);
     assert_eq!(walked(&[at("two/x/..")]), ["two", "two/x", "two/x/f"]);
-    // A link on the command line stands for what it points to, under its own name.
+    // A link on the command line stands for its target, under the link's own name.
     assert_eq!(walked(&[at("link")]), ["link", "link/f"]);
     let mut walk = Walk::new(&[at("link")]).unwrap();
     let found = walk.nth(1).unwrap().unwrap();
