@@ -1,4 +1,4 @@
-//! How an offer is accepted.
+//! Options for accepting an offer.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use wraith::{Conflicts, RelPath};
 
 use crate::error::WraithError;
 
-/// What to do about a name that something else has.
+/// Policy for a received file whose path is already taken by a different file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Enum)]
 pub enum OnConflict {
-    /// Keep both: the new one gets a number.
+    /// Keep both files: the new one gets a number in its name.
     #[default]
     Rename,
-    /// Replace the old one, once the new one is whole.
+    /// Replace the existing file once the new one is complete.
     Overwrite,
-    /// Keep the old one.
+    /// Keep the existing file and skip the new one.
     Skip,
 }
 
@@ -28,25 +28,25 @@ impl From<OnConflict> for wraith::OnConflict {
     }
 }
 
-/// What to do about one name.
+/// Conflict policy for one path.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ConflictRule {
-    /// The path in the offer, as [`crate::PreviewEntry::path`] has it.
+    /// Path in the offer, as in [`crate::PreviewEntry::path`].
     pub path: Vec<u8>,
-    /// What to do about it.
+    /// Policy for this path.
     pub policy: OnConflict,
 }
 
-/// How to accept an offer.
+/// Options for accepting an offer.
 #[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct AcceptOptions {
-    /// What to do about names that something else has; by default both are kept.
+    /// Policy for paths that are already taken. Default: keep both files.
     #[uniffi(default = None)]
     pub on_conflict: Option<OnConflict>,
-    /// What to do about single names, in place of that.
+    /// Policies for single paths. They override `on_conflict`.
     #[uniffi(default = [])]
     pub rules: Vec<ConflictRule>,
-    /// Takes also what the sender offers when it comes back with more than was shown.
+    /// Also accepts a larger offer if the sender reconnects with one.
     #[uniffi(default = false)]
     pub any_offer: bool,
 }

@@ -1,24 +1,25 @@
-//! What is sent, to whom, and where it is put: values that cross the border whole.
+//! Content, recipients and targets: values that cross the language border by copy.
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::WraithError;
 
-/// What is offered.
+/// Content of an offer.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum Content {
-    /// Files and folders; each keeps its own last name.
+    /// Files and folders. Each keeps the last component of its path as its name.
     Paths {
-        /// Where they are.
+        /// Their paths.
         paths: Vec<String>,
     },
-    /// A message: bytes that become a file of this name where they are not received into memory. They are read once, so a run that
-    /// is cut off begins again with a new offer.
+    /// A message from memory. A receiver that does not receive into memory stores it as a file of
+    /// this name. The bytes are read once, so an interrupted offer cannot resume: it starts again
+    /// as a new offer.
     Bytes {
-        /// The name of one file.
+        /// File name.
         name: String,
-        /// Its content.
+        /// The content.
         bytes: Vec<u8>,
     },
 }
@@ -35,36 +36,36 @@ impl From<Content> for wraith::Payload {
     }
 }
 
-/// To whom an offer goes.
+/// Recipient of an offer.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum Recipient {
-    /// Whoever says the code that is made for it.
+    /// Any receiver that enters the generated code.
     Code,
-    /// Whoever has the ticket that is made for it.
+    /// Any receiver that has the generated ticket.
     Ticket,
-    /// A contact that listens.
+    /// A contact that runs a listener.
     Contact {
-        /// What it is called here.
+        /// Local name of the contact.
         name: String,
     },
 }
 
-/// Where to put what is received.
+/// Destination of received content.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum Target {
-    /// Into this folder, which is made when the offer is accepted.
+    /// A folder. It is created when the offer is accepted.
     Folder {
-        /// Where it is.
+        /// Path of the folder.
         path: String,
     },
-    /// Into memory, for a message or a single file: see [`crate::Transfer::bytes`].
+    /// Memory, for a message or a single file: see [`crate::Transfer::bytes`].
     Memory {
-        /// The most that is taken; of more, the transfer fails.
+        /// Maximum number of bytes. If there are more, the transfer fails.
         bytes_max: u64,
     },
 }
 
-/// What was received into memory, shared by the writer and whoever reads it at the end.
+/// Content received into memory, shared by the writer and its later reader.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -94,7 +95,7 @@ impl Write for Bounded {
 }
 
 impl Target {
-    /// The target, and the memory behind it if there is one.
+    /// Returns the target, and its memory if it has one.
     pub(crate) fn open(self) -> (wraith::Target, Option<Memory>) {
         match self {
             Self::Folder { path } => (wraith::Target::folder(path), None),
@@ -107,14 +108,14 @@ impl Target {
     }
 }
 
-/// An IP address and port, as text.
+/// Parses an IP address with a port.
 pub(crate) fn address(text: &str) -> Result<std::net::SocketAddr, WraithError> {
     text.parse().map_err(|_| {
         WraithError::InvalidInput(format!("{text:?} is no address and port, such as 127.0.0.1:0"))
     })
 }
 
-/// A NodeId in its text form.
+/// Parses a NodeId in its text form.
 pub(crate) fn node_id(text: &str) -> Result<wraith::NodeId, WraithError> {
     text.parse().map_err(WraithError::invalid)
 }

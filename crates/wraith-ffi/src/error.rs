@@ -1,89 +1,94 @@
-//! What went wrong, as one flat enum: the kind to decide by, and a sentence for people.
+//! One flat error enum: a kind for programs, and a message for people.
 //!
-//! The kinds are those of [`wraith::ErrorKind`], and those that only a border between languages has. Where something may help, the
-//! sentence ends with it.
+//! The kinds are those of [`wraith::ErrorKind`], plus those that only the language border needs. If
+//! the user can fix the problem, the message ends with advice.
 
 use thiserror::Error;
 use wraith::ErrorKind;
 
-/// Why something could not be done. The text is one sentence for people.
+/// The error of all calls. Its text is a message for people.
 #[derive(Clone, Debug, PartialEq, Eq, Error, uniffi::Error)]
 #[uniffi(flat_error)]
 #[non_exhaustive]
 pub enum WraithError {
-    /// A path, name, code, ticket, key or option makes no sense.
+    /// A path, name, code, ticket, key or option is invalid.
     #[error("{0}")]
     InvalidInput(String),
-    /// Nobody answered at any address, nobody came, or there is no such thing.
+    /// The peer did not answer at any address, no receiver connected, or the named item does not
+    /// exist.
     #[error("{0}")]
     NotFound(String),
-    /// The other side's user said no.
+    /// The receiver's user declined.
     #[error("{0}")]
     Refused(String),
-    /// The sender came back with another offer than the one that was accepted.
+    /// The sender reconnected with another offer than the accepted one.
     #[error("{0}")]
     OfferChanged(String),
-    /// Wrong words, a code that is used or expired, or a ticket that names nothing there.
+    /// The words are wrong, the code is used or expired, or the sender does not offer this ticket.
     #[error("{0}")]
     WrongCode(String),
-    /// The connection was lost and did not come back; the same transfer again continues.
+    /// The connection was lost and could not be restored. Repeat the transfer to resume it.
     #[error("{0}")]
     NetworkLost(String),
-    /// A disk: full, read-only, unreadable; the same transfer again continues.
+    /// A disk is full, read-only or unreadable. Repeat the transfer to resume it.
     #[error("{0}")]
     Disk(String),
-    /// Bytes do not match their hash.
+    /// Received bytes do not match their hash.
     #[error("{0}")]
     Verification(String),
-    /// The peer used a name that could leave the target folder.
+    /// The peer used a name that could escape the target folder.
     #[error("{0}")]
     UnsafeName(String),
-    /// Done, but some files could not be transferred.
+    /// The transfer ended, but some files could not be transferred.
     #[error("{0}")]
     Partial(String),
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     #[error("{0}")]
     Protocol(String),
-    /// This side, or the other one, stopped it; the same transfer again continues.
+    /// This side or the peer cancelled the transfer. Repeat the transfer to resume it.
     #[error("{0}")]
     Cancelled(String),
-    /// The receiver only looked; the offer stays good.
+    /// The receiver previewed the offer and postponed its answer; the offer stays valid.
     #[error("{0}")]
     Later(String),
-    /// Another program with this identity receives it, and its user accepted first.
+    /// Another program with the same identity receives this offer, because its user accepted first.
     #[error("{0}")]
     ReceivedElsewhere(String),
-    /// Not now, or not any more: an offer is answered once, a handshake has turns, a saved session has numbers.
+    /// The call is invalid in this state. For example, the offer is already answered, the handshake
+    /// expects the peer's message, or the saved session has no reserved numbers left.
     #[error("{0}")]
     WrongState(String),
-    /// A message, signature or saved state was made by somebody else, or changed since.
+    /// A message, signature or saved state does not authenticate: another party made it, or it was
+    /// changed.
     #[error("{0}")]
     Unauthentic(String),
-    /// A message was opened before, or is too old to tell.
+    /// The message was opened before, or is too old for duplicate detection.
     #[error("{0}")]
     Replayed(String),
-    /// The other side is not who was expected, or does not prove who it is.
+    /// The peer has another identity than expected, or does not prove its identity.
     #[error("{0}")]
     WrongPeer(String),
-    /// A vault did not do what it was asked for: it threw an exception, or said that it failed.
+    /// A vault operation failed: the implementation threw an exception or reported a failure.
     #[error("{0}")]
     Vault(String),
-    /// Somebody else stores under this name of a vault, or what is there is an older copy: to go on would use keys again.
+    /// Another writer uses this record name of the vault, or the vault holds an older copy.
+    /// Continuing would reuse keys.
     #[error("{0}")]
     Conflict(String),
-    /// There is no more: numbers of a session, messages without an answer, prekeys, or messages that may be missing.
+    /// A limit is reached: message numbers of a session, messages without an answer, prekeys, or
+    /// missing messages.
     #[error("{0}")]
     Exhausted(String),
-    /// The system has no randomness.
+    /// The operating system provides no randomness.
     #[error("{0}")]
     NoRandomness(String),
-    /// Anything without a kind of its own.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
 
 impl WraithError {
-    /// Of something that is there once, and was taken.
+    /// The error for a value that was already taken.
     pub(crate) fn used_up(what: &str) -> Self {
         Self::WrongState(format!("{what} already"))
     }

@@ -1,24 +1,24 @@
-//! What happens while something is sent or received, pulled one at a time.
+//! Events of a transfer, pulled one at a time.
 
 use tokio::sync::Mutex;
 use wraith::Event as Told;
 
-/// What became of a file.
+/// Result of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum FileStatus {
-    /// Moved now, whole or the part that was missing, and verified.
+    /// Transferred and verified, in whole or from where an earlier transfer stopped.
     Done,
-    /// The receiver had exactly this file already.
+    /// The receiver already had this exact file.
     AlreadyHere,
-    /// A different file was in its place and the policy said to leave it.
+    /// A different file has its path, and the conflict policy kept that one.
     Skipped,
-    /// It changed at the sender while it was being read. Send it again.
+    /// The file changed at the sender while it was read. Send it again.
     Changed,
-    /// The sender could not read it.
+    /// The sender could not read the file.
     Unreadable,
-    /// An earlier part of it did not belong to it any more. Receive it again.
+    /// The partial file of an earlier transfer did not match any more. Receive it again.
     Stale,
-    /// The receiver could not put it in place.
+    /// The receiver could not move the file to its destination.
     Blocked,
 }
 
@@ -37,139 +37,139 @@ impl From<wraith::FileStatus> for FileStatus {
     }
 }
 
-/// Something that happened. Kinds get added: whoever reads has a branch for others.
+/// An event of a transfer. Later versions may add kinds, so handle unknown ones.
 #[derive(Clone, Debug, uniffi::Enum)]
 #[non_exhaustive]
 pub enum Event {
-    /// Somebody proved the words of the code; the ticket is theirs.
+    /// A receiver proved that it has the code's words, and got the ticket.
     CodeUsed {
-        /// Where.
+        /// Meeting place.
         place: String,
-        /// The NodeId of who has it.
+        /// NodeId of the receiver.
         peer: String,
     },
-    /// Somebody tried the code with wrong words: it is burned.
+    /// A receiver tried the code with wrong words. The code is invalid from now on.
     CodeBurned {
-        /// Where.
+        /// Meeting place.
         place: String,
     },
-    /// There is a long code beside the short one, or in its place.
+    /// A long code is available, in addition to the short code or instead of it.
     LongCode {
         /// The code.
         code: String,
     },
-    /// The code's time is up, and nobody came.
+    /// The code has expired without a receiver.
     CodeExpired,
-    /// Nobody can come from this place at present; it is tried again.
+    /// A meeting place is unreachable; the node retries.
     PlaceLost {
-        /// The place.
+        /// The meeting place.
         place: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Somebody can come from this place again.
+    /// A meeting place is reachable again.
     PlaceBack {
-        /// The place.
+        /// The meeting place.
         place: String,
     },
-    /// The code was used before, by this side; it goes on with what it brought.
+    /// This side has used the code before; the transfer resumes.
     Resumed,
-    /// The other side was found.
+    /// The peer was found.
     Met {
-        /// At this meeting place; none: at an address that was known.
+        /// Meeting place, or null if the peer was found at a known address.
         place: Option<String>,
     },
     /// Both sides have authenticated each other.
     Connected {
-        /// The other side's NodeId.
+        /// NodeId of the peer.
         peer: String,
-        /// Where it is.
+        /// Address of the peer.
         address: String,
     },
-    /// The session goes another way from now on.
+    /// The connection changed its network path.
     Path {
-        /// Where the other side is now.
+        /// Address of the peer on the new path.
         address: String,
-        /// What leads there: loopback, lan, direct, relay or custom.
+        /// Kind of the path: loopback, lan, direct, relay or custom.
         path: String,
     },
-    /// What is offered.
+    /// The sender described its offer.
     Offered {
-        /// The first name.
+        /// Name of the first entry.
         name: String,
-        /// Files.
+        /// Number of files.
         files: u64,
-        /// Their bytes.
+        /// Total size of the files, in bytes.
         bytes: u64,
     },
     /// The receiver accepted.
     Accepted,
-    /// A file is settled.
+    /// A file is finished.
     File {
-        /// Its path in the offer, escaped for a terminal.
+        /// Path of the file in the offer, escaped for a terminal.
         path: String,
-        /// What became of it.
+        /// Result.
         status: FileStatus,
-        /// Its bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// The BLAKE3 of its content, where it is known.
+        /// BLAKE3 hash of the content, or null if unknown.
         hash: Option<Vec<u8>>,
     },
-    /// Something to know that stops nothing.
+    /// A warning that does not stop the transfer.
     Note {
-        /// The path it is about, if it is about one.
+        /// The affected path, or an empty string.
         path: String,
-        /// What, in words.
+        /// Text of the warning.
         what: String,
     },
-    /// The connection was lost; the other side is looked for again, or waited for.
+    /// The connection was lost. This side reconnects or waits for the peer.
     Lost {
-        /// How, in words.
+        /// The reason, as text.
         why: String,
-        /// How long this side goes on trying.
+        /// Seconds until this side gives up.
         seconds_left: u64,
     },
-    /// The receiver has only looked at the offer, which stays good.
+    /// The receiver previewed the offer and postponed its answer; the offer stays valid.
     OnlyLooked,
-    /// Nobody new can come with the code; who is being served still is.
+    /// The code accepts no new receivers any more; running transfers continue.
     NobodyNew {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A receiver has confirmed everything it could be sent.
+    /// A receiver has confirmed all files that could be sent.
     Sent {
-        /// Its NodeId.
+        /// NodeId of the receiver.
         receiver: String,
-        /// Bytes settled on its last connection.
+        /// Bytes finished on its last connection.
         bytes: u64,
     },
-    /// One of several receivers has everything; the next is waited for.
+    /// One of several receivers has all files; the offer waits for the next one.
     Served {
-        /// Receivers that have everything.
+        /// Number of receivers that have all files.
         done: u32,
-        /// How many are wanted, if there is an end.
+        /// Number of wanted receivers, or null if unlimited.
         wanted: Option<u32>,
     },
-    /// One of several receivers did not get everything; the others are served all the same.
+    /// One of several receivers did not get all files. The others are not affected.
     ReceiverFailed {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// This reader was too slow for so many events.
+    /// This reader was too slow, and events were dropped.
     Lagged {
-        /// How many.
+        /// Number of dropped events.
         events: u64,
     },
-    /// Something that has no kind of its own here.
+    /// An event without its own kind in this interface.
     Other {
-        /// What, in words.
+        /// Description.
         what: String,
     },
-    /// The end: everything is done and confirmed. Nothing follows.
+    /// Last event: the transfer is complete and confirmed.
     Done,
-    /// The end: it failed, and `finished()` says with which error. Nothing follows.
+    /// Last event: the transfer failed. `finished()` throws its error.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -223,7 +223,7 @@ impl From<Told> for Event {
     }
 }
 
-/// A stream of events that several readers may pull from: each event goes to one of them.
+/// A stream of events. Each event goes to one of its concurrent readers.
 #[derive(Debug)]
 pub(crate) struct Pull(Mutex<wraith::Events>);
 
@@ -232,7 +232,7 @@ impl Pull {
         Self(Mutex::new(events))
     }
 
-    /// None after the end.
+    /// Returns the next event, or `None` after the last one.
     pub async fn next(&self) -> Option<Event> {
         self.0.lock().await.next().await.map(Event::from)
     }

@@ -1,4 +1,4 @@
-//! Receiving: the question, the answer, and the transfer that follows it.
+//! Receiving: the offer, its answer, and the transfer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::progress::{Progress, Reader};
 use crate::runtime::entered;
 use crate::used_once::UsedOnce;
 
-/// How something is fetched.
+/// Options of a fetch.
 #[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct FetchOptions {
-    /// How long the sender is looked for at first: 10 s, or 30 s where the DHT is asked, unless this says something else.
+    /// Time limit for finding the sender. Default: 10 s, or 30 s with the DHT.
     #[uniffi(default = None)]
     pub timeout: Option<Duration>,
-    /// How long a sender that was lost is looked for: 10 min, unless this says something else.
+    /// Time limit for finding the sender again after a lost connection. Default: 10 min.
     #[uniffi(default = None)]
     pub reconnect: Option<Duration>,
-    /// No more than this many bytes a second.
+    /// Maximum rate, in bytes per second.
     #[uniffi(default = None)]
     pub bytes_per_second: Option<u64>,
-    /// Looks at no names before the offer is decided.
+    /// Skips the preview: no names are requested before the offer is answered.
     #[uniffi(default = false)]
     pub no_preview: bool,
 }
@@ -46,22 +46,22 @@ impl FetchOptions {
     }
 }
 
-/// What is offered, as the sender says.
+/// Description of an offer, as the sender claims.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct OfferInfo {
-    /// The first name, escaped for a terminal; for show only.
+    /// Name of the first entry, escaped for a terminal; for display only.
     pub name: String,
-    /// Regular files.
+    /// Number of regular files.
     pub files: u64,
-    /// Folders.
+    /// Number of folders.
     pub folders: u64,
-    /// Symbolic links.
+    /// Number of symbolic links.
     pub links: u64,
-    /// Bytes of all files.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
-    /// Entries that cannot be sent and are in none of these counts.
+    /// Number of entries that cannot be sent. The other counts do not include them.
     pub left_out: u64,
-    /// It is one stream of bytes, whose size is 0 where it is not known.
+    /// Whether the offer is a single byte stream. Its size is 0 if unknown.
     pub is_stream: bool,
 }
 
@@ -79,16 +79,16 @@ impl From<wraith::OfferInfo> for OfferInfo {
     }
 }
 
-/// One entry of an offer, and what stands in its place.
+/// An entry of an offer, and whether its path is already taken in the target folder.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct PreviewEntry {
-    /// Its path, for [`crate::ConflictRule::path`]: bytes, as file systems have them.
+    /// Path as raw bytes, for [`crate::ConflictRule::path`].
     pub path: Vec<u8>,
-    /// The same for people, escaped for a terminal.
+    /// The path for display, escaped for a terminal.
     pub shown: String,
-    /// Nothing is in its place.
+    /// Whether the path is free.
     pub is_new: bool,
-    /// Something else is in its place, which [`AcceptOptions::on_conflict`] decides about.
+    /// Whether a different entry has this path. [`AcceptOptions::on_conflict`] decides what to do.
     pub has_conflict: bool,
 }
 
@@ -108,8 +108,9 @@ impl From<&wraith::Previewed> for PreviewEntry {
     }
 }
 
-/// An offer that waits for an answer. It is answered once; freed without an answer it is put off: the sender goes on waiting, and
-/// the same code or ticket fetches another time.
+/// An offer that waits for an answer. It can be answered once. If the object is freed without an
+/// answer, the answer is postponed: the sender keeps waiting, and the same code or ticket works
+/// again.
 #[derive(Debug, uniffi::Object)]
 pub struct Incoming {
     incoming: UsedOnce<wraith::Incoming>,
@@ -140,25 +141,27 @@ impl Incoming {
 
 #[uniffi::export]
 impl Incoming {
-    /// The NodeId of who offers it, proven by the handshake.
+    /// Returns the sender's NodeId, authenticated by the handshake.
     pub fn sender(&self) -> String {
         self.sender.clone()
     }
 
-    /// What is offered.
+    /// Returns the description of the offer.
     pub fn offer(&self) -> OfferInfo {
         self.offer.clone()
     }
 
-    /// The names and what each meets in the target folder, as far as they were looked at.
+    /// Returns the entries, compared with the target folder, or null without a preview. A preview
+    /// may list only some entries.
     pub fn preview(&self) -> Option<Vec<PreviewEntry>> {
         self.preview.clone()
     }
 
-    /// Fetches it.
+    /// Accepts the offer and starts the transfer.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if it was answered; [`WraithError::InvalidInput`] if a rule names no path, and then it still can be.
+    /// [`WraithError::WrongState`] if the offer is already answered. [`WraithError::InvalidInput`]
+    /// if a rule has an invalid path; the offer can then still be answered.
     pub fn accept(&self, options: AcceptOptions) -> Result<Arc<Transfer>, WraithError> {
         let options = wraith::AcceptOptions::try_from(options)?;
         let incoming = self.incoming.take()?;
@@ -167,20 +170,20 @@ impl Incoming {
         Ok(Transfer::new(transfer, self.memory.clone(), self.runtime.clone()))
     }
 
-    /// Says no, and why (may be empty), and waits until the sender was told.
+    /// Declines the offer with a reason, which may be empty. Returns once the sender was notified.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if it was answered.
+    /// [`WraithError::WrongState`] if the offer is already answered.
     pub async fn refuse(&self, why: String) -> Result<(), WraithError> {
         let incoming = self.incoming.take()?;
         entered(self.runtime.clone(), incoming.refuse(&why)).await;
         Ok(())
     }
 
-    /// Says "not now", and waits until the sender was told.
+    /// Postpones the answer. Returns once the sender was notified.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if it was answered.
+    /// [`WraithError::WrongState`] if the offer is already answered.
     pub async fn later(&self) -> Result<(), WraithError> {
         let incoming = self.incoming.take()?;
         entered(self.runtime.clone(), incoming.later()).await;
@@ -188,20 +191,20 @@ impl Incoming {
     }
 }
 
-/// What was received.
+/// Result of a completed fetch.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct Received {
-    /// The NodeId of who sent it.
+    /// NodeId of the sender.
     pub sender: String,
-    /// Files that were moved, whole or in part.
+    /// Number of files that were transferred, in whole or in part.
     pub files: u64,
-    /// Bytes of file content that came over the connection.
+    /// Bytes of file content received over the connection.
     pub bytes_moved: u64,
-    /// Files that were here already.
+    /// Number of files that were already present.
     pub already_here: u64,
-    /// Files left alone because a different one is in the way.
+    /// Number of files skipped because a different file has their path.
     pub skipped: u64,
-    /// False if the sender vanished before it could confirm that it has the receipt.
+    /// False if the sender disappeared before it confirmed the receipt.
     pub confirmed: bool,
 }
 
@@ -219,7 +222,8 @@ impl From<&wraith::Received> for Received {
     }
 }
 
-/// A fetch under way. Freeing it stops the transfer; what has arrived stays, and the same fetch another time continues.
+/// A running fetch. Freeing it stops the transfer. Received data is kept, and repeating the fetch
+/// resumes it.
 #[derive(Debug, uniffi::Object)]
 pub struct Transfer {
     transfer: wraith::Transfer,
@@ -238,21 +242,23 @@ impl Transfer {
 
 #[uniffi::export]
 impl Transfer {
-    /// The next thing that happens, from the beginning; none after [`Event::Done`] or [`Event::Failed`]. Who reads too slowly is told how
-    /// much was missed, and always hears the end. Readers that wait at the same time share the events.
+    /// Returns the next event, or null after [`Event::Done`] or [`Event::Failed`]. Reading starts
+    /// with the first event. A slow reader gets [`Event::Lagged`] with the number of dropped
+    /// events, and always gets the last event. Concurrent readers share the events.
     pub async fn next_event(&self) -> Option<Event> {
         entered(self.runtime.clone(), self.events.next()).await
     }
 
-    /// How far it is; none before anything was offered.
+    /// Returns the current progress, or null before an offer has arrived.
     pub fn progress(&self) -> Option<Progress> {
         self.progress.read()
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the transfer.
     ///
     /// # Errors
-    /// Why it failed; [`WraithError::Partial`] if some files did not arrive or could not be sent.
+    /// The error that ended it; [`WraithError::Partial`] if some files did not arrive or could not
+    /// be sent.
     pub async fn finished(&self) -> Result<Received, WraithError> {
         entered(self.runtime.clone(), async {
             let received = self.transfer.finished().await?;
@@ -262,10 +268,12 @@ impl Transfer {
         .await
     }
 
-    /// Waits for the end of what was fetched into memory, and takes it: the second call finds nothing.
+    /// Waits for the end of a fetch into memory and returns the content. A second call returns no
+    /// bytes.
     ///
     /// # Errors
-    /// Those of [`Transfer::finished`]; [`WraithError::InvalidInput`] if it was fetched into a folder.
+    /// As [`Transfer::finished`]; [`WraithError::InvalidInput`] if the fetch has a folder as its
+    /// target.
     pub async fn bytes(&self) -> Result<Vec<u8>, WraithError> {
         let Some(memory) = &self.memory else {
             return Err(WraithError::invalid("this was fetched into a folder, not into memory"));
@@ -274,8 +282,8 @@ impl Transfer {
         Ok(memory.take())
     }
 
-    /// Stops it, and waits until the sender was told and what has arrived is put away.
-    /// True if this ended it; false if it had come to its end before.
+    /// Cancels the transfer. Returns once the sender was notified and the received data is saved.
+    /// The result is true if this call ended the transfer, and false if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.transfer.stop();
         entered(self.runtime.clone(), self.transfer.finished()).await.is_err_and(is_cancelled)

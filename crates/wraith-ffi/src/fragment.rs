@@ -1,4 +1,4 @@
-//! Messages that are longer than what a transport carries, in pieces.
+//! Fragmentation of messages longer than the transport's MTU.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,13 +6,14 @@ use wraith::session::fragment::{self as inner, FragmentError, ReassemblyLimits};
 
 use crate::error::WraithError;
 
-/// Cuts messages into pieces, before each is sealed. One for each direction of a session. Threads take turns.
+/// Splits messages into pieces, before each piece is sealed. Use one for each direction of a
+/// session. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct Splitter(Mutex<inner::Splitter>);
 
 #[uniffi::export]
 impl Splitter {
-    /// One that has cut nothing yet.
+    /// Creates a splitter.
     ///
     /// # Errors
     /// [`WraithError::NoRandomness`].
@@ -22,37 +23,39 @@ impl Splitter {
         Ok(Arc::new(Self(Mutex::new(splitter))))
     }
 
-    /// Cuts `message` into pieces of at most `room` bytes each (18 or more), in order. A message of less than `room` bytes is one piece.
+    /// Splits `message` into pieces of at most `room` bytes each (18 or more), in order. A message
+    /// of less than `room` bytes is one piece.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if there is too little room, or it would take more than 65,535 pieces.
+    /// [`WraithError::InvalidInput`] if `room` is too small, or the message would need more than
+    /// 65,535 pieces.
     pub fn split(&self, message: Vec<u8>, room: u32) -> Result<Vec<Vec<u8>>, WraithError> {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         Ok(held(&self.0).split(&message, room)?)
     }
 }
 
-/// What a [`Reassembler`] may hold.
+/// Resource limits of a [`Reassembler`].
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct ReassemblerOptions {
-    /// The longest message, in bytes.
+    /// Maximum length of a message, in bytes.
     #[uniffi(default = 1048576)]
     pub message_bytes: u64,
-    /// All that is kept of messages that are not whole yet, in bytes. The oldest gives way.
+    /// Maximum memory for incomplete messages, in bytes. Beyond it the oldest message is dropped.
     #[uniffi(default = 2097152)]
     pub held_bytes: u64,
-    /// Messages that are not whole yet.
+    /// Maximum number of incomplete messages.
     #[uniffi(default = 16)]
     pub held_messages: u32,
 }
 
-/// Puts messages together, from the texts that a session has opened, in whatever order. Threads take turns.
+/// Reassembles messages from the opened texts of a session, in any order. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct Reassembler(Mutex<inner::Reassembler>);
 
 #[uniffi::export]
 impl Reassembler {
-    /// One that holds nothing yet, and never more than this.
+    /// Creates an empty reassembler with these limits.
     #[uniffi::constructor]
     pub fn new(options: ReassemblerOptions) -> Arc<Self> {
         let all = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -64,21 +67,22 @@ impl Reassembler {
         Arc::new(Self(Mutex::new(inner::Reassembler::new(limits))))
     }
 
-    /// Takes a piece; gives the message that it was the last one of.
+    /// Adds a piece. Returns the message once its last piece has arrived, otherwise null.
     ///
     /// # Errors
-    /// [`WraithError::Protocol`] if it is no piece, or contradicts another; [`WraithError::Exhausted`] if the message is longer than allowed.
+    /// [`WraithError::Protocol`] if the bytes are no piece, or contradict another piece.
+    /// [`WraithError::Exhausted`] if the message is longer than allowed.
     pub fn push(&self, piece: Vec<u8>) -> Result<Option<Vec<u8>>, WraithError> {
         Ok(held(&self.0).push(&piece)?)
     }
 
-    /// Bytes of messages that are not whole yet, with what keeping them takes.
+    /// Returns the bytes held for incomplete messages, with their overhead.
     pub fn held_bytes(&self) -> u64 {
         u64::try_from(held(&self.0).held_bytes()).unwrap_or(u64::MAX)
     }
 }
 
-/// A panic elsewhere leaves a message that is not whole.
+/// Ignores poisoning: after a panic elsewhere, at worst a message stays incomplete.
 fn held<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Handshakes: two or three messages over any transport, after which both sides have a session.
+//! Handshakes: two or three messages over any transport that give both sides a session.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,25 +12,26 @@ use crate::random;
 use crate::secret::SecretKey;
 use crate::session::Session;
 
-/// What a handshake is begun with. Every pattern needs `identity` or `local_key` but NK's initiator.
+/// Options of a handshake. Every side needs `identity` or `local_key`, except the initiator of NK.
 #[derive(Clone, Default, uniffi::Record)]
 pub struct HandshakeOptions {
-    /// Who this side is: its NodeId is told and proved.
+    /// Identity of this side. The handshake sends and proves its NodeId.
     #[uniffi(default = None)]
     pub identity: Option<Arc<Identity>>,
-    /// In place of an identity a plain X25519 secret: 32 random bytes.
+    /// Plain X25519 secret of 32 random bytes, instead of an identity.
     #[uniffi(default = None)]
     pub local_key: Option<Arc<SecretKey>>,
-    /// The NodeId that the other side must have.
+    /// Expected NodeId of the peer.
     #[uniffi(default = None)]
     pub peer: Option<String>,
-    /// In place of a NodeId the other side's plain X25519 key, where the pattern has it known before.
+    /// The peer's plain X25519 public key, instead of a NodeId, for patterns in which it is known
+    /// in advance.
     #[uniffi(default = None)]
     pub remote_key: Option<Vec<u8>>,
-    /// The key that both sides know, for a protocol with `psk` in its name.
+    /// Pre-shared key, for a protocol with `psk` in its name.
     #[uniffi(default = None)]
     pub psk: Option<Arc<SecretKey>>,
-    /// What both sides must agree on beside the protocol. It is not sent.
+    /// Data that both sides must agree on beside the protocol. It is not sent.
     #[uniffi(default = None)]
     pub prologue: Option<Vec<u8>>,
 }
@@ -44,16 +45,18 @@ impl fmt::Debug for HandshakeOptions {
     }
 }
 
-/// One side of a handshake. Each message goes to the other side by whatever way the caller has. Threads take turns.
+/// One side of a handshake. The application sends each message to the peer. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct Handshake(Mutex<wraith::session::Handshake>);
 
 #[uniffi::export]
 impl Handshake {
-    /// The side that writes first. `protocol` is a name of Noise's, such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`.
+    /// Starts the side that writes first. `protocol` is a Noise protocol name, such as
+    /// `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if the name is not known, or an option is missing, too much or of another length.
+    /// [`WraithError::InvalidInput`] if the name is unknown, or if an option is missing, unused, or
+    /// of the wrong length.
     #[uniffi::constructor]
     pub fn initiator(
         protocol: String,
@@ -62,10 +65,10 @@ impl Handshake {
         Self::start(wraith::session::Handshake::initiator(named(&protocol)?), options)
     }
 
-    /// The side that reads first.
+    /// Starts the side that reads first.
     ///
     /// # Errors
-    /// As for [`Handshake::initiator`].
+    /// As [`Handshake::initiator`].
     #[uniffi::constructor]
     pub fn responder(
         protocol: String,
@@ -74,18 +77,21 @@ impl Handshake {
         Self::start(wraith::session::Handshake::responder(named(&protocol)?), options)
     }
 
-    /// Writes the next message, with `payload` in it (may be empty). The first payload of XX and IX can be read by anybody.
+    /// Writes the next message with `payload`, which may be empty. The first payload of XX and IX
+    /// is not encrypted.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if it is the other side's turn.
+    /// [`WraithError::WrongState`] if the peer has to write first.
     pub fn write(&self, payload: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         Ok(self.lock().write(&payload)?)
     }
 
-    /// Reads a message of the other side and returns its payload; none if it is the last one again, which [`Handshake::repeat`] answers.
+    /// Reads a message of the peer and returns its payload. Returns null for a duplicate of the
+    /// previous message; answer it with [`Handshake::repeat`].
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`] or [`WraithError::WrongPeer`]: nothing has changed then, and the right message may still come.
+    /// [`WraithError::Unauthentic`] or [`WraithError::WrongPeer`]: the state is unchanged, and the
+    /// right message may still arrive.
     pub fn read(&self, message: Vec<u8>) -> Result<Option<Vec<u8>>, WraithError> {
         Ok(match self.lock().read(&message)? {
             Read::Payload(payload) => Some(payload),
@@ -93,40 +99,40 @@ impl Handshake {
         })
     }
 
-    /// The message that was written last.
+    /// Returns the last written message for retransmission, or null once the peer has answered it.
     pub fn repeat(&self) -> Option<Vec<u8>> {
         self.lock().repeat().map(<[u8]>::to_vec)
     }
 
-    /// Whether [`Handshake::write`] is what comes next.
+    /// Returns whether [`Handshake::write`] is the next call.
     pub fn is_my_turn(&self) -> bool {
         self.lock().is_my_turn()
     }
 
-    /// Whether [`Handshake::into_session`] gives a session.
+    /// Returns whether the handshake is finished and [`Handshake::into_session`] returns a session.
     pub fn is_finished(&self) -> bool {
         self.lock().is_finished()
     }
 
-    /// The hash of everything said: equal on both sides, and different in any two handshakes.
+    /// Returns the handshake hash: equal on both sides, and different in any two handshakes.
     pub fn channel_hash(&self) -> Vec<u8> {
         self.lock().hash().to_vec()
     }
 
-    /// The other side's X25519 key, once it is known.
+    /// Returns the peer's X25519 public key, or null until it is known.
     pub fn remote_key(&self) -> Option<Vec<u8>> {
         self.lock().remote_key().map(Vec::from)
     }
 
-    /// The NodeId of the other side, once it is proved.
+    /// Returns the peer's NodeId, or null until it is proved.
     pub fn peer(&self) -> Option<String> {
         self.lock().peer().map(|peer| peer.to_string())
     }
 
-    /// Gives out the session, once. The handshake stays to answer a message that comes again.
+    /// Returns the session, once. The handshake stays usable to answer duplicates.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] before the handshake is over, and the second time.
+    /// [`WraithError::WrongState`] before the handshake is finished, and at the second call.
     pub fn into_session(&self) -> Result<Arc<Session>, WraithError> {
         Ok(Session::new(self.lock().split()?))
     }
@@ -165,7 +171,7 @@ impl Handshake {
         Ok(Arc::new(Self(Mutex::new(handshake))))
     }
 
-    /// A panic elsewhere does not make it another's turn.
+    /// Ignores poisoning: each handshake call changes the state completely or not at all.
     fn lock(&self) -> MutexGuard<'_, wraith::session::Handshake> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Who somebody is: a secret identity, and signatures that its NodeId checks.
+//! Identities: key generation, signatures and their verification.
 
 use std::sync::Arc;
 
@@ -9,52 +9,53 @@ use crate::content::node_id;
 use crate::error::WraithError;
 use crate::random;
 
-/// A secret identity. Its secret is wiped when the object is freed; the copy that [`Identity::seed`] hands out is the caller's to keep.
+/// A secret identity. The object wipes its secret when it is freed. The caller owns the copy that
+/// [`Identity::seed`] returns.
 #[derive(Debug, uniffi::Object)]
 #[uniffi::export(Debug)]
 pub struct Identity(pub(crate) SecretIdentity);
 
 #[uniffi::export]
 impl Identity {
-    /// A new one.
+    /// Generates a new identity.
     ///
     /// # Errors
-    /// The system gives no randomness.
+    /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
     pub fn generate() -> Result<Arc<Self>, WraithError> {
         Ok(Arc::new(Self(SecretIdentity::from_seed(*random::seed()?))))
     }
 
-    /// That of a seed: 32 uniformly random bytes.
+    /// Restores an identity from its seed: 32 uniformly random bytes.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if there are not 32.
+    /// [`WraithError::InvalidInput`] if the seed does not have 32 bytes.
     #[uniffi::constructor]
     pub fn from_seed(seed: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let seed = Zeroizing::new(seed);
         Ok(Arc::new(Self(SecretIdentity::from_seed(array("a seed", &seed)?))))
     }
 
-    /// The seed it is made of: who has it is this identity.
+    /// Returns the seed. Keep it secret: it is the whole identity.
     pub fn seed(&self) -> Vec<u8> {
         self.0.seed().to_vec()
     }
 
-    /// The public side: 52 characters of base32.
+    /// Returns the public NodeId: 52 characters of base32.
     pub fn node_id(&self) -> String {
         self.0.node_id().to_string()
     }
 
-    /// The Ed25519 signature of this identity over `message`: 64 bytes.
+    /// Signs `message` with Ed25519. Returns 64 bytes.
     pub fn sign(&self, message: Vec<u8>) -> Vec<u8> {
         self.0.sign(&message).to_vec()
     }
 }
 
-/// Whether `signature` is that of `signer` (a NodeId) over `message`.
+/// Returns whether `signature` is a valid signature of `signer` (a NodeId) over `message`.
 ///
 /// # Errors
-/// [`WraithError::InvalidInput`] if `signer` is no NodeId.
+/// [`WraithError::InvalidInput`] if `signer` is not a NodeId.
 #[uniffi::export]
 pub fn verify(signer: String, message: Vec<u8>, signature: Vec<u8>) -> Result<bool, WraithError> {
     let signer = node_id(&signer)?;
@@ -62,7 +63,7 @@ pub fn verify(signer: String, message: Vec<u8>, signature: Vec<u8>) -> Result<bo
     Ok(signature.is_ok_and(|signature| signer.verify(&message, &signature).is_ok()))
 }
 
-/// `bytes` as an array, or an error that says how many there should be of `what`.
+/// Converts `bytes` into an array, or returns an error with the expected length of `what`.
 pub(crate) fn array<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N], WraithError> {
     bytes.try_into().map_err(|_| {
         WraithError::InvalidInput(format!("{what} has {N} bytes, and these are {}", bytes.len()))

@@ -1,19 +1,21 @@
-//! wraith for other languages: objects, records and async functions from which UniFFI makes the bindings for Python, Kotlin
-//! and Swift (`bindings/` in the repository). Nothing is decided here: each object is a handle of one of the crate `wraith`,
-//! in the form that crosses a language border.
+//! wraith for other languages: objects, records and async functions from which UniFFI generates the
+//! bindings for Python, Kotlin and Swift (`bindings/` in the repository). This crate has no logic
+//! of its own: each object wraps one of the crate `wraith` in a form that crosses a language
+//! border.
 //!
 //! ```text
-//!  Python, Kotlin, Swift          this crate                         wraith
-//!  asyncio, coroutines, async ──▶ Arc<Object>, owned records ──▶ Node, Offer, Incoming, Transfer
-//!                     events are pulled, never pushed          its tasks run on the runtime of this crate
+//!  Python, Kotlin, Swift             this crate                      wraith
+//!  asyncio, coroutines, async  ──▶  Arc<Object>, owned records  ──▶  Node, Offer, Incoming, Transfer
+//!                                   events are pulled, never pushed; tasks run on this crate's runtime
 //! ```
 //!
 //! Invariants:
-//! - No call panics, whatever the caller passes and in whatever order: bad values, used-up handles and foreign exceptions come
-//!   back as a [`WraithError`].
-//! - Dropping an object cancels its work as in Rust; dropping the future of a call (which is what cancelling a Python task or a
-//!   Kotlin coroutine does) drops only the waiting, unless its documentation says that the call is the work.
-//! - Every future is polled inside this crate's runtime, whatever thread the other language polls it from.
+//! - No call panics, for any arguments in any order. Invalid values, used-up handles and foreign
+//!   exceptions are returned as a [`WraithError`].
+//! - Dropping an object cancels its work, as in Rust.
+//! - Dropping the future of a call only stops the waiting, unless the call's documentation says
+//!   that it stops the work. Cancelling a Python task or a Kotlin coroutine drops the future.
+//! - Every future is polled inside this crate's runtime, from any thread of the other language.
 
 #![warn(missing_docs)]
 

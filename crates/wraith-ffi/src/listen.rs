@@ -1,4 +1,4 @@
-//! A listener: offers from contacts, without a code.
+//! A listener: receives offers from contacts without a code.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::event::{Event, Pull};
 use crate::fetch::Incoming;
 use crate::runtime::entered;
 
-/// Who may come to a listener.
+/// The accept filter of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Enum)]
 pub enum Admit {
-    /// Contacts; to everybody else this machine is silent.
+    /// Contacts only. The listener does not answer any other peer.
     #[default]
     Contacts,
-    /// Everybody who knows the NodeId, few strangers at a time.
+    /// Any peer that has the NodeId, but few strangers at a time.
     AfterAsking,
-    /// Everybody who knows the NodeId.
+    /// Any peer that has the NodeId.
     Everybody,
 }
 
@@ -31,13 +31,13 @@ impl From<Admit> for wraith::Admit {
     }
 }
 
-/// Takes offers until it is stopped or freed. One transfer moves at a time.
+/// Receives offers until it is stopped or freed. One transfer runs at a time.
 #[derive(Debug, uniffi::Object)]
 pub struct Listener {
     address: String,
-    /// Whoever holds it waits for the next offer.
+    /// Locked while a call waits for the next offer.
     listener: Mutex<wraith::Listener>,
-    /// Tells who waits for an offer to let go of the listener.
+    /// Makes the waiting call release the listener.
     ending: Notify,
     events: Pull,
     runtime: Handle,
@@ -57,12 +57,13 @@ impl Listener {
 
 #[uniffi::export]
 impl Listener {
-    /// The address and port it listens on.
+    /// Returns the local address and port.
     pub fn address(&self) -> String {
         self.address.clone()
     }
 
-    /// The next offer; none after [`Listener::stop`]. Several calls at the same time take turns.
+    /// Waits for the next offer. Returns null after [`Listener::stop`]. Concurrent calls are served
+    /// in turn.
     pub async fn next_offer(&self) -> Option<Arc<Incoming>> {
         let next = async {
             let mut listener = self.listener.lock().await;
@@ -78,12 +79,12 @@ impl Listener {
         Some(Incoming::new(incoming, None, self.runtime.clone()))
     }
 
-    /// The next thing that happens to the listener itself; none after its end.
+    /// Returns the next event of the listener itself, or null after its end.
     pub async fn next_event(&self) -> Option<Event> {
         entered(self.runtime.clone(), self.events.next()).await
     }
 
-    /// Answers nobody any more, and does not wait for that; a transfer under way is stopped.
+    /// Stops the listener without waiting. A running transfer is cancelled.
     pub fn stop(&self) {
         match self.listener.try_lock() {
             Ok(listener) => listener.stop(),

@@ -1,4 +1,4 @@
-//! A node: an identity with the places where it meets others, from which everything else is made.
+//! A node: an identity with its meeting places. Offers, fetches and listeners start from it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::offer::{Offer, OfferOptions};
 use crate::runtime::{self, entered};
 use crate::secret::SecretText;
 
-/// A relay, and what it lets this node in with.
+/// A relay server, and the token for it.
 #[derive(Clone, uniffi::Record)]
 pub struct Relay {
-    /// A name or an IP address, without brackets.
+    /// Host name or IP address, without brackets.
     pub host: String,
-    /// TCP and UDP.
+    /// Port, for TCP and UDP.
     pub port: u16,
-    /// A secret that its operator gave.
+    /// Access token from the relay's operator.
     #[uniffi(default = None)]
     pub token: Option<Arc<SecretText>>,
 }
 
-/// Without the token, which is a secret.
+/// Omits the token, which is secret.
 impl fmt::Debug for Relay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Relay")
@@ -38,53 +38,54 @@ impl fmt::Debug for Relay {
     }
 }
 
-/// How a node is set up. Without anything said it has a new identity, remembers nothing, and meets others on the local network
-/// and at addresses alone: no server of anybody.
+/// Options of a node. With the defaults it has a new identity, stores nothing, and meets peers only
+/// on the local network and at known addresses, without any server.
 #[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct NodeOptions {
-    /// Who it is. By default the identity of its state folder, or a new one.
+    /// Identity. Default: that of the state folder, or a new one.
     #[uniffi(default = None)]
     pub identity: Option<Arc<Identity>>,
-    /// The folder where it remembers its identity, contacts and unfinished transfers. By default it remembers them as long as it
-    /// lives, in memory.
+    /// Folder for the identity, contacts and unfinished transfers. Default: they are kept in memory
+    /// while the node exists.
     #[uniffi(default = None)]
     pub state_folder: Option<String>,
-    /// The address and port that offers wait at; by default all of this machine's, and a free port.
+    /// Address and port for offers. Default: all addresses of this machine and a free port.
     #[uniffi(default = None)]
     pub listen: Option<String>,
-    /// Where on the local network to meet: `all` (the default), `off`, or the name of an interface.
+    /// Local network discovery: `all` (the default), `off`, or the name of an interface.
     #[uniffi(default = None)]
     pub lan: Option<String>,
-    /// Meets others at this rendezvous server too, `HOST` or `HOST:PORT`.
+    /// Additional rendezvous server, `HOST` or `HOST:PORT`.
     #[uniffi(default = None)]
     pub rendezvous: Option<String>,
-    /// Waits at these relays too, and goes through them where nothing else gets through.
+    /// Relays at which the node is reachable, used if no direct path works.
     #[uniffi(default = [])]
     pub relays: Vec<Relay>,
-    /// Uses nothing but relays, and tells nobody an address of this machine.
+    /// Uses only relays, and does not reveal any address of this machine.
     #[uniffi(default = false)]
     pub relay_only: bool,
-    /// Finds others over the Mainline DHT.
+    /// Finds peers through the Mainline DHT.
     #[uniffi(default = false)]
     pub dht: bool,
-    /// Asks the router to lead others here.
+    /// Requests a port mapping from the router.
     #[uniffi(default = false)]
     pub port_mapping: bool,
 }
 
-/// Somebody this node knows.
+/// A contact of this node.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Contact {
-    /// What its user calls it.
+    /// Local name of the contact.
     pub name: String,
-    /// Its key.
+    /// NodeId of the contact.
     pub node_id: String,
-    /// Where the user says that it listens: `HOST` or `HOST:PORT`.
+    /// Addresses entered by the user, at which the contact listens: `HOST` or `HOST:PORT`.
     #[uniffi(default = [])]
     pub addresses: Vec<String>,
 }
 
-/// An identity, what it remembers, and where it meets others. What was made from it lives on when it is freed.
+/// An identity with its stored state and its meeting places. Objects created from a node stay valid
+/// after it is freed.
 #[derive(Debug, uniffi::Object)]
 pub struct Node {
     node: wraith::Node,
@@ -94,10 +95,11 @@ pub struct Node {
 
 #[uniffi::export]
 impl Node {
-    /// A node with these options.
+    /// Creates a node with these options.
     ///
     /// # Errors
-    /// An option makes no sense, or the state folder cannot be read or made.
+    /// [`WraithError::InvalidInput`] for an invalid option; an error of the state folder if it
+    /// cannot be read or created.
     #[uniffi::constructor]
     pub fn new(options: NodeOptions) -> Result<Arc<Self>, WraithError> {
         let runtime = runtime::handle()?;
@@ -108,15 +110,17 @@ impl Node {
         Ok(Arc::new(Self { node, listen: options.listen, runtime }))
     }
 
-    /// Who this node is: 52 characters of base32.
+    /// Returns the NodeId of this node: 52 characters of base32.
     pub fn node_id(&self) -> String {
         self.node.id().to_string()
     }
 
-    /// Offers something. Returns as soon as there is a code or ticket to show. Dropping the call withdraws it.
+    /// Starts an offer. Returns as soon as its code or ticket is available. Cancelling the call
+    /// withdraws the offer.
     ///
     /// # Errors
-    /// A path is not there, or the address cannot be listened on; [`WraithError::NotFound`] if nobody is called so.
+    /// A path does not exist, or the address is not available; [`WraithError::NotFound`] if there
+    /// is no contact of this name.
     pub async fn offer(
         &self,
         what: Content,
@@ -133,11 +137,12 @@ impl Node {
         Ok(Offer::new(offer, self.runtime.clone()))
     }
 
-    /// Finds the sender of a code or ticket (`source`) and hears what it offers. Nothing is written before the offer is accepted. Dropping
-    /// the call stops it.
+    /// Finds the sender of a code or ticket (`source`) and receives its offer. Nothing is written
+    /// before the offer is accepted. Cancelling the call stops the search.
     ///
     /// # Errors
-    /// Nobody was found, the code is wrong, or the connection was lost and did not come back.
+    /// The sender was not found, the code is wrong, or the connection was lost and could not be
+    /// restored.
     pub async fn fetch(
         &self,
         source: String,
@@ -151,10 +156,10 @@ impl Node {
         Ok(Incoming::new(incoming, memory, self.runtime.clone()))
     }
 
-    /// Takes offers of contacts, or of everybody who knows the NodeId, into this folder.
+    /// Starts a listener that receives offers into this folder. `admit` is its accept filter.
     ///
     /// # Errors
-    /// The contacts cannot be read, or the address cannot be listened on.
+    /// The contacts cannot be read, or the address is not available.
     pub async fn listen(&self, folder: String, admit: Admit) -> Result<Arc<Listener>, WraithError> {
         let mut listen = self.node.listen(folder).admit(admit.into());
         if let Some(at) = &self.listen {
@@ -164,19 +169,20 @@ impl Node {
         Ok(Listener::new(listener, self.runtime.clone()))
     }
 
-    /// Whom it knows.
+    /// Returns the contacts of this node.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The contacts cannot be read.
     pub fn contacts(&self) -> Result<Vec<Contact>, WraithError> {
         let book = self.node.contacts().load()?;
         Ok(book.contacts().iter().map(Contact::from).collect())
     }
 
-    /// Remembers somebody, or where somebody who is known listens.
+    /// Adds a contact, or updates the addresses of an existing one.
     ///
     /// # Errors
-    /// The name is no name or belongs to another identity, the NodeId or an address makes no sense, or it cannot be written.
+    /// The name is invalid or belongs to another identity, the NodeId or an address is invalid, or
+    /// the contacts cannot be written.
     pub fn add_contact(&self, contact: Contact) -> Result<(), WraithError> {
         let name = contact.name.parse().map_err(WraithError::invalid)?;
         let key = node_id(&contact.node_id)?;
@@ -191,10 +197,10 @@ impl Node {
         })
     }
 
-    /// Forgets somebody.
+    /// Removes a contact.
     ///
     /// # Errors
-    /// Nobody is called so, or it cannot be written.
+    /// There is no contact of this name, or the contacts cannot be written.
     pub fn remove_contact(&self, name: String) -> Result<(), WraithError> {
         let name = name.parse().map_err(WraithError::invalid)?;
         self.node.contacts().change(|book| {

@@ -1,4 +1,4 @@
-//! An offer under way.
+//! A running offer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,31 +11,32 @@ use crate::event::{Event, Pull};
 use crate::progress::{Progress, Reader};
 use crate::runtime::entered;
 
-/// How something is offered.
+/// Options of an offer.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct OfferOptions {
-    /// So many receivers get it; 0 is 1.
+    /// Number of receivers; 0 counts as 1.
     #[uniffi(default = 1)]
     pub receivers: u32,
-    /// Whoever comes gets it, until it is stopped, whatever `receivers` says. So does the greatest number there, as in C.
+    /// Serves any number of receivers until the offer is stopped; overrides `receivers`. The
+    /// largest value of `receivers` has the same effect, as in C.
     #[uniffi(default = false)]
     pub any_number: bool,
-    /// How long a code is good: an hour, or a day for any number of receivers, unless this says something else.
+    /// Lifetime of a code. Default: an hour, or a day for any number of receivers.
     #[uniffi(default = None)]
     pub expires: Option<Duration>,
-    /// How long a receiver is waited for, or a contact looked for.
+    /// Time limit for a receiver to connect, or for finding a contact.
     #[uniffi(default = None)]
     pub timeout: Option<Duration>,
-    /// How long a receiver that was lost is waited for: 10 min, unless this says something else.
+    /// Time limit for a lost receiver to reconnect. Default: 10 min.
     #[uniffi(default = None)]
     pub reconnect: Option<Duration>,
-    /// No more than this many bytes a second, to all receivers together.
+    /// Maximum total rate for all receivers, in bytes per second.
     #[uniffi(default = None)]
     pub bytes_per_second: Option<u64>,
-    /// Listens on this address and port, in place of the node's.
+    /// Local address and port of this offer, instead of the node's.
     #[uniffi(default = None)]
     pub listen: Option<String>,
-    /// Goes on with nothing of an earlier run.
+    /// Does not resume an earlier offer.
     #[uniffi(default = false)]
     pub anew: bool,
 }
@@ -56,7 +57,7 @@ impl Default for OfferOptions {
 }
 
 impl OfferOptions {
-    /// `offer` with these options; `listen` is the address of the node.
+    /// Applies these options to `offer`; `listen` is the address of the node.
     pub(crate) fn apply(
         self,
         mut offer: wraith::OfferBuilder,
@@ -86,20 +87,20 @@ impl OfferOptions {
     }
 }
 
-/// What became of an offer.
+/// Result of a completed offer.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct Sent {
-    /// Receivers that have confirmed everything they could be sent.
+    /// Number of receivers that have confirmed all files that could be sent.
     pub receivers: u32,
-    /// Those of them that lack files that could not be sent.
+    /// Number of those receivers that lack files that could not be sent.
     pub lacking: u32,
-    /// The NodeId of the last of them.
+    /// NodeId of the last of them.
     pub receiver: Option<String>,
-    /// Files that the last one was sent, or had.
+    /// Number of files that the last one received or already had.
     pub files: u64,
-    /// Their bytes.
+    /// Size of those files, in bytes.
     pub bytes: u64,
-    /// Bytes of file content that went over the connection to it.
+    /// Bytes of file content sent to it over the connection.
     pub bytes_moved: u64,
 }
 
@@ -117,7 +118,7 @@ impl From<&wraith::Sent> for Sent {
     }
 }
 
-/// An offer under way. Freeing it withdraws the code and stops what is being sent.
+/// A running offer. Freeing it withdraws the code and stops the transfers.
 #[derive(Debug, uniffi::Object)]
 pub struct Offer {
     offer: wraith::Offer,
@@ -135,37 +136,41 @@ impl Offer {
 
 #[uniffi::export]
 impl Offer {
-    /// The code, for the receiver to say. None of an offer by ticket or to a contact, and where there is no place to meet: then there is
-    /// a ticket.
+    /// Returns the code for the receiver to enter. Returns null if the offer has a ticket or a
+    /// contact as its recipient, or if there is no meeting place; in the last case use the ticket.
     pub fn code(&self) -> Option<String> {
         self.offer.code().map(ToString::to_string)
     }
 
-    /// The ticket, which holds everything a receiver needs: a secret, good for whoever has it.
+    /// Returns the ticket, or null if there is none. It holds everything that a receiver needs, and
+    /// is valid for any holder: keep it secret.
     pub fn ticket(&self) -> Option<String> {
         self.offer.ticket().map(ToString::to_string)
     }
 
-    /// Where receivers can reach it, the most useful address first.
+    /// Returns the addresses at which receivers can connect, the most useful one first.
     pub fn addresses(&self) -> Vec<String> {
         self.offer.addresses().iter().map(ToString::to_string).collect()
     }
 
-    /// The next thing that happens, from the beginning; none after [`Event::Done`] or [`Event::Failed`]. Who reads too slowly is told how
-    /// much was missed, and always hears the end. Readers that wait at the same time share the events.
+    /// Returns the next event, or null after [`Event::Done`] or [`Event::Failed`]. Reading starts
+    /// with the first event. A slow reader gets [`Event::Lagged`] with the number of dropped
+    /// events, and always gets the last event. Concurrent readers share the events.
     pub async fn next_event(&self) -> Option<Event> {
         entered(self.runtime.clone(), self.events.next()).await
     }
 
-    /// How far the transfers are, together; none before anybody came.
+    /// Returns the progress of all transfers together, or null before the first receiver has
+    /// connected.
     pub fn progress(&self) -> Option<Progress> {
         self.progress.read()
     }
 
-    /// Waits until as many receivers as were wanted have confirmed everything.
+    /// Waits until the wanted number of receivers have confirmed all files.
     ///
     /// # Errors
-    /// Why it failed; [`WraithError::Partial`] if a receiver lacks files that could not be sent.
+    /// The error that ended the offer; [`WraithError::Partial`] if a receiver lacks files that
+    /// could not be sent.
     pub async fn finished(&self) -> Result<Sent, WraithError> {
         entered(self.runtime.clone(), async {
             let sent = self.offer.finished().await?;
@@ -175,15 +180,16 @@ impl Offer {
         .await
     }
 
-    /// Stops it, and waits until the receivers were told. The same offer another time continues where the node has a state folder.
-    /// True if this ended it; false if it had come to its end before.
+    /// Cancels the offer. Returns once the receivers were notified. If the node has a state folder,
+    /// repeating the offer resumes it. The result is true if this call ended the offer, and false
+    /// if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.offer.stop();
         entered(self.runtime.clone(), self.offer.finished()).await.is_err_and(is_cancelled)
     }
 }
 
-/// Whether something ended because this side stopped it.
+/// Returns whether the error means that this side cancelled.
 pub(crate) fn is_cancelled(error: wraith::Error) -> bool {
     error.kind() == wraith::ErrorKind::Cancelled
 }

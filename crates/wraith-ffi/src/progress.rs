@@ -1,29 +1,29 @@
-//! How far a transfer is: figures that whoever draws reads at a pace of its own.
+//! Progress of a transfer. The application polls it as often as it draws.
 
 use std::sync::{Mutex, PoisonError};
 
 use wraith::ProgressReader;
 
-/// How far a transfer is at one moment.
+/// Progress of a transfer at one moment.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct Progress {
-    /// Bytes settled: moved, there already, or of files that failed.
+    /// Bytes finished: transferred, already present, or of failed files.
     pub bytes: u64,
-    /// Bytes of all files in the offer.
+    /// Total size of the files in the offer, in bytes.
     pub bytes_total: u64,
-    /// Files settled.
+    /// Number of finished files.
     pub files: u64,
-    /// Files in the offer.
+    /// Number of files in the offer.
     pub files_total: u64,
-    /// Bytes that moved in a second, over the last five seconds.
+    /// Rate in bytes per second, averaged over the last five seconds.
     pub bytes_per_second: u64,
-    /// Seconds until the end at this rate; none while nothing moves.
+    /// Estimated seconds until the end at this rate, or null while nothing is transferred.
     pub eta_seconds: Option<u64>,
-    /// The file that is being moved, escaped for a terminal.
+    /// Current file, escaped for a terminal.
     pub current_file: String,
-    /// What leads to the other side: loopback, lan, direct, relay or custom; none while nobody is connected.
+    /// Kind of the network path: loopback, lan, direct, relay or custom; null without a connection.
     pub path: Option<String>,
-    /// Nobody is connected, so nothing can move.
+    /// Whether the transfer waits for a connection.
     pub is_waiting: bool,
 }
 
@@ -43,7 +43,7 @@ impl From<wraith::Progress> for Progress {
     }
 }
 
-/// A reader that several threads may read, one after the other.
+/// A progress reader shared by threads.
 #[derive(Debug)]
 pub(crate) struct Reader(Mutex<ProgressReader>);
 
@@ -52,9 +52,10 @@ impl Reader {
         Self(Mutex::new(reader))
     }
 
-    /// None before anything was offered.
+    /// Returns the progress, or `None` before an offer has arrived.
     pub fn read(&self) -> Option<Progress> {
-        // A reader is figures; a panic elsewhere leaves nothing half done.
+        // Ignores poisoning: a reader holds figures only, so a panic elsewhere leaves no partial
+        // state.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).read().map(Progress::from)
     }
 }

@@ -1,4 +1,4 @@
-//! Randomness, which the crates below take as an argument.
+//! Randomness for the crates below, which take it as an argument.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -6,10 +6,10 @@ use zeroize::Zeroizing;
 
 use crate::error::WraithError;
 
-/// 32 bytes from the system.
+/// Returns 32 random bytes of the operating system.
 ///
 /// # Errors
-/// It gives none.
+/// [`WraithError::NoRandomness`].
 pub(crate) fn seed() -> Result<Zeroizing<[u8; 32]>, WraithError> {
     let mut seed = Zeroizing::new([0; 32]);
     let no_randomness =
@@ -18,10 +18,10 @@ pub(crate) fn seed() -> Result<Zeroizing<[u8; 32]>, WraithError> {
     Ok(seed)
 }
 
-/// A generator with such a seed, which cannot fail any more.
+/// Returns a generator with such a seed. It cannot fail later.
 ///
 /// # Errors
-/// The system gives none.
+/// [`WraithError::NoRandomness`].
 pub(crate) fn generator() -> Result<ChaCha20Rng, WraithError> {
     Ok(ChaCha20Rng::from_seed(*seed()?))
 }

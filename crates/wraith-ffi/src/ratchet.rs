@@ -1,4 +1,5 @@
-//! Conversations whose two sides are seldom there at the same time: the Double Ratchet, started from prekeys.
+//! Conversations for peers that are rarely online together: the Double Ratchet, started from
+//! prekeys.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,16 +13,17 @@ use crate::error::WraithError;
 use crate::identity::Identity;
 use crate::random;
 
-/// The secrets behind what somebody publishes, so that others can start conversations while it is away. Threads take turns.
+/// The secrets of the published prekeys, with which peers can start conversations while this side
+/// is offline. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct PreKeys(Mutex<inner::PreKeys>);
 
 #[uniffi::export]
 impl PreKeys {
-    /// New ones of `identity`, with so many that are used once.
+    /// Generates signed prekeys of `identity` and `one_time` one-time prekeys.
     ///
     /// # Errors
-    /// The system gives no randomness.
+    /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
     pub fn generate(identity: &Identity, one_time: u32) -> Result<Arc<Self>, WraithError> {
         let mut rng = random::generator()?;
@@ -29,62 +31,66 @@ impl PreKeys {
         Ok(Arc::new(Self(Mutex::new(keys))))
     }
 
-    /// Those that were saved as these bytes.
+    /// Restores prekeys from the bytes of [`PreKeys::save`].
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`] if they are damaged or of another version.
+    /// [`WraithError::Unauthentic`] if the bytes are damaged or of another version.
     #[uniffi::constructor]
     pub fn restore(saved: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let saved = Zeroizing::new(saved);
         Ok(Arc::new(Self(Mutex::new(inner::PreKeys::restore(&saved)?))))
     }
 
-    /// What to publish for one initiator. It takes a one-time prekey with it as long as some remain.
+    /// Returns a bundle to publish, for one initiator. It includes a one-time prekey while some
+    /// remain.
     pub fn bundle(&self) -> Vec<u8> {
         self.lock().bundle().encode()
     }
 
-    /// One-time prekeys that are in no bundle yet.
+    /// Returns the number of one-time prekeys that are in no bundle yet.
     pub fn remaining(&self) -> u32 {
         u32::try_from(self.lock().remaining()).unwrap_or(u32::MAX)
     }
 
-    /// Makes one-time prekeys until there are so many.
+    /// Makes one-time prekeys until `one_time` of them are in no bundle.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if they are of another identity; [`WraithError::Exhausted`] if no more can be made.
+    /// [`WraithError::InvalidInput`] if the prekeys belong to another identity;
+    /// [`WraithError::Exhausted`] if no more can be made.
     pub fn replenish(&self, identity: &Identity, one_time: u32) -> Result<(), WraithError> {
         let mut rng = random::generator()?;
         Ok(self.lock().replenish(&mut rng, &identity.0, count(one_time))?)
     }
 
-    /// Changes the signed prekeys, as should be done every week or so. Those before stay good until the next time.
+    /// Replaces the signed prekeys; call this about once a week. The previous ones stay valid until
+    /// the next rotation.
     ///
     /// # Errors
-    /// As for [`PreKeys::replenish`].
+    /// As [`PreKeys::replenish`].
     pub fn rotate(&self, identity: &Identity) -> Result<(), WraithError> {
         let mut rng = random::generator()?;
         Ok(self.lock().rotate(&mut rng, &identity.0)?)
     }
 
-    /// Everything, for [`PreKeys::restore`]: as secret as the keys. Save after each change, before what came of it is used.
+    /// Returns the whole state for [`PreKeys::restore`]. Keep it as secret as the keys. Save after
+    /// each change, before you use its result.
     pub fn save(&self) -> Vec<u8> {
         self.lock().save().to_vec()
     }
 }
 
 impl PreKeys {
-    /// A panic elsewhere leaves keys that are used, or not.
+    /// Ignores poisoning: each call changes the keys completely or not at all.
     fn lock(&self) -> MutexGuard<'_, inner::PreKeys> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One side of a conversation. Threads take turns.
+/// One side of a conversation. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct Ratchet(Mutex<inner::Ratchet>);
 
-/// A conversation that somebody else has started, and the text of the message that did it.
+/// A conversation that a peer has started, and the text of its first message.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct Started {
     /// The conversation.
@@ -95,11 +101,13 @@ pub struct Started {
 
 #[uniffi::export]
 impl Ratchet {
-    /// Starts a conversation with whoever published `bundle`. Compare [`Ratchet::peer`] with whom is meant.
+    /// Starts a conversation with the publisher of `bundle`. Check that [`Ratchet::peer`] is the
+    /// intended peer.
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`] if it is no bundle, or not signed by the identity that it names; [`WraithError::InvalidInput`] if that is
-    /// nobody to talk with.
+    /// [`WraithError::Unauthentic`] if the bytes are no bundle, or are not signed by the identity
+    /// that they name. [`WraithError::InvalidInput`] if that identity is invalid or this side's
+    /// own.
     #[uniffi::constructor]
     pub fn initiate(identity: &Identity, bundle: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let bundle = PreKeyBundle::decode(&bundle)?;
@@ -107,73 +115,79 @@ impl Ratchet {
         Ok(Self::new(inner::Ratchet::initiate(&mut rng, &identity.0, &bundle)?))
     }
 
-    /// The conversation that was saved as these bytes.
+    /// Restores a conversation from the bytes of [`Ratchet::save`].
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`] if they are damaged or of another version.
+    /// [`WraithError::Unauthentic`] if the bytes are damaged or of another version.
     #[uniffi::constructor]
     pub fn restore(saved: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let saved = Zeroizing::new(saved);
         Ok(Self::new(inner::Ratchet::restore(&saved)?))
     }
 
-    /// The NodeId of the other side, proved by the first message that opens.
+    /// Returns the NodeId of the peer. The first message that opens proves it.
     pub fn peer(&self) -> String {
         self.lock().peer().to_string()
     }
 
-    /// 32 bytes that both sides of this conversation have, and no other conversation.
+    /// Returns 32 bytes that both sides of this conversation share, and no other conversation has.
     pub fn binding(&self) -> Vec<u8> {
         self.lock().binding().to_vec()
     }
 
-    /// Whether nothing of the other side has opened yet.
+    /// Returns whether no message of the peer has opened yet.
     pub fn is_unanswered(&self) -> bool {
         self.lock().is_unanswered()
     }
 
-    /// Whether messages are padded, which hides most of their length.
+    /// Sets whether messages are padded, which hides most of their length.
     pub fn set_padding(&self, padding: bool) {
         self.lock().set_padding(padding);
     }
 
-    /// Tells the time, from any zero that stays the same: keys of missing messages expire by it.
+    /// Sets the current time, counted from any fixed moment. Keys of missing messages expire by it.
     pub fn set_time(&self, now: Duration) {
         self.lock().set_time(now);
     }
 
-    /// Encrypts `text`. `aad` is not sent, and must be the same at the other side. Save before the message leaves.
+    /// Encrypts `text` and returns the message. `aad` is not sent; the peer must pass the same.
+    /// Save the state before you send the message.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if it is too long; [`WraithError::Exhausted`] if far too many were sent without an answer.
+    /// [`WraithError::InvalidInput`] if `text` is too long; [`WraithError::Exhausted`] after too
+    /// many messages without an answer.
     pub fn encrypt(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let (mut rng, mut message) = (random::generator()?, Vec::new());
         self.lock().encrypt(&mut rng, &aad, &text, &mut message)?;
         Ok(message)
     }
 
-    /// Decrypts a message. Nothing changes before it has authenticated.
+    /// Decrypts a message. The state changes only if the message is authentic.
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`], [`WraithError::Replayed`]; [`WraithError::Exhausted`] if too many are missing in front of it;
-    /// [`WraithError::Protocol`] if the other side breaks the protocol.
+    /// [`WraithError::Unauthentic`], [`WraithError::Replayed`]; [`WraithError::Exhausted`] if too
+    /// many earlier messages are missing; [`WraithError::Protocol`] if the peer violates the
+    /// protocol.
     pub fn decrypt(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
         self.lock().decrypt(&aad, &message, &mut text)?;
         Ok(text)
     }
 
-    /// Everything, for [`Ratchet::restore`]: as secret as the conversation. An older state in the place of a newer one may end the conversation.
+    /// Returns the whole state for [`Ratchet::restore`]. Keep it as secret as the conversation.
+    /// Restoring an older state may break the conversation.
     pub fn save(&self) -> Vec<u8> {
         self.lock().save().to_vec()
     }
 }
 
-/// Answers the first message of a conversation: it uses up a prekey. The sender, proved, is [`Ratchet::peer`].
+/// Starts the conversation that a first message requests, and consumes a prekey. [`Ratchet::peer`]
+/// is the authenticated sender.
 ///
 /// # Errors
-/// [`WraithError::Unauthentic`] if it is no first message, or was changed; [`WraithError::NotFound`] if the prekey was used or never made;
-/// [`WraithError::Replayed`]; [`WraithError::Exhausted`] if the prekeys must be rotated first.
+/// [`WraithError::Unauthentic`] if it is no first message, or was changed;
+/// [`WraithError::NotFound`] if the prekey was used or never made; [`WraithError::Replayed`];
+/// [`WraithError::Exhausted`] if the prekeys must be rotated first.
 #[uniffi::export]
 pub fn respond(
     identity: &Identity,
@@ -191,7 +205,7 @@ impl Ratchet {
         Arc::new(Self(Mutex::new(ratchet)))
     }
 
-    /// A panic elsewhere leaves a state that has taken a step, or has not.
+    /// Ignores poisoning: a ratchet step happens completely or not at all.
     fn lock(&self) -> MutexGuard<'_, inner::Ratchet> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

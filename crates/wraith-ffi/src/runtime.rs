@@ -1,8 +1,9 @@
-//! The one tokio runtime of this library, on which everything works that a caller has begun.
+//! The tokio runtime of this library, which runs all its tasks.
 //!
-//! Another language polls our futures from threads of its own, where no runtime is. A future of tokio's needs one to be entered
-//! whenever it is polled: [`entered`] does that.
-//! UniFFI's own way is a runtime with one thread for all libraries of a process, on which one blocking future stops all others.
+//! Other languages poll futures from their own threads, outside any runtime. A tokio future needs
+//! an entered runtime whenever it is polled; [`entered`] provides it. UniFFI's built-in alternative
+//! is one single-threaded runtime for all libraries of a process, in which one blocking future
+//! stops all others.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,17 +13,18 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::WraithError;
 
-/// Tasks here wait for messages, deadlines and cancellation; packets and files move on threads of their own.
+/// Tasks only wait for messages, deadlines and cancellation; packets and files have their own
+/// threads.
 const WORKERS: usize = 2;
-/// Threads for what blocks: name look-ups.
+/// Threads for blocking calls: name look-ups.
 const BLOCKING_THREADS_MAX: usize = 4;
 
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 
-/// The runtime, made on first use.
+/// Returns the runtime; the first call creates it.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The operating system cannot create a thread.
 pub(crate) fn handle() -> Result<Handle, WraithError> {
     let made = RUNTIME.get_or_init(|| {
         Builder::new_multi_thread()
@@ -39,7 +41,7 @@ pub(crate) fn handle() -> Result<Handle, WraithError> {
     }
 }
 
-/// The same future, which is inside the runtime whenever it is polled.
+/// Wraps a future so that every poll runs inside the runtime.
 pub(crate) async fn entered<F: Future>(handle: Handle, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Sealed boxes: a text for one identity, in one message, without an answer.
+//! Sealed boxes: an anonymous message for one identity, without an answer.
 
 use wraith::session::sealed_box::{self, SealedBoxError};
 
@@ -7,11 +7,12 @@ use crate::error::WraithError;
 use crate::identity::Identity;
 use crate::random;
 
-/// Seals `text` for `recipient` (a NodeId). `context` says what for: it is not sent, and must be the same when the box is opened. Who wrote it
-/// is not proved, and there is no ML-KEM in it.
+/// Seals `text` for `recipient` (a NodeId). `context` states the purpose: it is not sent, and must
+/// be equal when the box is opened. The box does not authenticate its sender, and has no ML-KEM
+/// protection.
 ///
 /// # Errors
-/// [`WraithError::InvalidInput`] if the text is too long, or nobody can have this NodeId.
+/// [`WraithError::InvalidInput`] if the text is too long, or the NodeId is invalid.
 #[uniffi::export]
 pub fn seal_box(
     recipient: String,
@@ -25,7 +26,8 @@ pub fn seal_box(
 /// Opens a box that was made for `identity` and `context`.
 ///
 /// # Errors
-/// [`WraithError::Unauthentic`] if it is no box, was made for another identity or context, or changed.
+/// [`WraithError::Unauthentic`] if the bytes are no box, were made for another identity or context,
+/// or were changed.
 #[uniffi::export]
 pub fn open_box(
     identity: &Identity,

@@ -1,4 +1,4 @@
-//! Secrets that are given as options: objects, since every language shows the fields of a record to whoever prints it.
+//! Secret options. They are objects, because every language prints the fields of a record.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use crate::error::WraithError;
 use crate::identity::array;
 use crate::random;
 
-/// 32 secret bytes: an X25519 key, or a key that both sides know. Wiped when the object is freed, and shown nowhere.
+/// 32 secret bytes: an X25519 key or a pre-shared key. Wiped when the object is freed, and never
+/// printed.
 #[derive(uniffi::Object)]
 #[uniffi::export(Debug)]
 pub struct SecretKey(Zeroizing<[u8; 32]>);
 
 #[uniffi::export]
 impl SecretKey {
-    /// A new one.
+    /// Generates a new key.
     ///
     /// # Errors
     /// [`WraithError::NoRandomness`].
@@ -25,24 +26,24 @@ impl SecretKey {
         Ok(Arc::new(Self(random::seed()?)))
     }
 
-    /// That of these 32 bytes.
+    /// Creates a key from 32 bytes.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if there are not 32.
+    /// [`WraithError::InvalidInput`] if there are not 32 bytes.
     #[uniffi::constructor]
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let bytes = Zeroizing::new(bytes);
         Ok(Arc::new(Self(Zeroizing::new(array("a key", &bytes)?))))
     }
 
-    /// The bytes, to keep them.
+    /// Returns the bytes, for storage.
     pub fn bytes(&self) -> Vec<u8> {
         self.0.to_vec()
     }
 }
 
 impl SecretKey {
-    /// Of this library's own use.
+    /// Copies the bytes for use within this library.
     pub(crate) fn copy(&self) -> Zeroizing<[u8; 32]> {
         self.0.clone()
     }
@@ -54,14 +55,14 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// A secret text, such as what a relay lets its users in with. Shown nowhere.
+/// A secret text, such as the access token of a relay. It is never printed.
 #[derive(uniffi::Object)]
 #[uniffi::export(Debug)]
 pub struct SecretText(Zeroizing<String>);
 
 #[uniffi::export]
 impl SecretText {
-    /// This one.
+    /// Wraps a text.
     #[uniffi::constructor]
     pub fn of(text: String) -> Arc<Self> {
         Arc::new(Self(Zeroizing::new(text)))
@@ -69,7 +70,7 @@ impl SecretText {
 }
 
 impl SecretText {
-    /// What it says.
+    /// Returns a copy of the text.
     pub(crate) fn text(&self) -> String {
         self.0.to_string()
     }

@@ -1,4 +1,4 @@
-//! Sessions: messages that may be lost, repeated and reordered on the way.
+//! Sessions: messages over a transport that may lose, duplicate and reorder them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,40 +10,41 @@ use zeroize::Zeroizing;
 use crate::error::WraithError;
 use crate::used_once::UsedOnce;
 
-/// Both directions of a session. A message is its number (8 bytes, little-endian), the ciphertext and a tag of 16 bytes. Threads take
-/// turns.
+/// Both directions of a session. A message is its number (8 bytes, little-endian), the ciphertext
+/// and a tag of 16 bytes. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct Session(UsedOnce<wraith::session::Session>);
 
-/// What became of one message of several.
+/// Result of one message of a batch.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Opened {
-    /// It is good.
+    /// The message is authentic and new.
     Text {
-        /// Its number.
+        /// Number of the message.
         number: u64,
-        /// What was sealed.
+        /// Its text.
         text: Vec<u8>,
     },
-    /// It is not, and nothing has changed by it.
+    /// The message was refused and changed nothing.
     Rejected {
-        /// Why, for programs.
+        /// The reason, for programs.
         kind: Rejection,
-        /// Why, for people.
+        /// The reason, for people.
         why: String,
     },
 }
 
-/// Why a message of several was not opened: the kinds of [`WraithError`] that one alone ends with.
+/// Why a message of a batch was refused: the kind of [`WraithError`] that a single call would
+/// throw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Rejection {
-    /// It was made by somebody else, or changed since, or is so far ahead that a new handshake is needed.
+    /// The message was forged or changed, or is so far ahead that a new handshake is needed.
     Unauthentic,
-    /// It was opened before, or is too old to tell.
+    /// The message was opened before, or is too old for duplicate detection.
     Replayed,
-    /// Too many messages are missing in front of it.
+    /// Too many earlier messages are missing.
     Exhausted,
-    /// The other side breaks the protocol.
+    /// The peer violates the protocol.
     Protocol,
 }
 
@@ -60,41 +61,46 @@ impl From<OpenError> for Rejection {
 
 #[uniffi::export]
 impl Session {
-    /// The session that was saved as these bytes. It seals nothing before it is saved and confirmed again.
+    /// Restores a session from saved bytes. It seals nothing before it is saved and confirmed
+    /// again.
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`] if they are damaged or of another version.
+    /// [`WraithError::Unauthentic`] if the bytes are damaged or of another version.
     #[uniffi::constructor]
     pub fn restore(saved: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let saved = Zeroizing::new(saved);
         Ok(Self::new(wraith::session::Session::restore(&saved)?))
     }
 
-    /// Seals `text`. `aad` is not sent, and must be the same when the message is opened.
+    /// Seals `text` and returns the message. `aad` is not sent, and must be equal when the message
+    /// is opened.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if something is too long; [`WraithError::WrongState`] if the session must be saved first;
-    /// [`WraithError::Exhausted`] if it must be made anew. No number was used.
+    /// [`WraithError::InvalidInput`] if an argument is too long; [`WraithError::WrongState`] if the
+    /// session must be saved first; [`WraithError::Exhausted`] if a new handshake is needed. No
+    /// number was used.
     pub fn seal(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut message = Vec::new();
         self.0.with(|session| session.seal(&aad, &text, &mut message))??;
         Ok(message)
     }
 
-    /// Opens a message. Its number is its first eight bytes, which are proved by that.
+    /// Opens a message and returns its text. The first eight bytes of the message are its number,
+    /// which is then authenticated.
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`], also if it is so far ahead that a new handshake is needed; [`WraithError::Replayed`]. Nothing has changed.
+    /// [`WraithError::Unauthentic`], also if the message is so far ahead that a new handshake is
+    /// needed; [`WraithError::Replayed`]. The state is unchanged.
     pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
         self.0.with(|session| session.open(&aad, &message, &mut text))??;
         Ok(text)
     }
 
-    /// Seals every text, with the same associated data, in this order: one call for many messages.
+    /// Seals all texts in order, with the same associated data.
     ///
     /// # Errors
-    /// Names the first message that cannot be sealed. None is sealed then.
+    /// Names the first message that cannot be sealed. No message is sealed then.
     pub fn seal_many(
         &self,
         aad: Vec<u8>,
@@ -105,10 +111,10 @@ impl Session {
         Ok(sealed.iter().map(<[u8]>::to_vec).collect())
     }
 
-    /// Opens every message, with the same associated data; each is judged by itself.
+    /// Opens all messages, with the same associated data. Returns a result for each.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if the session was put into a vault.
+    /// [`WraithError::WrongState`] if the session was moved into a vault.
     pub fn open_many(
         &self,
         aad: Vec<u8>,
@@ -119,28 +125,29 @@ impl Session {
         Ok(opened_each(&opened))
     }
 
-    /// Tells the time, from any beginning that stays the same while the session lives. Without that keys change by messages and bytes
-    /// only.
+    /// Sets the current time, counted from any moment that stays fixed for the session. Without it
+    /// keys change only by messages and bytes.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if the session was put into a vault.
+    /// [`WraithError::WrongState`] if the session was moved into a vault.
     pub fn set_time(&self, now: Duration) -> Result<(), WraithError> {
         self.0.with(|session| session.set_time(now))
     }
 
-    /// The session as it is now. Store [`SavedSession::bytes`], then [`Session::confirm`] it: from the first save on a session seals only as many
-    /// messages as confirmed states reserve, so that one that is restored uses no number again.
+    /// Returns the current state. Store [`SavedSession::bytes`], then call [`Session::confirm`].
+    /// After the first save, a session seals only as many messages as the confirmed states reserve.
+    /// So a restored session never reuses a number.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if the session was put into a vault.
+    /// [`WraithError::WrongState`] if the session was moved into a vault.
     pub fn save(&self) -> Result<Arc<SavedSession>, WraithError> {
         Ok(Arc::new(SavedSession(self.0.with(wraith::session::Session::save)?)))
     }
 
-    /// Says that a saved state is where a later restore will find it, and nothing older.
+    /// Confirms that a saved state is stored, and that a later restore finds nothing older.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] if the session was put into a vault.
+    /// [`WraithError::WrongState`] if the session was moved into a vault.
     pub fn confirm(&self, saved: &SavedSession) -> Result<(), WraithError> {
         self.0.with(|session| session.confirm(&saved.0))
     }
@@ -151,18 +158,18 @@ impl Session {
         Arc::new(Self(UsedOnce::new(session, "this session was put into a vault")))
     }
 
-    /// The session, which this object has no more.
+    /// Takes the session out of this object.
     pub(crate) fn take(&self) -> Result<wraith::session::Session, WraithError> {
         self.0.take()
     }
 
-    /// Gives back what was taken.
+    /// Returns a session to this object.
     pub(crate) fn put_back(&self, session: wraith::session::Session) {
         self.0.put_back(session);
     }
 }
 
-/// What became of each message.
+/// Converts the result of each message.
 pub(crate) fn opened_each(opened: &OpenedBatch) -> Vec<Opened> {
     let each = opened.iter().map(|each| match each {
         Ok((number, text)) => Opened::Text { number, text: text.to_vec() },
@@ -171,13 +178,13 @@ pub(crate) fn opened_each(opened: &OpenedBatch) -> Vec<Opened> {
     each.collect()
 }
 
-/// A session as it was when it was saved: as secret as the session.
+/// A saved state of a session. It is as secret as the session.
 #[derive(uniffi::Object)]
 pub struct SavedSession(Saved);
 
 #[uniffi::export]
 impl SavedSession {
-    /// What to store, and to give to [`Session::restore`].
+    /// Returns the bytes to store, for [`Session::restore`].
     pub fn bytes(&self) -> Vec<u8> {
         self.0.bytes().to_vec()
     }

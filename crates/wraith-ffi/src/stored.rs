@@ -1,4 +1,5 @@
-//! Sessions that survive their process: what changes one is in a vault before anybody can see that it has changed.
+//! Sessions that survive their process: a vault holds each state change before its effect becomes
+//! visible.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -10,23 +11,27 @@ use crate::error::WraithError;
 use crate::session::{Opened, Session, opened_each};
 use crate::vault::{KeyVault, Theirs, hold};
 
-/// A session that is kept in a vault. A vault that fails changes nothing, and the call can be made again. Threads take turns; a call
-/// of the vault that uses it is refused with [`WraithError::WrongState`].
+/// A session that is kept in a vault. If the vault fails, the state is unchanged, and the call can
+/// be repeated. Thread-safe. A vault implementation must not use the session that is being stored:
+/// such a call throws [`WraithError::WrongState`].
 #[derive(Debug, uniffi::Object)]
 pub struct StoredSession(Mutex<wraith::session::StoredSession>);
 
 #[uniffi::export]
 impl StoredSession {
-    /// Keeps `session`, which is used up by that, under a name that is not in use: 1 to 64 of a-z, A-Z, 0-9, - and _.
+    /// Moves `session` into the vault, under an unused name: 1 to 64 of a-z, A-Z, 0-9, - and _.
     ///
-    /// After an error the session is where it was, and this can be called again. A store that has failed ([`WraithError::Vault`]) may have
-    /// kept the record all the same, so try the same name again: [`WraithError::Conflict`] then says that it did, and
-    /// [`StoredSession::load`] goes on with it. Under another name, or by itself, the session would use the numbers of that record. By itself
-    /// it seals nothing any more before it was saved and confirmed.
+    /// After an error `session` keeps its state, and the call can be repeated. After
+    /// [`WraithError::Vault`] the vault may have stored the record all the same. Retry with the
+    /// same name: [`WraithError::Conflict`] then means that it was stored, and
+    /// [`StoredSession::load`] continues it. Do not retry with another name, because that would
+    /// reuse the record's numbers. On its own `session` seals nothing before it is saved and
+    /// confirmed.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if it is no name; [`WraithError::Conflict`] if there is a record of this name;
-    /// [`WraithError::WrongState`] if the session was put into a vault before; [`WraithError::Vault`].
+    /// [`WraithError::InvalidInput`] for an invalid name; [`WraithError::Conflict`] if a record of
+    /// this name exists; [`WraithError::WrongState`] if the session was already moved into a vault;
+    /// [`WraithError::Vault`].
     #[uniffi::constructor]
     pub fn create(
         vault: Arc<dyn KeyVault>,
@@ -43,21 +48,25 @@ impl StoredSession {
         }
     }
 
-    /// Goes on with the session of this name. Of two that do, one fails as long as they share the vault.
+    /// Loads the session of this name. If two processes share the vault and load the same session,
+    /// one of them fails.
     ///
     /// # Errors
-    /// [`WraithError::NotFound`] if there is none; [`WraithError::Conflict`] if it was rolled back, where the vault can tell;
-    /// [`WraithError::Unauthentic`] if it is damaged; [`WraithError::InvalidInput`] if it is of something else; [`WraithError::Vault`].
+    /// - [`WraithError::NotFound`]: there is no such record.
+    /// - [`WraithError::Conflict`]: the record was rolled back, and the vault can detect that.
+    /// - [`WraithError::Unauthentic`]: the record is damaged.
+    /// - [`WraithError::InvalidInput`]: the record holds something else.
+    /// - [`WraithError::Vault`]: the vault failed.
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
         let stored = wraith::session::StoredSession::load(Arc::new(Theirs(vault)), &name)?;
         Ok(Arc::new(Self(Mutex::new(stored))))
     }
 
-    /// As [`Session::seal`]. The vault is written once in a few hundred messages.
+    /// As [`Session::seal`]. The vault is written once every few hundred messages.
     ///
     /// # Errors
-    /// As there, and [`WraithError::Vault`]: no number was used.
+    /// As [`Session::seal`], and [`WraithError::Vault`]: no number was used.
     pub fn seal(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut message = Vec::new();
         self.lock()?.seal(&aad, &text, &mut message)?;
@@ -67,7 +76,7 @@ impl StoredSession {
     /// As [`Session::open`]. The vault is written before this returns.
     ///
     /// # Errors
-    /// As there, and [`WraithError::Vault`]: nothing has changed.
+    /// As [`Session::open`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
         self.lock()?.open(&aad, &message, &mut text)?;
@@ -77,7 +86,7 @@ impl StoredSession {
     /// As [`Session::seal_many`].
     ///
     /// # Errors
-    /// As there, and [`WraithError::Vault`]: no number was used.
+    /// As [`Session::seal_many`], and [`WraithError::Vault`]: no number was used.
     pub fn seal_many(
         &self,
         aad: Vec<u8>,
@@ -91,7 +100,7 @@ impl StoredSession {
     /// As [`Session::open_many`]. The vault is written once, before this returns.
     ///
     /// # Errors
-    /// [`WraithError::Vault`]: nothing has changed, and no message was opened.
+    /// [`WraithError::Vault`]: the state is unchanged, and no message was opened.
     pub fn open_many(
         &self,
         aad: Vec<u8>,
@@ -104,13 +113,13 @@ impl StoredSession {
     /// As [`Session::set_time`].
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] in a call of the vault.
+    /// [`WraithError::WrongState`] if called from within a vault operation of this session.
     pub fn set_time(&self, now: Duration) -> Result<(), WraithError> {
         self.lock()?.set_time(now);
         Ok(())
     }
 
-    /// Stores the session now, with room for further numbers.
+    /// Stores the session now and reserves further numbers.
     ///
     /// # Errors
     /// [`WraithError::Vault`], [`WraithError::Conflict`].

@@ -1,4 +1,5 @@
-//! Prekeys and conversations that survive their process: what changes one is in a vault before anybody can see that it has changed.
+//! Prekeys and conversations that survive their process: a vault holds each state change before its
+//! effect becomes visible.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,18 +14,20 @@ use crate::ratchet::count;
 use crate::session::{Opened, Rejection};
 use crate::vault::{KeyVault, Theirs, hold};
 
-/// The prekeys of one identity, kept in a vault. Each change is stored before what came of it is given out; a vault that fails changes nothing.
-/// Threads take turns.
+/// The prekeys of one identity, kept in a vault. Each change is stored before its result is
+/// returned. If the vault fails, the state is unchanged. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct StoredPreKeys(Mutex<inner::StoredPreKeys>);
 
 #[uniffi::export]
 impl StoredPreKeys {
-    /// New ones of `identity`, with so many that are used once, kept under a name that is not in use: 1 to 64 of a-z, A-Z, 0-9, - and _.
+    /// Generates prekeys of `identity` with `one_time` one-time prekeys, and stores them under an
+    /// unused name: 1 to 64 of a-z, A-Z, 0-9, - and _.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if it is no name; [`WraithError::Conflict`] if there is a record of this name; [`WraithError::Vault`], after which
-    /// the record may be there all the same, and can be loaded.
+    /// [`WraithError::InvalidInput`] for an invalid name; [`WraithError::Conflict`] if a record of
+    /// this name exists; [`WraithError::Vault`], after which the record may exist all the same, and
+    /// can be loaded.
     #[uniffi::constructor]
     pub fn create(
         vault: Arc<dyn KeyVault>,
@@ -36,10 +39,11 @@ impl StoredPreKeys {
         Ok(Self::new(inner::StoredPreKeys::create(Arc::new(Theirs(vault)), &name, keys)?))
     }
 
-    /// Goes on with the prekeys of this name. Of two that do, one fails as long as they share the vault.
+    /// Loads the prekeys of this name. If two processes share the vault and load the same prekeys,
+    /// one of them fails.
     ///
     /// # Errors
-    /// As for [`crate::StoredSession::load`].
+    /// As [`crate::StoredSession::load`].
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
         Ok(Self::new(inner::StoredPreKeys::load(Arc::new(Theirs(vault)), &name)?))
@@ -48,15 +52,15 @@ impl StoredPreKeys {
     /// As [`crate::PreKeys::bundle`].
     ///
     /// # Errors
-    /// [`WraithError::Vault`]: nothing has changed.
+    /// [`WraithError::Vault`]: the state is unchanged.
     pub fn bundle(&self) -> Result<Vec<u8>, WraithError> {
         Ok(hold(&self.0)?.bundle()?.encode())
     }
 
-    /// One-time prekeys that are in no bundle yet.
+    /// Returns the number of one-time prekeys that are in no bundle yet.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] in a call of the vault.
+    /// [`WraithError::WrongState`] if called from within a vault operation of these prekeys.
     pub fn remaining(&self) -> Result<u32, WraithError> {
         Ok(u32::try_from(hold(&self.0)?.remaining()).unwrap_or(u32::MAX))
     }
@@ -64,7 +68,7 @@ impl StoredPreKeys {
     /// As [`crate::PreKeys::replenish`].
     ///
     /// # Errors
-    /// As there, and [`WraithError::Vault`]: nothing has changed.
+    /// As [`crate::PreKeys::replenish`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn replenish(&self, identity: &Identity, one_time: u32) -> Result<(), WraithError> {
         let mut rng = random::generator()?;
         Ok(hold(&self.0)?.replenish(&mut rng, &identity.0, count(one_time))?)
@@ -73,7 +77,7 @@ impl StoredPreKeys {
     /// As [`crate::PreKeys::rotate`].
     ///
     /// # Errors
-    /// As there, and [`WraithError::Vault`]: nothing has changed.
+    /// As [`crate::PreKeys::rotate`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn rotate(&self, identity: &Identity) -> Result<(), WraithError> {
         let mut rng = random::generator()?;
         Ok(hold(&self.0)?.rotate(&mut rng, &identity.0)?)
@@ -86,12 +90,12 @@ impl StoredPreKeys {
     }
 }
 
-/// One side of a conversation, kept in a vault. Each call that changes it stores it before it returns; a vault that fails changes nothing.
-/// Threads take turns.
+/// One side of a conversation, kept in a vault. Each call that changes the conversation stores it
+/// before it returns. If the vault fails, the state is unchanged. Thread-safe.
 #[derive(Debug, uniffi::Object)]
 pub struct StoredRatchet(Mutex<inner::StoredRatchet>);
 
-/// A conversation that somebody else has started, in a vault, and the text of the message that did it.
+/// A stored conversation that a peer has started, and the text of its first message.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct StoredStarted {
     /// The conversation.
@@ -102,10 +106,10 @@ pub struct StoredStarted {
 
 #[uniffi::export]
 impl StoredRatchet {
-    /// As [`crate::Ratchet::initiate`], kept under a name that is not in use.
+    /// As [`crate::Ratchet::initiate`], stored under an unused name.
     ///
     /// # Errors
-    /// As there, and as for [`StoredPreKeys::create`].
+    /// As [`crate::Ratchet::initiate`] and [`StoredPreKeys::create`].
     #[uniffi::constructor]
     pub fn initiate(
         vault: Arc<dyn KeyVault>,
@@ -119,52 +123,53 @@ impl StoredRatchet {
         Ok(Self::new(made))
     }
 
-    /// Goes on with the conversation of this name. Of two that do, one fails as long as they share the vault.
+    /// Loads the conversation of this name. If two processes share the vault and load the same
+    /// conversation, one of them fails.
     ///
     /// # Errors
-    /// As for [`crate::StoredSession::load`].
+    /// As [`crate::StoredSession::load`].
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
         Ok(Self::new(inner::StoredRatchet::load(Arc::new(Theirs(vault)), &name)?))
     }
 
-    /// The NodeId of the other side, proved by the first message that opens.
+    /// Returns the NodeId of the peer. The first message that opens proves it.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] in a call of the vault.
+    /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn peer(&self) -> Result<String, WraithError> {
         Ok(hold(&self.0)?.ratchet().peer().to_string())
     }
 
-    /// 32 bytes that both sides of this conversation have, and no other conversation.
+    /// Returns 32 bytes that both sides of this conversation share, and no other conversation has.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] in a call of the vault.
+    /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn binding(&self) -> Result<Vec<u8>, WraithError> {
         Ok(hold(&self.0)?.ratchet().binding().to_vec())
     }
 
-    /// Whether nothing of the other side has opened yet.
+    /// Returns whether no message of the peer has opened yet.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] in a call of the vault.
+    /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn is_unanswered(&self) -> Result<bool, WraithError> {
         Ok(hold(&self.0)?.ratchet().is_unanswered())
     }
 
-    /// As [`crate::Ratchet::set_padding`]. It is stored with the next message.
+    /// As [`crate::Ratchet::set_padding`]. The next message stores the setting.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] in a call of the vault.
+    /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn set_padding(&self, padding: bool) -> Result<(), WraithError> {
         hold(&self.0)?.set_padding(padding);
         Ok(())
     }
 
-    /// As [`crate::Ratchet::set_time`]. It is stored with the next message.
+    /// As [`crate::Ratchet::set_time`]. The next message stores the time.
     ///
     /// # Errors
-    /// [`WraithError::WrongState`] in a call of the vault.
+    /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn set_time(&self, now: Duration) -> Result<(), WraithError> {
         hold(&self.0)?.set_time(now);
         Ok(())
@@ -173,7 +178,7 @@ impl StoredRatchet {
     /// As [`crate::Ratchet::encrypt`]. The vault is written before this returns.
     ///
     /// # Errors
-    /// As there, and [`WraithError::Vault`]: nothing has changed.
+    /// As [`crate::Ratchet::encrypt`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn encrypt(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let (mut rng, mut message) = (random::generator()?, Vec::new());
         hold(&self.0)?.encrypt(&mut rng, &aad, &text, &mut message)?;
@@ -183,17 +188,17 @@ impl StoredRatchet {
     /// As [`crate::Ratchet::decrypt`]. The vault is written before this returns.
     ///
     /// # Errors
-    /// As there, and [`WraithError::Vault`]: nothing has changed.
+    /// As [`crate::Ratchet::decrypt`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn decrypt(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
         hold(&self.0)?.decrypt(&aad, &message, &mut text)?;
         Ok(text)
     }
 
-    /// Encrypts every text, in this order. The vault is written once, before this returns.
+    /// Encrypts all texts in order. The vault is written once, before this returns.
     ///
     /// # Errors
-    /// As for [`StoredRatchet::encrypt`]. Nothing has changed.
+    /// As [`StoredRatchet::encrypt`]: the state is unchanged.
     pub fn encrypt_many(
         &self,
         aad: Vec<u8>,
@@ -204,11 +209,11 @@ impl StoredRatchet {
         Ok(batch.iter().map(<[u8]>::to_vec).collect())
     }
 
-    /// Decrypts every message; each is judged by itself, and numbered as it stands in `messages`. The vault is written once, before this
-    /// returns.
+    /// Decrypts all messages. Returns a result for each, numbered by its index in `messages`. The
+    /// vault is written once, before this returns.
     ///
     /// # Errors
-    /// [`WraithError::Vault`]: nothing has changed, and no message was opened.
+    /// [`WraithError::Vault`]: the state is unchanged, and no message was opened.
     pub fn decrypt_many(
         &self,
         aad: Vec<u8>,
@@ -230,11 +235,13 @@ impl StoredRatchet {
     }
 }
 
-/// Answers the first message of a conversation, which is kept under a name that is not in use; then its prekey is used up. A process that
-/// ends in the middle of it can do the same again, with the same name: let it follow from [`initiator_of`].
+/// Starts the conversation that a first message requests, stores it under an unused name, and then
+/// consumes its prekey. If the process ends halfway, repeat the call with the same name. To find
+/// the same name again, derive it from [`initiator_of`].
 ///
 /// # Errors
-/// As for [`crate::respond`]; [`WraithError::Conflict`] if there is a record of this name; [`WraithError::Vault`]: nobody has seen the text.
+/// As [`crate::respond`]; [`WraithError::Conflict`] if a record of this name exists;
+/// [`WraithError::Vault`]: the text was not returned.
 #[uniffi::export]
 pub fn respond_stored(
     vault: Arc<dyn KeyVault>,
@@ -251,7 +258,8 @@ pub fn respond_stored(
     Ok(StoredStarted { ratchet: StoredRatchet::new(ratchet), text })
 }
 
-/// The NodeId of who sends `message`, if it is one that [`respond_stored`] or [`crate::respond`] can start with. Nothing is authentic yet.
+/// Returns the claimed sender's NodeId if `message` is a first message for [`respond_stored`] or
+/// [`crate::respond`], otherwise null. Nothing is authenticated.
 #[uniffi::export]
 pub fn initiator_of(message: Vec<u8>) -> Option<String> {
     inner::ratchet::Ratchet::initiator_of(&message).map(|peer| peer.to_string())

@@ -1,16 +1,17 @@
-//! What can be taken out of an object once: a value that a Rust method would consume.
+//! A value that can be taken out of an object once, for Rust methods that consume `self`.
 //!
-//! Other languages keep their handle after such a call. The second call is an error, never a panic.
+//! Other languages keep their handle after such a call. A second call returns an error and never
+//! panics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::WraithError;
 
-/// A value until somebody takes it.
+/// A value until it is taken.
 #[derive(Debug)]
 pub(crate) struct UsedOnce<T> {
     value: Mutex<Option<T>>,
-    /// What the error says of the one that has been taken: "this offer was answered".
+    /// Error text for a taken value, such as "this offer was answered".
     taken: &'static str,
 }
 
@@ -25,12 +26,12 @@ impl<T> UsedOnce<T> {
         self.lock().take().ok_or_else(|| WraithError::used_up(self.taken))
     }
 
-    /// Puts back what [`UsedOnce::take`] gave, or what came of it.
+    /// Puts back a value that [`UsedOnce::take`] returned, or its successor.
     pub fn put_back(&self, value: T) {
         *self.lock() = Some(value);
     }
 
-    /// Works on it where it is, one thread after the other.
+    /// Runs `work` on the value under the lock.
     ///
     /// # Errors
     /// [`WraithError::WrongState`] if it was taken before.
@@ -41,7 +42,7 @@ impl<T> UsedOnce<T> {
         }
     }
 
-    /// A panic while it was held leaves a whole value or none.
+    /// Ignores poisoning: a panic leaves a complete value or none.
     fn lock(&self) -> MutexGuard<'_, Option<T>> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }

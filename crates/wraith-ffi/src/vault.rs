@@ -1,4 +1,5 @@
-//! Where saved states are kept: an interface that another language can implement, with what its system has for secrets.
+//! Storage for saved states: an interface that other languages can implement with their platform's
+//! secret store.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -10,52 +11,61 @@ use zeroize::Zeroizing;
 
 use crate::error::WraithError;
 
-/// What a record has to outlive.
+/// The failure that a stored record must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Durability {
-    /// The end of the process, however it ends.
+    /// The end of the process, clean or not.
     Process,
     /// A power cut.
     Power,
 }
 
-/// A vault did not do what it was asked for. Any other exception that an implementation throws becomes [`VaultError::Failed`].
+/// The error of a vault operation. Any other exception of an implementation becomes
+/// [`VaultError::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq, Error, uniffi::Error)]
 pub enum VaultError {
-    /// It holds a record of this or of a later generation.
+    /// The vault holds a record of this or a later generation.
     #[error("the vault holds a newer record of this name: is it in use elsewhere?")]
     Conflict,
-    /// Anything else.
+    /// Any other failure.
     #[error("the vault failed: {why}")]
     Failed {
-        /// In the vault's words.
+        /// Description by the vault.
         why: String,
     },
 }
 
-/// An exception of the other language that is none of ours.
+/// Converts a foreign exception of an unknown type.
 impl From<uniffi::UnexpectedUniFFICallbackError> for VaultError {
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
         Self::Failed { why: error.reason }
     }
 }
 
-/// Keeps records by name. They hold keys, so they should be encrypted at rest.
+/// A key-value store for records, which your application can implement. Records hold keys, so
+/// encrypt them at rest.
 ///
-/// What is promised to sessions rests on three things that an implementation has to keep: a record is replaced whole or not at all;
-/// of two stores with the same generation one fails with [`VaultError::Conflict`]; and what was stored with [`Durability::Power`] is never followed by
-/// anything older. A call comes from the thread that uses the session, while the session is held: what uses a session, conversation or prekeys in it
-/// that are held, from this thread, is refused with [`WraithError::WrongState`].
+/// The guarantees of stored sessions rest on three duties of an implementation:
+/// - A record is replaced atomically.
+/// - Of two stores with the same generation one fails with [`VaultError::Conflict`].
+/// - A record stored with [`Durability::Power`] is never followed by an older one.
 ///
-/// No call that ends without an answer counts as done. What some languages do not hand on (`KeyboardInterrupt` and `SystemExit` in Python, an
-/// `Error` on the JVM) ends one like that, so [`KeyVault::store`] and [`KeyVault::delete`] return what says that they got to their end.
+/// The library calls the vault on the thread that uses the session, and holds the session during
+/// the call. If the vault uses a held session, conversation or prekeys on that thread, the call
+/// throws [`WraithError::WrongState`].
+///
+/// A call that ends without a result counts as failed. Some exceptions do not cross the language
+/// border, and end a call like that: `KeyboardInterrupt` and `SystemExit` in Python, an `Error` on
+/// the JVM. So [`KeyVault::store`] and [`KeyVault::delete`] return a value that confirms their
+/// completion.
 #[uniffi::export(with_foreign)]
 pub trait KeyVault: Send + Sync {
-    /// Puts `record` in the place of the one of this name, unless that has this generation or a later one. Returns `generation` once it is stored:
-    /// any other number, 0 above all, says that it is not known to be.
+    /// Replaces the record of this name with `record`, unless the existing one has this generation
+    /// or a later one. Returns `generation` once the record is stored. Any other number, such as 0,
+    /// means that it may not be stored.
     ///
     /// # Errors
-    /// The one that was there stays.
+    /// The existing record stays.
     fn store(
         &self,
         name: String,
@@ -64,37 +74,40 @@ pub trait KeyVault: Send + Sync {
         durability: Durability,
     ) -> Result<u64, VaultError>;
 
-    /// The record of this name, if there is one.
+    /// Returns the record of this name, or null if there is none.
     ///
     /// # Errors
-    /// It could not be found out.
+    /// The vault cannot be read.
     fn load(&self, name: String) -> Result<Option<Vec<u8>>, VaultError>;
 
-    /// Removes the record of this name, if there is one. Returns true once there is none.
+    /// Deletes the record of this name, if there is one. Returns true once there is none.
     ///
     /// # Errors
-    /// It is still there.
+    /// The record still exists.
     fn delete(&self, name: String) -> Result<bool, VaultError>;
 
-    /// The latest generation that was ever stored under this name, by a memory that is not restored together with the records; none where
-    /// there is no such memory.
+    /// Returns the latest generation that was ever stored under this name. The number must come
+    /// from a memory that is not restored together with the records. Returns null if there is no
+    /// such memory.
     ///
     /// # Errors
-    /// It could not be found out.
+    /// The counter cannot be read.
     fn latest(&self, name: String) -> Result<Option<u64>, VaultError>;
 }
 
-/// A vault that lasts as long as it is held: for tests, and for states that need not outlive the process.
+/// Returns a vault in memory: for tests, and for states that need not survive the process.
 #[uniffi::export]
 pub fn memory_vault() -> Arc<dyn KeyVault> {
     Arc::new(Ours(inner::MemoryVault::default()))
 }
 
-/// A vault in this folder, which one process has at a time. It is not encrypted beside what the disk is. With `anchor`, another folder, best on
-/// another disk, it notices records that come back from a copy of the first one.
+/// Opens a vault in this folder, for one process at a time. It has no encryption beyond that of the
+/// disk. `anchor` is another folder, preferably on another disk; with it the vault detects records
+/// restored from a copy of the first folder.
 ///
 /// # Errors
-/// [`WraithError::Vault`] if a folder cannot be made or locked, or another process has it.
+/// [`WraithError::Vault`] if a folder cannot be created or locked, or if another process has it
+/// open.
 #[uniffi::export(default(anchor = None))]
 pub fn file_vault(
     folder: String,
@@ -111,7 +124,7 @@ pub fn file_vault(
     Ok(Arc::new(Ours(vault)))
 }
 
-/// A vault of Rust, seen from another language.
+/// Presents a Rust vault to other languages.
 struct Ours<V>(V);
 
 impl<V: inner::KeyVault> KeyVault for Ours<V> {
@@ -146,11 +159,11 @@ impl<V: inner::KeyVault> KeyVault for Ours<V> {
 }
 
 thread_local! {
-    /// Calls of vaults that this thread is in.
+    /// Number of active vault calls of this thread.
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// This thread is in a call of a vault, as long as this lives.
+/// Marks this thread as inside a vault call until it is dropped.
 struct InVault(());
 
 impl InVault {
@@ -166,13 +179,14 @@ impl Drop for InVault {
     }
 }
 
-/// Waits for what is kept in a vault, but never in a call of a vault: whoever has it may be waiting for the end of that call.
+/// Locks a stored object. Within a vault call it never waits: the holder of the lock may be waiting
+/// for the end of that call.
 ///
 /// # Errors
-/// [`WraithError::WrongState`] if it is held, and this thread is in a call of a vault.
+/// [`WraithError::WrongState`] if the object is locked and this thread is inside a vault call.
 pub(crate) fn hold<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError> {
     if CALLS.get() == 0 {
-        // A panic elsewhere leaves a state that is in its vault as it is here, or knows that it is not.
+        // Ignores poisoning: after a panic the state matches its vault, or is marked as uncertain.
         return Ok(kept.lock().unwrap_or_else(PoisonError::into_inner));
     }
     match kept.try_lock() {
@@ -185,7 +199,7 @@ pub(crate) fn hold<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError>
     }
 }
 
-/// A vault of any language, seen from Rust.
+/// Presents a vault of another language to Rust.
 pub(crate) struct Theirs(pub Arc<dyn KeyVault>);
 
 impl inner::KeyVault for Theirs {
@@ -222,7 +236,8 @@ impl inner::KeyVault for Theirs {
     }
 }
 
-/// Whether a call has said that it got to its end. One that was cut off says 0 or false, which is what the place of an answer holds before.
+/// Checks that a call confirmed its completion. An interrupted call leaves the default return
+/// value, 0 or false.
 fn done(says_so: bool, call: &str) -> Result<(), inner::VaultError> {
     match says_so {
         true => Ok(()),
@@ -254,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    /// A vault whose calls end without having done anything: its answer to each is `says`.
+    /// A vault whose calls do nothing and return `says`.
     struct CutOff {
         says: u64,
     }

@@ -1,4 +1,4 @@
-//! Tests of what crosses the border, from the Rust side.
+//! Tests of the language border, from the Rust side.
 
 mod sessions;
 mod transfers;

@@ -1,4 +1,4 @@
-//! Handshakes and sessions through the objects that other languages hold.
+//! Handshakes and sessions through the exported objects.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn options(identity: &Arc<Identity>) -> HandshakeOptions {
     HandshakeOptions { identity: Some(Arc::clone(identity)), ..HandshakeOptions::default() }
 }
 
-/// Both sides of a finished handshake.
+/// Returns both sides of a finished handshake.
 fn shaken() -> (Arc<Handshake>, Arc<Handshake>) {
     let (a, b) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let initiator = Handshake::initiator(HYBRID.into(), options(&a)).unwrap();

@@ -1,4 +1,4 @@
-//! Files and messages between two nodes of this process, through the objects that other languages hold.
+//! Transfers of files and messages between two nodes of this process, through the exported objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use wraith_ffi::{
     Offer, OfferOptions, Recipient, Target, WraithError,
 };
 
-/// Longer than anything here takes, so that a test that hangs fails.
+/// Longer than every test takes, so that a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn within<F: Future>(future: F) -> F::Output {
     timeout(PATIENCE, future).await.expect("nothing came of this in time")
 }
 
-/// A node that is found on this machine alone.
+/// Returns a node that is reachable on this machine only.
 fn node() -> Arc<Node> {
     let (lan, listen) = (Some("off".into()), Some("127.0.0.1:0".into()));
     Node::new(NodeOptions { lan, listen, ..NodeOptions::default() }).unwrap()
