@@ -13,9 +13,7 @@
 //!
 //! Invariants:
 //!
-//! - A message that does not authenticate changes nothing, and the right one may still arrive. snow
-//!   keeps the key of a failed read, so after such a message the state is rebuilt from the drawn
-//!   keys and the recorded messages. The rebuild costs as much as the handshake so far.
+//! - A message that does not authenticate changes nothing, and the right one may still arrive.
 //! - A first message authenticates nobody. A responder answers only the first message that it has
 //!   read; a caller that may receive several creates a [`Handshake`] for each.
 //! - A duplicate is recognised ([`Read::Repeated`]) and answered with the same bytes
@@ -24,6 +22,9 @@
 //! - If a side's static key belongs to an identity, its NodeId precedes the payload of the message
 //!   that carries the key. The reader accepts the NodeId only if the static key is its X25519 image
 //!   (SPEC §1).
+//!
+//! snow keeps the key of a failed read. After such a message the state is rebuilt from the drawn
+//! keys and the recorded messages, which costs as much as the handshake so far.
 
 use std::fmt;
 use std::mem;

@@ -8,7 +8,7 @@
 //! use wraith_session::ratchet::{PreKeyBundle, PreKeys, Ratchet};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // (Take a generator and seeds of the operating system instead.)
+//! // (Use the operating system's generator and random seeds instead.)
 //! let mut rng = ChaCha20Rng::from_seed([1; 32]);
 //! let (alice, bob) = (SecretIdentity::from_seed([2; 32]), SecretIdentity::from_seed([3; 32]));
 //!
