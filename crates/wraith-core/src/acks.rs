@@ -1,8 +1,9 @@
-//! Which packets arrived, and when to say so (SPEC §7).
+//! The receiver's side of acknowledgements (SPEC §7): received packet numbers, and the time of the
+//! next ACK.
 //!
-//! The receiver side of acknowledgement: a set of received packet numbers, bounded to the newest
-//! [`RANGES_MAX`] ranges, and the decision whether an ACK is due now, later, or not at all. Duplicates never get
-//! here: the replay window in front of it drops them.
+//! Received packet numbers are a set bounded to the newest [`RANGES_MAX`] ranges. Invariant: every
+//! packet number is new, because the replay window drops duplicates before they arrive in this
+//! module.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,12 +12,13 @@ use crate::event::Ecn;
 use crate::frame::EcnCounts;
 use crate::{RangeSet, Time};
 
-/// Ranges remembered and reported. Older ones are forgotten: their packets are either lost or were reported in many
-/// ACKs before.
+/// Maximum number of ranges kept and reported. The packets of older ranges were lost, or reported
+/// in many ACKs before.
 pub(crate) const RANGES_MAX: usize = 64;
-/// Ack-eliciting packets before an ACK, until the peer's ACK_FREQUENCY says otherwise (RFC 9000 §13.2.2).
+/// Ack-eliciting packets per ACK, until the peer sends ACK_FREQUENCY (RFC 9000 §13.2.2).
 const THRESHOLD_DEFAULT: u64 = 2;
-/// ACK-only packets after which one carries a PING, so that the peer's ACK of it lets old ranges go.
+/// Number of ACK-only packets after which one carries a PING. The peer's ACK of it allows dropping
+/// old ranges.
 const ACK_ONLY_MAX: u32 = 64;
 
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(crate) struct Acks {
     ack_only_sent: u32,
     /// Packets received with each ECN codepoint.
     ecn: EcnCounts,
-    /// The last packet came marked CE.
+    /// The last packet was marked CE.
     marked: bool,
 }
 
@@ -54,7 +56,7 @@ impl Acks {
         }
     }
 
-    /// Notes an authenticated packet.
+    /// Records an authenticated packet.
     pub(crate) fn on_received(&mut self, now: Time, pn: u64, ack_eliciting: bool) {
         let expected = self.largest.map_or(0, |(largest, _)| largest + 1);
         self.received.insert(pn..pn + 1);
@@ -74,8 +76,9 @@ impl Acks {
         self.deadline.get_or_insert(now + self.delay_max);
     }
 
-    /// Notes the ECN codepoint with which an authenticated packet came. The first CE after other packets is reported at
-    /// once (RFC 9000 §13.2.1); of a run of them, that is enough for a sender that responds once in a round trip.
+    /// Counts the ECN codepoint of an authenticated packet. The first CE mark after unmarked
+    /// packets is reported at once (RFC 9000 §13.2.1). In a run of marks that suffices, because the
+    /// sender responds once per round trip.
     pub(crate) fn on_codepoint(&mut self, codepoint: Option<Ecn>) {
         match codepoint {
             None => {}
@@ -88,22 +91,22 @@ impl Acks {
         self.marked = marked;
     }
 
-    /// Packets received with each ECN codepoint, if there was any.
+    /// Returns the ECN counters, if any packet had a codepoint.
     pub(crate) fn ecn_counts(&self) -> Option<EcnCounts> {
         (self.ecn != EcnCounts::default()).then_some(self.ecn)
     }
 
-    /// The highest packet number seen.
+    /// Returns the highest packet number received.
     pub(crate) fn largest(&self) -> Option<u64> {
         self.largest.map(|(pn, _)| pn)
     }
 
-    /// The peer asked for an ACK at once.
+    /// Handles IMMEDIATE_ACK: an ACK is due at once.
     pub(crate) fn on_immediate_ack(&mut self) {
         self.immediate = true;
     }
 
-    /// The peer's ACK_FREQUENCY; an older one than already seen is ignored.
+    /// Handles ACK_FREQUENCY. A frame that is older than the newest one is ignored.
     pub(crate) fn on_ack_frequency(&mut self, sequence: u64, packets: u64, delay_max: Duration) {
         if self.frequency_sequence.is_some_and(|newest| sequence <= newest) {
             return;
@@ -113,22 +116,23 @@ impl Acks {
         self.delay_max = delay_max.clamp(Duration::from_millis(1), Duration::from_millis(200));
     }
 
-    /// True if an ACK must be sent now even if nothing else is.
+    /// Returns true if an ACK must be sent now, even in a packet of its own.
     pub(crate) fn is_due(&self, now: Time) -> bool {
         self.unreported > 0 && (self.immediate || self.deadline.is_some_and(|at| at <= now))
     }
 
-    /// True if an ACK is worth adding to a packet that is sent anyway.
+    /// Returns true if an ACK should be added to a packet that is sent anyway.
     pub(crate) fn is_pending(&self) -> bool {
         self.unreported > 0
     }
 
-    /// When an ACK becomes due by itself.
+    /// Returns the time at which an ACK becomes due.
     pub(crate) fn timeout(&self) -> Option<Time> {
         if self.unreported == 0 { None } else { self.deadline }
     }
 
-    /// Largest, its delay, and the ranges from the largest down, for an ACK frame.
+    /// Returns the delay of the largest packet number and the ranges in descending order, for an
+    /// ACK frame.
     pub(crate) fn report(
         &self,
         now: Time,
@@ -138,8 +142,9 @@ impl Acks {
         Some((now - at, ranges))
     }
 
-    /// An ACK went out. Returns true if its packet should also carry a PING (see [`ACK_ONLY_MAX`]); never while something
-    /// `awaits_ack` anyway, so that a peer that acknowledges nothing makes no more than one outstanding.
+    /// Records a sent ACK. Returns true if its packet should also carry a PING (see
+    /// [`ACK_ONLY_MAX`]). That never happens while another packet `awaits_ack`, so a peer that
+    /// acknowledges nothing leaves at most one PING outstanding.
     pub(crate) fn on_sent(&mut self, ack_only: bool, awaits_ack: bool) -> bool {
         self.unreported = 0;
         self.immediate = false;
@@ -156,9 +161,9 @@ impl Acks {
         true
     }
 
-    /// The peer acknowledged a packet whose ACK reached up to `largest`: it knows everything below.
+    /// Handles the acknowledgement of an ACK up to `largest`: the ranges below have been delivered.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
-        // Kept: the range that holds `largest` itself, so that a gap above it still shows as one.
+        // The range that contains `largest` stays, so that a gap above it remains visible.
         let keep_from = self
             .received
             .iter()

@@ -1,16 +1,17 @@
 //! Receive buffers: fixed-size blocks from a bounded free list, handed to the application without a copy.
 //!
-//! A [`Block`] returns to its pool when dropped, on whatever thread that happens; the pool keeps at most a configured
-//! number and frees the rest. The lock is taken once per 256 KiB, never per packet.
+//! A [`Block`] returns to its pool when it is dropped, on any thread. Invariant: the pool keeps at
+//! most `keep_max` unused blocks and frees the rest. Its lock is taken once per 256 KiB, never per
+//! packet.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes in one block: one file chunk, 180 datagrams of 1452 bytes.
+/// Bytes in one block: one file chunk, or 180 datagrams of 1452 bytes.
 pub const BLOCK_BYTES: usize = 256 * 1024;
 
-/// A bounded free list of blocks, shared by clones.
+/// A bounded free list of blocks. Clones share it.
 #[derive(Clone)]
 pub struct BlockPool {
     shared: Arc<Shared>,
@@ -22,19 +23,19 @@ struct Shared {
 }
 
 impl BlockPool {
-    /// A pool that keeps at most `keep_max` unused blocks.
+    /// Creates a pool that keeps at most `keep_max` unused blocks.
     pub fn new(keep_max: usize) -> Self {
         Self { shared: Arc::new(Shared { free: Mutex::new(Vec::new()), keep_max }) }
     }
 
-    /// A block of [`BLOCK_BYTES`] bytes with unspecified (old or zero) content.
+    /// Returns a block of [`BLOCK_BYTES`] bytes. Its content is unspecified: old bytes or zeros.
     pub fn take(&self) -> Block {
         let reused = self.shared.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let bytes = reused.unwrap_or_else(|| vec![0; BLOCK_BYTES].into_boxed_slice());
         Block { bytes, pool: Some(self.clone()) }
     }
 
-    /// Unused blocks kept.
+    /// Returns the number of unused blocks in the pool.
     #[cfg(test)]
     pub(crate) fn idle(&self) -> usize {
         self.shared.free.lock().unwrap_or_else(PoisonError::into_inner).len()
@@ -61,7 +62,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// A small buffer outside any pool, holding a copy of `bytes`.
+    /// Returns a small buffer outside any pool with a copy of `bytes`.
     pub fn copy_of(bytes: &[u8]) -> Self {
         Self { bytes: bytes.into(), pool: None }
     }
@@ -96,7 +97,7 @@ impl fmt::Debug for Block {
     }
 }
 
-/// Received bytes: a part of a block, in stream order.
+/// A slice of received bytes inside a block, in stream order.
 #[derive(Debug)]
 pub struct RecvSlice {
     block: Block,
@@ -104,13 +105,13 @@ pub struct RecvSlice {
 }
 
 impl RecvSlice {
-    /// The part `range` of `block`. Panics if it lies outside.
+    /// Returns the slice `range` of `block`. Panics if the range is out of bounds.
     pub fn new(block: Block, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= block.len(), "range outside the block");
         Self { block, range }
     }
 
-    /// Drops the first `n` bytes from view. Panics if there are fewer.
+    /// Removes the first `n` bytes from the slice. Panics if it is shorter.
     pub fn advance(&mut self, n: usize) {
         assert!(n <= self.range.len(), "advanced past the end");
         self.range.start += n;

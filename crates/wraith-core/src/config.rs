@@ -1,4 +1,4 @@
-//! What an endpoint and its connections are allowed to use. Every limit has a default with its reason.
+//! Configuration and resource limits of an endpoint and its connections. Each limit has a default.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,38 +12,41 @@ use crate::congestion::{Algorithm, ControllerFactory};
 use crate::qlog::SinkFactory;
 use crate::secret_rng::Entropy;
 
-/// The defaults of [`TransportConfig::ratchet_interval`] and [`TransportConfig::ratchet_bytes`].
+/// Defaults of [`TransportConfig::ratchet_interval`] and [`TransportConfig::ratchet_bytes`].
 const RATCHET_INTERVAL: Duration = Duration::from_secs(8 * 60);
 const RATCHET_BYTES: u64 = 1 << 35;
-// SPEC §4.6: one in 10 minutes of use, and before 2^36 bytes.
+// SPEC §4.6 requires a ratchet within 10 minutes of use and before 2^36 bytes.
 const _: () = assert!(RATCHET_INTERVAL.as_secs() < 10 * 60 && RATCHET_BYTES < 1 << 36);
 
 /// Configuration of an [`Endpoint`](crate::Endpoint).
 #[derive(Debug)]
 pub struct EndpointConfig {
-    /// Who we are.
+    /// Our long-term identity.
     pub identity: SecretIdentity,
     /// Limits and tuning of each connection.
     pub transport: TransportConfig,
-    /// Who may begin a connection with us: who has one of these (SPEC §3.1). Everybody else gets silence.
+    /// Door keys that admit a handshake (SPEC §3.1). A datagram without one of these keys gets no
+    /// answer.
     pub doors: Vec<DoorKey>,
-    /// If set, a connection is made only with these. H3 tells who somebody is (SPEC §3); anybody else's is not answered,
-    /// so that it looks lost.
+    /// Allowlist of peer identities; `None` admits every peer with a door key. The peer proves its
+    /// identity in H3 (SPEC §3). The H3 of any other peer gets no answer, so it looks lost.
     pub admitted: Option<HashSet<NodeId>>,
-    /// Unix time, in seconds, at [`Time::ZERO`](crate::Time::ZERO): the ±90 s check of SPEC §3.4 needs a wall clock.
+    /// Unix time in seconds at [`Time::ZERO`](crate::Time::ZERO). The ±90 s check of SPEC §3.4
+    /// needs a wall clock.
     pub unix_time_at_zero: u64,
-    /// The system's randomness, which goes into every secret. Without it everything follows from the endpoint's seed, and who reads that
-    /// knows all secrets to come.
+    /// The system's randomness, mixed into every secret. Without it, every secret follows from the
+    /// endpoint's seed, and an attacker that reads the seed can compute all future secrets.
     pub entropy: Entropy,
-    /// Established connections at once; further H1s get silence.
+    /// Maximum number of established connections. Beyond it, H1s get no answer.
     pub connections_max: usize,
-    /// Handshakes between H2 and H3 at once. Half of the places are for who has shown a cookie (SPEC §3.6), and of these the
-    /// oldest of the source that has most gives way.
+    /// Maximum number of half-open handshakes, between H2 and H3. Half of them are reserved for
+    /// initiators that returned a cookie (SPEC §3.6). When that half is full, the oldest handshake
+    /// of the source with the most is evicted.
     pub half_open_max: usize,
 }
 
 impl EndpointConfig {
-    /// Dials as `identity`, with default limits, and lets nobody in.
+    /// A client configuration for `identity`: default limits, and no incoming connections.
     pub fn new(identity: SecretIdentity) -> Self {
         Self {
             identity,
@@ -57,7 +60,7 @@ impl EndpointConfig {
         }
     }
 
-    /// As [`new`](Self::new), with a door for everybody who knows the NodeId.
+    /// Like [`new`](Self::new), but accepts every initiator that has our NodeId.
     pub fn open(identity: SecretIdentity) -> Self {
         let doors = vec![DoorKey::of_everybody(identity.node_id())];
         Self { doors, ..Self::new(identity) }
@@ -67,37 +70,40 @@ impl EndpointConfig {
 /// Limits and tuning of a connection.
 #[derive(Clone, Debug)]
 pub struct TransportConfig {
-    /// Silence after which a connection ends; the smaller of both sides counts.
+    /// Idle timeout. The smaller value of both sides applies.
     pub idle_timeout: Duration,
     /// Whether to send PING at a third of the idle timeout.
     pub keep_alive: bool,
-    /// Receive window a connection starts with, in bytes.
+    /// Initial receive window of a connection, in bytes.
     pub connection_window_initial: u64,
-    /// Ceiling of the connection's receive window: the memory a peer can make us hold.
+    /// Maximum receive window of a connection, in bytes. It bounds the memory that a peer can
+    /// occupy.
     pub connection_window_max: u64,
-    /// Receive window a stream starts with, in bytes.
+    /// Initial receive window of a stream, in bytes.
     pub stream_window_initial: u64,
-    /// Ceiling of one stream's receive window.
+    /// Maximum receive window of a stream, in bytes.
     pub stream_window_max: u64,
-    /// Bytes one stream may hold that are not acknowledged yet.
+    /// Maximum number of unacknowledged bytes that one stream buffers.
     pub send_buffer_max: u64,
-    /// Streams the peer may have open at once.
+    /// Maximum number of streams that the peer may have open at once.
     pub streams_max: u64,
-    /// Congestion control: [`Algorithm::default`] unless a controller of one's own is plugged in.
+    /// Congestion control: [`Algorithm::default`], or a controller of the application.
     pub congestion: Arc<dyn ControllerFactory>,
-    /// Makes the event log of each connection; `None`: nothing is logged.
+    /// Creates the event log of each connection. `None` turns logging off.
     pub qlog: Option<Arc<dyn SinkFactory>>,
     /// UDP payload that every path is assumed to carry.
     pub initial_mtu: u16,
     /// Largest UDP payload to probe for, and to accept.
     pub max_mtu: u16,
-    /// What packets may be sealed with, SPEC §3.3 bits ([`Policy::packet_suites`]).
+    /// Cipher suites allowed for packets, as the bits of SPEC §3.3 ([`Policy::packet_suites`]).
     pub suites: u8,
     /// Packets sealed under one key before the next phase (SPEC §4.5).
     pub phase_packets: u64,
-    /// The initiator asks for a ratchet this long after the last one (SPEC §4.6), while the connection is in use.
+    /// Time between two ratchets, while the connection is in use. The initiator requests them (SPEC
+    /// §4.6).
     pub ratchet_interval: Duration,
-    /// And before that, once so many bytes went over the connection, both ways together.
+    /// Bytes, of both directions together, after which the initiator requests a ratchet before the
+    /// interval is over.
     pub ratchet_bytes: u64,
 }
 

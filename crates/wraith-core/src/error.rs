@@ -1,7 +1,10 @@
-//! What can go wrong, in three kinds that are never mixed: a peer that broke the protocol ([`Violation`]), a caller
-//! that misused a stream ([`StreamError`]), and why a connection ended ([`CloseReason`]).
+//! The errors of this crate, in three kinds that are never mixed:
 //!
-//! Bytes from strangers cause none of these: they are dropped in silence and counted.
+//! - [`Violation`]: the peer broke the protocol.
+//! - [`StreamError`]: the caller misused a stream.
+//! - [`CloseReason`]: the reason a connection ended.
+//!
+//! Bytes from strangers cause none of these. They are dropped silently and counted.
 
 use thiserror::Error;
 
@@ -11,32 +14,32 @@ use thiserror::Error;
 pub struct Violation {
     /// Close code sent to the peer.
     pub code: u64,
-    /// What it did.
+    /// Description of the violation, for logs and the CLOSE frame.
     pub what: &'static str,
 }
 
 impl Violation {
-    /// A frame that does not parse, or is not allowed here (code 1).
+    /// A frame that is malformed or not allowed (code 1).
     pub const fn protocol(what: &'static str) -> Self {
         Self { code: code::PROTOCOL_VIOLATION, what }
     }
-    /// More bytes than were allowed (code 2).
+    /// More bytes than flow control allowed (code 2).
     pub const fn flow_control(what: &'static str) -> Self {
         Self { code: code::FLOW_CONTROL, what }
     }
-    /// More streams than were allowed (code 3).
+    /// More streams than the limit allowed (code 3).
     pub const fn stream_limit(what: &'static str) -> Self {
         Self { code: code::STREAM_LIMIT, what }
     }
-    /// Bytes beyond, or a change of, a stream's end (code 4).
+    /// Bytes beyond the final size of a stream, or a changed final size (code 4).
     pub const fn final_size(what: &'static str) -> Self {
         Self { code: code::FINAL_SIZE, what }
     }
 }
 
-/// Close codes of SPEC §5. From 0x100 they belong to the application.
+/// Close codes of SPEC §5. Codes from 0x100 up belong to the application.
 pub mod code {
-    /// Nothing is wrong.
+    /// No error.
     pub const NO_ERROR: u64 = 0;
     /// A malformed or forbidden frame.
     pub const PROTOCOL_VIOLATION: u64 = 1;
@@ -44,16 +47,16 @@ pub mod code {
     pub const FLOW_CONTROL: u64 = 2;
     /// Too many streams.
     pub const STREAM_LIMIT: u64 = 3;
-    /// A stream's final size changed or was passed.
+    /// A stream's final size changed or was exceeded.
     pub const FINAL_SIZE: u64 = 4;
     /// A key reached its limit and could not be replaced.
     pub const KEY_LIMIT: u64 = 6;
 }
 
-/// Misuse of, or a terminal state of, one stream.
+/// Misuse of a stream, or its terminal state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StreamError {
-    /// No such stream, or it is closed for this direction.
+    /// The stream does not exist, or is closed in this direction.
     #[error("the stream is closed")]
     Closed,
     /// The peer reset its sending side.
@@ -64,21 +67,21 @@ pub enum StreamError {
     Stopped(u64),
 }
 
-/// Why a connection ended.
+/// The reason a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CloseReason {
-    /// We closed it.
+    /// This side closed the connection.
     #[error("closed by this side")]
     Local,
-    /// The peer closed it.
+    /// The peer closed the connection.
     #[error("closed by the peer (code {code}): {reason}")]
     Peer {
         /// Close code.
         code: u64,
-        /// The peer's words; untrusted.
+        /// Text from the peer; untrusted.
         reason: String,
     },
-    /// Nothing was heard for the idle timeout.
+    /// No packet arrived from the peer within the idle timeout.
     #[error("nothing was heard from the peer for too long")]
     IdleTimeout,
     /// The handshake did not complete in time.
@@ -87,7 +90,7 @@ pub enum CloseReason {
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     Violation(Violation),
-    /// A key reached its limit before the peer let us replace it.
+    /// A key reached its limit before the peer allowed a key update.
     #[error("a key reached its limit")]
     KeyLimit,
 }

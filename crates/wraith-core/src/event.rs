@@ -1,4 +1,4 @@
-//! What comes out of the core: datagrams to send, and events for the application.
+//! Outputs of the core: datagrams to send and events for the application.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::streams::{StreamEvent, StreamId};
 use crate::{CloseReason, PathAddr};
 
-/// Names one connection of an endpoint. Never reused.
+/// Identifies one connection of an endpoint. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionHandle(pub(crate) u64);
 
@@ -26,17 +26,17 @@ pub enum Ecn {
 /// Datagrams to send: the first `len` bytes of the buffer, cut every `segment` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to.
+    /// Destination.
     pub to: PathAddr,
     /// ECN codepoint to set, if any.
     pub ecn: Option<Ecn>,
-    /// Bytes in total.
+    /// Total bytes.
     pub len: usize,
     /// Size of every datagram but the last, which may be shorter. At least 1, at most `len`.
     pub segment: usize,
 }
 
-/// Something the application should know.
+/// An event for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The peer is authenticated and streams can be used.
@@ -45,43 +45,44 @@ pub enum Event {
     StreamOpened(StreamId),
     /// A stream has bytes to read, or its end.
     Readable(StreamId),
-    /// A stream has room for more bytes, after it had none.
+    /// A stream accepts bytes again after its buffer was full.
     Writable(StreamId),
-    /// Every byte of a finished stream was acknowledged.
+    /// The peer acknowledged every byte of a finished stream.
     Acked(StreamId),
-    /// The peer does not want to read more of a stream.
+    /// The peer stopped reading a stream.
     Stopped {
         /// The stream.
         id: StreamId,
-        /// The peer's code.
+        /// The peer's error code.
         code: u64,
     },
-    /// The peer gave up sending on a stream.
+    /// The peer reset its sending side of a stream.
     Reset {
         /// The stream.
         id: StreamId,
-        /// The peer's code.
+        /// The peer's error code.
         code: u64,
     },
     /// An unreliable datagram.
     Datagram(Bytes),
-    /// Where the peer sees us: an address of ours on its side of every NAT. Comes again when that changes.
+    /// Our address as the peer sees it, behind every NAT on our side. Reported again when it
+    /// changes.
     ObservedAddress(SocketAddr),
-    /// Where else the peer says it may be reached, when that has changed. Nothing is known about these addresses: they may be a
-    /// third party's.
+    /// Further addresses that the peer claims for itself; reported when the list changes. They are
+    /// unverified and may belong to a third party.
     PeerCandidates(Vec<SocketAddr>),
-    /// Packets go to another, validated address from now on: the peer moved, or we did.
+    /// The connection now uses another, validated address, because either side moved.
     PathChanged {
         /// The new address.
         remote: PathAddr,
     },
-    /// The address that [`Connection::move_to`](crate::Connection::move_to) named did not answer, or another was named since. Packets go
-    /// where they went.
+    /// The address passed to [`Connection::move_to`](crate::Connection::move_to) did not answer, or
+    /// a later call replaced it. The path is unchanged.
     MoveFailed {
-        /// That address.
+        /// The address that failed.
         remote: PathAddr,
     },
-    /// The connection ended; no event follows.
+    /// The connection ended. This is its last event.
     Closed(CloseReason),
 }
 
@@ -101,7 +102,7 @@ impl From<StreamEvent> for Event {
 /// Counters and estimates of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectionStats {
-    /// Packets sent, and their bytes.
+    /// Packets sent.
     pub packets_sent: u64,
     /// UDP payload bytes sent.
     pub bytes_sent: u64,
@@ -111,26 +112,26 @@ pub struct ConnectionStats {
     pub bytes_received: u64,
     /// Packets declared lost.
     pub packets_lost: u64,
-    /// Losses that turned out to be late.
+    /// Spurious losses: packets declared lost that arrived late.
     pub spurious_losses: u64,
-    /// Datagrams that did not authenticate.
+    /// Datagrams that failed authentication.
     pub datagrams_dropped: u64,
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// Lowest round-trip time seen.
+    /// Minimum round-trip time.
     pub min_rtt: Duration,
-    /// Congestion window, bytes.
+    /// Congestion window, in bytes.
     pub congestion_window: u64,
     /// Bytes in flight.
     pub bytes_in_flight: u64,
-    /// UDP payload size in use.
+    /// Maximum UDP payload size in use, in bytes.
     pub mtu: u16,
-    /// Key phases begun by us.
+    /// Key phases that this side started.
     pub key_phases: u64,
-    /// Those among them behind a ratchet.
+    /// Those of `key_phases` that followed a ratchet.
     pub ratchets: u64,
-    /// The path carries ECN marks: packets leave as ECT(0), and marks of the network slow the sender.
+    /// True if the path carries ECN marks: packets leave as ECT(0), and CE marks slow the sender.
     pub ecn_capable: bool,
-    /// Packets of ours that arrived marked CE, as the peer says.
+    /// Our packets that arrived marked CE, as reported by the peer.
     pub ecn_ce: u64,
 }

@@ -1,4 +1,8 @@
-//! The wraith protocol without I/O (docs/SPEC.md): packets, frames, loss recovery, congestion, streams, paths.
+//! The wraith transport protocol without I/O (docs/SPEC.md).
+//!
+//! The crate holds packets, frames, loss recovery, congestion control, streams and path changes. It
+//! reads no clock and owns no socket: the caller passes in time and datagrams, and drains
+//! datagrams, events and the next timeout. Start with [`Endpoint`] and [`Connection`].
 #![forbid(unsafe_code)]
 
 mod acks;
@@ -41,7 +45,7 @@ pub use time::Time;
 pub use wraith_crypto::{Policy, Suite};
 pub use wraith_noise::{DoorKey, HANDSHAKE_VERSION, KEY_AGREEMENT};
 
-/// The example of the README, as a test.
+/// Runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

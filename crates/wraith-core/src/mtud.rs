@@ -1,50 +1,53 @@
-//! Path MTU discovery by probes (RFC 8899), and the way back when a path stops carrying large datagrams.
+//! Path MTU discovery with probes (RFC 8899) and black-hole detection.
 //!
-//! A pure state machine over UDP payload sizes. It tries the sizes that real paths have, smallest first, then searches
-//! between the largest that arrived and the smallest that did not; afterwards it looks again every ten minutes. A size
-//! counts as too large only when [`PROBES_PER_SIZE`] probes of it were lost, as single packets also get lost otherwise.
-//! Invariant: `MTU_MIN <= current() <= max`, and at most one probe is in flight.
+//! A pure state machine over UDP payload sizes. It probes common sizes in ascending order, then
+//! searches between the largest that arrived and the smallest that did not. Every ten minutes it
+//! searches again. A size counts as too large only after [`PROBES_PER_SIZE`] lost probes, because
+//! single packets also get lost for other reasons. Invariant: `MTU_MIN <= current() <= max`, and at
+//! most one probe is in flight.
 //!
-//! Black holes: the path used to carry `current()` and no longer does. The sign is [`BLACK_HOLE_LOSSES`] large
-//! packets lost that are all newer than the newest large packet acknowledged; then the search starts over from
-//! [`MTU_MIN`].
+//! A black hole is a path that no longer carries `current()`. The sign is [`BLACK_HOLE_LOSSES`]
+//! lost large packets, all newer than the newest acknowledged large packet. The search then
+//! restarts from [`MTU_MIN`].
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// Every path carries this (RFC 9000 §14).
+/// Size that every path carries (RFC 9000 §14).
 pub const MTU_MIN: u16 = 1200;
-/// Ethernet under IPv6 and IPv4, jumbo frames, then loopback and its like in big steps; 65,000 leaves room for headers.
+/// Common sizes: Ethernet under IPv6 and IPv4, jumbo frames, then large steps for loopback and
+/// similar links. 65,000 leaves room for headers.
 const COMMON_SIZES: [u16; 7] = [1452, 1472, 8952, 16_384, 32_768, 49_152, 65_000];
-/// RFC 8899 §5.1.2: MAX_PROBES.
+/// Lost probes after which a size counts as too large (MAX_PROBES, RFC 8899 §5.1.2).
 const PROBES_PER_SIZE: u8 = 3;
-/// The search ends when at most this many bytes could be gained: less is not worth lost probes.
+/// The search ends when at most this many bytes remain to be gained: less is not worth lost probes.
 const SEARCH_STEP_MIN: u16 = 32;
-/// RFC 8899 §5.1.1: PMTU_RAISE_TIMER.
+/// Interval between searches (PMTU_RAISE_TIMER, RFC 8899 §5.1.1).
 const RAISE_AFTER: Duration = Duration::from_secs(600);
-/// Large packets lost in a row, nothing large getting through, before the size is blamed.
+/// Lost large packets in a row that indicate a black hole.
 const BLACK_HOLE_LOSSES: u8 = 6;
 
-/// Discovery on one path.
+/// MTU discovery on one path.
 #[derive(Clone, Debug)]
 pub struct MtuDiscovery {
     current: u16,
-    /// Largest size worth trying.
+    /// Largest size to probe.
     max: u16,
-    /// Smallest size known not to arrive, or `max + 1`.
+    /// Smallest size found too large, or `max + 1`.
     too_large: u32,
     probe: Option<u16>,
-    /// Probes of the next size that were lost.
+    /// Lost probes of the current size.
     lost_probes: u8,
-    /// Nothing to search before then.
+    /// Time of the next search.
     idle_until: Option<Time>,
     newest_large_acked: Option<u64>,
     large_losses: u8,
 }
 
 impl MtuDiscovery {
-    /// Starts with `initial` bytes of UDP payload and searches up to `max`, the smaller of both sides' limits.
+    /// Starts with `initial` bytes of UDP payload and searches up to `max`, the smaller limit of
+    /// both sides.
     pub fn new(initial: u16, max: u16) -> Self {
         let max = max.max(MTU_MIN);
         Self {
@@ -59,30 +62,31 @@ impl MtuDiscovery {
         }
     }
 
-    /// The peer takes at most `max` bytes.
+    /// Lowers the maximum to the peer's limit of `max` bytes.
     pub fn limit(&mut self, max: u16) {
         if max < self.max {
             *self = Self::new(self.current, max);
         }
     }
 
-    /// Another path: starts over from [`MTU_MIN`].
+    /// Starts over from [`MTU_MIN`], for another path.
     pub fn restart(&mut self) {
         *self = Self::new(MTU_MIN, self.max);
     }
 
-    /// UDP payload bytes that the path carries.
+    /// Returns the UDP payload size that the path carries, in bytes.
     pub fn current(&self) -> u16 {
         self.current
     }
 
-    /// The size to probe now: a datagram of exactly that many bytes, PING and PADDING, sent as `mtu_probe`.
-    /// `None` while a probe is in flight or there is nothing to learn.
+    /// Returns the size to probe now. The probe is a datagram of exactly that size with PING and
+    /// PADDING, sent as `mtu_probe`. Returns `None` while a probe is in flight or the search is
+    /// over.
     pub fn poll_probe(&mut self, now: Time) -> Option<u16> {
         self.poll_probe_within(now, u64::MAX)
     }
 
-    /// Like [`Self::poll_probe`], but `None` too while the next size is above `bytes`.
+    /// Like [`Self::poll_probe`], but also returns `None` while the next size exceeds `bytes`.
     pub fn poll_probe_within(&mut self, now: Time, bytes: u64) -> Option<u16> {
         if self.probe.is_some() {
             return None;
@@ -107,7 +111,7 @@ impl MtuDiscovery {
 
     fn next_size(&self) -> Option<u16> {
         let beyond = self.too_large;
-        // Common sizes first; the ceiling itself once they are through; then halves.
+        // First the common sizes, then the maximum, then halving.
         let common = COMMON_SIZES.into_iter().find(|size| *size > self.current);
         let ceiling = (beyond == u32::from(self.max) + 1).then_some(self.max);
         let gain = beyond - 1 - u32::from(self.current);
@@ -118,7 +122,8 @@ impl MtuDiscovery {
             .find(|size| *size > self.current && u32::from(*size) < beyond)
     }
 
-    /// The probe of `size` bytes was acknowledged. Returns the new [`current`](Self::current) if it grew.
+    /// Handles the acknowledgement of a probe of `size` bytes. Returns the new
+    /// [`current`](Self::current) if it grew.
     pub fn on_probe_acked(&mut self, size: u16) -> Option<u16> {
         if self.probe != Some(size) {
             return None;
@@ -130,7 +135,7 @@ impl MtuDiscovery {
         Some(size)
     }
 
-    /// The probe was lost, or the kernel refused to send it.
+    /// Handles a probe that was lost or that the kernel refused to send.
     pub fn on_probe_lost(&mut self) {
         let Some(size) = self.probe.take() else { return };
         self.lost_probes += 1;
@@ -140,8 +145,8 @@ impl MtuDiscovery {
         }
     }
 
-    /// Packet `pn`, no probe, of `size` bytes was acknowledged. Report the acknowledged packets of an ACK before the
-    /// lost ones.
+    /// Handles the acknowledgement of non-probe packet `pn` of `size` bytes. The caller reports the
+    /// acknowledged packets of an ACK before the lost ones.
     pub fn on_packet_acked(&mut self, pn: u64, size: u32) {
         if size > u32::from(MTU_MIN) && self.newest_large_acked < Some(pn) {
             self.newest_large_acked = Some(pn);
@@ -149,8 +154,8 @@ impl MtuDiscovery {
         }
     }
 
-    /// Packet `pn`, no probe, of `size` bytes was lost. Returns the new, smaller [`current`](Self::current) if the
-    /// path turned out not to carry large datagrams any more.
+    /// Handles the loss of non-probe packet `pn` of `size` bytes. Returns the new, smaller
+    /// [`current`](Self::current) if the path no longer carries large datagrams.
     pub fn on_packet_lost(&mut self, pn: u64, size: u32) -> Option<u16> {
         let large = size > u32::from(MTU_MIN) && size <= u32::from(self.current);
         if !large || self.newest_large_acked >= Some(pn) {
@@ -170,8 +175,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Probes at `now` until there is nothing to learn, on a path that carries `limit` bytes, where the probes whose
-    /// index is in `unlucky` are lost anyway. Returns the number of probes.
+    /// Probes at `now` until the search is over, on a path that carries `limit` bytes. Probes with
+    /// an index in `unlucky` are lost as well. Returns the number of probes.
     fn search(mtud: &mut MtuDiscovery, now: Time, limit: u16, unlucky: &[u32]) -> u32 {
         let mut probes = 0;
         while let Some(size) = mtud.poll_probe(now) {
@@ -234,7 +239,7 @@ mod tests {
         for pn in 11..16 {
             assert_eq!(mtud.on_packet_lost(pn, 9000), None);
         }
-        // Small packets getting through are no comfort.
+        // Small packets that arrive do not reset the count.
         mtud.on_packet_acked(16, 60);
         assert_eq!(mtud.on_packet_lost(17, 9000), Some(MTU_MIN));
         search(&mut mtud, Time::ZERO, 1400, &[]);
@@ -248,7 +253,7 @@ mod tests {
         for pn in 0..1000 {
             assert_eq!(mtud.on_packet_lost(pn, 1472), None);
         }
-        // Large packets that get through in between start the count anew.
+        // Large packets that arrive in between reset the count.
         for pn in 1001..1100 {
             assert_eq!(mtud.on_packet_lost(pn, 1472), None);
             if pn % 5 == 0 {

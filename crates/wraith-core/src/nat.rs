@@ -1,45 +1,50 @@
-//! What kind of NAT a socket is behind, from what others saw of it: the behaviours of RFC 4787, without any network.
+//! NAT classification (RFC 4787) from the addresses at which others saw a socket. It performs no
+//! I/O.
 //!
-//! Invariant: nothing is said that the observations do not show; where more observers would be needed there is no answer.
+//! Invariant: a result never claims more than the observations show. Where more observers are
+//! needed, the result is `None`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Largest step between two ports in a row for a NAT that counts up, with room for a few flows of others in between.
+/// Largest step between two successive ports of a sequential NAT. It leaves room for a few other
+/// flows in between.
 const STEP_MAX: u16 = 10;
 
-/// On what the outside address of one socket depends (RFC 4787 §4.1).
+/// Mapping behaviour (RFC 4787 §4.1): the inputs that decide a socket's outside address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// It is its own: there is no NAT.
+    /// The outside address is the socket's own address: there is no NAT.
     None,
-    /// On nothing: everybody sees the same one.
+    /// One outside address for all destinations.
     EndpointIndependent,
-    /// On the address that is sent to; on its port too, perhaps, if no two observers had one address.
+    /// One outside address for each destination address. If no two observers share an address, it
+    /// may depend on the destination port too.
     AddressDependent,
-    /// On the address and port that are sent to.
+    /// One outside address for each destination address and port.
     AddressAndPortDependent,
 }
 
-/// From where a socket can be reached that has sent to one endpoint (RFC 4787 §5).
+/// Filtering behaviour (RFC 4787 §5): the hosts that can reach a socket after it sent to one
+/// endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filtering {
-    /// From everywhere.
+    /// Every host and port.
     EndpointIndependent,
-    /// From every port of the address that was sent to.
+    /// Every port of the address that the socket sent to.
     AddressDependent,
-    /// From the address and port that were sent to.
+    /// Only the address and port that the socket sent to.
     AddressAndPortDependent,
 }
 
-/// Which outside ports are given (RFC 4787 §4.2).
+/// Port assignment (RFC 4787 §4.2): the choice of outside ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// The inside port.
+    /// The outside port equals the inside port.
     Preserving,
-    /// The one after the last.
+    /// The outside port follows the previous one.
     Sequential,
-    /// None that could be told.
+    /// No pattern was recognised.
     Random,
 }
 
@@ -74,17 +79,18 @@ impl fmt::Display for Allocation {
     }
 }
 
-/// Where somebody saw a socket.
+/// One observation of a socket's outside address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// Who: the endpoint that was sent to.
+    /// The observer: the endpoint that the socket sent to.
     pub by: SocketAddr,
     /// The socket's outside address.
     pub at: SocketAddr,
 }
 
-/// Of a socket at `port` of a machine that has the addresses `own`, as endpoints of one family saw it. None if they do not tell: there are
-/// none, or all have one address and saw the same.
+/// Returns the mapping behaviour for a socket bound to `port` on a machine with the addresses
+/// `own`. All observers belong to one address family. Returns `None` if the observations do not
+/// decide it: there are none, or all observers share one address and saw the same.
 pub fn mapping(own: &[IpAddr], port: u16, sightings: &[Sighting]) -> Option<Mapping> {
     let first = sightings.first()?;
     let pairs = || {
@@ -104,7 +110,8 @@ pub fn mapping(own: &[IpAddr], port: u16, sightings: &[Sighting]) -> Option<Mapp
     independent.then_some(Mapping::EndpointIndependent)
 }
 
-/// Whether an answer came from another address, and from another port of the address that was asked.
+/// Returns the filtering behaviour. `other_address`: an answer from another address arrived.
+/// `other_port`: an answer from another port of the queried address arrived.
 pub fn filtering(other_address: bool, other_port: bool) -> Filtering {
     match (other_address, other_port) {
         (true, _) => Filtering::EndpointIndependent,
@@ -113,7 +120,8 @@ pub fn filtering(other_address: bool, other_port: bool) -> Filtering {
     }
 }
 
-/// Of mappings in the order in which they were made: inside and outside port of each. Of one that is not its own port nothing can be told.
+/// Returns the port assignment from (inside port, outside port) pairs, in the order of their
+/// creation. Returns `None` for no pair, or for a single pair whose ports differ.
 pub fn allocation(ports: &[(u16, u16)]) -> Option<Allocation> {
     if ports.is_empty() {
         return None;

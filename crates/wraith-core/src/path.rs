@@ -1,38 +1,42 @@
-//! Where packets go, and how a connection moves to a new address (SPEC §8).
+//! The path of a connection and path validation (SPEC §8).
 //!
-//! [`Path`] is the validated address with its MTU; congestion and RTT of the same path live in `Recovery`, which is
-//! told to start afresh when the path changes. [`Candidate`] is an address that is to prove that it receives full datagrams: one that
-//! sent us an authentic packet, the one that the connection has just left, or one that it is to move to. [`Response`] is the answer to a
-//! challenge.
+//! - [`Path`] is the validated address with its MTU. Congestion control and RTT of the path live in
+//!   `Recovery`, which restarts when the path changes.
+//! - [`Candidate`] is an address under validation: one that sent us an authentic packet, one that
+//!   the connection just left, or one that it wants to move to.
+//! - [`Response`] is a pending PATH_RESPONSE.
 //!
-//! Invariant: challenges and responses to an address that has not proven that it receives are together at most three
-//! times the bytes that came from it (to one that our own side named, [`CHALLENGES_MAX`] challenges), and a response is never longer
-//! than the datagram that asked for it.
+//! Invariant (amplification limit): challenges and responses to an unvalidated address together are
+//! at most three times the bytes received from it. An address that our own side chose gets at most
+//! [`CHALLENGES_MAX`] challenges. A response is never longer than the datagram with the challenge.
 
 use std::time::Duration;
 
 use crate::mtud::MtuDiscovery;
 use crate::{PathAddr, Time};
 
-/// Bytes that may go to an unvalidated address per byte received from it (RFC 9000 §8).
+/// Amplification limit: bytes sent to an unvalidated address per byte received from it (RFC 9000
+/// §8).
 const AMPLIFICATION_MAX: u64 = 3;
-/// Size of a packet with PATH_CHALLENGE whose answer shows that the path carries it, both ways, and the largest with
-/// PATH_RESPONSE. No path is in use without that (RFC 9000 §8.2.1).
+/// Size of a full challenge, and the largest response. Its answer proves that the path carries this
+/// size in both directions. A path is used only after that (RFC 9000 §8.2.1).
 const CHALLENGE_LEN: usize = 1200;
-/// Smallest challenge: what a sender of one small packet is still allowed. Its answer shows that the address is true.
+/// Smallest challenge, within the amplification limit of one small packet. Its answer proves the
+/// address.
 const CHALLENGE_LEN_MIN: usize = 64;
-/// Longest wait before another challenge. Without backoff: the address is one the peer sends from, the bytes are bounded
-/// by what it sends, and until one challenge and its response get through, nothing of ours reaches it.
+/// Longest interval between challenges. There is no back-off: the peer sends from this address, its
+/// bytes bound ours, and it receives nothing until a challenge and its response get through.
 const CHALLENGE_INTERVAL_MAX: Duration = Duration::from_millis(500);
-/// Challenges that follow each other by the probe timeout of the path in use. The others take the longest wait: three
-/// seconds in all, since nothing is known of the round trip there (RFC 9000 §8.2.4).
+/// Number of challenges sent one probe timeout of the current path apart. The remaining ones use
+/// the longest interval. All together span three seconds, as the new round trip is unknown (RFC
+/// 9000 §8.2.4).
 const CHALLENGES_PROMPT: u32 = 5;
-/// Challenges sent to one candidate before it is given up.
+/// Maximum number of challenges sent to one candidate.
 const CHALLENGES_MAX: u32 = CHALLENGES_PROMPT + 6;
-/// Longest round trip that is concluded from challenges, of which the first may have been lost.
+/// Largest round trip derived from challenges. The first challenge may have been lost.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(1);
-/// How long an address that has answered is remembered without packets that move us there: who validates a path moves at once,
-/// and much later the path may be gone.
+/// Lifetime of a validated candidate that is not used. A peer moves right after it validates a
+/// path; much later, the path may be gone.
 const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -51,60 +55,62 @@ impl Path {
     }
 }
 
-/// A PATH_RESPONSE that is owed.
+/// A PATH_RESPONSE to be sent.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) to: PathAddr,
     pub(crate) data: [u8; 8],
-    /// Bytes of the datagram it goes in.
+    /// Length of its datagram, in bytes.
     pub(crate) len: usize,
 }
 
 impl Response {
-    /// The answer to a challenge that came from `to` in a datagram of `asked` bytes.
+    /// Returns the response to a challenge that came from `to` in a datagram of `asked` bytes.
     pub(crate) fn new(to: PathAddr, data: [u8; 8], asked: usize) -> Self {
         Self { to, data, len: asked.min(CHALLENGE_LEN) }
     }
 }
 
-/// What the answer to a challenge means.
+/// The meaning of a response to a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The candidate receives there. Whether the path carries [`CHALLENGE_LEN`] bytes is asked next.
+    /// The peer receives at this address. A full challenge comes next.
     Receives,
-    /// It does, both ways.
+    /// The path carries [`CHALLENGE_LEN`] bytes in both directions.
     Carries,
 }
 
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) remote: PathAddr,
-    /// What a challenge in [`CHALLENGE_LEN`] bytes says, and one in [`CHALLENGE_LEN_MIN`].
+    /// Data of a challenge of [`CHALLENGE_LEN`] bytes, and of one of [`CHALLENGE_LEN_MIN`].
     full: [u8; 8],
     small: [u8; 8],
-    /// It was in use before, so the path is known to carry full challenges.
+    /// The address was in use before, so its path carries full challenges.
     known: bool,
-    /// It has answered: the bytes that may go there are no longer counted.
+    /// The address has answered, so the amplification limit no longer applies.
     receives: bool,
-    /// The path carries full datagrams both ways.
+    /// The path carries full datagrams in both directions.
     carries: bool,
-    /// The peer validated the path before it used it: it moves on purpose, and the path that it leaves still works.
+    /// The peer validated the path before it used it: the move is planned, and the old path still
+    /// works.
     pub(crate) is_planned: bool,
-    /// A packet that moves us there has come from it.
+    /// A non-probing packet came from this address.
     pub(crate) is_used: bool,
-    /// When the first challenge left.
+    /// Time of the first challenge.
     asked_at: Option<Time>,
-    /// Bytes that may still be sent to it.
+    /// Remaining bytes that the amplification limit allows.
     allowed: u64,
-    /// Since it was new, or has answered.
+    /// Challenges sent since creation, or since the address answered.
     challenges: u32,
     asked_in_full: bool,
-    /// When the next challenge goes out, or, after the last, when the candidate is given up.
+    /// Time of the next challenge or, after the last one, of giving up.
     next: Time,
 }
 
 impl Candidate {
-    /// An address that sent us an authentic packet: [`Self::on_received`] tells how much. The two challenges differ.
+    /// Creates a candidate for an address that sent us an authentic packet; [`Self::on_received`]
+    /// counts its bytes. The two challenges must differ.
     pub(crate) fn new(now: Time, remote: PathAddr, [full, small]: [[u8; 8]; 2]) -> Self {
         Self {
             remote,
@@ -123,29 +129,32 @@ impl Candidate {
         }
     }
 
-    /// As [`Self::new`], of an address that was in use before.
+    /// Like [`Self::new`], for an address that was in use before.
     pub(crate) fn back(now: Time, remote: PathAddr, challenges: [[u8; 8]; 2]) -> Self {
         Self { known: true, ..Self::new(now, remote, challenges) }
     }
 
-    /// The validated address that the connection has just left. It gets the smallest challenges.
+    /// Creates a candidate for the validated address that the connection just left. It gets only
+    /// the smallest challenges.
     pub(crate) fn left(now: Time, remote: PathAddr, challenges: [[u8; 8]; 2]) -> Self {
         let allowed = u64::from(CHALLENGES_MAX) * CHALLENGE_LEN_MIN as u64;
         Self { allowed, ..Self::new(now, remote, challenges) }
     }
 
-    /// An address that our own side wants to move to. It gets full challenges from the first on, and nothing else.
+    /// Creates a candidate for an address that our own side chose. It gets only full challenges.
     pub(crate) fn chosen(now: Time, remote: PathAddr, challenges: [[u8; 8]; 2]) -> Self {
         let allowed = u64::from(CHALLENGES_MAX) * CHALLENGE_LEN as u64;
         Self { allowed, is_planned: true, is_used: true, ..Self::new(now, remote, challenges) }
     }
 
-    /// A datagram of `bytes` bytes came from there, in answer to which `owed` bytes go back anyway.
+    /// Counts a datagram of `bytes` bytes from this address. `owed` bytes of it are reserved for a
+    /// response.
     pub(crate) fn on_received(&mut self, bytes: usize, owed: usize) {
         self.allowed += (AMPLIFICATION_MAX * bytes as u64).saturating_sub(owed as u64);
     }
 
-    /// A response came, from wherever. `None` if it is to nothing that was asked there.
+    /// Handles a PATH_RESPONSE from any address. Returns `None` if it matches no challenge of this
+    /// candidate.
     pub(crate) fn on_response(&mut self, now: Time, data: [u8; 8]) -> Option<Answer> {
         if data == self.full || (self.known && data == self.small) {
             return Some(Answer::Carries);
@@ -162,32 +171,34 @@ impl Candidate {
         Some(Answer::Receives)
     }
 
-    /// The path carries full datagrams, both ways. It is forgotten if nothing that moves us there comes soon.
+    /// Marks the path as carrying full datagrams in both directions. The candidate expires unless a
+    /// non-probing packet follows soon.
     pub(crate) fn on_carries(&mut self, now: Time) {
         (self.receives, self.carries) = (true, true);
         (self.challenges, self.next) = (CHALLENGES_MAX, now + ANSWER_LIFETIME);
     }
 
-    /// Nothing is missing to move there.
+    /// Returns true if the connection can move to this address.
     pub(crate) fn is_ready(&self) -> bool {
         self.carries && self.is_used
     }
 
-    /// The round trip, if the answer came now. All challenges say the same, so it is counted from the first: a timer too late costs
-    /// less than a move that is taken back.
+    /// Returns the round trip, if the response came now. All challenges carry the same data, so it
+    /// counts from the first. A timer that is too long costs less than a move that is undone.
     pub(crate) fn round_trip(&self, now: Time) -> Duration {
         self.asked_at.map_or(ROUND_TRIP_MAX, |at| now - at).min(ROUND_TRIP_MAX)
     }
 
-    /// Whether it has answered a challenge.
+    /// Returns true if the address has answered a challenge.
     pub(crate) fn receives(&self) -> bool {
         self.receives
     }
 
-    /// The challenge that is due now, and the size of its datagram. It is counted as sent. `pto` is how long an answer may
-    /// take.
+    /// Returns the challenge due now and the size of its datagram, and counts it as sent. `pto` is
+    /// the probe timeout.
     pub(crate) fn poll_challenge(&mut self, now: Time, pto: Duration) -> Option<([u8; 8], usize)> {
-        // A small trigger allows only a small challenge; once there were enough of them, a full one does not wait.
+        // A small datagram allows only a small challenge. Once enough bytes came, a full challenge
+        // leaves at once.
         let in_full = self.allows(CHALLENGE_LEN);
         let due = self.next <= now || (in_full && !self.asked_in_full);
         if self.challenges >= CHALLENGES_MAX || !due {
@@ -208,12 +219,12 @@ impl Candidate {
         Some((challenge, len))
     }
 
-    /// True if it did not answer any challenge in time, or none that filled a datagram.
+    /// Returns true if no challenge, or no full challenge, was answered in time.
     pub(crate) fn is_given_up(&self, now: Time) -> bool {
         self.challenges >= CHALLENGES_MAX && self.next <= now
     }
 
-    /// When there is something to do about it; `None` while only hearing more from it allows another challenge.
+    /// Returns the next timeout. `None` while the amplification limit blocks further challenges.
     pub(crate) fn timeout(&self) -> Option<Time> {
         let waits = self.challenges < CHALLENGES_MAX && !self.allows(CHALLENGE_LEN_MIN);
         (!waits).then_some(self.next)
@@ -229,7 +240,7 @@ mod tests {
     use super::*;
     use std::num::NonZeroU32;
 
-    /// Nothing here looks into the address.
+    /// An address. The tests do not depend on its value.
     const REMOTE: PathAddr = PathAddr::Via(NonZeroU32::MIN);
     const FULL: [u8; 8] = [1; 8];
     const SMALL: [u8; 8] = [2; 8];

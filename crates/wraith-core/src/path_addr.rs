@@ -1,29 +1,29 @@
-//! The address of a peer as the core knows it: small, `Copy`, and compared for every datagram.
+//! The address of a peer: small, `Copy`, and compared for every datagram.
 //!
-//! The core needs three things of an address: whether two are equal, how to say it to whoever moves datagrams, and, if it
-//! is one of the Internet, what to tell the peer about it. Anything richer (the name of a relay, a key, a URL) is kept by
-//! whoever moves the datagrams, under a number.
+//! The core compares addresses, names them to the caller, and reports Internet addresses to the
+//! peer. The caller maps a number to anything richer, such as the name, key or URL of a relay.
 //!
-//! Invariant: everything that is bounded or proven per address treats a `Via` as one: like one IP address and port in
-//! amplification and path validation, like all of an IPv4 address or an IPv6 /64 in half-open handshakes.
+//! Invariant: every limit and proof per address treats a `Via` as one address. For amplification
+//! and path validation, it counts like one IP address and port. For half-open handshakes, it counts
+//! like a whole IPv4 address or IPv6 /64.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-/// Where datagrams to a peer go, and where they came from.
+/// The source or destination address of datagrams.
 ///
 /// As large as [`SocketAddr`], 32 bytes.
 #[derive(Copy, Clone, Eq, PartialEq, Hash, Debug)]
 pub enum PathAddr {
     /// UDP to an IP address and port.
     Ip(SocketAddr),
-    /// Something else, known under this number to whoever moves datagrams there. Two numbers are two addresses.
+    /// Any other transport, under a number that the caller assigns. Two numbers are two addresses.
     Via(NonZeroU32),
 }
 
 impl PathAddr {
-    /// The IP address and port, if it is one.
+    /// Returns the IP address and port of an `Ip`.
     pub const fn ip(&self) -> Option<SocketAddr> {
         match self {
             Self::Ip(address) => Some(*address),

@@ -1,67 +1,68 @@
 //! A set of `u64`, kept as sorted, disjoint, non-adjacent half-open ranges.
 //!
-//! Used for received stream offsets, acknowledged and lost stream data, and received packet numbers, where the
-//! number of ranges is small and changes happen near the end. Invariant: for neighbours `a`, `b`, `a.end < b.start`.
-//! Insertion and removal are O(log n) to find plus the shift of the ranges behind; appending at the end is O(1).
+//! It holds received stream offsets, acknowledged and lost stream data, and received packet
+//! numbers. These sets have few ranges and change near the end. Invariant: for neighbours `a` and
+//! `b`, `a.end < b.start`. Insertion and removal take O(log n) for the search plus the shift of
+//! later ranges. Appending at the end is O(1).
 
 use std::ops::Range;
 
-/// Sorted disjoint ranges.
+/// A set of `u64` as sorted, disjoint ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: std::collections::VecDeque<Range<u64>>,
 }
 
 impl RangeSet {
-    /// The empty set.
+    /// Returns the empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of ranges (not of members).
+    /// Returns the number of ranges, not of members.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// True if no number is in the set.
+    /// Returns true if the set has no member.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The lowest range.
+    /// Returns the lowest range.
     pub fn first(&self) -> Option<Range<u64>> {
         self.ranges.front().cloned()
     }
 
-    /// The highest range.
+    /// Returns the highest range.
     pub fn last(&self) -> Option<Range<u64>> {
         self.ranges.back().cloned()
     }
 
-    /// Ranges from the lowest up.
+    /// Iterates over the ranges in ascending order.
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = Range<u64>> + ExactSizeIterator + Clone + '_ {
         self.ranges.iter().cloned()
     }
 
-    /// Ranges from the highest down.
+    /// Iterates over the ranges in descending order.
     pub fn iter_rev(&self) -> impl Iterator<Item = Range<u64>> + Clone + '_ {
         self.ranges.iter().rev().cloned()
     }
 
-    /// Takes the lowest range out.
+    /// Removes and returns the lowest range.
     pub fn pop_first(&mut self) -> Option<Range<u64>> {
         self.ranges.pop_front()
     }
 
-    /// True if `value` is in the set.
+    /// Returns true if `value` is in the set.
     pub fn contains(&self, value: u64) -> bool {
         let i = self.ranges.partition_point(|r| r.end <= value);
         self.ranges.get(i).is_some_and(|r| r.start <= value)
     }
 
-    /// True if every number of `range` is in the set. True for an empty range.
+    /// Returns true if every number of `range` is in the set; true for an empty range.
     pub fn contains_range(&self, range: &Range<u64>) -> bool {
         if range.is_empty() {
             return true;
@@ -70,13 +71,14 @@ impl RangeSet {
         self.ranges.get(i).is_some_and(|r| r.start <= range.start && range.end <= r.end)
     }
 
-    /// True if `range` overlaps or adjoins one of the set, so that inserting it makes no further one.
+    /// Returns true if `range` overlaps or adjoins a range of the set, so that inserting it adds no
+    /// range.
     pub fn touches(&self, range: &Range<u64>) -> bool {
         let i = self.ranges.partition_point(|r| r.end < range.start);
         self.ranges.get(i).is_some_and(|r| r.start <= range.end)
     }
 
-    /// The parts of `range` that are not in the set, from the lowest up.
+    /// Iterates over the parts of `range` that are not in the set, in ascending order.
     pub fn gaps(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let from = self.ranges.partition_point(|r| r.end <= range.start);
         let mut start = range.start;
@@ -94,7 +96,7 @@ impl RangeSet {
         })
     }
 
-    /// Adds every number of `range`; returns true if at least one was new.
+    /// Adds every number of `range`. Returns true if at least one was new.
     pub fn insert(&mut self, range: Range<u64>) -> bool {
         if range.is_empty() {
             return false;
@@ -132,7 +134,7 @@ impl RangeSet {
         true
     }
 
-    /// Takes every number of `range` out; returns how many were in.
+    /// Removes every number of `range`. Returns how many were in the set.
     pub fn remove(&mut self, range: Range<u64>) -> u64 {
         let mut removed = 0;
         if range.is_empty() {

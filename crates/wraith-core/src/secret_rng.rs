@@ -1,8 +1,14 @@
-//! Random numbers that become secrets: ephemeral keys, KEM seeds, the shares of ratchets.
+//! Random numbers for secrets: ephemeral keys, KEM seeds and ratchet shares.
 //!
-//! Invariant: what is here at one moment tells nothing about what was drawn before, since the key is replaced by a hash of itself at every
-//! draw; and where the system's entropy is at hand, nothing about what is drawn later, since it goes into every draw. So whoever reads the
-//! memory of an endpoint has neither the keys of handshakes that are over nor the shares of the next ratchet.
+//! Invariants:
+//!
+//! - Each draw replaces the key by a hash of itself, so the state reveals nothing about earlier
+//!   draws.
+//! - Each draw mixes in the system's entropy, if available, so the state reveals nothing about
+//!   later draws.
+//!
+//! An attacker that reads an endpoint's memory thus gets neither the keys of finished handshakes
+//! nor the shares of the next ratchet.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +18,14 @@ use rand_core::SeedableRng;
 use wraith_crypto::{Wiped, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-/// Where fresh randomness comes from; by default from nowhere, so that everything follows from an endpoint's seed.
+/// Source of fresh randomness. The default has none, so that everything follows from an endpoint's
+/// seed.
 #[derive(Clone, Default)]
 pub struct Entropy(Option<Arc<dyn Fn() -> [u8; 32] + Send + Sync>>);
 
 impl Entropy {
-    /// `draw` gives 32 bytes of the system's at each call, which is once for each handshake and each ratchet.
+    /// Wraps `draw`, which returns 32 bytes of system randomness. It is called once per handshake
+    /// and once per ratchet.
     pub fn new(draw: impl Fn() -> [u8; 32] + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(draw)))
     }
@@ -33,7 +41,7 @@ impl fmt::Debug for Entropy {
     }
 }
 
-/// See the module. Wiped when dropped.
+/// A forward-secret generator (see the module head). Wiped when dropped.
 pub(crate) struct SecretRng {
     key: Zeroizing<[u8; 32]>,
     entropy: Entropy,
@@ -44,12 +52,13 @@ impl SecretRng {
         Self { key: Zeroizing::new(seed), entropy }
     }
 
-    /// Random numbers for the secrets of one handshake, or of one ratchet; gone with them.
+    /// Returns a generator for the secrets of one handshake or one ratchet. It is wiped when
+    /// dropped.
     pub(crate) fn draw(&mut self) -> Wiped<ChaCha20Rng> {
         Wiped::new(ChaCha20Rng::from_seed(self.next("wraith/2 random numbers for one use")))
     }
 
-    /// One of its own for a connection.
+    /// Returns an independent generator for a connection.
     pub(crate) fn child(&mut self) -> Self {
         Self::new(self.next("wraith/2 random numbers of a connection"), self.entropy.clone())
     }
@@ -109,7 +118,7 @@ mod tests {
         assert_ne!(drawn(&mut rng.child()), drawn(&mut stolen.child()));
     }
 
-    /// The key before is not in what is there after.
+    /// The key from before a draw must not remain in the state.
     #[test]
     fn a_draw_replaces_the_key() {
         let mut rng = SecretRng::new([1; 32], Entropy::default());

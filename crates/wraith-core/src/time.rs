@@ -1,8 +1,8 @@
-//! The core's only notion of time: nanoseconds since an epoch the caller chose.
+//! Time in the core: nanoseconds since an epoch that the caller chooses.
 //!
-//! The core never reads a clock. Every call that needs time is given a [`Time`]; a driver maps its monotonic clock
-//! to it, the simulator counts it up. Differences saturate at zero, so a `now` that lags behind by a scheduling
-//! delay cannot panic or wrap.
+//! The core never reads a clock. The caller passes a [`Time`] to every call that needs one; a
+//! driver derives it from its monotonic clock, the simulator counts it up. Differences saturate at
+//! zero, so a `now` that lags behind by a scheduling delay can neither panic nor wrap.
 
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
@@ -14,20 +14,20 @@ pub struct Time(u64);
 impl Time {
     /// The caller's epoch.
     pub const ZERO: Self = Self(0);
-    /// Later than everything that happens.
+    /// Later than every event.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the epoch.
+    /// Returns the point `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Time passed since `earlier`; zero if `earlier` is not earlier.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

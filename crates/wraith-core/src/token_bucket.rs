@@ -1,12 +1,13 @@
-//! How much of something costly strangers may have in a second, and how much of it is saved up while they have none.
+//! Token bucket: limits the expensive work that strangers can cause per second.
 //!
-//! Invariant: in any time no more is taken than the rate gives in it, what can be saved up, and what was taken last.
+//! Invariant: the tokens taken in any period never exceed the rate times the period, plus the
+//! burst, plus the last request.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// A token bucket. It is kept as the time at which what was taken will have been earned again.
+/// A token bucket. Its state is the time at which all tokens taken so far are earned back.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
     per_second: u64,
@@ -15,13 +16,14 @@ pub(crate) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full one, which earns `per_second` tokens a second, and holds what it earns in `burst`.
+    /// Returns a full bucket that earns `per_second` tokens a second and holds the tokens of
+    /// `burst`.
     pub(crate) const fn new(per_second: u64, burst: Duration) -> Self {
         Self { per_second, burst, paid_at: Time::ZERO }
     }
 
-    /// Whether `count` tokens may be taken now, which are then taken: all or none. More than can be saved up are taken on
-    /// credit.
+    /// Takes `count` tokens, all or none, and returns whether it did. A request larger than a full
+    /// bucket is granted on credit.
     pub(crate) fn take(&mut self, now: Time, count: usize) -> bool {
         let cost = Duration::from_nanos(count as u64 * 1_000_000_000 / self.per_second);
         let paid_at = self.paid_at.max(now);
@@ -39,7 +41,8 @@ mod tests {
 
     const PER_SECOND: usize = 1 << 18;
 
-    /// Tokens taken, `count` at a time, by somebody who asks `every` so often for ten seconds.
+    /// Returns the tokens taken by a caller that requests `count` tokens `every` interval for ten
+    /// seconds.
     fn taken(count: usize, every: Duration) -> usize {
         let mut bucket = TokenBucket::new(PER_SECOND as u64, Duration::from_millis(125));
         let (mut now, mut taken) = (Time::ZERO, 0);

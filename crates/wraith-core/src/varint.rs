@@ -1,13 +1,13 @@
-//! The QUIC variable-length integer (RFC 9000 §16): one, two, four or eight bytes, the top two bits of the first say
-//! which, the rest is big-endian.
+//! The QUIC variable-length integer (RFC 9000 §16): one, two, four or eight bytes. The top two bits
+//! of the first byte encode the length; the rest is big-endian.
 //!
-//! Reading accepts any of the four lengths for a value and never panics. Writing always takes the shortest; a value
-//! above [`MAX`] has no encoding and is written as [`MAX`].
+//! Reading accepts every length for a value and never panics. Writing uses the shortest length. A
+//! value above [`MAX`] has no encoding and is written as [`MAX`].
 
 /// The largest value that can be written.
 pub const MAX: u64 = (1 << 62) - 1;
 
-/// Bytes that `value` takes: 1, 2, 4 or 8.
+/// Returns the encoded length of `value`: 1, 2, 4 or 8 bytes.
 #[inline]
 pub const fn len(value: u64) -> usize {
     match value {
@@ -18,8 +18,8 @@ pub const fn len(value: u64) -> usize {
     }
 }
 
-/// Writes `value` at the start of `buf` and returns how many bytes it took. Panics if `buf` is shorter than
-/// [`len`]`(value)`.
+/// Writes `value` at the start of `buf` and returns its encoded length. Panics if `buf` is shorter
+/// than [`len`]`(value)`.
 pub fn write(buf: &mut [u8], value: u64) -> usize {
     match len(value) {
         1 => {
@@ -41,7 +41,8 @@ pub fn write(buf: &mut [u8], value: u64) -> usize {
     }
 }
 
-/// Reads the integer at the start of `bytes`; returns it with what follows, or `None` if it is cut short.
+/// Reads the integer at the start of `bytes`. Returns it and the remaining bytes, or `None` if it
+/// is truncated.
 #[inline]
 pub fn read(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = *bytes.first()?;

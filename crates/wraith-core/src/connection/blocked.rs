@@ -1,18 +1,20 @@
-//! While a limit of the peer keeps us back and nothing else is in flight, we say so again and again (SPEC §6).
+//! The timer of blocked frames (SPEC §6). While a limit of the peer blocks us and no ack-eliciting
+//! packet is in flight, the announcement is repeated with back-off.
 //!
-//! Invariant, which the simulator checks: who wants to send has a timer running. Either something is in flight, and the probe
-//! timeout watches it, or it waits for the pacer, or for this timer. So no connection ends for idleness because two sides wait
-//! for each other.
+//! Invariant, checked by the simulator: a connection with something to send always has a running
+//! timer. It is the probe timeout of packets in flight, the pacer, or this timer. So no connection
+//! becomes idle because both sides wait for each other.
 
 use std::time::Duration;
 
 use super::{Connection, State};
 use crate::Time;
 
-/// Said at least so often in an idle timeout, so that loss does not end the connection.
+/// Minimum number of announcements per idle timeout, so that packet loss does not end the
+/// connection.
 const PER_IDLE_TIMEOUT: u32 = 4;
 
-/// When to say next that we are blocked.
+/// The time of the next announcement, and its back-off.
 #[derive(Debug, Default)]
 pub(super) struct Blocked {
     at: Option<Time>,
@@ -20,7 +22,8 @@ pub(super) struct Blocked {
 }
 
 impl Connection {
-    /// Nothing is left to send at `now`: starts the timer if that is the peer's doing, and stops it if not.
+    /// Starts the timer if nothing is left to send at `now` because of a limit of the peer. Stops
+    /// it otherwise.
     pub(super) fn update_blocked_timer(&mut self, now: Time) {
         if !self.streams.is_blocked() {
             self.blocked = Blocked::default();
@@ -31,7 +34,7 @@ impl Connection {
         }
     }
 
-    /// When we say that we are blocked.
+    /// Returns the time of the next announcement.
     pub(super) fn blocked_at(&self) -> Option<Time> {
         self.blocked.at
     }
@@ -45,8 +48,8 @@ impl Connection {
         }
     }
 
-    /// False if the application's bytes or streams, or what the peer waits for, wait here and no timer of ours will ever move
-    /// them. That must not happen; the simulator asks after every step.
+    /// Returns false if data, streams or announcements wait to be sent and no timer will ever send
+    /// them. That must not happen; the simulator checks it after every step.
     pub fn is_live(&self) -> bool {
         let wants = self.streams.has_pending() || self.streams.is_blocked();
         let established = matches!(self.state, State::Established);

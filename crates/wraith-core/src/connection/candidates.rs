@@ -1,8 +1,9 @@
-//! What the two sides of a connection tell each other for another path: their addresses (CANDIDATES, SPEC §5), and a secret that
-//! both can compute and nobody else (SPEC §3.5).
+//! Candidate addresses (CANDIDATES, SPEC §5) and exported secrets (SPEC §3.5), from which two peers
+//! find another path.
 //!
-//! Invariant: of the peer only its newest list is kept, [`CANDIDATES_MAX`] addresses, and told at most once in each round of events,
-//! so a peer that changes it in every packet costs no memory.
+//! Invariant: only the newest list of the peer is kept, at most [`CANDIDATES_MAX`] addresses. It is
+//! reported at most once per round of events, so a peer that changes it in every packet costs no
+//! memory.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,12 +15,12 @@ use crate::event::Event;
 use crate::frame::{CANDIDATES_MAX, CandidatesFrame, FrameWriter, SentFrame, SentFrames};
 use crate::punch::is_target;
 
-/// Makes secrets that both sides of a connection share. Wiped when the last clone is dropped.
+/// Derives secrets shared by both sides of a connection. Wiped when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Exporter(Arc<Wiped<[u8; 32]>>);
 
 impl Exporter {
-    /// 32 bytes that both sides compute from the same `context`, and nobody else can.
+    /// Returns 32 bytes that only the two sides can compute, from the same `context`.
     #[must_use]
     pub fn secret(&self, context: &[u8]) -> [u8; 32] {
         kdf::keyed(&self.0, context)
@@ -30,16 +31,17 @@ impl Exporter {
 pub(super) struct Candidates {
     ours: Vec<SocketAddr>,
     sequence: u64,
-    /// Ours are to be sent.
+    /// Our list is to be sent.
     pub(super) due: bool,
     peers: Vec<SocketAddr>,
     peers_sequence: Option<u64>,
-    /// The application has not been told of the peer's.
+    /// The peer's list has changed and has not been reported yet.
     news: bool,
 }
 
 impl Connection {
-    /// Tells the peer where else we may be reached, the first 16 of `addresses`; takes the place of what was told before.
+    /// Sends the peer our further addresses, the first 16 of `addresses`. They replace the previous
+    /// list.
     pub fn set_candidates(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) {
         let candidates = &mut self.candidates;
         candidates.ours = addresses.into_iter().take(CANDIDATES_MAX).collect();
@@ -47,23 +49,23 @@ impl Connection {
         candidates.due = true;
     }
 
-    /// Where else the peer says it may be reached. It is the peer's word: nothing is known about them.
+    /// Returns the further addresses that the peer claims for itself. They are unverified.
     pub fn peer_candidates(&self) -> &[SocketAddr] {
         &self.candidates.peers
     }
 
-    /// 32 bytes that both sides of this connection compute from the same `context`, and nobody else can. `None` before
-    /// [`Event::Connected`].
+    /// Returns 32 bytes that only the two sides of this connection can compute, from the same
+    /// `context`. Returns `None` before [`Event::Connected`].
     pub fn export_secret(&self, context: &[u8]) -> Option<[u8; 32]> {
         self.exporter.as_ref().map(|exporter| exporter.secret(context))
     }
 
-    /// What [`Self::export_secret`] is made with.
+    /// Returns the source of [`Self::export_secret`].
     pub fn exporter(&self) -> Option<&Exporter> {
         self.exporter.as_ref()
     }
 
-    /// Cold: when the list changes, or was lost.
+    /// Cold: runs only when the list changes or was lost.
     #[cold]
     pub(super) fn write_candidates(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
         let Candidates { ours, sequence, due, .. } = &mut self.candidates;

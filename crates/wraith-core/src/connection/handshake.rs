@@ -1,7 +1,7 @@
-//! How a connection begins (SPEC §3): the initiator drives H1 → H2 → H3 here; a responder's connection is made from
-//! a half-open handshake of the endpoint once H3 authenticated.
+//! The handshake of a connection (SPEC §3). The initiator drives H1 → H2 → H3 in this module. The
+//! endpoint creates the responder's connection from a half-open handshake once H3 authenticated.
 //!
-//! Invariant: nothing that arrives before H2 authenticates changes this state, so injected garbage cannot end an
+//! Invariant: only an authentic H2 or cookie changes this state, so injected garbage cannot end an
 //! attempt.
 
 use std::fmt;
@@ -18,39 +18,39 @@ use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, S
 use crate::Time;
 use crate::config::TransportConfig;
 
-/// First repeat of H1 and H3; doubles each time (SPEC §3.4).
+/// First retransmission interval of H1 and H3; doubles each time (SPEC §3.4).
 const REPEAT_FIRST: Duration = Duration::from_millis(250);
-/// An attempt ends after this long without H2 (SPEC §3.4).
+/// Maximum duration of an attempt without H2 (SPEC §3.4).
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 
-/// Cookies that are taken between two repeats of H1: whoever forges some must have the true one's time, and each is answered
-/// with an H1 to the same address.
+/// Maximum number of cookies accepted between two retransmissions of H1. Each one is answered with
+/// an H1 to the same address.
 const COOKIES_MAX: u8 = 3;
-/// Longer than over a geostationary satellite, with a queue.
+/// Largest plausible round trip: a geostationary satellite link with a queue stays below it.
 const RTT_PLAUSIBLE: Duration = Duration::from_secs(1);
-/// Longest the peer may say it delays ACKs; a longer one would only slow our own probes.
+/// Maximum ACK delay accepted from the peer. A longer one would only slow our own probes.
 const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 
-/// An initiator waiting for H2.
+/// State of an initiator that waits for H2.
 pub(crate) struct Handshake {
     initiator: Initiator,
     pub(super) h1: [Vec<u8>; 2],
-    /// Of the two, the one to be sent now.
+    /// Index of the H1 datagram to send now.
     pub(super) due: Option<usize>,
     pub(super) next: Time,
     pub(super) interval: Duration,
     pub(super) deadline: Time,
-    /// H1 has a new mac2, and goes out at once.
+    /// H1 has a new mac2 and is sent at once.
     pub(super) has_new_cookie: bool,
-    /// Cookies taken since H1 was last repeated.
+    /// Cookies accepted since the last retransmission of H1.
     pub(super) cookies: u8,
     began: Time,
-    /// When H1 was last sent.
+    /// Time of the last H1.
     pub(super) sent: Time,
 }
 
 impl Handshake {
-    /// Takes what a responder under load answers H1 with.
+    /// Handles a cookie, the answer to H1 of a responder under load.
     fn take_cookie(&mut self, datagram: &[u8]) -> bool {
         if self.cookies >= COOKIES_MAX {
             return false;
@@ -62,9 +62,10 @@ impl Handshake {
         true
     }
 
-    /// The round trip, if H2 came now. After a repeat it is unknown which H1 was answered. Paths are shorter than
-    /// [`RTT_PLAUSIBLE`], and the longest are those on which the first H1 is repeated before its answer can come; after
-    /// a longer time the peer came late, and answered one of the last.
+    /// Returns the round trip, if H2 came now. After a retransmission, it is ambiguous which H1 was
+    /// answered. Up to [`RTT_PLAUSIBLE`], the first H1 counts: on the longest paths, H1 is
+    /// retransmitted before its answer can arrive. Beyond that, the peer was late and answered one
+    /// of the last H1s.
     fn round_trip(&self, now: Time) -> Duration {
         let since_first = now - self.began;
         if since_first <= RTT_PLAUSIBLE { since_first } else { (now - self.sent).max(INITIAL_RTT) }
@@ -77,17 +78,17 @@ impl fmt::Debug for Handshake {
     }
 }
 
-/// What an authentic H3 told the responder.
+/// Content of an authentic H3, for the responder's connection.
 pub(crate) struct Proof<'a> {
     pub(crate) suite: Suite,
     pub(crate) last: &'a FinalHello,
     pub(crate) keys: &'a SessionKeys,
     pub(crate) h3: DatagramName,
-    /// From our H2 to their H3.
+    /// Time from our H2 to the peer's H3.
     pub(crate) rtt: Duration,
 }
 
-/// How somebody is dialled.
+/// Arguments of an outgoing connection attempt.
 pub(crate) struct Dial<'a> {
     pub(crate) identity: &'a SecretIdentity,
     pub(crate) door: &'a DoorKey,
@@ -95,7 +96,7 @@ pub(crate) struct Dial<'a> {
     pub(crate) unix_seconds: u64,
 }
 
-/// Our transport parameters (SPEC §3.3).
+/// Returns our transport parameters (SPEC §3.3).
 pub(crate) fn parameters(config: &TransportConfig) -> Parameters {
     Parameters {
         max_idle_timeout_ms: config.idle_timeout.as_millis() as u64,
@@ -139,20 +140,20 @@ impl Connection {
         Ok(Self::new(now, parts, State::Handshake(Box::new(handshake))))
     }
 
-    /// A connection whose initiator proved itself with H3.
+    /// Creates the connection of an initiator that authenticated with H3.
     pub(crate) fn accepted(now: Time, parts: Parts, proof: &Proof<'_>) -> Self {
         let Proof { suite, last, keys, h3, rtt } = *proof;
         let mut connection = Self::new(now, parts, State::Established);
         connection.h3 = Some(h3);
         connection.seal(now, suite, keys);
         connection.adopt(now, &last.parameters, rtt);
-        // The first packet tells the initiator that H3 arrived.
+        // The first packet acknowledges H3.
         connection.ping = true;
         connection.announce_start(now);
         connection
     }
 
-    /// Tries a datagram as H2, or as a cookie. False if it is not an authentic one.
+    /// Tries a datagram as H2 or as a cookie. Returns false if it is not authentic.
     pub(crate) fn handle_answer(
         &mut self,
         now: Time,
@@ -167,13 +168,14 @@ impl Connection {
         };
         let rtt = handshake.round_trip(now);
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
-        // In its place: the handshake is wiped where it lies when the state changes.
+        // In place: the handshake is wiped where it lies when the state changes.
         let (h3, keys) = handshake.initiator.write_h3(&last, &mut self.rng);
         self.establish(now, &hello, h3, &keys, rtt);
         true
     }
 
-    /// A repeat of the H3 that made this connection: the initiator has not heard from us yet.
+    /// Handles a retransmission of the H3 that created this connection: the initiator has not
+    /// received a packet yet.
     pub(crate) fn handle_repeated_h3(&mut self, datagram: &Gated<'_>) -> bool {
         if self.h3 != Some(datagram.name()) {
             return false;
@@ -195,7 +197,8 @@ impl Connection {
         self.state = State::Established;
         self.adopt(now, &hello.parameters, rtt);
         self.announce_start(now);
-        // H2 said where the responder sees us; it hears the same of itself from us.
+        // H2 contained our address as the responder sees it. The responder gets its own address in
+        // return.
         self.on_observed_address(hello.observed);
         self.observed_due = true;
     }
@@ -212,7 +215,7 @@ impl Connection {
         });
     }
 
-    /// Takes over what the peer told us about itself. `rtt` is the handshake's round trip.
+    /// Applies the peer's transport parameters. `rtt` is the handshake's round trip.
     fn adopt(&mut self, now: Time, peer: &Parameters, rtt: Duration) {
         self.streams.set_peer_limits(
             peer.initial_max_data,

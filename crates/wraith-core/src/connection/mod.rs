@@ -1,18 +1,25 @@
-//! One connection: the protocol after (and, for the initiator, during) the handshake.
+//! One connection: the protocol after the handshake and, on the initiator's side, during it.
 //!
-//! # How it is used
+//! # Usage
 //!
-//! A connection belongs to an [`Endpoint`](crate::Endpoint), which feeds it datagrams and time. The application
-//! mutates it through [`Endpoint::connection`](crate::Endpoint::connection): open, write, finish, read, close. After
-//! any mutation (a datagram, a timeout, a call) the outputs are drained in this order until each is empty:
-//! datagrams ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit)), events, then the next timeout; then one
-//! sleeps until a datagram or that timeout. `now` never goes backwards.
+//! A connection belongs to an [`Endpoint`](crate::Endpoint), which passes it datagrams and time.
+//! The application gets it from [`Endpoint::connection`](crate::Endpoint::connection) to open,
+//! write, finish, read and close. After any mutation (a datagram, a timeout, a call), the caller
+//! drains the outputs in this order:
 //!
-//! # What must stay true
+//! 1. datagrams ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit)), until there are
+//!    none;
+//! 2. events, until there are none;
+//! 3. the next timeout.
 //!
-//! - State changes only after a packet authenticated. A frame that breaks the protocol closes the connection.
-//! - Packet numbers are used once, in order; every sent packet is either in `recovery` or settled.
-//! - Steady state allocates nothing per packet.
+//! It then sleeps until a datagram arrives or the timeout expires. `now` never goes backwards.
+//!
+//! # Invariants
+//!
+//! - State changes only after a packet authenticated. A frame that breaks the protocol closes the
+//!   connection.
+//! - Packet numbers are used once, in order. Every sent packet is either in `recovery` or settled.
+//! - The steady state allocates nothing per packet.
 
 mod blocked;
 mod candidates;
@@ -55,32 +62,32 @@ pub(crate) use handshake::{Dial, Proof, parameters};
 use moves::Settling;
 use ratchet::Ratcheting;
 
-/// RTT assumed before the first sample (RFC 9002 §6.2.2 says 333 ms; most of our paths are far shorter, and a PTO
-/// too early costs one packet).
+/// RTT assumed before the first sample. RFC 9002 §6.2.2 recommends 333 ms. Most of our paths are
+/// far shorter, and a PTO that fires too early costs one packet.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
-/// Longest we hold back an ACK when nothing else calls for it.
+/// Maximum delay of our ACKs.
 pub(crate) const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
-/// The lowest cap on the rate, in bytes per second: below it, timers that expect answers would run out.
+/// Lowest rate limit, in bytes per second. Below it, timers that expect answers would expire.
 const RATE_LIMIT_MIN: u64 = 1024;
-/// The first packet number that is left out comes after so many packets, and within as many more. A gap asks for an ACK at once,
-/// which disturbs what a sender measures while it still starts.
+/// The first skipped packet number comes after this many packets, and within as many more. A gap
+/// triggers an immediate ACK, which disturbs a sender's measurements during startup.
 const SKIP_RANGE_FIRST: u64 = 1 << 10;
-/// Unsent DATAGRAM frames held; further ones push out the oldest.
+/// Maximum number of queued DATAGRAM frames. Beyond it, the oldest is dropped.
 const DATAGRAMS_MAX: usize = 64;
 
-/// Keys and counters of the sealed phase of a connection.
+/// Keys and counters of an established connection.
 struct Sealed {
     suite: Suite,
     sealer: Sealer,
     opener: Opener,
-    /// When the current sending phase began, and its first packet number.
+    /// Start time and first packet number of the current sending key phase.
     phase_since: Time,
     phase_first_pn: u64,
-    /// When the previous receiving keys are forgotten.
+    /// Time at which the previous receiving keys are discarded.
     forget_at: Option<Time>,
 }
 
-/// H3, repeated until the responder proves that it has it (SPEC §3.4).
+/// H3, retransmitted until a packet proves that the responder has it (SPEC §3.4).
 #[derive(Debug)]
 struct Confirming {
     h3: Vec<u8>,
@@ -90,10 +97,10 @@ struct Confirming {
 
 #[derive(Debug)]
 enum State {
-    /// Initiator, before H2.
+    /// Initiator that waits for H2.
     Handshake(Box<Handshake>),
     Established,
-    /// We closed: CLOSE is (re)sent when `due`, until `until`.
+    /// This side closed the connection. CLOSE is sent or retransmitted while `due`, until `until`.
     Closing {
         code: u64,
         reason: String,
@@ -101,7 +108,8 @@ enum State {
         next: Time,
         until: Time,
     },
-    /// The peer closed: it is told once that we know, then late packets are ignored until `until`.
+    /// The peer closed the connection. It gets one CLOSE in answer; late packets are ignored until
+    /// `until`.
     Draining {
         answer_due: bool,
         until: Time,
@@ -109,7 +117,7 @@ enum State {
     Drained,
 }
 
-/// What we told the peer about acknowledging our packets (SPEC §5, ACK_FREQUENCY).
+/// The acknowledgement frequency requested from the peer (SPEC §5, ACK_FREQUENCY).
 #[derive(Debug)]
 struct AckFrequency {
     sequence: u64,
@@ -118,7 +126,7 @@ struct AckFrequency {
     pending: bool,
 }
 
-/// A connection; see the module documentation for the order of calls.
+/// A connection. The module documentation gives the order of calls.
 pub struct Connection {
     role: Role,
     config: TransportConfig,
@@ -126,21 +134,23 @@ pub struct Connection {
     state: State,
     sealed: Option<Sealed>,
     confirming: Option<Confirming>,
-    /// Responder: the H3 that was accepted, to know a repeat.
+    /// Responder: name of the accepted H3, to recognise its retransmissions.
     h3: Option<DatagramName>,
     path: Path,
     candidate: Option<Candidate>,
-    /// The address that the peer has moved away from, until it is known whether it is still there.
+    /// The address that the connection left to follow the peer, while it is being challenged.
     left: Option<Candidate>,
-    /// That address from then on, and how many more times it may be asked when the path in use falls silent.
+    /// The address left last, and how many more times it may be challenged when the current path
+    /// falls silent.
     retreat: Option<(PathAddr, u8)>,
     /// The address that our own side wants to move to.
     chosen: Option<Candidate>,
-    /// Where our own side wants to move as soon as the peer has H3: before that it would drop what asks about a path.
+    /// Pending move of our own, until the peer has H3. Before that, the peer would drop path
+    /// challenges.
     early_move: Option<PathAddr>,
-    /// We have just moved of our own accord.
+    /// A move of our own that the peer has not followed yet.
     settling: Option<Settling>,
-    /// The last PATH_CHALLENGE of the packet at work.
+    /// The last PATH_CHALLENGE of the current packet.
     challenged: Option<[u8; 8]>,
     responses: VecDeque<Response>,
     recovery: Recovery<SentFrames>,
@@ -150,40 +160,40 @@ pub struct Connection {
     frequency: AckFrequency,
     datagrams: VecDeque<Bytes>,
     datagram_max: u64,
-    /// Where the peer sees us, as it said last.
+    /// Our address as last reported by the peer.
     observed: Option<SocketAddr>,
-    /// The peer is to be told where we see it, in the next packet that elicits an ACK.
+    /// OBSERVED_ADDRESS is due in the next ack-eliciting packet.
     observed_due: bool,
     next_pn: u64,
-    /// The next packet number to leave out, and within how many the one after it is drawn.
+    /// The next packet number to skip, and the range from which the one after it is drawn.
     skip_pn: u64,
     skip_range: u64,
-    /// Packets that must go out whatever congestion control says.
+    /// Probe packets to send regardless of congestion control.
     probes: u8,
     ping: bool,
     idle_timeout: Duration,
-    /// The peer was last heard then, or we sent the first packet since it was.
+    /// Time of the last authentic packet, or of the first ack-eliciting packet sent after it.
     idle_since: Time,
-    /// When we last sent a PING since then to keep the connection alive.
+    /// Time of the last keep-alive PING since then.
     kept_alive_at: Option<Time>,
-    /// When the pacer lets the next packets go, as of the last `poll_transmit`.
+    /// Time at which the pacer releases the next packets, as of the last `poll_transmit`.
     pace_at: Option<Time>,
     candidates: Candidates,
-    /// What [`Self::export_secret`] is made from.
+    /// Source of [`Self::export_secret`].
     exporter: Option<Exporter>,
     ratchet: Ratcheting,
     blocked: Blocked,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,
-    /// What is traced of this connection belongs to it. It names neither keys nor NodeIds.
+    /// Tracing span of this connection. It contains neither keys nor NodeIds.
     span: Span,
     stats: ConnectionStats,
-    /// Of what is no secret.
+    /// Random numbers for values that are not secret.
     rng: ChaCha20Rng,
     secrets: SecretRng,
 }
 
-/// What a connection is made from.
+/// Arguments of [`Connection::new`].
 pub(crate) struct Parts {
     pub(crate) role: Role,
     pub(crate) config: TransportConfig,
@@ -254,52 +264,54 @@ impl Connection {
         }
     }
 
-    /// Opens a stream; `None` while the peer's limit is reached or the handshake runs.
+    /// Opens a stream. Returns `None` during the handshake and while the peer's stream limit is
+    /// reached.
     pub fn open_stream(&mut self) -> Option<StreamId> {
         if self.sealed.is_none() { None } else { self.streams.open() }
     }
 
-    /// Queues `bytes` on a stream. The caller respects [`Self::send_capacity`].
+    /// Queues `bytes` on a stream. The caller must respect [`Self::send_capacity`].
     pub fn write(&mut self, id: StreamId, bytes: Bytes) -> Result<(), StreamError> {
         self.streams.write(id, bytes)
     }
 
-    /// Bytes that the stream takes now; [`Event::Writable`] says when it is more than zero again.
+    /// Returns the number of bytes that the stream accepts now. After 0, [`Event::Writable`]
+    /// reports new room.
     pub fn send_capacity(&mut self, id: StreamId) -> usize {
         self.streams.send_capacity(id)
     }
 
-    /// Ends our side of a stream after what was written.
+    /// Ends our sending side of a stream after the bytes written so far.
     pub fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
         self.streams.finish(id)
     }
 
-    /// Gives up sending on a stream.
+    /// Resets our sending side of a stream with `code`.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
         self.streams.reset(id, code)
     }
 
-    /// Tells the peer that we will not read more of a stream.
+    /// Stops reading a stream and sends STOP_SENDING with `code`.
     pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
         self.streams.stop(id, code)
     }
 
-    /// The next bytes of a stream, in order.
+    /// Returns the next bytes of a stream, in order.
     pub fn read(&mut self, now: Time, id: StreamId) -> Result<Read, StreamError> {
-        // The shortest one: a window that grew with its own queue would grow for ever.
+        // The minimum RTT: a window that grew with its own queue would grow without end.
         let rtt = self.recovery.rtt().min();
         self.streams.read(now, rtt, id)
     }
 
-    /// Largest unreliable datagram that goes out now, in bytes: what the path carries, and the peer takes. 0 if it takes
-    /// none.
+    /// Returns the maximum length of an unreliable datagram now, in bytes: what the path carries
+    /// and the peer accepts. Returns 0 if the peer accepts none.
     pub fn max_datagram_len(&self) -> usize {
         let overhead = transmit::OVERHEAD + transmit::DATAGRAM_HEADER;
         let peer = usize::try_from(self.datagram_max).unwrap_or(usize::MAX);
         self.path.mtu().saturating_sub(overhead).min(peer)
     }
 
-    /// Queues an unreliable datagram. False if it is larger than [`Self::max_datagram_len`].
+    /// Queues an unreliable datagram. Returns false if it exceeds [`Self::max_datagram_len`].
     pub fn send_datagram(&mut self, bytes: Bytes) -> bool {
         if bytes.len() > self.max_datagram_len() {
             return false;
@@ -311,68 +323,73 @@ impl Connection {
         true
     }
 
-    /// Sends no faster than `bytes_per_second` from now on (at least 1 KiB), on whatever path; `u64::MAX`: as fast as
-    /// the path allows. Averaged over bursts of a few packets, and counted in packets, so the content is a little slower.
+    /// Limits the sending rate to `bytes_per_second` (at least 1 KiB) on every path. `u64::MAX`
+    /// removes the limit. The rate is averaged over bursts of a few packets and counts whole
+    /// packets, so the payload is slightly slower.
     pub fn set_rate_limit(&mut self, now: Time, bytes_per_second: u64) {
         self.recovery.set_rate_limit(now, bytes_per_second.max(RATE_LIMIT_MIN));
     }
 
-    /// Nothing will get through any more on the path there is, as who carries it knows: ends now as it would when the idle timeout is
-    /// over. Without effect before the handshake is done.
+    /// Ends the connection as if its idle timeout had expired. For a caller that knows that the
+    /// path carries nothing any more. No effect before the handshake is complete.
     pub fn give_up_path(&mut self, now: Time) {
         if matches!(self.state, State::Established) {
             self.fall_silent(now, CloseReason::IdleTimeout);
         }
     }
 
-    /// Closes at once; unacknowledged data is given up. `code` from 0x100 up is the application's.
+    /// Closes the connection at once and abandons unacknowledged data. Codes from 0x100 up belong
+    /// to the application.
     pub fn close(&mut self, now: Time, code: u64, reason: &str) {
         self.close_with(now, code, reason, CloseReason::Local);
     }
 
-    /// The authenticated peer, or, before [`Event::Connected`], the one we mean to reach.
+    /// Returns the identity of the authenticated peer or, before [`Event::Connected`], of the
+    /// intended one.
     pub fn peer(&self) -> NodeId {
         self.peer
     }
 
-    /// What packets are sealed with, once keys are there; they come from [`KEY_AGREEMENT`](crate::KEY_AGREEMENT), always.
+    /// Returns the cipher suite of packets once keys exist. The keys always come from
+    /// [`KEY_AGREEMENT`](crate::KEY_AGREEMENT).
     pub fn suite(&self) -> Option<Suite> {
         self.sealed.as_ref().map(|sealed| sealed.suite)
     }
 
-    /// Where the peer is.
+    /// Returns the peer's current address.
     pub fn remote(&self) -> PathAddr {
         self.path.remote
     }
 
-    /// Where the peer sees us, if it has said so: what others may reach us at, if the NATs in between allow it.
+    /// Returns our address as reported by the peer, if any. Other hosts may reach us at it if the
+    /// NATs in between allow that.
     pub fn observed_address(&self) -> Option<SocketAddr> {
         self.observed
     }
 
-    /// Whether the peer has shown that it receives at `address`.
+    /// Returns true if the peer has proven that it receives at `address`.
     pub(crate) fn is_validated(&self, address: PathAddr) -> bool {
         let receives = |c: &Candidate| c.remote == address && c.receives();
         self.path.remote == address
             || [&self.candidate, &self.chosen].into_iter().flatten().any(receives)
     }
 
-    /// Whether a datagram carries this connection's ID under its mask.
+    /// Returns true if a datagram carries this connection's masked connection ID.
     pub(crate) fn recognises(&self, datagram: &[u8]) -> bool {
         self.sealed.as_ref().is_some_and(|sealed| sealed.opener.recognises(datagram))
     }
 
-    /// True once the connection ended; only late packets are still answered.
+    /// Returns true once the connection ended. It then only answers late packets.
     pub fn is_closed(&self) -> bool {
         !matches!(self.state, State::Handshake(_) | State::Established)
     }
 
-    /// True when nothing is left to do and the connection can be forgotten.
+    /// Returns true when the connection can be removed.
     pub(crate) fn is_drained(&self) -> bool {
         matches!(self.state, State::Drained) && self.events.is_empty()
     }
 
-    /// Counters and estimates.
+    /// Returns counters and estimates.
     pub fn stats(&self) -> ConnectionStats {
         let rtt = self.recovery.rtt();
         ConnectionStats {
@@ -412,12 +429,12 @@ impl Connection {
         self.announce_end(now, why);
     }
 
-    /// What happened on streams before the end is told before it.
+    /// Reports the end, after the stream events that came before it.
     fn announce_end(&mut self, now: Time, why: CloseReason) {
         if let Some(qlog) = &mut self.qlog {
             qlog.closed(now, &why);
         }
-        // The peer's words are its own business, and untrusted.
+        // The log omits the peer's reason, which is private and untrusted.
         let (how, code) = qlog::CloseKind::of(&why);
         let lost = self.recovery.packets_lost();
         let ConnectionStats { packets_sent, packets_received, .. } = self.stats;
@@ -432,7 +449,7 @@ impl Connection {
         self.close_with(now, violation.code, violation.what, CloseReason::Violation(violation));
     }
 
-    /// Ends the connection without telling the peer.
+    /// Ends the connection without sending CLOSE.
     fn fall_silent(&mut self, now: Time, why: CloseReason) {
         if !self.is_closed() {
             self.state = State::Drained;
@@ -440,7 +457,7 @@ impl Connection {
         }
     }
 
-    /// The handshake is complete.
+    /// Reports that the handshake is complete.
     fn announce_start(&mut self, now: Time) {
         self.events.push_back(Event::Connected);
         let remote = self.path.remote;

@@ -1,13 +1,13 @@
-//! How a connection changes its path (SPEC §8): it follows its peer, moves of its own accord, and goes back when a path dies.
+//! Connection migration (SPEC §8).
 //!
-//! | what | asked first | who decides |
+//! | trigger | address challenged | decided by |
 //! |---|---|---|
-//! | the peer is heard from elsewhere | the new address, and the old one after | the peer, by packets that do more than probe |
-//! | [`Connection::move_to`] | the new address | we do |
-//! | two probe timeouts in a row | the address left last | we do, when it answers |
+//! | packets from another address | the new address, afterwards the old one | the peer, with non-probing packets |
+//! | [`Connection::move_to`] | the new address | our side |
+//! | two probe timeouts in a row | the address left last | our side, when that address answers |
 //!
-//! Invariant: packets go only where a response has come from, and nothing that is still on its way over the path just left
-//! undoes a move of our own.
+//! Invariant: packets go only to an address that has answered a challenge. Late packets over the
+//! old path never undo a move of our own.
 
 use rand_core::Rng;
 use tracing::debug;
@@ -21,10 +21,11 @@ use crate::qlog;
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
-/// Times the address left last is asked again while the path in use is silent: enough for an outage of many probe timeouts,
-/// and little for whoever has that address now.
+/// How often the address left last is challenged while the current path is silent. This covers an
+/// outage of many probe timeouts, and costs little if a third party has that address now.
 const RETREATS_MAX: u8 = 8;
-/// Probe timeouts for which a move of our own stands although the peer is not heard on the new path. Its answer takes one.
+/// Number of PTOs for which a move of our own stands although the peer has not followed. Its answer
+/// takes one.
 const SETTLE_PTOS: u32 = 3;
 
 /// A move of our own that the peer has not followed yet.
@@ -34,18 +35,18 @@ pub(super) struct Settling {
     until: Time,
 }
 
-/// Why a path is changed.
+/// The reason for a path change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// The peer is heard there.
+    /// The peer sends from there.
     Followed,
-    /// The application wants it.
+    /// The application requested it.
     Chosen,
-    /// The path in use is silent.
+    /// The current path is silent.
     Dead,
 }
 
-/// Whether a packet only asks about paths and answers (RFC 9000 §9.1): such a one moves nobody.
+/// Returns true for a probing packet (RFC 9000 §9.1), which never causes a path change.
 pub(super) fn is_probing(payload: &[u8]) -> bool {
     Frames::new(payload).all(|frame| {
         matches!(frame, Ok(Frame::PathChallenge(_) | Frame::PathResponse(_) | Frame::Padding))
@@ -53,11 +54,12 @@ pub(super) fn is_probing(payload: &[u8]) -> bool {
 }
 
 impl Connection {
-    /// Moves to `to`, if the peer answers there: [`Event::PathChanged`] or [`Event::MoveFailed`] tells. Until then packets go where
-    /// they went; `to` gets at most eleven datagrams of 1200 bytes, so it is for addresses that are known to be the peer's. A move
-    /// under way to elsewhere fails. One that is asked for before the peer is known to have H3 begins then.
+    /// Moves to `to` once the peer answers there; [`Event::PathChanged`] or [`Event::MoveFailed`]
+    /// follows. Until then, packets use the current path. `to` gets up to eleven datagrams of 1200
+    /// bytes, so it must be an address known to be the peer's. A pending move to another address
+    /// fails. A move requested before the peer is known to have H3 begins then.
     ///
-    /// False, and no event comes, if there is nothing to do: the connection is there already, or is not established.
+    /// Returns false, without an event, if the connection already uses `to` or is not established.
     pub fn move_to(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
         let to = to.into();
         if !matches!(self.state, State::Established) || to == self.path.remote {
@@ -78,7 +80,7 @@ impl Connection {
         true
     }
 
-    /// The peer has H3: a move that waited for that begins.
+    /// Begins the pending move, now that the peer has H3.
     pub(super) fn begin_early_move(&mut self, now: Time) {
         if let Some(to) = self.early_move.take()
             && !self.move_to(now, to)
@@ -105,7 +107,8 @@ impl Connection {
         }
     }
 
-    /// The newest packet, or one that only probes, came from `from`, in a datagram of `bytes` bytes; it asked for a response of `owed`.
+    /// Handles a packet from `from` in a datagram of `bytes` bytes, with a response of `owed` bytes
+    /// pending. The packet has the highest number so far or is a probing packet.
     pub(super) fn on_heard(
         &mut self,
         now: Time,
@@ -122,15 +125,16 @@ impl Connection {
         }
     }
 
-    /// Whether what comes from `from` is no reason to go there, because we have just moved ourselves. Where both sides moved at the
-    /// same time, each to elsewhere, the move of the initiator stands, or they would follow each other for ever.
+    /// Returns true if packets from `from` must not change the path, because our side has just
+    /// moved. If both sides move to different addresses at the same time, the initiator's move
+    /// stands. Otherwise they would follow each other without end.
     fn stays(&mut self, now: Time, from: PathAddr) -> bool {
         self.settling.take_if(|settling| settling.until <= now);
         let initiator = self.role == Role::Initiator;
         self.settling.as_ref().is_some_and(|settling| initiator || settling.left == from)
     }
 
-    /// The peer is heard from elsewhere than where it is.
+    /// Handles a packet from an address other than the peer's current one.
     fn on_new_address(
         &mut self,
         now: Time,
@@ -154,15 +158,15 @@ impl Connection {
         self.follow(now);
     }
 
-    /// Goes where the peer is heard, if that is known to be a path.
+    /// Moves to the candidate's address if its path is validated and in use.
     fn follow(&mut self, now: Time) {
         if let Some(candidate) = self.candidate.take_if(|candidate| candidate.is_ready()) {
             self.change_path(now, &candidate, Cause::Followed);
         }
     }
 
-    /// Nothing comes back on the path in use: the peer may be where it was before, and know as little as we do that the
-    /// way between was not its own.
+    /// Challenges the address left last, because the current path is silent. The peer may still be
+    /// there if the move was an attacker's, and neither side would know.
     pub(super) fn ask_where_it_was(&mut self, now: Time) {
         if self.left.is_none()
             && let Some((address, times)) = self.retreat.take_if(|(_, times)| *times > 0)
@@ -179,8 +183,8 @@ impl Connection {
     }
 
     pub(super) fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
-        // Where we have come from is alive. If the path in use is not, that is where to go. Else the peer decides: we go back if
-        // what it sends comes from there.
+        // The old address is alive. If the current path is silent, move back. Otherwise the peer
+        // decides, by sending from there.
         if let Some(left) = self.left.take_if(|left| left.on_response(now, data).is_some()) {
             if self.recovery.pto_count() >= SILENT_PTOS {
                 self.change_path(now, &left, Cause::Dead);
@@ -203,8 +207,9 @@ impl Connection {
     fn change_path(&mut self, now: Time, to: &Candidate, cause: Cause) {
         let remote = to.remote;
         let left = std::mem::replace(&mut self.path.remote, remote);
-        // Somebody may have carried packets of ours there and back to take them over: the peer that has not moved
-        // answers from where it is, and is followed (RFC 9000 §9.3.3).
+        // An attacker may have relayed our packets in order to move the path. A peer that has not
+        // moved answers the challenge from its old address, and the connection follows it (RFC 9000
+        // §9.3.3).
         self.left =
             (cause == Cause::Followed).then(|| Candidate::left(now, left, self.draw_challenges()));
         self.retreat = Some((left, RETREATS_MAX));
@@ -220,8 +225,8 @@ impl Connection {
         self.recovery.assume_rtt(now, to.round_trip(now));
         let until = now + self.recovery.pto() * SETTLE_PTOS;
         self.settling = (cause != Cause::Followed).then_some(Settling { left, until });
-        // It tells the peer that we are here. And unless the old path still works, what was in flight there is likely lost: the
-        // probe asks about it at once.
+        // The probe shows the peer our new address. Unless the old path still works, packets in
+        // flight there are likely lost; the probe elicits an ACK about them at once.
         self.probes = self.probes.max(1);
         self.observed_due = true;
         debug!(parent: &self.span, %remote, "the path has changed");

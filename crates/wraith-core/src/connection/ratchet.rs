@@ -1,11 +1,16 @@
-//! The ratchet (SPEC §4.6): from time to time both sides agree on something fresh, and both directions move to keys that depend on it.
+//! The ratchet (SPEC §4.6): both sides periodically agree on a fresh secret, and both directions
+//! move to keys that depend on it.
 //!
-//! The initiator asks, the responder answers, each with one message in two parts, and then each moves its own direction to the next
-//! phase, the one that has the agreed secret in it. Only the initiator asks, so two never meet.
+//! The initiator requests, the responder answers, each with one message in two fragments. Each side
+//! then moves its own direction to the next key phase, which contains the agreed secret. Only the
+//! initiator requests, so two ratchets never collide.
 //!
-//! Invariant: a direction does not change its phase from the first part of a message until the other side has all of it. So whoever
-//! has agreed knows that the next change of the other side is the one behind the ratchet, and both have the same keys whatever is
-//! lost, repeated or late. And: there is one at a time, of which the buffers are allocated once, whatever the peer sends.
+//! Invariants:
+//!
+//! - From the first fragment of its message until the peer has all of it, a side does not change
+//!   its sending phase. So a side that has agreed knows that the peer's next phase is the ratcheted
+//!   one. Both derive the same keys despite loss, repetition and delay.
+//! - At most one ratchet is in progress. Its buffers are allocated once, whatever the peer sends.
 
 use std::time::Duration;
 
@@ -17,45 +22,46 @@ use crate::streams::Role;
 use crate::token_bucket::TokenBucket;
 use crate::{Time, Violation};
 
-/// Parts of a message: each fits the smallest packet.
+/// Fragments per message; each fits the smallest packet.
 const PARTS: usize = 2;
-/// Ratchets a second that an initiator asks for at most, and that a responder puts up with: what it is asked for beyond costs more
-/// than packets do. An initiator asks again only after it has its answer, so however late a request comes, those behind it come no
-/// sooner than they were asked for: who keeps to the half is never refused.
+/// Maximum rate, in ratchets per second, of an initiator's requests and of a responder's answers. A
+/// ratchet costs more than packets do. An initiator requests again only after the answer, so a
+/// delayed request never brings later ones closer together. An initiator that keeps to half of the
+/// responder's rate is never refused.
 const ASKED_PER_SECOND: u64 = 1;
 const ANSWERED_PER_SECOND: u64 = 2;
-/// How long both can be saved up: for 16 and 32 at once.
+/// Burst of both rates: 16 requests and 32 answers.
 const BURST: Duration = Duration::from_secs(16);
 
 /// The ratchet of a connection.
 #[derive(Debug)]
 pub(super) struct Ratcheting {
-    /// Of those that may be asked for.
+    /// Budget of ratchets.
     rate: TokenBucket,
-    /// The number of the one under way, or of the last one. The first is 1.
+    /// Number of the current or last ratchet, from 1.
     number: u64,
-    /// When it was over, and what had gone over the connection by then.
+    /// Time at which the last ratchet was agreed, and the connection's bytes up to then.
     since: Time,
     bytes: u64,
-    /// The initiator's half, until the response is there.
+    /// The initiator's secret half, until the response is complete.
     asked: Option<Box<Ratchet>>,
     ours: Option<Box<Message>>,
     theirs: Option<Box<Message>>,
-    /// We move to the next phase as soon as the peer has shown that it is in the present one.
+    /// Our direction moves to the next phase once the peer has followed the current one.
     pub(super) advance_due: bool,
-    /// The peer's next phase is the one behind the ratchet.
+    /// The peer's next phase is the ratcheted one.
     peer_advances: bool,
-    /// A part of ours is to be sent.
+    /// A fragment of our message is to be sent.
     pub(super) due: bool,
 }
 
-/// A message that is sent, or is being put together.
+/// A message being sent, or being reassembled.
 #[derive(Debug)]
 struct Message {
     bytes: Vec<u8>,
-    /// Of what we send: the parts to be sent now.
+    /// Sending: the fragments to send now.
     due: [bool; PARTS],
-    /// Of what we send: the parts that the peer has. Of what we receive: those that are here.
+    /// Sending: the fragments that the peer acknowledged. Receiving: the fragments that arrived.
     arrived: [bool; PARTS],
 }
 
@@ -98,17 +104,17 @@ impl Ratcheting {
         }
     }
 
-    /// Whether our direction must stay in its phase.
+    /// Returns true while our direction must stay in its phase.
     pub(super) fn holds_phase(&self) -> bool {
         self.ours.is_some()
     }
 
-    /// Nothing is under way: both directions are behind the last one.
+    /// Returns true if no ratchet is in progress: both directions use the keys of the last one.
     fn rests(&self) -> bool {
         self.ours.is_none() && !self.advance_due && !self.peer_advances
     }
 
-    /// The peer has moved to its next phase.
+    /// Records that the peer moved to its next phase.
     pub(super) fn on_peer_advanced(&mut self) {
         self.peer_advances = false;
     }
@@ -122,7 +128,7 @@ impl Ratcheting {
         let Some(ours) = self.ours.as_mut().filter(|_| number == self.number) else { return };
         ours.arrived[usize::from(part)] = true;
         ours.due[usize::from(part)] = false;
-        // A request is done with when the response is there: it has to be looked at first.
+        // A request is kept until the response was verified.
         if ours.is_complete() && self.asked.is_none() {
             self.ours = None;
         }
@@ -137,7 +143,7 @@ impl Ratcheting {
 }
 
 impl Connection {
-    /// Asks for the next one if it is time for it.
+    /// Requests the next ratchet if it is due.
     pub(super) fn begin_ratchet(&mut self, now: Time) {
         let (interval, bytes) = (self.config.ratchet_interval, self.config.ratchet_bytes);
         let used = self.stats.bytes_sent + self.stats.bytes_received - self.ratchet.bytes;
@@ -154,7 +160,7 @@ impl Connection {
         ratchet.asked = Some(Box::new(asked));
     }
 
-    /// Cold: some packets in minutes.
+    /// Cold: a few packets in minutes.
     #[cold]
     pub(super) fn write_ratchet(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
         let ratchet = &mut self.ratchet;
@@ -172,7 +178,8 @@ impl Connection {
         ratchet.due = ours.due.contains(&true);
     }
 
-    /// A part of the peer's message. Parts of ratchets that are over, and repeated ones, are late and mean nothing.
+    /// Handles a fragment of the peer's message. Fragments of finished ratchets and repeated
+    /// fragments are late and are ignored.
     pub(super) fn on_ratchet(
         &mut self,
         now: Time,
@@ -195,7 +202,7 @@ impl Connection {
         if number < newest || is_late {
             return Ok(());
         }
-        // With its first part the request is there.
+        // The first fragment starts the ratchet and counts against the budget.
         let begins = self.role == Role::Responder && ratchet.theirs.is_none();
         if begins && (!ratchet.rests() || !ratchet.rate.take(now, 1)) {
             return Err(Violation::protocol("a ratchet too soon"));
@@ -212,7 +219,7 @@ impl Connection {
         }
     }
 
-    /// The peer's message is complete.
+    /// Handles the peer's complete message.
     fn agree(&mut self, now: Time, message: &[u8]) -> Result<(), Violation> {
         const BAD: Violation = Violation::protocol("a ratchet with bad shares");
         let ratchet = &mut self.ratchet;
@@ -258,7 +265,7 @@ mod tests {
         assert!(rate.take(now + Duration::from_secs(1), 1));
     }
 
-    /// Up to this long, mostly far shorter.
+    /// Returns a random duration up to `longest`, mostly far shorter.
     fn up_to(rng: &mut ChaCha20Rng, longest: Duration) -> Duration {
         longest
             .div_f64(f64::from(1 << (rng.next_u32() % 16)))

@@ -1,7 +1,7 @@
-//! What a datagram does to a connection.
+//! Receiving: opens packets and handles their frames.
 //!
-//! Invariant: nothing changes before the packet's tag verified, and a frame that breaks the protocol closes the
-//! connection without acting on the rest of its packet.
+//! Invariant: nothing changes before the packet's tag is verified. A frame that breaks the protocol
+//! closes the connection, and the rest of its packet is ignored.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,18 +18,19 @@ use crate::path::Response;
 use crate::recovery::Settled;
 use crate::{CloseReason, PathAddr, Time, Violation};
 
-/// Bytes in front of the sealed frames: CID and packet number (SPEC §4).
+/// Length of CID and packet number in front of the sealed frames (SPEC §4).
 const HEADER: usize = 12;
-/// Events waiting for the application before received datagrams are dropped.
+/// Pending events after which received datagrams are dropped.
 const EVENTS_MAX: usize = 256;
-/// PATH_RESPONSE frames owed at once; further challenges are ignored until one went out.
+/// Maximum number of pending PATH_RESPONSE frames. Further challenges are ignored until one was
+/// sent.
 const RESPONSES_MAX: usize = 4;
 
 impl Connection {
-    /// Takes a datagram that may be a packet of this connection.
+    /// Handles a datagram that may be a packet of this connection.
     ///
     /// # Errors
-    /// It is none, or not authentic: nothing changed then.
+    /// Not a packet of this connection, or not authentic. The state is then unchanged.
     pub(crate) fn handle_packet(
         &mut self,
         now: Time,
@@ -55,7 +56,7 @@ impl Connection {
             State::Established => {}
             State::Closing { due, next, until, .. } => {
                 if Frames::new(payload).any(|frame| matches!(frame, Ok(Frame::Close { .. }))) {
-                    // It knows: nobody is left who would have to be told again.
+                    // The peer has our CLOSE, so no retransmission is needed.
                     *until = now;
                 } else {
                     *due |= *next <= now;
@@ -69,7 +70,8 @@ impl Connection {
         }
         let newest = self.acks.largest().is_none_or(|largest| opened.pn > largest);
         match self.handle_payload(now, payload) {
-            // Nothing of a packet is acknowledged of which something had no room; what it said else is said again.
+            // A packet with refused stream data is not acknowledged; the peer retransmits all of
+            // it.
             Ok(_) if self.streams.take_refused() => {
                 self.challenged = None;
                 self.restart_idle_timer(now);
@@ -82,7 +84,8 @@ impl Connection {
                     let owed = self.owe_response(from, datagram.len());
                     if from != self.path.remote || self.settling.is_some() {
                         let probes = is_probing(&datagram[HEADER..HEADER + opened.payload_len]);
-                        // What only probes may have been overtaken on a shorter path: it moves nobody.
+                        // A probing packet may arrive late, overtaken on a shorter path. It never
+                        // causes a move.
                         if newest || probes {
                             self.on_heard(now, from, probes, [datagram.len(), owed]);
                         }
@@ -94,7 +97,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A datagram of `bytes` bytes from `from` was taken: if it asked for a response, that one is owed. Returns its bytes.
+    /// Queues the response to a challenge in an accepted datagram of `bytes` bytes from `from`.
+    /// Returns the length of the response, or 0.
     fn owe_response(&mut self, from: PathAddr, bytes: usize) -> usize {
         let Some(data) = self.challenged.take() else { return 0 };
         if self.responses.len() >= RESPONSES_MAX {
@@ -106,7 +110,7 @@ impl Connection {
         owed
     }
 
-    /// Acts on every frame; true if the packet asks for an acknowledgement.
+    /// Handles every frame. Returns true if the packet is ack-eliciting.
     fn handle_payload(&mut self, now: Time, payload: &[u8]) -> Result<bool, Violation> {
         if payload.is_empty() {
             return Err(Violation::protocol("an empty packet"));
@@ -155,7 +159,7 @@ impl Connection {
             }
             Frame::StreamsBlocked(max) => self.streams.on_streams_blocked(max)?,
             Frame::Datagram(data) => {
-                // Unreliable: what the application does not fetch in time is dropped, not stored.
+                // Unreliable: datagrams that the application does not fetch in time are dropped.
                 if self.events.len() < EVENTS_MAX {
                     self.events.push_back(Event::Datagram(Bytes::copy_from_slice(data)));
                 }
@@ -181,7 +185,8 @@ impl Connection {
         self.announce_end(now, CloseReason::Peer { code, reason });
     }
 
-    /// The peer says where it sees us. Nothing in the protocol depends on it: it is for whoever looks for addresses of ours.
+    /// Records our address as the peer sees it. The protocol does not depend on it; the application
+    /// uses it to find our addresses.
     pub(super) fn on_observed_address(&mut self, address: SocketAddr) {
         let nowhere = address.ip().is_unspecified() || address.port() == 0;
         if nowhere || self.observed == Some(address) {
@@ -189,13 +194,13 @@ impl Connection {
         }
         self.observed = Some(address);
         debug!(parent: &self.span, %address, "the peer sees us here");
-        // A peer that changes its mind in every packet must not fill our memory.
+        // Bounded, because a peer may report another address in every packet.
         if self.events.len() < EVENTS_MAX {
             self.events.push_back(Event::ObservedAddress(address));
         }
     }
 
-    /// Acts on packets that recovery settled as acknowledged or lost, and clears `settled`.
+    /// Handles the packets that recovery settled as acknowledged or lost, and clears `settled`.
     pub(super) fn settle(&mut self, now: Time, settled: &mut Settled<SentFrames>) {
         if let Some(qlog) = &mut self.qlog {
             qlog.settled(now, settled, &self.recovery);

@@ -1,4 +1,5 @@
-//! What time does to a connection: idle end, keep-alive, loss and probe timers, key phases, candidates, repeats.
+//! Timers of a connection: idle timeout, keep-alive, loss and probe timers, key phases, candidates
+//! and retransmissions.
 
 use tracing::debug;
 
@@ -8,13 +9,13 @@ use crate::recovery::TimeoutOutcome;
 use crate::streams::Role;
 use crate::{CloseReason, Time};
 
-/// Packets sent for one probe timeout (RFC 9002 §6.2.4).
+/// Packets sent per probe timeout (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;
-/// Probe timeouts in a row after which a path may be dead.
+/// Consecutive probe timeouts after which a path may be dead.
 pub(super) const SILENT_PTOS: u32 = 2;
 
 impl Connection {
-    /// When [`Self::handle_timeout`] must be called, if nothing happens before.
+    /// Returns the time at which [`Self::handle_timeout`] must be called at the latest.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
             State::Handshake(handshake) => Some(handshake.next.min(handshake.deadline)),
@@ -48,7 +49,7 @@ impl Connection {
         .fold(self.idle_deadline(), Time::min)
     }
 
-    /// Does what is due by `now`.
+    /// Handles all timers due by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         match &self.state {
             State::Handshake(handshake) => {
@@ -108,14 +109,15 @@ impl Connection {
         if self.recovery.pto_count() >= SILENT_PTOS {
             self.ask_where_it_was(now);
         }
-        // A probe carries the oldest data again: a PING alone would cost one more round trip.
+        // A probe carries the oldest data: a bare PING would cost one more round trip.
         let oldest = self.recovery.oldest_unacked().cloned();
         for frame in oldest.iter().flatten() {
             self.on_frame_lost(frame);
         }
     }
 
-    /// The peer lives, or we sent the first packet since it did.
+    /// Restarts the idle timer, on an authentic packet or on the first ack-eliciting packet sent
+    /// after one.
     pub(super) fn restart_idle_timer(&mut self, now: Time) {
         self.idle_since = now;
         self.kept_alive_at = None;
@@ -125,7 +127,8 @@ impl Connection {
         self.idle_since + self.idle_timeout.max(self.recovery.pto() * 3)
     }
 
-    /// When the next PING is due. Both sides keep alive; the initiator a little earlier, so that one PING serves both.
+    /// Returns the time of the next keep-alive PING. The initiator sends it a little earlier than
+    /// the responder, so that one PING serves both.
     fn keep_alive_at(&self) -> Time {
         match self.kept_alive_at {
             Some(last) => last + self.idle_timeout / 3,

@@ -1,7 +1,8 @@
-//! What a connection sends: packets sealed straight into the caller's buffer, in GSO batches.
+//! Sending: seals packets directly into the caller's buffer, in GSO batches.
 //!
-//! Order: H1, H3, CLOSE; then what belongs to other addresses (challenges, responses), an MTU probe, and batches of
-//! full packets for the path. Invariant: within one batch every packet but the last has the same size.
+//! Order: H1, H3, CLOSE; then responses and challenges to any address, an MTU probe, and batches of
+//! full packets for the path. Invariant: within one batch, every packet except the last has the
+//! same size.
 
 use std::time::Duration;
 
@@ -15,39 +16,41 @@ use crate::path::Response;
 use crate::recovery::{Budget, SentPacket};
 use crate::{CloseReason, PathAddr, Time, code};
 
-/// CID and packet number before, tag behind the sealed frames (SPEC §4).
+/// Overhead of a packet: CID and packet number in front, tag behind the sealed frames (SPEC §4).
 pub(super) const OVERHEAD: usize = HEADER + TAG;
 const HEADER: usize = 12;
 const TAG: usize = 16;
-/// Type and length in front of a DATAGRAM's bytes, at most.
+/// Maximum length of type and length in front of a DATAGRAM's bytes.
 pub(super) const DATAGRAM_HEADER: usize = 5;
-/// Datagrams in one batch: the kernel's limit for UDP GSO (UDP_MAX_SEGMENTS).
+/// Maximum number of datagrams in one batch: the kernel's limit for UDP GSO (UDP_MAX_SEGMENTS).
 const SEGMENTS_MAX: usize = 64;
-/// A key phase lasts at most this long (SPEC §4.5).
+/// Maximum duration of a key phase (SPEC §4.5).
 const PHASE_MAX: Duration = Duration::from_secs(120);
 /// A connection whose key sealed this many packets closes. The sealer's own limit (SPEC §4.5) panics when it is passed,
 /// so the rest of the batch and the CLOSE packets, some hundreds, have room below it: a peer that keeps us sending and
 /// acknowledges nothing must not get that far.
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
-/// A probe for a larger MTU waits until the path is believed to carry so many of its size in a second. Pacing makes data wait
-/// for what a probe weighs: on a path that is believed to be slower, a search would hold data back for minutes.
+/// An MTU probe is sent only if the path is estimated to carry this many packets of its size per
+/// second. The pacer delays data by a probe's size, so on a slower path a search would hold data
+/// back for minutes.
 const PROBES_PER_SECOND_MIN: u64 = 10;
-/// Later on, a packet number is left out within so many packets; the range doubles up to this.
+/// Maximum range, in packets, within which a packet number is skipped. The range doubles up to this
+/// value.
 const SKIP_RANGE_MAX: u64 = 1 << 14;
-/// Most packets we ask the peer to take before it acknowledges.
+/// Maximum number of packets per ACK that we request from the peer.
 const ACK_PACKETS_MAX: u64 = 64;
 
-/// Whether a packet may carry data, is to be acknowledged at once if it does, and is marked.
+/// Permission to send data in a packet, and how.
 #[derive(Clone, Copy)]
 struct Data {
     allowed: bool,
     prompt: bool,
-    /// The packet leaves marked ECT(0).
+    /// The packet is marked ECT(0).
     ect0: bool,
 }
 
 impl Connection {
-    /// Fills `buf` with the next datagrams. `buf` must hold at least one datagram of the largest MTU.
+    /// Fills `buf` with the next datagrams. It must hold at least one datagram of the maximum MTU.
     pub(crate) fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let transmit = match &self.state {
             State::Handshake(_) => self.transmit_h1(now, buf),
@@ -74,7 +77,7 @@ impl Connection {
         Transmit { to, ecn: None, len, segment: len }
     }
 
-    /// The datagrams of H1, one after the other.
+    /// Sends the two datagrams of H1, one per call.
     fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let to = self.path.remote;
         let State::Handshake(handshake) = &mut self.state else { return None };
@@ -121,7 +124,8 @@ impl Connection {
         Some(Self::single(self.path.remote, len))
     }
 
-    /// The peer closed: a CLOSE in answer frees it from waiting whether its own has to be repeated (RFC 9000 §10.2.2).
+    /// Answers the peer's CLOSE with one CLOSE, so that the peer need not retransmit its own (RFC
+    /// 9000 §10.2.2).
     fn transmit_close_answer(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let State::Draining { answer_due, .. } = &mut self.state else { return None };
         if !std::mem::take(answer_due) {
@@ -134,7 +138,7 @@ impl Connection {
         Some(Self::single(self.path.remote, len))
     }
 
-    /// Seals a packet with CLOSE, which recovery never hears of.
+    /// Seals a packet with CLOSE. Recovery does not track it.
     fn seal_close(&mut self, now: Time, payload: Written, buf: &mut [u8]) -> usize {
         let pn = self.next_pn;
         let len = self.seal_packet(payload, buf);
@@ -149,7 +153,8 @@ impl Connection {
         let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_response(data);
         if to == self.path.remote {
-            // Who asks on the path in use is told that it is (RFC 9000 §9.3.3): a response alone would move nobody.
+            // A challenge on the current path gets a PING as well (RFC 9000 §9.3.3): a response
+            // alone is a probing packet and would not move the peer.
             out.ping();
         }
         let payload = padded(out);
@@ -169,8 +174,9 @@ impl Connection {
         Some(self.send_to(now, to, payload, SentFrame::PathChallenge(challenge), buf))
     }
 
-    /// Sends a packet with one frame of path validation. What goes elsewhere says nothing about the path in use: it is
-    /// not in flight there, and its loss, which anybody can bring about by forging an address, slows nobody down.
+    /// Sends a packet with one path validation frame. A packet to another address is not in flight
+    /// on the current path. An attacker could cause its loss with a forged address, so that loss
+    /// must not slow the sender.
     fn send_to(
         &mut self,
         now: Time,
@@ -185,7 +191,8 @@ impl Connection {
         Self::single(to, len)
     }
 
-    /// A probe for a larger MTU; only with data in flight, so that its loss is noticed and idle paths stay silent.
+    /// Sends an MTU probe. Only with data in flight, so that its loss is detected and idle paths
+    /// stay silent.
     fn transmit_mtu_probe(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         if self.confirming.is_some() || self.recovery.bytes_in_flight() == 0 {
             return None;
@@ -203,17 +210,18 @@ impl Connection {
         Some(Self::single(self.path.remote, len))
     }
 
-    /// A batch of packets for the path: what congestion control and pacing allow, or one ACK.
+    /// Sends a batch of packets on the path, as congestion control and pacing allow, or a single
+    /// ACK.
     fn transmit_packets(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         self.advance_phase(now);
-        // From the second probe timeout on, perhaps only large datagrams are lost: the path may have shrunk.
+        // From the second probe timeout on, use small packets: the path MTU may have shrunk.
         let small = self.probes > 0 && self.recovery.pto_count() >= 2;
         let mtu = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
         let mut budget = self.data_budget(now, mtu);
         let ect0 = self.recovery.marks_ecn(now);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         while count < SEGMENTS_MAX && len + mtu <= buf.len() {
-            // The last of a flight that measures the round trip is not to wait for others to be acknowledged with.
+            // Request an immediate ACK of the last packet of a flight that measures the round trip.
             let prompt = budget <= mtu as u64 && self.recovery.wants_prompt_acks();
             let data = Data { allowed: budget > 0, prompt, ect0 };
             let Some(size) = self.build_packet(now, &mut buf[len..len + mtu], data) else {
@@ -241,7 +249,7 @@ impl Connection {
         (len > 0).then_some(Transmit { to: self.path.remote, ecn, len, segment })
     }
 
-    /// Bytes of ack-eliciting packets that may go now.
+    /// Returns the bytes of ack-eliciting packets that may be sent now.
     fn data_budget(&mut self, now: Time, mtu: usize) -> u64 {
         if self.probes > 0 {
             return u64::from(self.probes) * mtu as u64;
@@ -264,8 +272,8 @@ impl Connection {
         self.streams.has_pending() || !self.datagrams.is_empty()
     }
 
-    /// Builds one packet in `space` (which has the size of the MTU) and returns its length; `None` if there is
-    /// nothing to say.
+    /// Builds one packet in `space`, which has the size of the MTU, and returns its length. Returns
+    /// `None` if nothing needs to be sent.
     fn build_packet(&mut self, now: Time, space: &mut [u8], data: Data) -> Option<usize> {
         let probe = self.probes > 0;
         let with_data = data.allowed && self.has_data();
@@ -301,7 +309,7 @@ impl Connection {
             self.write_datagrams(&mut out, &mut sent);
             self.streams.write_frames(&mut out, &mut sent);
         } else if credit {
-            // The peer may wait for these: they do not wait for the pacer.
+            // The peer may be blocked on these frames, so they bypass the pacer.
             self.streams.write_control_frames(&mut out, &mut sent);
         }
         let ack_only = sent.iter().all(|f| matches!(f, SentFrame::Ack { .. })) && !probe;
@@ -321,13 +329,14 @@ impl Connection {
         Some(self.send_packet(now, payload, space, packet))
     }
 
-    /// The pacer keeps data back for longer than an ACK may take. What the peer waits for goes alone then. (A full window ends
-    /// with an ACK or a probe.)
+    /// Returns true if the pacer holds data back for longer than an ACK may be delayed. Control
+    /// frames then go out without data. (A full window ends with an ACK or a probe.)
     fn is_held_back(&self, now: Time) -> bool {
         self.pace_at.is_some_and(|at| at > now + super::ACK_DELAY_MAX)
     }
 
-    /// Tells the peer where we see it, if that is an address of the Internet. Cold: once, and after the peer has moved.
+    /// Writes the peer's address as we see it, if it is an Internet address. Cold: runs once, and
+    /// after the peer moved.
     #[cold]
     fn write_observed_address(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
         let Some(address) = self.path.remote.ip() else {
@@ -343,7 +352,8 @@ impl Connection {
     fn write_datagrams(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
         let largest = self.path.mtu() - OVERHEAD - DATAGRAM_HEADER;
         while let Some(datagram) = self.datagrams.front() {
-            // What was queued when the path carried more would block those behind it for ever: it is dropped.
+            // A datagram queued when the path had a larger MTU would block the queue forever, so it
+            // is dropped.
             if datagram.len() <= largest {
                 if !out.datagram(datagram) {
                     return;
@@ -354,7 +364,7 @@ impl Connection {
         }
     }
 
-    /// Seals a packet and hands it to recovery; `packet` lacks its size only.
+    /// Seals a packet and passes it to recovery. `packet` is complete except for its size.
     fn send_packet(
         &mut self,
         now: Time,
@@ -375,7 +385,8 @@ impl Connection {
         len
     }
 
-    /// Seals the payload at `buf[HEADER..]` under the next packet number; returns the datagram's length.
+    /// Seals the payload at `buf[HEADER..]` under the next packet number. Returns the datagram's
+    /// length.
     fn seal_packet(&mut self, payload: Written, buf: &mut [u8]) -> usize {
         let len = HEADER + payload.len + TAG;
         let sealed = self.sealed.as_mut().expect("packets are built only after the handshake");
@@ -389,7 +400,8 @@ impl Connection {
         len
     }
 
-    /// Leaves a packet number out: a peer that acknowledges it acknowledges what it did not receive.
+    /// Skips a packet number. A peer that acknowledges it acknowledges a packet that was never
+    /// sent.
     #[cold]
     fn skip_number(&mut self) {
         self.recovery.on_skipped(self.next_pn);
@@ -398,8 +410,8 @@ impl Connection {
         self.skip_pn = self.next_pn + 1 + self.rng.next_u64() % self.skip_range;
     }
 
-    /// Moves to the next key phase when it is time and the peer has shown that it follows (SPEC §4.5), and asks for a
-    /// ratchet when it is time for that.
+    /// Starts the next key phase when it is due and the peer has followed the current one (SPEC
+    /// §4.5). Requests a ratchet when that is due.
     fn advance_phase(&mut self, now: Time) {
         self.begin_ratchet(now);
         let Some(sealed) = &mut self.sealed else { return };
@@ -422,13 +434,14 @@ impl Connection {
         }
     }
 
-    /// Asks the peer to acknowledge as sparsely as the window and RTT allow.
+    /// Requests ACKs as sparse as the window and RTT allow.
     pub(super) fn update_ack_frequency(&mut self) {
         let mtu = self.path.mtu() as u64;
         let packets = (self.recovery.window() / mtu / self.recovery.acks_per_window())
             .clamp(2, ACK_PACKETS_MAX);
         let told = self.frequency.packets;
-        // What is asked for in vain costs little; what waits for its ACK in a window that shrank costs a part of it.
+        // An unnecessary ACK is cheap. In a window that shrank, waiting for a sparse ACK costs a
+        // part of the rate.
         if packets < told * 2 && told < packets + packets / 4 + 1 {
             return;
         }
@@ -441,14 +454,15 @@ impl Connection {
     }
 }
 
-/// Ends a packet that fills its room.
+/// Pads a packet to the end of its room.
 fn padded(mut out: FrameWriter<'_>) -> Written {
     let room = out.remaining();
     out.padding(room);
     out.finish()
 }
 
-/// An ack-eliciting packet with `frames`, neither a probe nor marked, of a size yet unknown.
+/// Returns an ack-eliciting packet with `frames`, neither a probe nor marked. Its size is set
+/// later.
 fn plain(frames: SentFrames) -> SentPacket<SentFrames> {
     SentPacket { size: 0, ack_eliciting: true, mtu_probe: false, ect0: false, frames }
 }

@@ -1,6 +1,8 @@
-//! The accepting half of an endpoint: H1 in two datagrams, H2 or a cookie, H3 (SPEC §3.4, §3.6).
+//! The responder's side of the handshake: H1 in two datagrams, H2 or a cookie, H3 (SPEC §3.4,
+//! §3.6).
 //!
-//! Nothing is computed for who shows no key to a door, and nothing answered; how much is for who does, says `half_open.rs`.
+//! An initiator without a door key causes no computation and gets no answer. `half_open.rs` limits
+//! the work for one with a door key.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -16,12 +18,12 @@ use crate::connection::{Connection, Proof, parameters};
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
-/// Clocks of both sides may differ by this much, in seconds (SPEC §3.4).
+/// Maximum difference between the clocks of both sides, in seconds (SPEC §3.4).
 const CLOCK_SKEW_MAX_S: u64 = 90;
-/// Answers to H1 waiting to be sent; more are dropped, as the network would, cookies before H2. It is more than arrives in one batch
-/// of datagrams, and 300 KiB at most.
+/// Maximum number of queued answers to H1, at most 300 KiB. Beyond it, answers are dropped as the
+/// network would drop them, cookies before H2. The limit exceeds one batch of received datagrams.
 const ANSWERS_MAX: usize = 256;
-/// What H2 says it observed of a peer that has no IP address there (SPEC §3.3 has a place for an address only).
+/// Observed address in H2 for a peer without an IP address (SPEC §3.3 always has the field).
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
 impl Endpoint {
@@ -58,8 +60,8 @@ impl Endpoint {
         self.insert(connection, remote);
     }
 
-    /// Takes the first datagram of an H1, which waits for the second: nothing is computed for it, and nothing answered but a
-    /// cookie, or what was answered before.
+    /// Handles the first datagram of an H1, which then waits for the second. It causes no key
+    /// agreement, and no answer except a cookie or the repeated H2.
     pub(super) fn handle_first_of_h1(
         &mut self,
         now: Time,
@@ -117,7 +119,7 @@ impl Endpoint {
         first: &FirstDatagram,
         second: &Gated<'_>,
     ) -> bool {
-        // Other connections may have come since the first datagram.
+        // Further connections may have been accepted since the first datagram.
         if self.is_full() {
             return false;
         }
@@ -140,7 +142,7 @@ impl Endpoint {
             self.half_opens.on_refused(now, attempt.remote, attempt.proven);
             return false;
         };
-        // What is said last stands in front.
+        // Answers are pushed to the front, so the last one is pushed first.
         for datagram in h2.iter().rev() {
             self.answer(attempt.remote, datagram.clone());
         }
@@ -149,7 +151,8 @@ impl Endpoint {
         true
     }
 
-    /// The H2 that answers an authentic H1. `None` if there is nothing to agree on, or its clock is wrong.
+    /// Builds the H2 that answers an authentic H1. Returns `None` if there is no common cipher
+    /// suite or the initiator's clock is wrong.
     fn make_h2(
         &mut self,
         now: Time,
@@ -170,7 +173,7 @@ impl Endpoint {
         Some((responder, suite, h2))
     }
 
-    /// An H2 is to be sent, before the cookies that others are asked for.
+    /// Queues an H2, ahead of cookies for other initiators.
     fn answer(&mut self, to: PathAddr, h2: Vec<u8>) {
         self.answers.truncate(ANSWERS_MAX - 1);
         self.answers.push_front((to, h2));

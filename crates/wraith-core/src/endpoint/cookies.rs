@@ -1,7 +1,7 @@
-//! The cookies of an endpoint: what whoever sends H1 while many do has to show first (SPEC §3.6).
+//! The responder's cookies: an initiator must return one under load (SPEC §3.6).
 //!
-//! Invariant: nothing is kept for an address. A cookie is a MAC of it under a secret that changes, so it can be made again
-//! when it comes back, and is worth nothing from elsewhere or later.
+//! Invariant: no state per address. A cookie is a MAC of the address under a rotating secret. It is
+//! recomputed for verification, and is worthless from another address or later.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,15 +11,16 @@ use wraith_noise::{CookieSecret, DoorKey};
 
 use crate::{PathAddr, Time};
 
-/// A secret makes cookies for this long, and they count for as long again: an attempt takes ten seconds.
+/// A secret creates cookies for this long and verifies them for as long again. An attempt takes ten
+/// seconds.
 const LIFETIME: Duration = Duration::from_secs(120);
 
 pub(crate) struct Cookies {
-    /// The secret that makes cookies now, and the one before it; none where no cookie was asked for.
+    /// The current secret and the previous one. `None` if no cookie was requested in that period.
     secrets: [Option<CookieSecret>; 2],
-    /// When the time of the first began.
+    /// Start of the current secret's period.
     since: Time,
-    /// Of its own: what an endpoint computes for one handshake does not depend on how many others there are.
+    /// A generator of its own, so that cookies do not affect the random values of handshakes.
     rng: ChaCha20Rng,
 }
 
@@ -28,7 +29,8 @@ impl Cookies {
         Self { secrets: [None, None], since: Time::ZERO, rng }
     }
 
-    /// The datagram that asks whoever sent `h1` from `from` to show that it receives there. Never longer than `h1`.
+    /// Returns the datagram that demands a cookie from the sender of `h1` at `from`. It is never
+    /// longer than `h1`.
     pub(crate) fn ask(&mut self, now: Time, from: PathAddr, door: &DoorKey, h1: &[u8]) -> Vec<u8> {
         self.expire(now);
         let Self { secrets: [secret, _], rng, .. } = self;
@@ -36,14 +38,14 @@ impl Cookies {
         secret.cookie(&encode(from)).seal(door, h1, rng)
     }
 
-    /// Whether an H1 from `from` shows a cookie that was given to whoever receives there.
+    /// Returns true if an H1 from `from` carries a cookie issued to that address.
     pub(crate) fn shown(&mut self, now: Time, from: PathAddr, h1: &[u8]) -> bool {
         self.expire(now);
         let address = encode(from);
         self.secrets.iter().flatten().any(|secret| secret.cookie(&address).verifies(h1))
     }
 
-    /// Takes secrets out of use that are too old.
+    /// Retires secrets that are too old.
     fn expire(&mut self, now: Time) {
         let age = now - self.since;
         if age < LIFETIME {
@@ -60,12 +62,12 @@ impl Cookies {
     }
 }
 
-/// An address as bytes that differ from those of every other.
+/// Encodes an address injectively.
 fn encode(address: PathAddr) -> [u8; 23] {
     let mut bytes = [0; 23];
     match address {
         PathAddr::Ip(address) => {
-            // An IPv4 address is the same one however the socket writes it.
+            // An IPv4 address has one encoding, whether or not the socket maps it to IPv6.
             let ip = match address.ip() {
                 std::net::IpAddr::V4(ip) => ip.to_ipv6_mapped(),
                 std::net::IpAddr::V6(ip) => ip,
@@ -102,7 +104,7 @@ mod tests {
         Time::ZERO + Duration::from_secs(seconds)
     }
 
-    /// An H1, sent again with the cookie that `cookies` gives to `from` at `now`.
+    /// Returns an H1, sent again with the cookie that `cookies` issues to `from` at `now`.
     fn h1_with_cookie(cookies: &mut Cookies, now: Time, from: PathAddr) -> Vec<u8> {
         let [us, them] = [2, 3].map(|seed| SecretIdentity::from_seed([seed; 32]));
         let hello = InitiatorHello {

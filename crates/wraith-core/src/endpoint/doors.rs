@@ -1,7 +1,8 @@
-//! The doors of an endpoint: for whom there is one may begin a handshake with it, and nobody else (SPEC §3.1).
+//! The door keys of an endpoint: only an initiator with one of them can begin a handshake (SPEC
+//! §3.1).
 //!
-//! Invariant: a datagram of a stranger costs one hash, and one short one for each of [`FREE_DOORS`]; what further doors cost is
-//! bounded in a second, and nothing is ever answered.
+//! Invariant: a stranger's datagram costs one hash, plus a short one for each of [`FREE_DOORS`].
+//! The work for further door keys is bounded per second. A stranger never gets an answer.
 
 use std::time::Duration;
 
@@ -10,12 +11,14 @@ use wraith_noise::{DoorKey, Gated, H1_BYTES};
 use crate::Time;
 use crate::token_bucket::TokenBucket;
 
-/// The first doors, at which every datagram is tried without being counted: more than a listener has contacts, as a rule. About 80 ns each.
+/// Number of door keys tried on every datagram for free, about 80 ns each. A listener usually has
+/// fewer contacts.
 const FREE_DOORS: usize = 32;
-/// Trials a second beyond these, 2 % of a core: a listener with a thousand contacts hears those behind the first 32 while 260 random
-/// datagrams a second arrive, and one of them in a hundred while 26,000 do.
+/// Trials a second of the other door keys: 2 % of a core. A listener with a thousand contacts finds
+/// every contact beyond the first 32 during 260 random datagrams a second. During 26,000 a second,
+/// it finds one in a hundred of them.
 const PER_SECOND: u64 = 1 << 18;
-/// Trials saved up.
+/// Burst of trials.
 const BURST: Duration = Duration::from_millis(125);
 
 pub(crate) struct Doors {
@@ -28,14 +31,15 @@ impl Doors {
         Self { keys, trials: TokenBucket::new(PER_SECOND, BURST) }
     }
 
-    /// Other keys from now on.
+    /// Replaces the door keys.
     pub(crate) fn change(&mut self, keys: Vec<DoorKey>) {
         self.keys = keys;
     }
 
-    /// The key that the sender of `datagram` has, if that may be the first of an H1.
+    /// Returns the door key that `datagram` was made with, if it may be the first datagram of an
+    /// H1.
     pub(crate) fn opened_by(&mut self, now: Time, datagram: &Gated<'_>) -> Option<&DoorKey> {
-        // What has another length is tried at no door, so it costs none of the trials.
+        // A datagram of any other length is not tried and takes no budget.
         if self.keys.is_empty() || !H1_BYTES.contains(&datagram.bytes().len()) {
             return None;
         }
@@ -65,18 +69,18 @@ mod tests {
         u128::from(number).to_be_bytes()
     }
 
-    /// Whether a door opens to `datagram` now.
+    /// Returns true if a door key matches `datagram`.
     fn open(doors: &mut Doors, now: Time, datagram: &[u8]) -> bool {
         let gated = Gated::of(datagram).expect("it is longer than a gate");
         doors.opened_by(now, &gated).is_some()
     }
 
-    /// A listener with so many contacts.
+    /// Returns the doors of a listener with this many contacts.
     fn doors(contacts: u32) -> Doors {
         Doors::new((0..contacts).map(|n| DoorKey::of_ticket(&capability(n), US)).collect())
     }
 
-    /// A datagram with the gate of the contact with this number.
+    /// Returns a datagram with the mac1 of this contact.
     fn datagram_of(contact: u32, rng: &mut ChaCha20Rng) -> Vec<u8> {
         let mut datagram = random(rng);
         let key =
@@ -93,8 +97,9 @@ mod tests {
         datagram
     }
 
-    /// Of newcomers with the key of any contact, those that are heard in ten seconds in which `flood` datagrams a second come, one in
-    /// twenty of them a newcomer's and the others random.
+    /// Returns the share of initiators with a contact's key that are admitted during ten seconds of
+    /// `flood` datagrams a second. One datagram in twenty comes from such an initiator; the others
+    /// are random.
     fn heard(contacts: u32, flood: u32) -> f64 {
         let (mut doors, mut rng) = (doors(contacts), ChaCha20Rng::from_seed([1; 32]));
         let noise: Vec<_> = (0..50).map(|_| random(&mut rng)).collect();
@@ -120,7 +125,7 @@ mod tests {
     #[test]
     fn a_listener_with_a_thousand_contacts_hears_newcomers_as_the_constants_say() {
         assert_eq!(heard(CONTACTS, 260), 1.0);
-        // The first 32, and one in a hundred of the others.
+        // All of the first 32 contacts, and one in a hundred of the others.
         let many = heard(CONTACTS, 26_000);
         assert!((0.036..0.05).contains(&many), "{many}");
     }
@@ -140,7 +145,7 @@ mod tests {
     #[test]
     fn trials_are_bounded_whatever_comes() {
         let (mut doors, mut rng) = (doors(CONTACTS), ChaCha20Rng::from_seed([1; 32]));
-        // What opens the last door was tried at all of them.
+        // A datagram for the last door key was tried on all of them.
         let datagram = datagram_of(CONTACTS - 1, &mut rng);
         let seconds = 4;
         let tried = (0..seconds * 20_000).filter(|i| {

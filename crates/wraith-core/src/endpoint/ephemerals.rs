@@ -1,25 +1,25 @@
-//! Ephemeral keys that were made before they are needed: to find one whose representative exists takes several tries, and no
-//! handshake should wait for it (SPEC §3.2).
+//! A pool of precomputed ephemeral keys. Finding a key with an Elligator representative takes
+//! several tries, and no handshake should wait for that (SPEC §3.2).
 
 use wraith_noise::EphemeralKey;
 
 use crate::secret_rng::SecretRng;
 
-/// Keys kept ready: as many handshakes as begin at once, as a rule.
+/// Number of keys kept ready: usually as many as handshakes begin at once.
 const READY: usize = 8;
 
-/// Invariant: a key is given out once.
+/// A pool of keys. Invariant: each key is used once.
 #[derive(Default)]
 #[allow(clippy::vec_box, reason = "what grows, or gives a key out, leaves no copy of a secret")]
 pub(crate) struct Ephemerals(Vec<Box<EphemeralKey>>);
 
 impl Ephemerals {
-    /// A key nobody had; made now if none is ready.
+    /// Returns an unused key, generated now if none is ready.
     pub(crate) fn take(&mut self, secrets: &mut SecretRng) -> Box<EphemeralKey> {
         self.0.pop().unwrap_or_else(|| generate(secrets))
     }
 
-    /// Makes one key ready. False if there are enough.
+    /// Generates one key. Returns false if enough keys are ready.
     pub(crate) fn prepare(&mut self, secrets: &mut SecretRng) -> bool {
         let is_short = self.0.len() < READY;
         if is_short {

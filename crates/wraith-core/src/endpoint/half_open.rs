@@ -1,16 +1,18 @@
-//! Handshakes somebody who was invited began and did not finish: between the first datagram of H1 and H3 (SPEC §3.4).
+//! Half-open handshakes of initiators with a door key: between the first datagram of H1 and H3
+//! (SPEC §3.4).
 //!
-//! Bounded in all, and for each [`Source`]; all of that is judged before any curve work, which begins when the second datagram
-//! is there. A repeated H1 gets the identical H2 for 5 s, and every H1 that was seen is remembered ([`Seen`]) for the time during
-//! which its clock would still be accepted, as long as there is room.
+//! They are bounded in total and per [`Source`]. The limits apply before any curve computation,
+//! which begins with the second datagram. A retransmitted H1 gets the identical H2 for 5 s.
+//! Received H1s are remembered ([`Seen`]) for as long as their clock would be accepted, if there is
+//! room.
 //!
-//! Under load (SPEC §3.6) only who shows a cookie, and so that it receives where it says, gets further. Whoever did goes before
-//! who did not: it is counted among its like only, and pushes out the others. Invariant: who has shown nothing takes at most
-//! half of the places and [`FRESH_PER_SECOND`] curve computations a second.
+//! Under load (SPEC §3.6), an initiator must return a cookie, which proves its address. A proven
+//! initiator competes only with other proven ones, and evicts the unproven. Invariant: unproven
+//! initiators take at most half of the places and [`FRESH_PER_SECOND`] curve computations a second.
 //!
-//! Nobody can tell a copy of H1 from the original, so the first to arrive is answered. Who repeats the same H1 from
-//! another address while nobody has completed the handshake gets one of its own, with another H2: to complete it takes
-//! having received there.
+//! A copy of an H1 is indistinguishable from the original, so the first to arrive is answered. The
+//! same H1 from another address gets a handshake of its own, with another H2, until one of them is
+//! complete. Completing a handshake requires receiving at its address.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -23,24 +25,25 @@ use super::source::Source;
 use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 
-/// An identical H1 from the same address gets the identical H2 for this long.
+/// Time for which an identical H1 from the same address gets the identical H2.
 const REPEAT_WINDOW: Duration = Duration::from_secs(5);
-/// A half-open handshake is forgotten after this long: the initiator has given up by then.
+/// Lifetime of a half-open handshake. The initiator gives up earlier.
 const LIFETIME: Duration = Duration::from_secs(15);
-/// Half-open handshakes of one source at once, those refused lately included: whoever shares an address is done within a
-/// round trip.
+/// Maximum number of half-open handshakes per source, including recently refused ones. Handshakes
+/// of hosts that share an address complete within a round trip.
 const PER_SOURCE_MAX: usize = 16;
 /// H1s a second that are read although they show no cookie. Each costs two key agreements, an ephemeral key and an encapsulation, 120 to 150 µs: 6 to 8 % of
 /// a core. More newcomers than that in a second are asked for a round trip.
 const FRESH_PER_SECOND: u64 = 512;
-/// As many at once as half of the places by default.
+/// Burst of H1s without a cookie: half of the default number of places.
 const FRESH_BURST: Duration = Duration::from_millis(250);
-/// Refused handshakes that are remembered.
+/// Maximum number of remembered refusals.
 const REFUSED_MAX: usize = 256;
-/// A copy of an H1 from elsewhere counts as somebody's repeat after this long: a little less than the initiator's first
-/// repeat comes (SPEC §3.4). What comes earlier is a replay that need not be answered.
+/// Age of an H1 from which a copy from another address counts as a retransmission. It is slightly
+/// less than the initiator's first retransmission interval (SPEC §3.4). An earlier copy is a replay
+/// that need not be answered.
 const COPY_AFTER: Duration = Duration::from_millis(200);
-/// Addresses that may take part with the same H1.
+/// Maximum number of addresses with the same H1.
 const COPIES_MAX: usize = 8;
 
 struct HalfOpen {
@@ -48,21 +51,21 @@ struct HalfOpen {
     stage: Stage,
 }
 
-/// Whose handshake it is.
+/// Origin of a half-open handshake.
 #[derive(Clone, Copy)]
 pub(crate) struct Attempt {
     pub(crate) remote: PathAddr,
-    /// What names the H1, however often it was sent, and with what mac2.
+    /// ID of the H1, the same for all retransmissions and every mac2.
     h1_id: [u8; 16],
-    /// The initiator has shown that it receives at `remote`.
+    /// The initiator has proven with a cookie that it receives at `remote`.
     pub(crate) proven: bool,
     created: Time,
 }
 
 enum Stage {
-    /// The first datagram of H1 came.
+    /// The first datagram of H1 was received.
     Begun(FirstDatagram),
-    /// The second one came, too.
+    /// The second datagram was received, and H2 was sent.
     Answered(Box<Answered>),
 }
 
@@ -70,36 +73,37 @@ pub(crate) struct Answered {
     pub(crate) responder: Responder,
     pub(crate) suite: Suite,
     pub(crate) h2: [Vec<u8>; 2],
-    /// The second datagram of H1, to tell a repeat.
+    /// Name of the second datagram of H1, to recognise its retransmission.
     pub(crate) second: DatagramName,
     pub(crate) at: Time,
 }
 
-/// What the second datagram of an H1 makes.
+/// Outcome of the second datagram of an H1.
 pub(crate) enum Followed {
-    /// H1 is complete. Its place is free until it is [taken again](HalfOpens::insert_answered).
+    /// H1 is complete. Its place is free until it is [inserted again](HalfOpens::insert_answered).
     Whole(Attempt, FirstDatagram),
-    /// It was answered with this before.
+    /// A retransmission; carries the second datagram of the earlier H2.
     Repeat(Vec<u8>),
 }
 
-/// A handshake that H3 ended.
+/// A handshake completed by H3.
 pub(crate) struct Completed<T> {
     pub(crate) suite: Suite,
-    /// When H2 was said.
+    /// Time of H2.
     pub(crate) answered_at: Time,
-    /// What H3 said.
+    /// Content of H3.
     pub(crate) said: T,
 }
 
 pub(crate) struct HalfOpens {
-    /// Places in all.
+    /// Maximum number of half-open handshakes.
     max: usize,
-    /// Oldest first.
+    /// Half-open handshakes, oldest first.
     waiting: VecDeque<HalfOpen>,
-    /// Handshakes that cost curve work for nothing, oldest first: they count as if they waited.
+    /// Handshakes that cost curve work in vain, oldest first. They count against the limit per
+    /// source.
     refused: VecDeque<Refused>,
-    /// H1s that may be read without a cookie.
+    /// Budget of H1s without a cookie.
     fresh: TokenBucket,
     seen: Seen,
 }
@@ -110,20 +114,20 @@ struct Refused {
     proven: bool,
 }
 
-/// What to do with the first datagram of an H1 that came through a door.
+/// Decision about the first datagram of an H1 with a valid door key.
 pub(crate) enum Verdict<'a> {
     New,
-    /// It is here already.
+    /// A retransmission; its handshake waits for the second datagram.
     Waits,
-    /// It was answered with this, the first datagram of H2.
+    /// A retransmission; carries the first datagram of the earlier H2.
     Repeat(&'a [u8]),
-    /// It may come again with a cookie. Nothing of it is remembered.
+    /// The initiator must send it again with a cookie. Nothing is remembered.
     AskForCookie,
     Silence,
 }
 
 impl HalfOpens {
-    /// With `max` places, one at least.
+    /// Creates an empty set with `max` places, at least one.
     pub(crate) fn new(max: usize) -> Self {
         Self {
             max: max.max(1),
@@ -134,8 +138,8 @@ impl HalfOpens {
         }
     }
 
-    /// Judges an H1 by what names it, and remembers it unless there is no room for its handshake now. `proven`: it shows
-    /// that its sender receives at `from`.
+    /// Decides about an H1 by its ID, and remembers it unless there is no room for its handshake
+    /// now. `proven`: it carries a cookie that proves the address `from`.
     pub(crate) fn judge(
         &mut self,
         now: Time,
@@ -163,7 +167,7 @@ impl HalfOpens {
             }
         }
         let source_is_full = self.count(Source::of(from), proven) >= PER_SOURCE_MAX;
-        // Not remembered: its repeat may find room.
+        // Not remembered: its retransmission may find room.
         if proven && source_is_full {
             return Verdict::Silence;
         }
@@ -179,12 +183,13 @@ impl HalfOpens {
         Verdict::New
     }
 
-    /// True if whoever has shown nothing gets nothing more now; else it takes its share of what costs.
+    /// Returns true if unproven initiators get no further work now. Otherwise takes one unit of
+    /// their budget.
     fn is_under_load(&mut self, now: Time) -> bool {
         self.waiting.len() >= self.max.div_ceil(2) || !self.fresh.take(now, 1)
     }
 
-    /// True if an H1 that was seen may come from an initiator whose own was overtaken by a copy.
+    /// Returns true if a known H1 may come from its true initiator, overtaken by a copy.
     fn may_be_overtaken(&self, now: Time, id: [u8; 16]) -> bool {
         let mut copies = self.waiting.iter().filter(|h| h.attempt.h1_id == id);
         let first = copies.next();
@@ -192,7 +197,7 @@ impl HalfOpens {
             && 1 + copies.count() < COPIES_MAX
     }
 
-    /// The oldest one of `source` that has shown nothing, waiting or refused, counts no more.
+    /// Removes the oldest unproven entry of `source`, half-open or refused.
     fn give_way_to_proven(&mut self, source: Source) {
         let is_unproven =
             |attempt: &Attempt| !attempt.proven && Source::of(attempt.remote) == source;
@@ -203,21 +208,21 @@ impl HalfOpens {
         }
     }
 
-    /// Takes one out whose initiator repeats it, and may find room then.
+    /// Removes a handshake whose initiator may retransmit and find room later.
     fn remove(&mut self, i: usize) {
         if let Some(HalfOpen { attempt, .. }) = self.waiting.remove(i) {
             self.seen.forget(&attempt.h1_id);
         }
     }
 
-    /// Handshakes of `source`; `proven`: only those that have shown where they come from.
+    /// Returns the number of handshakes of `source`; with `proven`, only those of proven addresses.
     fn count(&self, source: Source, proven: bool) -> usize {
         let waiting = self.waiting.iter().map(|h| (Source::of(h.attempt.remote), h.attempt.proven));
         let refused = self.refused.iter().map(|refused| (refused.source, refused.proven));
         waiting.chain(refused).filter(|(of, shown)| *of == source && *shown >= proven).count()
     }
 
-    /// Takes the second datagram of an H1 whose first one came from `from`.
+    /// Handles the second datagram of an H1 whose first came from `from`.
     pub(crate) fn follow(
         &mut self,
         now: Time,
@@ -243,18 +248,19 @@ impl HalfOpens {
         }
     }
 
-    /// Whether the ephemeral key of an H1, which this names, was in no other authentic H1.
+    /// Returns true if the ephemeral key with this ID was in no other authentic H1.
     pub(crate) fn is_new(&mut self, now: Time, ephemeral: &[u8; 16], attempt: &Attempt) -> bool {
         self.seen.is_new_ephemeral(now, ephemeral, &attempt.h1_id)
     }
 
-    /// The H1 of `attempt`, with this ephemeral key, is authentic.
+    /// Records that the H1 of `attempt`, with this ephemeral key, is authentic.
     pub(crate) fn on_authentic(&mut self, now: Time, ephemeral: [u8; 16], attempt: &Attempt) {
         self.seen.note_ephemeral(now, ephemeral, attempt.h1_id);
     }
 
-    /// An H1 did not open. Its first datagram may be a copy of somebody's whose own will come, so that is not taken for a replay; unless
-    /// another H1 with it is under way.
+    /// Handles an H1 that failed to open. Its first datagram may be a copy of an honest
+    /// initiator's, whose own H1 is still to come. That one must not count as a replay, so the ID
+    /// is forgotten unless another handshake has it.
     pub(crate) fn on_unauthentic(&mut self, now: Time, attempt: &Attempt) {
         self.on_refused(now, attempt.remote, attempt.proven);
         if !self.waiting.iter().any(|h| h.attempt.h1_id == attempt.h1_id) {
@@ -262,7 +268,7 @@ impl HalfOpens {
         }
     }
 
-    /// An H1 that was judged new cost work, and nothing came of it.
+    /// Records an H1 that was judged new and cost work in vain.
     pub(crate) fn on_refused(&mut self, now: Time, from: PathAddr, proven: bool) {
         if self.refused.len() >= REFUSED_MAX {
             self.refused.pop_front();
@@ -270,7 +276,7 @@ impl HalfOpens {
         self.refused.push_back(Refused { at: now, source: Source::of(from), proven });
     }
 
-    /// The first datagram of an H1 that was judged new waits for the second.
+    /// Inserts the first datagram of an H1 that was judged new. It waits for the second.
     pub(crate) fn insert_begun(
         &mut self,
         now: Time,
@@ -282,7 +288,7 @@ impl HalfOpens {
         self.insert(HalfOpen { attempt, stage: Stage::Begun(first) });
     }
 
-    /// A whole H1 was answered, and waits for H3.
+    /// Inserts an answered H1. It waits for H3.
     pub(crate) fn insert_answered(&mut self, attempt: Attempt, answered: Answered) {
         self.insert(HalfOpen { attempt, stage: Stage::Answered(Box::new(answered)) });
     }
@@ -291,14 +297,14 @@ impl HalfOpens {
         while self.waiting.len() >= self.max {
             self.make_room();
         }
-        // One that is answered takes its place again: oldest first.
+        // Oldest first: an answered handshake returns to its place.
         let created = half_open.attempt.created;
         let after = self.waiting.partition_point(|other| other.attempt.created <= created);
         self.waiting.insert(after, half_open);
     }
 
-    /// One that has shown nothing gives way before those that have; of its like the oldest of the source that has most: who
-    /// begins many pushes out its own.
+    /// Evicts one handshake: unproven ones before proven ones, and of these the oldest of the
+    /// source with the most. So a source that begins many handshakes evicts its own.
     fn make_room(&mut self) {
         let proven = self.waiting.iter().all(|h| h.attempt.proven);
         let mut counts: HashMap<Source, usize> = HashMap::new();
@@ -315,7 +321,7 @@ impl HalfOpens {
         }
     }
 
-    /// Finds the handshake that `try_h3` completes, and takes it out with those that the same H1 began elsewhere.
+    /// Finds the handshake that `try_h3` completes. Removes it and all others of the same H1.
     pub(crate) fn complete<T>(
         &mut self,
         now: Time,

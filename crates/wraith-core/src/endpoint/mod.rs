@@ -1,11 +1,21 @@
-//! All connections behind one socket: routing of datagrams, silence to strangers, and the outputs in one place.
+//! All connections behind one socket: routes datagrams, ignores strangers, and collects the
+//! outputs.
 //!
-//! Routing (SPEC §4.4): by address, then what is under way to find paths (`punch`), then what goes on with a handshake under way, then the first datagram of an H1, then by trying whose connection ID it
-//! carries; else the datagram is dropped and counted. The trials come last: a flood of H1s that verify must not use up what
-//! peers that have moved are found by, and where both fail their order does not matter.
+//! A datagram is routed (SPEC §4.4) in this order:
 //!
-//! Invariant: a stranger who has no key to a door of ours costs one hash and a bounded share of one core, and is never
-//! answered; who has one costs at most one handshake step, bounded in number.
+//! 1. connections known at its source address;
+//! 2. attempts to find paths (`punch`);
+//! 3. handshakes in progress;
+//! 4. the first datagram of an H1;
+//! 5. trial of its connection ID on all connections.
+//!
+//! Otherwise it is dropped and counted. The trials come last, so that a flood of H1s with a valid
+//! mac1 does not exhaust the trials that find migrated peers. Where both fail, the order does not
+//! matter.
+//!
+//! Invariant: a stranger without a door key costs one hash and a bounded share of one core, and
+//! never gets an answer. A stranger with a door key costs at most one handshake step, in bounded
+//! number.
 
 mod accept;
 mod cookies;
@@ -45,34 +55,36 @@ use slots::Slots;
 pub(crate) use source::Source;
 use trials::{FREE_TRIALS, trials};
 
-/// What punches draw is a stream of its own, so that they change nothing else.
+/// ChaCha20 stream number of the punches' random numbers, so that punches do not affect any other
+/// random value.
 const PUNCH_STREAM: u64 = 1;
 
-/// Why no attempt to connect could begin.
+/// The reason a connection attempt could not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConnectError {
     /// The NodeId is not a valid public key.
     #[error("the NodeId is not a valid public key")]
     InvalidNodeId,
-    /// The limit of connections is reached.
+    /// The maximum number of connections is reached.
     #[error("too many connections")]
     TooMany,
 }
 
-/// The connections behind one socket. After any call that mutates, drain [`Self::poll_transmit`],
-/// [`Self::poll_event`], then sleep until [`Self::poll_timeout`] or the next datagram.
+/// The connections behind one socket. After any mutating call, the caller drains
+/// [`Self::poll_transmit`] and [`Self::poll_event`], then sleeps until [`Self::poll_timeout`] or
+/// the next datagram.
 pub struct Endpoint {
     config: EndpointConfig,
     doors: Doors,
     ephemerals: Ephemerals,
-    /// Of what is no secret.
+    /// Random numbers for values that are not secret.
     rng: ChaCha20Rng,
     secrets: SecretRng,
     pool: BlockPool,
     connections: Slots,
     routes: Routes,
     trials: TokenBucket,
-    /// The connection of the last datagram: most datagrams are for the same one.
+    /// Address and connection of the last datagram: most datagrams are for the same connection.
     last: Option<(PathAddr, ConnectionHandle)>,
     half_opens: HalfOpens,
     cookies: Cookies,
@@ -84,7 +96,7 @@ pub struct Endpoint {
     datagrams_dropped: u64,
 }
 
-/// Connections that may have something to say, each at most once per queue.
+/// Connections that may have outputs, each at most once per queue.
 #[derive(Debug, Default)]
 struct Dirty {
     transmit: VecDeque<ConnectionHandle>,
@@ -95,7 +107,7 @@ struct Dirty {
 impl Dirty {
     fn mark(&mut self, handle: ConnectionHandle) {
         for queue in [&mut self.transmit, &mut self.events, &mut self.timers] {
-            // The connection at work is nearly always the last marked.
+            // Usually the current connection was marked last.
             if queue.back() != Some(&handle) && !queue.contains(&handle) {
                 queue.push_back(handle);
             }
@@ -104,7 +116,8 @@ impl Dirty {
 }
 
 impl Endpoint {
-    /// An endpoint that draws all its randomness from `seed`: 32 bytes from the OS, or a test's own.
+    /// Creates an endpoint that derives all its randomness from `seed`: 32 bytes from the system,
+    /// or fixed in a test.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut rng = ChaCha20Rng::from_seed(seed);
         let mut punch_rng = ChaCha20Rng::from_seed(seed);
@@ -132,7 +145,8 @@ impl Endpoint {
         }
     }
 
-    /// Begins to reach `peer` at `remote` by one of its doors; [`Event::Connected`] or [`Event::Closed`] follows.
+    /// Starts a connection to `peer` at `remote` with one of its door keys. [`Event::Connected`] or
+    /// [`Event::Closed`] follows.
     pub fn connect(
         &mut self,
         now: Time,
@@ -153,7 +167,8 @@ impl Endpoint {
         Ok(self.insert(connection, remote))
     }
 
-    /// Takes any datagram. Garbage is dropped in silence; `datagram` is used as scratch space.
+    /// Handles any received datagram. Garbage is dropped silently. `datagram` serves as scratch
+    /// space.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -166,7 +181,7 @@ impl Endpoint {
         }
     }
 
-    /// Does what is due by `now`.
+    /// Handles all timers due by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some(&(at, handle)) = self.timers.first() {
             if at > now {
@@ -184,13 +199,14 @@ impl Endpoint {
         }
     }
 
-    /// Fills `buf` (64 KiB) with datagrams to one address. Call until `None`.
+    /// Fills `buf` (64 KiB) with datagrams to one address. The caller repeats until `None`.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         self.poll_transmit_to(now, buf, |_| true)
     }
 
-    /// Like [`Self::poll_transmit`], but asks only the connections whose peer is at an address that is `open`; the others
-    /// keep what they have to say. Their answers to handshakes and to challenges from elsewhere may still come.
+    /// Like [`Self::poll_transmit`], but polls only connections whose peer's address is `open`; the
+    /// others keep their output. Answers to handshakes and to challenges from other addresses may
+    /// still be returned.
     pub fn poll_transmit_to(
         &mut self,
         now: Time,
@@ -223,20 +239,20 @@ impl Endpoint {
         None
     }
 
-    /// The next event of any connection. Call until `None`.
+    /// Returns the next event of any connection. The caller repeats until `None`.
     pub fn poll_event(&mut self) -> Option<(ConnectionHandle, Event)> {
         while let Some(&handle) = self.dirty.events.front() {
             if let Some(event) = self.connections.get_mut(handle).and_then(Connection::poll_event) {
                 return Some((handle, event));
             }
             self.dirty.events.pop_front();
-            // A drained connection is forgotten once its last event was taken.
+            // A drained connection is removed after its last event.
             self.dirty.timers.push_back(handle);
         }
         None
     }
 
-    /// When [`Self::handle_timeout`] must be called, if nothing happens before.
+    /// Returns the time at which [`Self::handle_timeout`] must be called at the latest.
     pub fn poll_timeout(&mut self) -> Option<Time> {
         while let Some(handle) = self.dirty.timers.pop_front() {
             let Some(connection) = self.connections.get_mut(handle) else { continue };
@@ -254,46 +270,48 @@ impl Endpoint {
         }
     }
 
-    /// A connection, to mutate it; drain the outputs afterwards.
+    /// Returns a connection for mutation. The caller drains the outputs afterwards.
     pub fn connection(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
         let connection = self.connections.get_mut(handle)?;
         self.dirty.mark(handle);
         Some(connection)
     }
 
-    /// See [`Connection::is_live`]; true for a connection that is over. To be asked when all outputs were drained.
+    /// Returns [`Connection::is_live`], or true for a connection that is gone. Valid only after all
+    /// outputs were drained.
     pub fn is_live(&self, handle: ConnectionHandle) -> bool {
         self.connections.get(handle).is_none_or(Connection::is_live)
     }
 
-    /// Whether a peer has shown that it receives at `address`: one that a connection uses, or may move to.
+    /// Returns true if a peer has proven that it receives at `address`, which a connection uses or
+    /// may move to.
     pub fn is_validated(&self, address: impl Into<PathAddr>) -> bool {
         let address = address.into();
         self.connections.iter().any(|connection| connection.is_validated(address))
     }
 
-    /// True if no connection is left, not even a closing one.
+    /// Returns true if no connection is left, not even a closing one.
     pub fn is_drained(&self) -> bool {
         self.connections.len() == 0
     }
 
-    /// Datagrams that belonged to nobody.
+    /// Returns the number of datagrams that were dropped because they matched nothing.
     pub fn datagrams_dropped(&self) -> u64 {
         self.datagrams_dropped
     }
 
-    /// Does ahead of time, a little at a time, what the next handshakes need: for when nothing else is to be done. False if
-    /// there is nothing.
+    /// Precomputes a part of the work of future handshakes. To be called while idle. Returns false
+    /// if nothing is left to prepare.
     pub fn prepare(&mut self) -> bool {
         self.ephemerals.prepare(&mut self.secrets)
     }
 
-    /// Who may begin a connection from now on: who has one of these.
+    /// Replaces the door keys that admit handshakes.
     pub fn set_doors(&mut self, doors: Vec<DoorKey>) {
         self.doors.change(doors);
     }
 
-    /// Who may connect from now on, of those who have a key to a door; `None` is all of them.
+    /// Replaces the allowlist of peer identities; `None` admits every peer with a door key.
     pub fn set_admitted(&mut self, admitted: Option<HashSet<NodeId>>) {
         self.config.admitted = admitted;
     }
@@ -317,8 +335,8 @@ impl Endpoint {
         }
     }
 
-    /// Offers a datagram to the connections that are heard from its address, that of the last datagram first. `None` if it
-    /// carries the connection ID of none of them; else of which, and whether it was authentic.
+    /// Tries a datagram on the connections known at its source address, that of the last datagram
+    /// first. Returns the connection whose ID it carries and whether it was authentic, or `None`.
     fn route_by_address(
         &mut self,
         now: Time,
@@ -344,7 +362,7 @@ impl Endpoint {
         })
     }
 
-    /// Finds the connection of a packet from where none of them was heard yet: a peer that moves.
+    /// Finds the connection of a packet from an unknown address: the peer is migrating.
     fn route_by_trial(
         &mut self,
         now: Time,
@@ -367,7 +385,7 @@ impl Endpoint {
         self.on_taken(from, handle)
     }
 
-    /// A datagram from `from` was an authentic one of this connection. True, for it was somebody's.
+    /// Records an authentic datagram from `from` for this connection. Returns true.
     fn on_taken(&mut self, from: PathAddr, handle: ConnectionHandle) -> bool {
         self.last = Some((from, handle));
         self.dirty.mark(handle);

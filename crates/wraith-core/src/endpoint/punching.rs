@@ -1,4 +1,4 @@
-//! What an endpoint does to find paths, beside its connections: see [`punch`](crate::punch).
+//! The endpoint's interface to path discovery: see [`punch`](crate::punch).
 
 use std::net::SocketAddr;
 
@@ -8,12 +8,13 @@ use crate::streams::Role;
 use crate::{PathAddr, Time};
 
 impl Endpoint {
-    /// Tries to reach a peer at any of `candidates` (16 at most), and to be reached by it. It has the same `secret`, which is for
-    /// this attempt alone and which nobody else has, the other `role`, and begins at about the same time. Events follow by
-    /// [`Self::poll_punch_event`], [`PunchEvent::Ended`] at last.
+    /// Starts hole punching with a peer at any of `candidates` (16 at most). The peer uses the same
+    /// `secret` and the other `role`, and begins at about the same time. The secret belongs to this
+    /// attempt and these two peers only. [`Self::poll_punch_event`] returns the results,
+    /// [`PunchEvent::Ended`] last.
     ///
     /// # Errors
-    /// 16 punches and observations are under way.
+    /// 16 punches and observations are in progress.
     pub fn punch(
         &mut self,
         now: Time,
@@ -24,7 +25,8 @@ impl Endpoint {
         self.punches.punch(now, secret, role, Peer::BeginsNow, candidates)
     }
 
-    /// The same for a peer that begins up to a minute later: as many packets, over all that time, and its own are waited for.
+    /// Like [`Self::punch`], for a peer that begins up to a minute later. It sends as many packets,
+    /// spread over that time, and waits for the peer's.
     ///
     /// # Errors
     /// As of [`Self::punch`].
@@ -38,12 +40,15 @@ impl Endpoint {
         self.punches.punch(now, secret, role, Peer::BeginsLater, candidates)
     }
 
-    /// [`Self::punch`] where one side is behind a NAT that draws another port for each destination, and the other behind one that lets in only
-    /// whom it has sent to: the first asks from many sockets, the second asks many ports. Up to 256 small packets go where nothing is
-    /// proved, so this is for a peer that has moved much more than that. Only [`Many::Ports`] learns an address; its side is to move there.
+    /// Like [`Self::punch`], for two NATs that defeat it. One side's NAT maps another port for each
+    /// destination; the other's admits only hosts that it has sent to. The first side probes from
+    /// many sockets, the second probes many ports. Up to 256 small packets go to unproven
+    /// addresses, so the caller must expect to transfer much more than that. Only the side with
+    /// [`Many::Ports`] finds an address; it is the one to move there.
     ///
     /// # Errors
-    /// One such attempt began within 8 s, 16 punches and observations are under way, or the address is none.
+    /// Another such attempt began within 8 s, 16 punches and observations are in progress, or the
+    /// address is invalid.
     pub fn punch_many(
         &mut self,
         now: Time,
@@ -54,7 +59,7 @@ impl Endpoint {
         self.punches.punch_many(now, secret, role, many)
     }
 
-    /// Further addresses of the peer of a punch under way.
+    /// Adds candidate addresses of the peer to a punch in progress.
     pub fn add_punch_candidates(&mut self, now: Time, id: PunchId, candidates: &[SocketAddr]) {
         self.punches.add_candidates(now, id, candidates);
     }
@@ -64,11 +69,11 @@ impl Endpoint {
         self.punches.stop(id);
     }
 
-    /// Asks a [`Reflector`](crate::punch::Reflector) at `of`, which has the same `secret`, where it sees us.
-    /// [`PunchEvent::Observed`] or [`PunchEvent::Ended`] follows.
+    /// Asks a [`Reflector`](crate::punch::Reflector) at `of`, which has the same `secret`, for our
+    /// address. [`PunchEvent::Observed`] or [`PunchEvent::Ended`] follows.
     ///
     /// # Errors
-    /// 16 punches and observations are under way, or the address is none.
+    /// 16 punches and observations are in progress, or the address is invalid.
     pub fn observe(
         &mut self,
         now: Time,
@@ -78,8 +83,9 @@ impl Endpoint {
         self.observe_by(now, secret, of, AnswerBy::Itself)
     }
 
-    /// Asks as [`observe`](Self::observe), and has it answer as `by` says, which tells what a NAT lets in. It ends without an answer,
-    /// too, where the reflector does not do that.
+    /// Like [`observe`](Self::observe), with the answer sent as `by` requests. The result shows the
+    /// NAT's filtering. It also ends without an answer if the reflector does not support the
+    /// request.
     ///
     /// # Errors
     /// As of [`observe`](Self::observe).
@@ -93,11 +99,13 @@ impl Endpoint {
         self.punches.observe(now, secret, of, by)
     }
 
-    /// Sends `request`, in the clear, to `with`, and waits 3 s for one datagram from exactly there that is of no connection.
-    /// [`PunchEvent::Reply`] or [`PunchEvent::Ended`] follows. Anybody who can forge that address can forge the reply.
+    /// Sends `request` to `with` in the clear. For 3 s, it waits for one datagram from exactly that
+    /// address that belongs to no connection. [`PunchEvent::Reply`] or [`PunchEvent::Ended`]
+    /// follows. An attacker that can forge that address can forge the reply.
     ///
     /// # Errors
-    /// 8 are under way, or one with this address; the address is none; the request is longer than 1500 bytes.
+    /// 8 exchanges, or one with this address, are in progress; the address is invalid; or the
+    /// request is longer than 1500 bytes.
     pub fn exchange(
         &mut self,
         now: Time,
@@ -107,12 +115,13 @@ impl Endpoint {
         self.punches.exchange(now, with, request)
     }
 
-    /// The next event of any punch, observation or exchange. Call until `None`.
+    /// Returns the next event of any punch, observation or exchange. The caller repeats until
+    /// `None`.
     pub fn poll_punch_event(&mut self) -> Option<(PunchId, PunchEvent)> {
         self.punches.poll_event()
     }
 
-    /// Offers a datagram to what is under way.
+    /// Passes a datagram to the punches, observations and exchanges in progress.
     pub(super) fn route_to_punches(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
         if self.punches.is_idle() {
             return false;

@@ -1,8 +1,8 @@
-//! Which connections are heard from an address: where a datagram is tried first.
+//! Routing table: the connections known at a source address, on which a datagram is tried first.
 //!
-//! A connection stands under the address that it was made with, and under those that authentic packets of it came from
-//! since. Invariant: under at most [`ADDRESSES_MAX`], and another is never added in place of the one in use, so that a peer that names
-//! ever new addresses as its own costs no more than one that moves now and then.
+//! A connection is listed under its initial address and the addresses from which authentic packets
+//! came. Invariant: at most [`ADDRESSES_MAX`] per connection, and the one in use is never evicted.
+//! So a peer that keeps changing addresses costs no more than one that migrates now and then.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::PathAddr;
 use crate::event::ConnectionHandle;
 
-/// Addresses of one connection: the one in use, the one left, the one that is being validated, and one to spare.
+/// Addresses per connection: the one in use, the one left, the one being validated, and a spare.
 const ADDRESSES_MAX: usize = 4;
 
 #[derive(Debug, Default)]
@@ -22,12 +22,12 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// The connections that are heard from `address`, in the order in which they came there.
+    /// Returns the connections known at `address`, in order of their addition.
     pub(crate) fn at(&self, address: PathAddr) -> &[ConnectionHandle] {
         self.connections.get(&address).map_or(&[], |handles| handles)
     }
 
-    /// A connection is heard from `address`, and sends to `in_use`.
+    /// Adds an address at which a connection receives. `in_use` is the address it sends to.
     pub(crate) fn add(&mut self, address: PathAddr, handle: ConnectionHandle, in_use: PathAddr) {
         let addresses = self.addresses.entry(handle).or_default();
         if addresses.contains(&address) {
@@ -42,7 +42,7 @@ impl Routes {
         self.connections.entry(address).or_default().push(handle);
     }
 
-    /// A connection is over.
+    /// Removes a connection.
     pub(crate) fn forget(&mut self, handle: ConnectionHandle) {
         for address in self.addresses.remove(&handle).into_iter().flatten() {
             Self::remove(&mut self.connections, address, handle);

@@ -1,37 +1,40 @@
-//! Which H1s came lately, so that a replay gets silence (SPEC §3.4): what names each, and the ephemeral key in it, whatever bits that
-//! was encoded with.
+//! Recently received H1s: a replay gets no answer (SPEC §3.4). Each H1 is remembered by its ID and
+//! by its ephemeral key, independent of the key's encoding.
 //!
-//! Two generations, of which the older one is forgotten when the younger one is full or old. Invariant: neither holds more than the
-//! maximum, of names or of keys, so a flood of H1s makes the memory short and not large.
+//! There are two generations. When the younger is full or old, the older is discarded. Invariant:
+//! neither holds more than the maximum of IDs or of keys. So a flood of H1s shortens the memory
+//! instead of enlarging it.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::Time;
 
-/// One generation: twice the ±90 s for which a clock is accepted.
+/// Lifetime of one generation: twice the accepted clock difference of ±90 s.
 const WINDOW: Duration = Duration::from_secs(180);
-/// Of one generation: as many as a hash table with 2^16 places takes. Names are then 1.1 MB and keys 2.2 MB, so all is at most 6.5 MB,
-/// and half of a generation more while its tables grow.
+/// Maximum size of one generation: the capacity of a hash table with 2^16 slots. IDs then take 1.1
+/// MB and keys 2.2 MB, so both generations take at most 6.5 MB, and half a generation more while
+/// its tables grow.
 pub(super) const SEEN_MAX: usize = 7 << 13;
 
-/// What names an H1: [`FirstDatagram::id`](wraith_noise::FirstDatagram::id).
+/// ID of an H1: [`FirstDatagram::id`](wraith_noise::FirstDatagram::id).
 type Id = [u8; 16];
-/// What names an ephemeral key: [`FirstDatagram::ephemeral_id`](wraith_noise::FirstDatagram::ephemeral_id).
+/// ID of an ephemeral key:
+/// [`FirstDatagram::ephemeral_id`](wraith_noise::FirstDatagram::ephemeral_id).
 type EphemeralId = [u8; 16];
 
 pub(super) struct Seen {
     max: usize,
     young: Generation,
     old: Generation,
-    /// When the time of the young one began.
+    /// Start of the younger generation.
     since: Time,
 }
 
 #[derive(Default)]
 struct Generation {
     ids: HashSet<Id>,
-    /// Each with the H1 that it was in.
+    /// Each key with the ID of its H1.
     ephemerals: HashMap<EphemeralId, Id>,
 }
 
@@ -42,45 +45,45 @@ impl Generation {
 }
 
 impl Seen {
-    /// With at most `max` H1s, and `max` keys, in each of two generations.
+    /// Creates a memory of at most `max` H1s and `max` keys in each generation.
     pub(super) fn new(max: usize) -> Self {
         let [young, old] = [Generation::default(), Generation::default()];
         Self { max, young, old, since: Time::ZERO }
     }
 
-    /// Whether this H1 came.
+    /// Returns true if this H1 was received.
     pub(super) fn has(&mut self, now: Time, id: &Id) -> bool {
         self.rotate(now);
         self.young.ids.contains(id) || self.old.ids.contains(id)
     }
 
-    /// This H1 came now.
+    /// Records this H1 as received now.
     pub(super) fn note(&mut self, now: Time, id: Id) {
         self.rotate(now);
         self.young.ids.insert(id);
     }
 
-    /// This H1 may come again as if it never had. Its ephemeral key stays known as that of this H1, and of no other.
+    /// Forgets this H1, so that it may come again. Its ephemeral key stays bound to it.
     pub(super) fn forget(&mut self, id: &Id) {
         for generation in [&mut self.young, &mut self.old] {
             generation.ids.remove(id);
         }
     }
 
-    /// Whether an ephemeral key was in no other authentic H1 than this one.
+    /// Returns true if the ephemeral key was in no other authentic H1.
     pub(super) fn is_new_ephemeral(&mut self, now: Time, key: &EphemeralId, id: &Id) -> bool {
         self.rotate(now);
         let known = [&self.young, &self.old].into_iter().find_map(|of| of.ephemerals.get(key));
         known.is_none_or(|of| of == id)
     }
 
-    /// An ephemeral key was in this H1, which was authentic: nobody else can have made that.
+    /// Records the ephemeral key of an authentic H1. Only its true sender can have created that H1.
     pub(super) fn note_ephemeral(&mut self, now: Time, key: EphemeralId, id: Id) {
         self.rotate(now);
         self.young.ephemerals.insert(key, id);
     }
 
-    /// There is room for one more in the young generation then.
+    /// Makes room for one more entry in the younger generation.
     fn rotate(&mut self, now: Time) {
         if now - self.since >= WINDOW || self.young.len() >= self.max {
             self.old = std::mem::take(&mut self.young);
@@ -106,7 +109,7 @@ mod tests {
         seen
     }
 
-    /// An authentic H1 with this key comes. Whether the key is new.
+    /// Receives an authentic H1 with this key. Returns true if the key is new.
     fn comes(seen: &mut Seen, now: Time, key: EphemeralId, id: Id) -> bool {
         let is_new = seen.is_new_ephemeral(now, &key, &id);
         if is_new {
@@ -163,7 +166,7 @@ mod tests {
         let floods: [Flood; 3] = [
             |seen, n| seen.note(START, id(n)),
             |seen, n| assert!(comes(seen, START, id(n), id(n))),
-            // Handshakes that push each other out.
+            // Handshakes that evict each other.
             |seen, n| {
                 seen.note(START, id(n));
                 assert!(comes(seen, START, id(n), id(n)));

@@ -1,6 +1,7 @@
 //! The connections of an endpoint, by handle.
 //!
-//! A handle is a slot number and the slot's generation, so a stale handle finds nothing, and a lookup is one index.
+//! A handle is a slot number and the slot's generation. A stale handle therefore finds nothing, and
+//! a lookup is one index.
 
 use crate::connection::Connection;
 use crate::event::ConnectionHandle;

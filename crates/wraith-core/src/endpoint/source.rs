@@ -1,7 +1,8 @@
-//! Whose datagrams are counted together where a stranger must not get more than its share.
+//! The unit of per-source limits: the addresses that one stranger can use at no cost.
 //!
-//! Ports of an address cost nothing, nor do the 2^64 addresses of the smallest IPv6 network anybody is given. The link-local
-//! addresses of all neighbours are in one such network, so of these each counts for itself.
+//! Ports of an address are free, and so are the 2^64 addresses of the smallest IPv6 network that is
+//! assigned. Link-local addresses of all neighbours share one such network, so each of them counts
+//! separately.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;

@@ -1,14 +1,14 @@
-//! The ACK frame (SPEC §5, RFC 9000 §19.3): ranges of packet numbers from the largest down.
+//! The ACK frame (SPEC §5, RFC 9000 §19.3): ranges of packet numbers in descending order.
 //!
-//! Invariant: an [`AckFrame`] exists only after all of its ranges were walked once, so that [`AckFrame::ranges`] can
-//! neither underflow nor run out of bytes.
+//! Invariant: an [`AckFrame`] exists only after all its ranges were walked once. Therefore
+//! [`AckFrame::ranges`] can neither underflow nor run out of bytes.
 
 use std::ops::RangeInclusive;
 
 use super::{ACK_RANGES_MAX, Malformed};
 use crate::varint;
 
-/// Packets received with each ECN codepoint, since the start.
+/// Number of packets received with each ECN codepoint since the connection started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnCounts {
     /// ECT(0).
@@ -19,23 +19,23 @@ pub struct EcnCounts {
     pub ce: u64,
 }
 
-/// A checked ACK frame.
+/// A validated ACK frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckFrame<'a> {
     /// Largest acknowledged packet number.
     pub largest: u64,
-    /// Time from the arrival of `largest` to this frame, microseconds.
+    /// Time from the arrival of `largest` to this frame, in microseconds.
     pub delay_us: u64,
     /// ECN counts, if reported.
     pub ecn: Option<EcnCounts>,
-    /// Packets below `largest` in the first range.
+    /// Number of packets below `largest` in the first range.
     first: u64,
-    /// `count` checked pairs (gap, range).
+    /// Validated pairs (gap, range).
     pairs: &'a [u8],
 }
 
 impl<'a> AckFrame<'a> {
-    /// Reads the body of an ACK; returns it with what follows.
+    /// Reads the body of an ACK. Returns it and the remaining bytes.
     pub(super) fn read(body: &'a [u8], with_ecn: bool) -> Result<(Self, &'a [u8]), Malformed> {
         const SHORT: Malformed = Malformed("ACK cut short");
         const BELOW_ZERO: Malformed = Malformed("ACK range below packet number 0");
@@ -53,7 +53,7 @@ impl<'a> AckFrame<'a> {
         for _ in 0..count {
             let (gap, after) = number(rest)?;
             let (range, after) = number(after)?;
-            // Both are below 2^62: the sum does not wrap.
+            // Both values are below 2^62, so the sum does not wrap.
             smallest = smallest.checked_sub(gap + 2 + range).ok_or(BELOW_ZERO)?;
             rest = after;
         }
@@ -69,15 +69,15 @@ impl<'a> AckFrame<'a> {
         Ok((Self { largest, delay_us, ecn, first, pairs }, rest))
     }
 
-    /// The acknowledged ranges, disjoint and not adjacent, from the largest down; at least one, at most
-    /// [`ACK_RANGES_MAX`].
+    /// Returns the acknowledged ranges in descending order, disjoint and not adjacent. There is at
+    /// least one and at most [`ACK_RANGES_MAX`].
     #[inline]
     pub fn ranges(&self) -> AckRanges<'a> {
         AckRanges { next: Some(self.largest - self.first..=self.largest), pairs: self.pairs }
     }
 }
 
-/// See [`AckFrame::ranges`].
+/// Iterator returned by [`AckFrame::ranges`].
 #[derive(Clone, Debug)]
 pub struct AckRanges<'a> {
     next: Option<RangeInclusive<u64>>,

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Bytes of an address.
+/// Encoded length of an address.
 pub(crate) const ADDRESS_BYTES: usize = 19;
 
-/// As it travels.
+/// Encodes `address` for the wire.
 pub(crate) fn encode(address: SocketAddr) -> [u8; ADDRESS_BYTES] {
     let mut bytes = [0; ADDRESS_BYTES];
     match address.ip() {
@@ -22,7 +22,7 @@ pub(crate) fn encode(address: SocketAddr) -> [u8; ADDRESS_BYTES] {
     bytes
 }
 
-/// `None` if it is of no known family.
+/// Decodes an address. Returns `None` for an unknown address family.
 pub(crate) fn decode(bytes: &[u8; ADDRESS_BYTES]) -> Option<SocketAddr> {
     let (family, rest) = bytes.split_first()?;
     let (ip, port) = rest.split_first_chunk::<16>()?;

@@ -1,9 +1,9 @@
-//! Frames, the content of a packet (SPEC §5): their types, [`Frames`] which reads them from an opened payload, and
-//! [`FrameWriter`] which writes them into a packet being built.
+//! Frames, the content of a packet (SPEC §5).
 //!
-//! Reading borrows from the payload and allocates nothing. Everything a frame says about itself (lengths, ranges,
-//! text) is checked while it is read; what it means for a connection (limits, known streams) is checked where it is
-//! used. [`SentFrame`] is what a sender keeps of a frame until its packet was acknowledged or lost.
+//! [`Frames`] reads them from an opened payload; [`FrameWriter`] writes them into a packet. Reading
+//! borrows from the payload and allocates nothing. The reader checks everything inside a frame:
+//! lengths, ranges, text. The connection checks the rest, such as limits and known streams.
+//! [`SentFrame`] is the sender's record of a frame until its packet is acknowledged or lost.
 
 mod ack;
 mod address;
@@ -24,13 +24,15 @@ pub(crate) use address::{ADDRESS_BYTES, decode as decode_address, encode as enco
 pub use read::Frames;
 pub use write::{FrameWriter, Written};
 
-/// Bytes of the reason in a CLOSE frame: enough for a sentence, small enough to fit any packet (SPEC §5).
+/// Maximum length of a CLOSE reason in bytes: enough for a sentence, small enough for every packet
+/// (SPEC §5).
 pub const REASON_BYTES_MAX: usize = 512;
 
-/// Ranges in one ACK frame. We never report a tenth of it; more only makes the reader work.
+/// Maximum number of ranges in one ACK frame. Our ACKs never reach a tenth of it, and more only
+/// burden the reader.
 pub const ACK_RANGES_MAX: u64 = 1024;
 
-/// Addresses in one CANDIDATES frame: as many as a ticket has (SPEC §2).
+/// Maximum number of addresses in one CANDIDATES frame, the same as in a ticket (SPEC §2).
 pub const CANDIDATES_MAX: usize = 16;
 
 /// Frame types of SPEC §5.
@@ -66,124 +68,124 @@ mod kind {
 /// One frame of a received packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A run of zero bytes; nothing to do.
+    /// A run of zero bytes, which are ignored.
     Padding,
-    /// Asks for an acknowledgement, nothing else.
+    /// Elicits an acknowledgement.
     Ping,
-    /// Packets that arrived.
+    /// Acknowledges packets.
     Ack(AckFrame<'a>),
-    /// The sender of a stream gave it up.
+    /// The sender of a stream stopped sending.
     ResetStream {
         /// Stream id.
         id: u64,
-        /// The application's reason.
+        /// The application's error code.
         code: u64,
         /// Bytes of the stream that count against flow control.
         final_size: u64,
     },
-    /// The receiver of a stream does not want more of it.
+    /// The receiver of a stream stopped reading.
     StopSending {
         /// Stream id.
         id: u64,
-        /// The application's reason.
+        /// The application's error code.
         code: u64,
     },
     /// Bytes of a stream. `offset + data.len()` is at most [`varint::MAX`](crate::varint::MAX).
     Stream {
         /// Stream id.
         id: u64,
-        /// Position of the first byte.
+        /// Offset of the first byte.
         offset: u64,
         /// The stream ends after these bytes.
         fin: bool,
         /// The bytes; may be empty.
         data: &'a [u8],
     },
-    /// Bytes that may be sent on all streams together.
+    /// Maximum number of bytes on all streams together.
     MaxData(u64),
-    /// Bytes that may be sent on one stream.
+    /// Maximum number of bytes on one stream.
     MaxStreamData {
         /// Stream id.
         id: u64,
         /// Absolute offset.
         maximum: u64,
     },
-    /// Streams the receiver of this frame may open in total.
+    /// Maximum number of streams that the receiver of this frame may open in total.
     MaxStreams(u64),
-    /// The sender of this frame has bytes to send, and this limit on all streams together keeps them back.
+    /// The sender of this frame is blocked by this connection-level limit.
     DataBlocked(u64),
-    /// The same of the limit on one stream.
+    /// The sender of this frame is blocked by the limit of one stream.
     StreamDataBlocked {
         /// Stream id.
         id: u64,
         /// The limit, an absolute offset.
         maximum: u64,
     },
-    /// The sender of this frame wants to open a stream, and this limit keeps it from that.
+    /// The sender of this frame wants to open a stream and is blocked by this limit.
     StreamsBlocked(u64),
-    /// Unreliable bytes.
+    /// An unreliable datagram.
     Datagram(&'a [u8]),
-    /// To be sent back to where it came from.
+    /// A challenge, to be answered to its source address.
     PathChallenge([u8; 8]),
-    /// The bytes of a challenge.
+    /// The response: the bytes of a challenge.
     PathResponse([u8; 8]),
-    /// Where else the sender of this frame may be reached.
+    /// Further addresses of the sender of this frame.
     Candidates(CandidatesFrame<'a>),
-    /// Where the receiver of this frame is seen.
+    /// Address of the receiver of this frame, as the sender sees it.
     ObservedAddress(SocketAddr),
-    /// How often the receiver of this frame should acknowledge.
+    /// Acknowledgement frequency requested from the receiver of this frame.
     AckFrequency {
-        /// Later ones win.
+        /// Sequence number; the highest applies.
         sequence: u64,
-        /// Ack-eliciting packets before an ACK.
+        /// Ack-eliciting packets per ACK.
         packets: u64,
-        /// Longest delay of an ACK, microseconds.
+        /// Maximum ACK delay, in microseconds.
         max_delay_us: u64,
     },
-    /// Asks for an ACK at once.
+    /// Requests an ACK at once.
     ImmediateAck,
-    /// A part of a message of a ratchet (SPEC §4.6).
+    /// A fragment of a ratchet message (SPEC §4.6).
     Ratchet {
-        /// Which ratchet of the connection, from 1.
+        /// Number of the ratchet in this connection, from 1.
         number: u64,
-        /// Which part of the message.
+        /// Index of the fragment.
         part: u8,
-        /// Its bytes.
+        /// Bytes of the fragment.
         bytes: &'a [u8],
     },
-    /// The connection is over.
+    /// Closes the connection.
     Close {
-        /// SPEC §5, or the application's from 0x100.
+        /// A code of SPEC §5, or of the application from 0x100 up.
         code: u64,
-        /// The peer's words; untrusted, at most [`REASON_BYTES_MAX`] bytes.
+        /// Text from the peer; untrusted, at most [`REASON_BYTES_MAX`] bytes.
         reason: &'a str,
     },
 }
 
-/// Addresses at which a peer says that it may be reached.
+/// Addresses that a peer claims for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandidatesFrame<'a> {
-    /// Later lists win.
+    /// Sequence number; the highest list applies.
     pub sequence: u64,
-    /// At most [`CANDIDATES_MAX`], each of a known family.
+    /// At most [`CANDIDATES_MAX`] addresses, each of a known family.
     addresses: &'a [[u8; ADDRESS_BYTES]],
 }
 
 impl CandidatesFrame<'_> {
-    /// The addresses, in the peer's order.
+    /// Returns the addresses in the peer's order.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.addresses.iter().filter_map(address::decode)
     }
 }
 
 impl Frame<'_> {
-    /// True if the packet must be acknowledged for this frame (SPEC §7).
+    /// Returns true if this frame makes its packet ack-eliciting (SPEC §7).
     pub fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Self::Padding | Self::Ack(_) | Self::Close { .. })
     }
 }
 
-/// Authenticated bytes that are no frame.
+/// Authenticated bytes that are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Malformed(pub &'static str);
@@ -194,61 +196,61 @@ impl From<Malformed> for Violation {
     }
 }
 
-/// What must be known of a frame when its packet is acknowledged or lost. Values are not kept where the newest one is
-/// sent again anyway.
+/// The sender's record of a frame, for the time its packet is acknowledged or lost. It holds no
+/// value where a retransmission sends the newest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentFrame {
     /// Bytes `offset .. offset + len` of a stream, and its end if `fin`.
     Stream {
         /// Stream id.
         id: u64,
-        /// Position of the first byte.
+        /// Offset of the first byte.
         offset: u64,
         /// Number of bytes.
         len: u32,
-        /// The end of the stream was said.
+        /// The frame had the FIN bit.
         fin: bool,
     },
-    /// The connection's window.
+    /// The connection's receive window.
     MaxData,
-    /// The window of this stream.
+    /// The receive window of this stream.
     MaxStreamData(u64),
     /// The peer's stream limit.
     MaxStreams,
-    /// A limit of the peer that keeps us back.
+    /// A DATA_BLOCKED, STREAM_DATA_BLOCKED or STREAMS_BLOCKED frame.
     Blocked,
-    /// The reset of this stream.
+    /// The RESET_STREAM of this stream.
     ResetStream(u64),
-    /// The stop of this stream.
+    /// The STOP_SENDING of this stream.
     StopSending(u64),
-    /// An ACK that reached up to `largest`.
+    /// An ACK.
     Ack {
         /// Largest packet number reported.
         largest: u64,
     },
-    /// The ACK_FREQUENCY with this sequence.
+    /// The ACK_FREQUENCY with this sequence number.
     AckFrequency(u64),
-    /// Nothing to repeat.
+    /// A PING; never retransmitted.
     Ping,
-    /// A challenge to a path.
+    /// A path challenge.
     PathChallenge([u8; 8]),
-    /// Never repeated.
+    /// A path response; never retransmitted.
     PathResponse,
-    /// The list of candidates with this sequence.
+    /// The list of candidates with this sequence number.
     Candidates(u64),
-    /// A part of a message of a ratchet.
+    /// A fragment of a ratchet message.
     Ratchet {
-        /// Which ratchet.
+        /// Number of the ratchet.
         number: u64,
-        /// Which part.
+        /// Index of the fragment.
         part: u8,
     },
-    /// The address where the peer is seen; repeated with the newest one.
+    /// The peer's address as we see it; retransmitted with the newest value.
     ObservedAddress,
-    /// Never repeated.
+    /// A datagram; never retransmitted.
     Datagram,
 }
 
-/// The frames of one packet; four fit without an allocation. In the middle of a bulk transfer a packet has an ACK, the
-/// windows of a stream and of the connection, and bytes of a stream, or fewer.
+/// The frames of one packet; four fit without an allocation. During a bulk transfer, a packet has
+/// at most an ACK, the windows of a stream and of the connection, and stream data.
 pub type SentFrames = SmallVec<[SentFrame; 4]>;

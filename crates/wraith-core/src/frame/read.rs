@@ -1,7 +1,7 @@
-//! Reading frames from an opened payload.
+//! Reads frames from an opened payload.
 //!
-//! [`Frames`] yields each frame in order and stops after the first error. Bytes that are authentic but wrong are an
-//! error for the caller to close the connection with, never a panic.
+//! [`Frames`] yields each frame in order and stops after the first error. Authentic but malformed
+//! bytes are an error, never a panic; the caller then closes the connection.
 
 use super::address::{self, ADDRESS_BYTES};
 use super::{AckFrame, CANDIDATES_MAX, CandidatesFrame, Frame, Malformed, REASON_BYTES_MAX, kind};
@@ -10,11 +10,11 @@ use crate::varint;
 const SHORT: Malformed = Malformed("frame cut short");
 const FAMILY: Malformed = Malformed("unknown address family");
 
-/// The frames of one payload.
+/// Iterator over the frames of one payload.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     rest: &'a [u8],
-    /// Nothing was read yet: an empty payload is an error (SPEC §5).
+    /// Nothing was read yet. An empty payload is an error (SPEC §5).
     fresh: bool,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Frames<'a> {
     fn read(&mut self) -> Result<Frame<'a>, Malformed> {
         let (&kind, rest) = self.rest.split_first().ok_or(Malformed("empty packet"))?;
         self.rest = rest;
-        // Most packets of a transfer carry one of these two, so they are asked for first.
+        // Most packets of a transfer carry STREAM or ACK, so these are matched first.
         if (kind::STREAM..=kind::STREAM_LAST).contains(&kind) {
             return self.stream(kind);
         }

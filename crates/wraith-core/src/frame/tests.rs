@@ -1,4 +1,4 @@
-//! What is written is read back, and nothing that is read can do harm.
+//! Round trips of all frames, and tests of malformed input.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::varint;
 
-/// A frame that owns what it says.
+/// A frame that owns its content.
 #[derive(Clone, Debug)]
 enum Owned {
     Padding(usize),
@@ -177,7 +177,7 @@ fn frame() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// Runs of PADDING are read as one.
+/// Merges adjacent PADDING frames, which are read as one.
 fn without_repeated_padding(frames: Vec<Owned>) -> Vec<Owned> {
     let mut kept: Vec<Owned> = Vec::new();
     for frame in frames {
@@ -325,6 +325,6 @@ fn a_reason_is_cut_at_a_character() {
 #[test]
 fn a_sent_frame_stays_small() {
     assert!(size_of::<SentFrame>() <= 24);
-    // Four of them and the vector's own words: kept for every packet in flight.
+    // Four entries and the vector's own words are kept for every packet in flight.
     assert!(size_of::<SentFrames>() <= 4 * 24 + 16);
 }

@@ -1,8 +1,8 @@
-//! Writing frames into a packet being built.
+//! Writes frames into a packet.
 //!
-//! Invariant: a frame is written whole or not at all. Each method returns false, with nothing written, when its
-//! frame does not fit; the exceptions are [`FrameWriter::ack`] and [`FrameWriter::stream`], which may write a
-//! smaller frame than asked for.
+//! Invariant: a frame is written completely or not at all. Each method returns false and writes
+//! nothing when its frame does not fit. [`FrameWriter::ack`] and [`FrameWriter::stream`] may write
+//! a smaller frame than requested.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -13,15 +13,15 @@ use super::address::{self, ADDRESS_BYTES};
 use super::{ACK_RANGES_MAX, CANDIDATES_MAX, EcnCounts, REASON_BYTES_MAX, kind};
 use crate::varint;
 
-/// Smallest piece of a longer run of stream bytes worth the header of a frame of its own.
+/// Smallest fragment of stream data that is worth a frame header.
 const FRAGMENT_BYTES_MIN: usize = 32;
 
-/// What was written into a packet.
+/// The result of writing a packet's frames.
 #[derive(Debug)]
 pub struct Written {
-    /// Bytes of all frames.
+    /// Total length of the frames, in bytes.
     pub len: usize,
-    /// The last of them, if they were not copied: their place in the packet is still empty.
+    /// The last bytes, if they were not copied into the packet. Their place in it is still empty.
     pub tail: Option<Bytes>,
 }
 
@@ -34,7 +34,7 @@ pub struct FrameWriter<'a> {
 }
 
 impl<'a> FrameWriter<'a> {
-    /// Writes into `buf`, all of the room the packet has for frames (its tag not included).
+    /// Writes into `buf`, the packet's room for frames without its tag.
     pub fn new(buf: &'a mut [u8]) -> Self {
         Self { buf, len: 0, tail: None }
     }
@@ -44,7 +44,7 @@ impl<'a> FrameWriter<'a> {
         Written { len: self.len, tail: self.tail }
     }
 
-    /// Ends the packet with all bytes in their place; how many they are.
+    /// Ends the packet, copies an uncopied tail into place and returns the length.
     pub fn complete(self) -> usize {
         if let Some(tail) = &self.tail {
             self.buf[self.len - tail.len()..self.len].copy_from_slice(tail);
@@ -52,23 +52,23 @@ impl<'a> FrameWriter<'a> {
         self.len
     }
 
-    /// Bytes written.
+    /// Returns the number of bytes written.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if nothing was written.
+    /// Returns true if nothing was written.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes still free.
+    /// Returns the number of free bytes.
     #[inline]
     pub fn remaining(&self) -> usize {
         self.buf.len() - self.len
     }
 
-    /// `bytes` bytes of PADDING.
+    /// Writes `bytes` bytes of PADDING.
     pub fn padding(&mut self, bytes: usize) -> bool {
         let fits = bytes <= self.remaining();
         if fits {
@@ -78,13 +78,14 @@ impl<'a> FrameWriter<'a> {
         fits
     }
 
-    /// PING.
+    /// Writes PING.
     pub fn ping(&mut self) -> bool {
         self.numbers(kind::PING, &[])
     }
 
-    /// ACK of `ranges`, which come from the largest down, disjoint and not adjacent. When not all fit, the highest
-    /// that do are written; false if there is none or not even the first fits.
+    /// Writes ACK for `ranges`, which must be in descending order, disjoint and not adjacent. If
+    /// not all ranges fit, the highest ones are written. Returns false if there is no range or the
+    /// first does not fit.
     pub fn ack(
         &mut self,
         delay_us: u64,
@@ -94,7 +95,7 @@ impl<'a> FrameWriter<'a> {
         let mut walk = ranges.clone();
         let Some(top) = walk.next() else { return false };
         let (largest, first) = (*top.end(), top.end() - top.start());
-        // Two bytes are set aside for the count, whatever it will be (at most ACK_RANGES_MAX).
+        // Two bytes are reserved for the count, which is at most ACK_RANGES_MAX.
         let fixed = 1 + varint::len(largest) + varint::len(delay_us) + 2 + varint::len(first);
         let tail = ecn.map_or(0, |ecn| [ecn.ect0, ecn.ect1, ecn.ce].map(varint::len).iter().sum());
         let Some(mut room) = self.remaining().checked_sub(fixed + tail) else { return false };
@@ -123,22 +124,22 @@ impl<'a> FrameWriter<'a> {
         true
     }
 
-    /// RESET_STREAM.
+    /// Writes RESET_STREAM.
     pub fn reset_stream(&mut self, id: u64, code: u64, final_size: u64) -> bool {
         self.numbers(kind::RESET_STREAM, &[id, code, final_size])
     }
 
-    /// STOP_SENDING.
+    /// Writes STOP_SENDING.
     pub fn stop_sending(&mut self, id: u64, code: u64) -> bool {
         self.numbers(kind::STOP_SENDING, &[id, code])
     }
 
-    /// STREAM with up to `available` bytes from `offset` on, as many as fit, which `fill` copies into the packet.
-    /// Returns how many; `None`, with nothing written, if not even a useful part fits. The FIN bit is set if `fin`
-    /// and all of them fit.
+    /// Writes STREAM with up to `available` bytes from `offset`, as many as fit; `fill` copies them
+    /// into the packet. Returns their number, or `None`, with nothing written, if no useful part
+    /// fits. The FIN bit is set if `fin` and all of them fit.
     ///
-    /// A frame that reaches the end of the packet carries no length. One that would miss it by less than a length
-    /// field is moved to the end by PADDING in front.
+    /// A frame that reaches the end of the packet has no length field. A frame that would end less
+    /// than a length field before the end is moved there by PADDING in front.
     pub fn stream(
         &mut self,
         id: u64,
@@ -154,8 +155,9 @@ impl<'a> FrameWriter<'a> {
         self.stream_from(id, offset, available, fin, source)
     }
 
-    /// As [`Self::stream`], but `source` need not copy: for a frame that ends the packet (then its second argument is
-    /// true) it may return the bytes instead, as many as it would copy. They are [`Written::tail`] then.
+    /// Like [`Self::stream`], but `source` need not copy. If its second argument is true, the frame
+    /// ends the packet; then it may return the bytes instead, exactly as many as it would copy.
+    /// They become [`Written::tail`].
     #[inline]
     pub fn stream_from(
         &mut self,
@@ -194,37 +196,37 @@ impl<'a> FrameWriter<'a> {
         Some(len)
     }
 
-    /// MAX_DATA.
+    /// Writes MAX_DATA.
     pub fn max_data(&mut self, maximum: u64) -> bool {
         self.numbers(kind::MAX_DATA, &[maximum])
     }
 
-    /// MAX_STREAM_DATA.
+    /// Writes MAX_STREAM_DATA.
     pub fn max_stream_data(&mut self, id: u64, maximum: u64) -> bool {
         self.numbers(kind::MAX_STREAM_DATA, &[id, maximum])
     }
 
-    /// MAX_STREAMS.
+    /// Writes MAX_STREAMS.
     pub fn max_streams(&mut self, maximum: u64) -> bool {
         self.numbers(kind::MAX_STREAMS, &[maximum])
     }
 
-    /// DATA_BLOCKED.
+    /// Writes DATA_BLOCKED.
     pub fn data_blocked(&mut self, maximum: u64) -> bool {
         self.numbers(kind::DATA_BLOCKED, &[maximum])
     }
 
-    /// STREAM_DATA_BLOCKED.
+    /// Writes STREAM_DATA_BLOCKED.
     pub fn stream_data_blocked(&mut self, id: u64, maximum: u64) -> bool {
         self.numbers(kind::STREAM_DATA_BLOCKED, &[id, maximum])
     }
 
-    /// STREAMS_BLOCKED.
+    /// Writes STREAMS_BLOCKED.
     pub fn streams_blocked(&mut self, maximum: u64) -> bool {
         self.numbers(kind::STREAMS_BLOCKED, &[maximum])
     }
 
-    /// DATAGRAM.
+    /// Writes DATAGRAM.
     pub fn datagram(&mut self, data: &[u8]) -> bool {
         let room = self.remaining();
         let len = data.len() as u64;
@@ -239,17 +241,17 @@ impl<'a> FrameWriter<'a> {
         true
     }
 
-    /// PATH_CHALLENGE.
+    /// Writes PATH_CHALLENGE.
     pub fn path_challenge(&mut self, challenge: [u8; 8]) -> bool {
         self.fixed(kind::PATH_CHALLENGE, &challenge)
     }
 
-    /// PATH_RESPONSE.
+    /// Writes PATH_RESPONSE.
     pub fn path_response(&mut self, challenge: [u8; 8]) -> bool {
         self.fixed(kind::PATH_RESPONSE, &challenge)
     }
 
-    /// CANDIDATES, at most [`CANDIDATES_MAX`](super::CANDIDATES_MAX) of them.
+    /// Writes CANDIDATES with the first [`CANDIDATES_MAX`](super::CANDIDATES_MAX) addresses.
     #[cold]
     pub fn candidates(&mut self, sequence: u64, addresses: &[SocketAddr]) -> bool {
         let addresses = &addresses[..addresses.len().min(CANDIDATES_MAX)];
@@ -264,7 +266,7 @@ impl<'a> FrameWriter<'a> {
         self.fixed(kind::CANDIDATES, &body[..len])
     }
 
-    /// RATCHET.
+    /// Writes RATCHET.
     #[cold]
     pub fn ratchet(&mut self, number: u64, part: u8, bytes: &[u8]) -> bool {
         let len = bytes.len() as u64;
@@ -278,24 +280,25 @@ impl<'a> FrameWriter<'a> {
         fits
     }
 
-    /// OBSERVED_ADDRESS.
+    /// Writes OBSERVED_ADDRESS.
     pub fn observed_address(&mut self, address: SocketAddr) -> bool {
         self.fixed(kind::OBSERVED_ADDRESS, &address::encode(address))
     }
 
-    /// ACK_FREQUENCY.
+    /// Writes ACK_FREQUENCY.
     pub fn ack_frequency(&mut self, sequence: u64, packets: u64, max_delay_us: u64) -> bool {
         self.numbers(kind::ACK_FREQUENCY, &[sequence, packets, max_delay_us])
     }
 
-    /// IMMEDIATE_ACK.
+    /// Writes IMMEDIATE_ACK.
     pub fn immediate_ack(&mut self) -> bool {
         self.numbers(kind::IMMEDIATE_ACK, &[])
     }
 
-    /// CLOSE. The reason is cut at a character so that it is at most [`REASON_BYTES_MAX`] bytes and fits.
+    /// Writes CLOSE. The reason is cut at a character boundary so that it fits and has at most
+    /// [`REASON_BYTES_MAX`] bytes.
     pub fn close(&mut self, code: u64, reason: &str) -> bool {
-        // Two bytes for the length, whatever it will be.
+        // Two bytes are reserved for the length.
         let Some(room) = self.remaining().checked_sub(1 + varint::len(code) + 2) else {
             return false;
         };
@@ -305,7 +308,7 @@ impl<'a> FrameWriter<'a> {
         true
     }
 
-    /// A frame of numbers only.
+    /// Writes a frame that consists of numbers only.
     fn numbers(&mut self, kind: u8, numbers: &[u64]) -> bool {
         let need = 1 + numbers.iter().map(|&number| varint::len(number)).sum::<usize>();
         let fits = need <= self.remaining();
@@ -315,7 +318,7 @@ impl<'a> FrameWriter<'a> {
         fits
     }
 
-    /// A frame of constant size.
+    /// Writes a frame with a body of fixed content.
     fn fixed(&mut self, kind: u8, body: &[u8]) -> bool {
         let fits = body.len() < self.remaining();
         if fits {

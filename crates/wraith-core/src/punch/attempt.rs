@@ -1,4 +1,5 @@
-//! One punch: two sides that share a secret send each other probes from many sides until a pair of addresses answers (SPEC §14.3).
+//! One punch: two sides with a shared secret probe each other until a pair of addresses works (SPEC
+//! §14.3).
 //!
 //! ```text
 //!   A ── probe ──▶ B's NAT drops it; A's NAT lets B in from now on
@@ -7,9 +8,11 @@
 //!   A ◀── answer ── B                      A knows
 //! ```
 //!
-//! A pair is proved to us when an answer to a probe comes from exactly where the probe went. Invariants: a packet counts once, however
-//! often it is replayed and from wherever; what is sent and kept is bounded by the constants below and, to addresses that have proved
-//! nothing, by [`Unproved`].
+//! An answer from exactly the probed address proves a pair to us. Invariants:
+//!
+//! - A packet counts once, however often and from wherever it is replayed.
+//! - The constants below bound everything that is sent and kept. [`Unproved`] bounds what goes to
+//!   unproven addresses.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,52 +29,58 @@ use super::{PunchCounts, PunchEvent};
 use crate::frame::CANDIDATES_MAX;
 use crate::{PathAddr, Time};
 
-/// When a target is probed, after it became one. Close at first, when both sides begin together; the last are for a side that is some
-/// seconds late. Eight packets open a NAT for as long as it lasts, and are few to a third party.
+/// Probe times of a target, in milliseconds after it was added. They are dense at first, when both
+/// sides begin together; the last ones serve a side that is some seconds late. Eight packets open a
+/// NAT for as long as its mapping lasts, and are few for a third party.
 const PROBES_MS: [u64; 8] = [0, 200, 400, 800, 1400, 2200, 3200, 4400];
-/// The same of a predicted port: right at once or not at all.
+/// Probe times of a predicted port, which works at once or never.
 const PREDICTED_MS: [u64; 3] = [0, 200, 1400];
-/// A punch without an answer ends.
+/// Maximum duration of a punch without an answer.
 const ATTEMPT_MAX: Duration = Duration::from_millis(5500);
-/// The same of one of many: what is right is so at once, and with few packets for each there can be more of them.
+/// Probe times of a guessed port, which works at once or never. With fewer packets for each, more
+/// ports can be probed.
 const MANY_MS: [u64; 1] = [0];
-/// A question, and an answer that asks.
+/// Packets to each guessed port: a probe, and an answer that probes too.
 const OF_MANY: u8 = 2;
-/// An attempt with many ports ends. Its other side begins some seconds earlier or later.
+/// Duration of an attempt with guessed ports. The other side begins some seconds earlier or later.
 const MANY_LASTS: Duration = Duration::from_secs(7);
-/// For a peer that begins later, the same number of packets over a minute: our NAT lets it in for 30 s and more after each.
+/// Probe times for a peer that begins later: as many packets, over a minute. After each, our NAT
+/// admits the peer for 30 s or more.
 const WAITING_PROBES_MS: [u64; 8] = [0, 200, 600, 1400, 14_000, 27_000, 40_000, 53_000];
 const WAITING_MAX: Duration = Duration::from_secs(60);
-/// After the first answer, others are waited for: what is better is rarely much slower.
+/// Time to wait for better answers after the first one. A better path is rarely much slower.
 const CHOICE_WAIT: Duration = Duration::from_millis(250);
-/// After the end the other side's probes are still answered: it may know nothing yet.
+/// Time after the end during which the peer's probes are still answered, as it may not have
+/// finished.
 const LINGER: Duration = Duration::from_secs(3);
-/// Targets at once: candidates, predicted ports, and where probes came from.
+/// Maximum number of targets: candidates, predicted ports, and sources of probes.
 const TARGETS_MAX: usize = 48;
-/// Authentic packets taken: more than both sides together ever send.
+/// Maximum number of authentic packets accepted: more than both sides together ever send.
 const RECEIVED_MAX: usize = 512;
-/// Packets sent.
+/// Maximum number of packets sent.
 const SENT_MAX: u64 = 512;
 
 #[derive(Debug)]
 struct Target {
     address: PathAddr,
-    /// When it is probed, from `since` on.
+    /// Probe times, from `since` on.
     schedule: &'static [u64],
     since: Time,
-    /// Scheduled probes that have left.
+    /// Scheduled probes that were sent.
     done: usize,
-    /// One of many: packets left that do not count as unproved, for what is scheduled and an answer to what comes from there.
+    /// For a guessed port: remaining packets outside the budget of unproven addresses, for the
+    /// scheduled probe and an answer.
     of_many: Option<u8>,
-    /// What was asked there, and when.
+    /// Salts and times of the probes sent.
     asked: Vec<(Salt, Time)>,
     rtt: Option<Duration>,
 }
 
-/// What the other side is told of an address that is no IP address; nobody believes it.
+/// Address reported to the peer when it has no IP address on our side. Peers ignore it.
 const UNTOLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
-/// Whether packets may go there; a mover knows where its own addresses lead.
+/// Returns true if packets may go to `address`. The caller answers for addresses that it numbered
+/// itself.
 fn may_be_asked(address: PathAddr) -> bool {
     address.ip().is_none_or(is_target)
 }
@@ -82,7 +91,7 @@ impl Target {
         Self { address, schedule, since, done: 0, of_many: None, asked, rtt }
     }
 
-    /// Whether a packet may go there although nothing is proved; it is counted then.
+    /// Returns true, and counts a packet, if one may be sent to this target while it is unproven.
     fn may_be_sent(&mut self, now: Time, unproved: &mut Unproved) -> bool {
         if let Some(left) = self.of_many.as_mut().filter(|left| **left > 0) {
             *left -= 1;
@@ -97,27 +106,27 @@ impl Target {
     }
 }
 
-/// When the other side begins.
+/// Start time of the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// When we do, but for some seconds.
+    /// At the same time, within some seconds.
     BeginsNow,
     /// Within a minute.
     BeginsLater,
 }
 
-/// See the module.
+/// One punch (see the module head).
 #[derive(Debug)]
 pub(super) struct Attempt {
     keys: Keys,
     targets: Vec<Target>,
-    /// When candidates are probed.
+    /// Probe times of candidates.
     probes: &'static [u64],
     seen: HashSet<Salt>,
     outgoing: VecDeque<(PathAddr, Vec<u8>)>,
-    /// Where the other side sees us, as it said last.
+    /// Our address as last reported by the other side.
     observed: Option<SocketAddr>,
-    /// The choice is made, or the punch given up.
+    /// Time at which the punch ends, with or without a result.
     ends_at: Time,
     ended: bool,
     counts: PunchCounts,
@@ -134,7 +143,7 @@ impl Attempt {
         attempt
     }
 
-    /// One with many ports.
+    /// Creates an attempt with guessed ports.
     pub(super) fn many(now: Time, keys: Keys, targets: Vec<PathAddr>) -> Self {
         let mut attempt = Self::empty(keys, &PROBES_MS, now + MANY_LASTS);
         let mut since = now;
@@ -162,7 +171,7 @@ impl Attempt {
         }
     }
 
-    /// Further addresses of the other side. Those that are known already go on as they do.
+    /// Adds candidates of the other side. Known ones are unaffected.
     pub(super) fn add_candidates(&mut self, now: Time, candidates: &[SocketAddr]) {
         let candidates = &candidates[..candidates.len().min(CANDIDATES_MAX)];
         for address in candidates {
@@ -181,7 +190,8 @@ impl Attempt {
         }
     }
 
-    /// Takes a datagram if it is of the other side. `None` if not, for one hash.
+    /// Handles a datagram of the other side. Returns `None`, at the cost of one hash, if it is not
+    /// one.
     pub(super) fn handle(
         &mut self,
         now: Time,
@@ -233,12 +243,13 @@ impl Attempt {
         if let PathAddr::Ip(remote) = from {
             events.push(PunchEvent::Punched { remote, rtt });
         }
-        // Nothing is better than the same network.
+        // The local network is the best class, so there is no need to wait.
         let wait = if Class::of(from) == Class::Lan { Duration::ZERO } else { CHOICE_WAIT };
         self.ends_at = self.ends_at.min(now + wait);
     }
 
-    /// Answers a packet of `len` bytes from `to`, and asks there too as long as nothing has proved that it receives.
+    /// Answers a packet of `len` bytes from `to`. The answer also probes while that address is an
+    /// unproven target.
     fn answer(
         &mut self,
         now: Time,
@@ -271,7 +282,7 @@ impl Attempt {
         self.outgoing.push_back((to, packet));
     }
 
-    /// The next packet to send. Call until `None`.
+    /// Returns the next packet to send. The caller repeats until `None`.
     pub(super) fn poll_transmit(
         &mut self,
         now: Time,
@@ -301,7 +312,7 @@ impl Attempt {
         None
     }
 
-    /// Does what is due by `now`. True if nothing more comes of it.
+    /// Handles all timers due by `now`. Returns true once the attempt can be removed.
     pub(super) fn handle_timeout(&mut self, now: Time, events: &mut Vec<PunchEvent>) -> bool {
         if !self.ended && self.ends_at <= now {
             self.ended = true;
@@ -318,7 +329,7 @@ impl Attempt {
         probes.fold(self.ends_at, Time::min)
     }
 
-    /// The proved address of the best class, and of those the nearest.
+    /// Returns the proven address of the best class and, within it, of the lowest RTT.
     fn best(&self) -> Option<SocketAddr> {
         let proved = self.targets.iter().filter_map(|t| Some((t.address.ip()?, t.rtt?)));
         let best = proved.min_by_key(|(address, rtt)| (Class::of((*address).into()), *rtt));
@@ -326,7 +337,7 @@ impl Attempt {
     }
 }
 
-/// What is preferred: the same network, then IPv6, where no NAT forgets.
+/// Preference of an address: the local network, then IPv6, where no NAT mapping expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Lan,

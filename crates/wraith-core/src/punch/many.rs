@@ -1,8 +1,9 @@
-//! Many ports at once, where one side's NAT draws another port for each destination and the other's lets in only whom it has sent to
-//! (SPEC §14.5): the one asks from many sockets, the other asks many ports, and some pair is likely to be the same.
+//! Port guessing (SPEC §14.5), for two NATs that defeat plain punching. One side's NAT maps another
+//! port for each destination; the other's admits only hosts that it has sent to. The first side
+//! probes from many sockets, the second probes many ports, and some pair is likely to match.
 //!
-//! Invariant: what goes to addresses that have proved nothing is bounded here, beside [`Unproved`](super::unproved::Unproved):
-//! [`MANY_MAX`] packets of an attempt, and one attempt begins in [`PAUSE`].
+//! Invariant: besides [`Unproved`](super::unproved::Unproved), this module bounds the packets to
+//! unproven addresses: [`MANY_MAX`] per attempt, and one attempt per [`PAUSE`].
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -13,22 +14,23 @@ use rand_core::Rng;
 
 use crate::{PathAddr, Time};
 
-/// Sockets on the one side, and ports asked by the other. Of the 64,512 that a NAT draws from, 256 of each meet in 1 − (1 − 256 ⁄ 64,512)^256
-/// = 64 % of attempts.
+/// Number of sockets of the first side, and of ports probed by the second. A NAT draws from 64,512
+/// ports, so 256 of each meet in 1 − (1 − 256 ⁄ 64,512)^256 = 64 % of attempts.
 pub const MANY_MAX: usize = 256;
-/// Ports that NATs draw from (RFC 6056 §3.2): the others are the system's.
+/// Ports that NATs draw from (RFC 6056 §3.2). The others are system ports.
 const PORTS: RangeInclusive<u16> = 1024..=u16::MAX;
-/// Between two questions of an attempt: a home router makes that many mappings a second.
+/// Interval between two probes of an attempt. A home router creates mappings at this rate.
 pub(super) const SPACING: Duration = Duration::from_millis(2);
-/// Between the beginnings of two attempts of an endpoint.
+/// Minimum interval between the starts of two attempts of an endpoint.
 pub(super) const PAUSE: Duration = Duration::from_secs(8);
 
-/// What one side of such an attempt does.
+/// The role of one side in such an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Many {
-    /// Asks from many sockets: each of these addresses is the peer's one, by another socket. The first [`MANY_MAX`] count.
+    /// Probes from many sockets. Each address is the peer's single address, reached through another
+    /// socket. The first [`MANY_MAX`] are used.
     Sockets(Vec<PathAddr>),
-    /// Asks [`MANY_MAX`] ports of this address of the peer's, drawn at random.
+    /// Probes [`MANY_MAX`] random ports of this address of the peer.
     Ports(Ipv4Addr),
 }
 
@@ -51,12 +53,12 @@ impl Many {
     }
 }
 
-/// When an attempt may begin.
+/// Limits the rate of attempts.
 #[derive(Debug, Default)]
 pub(super) struct Pacer(Option<Time>);
 
 impl Pacer {
-    /// Whether one may begin now; then it has.
+    /// Returns true, and counts an attempt, if one may begin now.
     pub(super) fn begin(&mut self, now: Time) -> bool {
         let may = self.0.is_none_or(|last| now - last >= PAUSE);
         if may {

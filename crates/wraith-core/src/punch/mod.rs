@@ -1,16 +1,20 @@
-//! Getting through NATs (SPEC §14): punches with a peer, questions where we are seen, and requests to strangers, all from the socket
-//! of an [`Endpoint`](crate::Endpoint), because a NAT's mapping belongs to a socket.
+//! NAT traversal (SPEC §14): hole punching with a peer, address observation, and requests to
+//! strangers. All packets use the socket of an [`Endpoint`](crate::Endpoint), because a NAT's
+//! mapping belongs to a socket.
 //!
-//! | | with whom | what comes of it |
+//! | function | counterpart | result |
 //! |---|---|---|
-//! | [`Endpoint::punch`](crate::Endpoint::punch) | a peer that has the same secret and begins at about the same time | addresses that work both ways |
-//! | [`Endpoint::punch_many`](crate::Endpoint::punch_many) | the same, where ports have to be guessed | one such address, with luck |
-//! | [`Endpoint::observe`](crate::Endpoint::observe) | a [`Reflector`] that has the secret | where it sees us |
-//! | [`Endpoint::exchange`](crate::Endpoint::exchange) | anybody | one reply |
+//! | [`Endpoint::punch`](crate::Endpoint::punch) | a peer with the same secret that begins at about the same time | addresses that work in both directions |
+//! | [`Endpoint::punch_many`](crate::Endpoint::punch_many) | such a peer, with ports to be guessed | one such address, with luck |
+//! | [`Endpoint::observe`](crate::Endpoint::observe) | a [`Reflector`] with the secret | our address as it sees it |
+//! | [`Endpoint::exchange`](crate::Endpoint::exchange) | any host | one reply |
 //!
-//! No I/O and no clock, as the endpoint that owns it. Invariants: nothing here is answered or believed that is not authentic under a
-//! secret of ours (but a reply to a request in the clear, from where it was asked); a datagram that is none of ours costs a hash for each
-//! secret, within a budget; addresses that have proved nothing get a few packets in all.
+//! Like the endpoint, it performs no I/O and reads no clock. Invariants:
+//!
+//! - A packet is answered or believed only if it is authentic under one of our secrets. The
+//!   exception is the reply to a request in the clear, from the address asked.
+//! - A foreign datagram costs one hash for each secret, within a budget.
+//! - Unproven addresses get a few packets in total.
 
 mod attempt;
 mod many;
@@ -45,63 +49,65 @@ use packet::Keys;
 use question::{Exchange, Observation};
 use unproved::Unproved;
 
-/// Punches and observations under way, together: each is a secret that a stray datagram is tried with.
+/// Maximum number of punches and observations together. Each is a secret that a stray datagram is
+/// tried with.
 const SECRETS_MAX: usize = 16;
-/// Requests in the clear under way.
+/// Maximum number of exchanges.
 const EXCHANGES_MAX: usize = 8;
-/// Bytes of a request in the clear, and of what is kept of its reply: a packet of the DHT fits.
+/// Maximum length of a request in the clear, and of the kept part of its reply. A DHT packet fits.
 const EXCHANGE_BYTES_MAX: usize = 1500;
-/// Hashes a second for datagrams that may be of a punch: about 2 % of a core. Of 100,000 random datagrams a second all are tried on
-/// two secrets.
+/// Hashes a second for datagrams that may belong to a punch: about 2 % of a core. It covers 100,000
+/// random datagrams a second with two secrets.
 const HASHES_PER_SECOND: u64 = 1 << 18;
-/// Hashes saved up.
+/// Burst of hashes.
 const HASHES_BURST: Duration = Duration::from_millis(125);
 
-/// Names a punch, an observation or an exchange of an endpoint. Never reused.
+/// Identifies a punch, an observation or an exchange of an endpoint. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PunchId(u64);
 
-/// What came of it.
+/// An event of a punch, an observation or an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PunchEvent {
-    /// An address of ours, as it is seen by whom we asked. Of an observation this is the end.
+    /// Our address as the counterpart sees it. Ends an observation.
     Observed(SocketAddr),
-    /// The peer answers there: packets pass both ways between our socket and `remote`.
+    /// The peer answered: packets pass in both directions between our socket and `remote`.
     Punched {
-        /// Where the peer is.
+        /// The peer's address.
         remote: SocketAddr,
-        /// From a probe to its answer.
+        /// Time from a probe to its answer.
         rtt: Duration,
     },
-    /// A stranger's reply to a request in the clear, whatever it says. This is the end of it.
+    /// A stranger's reply to a request in the clear, unverified. Ends the exchange.
     Reply(Vec<u8>),
-    /// Nothing more comes.
+    /// The last event.
     Ended {
-        /// Of the addresses that were punched the best: of the same network, then of IPv6, then the nearest.
+        /// The best proven address: in the local network, then IPv6, then the one with the lowest
+        /// RTT.
         best: Option<SocketAddr>,
-        /// What it cost.
+        /// Packet counters.
         counts: PunchCounts,
     },
 }
 
-/// What a punch cost.
+/// Packet counters of a punch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PunchCounts {
     /// Packets sent.
     pub sent: u64,
-    /// Authentic packets received, repeats not counted.
+    /// Authentic packets received, without repeats.
     pub received: u64,
-    /// Probes that were not sent because too much had gone to addresses that have proved nothing.
+    /// Probes withheld because the budget of unproven addresses was used up.
     pub withheld: u64,
 }
 
-/// Why something could not begin.
+/// The reason an attempt could not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PunchError {
-    /// Too much of the kind is under way.
+    /// Too many attempts of this kind are in progress.
     #[error("too many attempts to find a path are under way")]
     TooMany,
-    /// The address cannot be one host's.
+    /// The address cannot belong to a single host.
     #[error("the address cannot be asked: it is nobody's, or a group's")]
     NotATarget,
     /// The request is too long.
@@ -109,7 +115,7 @@ pub enum PunchError {
     TooLong,
 }
 
-/// What is under way at one endpoint.
+/// All attempts in progress at one endpoint.
 #[derive(Debug)]
 pub(crate) struct Punches {
     attempts: Vec<(PunchId, Attempt)>,
@@ -138,7 +144,7 @@ impl Punches {
         }
     }
 
-    /// Whether anything is under way.
+    /// Returns true if no attempt is in progress.
     pub(crate) fn is_idle(&self) -> bool {
         self.attempts.is_empty() && self.observations.is_empty() && self.exchanges.is_empty()
     }
@@ -241,7 +247,7 @@ impl Punches {
         Ok(id)
     }
 
-    /// Takes a datagram that no connection recognises. False if it is of nothing that is under way.
+    /// Handles a datagram that no connection recognises. Returns false if it belongs to no attempt.
     pub(crate) fn handle(&mut self, now: Time, from: impl Into<PathAddr>, datagram: &[u8]) -> bool {
         let from = from.into();
         if packet::is_length(datagram.len()) && self.handle_sealed(now, from, datagram) {
@@ -282,7 +288,7 @@ impl Punches {
         taken.is_some()
     }
 
-    /// The next packet to send. Call until `None`.
+    /// Returns the next packet to send. The caller repeats until `None`.
     pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<(PathAddr, Vec<u8>)> {
         let Self { attempts, observations, exchanges, unproved, rng, .. } = self;
         let attempts =
@@ -306,7 +312,7 @@ impl Punches {
         self.events.pop_front()
     }
 
-    /// Does what is due by `now`.
+    /// Handles all timers due by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         let Self { attempts, observations, exchanges, events, .. } = self;
         attempts.retain_mut(|(id, attempt)| {

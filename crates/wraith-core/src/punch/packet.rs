@@ -1,9 +1,9 @@
-//! The packets of punching and observing (SPEC §14.1): `salt(8) ‖ tag(8) ‖ sealed`, to anybody without the secret random bytes of a
-//! random length.
+//! Packets of punches and observations (SPEC §14.1): `salt(8) ‖ tag(8) ‖ sealed`. Without the
+//! secret, they are random bytes of random length.
 //!
-//! The tag tells for the price of one hash whether a datagram is for a secret; the seal authenticates all of it. Each direction has
-//! its own keys, so what is sent back to its sender opens nothing. Invariant: a packet that is not authentic changes nothing, and no
-//! answer is longer than its question.
+//! The tag shows at the cost of one hash whether a datagram belongs to a secret; the seal
+//! authenticates all of it. Each direction has its own keys, so a reflected packet opens nothing.
+//! Invariant: an unauthentic packet changes nothing, and no answer is longer than its question.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -17,55 +17,56 @@ use wraith_noise::draw_len;
 use crate::frame::{ADDRESS_BYTES, decode_address, encode_address};
 use crate::streams::Role;
 
-/// Bytes of the random start, which is the nonce.
+/// Length of the random salt, which is the nonce.
 pub(super) const SALT_BYTES: usize = 8;
-/// What the sender draws, and what others name it by.
+/// Random value that the sender draws; it identifies the packet.
 pub(super) type Salt = [u8; SALT_BYTES];
 
 const HEADER: usize = SALT_BYTES + 8;
-/// flags ‖ salt that is answered ‖ address.
+/// Length of the body: flags ‖ salt that is answered ‖ address.
 const BODY: usize = 1 + SALT_BYTES + ADDRESS_BYTES;
-/// Shortest packet, which has no padding.
+/// Length of the shortest packet, without padding.
 const LEN_MIN: usize = HEADER + BODY + TAG_BYTES;
-/// Lengths of questions. They are small: what strangers may get of them is counted in packets.
+/// Lengths of questions. They are small, because the budget of strangers is counted in packets.
 const QUESTION: RangeInclusive<usize> = 64..=160;
 
 const ASKS: u8 = 1;
 const ANSWERS: u8 = 2;
-/// Of a question to a reflector: that it answers from its other port.
+/// Flag of a question to a reflector: answer from the other port.
 const FROM_OTHER_PORT: u8 = 4;
-/// Of a question to a reflector: the bits from here on are how long it waits before it answers, in units of [`PAUSE_UNIT`].
+/// In a question to a reflector, the bits from here on are the pause before the answer, in units of
+/// [`PAUSE_UNIT`].
 const PAUSE_SHIFT: u32 = 3;
-/// Longest pause, in these units.
+/// Maximum pause, in these units.
 const PAUSE_MAX: u8 = u8::MAX >> PAUSE_SHIFT;
-/// Mappings of NATs live for half a minute to a few.
+/// Unit of the pause. NAT mappings live from half a minute to a few minutes.
 const PAUSE_UNIT: Duration = Duration::from_secs(8);
 
-/// What a packet says.
+/// Content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message {
-    /// An answer is wanted.
+    /// The sender requests an answer.
     pub(super) asks: bool,
-    /// It answers the packet with this salt, which came from that address.
+    /// This packet answers the packet with this salt, which came from that address.
     pub(super) answers: Option<(Salt, SocketAddr)>,
 }
 
-/// How a reflector is to answer; by default at once, and from where it was asked.
+/// Manner of a reflector's answer; by default at once, from the address asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wish {
-    /// From its other port.
+    /// Answer from the other port.
     pub(super) from_other_port: bool,
-    /// After so many [`PAUSE_UNIT`]s.
+    /// Answer after this many [`PAUSE_UNIT`]s.
     pause: u8,
 }
 
 impl Wish {
-    /// The one from another port.
+    /// Requests an answer from the other port.
     pub(super) fn from_other_port() -> Self {
         Self { from_other_port: true, pause: 0 }
     }
 
-    /// The one whose pause is `pause`, rounded down to what can be said.
+    /// Requests an answer after `pause`, rounded down to the encodable value.
     pub(super) fn after(pause: Duration) -> Self {
         let units = pause.as_secs() / PAUSE_UNIT.as_secs();
         let pause = u8::try_from(units).unwrap_or(PAUSE_MAX).min(PAUSE_MAX);
@@ -108,7 +109,7 @@ impl Direction {
     }
 }
 
-/// Keys of both directions, as one side uses them.
+/// Keys of both directions, from one side's point of view.
 pub(super) struct Keys {
     send: Direction,
     recv: Direction,
@@ -119,19 +120,19 @@ impl Keys {
         Self { send: Direction::new(secret, role), recv: Direction::new(secret, role.peer()) }
     }
 
-    /// A question of a length drawn at random, and its salt.
+    /// Returns a question of random length, and its salt.
     pub(super) fn question(&self, message: &Message, rng: &mut impl Rng) -> (Salt, Vec<u8>) {
         let len = draw_len(rng, QUESTION);
         self.seal(message, Wish::default(), len, rng)
     }
 
-    /// A question to a reflector, as [`question`](Self::question).
+    /// Like [`question`](Self::question), for a reflector.
     pub(super) fn ask(&self, wish: Wish, rng: &mut impl Rng) -> (Salt, Vec<u8>) {
         let len = draw_len(rng, QUESTION);
         self.seal(&Message { asks: true, answers: None }, wish, len, rng)
     }
 
-    /// An answer to a packet of `asked` bytes, not longer than that.
+    /// Returns an answer to a packet of `asked` bytes, no longer than that.
     pub(super) fn answer(
         &self,
         message: &Message,
@@ -166,12 +167,12 @@ impl Keys {
         (salt, packet)
     }
 
-    /// Opens a packet of the other side. Costs one hash if it is none.
+    /// Opens a packet of the other side. Any other datagram costs one hash.
     pub(super) fn open(&self, datagram: &[u8]) -> Option<(Salt, Message)> {
         self.open_all(datagram).map(|(salt, message, _)| (salt, message))
     }
 
-    /// Opens a question to a reflector; anything else is none.
+    /// Opens a question to a reflector. Returns `None` for any other datagram.
     pub(super) fn open_question(&self, datagram: &[u8]) -> Option<(Salt, Wish)> {
         let (salt, message, wish) = self.open_all(datagram)?;
         (message.asks && message.answers.is_none()).then_some((salt, wish))
@@ -207,7 +208,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// Whether packets have such a length.
+/// Returns true if packets can have this length.
 pub(super) fn is_length(len: usize) -> bool {
     (LEN_MIN..=*QUESTION.end()).contains(&len)
 }
@@ -304,7 +305,7 @@ mod tests {
             let (_, packet) = one.question(&MESSAGE, &mut rng);
             seen.iter_mut().zip(&packet).for_each(|(seen, byte)| seen[usize::from(*byte)] = true);
         }
-        // 4000 draws of 256: each value is missing with probability 2e-7.
+        // 4000 draws of 256 values: each value is missing with probability 2e-7.
         assert!(seen.iter().all(|seen| seen.iter().all(|seen| *seen)));
     }
 }

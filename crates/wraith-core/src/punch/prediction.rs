@@ -1,14 +1,16 @@
-//! Which ports a NAT that counts up gives out next (SPEC §14.4).
+//! Port prediction for sequential NATs (SPEC §14.4).
 
 use std::net::SocketAddr;
 
-/// Ports tried beyond the last one that was seen: a punch of the other side takes one for each of its targets.
+/// Number of ports tried beyond the last observed one: a punch of the other side uses one for each
+/// of its targets.
 const AHEAD: u16 = 10;
-/// Largest distance of two ports in a row that is taken for counting.
+/// Largest step between two successive ports that counts as sequential.
 const STEP_MAX: u16 = 4;
 
-/// The addresses that are likely next for a peer that was seen at `candidates`, in this order: of the last two ports of one IP address,
-/// if the second is a little above the first, those that follow at the same distance.
+/// Returns the likely next addresses of a peer observed at `candidates`, in this order. If the last
+/// port of an IP address is slightly above the one before it, the ports that follow at the same
+/// step are returned.
 pub(super) fn predict(candidates: &[SocketAddr]) -> Vec<SocketAddr> {
     let mut predicted = Vec::new();
     for (i, last) in candidates.iter().enumerate() {

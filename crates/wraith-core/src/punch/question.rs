@@ -1,7 +1,7 @@
-//! Asking one address where it sees us (SPEC §14.2), and asking strangers something in the clear.
+//! Address observation (SPEC §14.2), and requests to strangers in the clear.
 //!
-//! Invariant: an answer counts once, from exactly the address from which it was asked for, within a few seconds of when it was asked
-//! for; whoever is asked gets few packets.
+//! Invariant: an answer counts once, only from exactly the expected address, and only within a few
+//! seconds of the expected time. The counterpart gets few packets.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,25 +13,26 @@ use super::target::is_target;
 use super::unproved::Unproved;
 use crate::{PathAddr, Time};
 
-/// When a reflector is asked, after the start.
+/// Times at which a reflector is asked, in milliseconds after the start.
 const QUESTIONS_MS: [u64; 4] = [0, 250, 750, 1750];
-/// Longest wait for a reflector.
+/// Maximum wait for a reflector.
 const OBSERVATION_MAX: Duration = Duration::from_millis(2750);
-/// How much later than it was asked to a reflector may answer: a relay looks every 2 s what is due.
+/// Accepted lateness of a delayed answer: a relay checks every 2 s for answers that are due.
 const LATE_MAX: Duration = Duration::from_secs(3);
-/// Longest wait for a stranger's reply: of a DHT node that has not answered by then, none comes.
+/// Maximum wait for a stranger's reply. A DHT node that has not answered by then will not.
 const EXCHANGE_MAX: Duration = Duration::from_secs(3);
 
-/// How a reflector is to answer.
+/// The manner of a reflector's answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerBy {
-    /// At once, from where it is asked.
+    /// At once, from the address asked.
     #[default]
     Itself,
-    /// At once, from this other port of the same address: the answer comes if that gets through to us.
+    /// At once, from this other port of the same address. The answer arrives if our NAT admits that
+    /// port.
     Port(u16),
-    /// From where it is asked, when nothing has passed for so long: the answer comes if a NAT has kept the mapping. Rounded down to
-    /// a multiple of 8 s, 248 s at most.
+    /// From the address asked, after this long without a packet. The answer arrives if the NAT has
+    /// kept the mapping. Rounded down to a multiple of 8 s, 248 s at most.
     ItselfAfter(Duration),
 }
 
@@ -61,7 +62,7 @@ impl Observation {
         Self { keys, of, answers_from, wish, since: now, done: 0, asked: Vec::new() }
     }
 
-    /// Where we are seen, if this is the answer.
+    /// Returns our observed address, if this is the answer.
     pub(super) fn handle(&self, from: PathAddr, datagram: &[u8]) -> Option<SocketAddr> {
         if from != self.answers_from.into() {
             return None;
@@ -107,7 +108,7 @@ impl Observation {
     }
 }
 
-/// A request in the clear whose reply is waited for.
+/// A request in the clear that waits for its reply.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) with: SocketAddr,

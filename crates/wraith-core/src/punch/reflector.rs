@@ -1,5 +1,5 @@
-//! The third party that says where it sees us (SPEC §14.2): a pure function for whoever has a UDP port and shares a secret with
-//! those who ask, a relay for instance.
+//! The reflector: a third party that reports our address (SPEC §14.2). A pure function for a host
+//! with a UDP port and a shared secret, for instance a relay.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,29 +9,31 @@ use rand_core::Rng;
 use super::packet::{Keys, Message};
 use crate::streams::Role;
 
-/// Answers questions under one secret. Several clients may have the same: one that forges answers to another must see its questions.
+/// Answers questions under one secret. Several clients may share it: to forge an answer to another
+/// client, an attacker must see its questions.
 #[derive(Debug)]
 pub struct Reflector(Keys);
 
-/// An answer, to be sent where the question came from, once, and nowhere else.
+/// An answer. It must be sent once, to the source of the question and nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Not longer than the question.
+    /// The packet to send, no longer than the question.
     pub packet: Vec<u8>,
-    /// It is wanted from another port of the address that was asked; who has none sends nothing.
+    /// Send it from another port of the address asked, or not at all.
     pub from_other_port: bool,
-    /// How long it is to wait; 248 s at most. Who cannot keep it sends nothing.
+    /// Delay before sending, 248 s at most. A reflector that cannot delay sends nothing.
     pub after: Duration,
 }
 
 impl Reflector {
-    /// For those who were given `secret`.
+    /// Creates a reflector for the clients that have `secret`.
     #[must_use]
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(Keys::new(secret, Role::Responder))
     }
 
-    /// The answer to a datagram that came from `from`. `None` if it is no question under this secret, which costs one hash.
+    /// Returns the answer to a datagram from `from`. Returns `None`, at the cost of one hash, if it
+    /// is not a question under this secret.
     pub fn answer(&self, from: SocketAddr, datagram: &[u8], rng: &mut impl Rng) -> Option<Answer> {
         let (salt, wish) = self.0.open_question(datagram)?;
         let answer = Message { asks: false, answers: Some((salt, from)) };

@@ -1,12 +1,14 @@
-//! Which addresses may be sent to because somebody named them.
+//! Validity of addresses that others name as targets.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Whether `address` can be one host's: never a group, everybody on a network, nobody, or no port.
+/// Returns true if `address` can belong to a single host: not multicast, broadcast or unspecified,
+/// and with a port.
 #[must_use]
 pub fn is_target(address: SocketAddr) -> bool {
     let ip = match address.ip().to_canonical() {
-        // 0.0.0.0/8 is this host on this network, 240.0.0.0/4 reserved, with the broadcast address as its last.
+        // 0.0.0.0/8 is "this host on this network". 240.0.0.0/4 is reserved and contains the
+        // broadcast address.
         IpAddr::V4(ip) => !ip.is_multicast() && ip.octets()[0] != 0 && ip.octets()[0] < 240,
         IpAddr::V6(ip) => !ip.is_multicast() && !ip.is_unspecified(),
     };

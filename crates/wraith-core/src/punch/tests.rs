@@ -1,4 +1,4 @@
-//! Two sides of a punch, and what others can do to it.
+//! Both sides of a punch, and attacks by third parties.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -31,7 +31,7 @@ fn events(side: &mut Punches) -> Vec<PunchEvent> {
     std::iter::from_fn(|| side.poll_event()).map(|(_, event)| event).collect()
 }
 
-/// Everything that `side` sends until it is idle, with nobody answering.
+/// Returns all packets that `side` sends until it is idle, without any answer.
 fn alone(side: &mut Punches) -> Vec<(SocketAddr, Vec<u8>)> {
     let (mut now, mut sent) = (Time::ZERO, Vec::new());
     loop {
@@ -51,7 +51,7 @@ fn two_sides_prove_each_other_in_three_packets_and_end_with_the_address() {
     other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
     let [(to, probe)] = drain(&mut one, at(0)).try_into().unwrap();
     assert!(to == b && other.handle(at(20), a, &probe));
-    // The answer, and the first probe to where it came from.
+    // The answer, and the first probe to its source address.
     let packets = drain(&mut other, at(20));
     assert!(packets.iter().all(|(to, _)| *to == a));
     assert!(one.handle(at(40), b, &packets[0].1));
@@ -74,7 +74,7 @@ fn a_peer_that_begins_later_is_waited_for_and_gets_no_more_packets() {
     let (mut one, mut other) = (side(1), side(2));
     let (a, b) = (address(1, 1), address(2, 2));
     one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsLater, &[b]).unwrap();
-    // Its NAT drops ours until it begins.
+    // The peer's NAT drops our probes until the peer begins.
     let mut now = at(0);
     let mut sent = drain(&mut one, now).len();
     while let Some(next) = one.timeout().filter(|next| *next < at(45_000)) {
@@ -110,11 +110,11 @@ fn replays_and_reflections_prove_nothing_and_are_not_answered() {
         assert!(other.handle(at(11), attacker, &probe), "replayed {n}");
     }
     assert!(drain(&mut other, at(11)).iter().all(|(to, _)| *to != attacker));
-    // An answer from elsewhere than where the probe went proves no path.
+    // An answer from an address other than the probed one proves no path.
     assert!(one.handle(at(20), attacker, &answer));
     let proved = |event: &PunchEvent| matches!(event, PunchEvent::Punched { .. });
     assert!(!events(&mut one).iter().any(proved));
-    // The true one is a repeat by then; the next round has another.
+    // The true answer is a repeat by then; the next round brings another.
     assert!(one.handle(at(21), b, &answer));
     assert!(!events(&mut one).iter().any(proved));
     let probe = drain(&mut one, at(200)).into_iter().find(|(to, _)| *to == b).unwrap().1;
@@ -192,7 +192,7 @@ fn of_several_addresses_that_work_the_best_is_chosen() {
     one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &candidates).unwrap();
     other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
     let mut probes = drain(&mut one, at(0));
-    // The nearest answers first, IPv6 last.
+    // The nearest address answers first, IPv6 last.
     probes.sort_by_key(|(to, _)| {
         [candidates[2], candidates[0], candidates[1]].iter().position(|c| c == to)
     });
@@ -270,7 +270,7 @@ fn an_answer_that_is_wanted_after_a_pause_is_waited_for_in_silence() {
     }
     assert!(one.handle(at(50_001), address(5, 5), &answer.packet));
     assert_eq!(events(&mut one), [PunchEvent::Observed(address(1, 4711))]);
-    // And not for ever.
+    // The wait is bounded.
     one.observe(at(60_000), &SECRET, address(5, 5), AnswerBy::ItselfAfter(pause)).unwrap();
     one.handle_timeout(at(60_000 + 48_000 + 5749));
     assert!(!one.is_idle());
@@ -312,8 +312,9 @@ fn a_flood_takes_no_more_hashes_than_its_budget_and_the_next_second_has_its_own(
     assert!(one.handle(at(1001), address(2, 2), &probe));
 }
 
-/// The side with the sockets, behind a NAT that draws a port for each, and the side that asks ports, behind one that lets in whom it has
-/// sent to: whether a pair was proved to the second, and the packets that both sent until they were done.
+/// Runs one attempt between the side with many sockets and the side that probes ports. The NAT of
+/// the first maps a port for each socket; that of the second admits only hosts it has sent to.
+/// Returns the address proven to the second side, if any, and the packets that each side sent.
 fn many(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
     use rand_core::Rng;
     let seeded = |n: u64| Punches::new(ChaCha20Rng::seed_from_u64(2 * seed + n));
@@ -388,7 +389,7 @@ fn of_many_sockets_and_many_ports_one_is_likely_the_same() {
             "{seed} {sent:?} {proved:?}"
         );
     }
-    // 64 % of 200; ten percent points are three standard deviations.
+    // 64 % of 200; ten percentage points are three standard deviations.
     assert!((108..=148).contains(&met), "{met}");
 }
 
@@ -414,7 +415,7 @@ fn many_ports_are_asked_once_in_a_while_and_only_where_one_host_can_be() {
 #[test]
 fn a_pair_of_many_is_answered_although_the_address_has_had_its_share_of_unproved_packets() {
     let (mut one, mut other) = (side(1), side(2));
-    // Earlier attempts have used up what an address may have.
+    // Earlier attempts have used up the budget of the address.
     for round in 0..6u8 {
         let candidates: Vec<_> = (0..15).map(|port| address(9, 2000 + port)).collect();
         one.punch(at(0), &[round + 1; 32], Role::Initiator, Peer::BeginsNow, &candidates).unwrap();

@@ -1,8 +1,11 @@
-//! How much may be sent to addresses that somebody named and that have proved nothing (SPEC §14.3).
+//! Packet budget for unproven addresses (SPEC §14.3).
 //!
-//! A list of candidates is its sender's word: its addresses may be third parties'. Invariant: in a period an address gets no more than
-//! [`PER_ADDRESS`] packets, all addresses that are likely one host's or one line's no more than [`PER_SOURCE`], and all together no more
-//! than [`IN_ALL`], whatever is asked for, by however many connections and punches of the endpoint.
+//! A list of candidates is unverified, so its addresses may belong to third parties. Invariant: in
+//! a period, the following limits hold for all connections and punches of the endpoint together:
+//!
+//! - an address gets at most [`PER_ADDRESS`] packets;
+//! - all addresses of one source (likely one host or one line) get at most [`PER_SOURCE`];
+//! - all addresses together get at most [`IN_ALL`].
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,13 +13,14 @@ use std::time::Duration;
 use crate::endpoint::Source;
 use crate::{PathAddr, Time};
 
-/// What is sent counts for so long: a second attempt a little later is a person's, a hundred are not.
+/// Length of a period. A person may try again a little later, but not a hundred times.
 const PERIOD: Duration = Duration::from_secs(120);
-/// Packets to one address: those of one punch (eight), and answers to what comes from there unproved.
+/// Packets per address: those of one punch (eight), and answers to packets from it while it is
+/// unproven.
 const PER_ADDRESS: u32 = 12;
-/// Packets to an IPv4 address or IPv6 /64: several candidates, and predicted ports.
+/// Packets per IPv4 address or IPv6 /64: several candidates, and predicted ports.
 const PER_SOURCE: u32 = 64;
-/// Packets to all: sixteen candidates of a dozen peers.
+/// Packets in total: sixteen candidates of a dozen peers.
 const IN_ALL: u32 = 1536;
 
 #[derive(Debug, Default)]
@@ -28,7 +32,8 @@ pub(crate) struct Unproved {
 }
 
 impl Unproved {
-    /// Whether a packet may go to `to` now; it is counted then. The tables hold no more than [`IN_ALL`] entries.
+    /// Returns true, and counts a packet, if one may go to `to` now. The tables hold at most
+    /// [`IN_ALL`] entries.
     pub(crate) fn take(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
         let to = to.into();
         if now - self.since >= PERIOD {
@@ -47,7 +52,8 @@ impl Unproved {
         allowed
     }
 
-    /// Somebody with the secret receives at `address`: what went there was wanted.
+    /// Refunds the packets to `address`: a peer with the secret receives there, so they were
+    /// wanted.
     pub(crate) fn on_proved(&mut self, address: impl Into<PathAddr>) {
         let address = address.into();
         let Some(count) = self.addresses.remove(&address) else { return };
