@@ -1,5 +1,7 @@
-//! Lines and datagrams over a raw connection: `cargo run --example chat` prints a ticket and waits, `… -- TICKET` connects.
-//! Each side sends its standard input and prints what comes, until both inputs have ended.
+//! Sends lines and datagrams over a raw connection. `cargo run --example chat` prints a ticket and
+//! waits; `… -- TICKET` connects.
+//!
+//! Each side sends its standard input and prints the received bytes, until both inputs have ended.
 
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
 use wraith::{Node, Ticket};
@@ -12,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             let ticket: Ticket = ticket.parse()?;
             let connection = node.connect(ticket).open().await?;
             let (mut send, receive) = connection.open_stream().await?;
-            // A stream is seen by the other side with its first bytes.
+            // The other side sees a stream only when its first bytes arrive.
             AsyncWriteExt::write_all(&mut send, b"[connected]\n").await?;
             (connection, send, receive)
         }
@@ -24,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             (connection, send, receive)
         }
     };
-    // A datagram may be lost, so nobody waits for one.
+    // A datagram may be lost, so do not wait for one.
     connection.send_datagram(b"hello".as_slice().into())?;
     let datagrams = connection.clone();
     tokio::spawn(async move {
@@ -35,7 +37,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sending = tokio::spawn(async move {
         copy(&mut stdin(), &mut send).await?;
         send.shutdown().await?;
-        // Until the last line has arrived; the other side may end the connection as soon as it has.
+        // Wait until the last line is acknowledged; the other side may close the connection right
+        // after.
         let _ = send.acked().await;
         Ok::<_, std::io::Error>(())
     });

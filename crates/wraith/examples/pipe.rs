@@ -1,5 +1,6 @@
-//! One stream of bytes: `… | cargo run --example pipe` prints a code, or a ticket where there is no place to meet, and
-//! `cargo run --example pipe -- CODE` (or the ticket) writes it out.
+//! Transfers one byte stream. `… | cargo run --example pipe` prints a code, or a ticket if no
+//! meeting place is available. `cargo run --example pipe -- CODE` (or the ticket) writes the stream
+//! to standard output.
 
 use wraith::{Node, OnConflict, Payload, Source, Target};
 

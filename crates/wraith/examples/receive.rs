@@ -1,4 +1,4 @@
-//! Fetches what a code or ticket offers: `cargo run --example receive -- CODE [FOLDER]`
+//! Fetches the offer behind a code or ticket: `cargo run --example receive -- CODE [FOLDER]`
 
 use wraith::{Node, OnConflict, Source};
 

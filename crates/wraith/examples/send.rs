@@ -1,4 +1,5 @@
-//! Offers files by code, or by ticket where there is no place to meet: `cargo run --example send -- FILE…`
+//! Offers files by code, or by ticket if no meeting place is available: `cargo run --example send
+//! -- FILE…`
 
 use wraith::{Node, Payload};
 

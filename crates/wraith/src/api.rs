@@ -1,4 +1,4 @@
-//! What can be done with a node: each begins a road of its own.
+//! The operations of a [`Node`]; each returns a builder.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use crate::payload::Payload;
 use crate::service::{ConnectBuilder, ServiceBuilder};
 
 impl Node {
-    /// Offers files, folders or a stream: by code or ticket to whoever has it, or to a contact.
+    /// Offers files, folders or a stream, either by code or ticket or to a contact.
     pub fn offer(&self, what: impl Into<Payload>) -> OfferBuilder {
         OfferBuilder::new(self.clone(), what.into())
     }
 
-    /// Fetches what a code or ticket offers.
+    /// Fetches the offer behind a code or ticket.
     ///
-    /// With a look at the offer before the yes, and at what happens after it:
+    /// This example inspects the offer before it accepts, then follows the events:
     ///
     /// ```no_run
     /// # use wraith::{AcceptOptions, Code, Error, Event, Node, OnConflict};
@@ -50,7 +50,8 @@ impl Node {
         FetchBuilder::new(self.clone(), from.into(), into.into())
     }
 
-    /// Makes a code for a sender, who brings its ticket to it: for a receiver that starts first.
+    /// Makes a code for a receiver that starts first. A sender uses the code to hand over its
+    /// ticket.
     ///
     /// ```no_run
     /// # use wraith::{Error, Node, OnConflict};
@@ -65,7 +66,7 @@ impl Node {
         InvitationBuilder::new(self.clone())
     }
 
-    /// Takes offers from contacts, or from everybody who knows the NodeId, without a code.
+    /// Accepts offers without a code, from contacts or from any peer that has the NodeId.
     ///
     /// ```no_run
     /// # use wraith::{AcceptOptions, Error, Node, OnConflict};
@@ -85,7 +86,7 @@ impl Node {
         ListenBuilder::new(self.clone(), into.into())
     }
 
-    /// Takes raw connections from whoever has the ticket.
+    /// Accepts raw connections from peers that have the ticket.
     pub fn serve(&self) -> ServiceBuilder {
         ServiceBuilder::new(self.clone())
     }

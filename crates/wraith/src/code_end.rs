@@ -1,5 +1,5 @@
-//! How a code is tried by who typed it, and how it ends without having brought the two sides together, as errors of this crate; the
-//! same for whoever made it.
+//! Joins with a code, once. Also maps the ways in which a code ends without a meeting to errors of
+//! this crate, for the joiner and for the creator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::settings::Patience;
 use crate::state::TriedBefore;
 use crate::ways::Ways;
 
-/// How long a code is good, unless something else is asked for.
+/// Default lifetime of a code.
 pub(crate) const CODE_LIFE: Duration = Duration::from_secs(3600);
 
-/// Tries a code, which is done once.
+/// Joins with a code. Each code is tried at most once.
 pub(crate) async fn try_once(
     node: &Node,
     code: &Code,
@@ -36,7 +36,7 @@ pub(crate) async fn try_once(
     let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
     let spend = Box::new(move || codes.spend(&spending).is_ok());
     let reach = if code.is_long() {
-        // Who made it has to begin, too.
+        // The creator may have to dial too, so it needs our addresses.
         ways.see().await;
         Some(ways.make_reach())
     } else {
@@ -50,7 +50,7 @@ pub(crate) async fn try_once(
     }
     joined.map_err(|error| {
         match node.spent_codes().tried(code).filter(|_| error.why == NotMet::Spent) {
-            // By another process, a moment ago.
+            // Another process tried the code a moment ago.
             Some(before) => spent(before),
             None => Error::because(kind_of(&error), error.to_string(), Cause::NotMet(error)),
         }
@@ -62,7 +62,7 @@ fn spent(before: TriedBefore) -> Error {
     Error::because(ErrorKind::WrongCode, message, Cause::CodeSpent(before.at))
 }
 
-/// `who` had it before, as the end of the sentence.
+/// Returns the error for a burned code. `who` ends the sentence: it names who had the code before.
 pub(crate) fn burned(place: Place, who: &str) -> Error {
     let message = format!("somebody {place} tried the code with wrong words; it is burned{who}");
     Error::because(ErrorKind::WrongCode, message, Cause::CodeBurned(place))
@@ -91,7 +91,7 @@ pub(crate) fn no_place(announcement: &CodeAnnouncement) -> Error {
     Error::because(ErrorKind::NotFound, message, Cause::NoPlace(missing))
 }
 
-/// What it means that nobody was met with a code.
+/// Maps a failed join to an error kind.
 fn kind_of(error: &JoinError) -> ErrorKind {
     match error.why {
         NotMet::NoPlace => ErrorKind::InvalidInput,

@@ -1,7 +1,7 @@
-//! What went wrong, as one type with a kind: what a program decides by, and the words that people read.
+//! The error type of this crate: a kind for programs and a message for people.
 //!
-//! Invariant: an [`Error`] says what happened and why in one sentence; [`Error::cause`] has the typed reason where there is one,
-//! so that nobody needs to read the sentence to tell two cases apart.
+//! Invariant: an [`Error`] states in one sentence what happened and why. [`Error::cause`] has the
+//! typed reason where there is one, so no caller needs to parse the message.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,39 +14,40 @@ use wraith_transport::ConnectError;
 
 use crate::state::{StateError, StateErrorKind};
 
-/// What an [`Error`] is about. Kinds get added, never renamed.
+/// Category of an [`Error`]. Later versions add kinds but never rename one.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// A path, name, code, ticket or option makes no sense.
+    /// A path, name, code, ticket or option is invalid.
     InvalidInput,
-    /// Nobody answered at any address, or nobody came.
+    /// No address answered, or no peer came.
     NotFound,
-    /// The other side's user said no.
+    /// The user of the other side declined.
     Refused,
-    /// The sender came back with another offer than the one that was accepted.
+    /// After a reconnect, the sender made another offer than the accepted one.
     OfferChanged,
-    /// Wrong words, a code that is used or expired, or a ticket that names nothing there.
+    /// The words are wrong, the code is used or expired, or the ticket names no offer of the
+    /// sender.
     WrongCode,
-    /// The connection was lost and did not come back; the same transfer again continues.
+    /// The connection was lost and not restored in time. The same transfer can be resumed.
     NetworkLost,
-    /// A disk: full, read-only, unreadable; the same transfer again continues.
+    /// A disk is full, read-only or unreadable. The same transfer can be resumed.
     Disk,
-    /// Bytes do not match their hash.
+    /// Data does not match its hash.
     Verification,
-    /// The peer used a name that could leave the target folder.
+    /// The peer sent a name that could escape the target folder.
     UnsafeName,
-    /// Done, but some files could not be transferred.
+    /// The transfer is complete except for some files that could not be transferred.
     Partial,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     Protocol,
-    /// This side, or the other one, stopped it; the same transfer again continues.
+    /// One of the two sides cancelled. The same transfer can be resumed.
     Cancelled,
-    /// The receiver only looked; the offer stays good.
+    /// The receiver only looked; the offer stays valid.
     Later,
-    /// Another program with this identity receives it, and its user accepted first.
+    /// Another program with the same identity receives the offer; its user accepted first.
     ReceivedElsewhere,
-    /// Anything without a kind of its own.
+    /// Any other error.
     Other,
 }
 
@@ -54,48 +55,49 @@ pub enum ErrorKind {
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub enum Cause {
-    /// The transfer itself failed.
+    /// The transfer failed.
     Transfer(TransferError),
-    /// The other side of a code was not met.
+    /// The other side of the code was not found.
     NotMet(wraith_discovery::JoinError),
-    /// This side has tried the code before, at this time: it was used up by that, whatever came of it.
+    /// This side tried the code before, at this time. Any attempt uses up a code, successful or
+    /// not.
     CodeSpent(std::time::SystemTime),
-    /// Nobody used the code before its time was up.
+    /// The code expired before a peer used it.
     CodeExpired,
-    /// Somebody tried the code with wrong words at this place, and it is burned.
+    /// A peer tried the code with wrong words at this place, so the code is burned.
     CodeBurned(wraith_discovery::Place),
-    /// There is no place where a code could be waited with; each place that was tried, and why not.
+    /// No meeting place is available for a code. Lists each place that was tried, and its error.
     NoPlace(Vec<(wraith_discovery::Place, wraith_discovery::PlaceError)>),
-    /// The peer was reached at none of these addresses.
+    /// The peer did not answer at any of these addresses.
     Unreachable(Vec<SocketAddr>),
-    /// A contact was reached nowhere: what was tried, and what came of it.
+    /// A contact was not found. Lists each attempt and its result.
     ContactNotFound(Vec<(String, String)>),
-    /// The contact's machine is there, and does not go on with this one.
+    /// The contact's machine answered but does not admit this node.
     NotAdmitted(wraith_transport::Addr),
-    /// This process of the same machine and identity receives it.
+    /// This process, on the same machine and with the same identity, receives the offer.
     ReceivedBy(crate::state::OtherReceiver),
-    /// The ticket was made by a version of wraith with another handshake.
+    /// The ticket comes from a version of wraith with an incompatible handshake.
     TicketVersion,
-    /// Nobody came in time.
+    /// No peer came in time.
     NobodyCame,
-    /// This machine has no address at which anybody could reach it.
+    /// This machine has no address at which a peer could reach it.
     NoAddress,
-    /// This address cannot be listened on.
+    /// Listening on this address failed.
     CannotBind(SocketAddr),
-    /// This many of the receivers lack files that could not be sent.
+    /// Some receivers lack files that could not be sent.
     SomeLackFiles {
-        /// Receivers that lack files.
+        /// Number of receivers that lack files.
         lacking: u32,
-        /// Receivers that were served.
+        /// Number of receivers that were served.
         served: u32,
     },
-    /// A pipe, socket or device was named, which has no content of its own.
+    /// The path is a pipe, socket or device, which has no content of its own.
     NoContent,
-    /// What a machine remembers could not be read or written.
+    /// The persistent state could not be read or written.
     State(StateError),
 }
 
-/// Why something could not be done. Cheap to clone; `Display` is one sentence for people, without a full stop.
+/// An error of this crate. Cheap to clone. `Display` prints one sentence without a full stop.
 #[derive(Clone)]
 pub struct Error(Arc<Repr>);
 
@@ -114,22 +116,22 @@ impl Error {
         Self(Arc::new(Repr { kind, message: message.into(), cause: Some(cause) }))
     }
 
-    /// This side stopped it.
+    /// Returns the error for a cancellation by this side.
     pub(crate) fn cancelled(role: Role) -> Self {
         TransferError::Cancelled { role }.into()
     }
 
-    /// What it is about.
+    /// Returns the category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The typed reason, where there is one.
+    /// Returns the typed reason, if there is one.
     pub fn cause(&self) -> Option<&Cause> {
         self.0.cause.as_ref()
     }
 
-    /// The transfer's own error, where it was the transfer that failed.
+    /// Returns the error of the transfer, if the transfer failed.
     pub fn transfer(&self) -> Option<&TransferError> {
         match &self.0.cause {
             Some(Cause::Transfer(error)) => Some(error),
@@ -137,7 +139,7 @@ impl Error {
         }
     }
 
-    /// True if the same transfer again continues where this one stopped.
+    /// Returns true if the same transfer, started again, continues where this one stopped.
     pub fn is_resumable(&self) -> bool {
         match &self.0.cause {
             Some(Cause::Transfer(error)) => error.is_resumable(),

@@ -1,4 +1,4 @@
-//! What happens while something is sent or received, and who is told at once. How it gets to observers and streams is `hub`.
+//! Events of offers, fetches and listeners, and the [`Observer`] trait. `hub` distributes them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use wraith_transfer::{FileStatus, SendReport};
 
 use crate::{Addr, Error, Route, Suite};
 
-/// What is offered, as the sender says before anything moves.
+/// Summary of an offer, as the sender declares it before any data moves.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferInfo {
-    /// The first name, escaped for a terminal; for show only.
+    /// The first name, escaped for a terminal. For display only.
     pub name: String,
-    /// Regular files.
+    /// Number of regular files.
     pub files: u64,
-    /// Folders.
+    /// Number of folders.
     pub folders: u64,
-    /// Symbolic links.
+    /// Number of symbolic links.
     pub links: u64,
-    /// Bytes of all files.
+    /// Total bytes of all files.
     pub bytes: u64,
     /// Bytes of the largest file.
     pub largest: u64,
-    /// Entries of the tree that cannot be sent and are in none of these counts.
+    /// Entries of the tree that cannot be sent. The other counts do not include them.
     pub left_out: u64,
-    /// It is one stream of bytes, whose size is 0 where it is not known.
+    /// The offer is one byte stream. If the size is unknown, `bytes` is 0.
     pub is_stream: bool,
 }
 
@@ -47,142 +47,148 @@ impl From<&wraith_transfer::Offer> for OfferInfo {
     }
 }
 
-/// Where two sides found each other.
+/// Where the two sides found each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoundAt {
-    /// At an address that was known.
+    /// At an address known beforehand.
     Address,
     /// At a meeting place.
     Place(Place),
 }
 
-/// Something that happened. Variants get added.
+/// An event of an offer, a fetch or a listener. Later versions add variants.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Somebody proved the words of the code; the ticket is theirs, and good for nobody else.
+    /// A peer proved the words of the code and received the ticket, which is valid for that peer
+    /// only.
     CodeUsed {
-        /// Where.
+        /// The meeting place.
         place: Place,
-        /// Who it says it is; only that identity can fetch.
+        /// The NodeId that the peer claims; only that identity can fetch.
         peer: NodeId,
     },
-    /// Somebody tried the code with wrong words at this place: it is burned.
+    /// A peer tried the code with wrong words at this place. The code is burned.
     CodeBurned(Place),
-    /// There is a long code beside the short one, or in its place: it needs no common network and no server.
+    /// A long code is available, beside the short one or instead of it. It needs no common network
+    /// and no server.
     LongCode(Code),
-    /// The code's time is up, and nobody came.
+    /// The code expired before a peer used it.
     CodeExpired,
-    /// Nobody can come from this place at present; it is tried again.
+    /// This place is currently unreachable, so no peer can arrive through it. The node keeps
+    /// retrying.
     PlaceLost {
         /// The place.
         place: Place,
-        /// Why.
+        /// The reason.
         why: PlaceError,
     },
-    /// Somebody can come from this place again.
+    /// This place is reachable again.
     PlaceBack(Place),
-    /// The code was used before, by this side; it goes on with what it brought.
+    /// This side has used the code before. It continues with the ticket from that time.
     Resumed,
     /// The other side was found.
     Met(FoundAt),
-    /// Both sides have authenticated each other, and the peer may have what is offered.
+    /// Both sides are authenticated, and the peer is authorized for the transfer.
     Connected {
-        /// Who.
+        /// The NodeId of the peer.
         peer: NodeId,
-        /// Where.
+        /// The address of the peer.
         remote: Addr,
-        /// What packets are sealed with; the keys come from X25519 and ML-KEM-768 together
+        /// The cipher suite for packets. The keys come from X25519 and ML-KEM-768 together
         /// ([`KEY_AGREEMENT`](crate::KEY_AGREEMENT)).
         suite: Suite,
     },
-    /// The session goes another way from now on; or it still goes through a relay, and why.
+    /// The connection moved to another path, or it stays on a relay for the reason in `why`.
     Path {
-        /// Who.
+        /// The NodeId of the peer.
         peer: NodeId,
-        /// Where.
+        /// The address of the peer.
         remote: Addr,
-        /// Which way that is.
+        /// The kind of path.
         route: Route,
-        /// Why nothing better than the relay was found, in words; `None` where the path has changed.
+        /// Why no path better than the relay was found, as text; `None` if the path has changed.
         why: Option<String>,
     },
-    /// What is offered.
+    /// The offer, as the sender declares it.
     Offered(OfferInfo),
-    /// The receiver accepted.
+    /// The receiver accepted the offer.
     Accepted,
-    /// A file is settled.
+    /// A file is settled: transferred, skipped or failed.
     File {
-        /// Its path in the offer, escaped for a terminal.
+        /// The path in the offer, escaped for a terminal.
         path: String,
-        /// What became of it.
+        /// The result for this file.
         status: FileStatus,
-        /// Its bytes.
+        /// The size in bytes.
         bytes: u64,
-        /// The BLAKE3 of its content, where it is known.
+        /// The BLAKE3 hash of the content, if it is known.
         root: Option<[u8; 32]>,
-        /// Of a file of which its sender says that it has 16 GiB of holes or more, in place of `root`: the root of its
-        /// position-free tree, which is not its BLAKE3.
+        /// Replaces `root` for a file that declares 16 GiB of holes or more: the root of its
+        /// position-free tree, which is not its BLAKE3 hash.
         position_free_root: Option<[u8; 32]>,
-        /// What had happened to it at the sender, where that is why it did not arrive.
+        /// The change at the sender, if that is the reason why the file did not arrive.
         change: Option<Change>,
     },
-    /// Something to know that stops nothing.
+    /// A remark that stops nothing.
     Note {
-        /// The path it is about, escaped.
+        /// The path that the remark is about, escaped for a terminal.
         path: String,
-        /// What, in words.
+        /// The remark as text.
         what: String,
     },
-    /// Nothing of this run can be remembered, and why in words: the same another time does not continue it.
+    /// The state of this run cannot be stored, for the reason in this text. A repeated call does
+    /// not resume it.
     Unremembered(String),
-    /// The connection was lost; the other side is looked for again, or waited for.
+    /// The connection was lost. This side searches for the peer again, or waits for it.
     Lost {
-        /// How, in words.
+        /// The reason as text.
         why: String,
-        /// How long this side goes on trying.
+        /// Seconds until this side gives up.
         seconds_left: u64,
     },
-    /// Somebody came with a ticket that a code brought to another machine, and got nothing.
+    /// A peer used a ticket that a code brought to another machine. It received nothing.
     Stranger,
-    /// A listener that asks has refused one more offer of a stranger without asking, because there were too many.
+    /// A listener with [`Admit::AfterAsking`](crate::Admit::AfterAsking) refused a stranger's offer
+    /// without asking, because there were too many.
     RefusedUnread {
-        /// So many since it began.
+        /// Number of refused offers since the listener started.
         total: u64,
     },
-    /// The receiver has only looked at the offer, which stays good.
+    /// The receiver only looked at the offer, which stays valid.
     OnlyLooked,
-    /// Nobody new can come with the code, for this reason; who is being served still is.
+    /// The code admits no further receivers, for this reason. Receivers that are already connected
+    /// are still served.
     NobodyNew(Error),
-    /// A receiver has confirmed everything it could be sent.
+    /// A receiver confirmed everything that could be sent to it.
     Sent {
-        /// The transfer's own report.
+        /// The report of the transfer.
         report: Arc<SendReport>,
-        /// Bytes settled on its last connection.
+        /// Bytes settled on the last connection.
         bytes: u64,
     },
-    /// The receiver's receipt is in this file now ([`crate::OfferBuilder::receipt`]).
+    /// The receiver's receipt was written to this file ([`crate::OfferBuilder::receipt`]).
     ReceiptKept(PathBuf),
-    /// It could not be written, for this reason.
+    /// The receipt could not be written, for this reason.
     ReceiptLost(String),
-    /// One of several receivers has everything; the next is waited for.
+    /// One of several receivers has everything. The offer waits for the next one.
     Served {
-        /// Receivers that have everything.
+        /// Number of receivers that have everything.
         done: u32,
-        /// How many are wanted, if there is an end.
+        /// Number of receivers wanted; `None` if there is no limit.
         of: Option<u32>,
     },
-    /// A receiver came back on another connection, which is served in place of its earlier one.
+    /// A receiver reconnected. The new connection replaces the earlier one.
     Replaced,
-    /// The contacts of a listener have changed; there are so many now.
+    /// The contacts of a listener changed. The value is their new number.
     ContactsChanged(usize),
-    /// One of several receivers did not get everything; the others are served all the same.
+    /// One of several receivers did not get everything. The others are still served.
     ReceiverFailed(Error),
-    /// The reader of this stream was too slow for so many events.
+    /// The reader of this stream was too slow and missed this many events.
     Lagged(u64),
-    /// The end: everything is done and confirmed. Nothing follows.
+    /// Final event: everything is done and confirmed.
     Done,
-    /// The end: it failed. Nothing follows.
+    /// Final event: the operation failed.
     Failed(Error),
 }
 
@@ -191,7 +197,8 @@ impl Event {
         matches!(self, Self::Done | Self::Failed(_))
     }
 
-    /// The owned form of an event of the transfer; `None` for what only an [`Observer`] is told.
+    /// Converts a transfer event to its owned form. Returns `None` for events that only an
+    /// [`Observer`] receives.
     pub(crate) fn of(event: &wraith_transfer::Event<'_>) -> Option<Self> {
         use wraith_transfer::Event as Transfer;
         Some(match event {
@@ -219,13 +226,14 @@ impl Event {
     }
 }
 
-/// Told everything as it happens. Called from several threads, often at the same time; it must not block for long.
+/// Receives every event at once. It is called from several threads, often concurrently, and must
+/// not block for long.
 pub trait Observer: Send + Sync + 'static {
-    /// Something happened. `receiver` says to which of several receivers.
+    /// Handles an event. `receiver` identifies one of several receivers.
     fn event(&self, receiver: Option<u64>, event: &Event);
 
-    /// Something happened within a transfer, with everything that is known of it and nothing copied. Told as an owned
-    /// [`Event`] unless this is overridden.
+    /// Handles an event of a transfer in its borrowed form, with all details and without a copy. By
+    /// default, passes an owned [`Event`] to [`event`](Self::event).
     fn transfer_event(&self, receiver: Option<u64>, event: &wraith_transfer::Event<'_>) {
         if let Some(event) = Event::of(event) {
             self.event(receiver, &event);

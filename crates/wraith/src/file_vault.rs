@@ -1,11 +1,14 @@
-//! The vault of sessions that is a folder: one or two files a record, readable by their owner only.
+//! A session vault in a folder: one or two files per record, readable by their owner only.
 //!
-//! `NAME` has what was stored to outlive a power cut, `NAME.recent` what came after it; the one of the two with the higher
-//! generation counts. Both are replaced by renaming. So what is flushed is never overwritten by what is not, and after a power cut at any moment
-//! the last flushed record is there, whole: if it is not, somebody or the disk has damaged it, and `NAME.recent`, which may be of long before, does
-//! not count either.
+//! `NAME` holds the last record stored to survive a power cut; `NAME.recent` holds later records.
+//! The file with the higher generation counts. Both are replaced by rename, so unflushed data never
+//! overwrites flushed data.
 //!
-//! Invariant: one process at a time has the folder, by the lock on `.lock`.
+//! After a power cut at any moment, the last flushed record is therefore intact. If it is damaged,
+//! the disk or a third party did it. `NAME.recent` then does not count either, because it may be
+//! much older.
+//!
+//! Invariant: one process at a time owns the folder, by the lock on `.lock`.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -19,28 +22,28 @@ use zeroize::Zeroizing;
 
 use crate::state::{check_folder, lock_patiently, make_folder};
 
-/// Longer than any record.
+/// Upper bound for the size of a record file.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
 const RECENT: &str = "recent";
 const NEW: &str = "new";
 const GENERATION: &str = "generation";
 
-/// Keeps records of sessions in a folder. They are not encrypted beside what the disk is; on a device that has a store for keys, implement
-/// [`KeyVault`] with that.
+/// Stores session records in a folder. The records are encrypted only if the disk is. On a device
+/// with a key store, implement [`KeyVault`] on top of that store.
 #[derive(Debug)]
 pub struct FileVault {
     folder: PathBuf,
     anchor: Option<PathBuf>,
-    /// The generation of each record that was looked at.
+    /// The last known generation of each record.
     generations: Mutex<HashMap<String, u64>>,
     _lock: File,
 }
 
 impl FileVault {
-    /// The vault in `folder`, which is made where it is missing.
+    /// Opens the vault in `folder`; creates the folder if it is missing.
     ///
     /// # Errors
-    /// The folder cannot be made or locked; it is open elsewhere, in this process or another.
+    /// The folder cannot be created or locked, or it is already open in this process or another.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, VaultError> {
         let folder = folder.into();
         make_own(&folder)?;
@@ -54,11 +57,11 @@ impl FileVault {
         Ok(Self { folder, anchor: None, generations: Mutex::default(), _lock: lock })
     }
 
-    /// Remembers the latest generation of each record in another folder, best on another disk. A record that comes back from a copy of the vault's folder
-    /// is then noticed.
+    /// Stores the latest generation of each record in a second folder, preferably on another disk.
+    /// This detects a record that was restored from a copy of the vault's folder.
     ///
     /// # Errors
-    /// That folder cannot be made.
+    /// The second folder cannot be created.
     pub fn anchored(mut self, folder: impl Into<PathBuf>) -> Result<Self, VaultError> {
         let folder = folder.into();
         make_own(&folder)?;
@@ -83,7 +86,8 @@ impl FileVault {
         }
     }
 
-    /// The record of this name: the newer one of its two files. A damaged one counts as 0, and is given out to be refused.
+    /// Reads the newer of the two files of this record. A damaged file has generation 0 and is
+    /// returned, so that the caller refuses it.
     fn read(&self, path: &Path) -> io::Result<Option<(u64, Zeroizing<Vec<u8>>)>> {
         let generation = |bytes: &[u8]| Record::decode(bytes).map_or(0, |record| record.generation);
         let flushed = read_file(path)?.map(|bytes| (generation(&bytes), bytes));
@@ -95,7 +99,7 @@ impl FileVault {
         Ok(flushed.into_iter().chain(recent).max_by_key(|(generation, _)| *generation))
     }
 
-    /// The generation after which the next one comes.
+    /// Returns the current generation; the next store must exceed it.
     fn held(&self, name: &str, path: &Path) -> Result<u64, VaultError> {
         match self.read(path).map_err(|e| failed(path, &e))? {
             Some((0, _)) => Err(VaultError::Failed(format!("{} is damaged", path.display()))),
@@ -159,13 +163,15 @@ impl KeyVault for FileVault {
     }
 }
 
-/// Makes the folder where it is missing, and refuses one that others can write to: they could put an older record there.
+/// Creates the folder if it is missing. Refuses a folder that others can write to: they could put
+/// an older record there.
 fn make_own(folder: &Path) -> Result<(), VaultError> {
     make_folder(folder).map_err(|e| failed(folder, &e))?;
     check_folder(folder).map_err(|e| VaultError::Failed(e.to_string()))
 }
 
-/// Writes a file beside its place, anew: what lies there, a link above all, is not written through.
+/// Writes a new file beside `path`. An existing file, in particular a link, is removed and not
+/// written through.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<(PathBuf, File)> {
     let new = path.with_extension(NEW);
     match fs::remove_file(&new) {
@@ -177,7 +183,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<(PathBuf, File)> {
     Ok((new, file))
 }
 
-/// Replaces a file, for good when this returns.
+/// Replaces a file; the new content is on stable storage when this returns.
 fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (new, file) = write_new(path, bytes)?;
     file.sync_all()?;
@@ -193,7 +199,7 @@ fn read_file(path: &Path) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
         Err(e) => return Err(e),
     };
     let len = file.metadata()?.len().min(RECORD_BYTES_MAX);
-    // With the room it needs from the start: a buffer that grows leaves copies.
+    // Allocated at full size: a growing buffer leaves copies of secrets behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(len as usize + 1));
     file.take(RECORD_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(Some(bytes))

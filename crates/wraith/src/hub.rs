@@ -1,8 +1,11 @@
-//! From where something happens to who wants to know: told twice, to an [`Observer`], at once and without loss, on whatever
-//! thread it happens; and as a stream of owned [`Event`]s ([`Events`]), whose reader may be slow.
+//! Distributes events to an [`Observer`] and to event streams ([`Events`]).
 //!
-//! Invariant: telling never waits. A stream that is not read forgets its oldest events and says how many
-//! ([`Event::Lagged`]); its last item, [`Event::Done`] or [`Event::Failed`], is never forgotten and comes exactly once.
+//! The observer is called at once and without loss, on the thread of the event. A stream delivers
+//! owned [`Event`]s, and its reader may be slow.
+//!
+//! Invariant: publishing an event never blocks. A stream that is not read drops its oldest events
+//! and reports their number ([`Event::Lagged`]). Its last item, [`Event::Done`] or
+//! [`Event::Failed`], is never dropped and comes exactly once.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,29 +19,30 @@ use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::state::Keeper;
 
-/// Events that wait for a reader of a stream; of more, the oldest go.
+/// Maximum number of queued events per stream; beyond it, the oldest are dropped.
 const QUEUED_MAX: usize = 1024;
 
-/// Spreads what happens to the observer and to the streams.
+/// Publishes events to the observer and to the streams.
 #[derive(Default)]
 pub(crate) struct Hub {
     observer: OnceLock<Arc<dyn Observer>>,
     streams: Mutex<Streams>,
-    /// The end was told: what a thread that winds up still says is of no interest.
+    /// The final event was published. Later events of threads that are still ending are dropped.
     is_over: AtomicBool,
 }
 
 #[derive(Default)]
 struct Streams {
     readers: Vec<Weak<Mutex<Queue>>>,
-    /// For the first reader, who gets the handle only after the work has begun: everything from the beginning, unless an
-    /// observer hears it or nobody came before it was full.
+    /// The queue of the first reader, which gets its handle only after the work has begun. It holds
+    /// all events from the beginning. There is none if an observer is set, or once it was full
+    /// before a reader came.
     first: Option<Arc<Mutex<Queue>>>,
     last: Option<Event>,
 }
 
 impl Streams {
-    /// Nobody has asked for the beginning in time: no more is kept of it.
+    /// Drops the first queue if it is full: no reader came in time.
     fn forget_unread(&mut self) {
         if self.first.as_ref().is_some_and(|first| lock(first).events.len() >= QUEUED_MAX) {
             self.first = None;
@@ -61,9 +65,9 @@ impl Hub {
         hub
     }
 
-    /// Tells `observer` from now on, if there is none yet.
+    /// Sets `observer` for all later events, if there is none yet.
     pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
-        // Whoever was first stays.
+        // The first observer stays.
         let _ = self.observer.set(observer);
         lock(&self.streams).first = None;
     }
@@ -82,7 +86,7 @@ impl Hub {
         self.push(|| Some(event));
     }
 
-    /// Tells what a keeper of receipts has to say of an event of the transfer.
+    /// Passes a transfer event to the receipt keeper and reports the result.
     pub(crate) fn keep(
         &self,
         keeper: &Option<Keeper>,
@@ -103,7 +107,7 @@ impl Hub {
         if let Some(observer) = self.observer.get() {
             observer.transfer_event(receiver, event);
         }
-        // Owned only if somebody reads it.
+        // Builds the owned event only if a stream has a reader.
         self.push(|| Event::of(event));
     }
 
@@ -120,7 +124,8 @@ impl Hub {
         }
     }
 
-    /// The last event, if there was none yet: nothing is told after it, and whoever opens a stream later gets it alone.
+    /// Publishes the final event, unless there was one already. No event follows it; a stream
+    /// opened later gets only this one.
     pub(crate) fn end(&self, result: Result<(), Error>) {
         let last = result.map_or_else(Event::Failed, |()| Event::Done);
         if self.is_over.swap(true, Relaxed) {
@@ -174,7 +179,7 @@ struct Queue {
 impl Queue {
     fn push(queue: &Mutex<Self>, event: Event) {
         let mut queue = lock(queue);
-        // The last one has a place of its own beside the bound.
+        // The final event is not subject to the bound.
         if queue.events.len() >= QUEUED_MAX && !event.is_last() {
             queue.events.pop_front();
             queue.lagged += 1;
@@ -186,15 +191,15 @@ impl Queue {
     }
 }
 
-/// A stream of what happens, which ends after [`Event::Done`] or [`Event::Failed`]. Reading it drives nothing:
-/// the transfer goes on whether it is read or not.
+/// A stream of events that ends after [`Event::Done`] or [`Event::Failed`]. The transfer proceeds
+/// whether or not the stream is read.
 #[derive(Debug)]
 pub struct Events {
     queue: Arc<Mutex<Queue>>,
 }
 
 impl Events {
-    /// The next event; `None` after the last. Cancel-safe: an event that was not returned is not lost.
+    /// Returns the next event, or `None` after the last. Cancel-safe: no event is lost.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
@@ -222,7 +227,8 @@ impl Stream for Events {
     }
 }
 
-/// Plain queues and lists; a panic elsewhere leaves nothing half done.
+/// Ignores poisoning: these are plain queues and lists, and a panic elsewhere leaves none
+/// inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! A code that the receiver makes, when it starts first: it waits with one, and the sender goes there and gives its ticket.
+//! Codes made by the receiver, for a receiver that starts first. The sender joins with the code and
+//! hands over its ticket.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::fetch::{Source, brought};
 use crate::node::Node;
 use crate::ways::addresses::nearest_first;
 
-/// An invitation that is being prepared.
+/// Configures an [`Invitation`].
 #[must_use = "there is no code before start()"]
 #[derive(Debug)]
 pub struct InvitationBuilder {
@@ -26,19 +27,19 @@ impl InvitationBuilder {
         Self { node, life: CODE_LIFE }
     }
 
-    /// How long the code is good: an hour, unless this says something else.
+    /// Sets the lifetime of the code. Default: one hour.
     pub fn expires(mut self, life: Duration) -> Self {
         self.life = life;
         self
     }
 
-    /// Makes the code. It can be shown when this returns.
+    /// Makes the code. It is ready to be shown when this returns.
     ///
     /// # Errors
-    /// There is no place to meet at, or the system has no randomness.
+    /// No meeting place is available, or the system has no randomness.
     pub async fn start(self) -> Result<Invitation, Error> {
         let options = CodeOptions::new(TicketSide::Joiner, self.life);
-        // It is the sender that gives.
+        // The sender hands over the ticket; this side has none to give.
         let nothing = Box::new(|_, _| Zeroizing::default());
         let (own, places) = (self.node.id(), self.node.places());
         let announcement = announce(places, options, own, nothing).await.map_err(no_code)?;
@@ -49,32 +50,33 @@ impl InvitationBuilder {
     }
 }
 
-/// A code that waits for a sender. Dropped, it is withdrawn.
+/// A code that waits for a sender. Drop withdraws the code.
 #[derive(Debug)]
 pub struct Invitation {
     announcement: CodeAnnouncement,
 }
 
 impl Invitation {
-    /// The code, for the sender.
+    /// Returns the code, for the sender.
     pub fn code(&self) -> &Code {
         self.announcement.code()
     }
 
-    /// Where it is waited with.
+    /// Returns the meeting places at which the code waits.
     pub fn places(&self) -> &[Place] {
         self.announcement.places()
     }
 
-    /// Where it is not, although it was to be, and why.
+    /// Returns the configured places at which the code does not wait, and why.
     pub fn missing(&self) -> &[(Place, PlaceError)] {
         self.announcement.missing()
     }
 
-    /// Waits for the sender's ticket: what to fetch with. Dropping the future withdraws the code.
+    /// Waits for the sender's ticket and returns it as a source for a fetch. Dropping the future
+    /// withdraws the code.
     ///
     /// # Errors
-    /// Somebody tried wrong words, or the time is up.
+    /// A peer tried wrong words, or the code expired.
     pub async fn ticket(mut self) -> Result<Source, Error> {
         self.announcement.begin();
         while let Some(event) = self.announcement.next_event().await {

@@ -45,11 +45,12 @@ pub use wraith_discovery::{
     PlaceError, Places, Query, Ticket, TicketError,
 };
 pub use wraith_files::{Change, Entry, RelPath, Tree};
-/// Encrypted sessions over any transport, without a node: handshakes, messages, ratchets, sealed boxes.
+/// Encrypted sessions over any transport, without a node: handshakes, messages, ratchets and sealed
+/// boxes.
 pub use wraith_session as session;
-/// What an [`Observer`] gets of a transfer as it happens.
+/// An event of a running transfer, as an [`Observer`] receives it.
 pub use wraith_transfer::Event as TransferEvent;
-/// An offer as it stands on the wire.
+/// An offer in its wire form.
 pub use wraith_transfer::Offer as OfferMessage;
 pub use wraith_transfer::{
     ActiveFile, Conflicts, Durability, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed,

@@ -1,4 +1,5 @@
-//! A node: an identity with the places where it meets others, from which everything else is made.
+//! A node: an identity, its state and its meeting places. Every operation of this crate starts from
+//! a node.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -24,31 +25,33 @@ use crate::route::{Route, Routes};
 use crate::state::{ContactStore, DhtNodes, Meeting, SpentCodes, StateDir};
 use crate::ways::{Proxies, RelayServer, WaySettings};
 
-/// Every address of this machine, IPv4 and IPv6, on a free port.
+/// All local addresses, IPv4 and IPv6, on a port chosen by the system.
 pub(crate) const ANY_ADDRESS: SocketAddr =
     SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, 0, 0, 0));
-/// Silence after which a connection counts as lost. A peer sends keep-alives at a third of it, so three in a row must be
-/// lost; a person who waits for a transfer to move on should not wait longer than this before it is made anew.
+/// Idle timeout: a connection counts as lost after this much silence. A peer sends keep-alives at a
+/// third of it, so three in a row must be lost. It is also the longest time that a user should wait
+/// before the transfer reconnects.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections of a listener at once. It attends to a few; the others may be losers of a race of addresses, or strangers.
+/// Maximum number of simultaneous connections of a listener. It serves only a few; the others may
+/// be losers of an address race, or strangers.
 const LISTENER_CONNECTIONS_MAX: usize = 64;
-/// Cores for one connection: one for packets, one for files.
+/// CPU cores per connection: one for packets, one for files.
 const CORES: usize = 2;
-/// Most connections that can carry one transfer.
+/// Maximum number of connections that carry one transfer.
 pub const CONNECTIONS_MAX: u8 = PARALLEL_MAX as u8 + 1;
 
-/// How a sender adapts to the path.
+/// Congestion control algorithm of a sender.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Congestion {
-    /// BBRv3: also fills a path that loses packets by itself.
+    /// BBRv3: also fills a path with random loss.
     #[default]
     Bbr,
-    /// CUBIC with HyStart++: shares a path as most of TCP does.
+    /// CUBIC with HyStart++: shares a path fairly with most TCP traffic.
     Cubic,
 }
 
-/// An identity, what it remembers, and where it meets others. Clones are handles of the same node.
+/// An identity, its state and its meeting places. Clones are handles of the same node.
 #[derive(Clone, Debug)]
 pub struct Node(Arc<Inner>);
 
@@ -67,7 +70,7 @@ struct Inner {
     runtime: Handle,
 }
 
-/// A node that is being set up.
+/// Configures a [`Node`].
 #[must_use = "nothing is made before build()"]
 #[derive(Debug, Default)]
 pub struct NodeBuilder {
@@ -83,81 +86,86 @@ pub struct NodeBuilder {
 }
 
 impl NodeBuilder {
-    /// Who this node is. By default the identity of its state, or a new one.
+    /// Sets the long-term identity of this node. Default: the identity stored in its state, or a
+    /// new one.
     pub fn identity(mut self, identity: SecretIdentity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Where it remembers contacts and unfinished transfers. Without this, in memory only.
+    /// Sets where the node stores contacts and unfinished transfers. Default: in memory only.
     pub fn state(mut self, state: StateDir) -> Self {
         self.state = Some(state);
         self
     }
 
-    /// Meets others on this local network: on all interfaces, unless this says something else.
+    /// Selects the local interfaces for discovery on the local network. Default: all.
     pub fn lan(mut self, lan: Lan) -> Self {
         self.places.lan = lan;
         self
     }
 
-    /// Meets others at this rendezvous server too, `HOST` or `HOST:PORT`.
+    /// Also meets peers at this rendezvous server, given as `HOST` or `HOST:PORT`.
     pub fn rendezvous(mut self, server: &str) -> Self {
         self.places.rendezvous = Some(rendezvous_address(server));
         self
     }
 
-    /// Meets others at this place too.
+    /// Also meets peers at this meeting place.
     pub fn place(mut self, place: Arc<dyn MeetingPlace>) -> Self {
         self.places.others.push(place);
         self
     }
 
-    /// Meets others at these places only, in place of everything that was named before.
+    /// Replaces all meeting places configured so far.
     pub fn places(mut self, places: Places) -> Self {
         self.places = places;
         self
     }
 
-    /// Finds others, and is found by who has a ticket, a code or is a contact, over the Mainline DHT: as a client, which answers nobody and
-    /// is silent while nothing is looked for. It begins at `bootstrap`, nodes as `HOST:PORT`; at the usual public ones if there are none.
+    /// Discovers peers over the Mainline DHT, and is discoverable there by contacts and by peers
+    /// that have a ticket or a code.
+    ///
+    /// The node is a DHT client only: it answers no queries, and it is silent while no lookup runs.
+    /// `bootstrap` lists the first nodes as `HOST:PORT`; if it is empty, the usual public nodes are
+    /// used.
     pub fn dht(mut self, bootstrap: Vec<String>) -> Self {
         self.dht_bootstrap = Some(bootstrap);
         self
     }
 
-    /// Whether the router is asked to lead others to a socket that is dialled (PCP, NAT-PMP, UPnP). It is not, by default.
+    /// Enables port mapping (PCP, NAT-PMP, UPnP) for sockets that accept connections. Default: off.
     pub fn port_mapping(mut self, ask: bool) -> Self {
         self.ways.port_mapping = ask;
         self
     }
 
-    /// Waits at this relay too, and goes through it where nothing else gets through.
+    /// Also waits at this relay, and uses it if no direct path works.
     pub fn relay(mut self, relay: RelayServer) -> Self {
         self.ways.relays.push(relay);
         self
     }
 
-    /// Reaches relays and rendezvous servers through these. What goes straight to the other machine does not: who does not want that
-    /// says [`relay_only`](Self::relay_only).
+    /// Connects to relays and rendezvous servers through these proxies. Direct traffic to a peer
+    /// bypasses them; use [`relay_only`](Self::relay_only) to prevent that.
     pub fn proxies(mut self, proxies: Proxies) -> Self {
         self.ways.connect = Arc::new(proxies);
         self
     }
 
-    /// Uses no relay, whoever names one.
+    /// Uses no relay, even if a peer names one.
     pub fn direct_only(mut self) -> Self {
         self.ways.direct_only = true;
         self
     }
 
-    /// Uses nothing but relays, and tells nobody an address of this machine.
+    /// Uses relays only, and sends no address of this machine to any peer.
     pub fn relay_only(mut self) -> Self {
         self.ways.relay_only = true;
         self
     }
 
-    /// How what this node sends adapts to the path.
+    /// Selects the congestion control algorithm for data that this node sends.
     pub fn congestion(self, congestion: Congestion) -> Self {
         let algorithm = match congestion {
             Congestion::Bbr => Algorithm::Bbr,
@@ -166,32 +174,35 @@ impl NodeBuilder {
         self.controller(algorithm.into())
     }
 
-    /// The same with a controller of one's own.
+    /// Like [`congestion`](Self::congestion), with a custom controller.
     pub fn controller(mut self, factory: Arc<dyn ControllerFactory>) -> Self {
         self.congestion = Some(factory);
         self
     }
 
-    /// Packets are sealed only with what this policy allows, and nobody is answered who wants something else.
+    /// Restricts the cipher suites for packets. The node does not answer peers that require a suite
+    /// outside of the policy.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Writes down what happens to the packets of each connection, such as with a [`QlogWriter`](crate::QlogWriter).
+    /// Logs packet events of each connection, for example with a [`QlogWriter`](crate::QlogWriter).
     pub fn qlog(mut self, sinks: Arc<dyn SinkFactory>) -> Self {
         self.qlog = Some(sinks);
         self
     }
 
-    /// Works on this runtime. By default on the one it is built in.
+    /// Runs on this runtime. Default: the current runtime at the time of [`build`](Self::build).
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
+    /// Builds the node.
+    ///
     /// # Errors
-    /// The state cannot be read or made, or there is no tokio runtime.
+    /// The state cannot be read or created, or there is no tokio runtime.
     pub fn build(self) -> Result<Node, Error> {
         let runtime = match self.runtime {
             Some(runtime) => runtime,
@@ -230,22 +241,22 @@ impl NodeBuilder {
 }
 
 impl Node {
-    /// A node that is being set up.
+    /// Returns a builder with the default configuration.
     pub fn builder() -> NodeBuilder {
         NodeBuilder::default()
     }
 
-    /// Who this node is.
+    /// Returns the NodeId of this node.
     pub fn id(&self) -> NodeId {
         self.0.identity.node_id()
     }
 
-    /// Where it meets others.
+    /// Returns the configured meeting places.
     pub fn places(&self) -> &Places {
         &self.0.places
     }
 
-    /// Keeps what it learned of the DHT for the next run.
+    /// Stores the good DHT nodes for the next run.
     pub(crate) fn remember_dht(&self) {
         if let Some(dht) = &self.0.dht {
             DhtNodes::of(&self.0.state).write(&dht.good_nodes());
@@ -256,27 +267,28 @@ impl Node {
         &self.0.ways
     }
 
-    /// Whom it knows.
+    /// Returns the store of contacts.
     pub fn contacts(&self) -> ContactStore {
         self.0.state.contacts()
     }
 
-    /// What it remembers.
+    /// Returns the persistent state of this node.
     pub fn state(&self) -> &StateDir {
         &self.0.state
     }
 
-    /// The secret key behind [`Self::id`]: it signs what this node confirms.
+    /// Returns the secret key behind [`Self::id`]. It signs the receipts of this node.
     pub fn identity(&self) -> &SecretIdentity {
         &self.0.identity
     }
 
-    /// Which way leads to a peer of this node.
+    /// Returns the kind of path that leads to a peer of this node.
     pub fn route(&self, remote: &Addr) -> Route {
         self.0.routes.route(remote)
     }
 
-    /// A peer's address for people and scripts: an IP address and port, or those of the relay that leads there.
+    /// Formats a peer's address for people and scripts: an IP address and port, or those of the
+    /// relay in between.
     pub fn shown(&self, remote: &Addr) -> String {
         self.0.routes.shown(remote)
     }
@@ -285,7 +297,7 @@ impl Node {
         &self.0.routes
     }
 
-    /// Some nodes of the DHT, to be asked one question.
+    /// Returns up to `count` DHT nodes for a single query.
     pub(crate) async fn dht_nodes(&self, count: usize) -> Vec<SocketAddrV4> {
         match &self.0.dht {
             Some(dht) => dht.nodes_to_ask(count).await,
@@ -293,7 +305,7 @@ impl Node {
         }
     }
 
-    /// The codes that it has tried.
+    /// Returns the record of codes that this node has tried.
     pub(crate) fn spent_codes(&self) -> &Arc<SpentCodes> {
         &self.0.spent_codes
     }
@@ -302,7 +314,7 @@ impl Node {
         &self.0.runtime
     }
 
-    /// The socket of a side that is dialled.
+    /// Binds a socket that accepts connections.
     pub(crate) fn bind_accepting(
         &self,
         address: SocketAddr,
@@ -313,7 +325,7 @@ impl Node {
         bind(core, address)
     }
 
-    /// The socket of a side that only dials.
+    /// Binds a socket that only dials.
     pub(crate) fn bind_dialling(&self) -> Result<Socket, Error> {
         self.bind_dialling_at(ANY_ADDRESS)
     }
@@ -322,7 +334,8 @@ impl Node {
         bind(self.config(), address)
     }
 
-    /// The socket of a listener. `admitted`: of those who have a door, only who is in it gets an answer.
+    /// Binds the socket of a listener. If `admitted` is set, only these peers get an answer; a
+    /// valid door key alone is not enough.
     pub(crate) fn bind_listening(
         &self,
         address: SocketAddr,
@@ -346,7 +359,8 @@ impl Node {
         core
     }
 
-    /// The further connections of a sender, which the receiver makes to `address`.
+    /// Returns the settings for a sender's parallel connections, which the receiver dials at
+    /// `address`.
     pub(crate) fn parallel_to_send(
         &self,
         wanted: Option<u8>,
@@ -355,7 +369,7 @@ impl Node {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
-            // The transfer makes the door.
+            // The transfer sets the door key.
             node.bind_accepting(address, Vec::new())
                 .map(|socket| socket.endpoint)
                 .map_err(std::io::Error::other)
@@ -363,7 +377,7 @@ impl Node {
         if wanted.is_some() { parallel.at_once() } else { parallel }
     }
 
-    /// The further connections that a receiver makes.
+    /// Returns the settings for the parallel connections that a receiver dials.
     pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
         let node = self.clone();
         ParallelConnections::new(further(wanted), move || {
@@ -371,12 +385,13 @@ impl Node {
         })
     }
 
-    /// A contact was met at `remote`; if it listens, then there, at its usual port.
+    /// Records that a contact was met at `remote`. A listening contact can be reached there again,
+    /// at its usual port.
     pub(crate) fn remember_meeting(&self, peer: NodeId, remote: &Addr) {
         self.remember(peer, &self.meeting(peer, remote));
     }
 
-    /// A contact was met. Who is none is not remembered.
+    /// Records a meeting with a contact. Does nothing if the peer is not a contact.
     pub(crate) fn remember(&self, peer: NodeId, meeting: &Meeting) {
         let contacts = self.contacts();
         if !contacts.load().is_ok_and(|book| book.with(peer).is_some()) {
@@ -386,13 +401,13 @@ impl Node {
             book.met(peer, meeting, Timestamp::now());
             Ok(())
         });
-        // The transfer is done; that it is not remembered where somebody was is no reason to call it failed.
+        // The transfer is complete. A failure to record the peer's address must not fail it.
         if let Err(error) = met {
             tracing::warn!(%error, "a meeting is not remembered");
         }
     }
 
-    /// Where a peer that was seen at `remote` can be met another time.
+    /// Returns where a peer seen at `remote` can be met again.
     pub fn meeting(&self, peer: NodeId, remote: &Addr) -> Meeting {
         let at = remote.ip().map(|at| SocketAddr::new(at.ip().to_canonical(), usual_port(peer)));
         Meeting { at, rendezvous: self.0.places.rendezvous.clone() }
@@ -408,7 +423,7 @@ fn dht(bootstrap: Vec<String>, state: &StateDir) -> Dht {
     Dht::new(config)
 }
 
-/// A socket, and by what else connections of it may go: relays, and sockets that are opened when they are needed.
+/// A socket and its alternative paths: relays, and sockets that are opened on demand.
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub endpoint: Endpoint,
@@ -433,13 +448,14 @@ fn bind(core: EndpointConfig, address: SocketAddr) -> Result<Socket, Error> {
     })
 }
 
-/// Connections beyond the first.
+/// Returns the number of connections beyond the first.
 fn further(wanted: Option<u8>) -> usize {
     let by_cores = || std::thread::available_parallelism().map_or(1, usize::from) / CORES;
     wanted.map_or_else(by_cores, usize::from).saturating_sub(1)
 }
 
-/// The places where somebody bound to `address` can be met: who cannot reach it there need not hear of it.
+/// Returns the meeting places for a socket bound to `bound`. Places whose users cannot reach that
+/// address are left out.
 pub(crate) fn reachable_places(places: &Places, bound: SocketAddr) -> Places {
     let mut places = places.clone();
     if let (false, Lan::All) = (bound.ip().is_unspecified(), &places.lan) {
@@ -451,7 +467,7 @@ pub(crate) fn reachable_places(places: &Places, bound: SocketAddr) -> Places {
     places
 }
 
-/// A rendezvous server as `HOST:PORT`, with the usual port where none is given.
+/// Formats a rendezvous server as `HOST:PORT`; adds the default port if none is given.
 pub fn rendezvous_address(server: &str) -> String {
     let bare_ipv6 = server.parse::<Ipv6Addr>().is_ok();
     let port = rendezvous::DEFAULT_PORT;

@@ -1,4 +1,4 @@
-//! What is offered: files and folders, or one stream of bytes.
+//! The content of an offer: files and folders, or one byte stream.
 
 use std::ffi::OsString;
 use std::fs::{File, FileType};
@@ -11,7 +11,7 @@ use wraith_transfer::StreamSource;
 
 use crate::error::{Error, ErrorKind, plain};
 
-/// What is offered.
+/// The content of an offer.
 #[derive(Clone, Debug)]
 pub struct Payload {
     pub(crate) paths: Vec<PathBuf>,
@@ -20,14 +20,14 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Files and folders; each keeps its own last name.
+    /// Files and folders. Each is offered under the last component of its path.
     pub fn paths(paths: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
         let paths = paths.into_iter().map(Into::into).collect();
         Self { paths, stream: None, stream_name: String::new() }
     }
 
-    /// One stream of bytes, read once, which becomes a file of this name where it is not written to a stream. Its size, where it
-    /// is known, is for show.
+    /// A byte stream that is read once. A receiver without a stream target stores it as a file of
+    /// this name. `size` is for display only.
     pub fn reader(
         name: impl Into<String>,
         size: Option<u64>,
@@ -38,8 +38,8 @@ impl Payload {
         Self { paths: Vec::new(), stream, stream_name }
     }
 
-    /// With each path checked by itself and beside the others, absolute, and without links but in its last component. Nothing
-    /// below them is looked at.
+    /// Validates the paths, each alone and against the others, and makes them absolute. Links are
+    /// resolved except in the last component. Nothing below the paths is read.
     pub(crate) fn checked(mut self) -> Result<Self, Error> {
         if self.is_stream() {
             let name = self.stream_name.as_bytes();
@@ -60,7 +60,7 @@ impl Payload {
         Ok(self)
     }
 
-    /// It can be read once only, so nothing of it is continued another time.
+    /// Returns true for a stream. A stream can be read once only, so no later run can resume it.
     pub(crate) fn is_stream(&self) -> bool {
         self.stream.is_some()
     }
@@ -108,7 +108,8 @@ impl From<Vec<PathBuf>> for Payload {
     }
 }
 
-/// The absolute path with links resolved, except in the last component: a link is sent as a link.
+/// Returns the absolute path with links resolved, except in the last component: a link is sent as a
+/// link.
 fn canonical(path: &Path) -> Result<PathBuf, Error> {
     let name = || shown(path.as_os_str().as_bytes());
     let missing = |error: io::Error| {
@@ -117,7 +118,7 @@ fn canonical(path: &Path) -> Result<PathBuf, Error> {
         Error::new(kind, format!("cannot send {}: {}", name(), plain(&error)))
     };
     let named = path.symlink_metadata().map_err(missing)?;
-    // Whoever waits for it should not be the first to hear that it cannot be read.
+    // Report an unreadable path now, before a receiver waits for it.
     match named.file_type() {
         kind if kind.is_file() => drop(File::open(path).map_err(missing)?),
         kind if kind.is_dir() => drop(path.read_dir().map_err(missing)?),
@@ -138,7 +139,7 @@ fn canonical(path: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// It has no content of its own.
+/// Returns true for pipes, sockets and devices, which have no content of their own.
 fn is_special(kind: FileType) -> bool {
     !(kind.is_file() || kind.is_dir() || kind.is_symlink())
 }

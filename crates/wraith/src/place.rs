@@ -1,7 +1,8 @@
-//! What a [`MeetingPlace`](crate::MeetingPlace) of one's own is made of.
+//! Building blocks for a custom [`MeetingPlace`](crate::MeetingPlace).
 //!
-//! Who waits **announces** a topic, who looks **queries** it; the place carries sealed messages between the two and understands none.
-//! One that an application has made goes into [`NodeBuilder::place`](crate::NodeBuilder::place).
+//! A waiting side **announces** a topic, and a searching side **queries** it. The place carries
+//! sealed messages between the two and cannot read them.
+//! [`NodeBuilder::place`](crate::NodeBuilder::place) adds a custom place to a node.
 
 pub use wraith_discovery::{
     BoxFuture, ContactTag, End, MAX_MESSAGE_LEN, MAX_NAMEPLATE, MakeQuestion, PlaceCaps, Question,

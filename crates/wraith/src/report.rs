@@ -1,4 +1,4 @@
-//! What became of an offer or a fetch.
+//! Results of an offer and of a fetch.
 
 use std::sync::Arc;
 
@@ -8,21 +8,23 @@ use wraith_transport::Addr;
 
 use crate::error::{Cause, Error, ErrorKind};
 
-/// What became of an offer.
+/// Result of an offer.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Receivers that have confirmed everything they could be sent.
+    /// Number of receivers that confirmed everything that could be sent to them.
     pub receivers: u32,
-    /// Those of them that lack files that could not be sent.
+    /// Number of those receivers that lack files that could not be sent.
     pub lacking: u32,
-    /// The last of them, and where it was.
+    /// The last of these receivers, and its address.
     pub last: Option<(NodeId, Addr)>,
-    /// The last one's report.
+    /// The report of the last receiver.
     pub report: Option<Arc<SendReport>>,
 }
 
 impl Sent {
+    /// Checks that no receiver lacks a file.
+    ///
     /// # Errors
     /// [`ErrorKind::Partial`] if a receiver lacks files that could not be sent.
     pub fn complete(&self) -> Result<(), Error> {
@@ -40,21 +42,23 @@ impl Sent {
     }
 }
 
-/// What was received.
+/// Result of a fetch.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// The transfer's own report: counts, bytes and the signed receipt.
+    /// The report of the transfer: counts, bytes and the signed receipt.
     pub report: ReceiveReport,
     /// Bytes settled on the last connection.
     pub bytes: u64,
-    /// Who sent it.
+    /// The NodeId of the sender.
     pub sender: NodeId,
-    /// Where from.
+    /// The address of the sender.
     pub remote: Addr,
 }
 
 impl Received {
+    /// Checks that no file is missing.
+    ///
     /// # Errors
     /// [`ErrorKind::Partial`] if some files did not arrive or could not be sent.
     pub fn complete(&self) -> Result<(), Error> {

@@ -1,7 +1,7 @@
-//! By which way datagrams reach a peer, in the words that people and scripts are told.
+//! Kinds of network paths to a peer, with their names for people and scripts.
 //!
-//! Most of it can be read off the peer's address. That a NAT was got through by punching cannot, so a node remembers at which
-//! addresses it was ([`Routes`]).
+//! The peer's address shows most of it. It does not show whether hole punching opened a NAT, so a
+//! node records the punched addresses ([`Routes`]).
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -10,10 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use wraith_transport::Addr;
 use wraith_transport::mover::Sockets;
 
-/// Addresses that a node remembers something of: more than it has connections.
+/// Maximum number of addresses in each list of [`Routes`]. Larger than the number of connections of
+/// a node.
 const KNOWN_MAX: usize = 256;
 
-/// What kind of path leads to a peer.
+/// Kind of network path to a peer.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
@@ -21,16 +22,16 @@ pub enum PathKind {
     Loopback,
     /// A private network.
     Lan,
-    /// The internet, without anybody in between.
+    /// The internet, without an intermediary.
     Direct,
-    /// A relay carries what it cannot read.
+    /// A relay, which cannot read the traffic.
     Relay,
-    /// A mover of datagrams that the application brought.
+    /// A datagram transport supplied by the application.
     Custom,
 }
 
 impl PathKind {
-    /// In one word, for people and scripts.
+    /// Returns the name for people and scripts, in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loopback => "loopback",
@@ -42,28 +43,28 @@ impl PathKind {
     }
 }
 
-/// How a path came about.
+/// How a path was established.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Both programs are on one machine.
+    /// Both programs run on one machine.
     SameMachine,
     /// Both machines have private addresses of one network.
     SameNetwork,
     /// Over IPv6.
     Ipv6,
-    /// The address can be dialled as it is: no NAT is in front of it, or one that lets through.
+    /// The address was dialled as it is: no NAT, or one that forwards the port.
     Address,
-    /// Both sides opened their NATs for each other.
+    /// Both sides opened their NATs by hole punching.
     Punched,
     /// Through a relay.
     Relay,
-    /// As the application wanted.
+    /// By the application's own transport.
     Custom,
 }
 
 impl How {
-    /// For scripts.
+    /// Returns the name for scripts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SameMachine => "same-machine",
@@ -77,12 +78,12 @@ impl How {
     }
 }
 
-/// Which way leads to a peer.
+/// The network path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Of which kind it is.
+    /// The kind of path.
     pub kind: PathKind,
-    /// How it came about.
+    /// How the path was established.
     pub how: How,
 }
 
@@ -103,7 +104,7 @@ impl Route {
     }
 }
 
-/// For people, as in "connected to … at … (direct, punched)".
+/// Formats the path for people, as in "connected to … at … (direct, through NATs)".
 impl std::fmt::Display for Route {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.kind.name())?;
@@ -115,7 +116,7 @@ impl std::fmt::Display for Route {
     }
 }
 
-/// What kind of path leads to an address.
+/// Returns the kind of path that leads to an address.
 pub fn path_kind(remote: &Addr) -> PathKind {
     let remote = match remote {
         Addr::Custom { kind: wraith_relay::KIND, .. } => return PathKind::Relay,
@@ -131,8 +132,8 @@ pub fn path_kind(remote: &Addr) -> PathKind {
     if private { PathKind::Lan } else { PathKind::Direct }
 }
 
-/// What a node knows of its routes that their addresses do not say: where NATs were got through, and which relay an address is of. Of
-/// each the last ones.
+/// Path facts that an address does not show: addresses reached by hole punching, and the relay
+/// behind an address. Each list keeps the most recent entries.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     punched: Mutex<VecDeque<SocketAddr>>,
@@ -140,25 +141,25 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// NATs were got through there.
+    /// Records that hole punching succeeded for this address.
     pub fn add_punched(&self, remote: SocketAddr) {
         add(&mut lock(&self.punched), remote, |known| *known == remote);
     }
 
-    /// This is an address at the relay that is called so.
+    /// Records the name of the relay behind this address.
     pub fn add_relay(&self, remote: Addr, name: String) {
         let is_known = |(known, _): &(Addr, String)| *known == remote;
         let entry = (remote.clone(), name);
         add(&mut lock(&self.relays), entry, is_known);
     }
 
-    /// Which way leads to `remote`.
+    /// Returns the path that leads to `remote`.
     pub fn route(&self, remote: &Addr) -> Route {
         let is_punched = remote.ip().is_some_and(|remote| lock(&self.punched).contains(&remote));
         Route::of(remote, is_punched)
     }
 
-    /// `remote` for people and scripts: an IP address and port, or those of the relay.
+    /// Formats `remote` for people and scripts: an IP address and port, or those of the relay.
     pub fn shown(&self, remote: &Addr) -> String {
         let relays = lock(&self.relays);
         let relay = relays.iter().find(|(known, _)| known == remote);
@@ -168,7 +169,7 @@ impl Routes {
     }
 }
 
-/// Adds the newest; the oldest makes room.
+/// Appends an entry; evicts the oldest if the list is full.
 fn add<T>(all: &mut VecDeque<T>, new: T, is_known: impl Fn(&T) -> bool) {
     all.retain(|known| !is_known(known));
     if all.len() == KNOWN_MAX {
@@ -177,7 +178,7 @@ fn add<T>(all: &mut VecDeque<T>, new: T, is_known: impl Fn(&T) -> bool) {
     all.push_back(new);
 }
 
-/// Lists that are whole at all times.
+/// Ignores poisoning: the lists are consistent at all times.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

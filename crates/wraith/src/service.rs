@@ -1,8 +1,8 @@
-//! Raw connections: whoever has the ticket of a [`Service`] gets an authenticated, encrypted [`Connection`] with streams and
-//! datagrams.
+//! Raw connections: a peer that has the ticket of a [`Service`] gets an authenticated, encrypted
+//! [`Connection`] with streams and datagrams.
 //!
-//! The ticket's capability is what selects the service: who dials says it first, on a stream of its own (SPEC §10.12), and who does
-//! not gets nothing.
+//! The ticket's capability selects the service. The dialler sends it first, on a stream of its own
+//! (SPEC §10.12). A dialler that does not send it gets nothing.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -22,12 +22,12 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
 use crate::ways::Ways;
 
-/// How long a service is dialled.
+/// Default time limit for dialling a service.
 const DIAL: Duration = Duration::from_secs(10);
-/// Callers at once that have not said which service they want.
+/// Maximum number of callers that have not yet sent a capability.
 const STRANGERS_MAX: usize = 64;
 
-/// A service that is being prepared.
+/// Configures a [`Service`].
 #[must_use = "nobody is served before start()"]
 #[derive(Debug)]
 pub struct ServiceBuilder {
@@ -41,23 +41,23 @@ impl ServiceBuilder {
         Self { node, capability: None, bind: None }
     }
 
-    /// What its ticket opens it with; by default a new one each time. The same identity, capability and
-    /// [port](Self::bind_to) make a ticket that is good again after a restart.
+    /// Sets the capability that the ticket contains. Default: a new one each time. The same
+    /// identity, capability and [port](Self::bind_to) make the ticket valid again after a restart.
     pub fn capability(mut self, capability: Capability) -> Self {
         self.capability = Some(capability);
         self
     }
 
-    /// Listens on this address. By default on every address of this machine, and a port of its own choosing.
+    /// Sets the listening address. Default: all local addresses, on a port chosen by the system.
     pub fn bind_to(mut self, address: SocketAddr) -> Self {
         self.bind = Some(address);
         self
     }
 
-    /// Takes connections from now on.
+    /// Starts to accept connections.
     ///
     /// # Errors
-    /// The address cannot be listened on, or the system gives no socket or no randomness.
+    /// Listening on the address failed, or the system provides no socket or no randomness.
     pub fn start(self) -> Result<Service, Error> {
         let Self { node, capability, bind } = self;
         let capability = match capability {
@@ -79,7 +79,8 @@ fn new_capability() -> Result<Capability, Error> {
     Ok(Capability::from_bytes(*secret))
 }
 
-/// Takes raw connections from whoever has its ticket, until it is dropped. Those that it gave out live on.
+/// Accepts raw connections from peers that have its ticket, until it is dropped. Connections that
+/// it returned stay open.
 #[derive(Debug)]
 pub struct Service {
     ticket: Ticket,
@@ -88,12 +89,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// What a peer connects with; it is a secret.
+    /// Returns the ticket for peers to connect with. It is a secret.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
     }
 
-    /// The next connection of somebody who has the ticket. Cancel-safe.
+    /// Returns the next connection of a peer that has the ticket. Cancel-safe.
     pub async fn accept(&mut self) -> Option<Connection> {
         loop {
             tokio::select! {
@@ -111,7 +112,7 @@ impl Service {
     }
 }
 
-/// The connection, if its peer names the capability in time.
+/// Returns the connection if its peer sends the right capability in time.
 async fn admit(connection: Connection, capability: Capability) -> Option<Connection> {
     let said = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection)).await.ok()??;
     let is_right = Capability::from_bytes(said) == capability;
@@ -121,8 +122,8 @@ async fn admit(connection: Connection, capability: Capability) -> Option<Connect
     is_right.then_some(connection)
 }
 
-/// Callers that have not named the capability. The oldest makes room for a new one: who has the ticket needs one round trip, so
-/// strangers who say nothing keep nobody out.
+/// Callers that have not sent the capability yet. A new caller evicts the oldest. A legitimate
+/// caller needs one round trip, so silent strangers cannot keep it out.
 #[derive(Debug, Default)]
 struct Strangers {
     tasks: JoinSet<Option<Connection>>,
@@ -135,14 +136,14 @@ impl Strangers {
         if self.oldest_first.len() >= STRANGERS_MAX
             && let Some(oldest) = self.oldest_first.pop_front()
         {
-            // Its connection is dropped with it, and so closed.
+            // Dropping the task drops its connection, which closes it.
             oldest.abort();
         }
         self.oldest_first.push_back(self.tasks.spawn(caller));
     }
 }
 
-/// A connection that is being prepared.
+/// Configures a connection to a [`Service`].
 #[must_use = "nobody is dialled before open()"]
 #[derive(Debug)]
 pub struct ConnectBuilder {
@@ -156,17 +157,18 @@ impl ConnectBuilder {
         Self { node, ticket, timeout: DIAL }
     }
 
-    /// How long the service is dialled: 10 s, unless this says something else.
+    /// Sets the time limit for dialling the service. Default: 10 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Connects, to the addresses of the ticket. Dropping the future gives up. A service that does not know the ticket's capability
-    /// closes the connection soon, with [`close::WRONG_SECRET`].
+    /// Connects to the addresses of the ticket. Dropping the future cancels the attempt. A service
+    /// that does not recognise the ticket's capability soon closes the connection with
+    /// [`close::WRONG_SECRET`].
     ///
     /// # Errors
-    /// The service was reached at no address.
+    /// No address of the service answered.
     pub async fn open(self) -> Result<Connection, Error> {
         let Self { node, ticket, timeout } = self;
         let addresses = ticket.addresses().to_vec();
@@ -180,7 +182,7 @@ impl ConnectBuilder {
             left: None,
             capability: None,
             names: Vec::new(),
-            // A service knows nobody whom it could answer at a meeting place.
+            // A service shares no secret with a caller that would let them meet at a meeting place.
             pair: None,
             places: Places::default(),
             search_after: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! How a transfer goes, as the user wants it: the same on every connection of it.
+//! Settings of a transfer. They apply to each of its connections.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,45 +9,48 @@ use wraith_transfer::{ParallelConnections, SendOptions, SentRoots};
 
 use crate::payload::Payload;
 
-/// How long a peer is looked for, unless something else is asked for.
+/// Default time limit for finding a peer.
 const FIND: Duration = Duration::from_secs(10);
-/// The same where it may be found by records that are stored: it looks for those that we leave every ten seconds, and each look takes some.
+/// Default time limit for finding a peer through stored records. The peer looks for our records
+/// every ten seconds, and each lookup takes some seconds.
 const FIND_STORED: Duration = Duration::from_secs(30);
-/// How long one that was lost is looked or waited for.
+/// Default time limit for reconnecting to a lost peer.
 pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
 
-/// How long the other side is looked or waited for.
+/// Time limits for finding or awaiting the peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// Before the first connection. `None`: who waits, for as long as it takes; who looks, [`Self::to_find`].
+    /// Limit before the first connection. `None`: no limit for a side that waits, [`Self::to_find`]
+    /// for a side that searches.
     pub first: Option<Duration>,
-    /// After one that worked was lost.
+    /// Limit after an established connection was lost.
     pub reconnect: Duration,
 }
 
 impl Patience {
-    /// How long a peer is looked for, at places that store among others if `is_stored`.
+    /// Returns the time limit for finding a peer. `is_stored`: the places include one that stores
+    /// records, such as the DHT.
     pub fn to_find(self, is_stored: bool) -> Duration {
         self.first.unwrap_or(if is_stored { FIND_STORED } else { FIND })
     }
 }
 
-/// How an offer is sent.
+/// Settings of an offer.
 #[derive(Clone, Debug)]
 pub(crate) struct SendSettings {
     pub rate: Option<u64>,
     pub connections: Option<u8>,
     pub delta: bool,
     pub sync: bool,
-    /// Where receipts are kept, if they are.
+    /// Where receipts are stored; `None` stores none.
     pub receipt: Option<PathBuf>,
-    /// `None`: any number, until it is stopped.
+    /// Number of receivers. `None`: any number, until the offer is stopped.
     pub receivers: Option<u32>,
     pub patience: Patience,
 }
 
 impl SendSettings {
-    /// The one builder of options for sending, as `own` NodeId.
+    /// Builds the options for sending as NodeId `own`. No other code builds them.
     pub fn options(
         &self,
         payload: &Payload,
@@ -67,7 +70,7 @@ impl SendSettings {
     }
 }
 
-/// How an offer is fetched.
+/// Settings of a fetch.
 #[derive(Clone, Debug)]
 pub(crate) struct FetchSettings {
     pub rate: Option<u64>,

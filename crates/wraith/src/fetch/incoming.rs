@@ -1,4 +1,4 @@
-//! An offer before its answer: the sender that is asked, and the question.
+//! An offer before its answer, and the request for it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::engine::consent::{Asked, Consent};
 use crate::error::Error;
 use crate::event::{Observer, OfferInfo};
 
-/// A sender that is being found and asked what it offers. Dropping it stops it.
+/// A search for the sender and its offer. Drop stops it.
 #[derive(Debug)]
 pub struct Asking {
     consent: Consent,
@@ -31,14 +31,14 @@ impl Asking {
         Self { consent, asked, transfer }
     }
 
-    /// The offer. Cancel-safe.
+    /// Returns the offer. Cancel-safe.
     ///
     /// # Errors
-    /// Nobody was found, the code is wrong, or the connection was lost and did not come back.
+    /// The sender was not found, the code is wrong, or the connection was lost and not restored.
     pub async fn incoming(&mut self) -> Result<Incoming, Error> {
         let ended = async {
             match &self.transfer {
-                // Without an answer it ends with an error only.
+                // Without an answer, the transfer can end only with an error.
                 Some(transfer) => transfer.finished().await.err(),
                 None => None,
             }
@@ -53,7 +53,7 @@ impl Asking {
         }
     }
 
-    /// Stops it, and waits until the sender was told.
+    /// Cancels the search and waits until the sender is notified.
     pub async fn cancel(mut self) -> Error {
         match self.transfer.take() {
             Some(transfer) => transfer.cancel().await.err(),
@@ -63,8 +63,8 @@ impl Asking {
     }
 }
 
-/// An offer that waits for an answer. Dropped without one, it is put off: the sender goes on waiting, and the same code or
-/// ticket fetches another time.
+/// An offer that waits for an answer. Drop without an answer postpones it: the sender keeps
+/// waiting, and the same code or ticket can fetch it later.
 #[must_use = "dropping it puts the offer off"]
 #[derive(Debug)]
 pub struct Incoming {
@@ -85,63 +85,66 @@ impl Incoming {
         Self { asked, consent, transfer, gone, accepted_before: None }
     }
 
-    /// The same, of a transfer that a listener has accepted before.
+    /// Sets the answer that a listener gave to this transfer before its connection was lost.
     pub(crate) fn accepted(mut self, before: Option<Conflicts>) -> Self {
         self.accepted_before = before;
         self
     }
 
-    /// How this very transfer was accepted before its connection was lost: nobody needs to be asked again. Of a listener only; a
-    /// fetch goes on by itself.
+    /// Returns the options with which this transfer was accepted before its connection was lost;
+    /// the user need not be asked again. Set only for offers of a listener, because a fetch resumes
+    /// automatically.
     pub fn accepted_before(&self) -> Option<AcceptOptions> {
         self.accepted_before.clone().map(AcceptOptions::from)
     }
 
-    /// Who offers it.
+    /// Returns the NodeId of the sender.
     pub fn sender(&self) -> NodeId {
         self.asked.sender
     }
 
-    /// From where.
+    /// Returns the address of the sender.
     pub fn remote(&self) -> &Addr {
         &self.asked.remote
     }
 
-    /// What packets of the connection are sealed with.
+    /// Returns the cipher suite of the connection.
     pub fn suite(&self) -> Suite {
         self.asked.suite
     }
 
-    /// What is offered, as the sender says.
+    /// Returns the summary of the offer, as the sender declares it.
     pub fn offer(&self) -> OfferInfo {
         (&self.asked.offer).into()
     }
 
-    /// The same as the transfer engine has it.
+    /// Returns the offer in the form of the transfer engine.
     pub fn offer_message(&self) -> &wraith_transfer::Offer {
         &self.asked.offer
     }
 
-    /// The names and what each would meet here, as far as they were looked at; bounded in number, bytes and time.
+    /// Returns the previewed names, each with its conflict in the target folder. The preview is
+    /// bounded in number, bytes and time.
     pub fn preview(&self) -> Option<&Preview> {
         self.asked.preview.as_ref()
     }
 
-    /// Tells everything that happens to this transfer from now on to `observer` too, if there is none yet.
+    /// Also reports all later events of this transfer to `observer`, unless an observer is already
+    /// set.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         if let Some(transfer) = &self.transfer {
             transfer.0.observe(observer);
         }
     }
 
-    /// Whether [`Self::gone`] would return at once.
+    /// Returns true if [`Self::gone`] would return at once.
     pub fn is_gone(&self) -> bool {
         let is_over = |transfer: &Transfer| transfer.0.is_over();
         self.gone.is_cancelled() || self.transfer.as_ref().is_some_and(is_over)
     }
 
-    /// Waits until the question is of no use any more: the transfer has ended, or (of a listener) the sender has gone or must
-    /// make room.
+    /// Waits until the offer can no longer be answered: the transfer has ended, or (for a listener)
+    /// the sender left or was evicted.
     pub async fn gone(&self) {
         let over = async {
             match &self.transfer {
@@ -155,7 +158,7 @@ impl Incoming {
         }
     }
 
-    /// Fetches it.
+    /// Accepts the offer and starts the transfer.
     pub fn accept(mut self, options: impl Into<AcceptOptions>) -> Transfer {
         let AcceptOptions { conflicts, any_offer, ask_again } = options.into();
         if any_offer {
@@ -168,19 +171,20 @@ impl Incoming {
         self.transfer.take().expect("an offer is answered once, and that takes it")
     }
 
-    /// Says no, and why (may be empty), and waits until the sender was told.
+    /// Declines the offer with a reason, which may be empty, and waits until the sender is
+    /// notified.
     pub async fn refuse(mut self, why: &str) -> Error {
         self.consent.decide(Decision::Refuse(why.to_owned()));
         self.end().await
     }
 
-    /// Says "not now", and waits until the sender was told.
+    /// Postpones the offer and waits until the sender is notified.
     pub async fn later(mut self) {
         self.consent.decide(Decision::Later);
         drop(self.end().await);
     }
 
-    /// Stops it without an answer, and waits until the sender was told.
+    /// Cancels without an answer and waits until the sender is notified.
     pub async fn cancel(mut self) -> Error {
         let transfer = self.transfer.take().expect("an offer is answered once, and that takes it");
         transfer.cancel().await.err().unwrap_or_else(|| Error::cancelled(Role::Receiver))

@@ -1,4 +1,4 @@
-//! One connection's worth of a fetch: the options it is made with, and its result.
+//! One connection of a fetch: its receive options and its result.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::node::Node;
 use crate::settings::FetchSettings;
 use crate::state::Receiving;
 
-/// What a fetch needs on every one of its connections; a listener has one for each caller.
+/// State that a fetch needs on each of its connections. A listener has one per caller.
 pub(crate) struct FetchJob {
     pub secret: Capability,
     pub target: Target,
@@ -24,12 +24,13 @@ pub(crate) struct FetchJob {
     pub consent: Consent,
     pub shared: Shared,
     pub receiver: Option<u64>,
-    /// Which one it is of those that receive the same; a listener does not dial, and is not taken for another.
+    /// Distinguishes this process from others that receive the same offer. `None` for a listener:
+    /// it does not dial, so the sender cannot confuse it with another.
     pub receiving: Option<Arc<Receiving>>,
 }
 
 impl FetchJob {
-    /// The one builder of options for receiving.
+    /// Builds the options for receiving. No other code builds them.
     fn options(
         &self,
         node: &Node,
@@ -43,7 +44,8 @@ impl FetchJob {
             ReceiveOptions::new(folder, *self.secret.as_bytes(), node.identity().clone());
         options.stream = self.target.stream.clone();
         options.rate = rate;
-        // What was lost may have been a further connection: a path that does not keep them gets along without.
+        // The lost connection may have been a parallel one. A path that does not sustain them gets
+        // a single connection.
         if is_first {
             options.parallel = node.parallel_to_receive(connections);
         }
@@ -70,7 +72,7 @@ impl FetchJob {
         options
     }
 
-    /// Fetches over one connection.
+    /// Receives over one connection.
     pub async fn run(
         &self,
         node: &Node,

@@ -26,7 +26,7 @@ pub(crate) use self::job::FetchJob;
 pub(crate) use self::source::brought;
 pub use self::source::{AcceptOptions, Source, Target};
 
-/// A fetch that is being prepared.
+/// Configures a fetch.
 #[must_use = "nothing is fetched before it is asked for or accepted"]
 pub struct FetchBuilder {
     node: Node,
@@ -41,78 +41,81 @@ impl FetchBuilder {
         Self { node, source, target, settings: FetchSettings::default(), observer: None }
     }
 
-    /// Asks the sender for no more than this many bytes a second.
+    /// Asks the sender to limit its rate, in bytes per second.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
         self.settings.rate = Some(bytes_per_second);
         self
     }
 
-    /// Carries the transfer over this many connections at once (1 to 4), if the sender allows them too. Without it there is
-    /// one for every two cores, and only on a path that is faster than one connection.
+    /// Sets the number of parallel connections for the transfer (1 to 4), if the sender allows as
+    /// many. Default: one per two cores, and only on a path that is faster than one connection.
     pub fn connections(mut self, connections: u8) -> Self {
         self.settings.connections = Some(connections);
         self
     }
 
-    /// Whether, of a file of which an older copy is here, only what differs is fetched. It is, by default.
+    /// Enables delta transfer: if an older copy of a file exists locally, only the differences are
+    /// fetched. Default: on.
     pub fn delta(mut self, delta: bool) -> Self {
         self.settings.delta = delta;
         self
     }
 
-    /// Whether all permissions are taken over. By default those are that the umask of this process leaves; set-uid, set-gid and
-    /// sticky never are.
+    /// Preserves all permission bits of the sender. Default: off, which applies the umask of this
+    /// process. Set-uid, set-gid and sticky bits are never preserved.
     pub fn keep_modes(mut self, keep_modes: bool) -> Self {
         self.settings.keep_modes = keep_modes;
         self
     }
 
-    /// Whether it ends only when everything is on stable storage, as its receipt then says ([`crate::Durability`]). It does, by
-    /// default, unless the sender does not want to wait for it.
+    /// Sets whether the fetch ends only after everything is on stable storage. The receipt records
+    /// this ([`crate::Durability`]). Default: on, unless the sender turned it off.
     pub fn sync(mut self, sync: bool) -> Self {
         self.settings.sync = sync;
         self
     }
 
-    /// Whether the names are looked at before the offer is decided. They are, by default.
+    /// Enables a preview of the names before the offer is answered. Default: on.
     pub fn preview(mut self, preview: bool) -> Self {
         self.settings.preview = preview;
         self
     }
 
-    /// How long the sender is looked for at first: 10 s, or 30 s where the DHT is asked, unless this says something else.
+    /// Sets the time limit for finding the sender. Default: 10 s, or 30 s with the DHT.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.patience.first = Some(timeout);
         self
     }
 
-    /// How long a sender that was lost is looked for: 10 min, unless this says something else. Zero: not at all.
+    /// Sets how long to search for a lost sender. Default: 10 min; zero disables reconnecting.
     pub fn reconnect(mut self, reconnect: Duration) -> Self {
         self.settings.patience.reconnect = reconnect;
         self
     }
 
-    /// Tells everything that happens to `observer` too.
+    /// Also reports all events to `observer`.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Fetches whatever is offered, with this policy for names that something else has.
+    /// Starts the fetch and accepts any offer, with this policy for name conflicts.
     pub fn accept_all(self, policy: OnConflict) -> Transfer {
         let conflicts = Conflicts { otherwise: policy, ..Conflicts::default() };
         self.start(Consent::given(Decision::AcceptWith(conflicts)))
     }
 
-    /// Finds the sender and hears what it offers. Nothing is written before [`Incoming::accept`]. Dropping the future stops it.
+    /// Finds the sender and returns its offer. Nothing is written before [`Incoming::accept`].
+    /// Dropping the future cancels the fetch.
     ///
     /// # Errors
-    /// Nobody was found, the code is wrong, or the connection was lost and did not come back.
+    /// The sender was not found, the code is wrong, or the connection was lost and not restored.
     pub async fn ask(self) -> Result<Incoming, Error> {
         self.begin().incoming().await
     }
 
-    /// The same in two steps, so that it can be stopped with a word to the sender in between.
+    /// Like [`ask`](Self::ask), in two steps: the returned handle can cancel the search and notify
+    /// the sender.
     pub fn begin(self) -> Asking {
         let (consent, asked) = Consent::open();
         let transfer = Some(self.start(consent.clone()));
@@ -134,44 +137,47 @@ impl std::fmt::Debug for FetchBuilder {
     }
 }
 
-/// A fetch under way. Dropping it stops the transfer; what has arrived stays, and the same fetch another time continues.
+/// A running fetch. Drop stops the transfer. Verified data is kept, and the same fetch can be
+/// resumed later.
 #[derive(Debug)]
 pub struct Transfer(pub(crate) Task<Received>);
 
 impl Transfer {
-    /// What happens: the first stream tells it from the beginning, unless an observer was set or nobody asked for it in time
-    /// (1024 events); every other one from now on.
+    /// Returns a stream of events. The first stream starts with the first event, unless an observer
+    /// was set or 1024 events passed before this call. Later streams start at the time of the call.
     pub fn events(&self) -> Events {
         self.0.events()
     }
 
-    /// How far it is.
+    /// Returns a reader for the progress of the transfer.
     pub fn progress(&self) -> ProgressReader {
         self.0.progress()
     }
 
-    /// Waits for the end. Cancel-safe, and may be called any number of times.
+    /// Waits for the end of the transfer. Cancel-safe; may be called any number of times.
     ///
     /// # Errors
-    /// Why it failed. Files that could not be transferred are no error here: [`Received::complete`].
+    /// The reason of the failure. Files that could not be transferred are no error here; see
+    /// [`Received::complete`].
     pub async fn finished(&self) -> Result<Arc<Received>, Error> {
         self.0.finished().await
     }
 
-    /// Stops it, and waits until the sender was told and what has arrived is put away.
+    /// Cancels the transfer and waits until the sender is notified and the received data is stored.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), unless it had ended in another way before.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), unless the transfer had already
+    /// ended.
     pub async fn cancel(self) -> Result<Arc<Received>, Error> {
         self.0.cancel().await
     }
 
-    /// Asks it to stop and does not wait; [`Self::finished`] does.
+    /// Requests a stop and returns at once. Use [`Self::finished`] to wait for the end.
     pub fn stop(&self) {
         self.0.stop();
     }
 
-    /// Lets it go on without this handle.
+    /// Lets the transfer continue without this handle.
     pub fn detach(self) {
         self.0.detach();
     }

@@ -1,4 +1,4 @@
-//! The whole of a fetch: from the code or ticket to the end, over as many connections as it takes.
+//! Runs a fetch from the code or ticket to the end, over as many connections as it takes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,17 +29,18 @@ use crate::state::{OtherReceiver, Receiving, SavedTicket};
 use crate::ways::Ways;
 use crate::ways::addresses::nearest_first;
 
-/// A sender that has not answered for so long where it was is asked for where it is.
+/// If the sender has not answered at its known addresses for this long, a search for new ones
+/// starts.
 const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
-/// How often one whose place another has looks whether that one's user has accepted.
+/// Poll interval for whether another process with the same identity has accepted the offer.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// A sender has noticed by then that the receiver it waits for has died.
+/// By this time, a sender has noticed that the receiver it waits for died.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
 const BOTH_ASKED: &str =
     "Another wraith of yours asks about the same offer. Whoever accepts first receives it.";
 
-/// See the module.
+/// Runs the fetch (see the module docs).
 pub(super) async fn run(
     node: Node,
     source: Source,
@@ -122,7 +123,8 @@ pub(super) async fn run(
     result
 }
 
-/// The same code may be needed again. Also after a no: a sender of several goes on waiting, and the code itself is spent.
+/// Returns true if the same code may be needed again. This includes a refusal: a sender with
+/// several receivers keeps waiting, and the code itself is spent.
 fn may_continue(error: &Error) -> bool {
     !matches!(
         error.kind(),
@@ -134,16 +136,17 @@ fn may_continue(error: &Error) -> bool {
     )
 }
 
-/// What is fetched with.
+/// A resolved source.
 struct Found {
     ticket: Ticket,
-    /// Where it is kept.
+    /// The stored copy of the ticket.
     saved: Option<SavedTicket>,
-    /// What was learned of a sender that may have to begin, too.
+    /// The addresses of a sender that may have to dial too.
     left: Option<LeftCall>,
 }
 
-/// The ticket, which a code brings from the sender; and where it is kept until everything is here, because a code works once.
+/// Resolves the source to a ticket. A code fetches the ticket from the sender. The ticket is stored
+/// until the fetch is complete, because a code works only once.
 async fn resolve(
     node: &Node,
     source: Source,
@@ -171,7 +174,8 @@ async fn resolve(
     Ok(Found { ticket: nearest_first(&ticket, met.from), saved, left: met.left })
 }
 
-/// Keeps the ticket that a code brought. Where that cannot be done, this run is the one that can use it: the code is spent.
+/// Stores the ticket that a code delivered. If that fails, only this run can use the ticket: the
+/// code is spent.
 fn keep(node: &Node, code: &Code, ticket: &Ticket, hub: &Hub) -> SavedTicket {
     let saved = SavedTicket::of(node.state(), code);
     if let Err(error) = saved.keep(ticket) {
@@ -192,15 +196,16 @@ struct Fetching {
     node: Node,
     addresses: Vec<std::net::SocketAddr>,
     job: FetchJob,
-    /// Since when the sender says that another one has it, although nobody here does.
+    /// Since when the sender has reported another receiver although no process on this machine is
+    /// one.
     refused_since: Option<Instant>,
 }
 
 impl Fetching {
-    /// Until there is an answer here.
+    /// Waits for the user's answer in this process.
     ///
     /// # Errors
-    /// Another one has been accepted first.
+    /// The user accepted in another process first.
     async fn wait_for_the_first_yes(&self) -> Result<(), Error> {
         let FetchJob { consent, receiving, shared, .. } = &self.job;
         let note = |what| shared.hub.tell(Event::Note { path: String::new(), what });
@@ -226,7 +231,8 @@ impl Carry for Fetching {
 
     const OWN: Role = Role::Receiver;
 
-    /// The answer was no, or not now: a sender that has gone is not looked for to tell it.
+    /// Returns the error for a refused or postponed offer. A lost sender is not searched for just
+    /// to send it this answer.
     async fn given_up(&self) -> Error {
         self.job.consent.decided().await;
         match self.job.consent.decision() {
@@ -236,13 +242,15 @@ impl Carry for Fetching {
         }
     }
 
-    /// A sender that is about to end, having served somebody else, does this.
+    /// Silence is no error: a sender that is about to end after it served another receiver is
+    /// silent, too.
     fn silent(&self, _: &Dialled) -> Option<Error> {
         None
     }
 
-    /// Whoever has not answered yet can still be the first. After a yes it is too late, unless the one that the sender means has died
-    /// without a trace: that one is forgotten soon.
+    /// Handles a sender that already has another receiver. Before an answer, this process can still
+    /// be the first to accept. After a yes it is too late, unless the other receiver died without a
+    /// trace; the sender forgets such a receiver soon.
     async fn elsewhere(&mut self) -> Result<(), Error> {
         let is_asked = self.job.consent.is_open();
         if is_asked {
@@ -266,7 +274,7 @@ impl Carry for Fetching {
 
     fn not_found(&self, why: NotFound) -> Error {
         let mut tried: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
-        // What is said of relays is worth more than that they were tried.
+        // The results for relays are more useful than the fact that they were tried.
         let relays = why.tried.iter().filter(|(what, _)| what.starts_with("relay "));
         tried.extend(relays.map(|(what, why)| format!("{what}: {why}")));
         let error = match (tried.is_empty(), &why.error) {

@@ -1,4 +1,4 @@
-//! What a fetch is made from: with what, to where, and how it is accepted.
+//! Parameters of a fetch: its source, its target, and how the offer is accepted.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,14 +8,15 @@ use wraith_transfer::{Conflicts, OnConflict, StreamTarget};
 
 use crate::error::{Cause, Error, ErrorKind};
 
-/// What to fetch with.
+/// The source of a fetch.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A code that the sender made. It brings the ticket.
+    /// A code made by the sender. It delivers the ticket.
     Code(Code),
     /// A ticket.
     Ticket(Ticket),
-    /// A ticket that a code of this side brought ([`Invitation::ticket`](crate::Invitation::ticket)).
+    /// A ticket delivered by a code of this side
+    /// ([`Invitation::ticket`](crate::Invitation::ticket)).
     Invited(Code, Ticket),
 }
 
@@ -34,7 +35,7 @@ impl From<Ticket> for Source {
 impl std::str::FromStr for Source {
     type Err = Error;
 
-    /// A code or a ticket, as somebody typed or pasted it.
+    /// Parses a code or a ticket, as typed or pasted by a user.
     fn from_str(text: &str) -> Result<Self, Error> {
         if Code::looks_like(text) {
             return Ok(Self::Code(text.parse()?));
@@ -52,7 +53,7 @@ impl std::str::FromStr for Source {
     }
 }
 
-/// Reads the ticket that a code brought, for which the code is used up.
+/// Decodes the ticket that a code delivered. The code is already used up at this point.
 pub(crate) fn brought(ticket: &[u8]) -> Result<Ticket, Error> {
     Ticket::decode(ticket).map_err(|error| match error {
         TicketError::OlderVersion(_) | TicketError::UnknownVersion(_) => {
@@ -64,7 +65,7 @@ pub(crate) fn brought(ticket: &[u8]) -> Result<Ticket, Error> {
     })
 }
 
-/// Where to put what is fetched.
+/// The target of a fetch.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub(super) folder: PathBuf,
@@ -72,12 +73,14 @@ pub struct Target {
 }
 
 impl Target {
-    /// Into this folder, which is made when the offer is accepted. A stream becomes a file in it.
+    /// Writes into this folder, which is created when the offer is accepted. A stream becomes a
+    /// file in it.
     pub fn folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), stream: StreamTarget::folder() }
     }
 
-    /// Into this writer: a stream, or a single file. Each piece is verified before it is written.
+    /// Writes a stream or a single file to this writer. Each chunk is verified before it is
+    /// written.
     pub fn writer(output: impl Write + Send + 'static) -> Self {
         Self { folder: PathBuf::from("."), stream: StreamTarget::output(output) }
     }
@@ -98,32 +101,33 @@ impl<P: Into<PathBuf>> From<P> for Target {
     }
 }
 
-/// How to accept an offer.
+/// Options for accepting an offer.
 #[non_exhaustive]
 #[derive(Clone, Debug, Default)]
 pub struct AcceptOptions {
-    /// What to do about names that something else has.
+    /// Policy for names that already exist in the target.
     pub conflicts: Conflicts,
-    /// Also what the sender offers when it comes back with more than was shown. Without it that ends the fetch with
+    /// Also accepts a larger offer if the sender reconnects with one. Otherwise the fetch ends with
     /// [`ErrorKind::OfferChanged`].
     pub any_offer: bool,
-    /// That end is one after which the caller fetches anew, to be asked anew: the sender goes on waiting.
+    /// Declares that the caller fetches again after [`ErrorKind::OfferChanged`] and asks its user
+    /// again. The ticket is then kept, and the sender keeps waiting.
     pub ask_again: bool,
 }
 
 impl AcceptOptions {
-    /// The same for all names.
+    /// Applies one policy to all names.
     pub fn on_conflict(policy: OnConflict) -> Self {
         Conflicts { otherwise: policy, ..Conflicts::default() }.into()
     }
 
-    /// The same for whatever is offered, also when the sender comes back with more than was shown.
+    /// Sets [`any_offer`](Self::any_offer): accepts a larger offer, too.
     pub fn any_offer(mut self) -> Self {
         self.any_offer = true;
         self
     }
 
-    /// The caller fetches anew, and is asked anew, if the sender comes back with more than was shown.
+    /// Sets [`ask_again`](Self::ask_again): the caller fetches again if the offer has grown.
     pub fn ask_again(mut self) -> Self {
         self.ask_again = true;
         self

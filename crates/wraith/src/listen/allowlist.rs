@@ -1,5 +1,5 @@
-//! Who may come: the contacts as they stand in their file now, so that one who is removed meets silence from then on, and one
-//! who is added is welcome, without a restart.
+//! The accept filter of a listener: the contacts in their current file. A removed contact gets
+//! silence from then on, and an added one is admitted, without a restart.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -13,19 +13,22 @@ use crate::error::Error;
 use crate::node::Node;
 use crate::state::Contact;
 
-/// See the module.
+/// The accept filter (see the module docs).
 #[derive(Debug)]
 pub(super) struct Allowlist {
     identity: SecretIdentity,
     admit: Admit,
     contacts: Vec<Contact>,
-    /// That the file cannot be read was told.
+    /// The read error of the file was already reported.
     is_damaged: bool,
 }
 
 impl Allowlist {
+    /// Loads the contacts.
+    ///
     /// # Errors
-    /// The contacts cannot be read. Then nobody can be told from a stranger, and nothing begins.
+    /// The contacts cannot be read. A contact then looks like a stranger, so the listener must not
+    /// start.
     pub fn load(node: &Node, admit: Admit) -> Result<Self, Error> {
         let contacts = node.contacts().load()?.contacts().to_vec();
         Ok(Self { identity: node.identity().clone(), admit, contacts, is_damaged: false })
@@ -35,7 +38,8 @@ impl Allowlist {
         self.contacts.len()
     }
 
-    /// One for everybody unless contacts alone are taken, and one for each contact: the first of them are open during any flood.
+    /// Returns the door keys: one per contact, after one for all peers unless only contacts are
+    /// admitted. The first keys stay usable during any flood.
     pub fn doors(&self) -> Vec<DoorKey> {
         let own = self.identity.node_id();
         let of_contacts = self.pairs().into_iter().map(|pair| DoorKey::of_pair(pair.secret(), own));
@@ -43,15 +47,15 @@ impl Allowlist {
         everybody.into_iter().chain(of_contacts).collect()
     }
 
-    /// Who gets a connection; `None` is everybody.
+    /// Returns the peers that get a connection; `None` means all.
     pub fn admitted(&self) -> Option<HashSet<NodeId>> {
         (self.admit == Admit::Contacts).then(|| node_ids(&self.contacts))
     }
 
-    /// Reads the contacts again. True if others are in it now.
+    /// Reads the contacts again. Returns true if the set of contacts changed.
     ///
     /// # Errors
-    /// They cannot be read; told once, until they can again.
+    /// The contacts cannot be read. Reported once, until a read succeeds again.
     pub fn reload(&mut self, node: &Node) -> Result<bool, Error> {
         match node.contacts().load() {
             Ok(book) => {
@@ -65,7 +69,8 @@ impl Allowlist {
         }
     }
 
-    /// Who was met last comes first: there is not room for all at a rendezvous server.
+    /// Returns the pairs with our contacts, the most recently met first: a rendezvous server has no
+    /// room for all.
     pub fn pairs(&self) -> Vec<Pair> {
         let mut contacts: Vec<_> = self.contacts.iter().collect();
         contacts.sort_by_key(|contact| Reverse(contact.last_met));

@@ -33,14 +33,16 @@ use crate::node::Node;
 use crate::report::Received;
 use crate::settings::FetchSettings;
 
-/// Offers that were answered, so that one that comes back after a lost connection is not asked about again.
+/// Maximum number of remembered answers. An offer that returns after a lost connection is not asked
+/// about again.
 const ANSWERED_MAX: usize = 256;
-/// Offers whose names are looked at at the same time, each of up to 32 MiB.
+/// Maximum number of concurrent previews, each of up to 32 MiB.
 const PREVIEWS_MAX: usize = 2;
-/// How often who waits for the turn looks at who has it. Nobody waits, nobody looks.
+/// Poll interval of a caller that waits for the turn. It checks whether the holder has exceeded its
+/// limit. Without a waiting caller, nothing polls.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What all callers share.
+/// State shared by all callers.
 #[derive(Debug)]
 pub(super) struct ListenContext {
     node: Node,
@@ -49,15 +51,15 @@ pub(super) struct ListenContext {
     preview: bool,
     admit: Admit,
     callers: Callers,
-    /// Held by the caller whose transfer is decided on and moves.
+    /// Held by the caller whose transfer is being decided or is in progress.
     turn: Arc<Turn<()>>,
     answered: Answered,
     previews: Arc<AtomicUsize>,
-    /// Where somebody is asked.
+    /// Set if the user is asked about strangers.
     questions: Option<Mutex<QuestionLimit>>,
-    /// Offers that were refused because there were too many.
+    /// Number of offers refused because there were too many.
     unread: AtomicU64,
-    /// What happens to the listener itself is told here.
+    /// Receives the events of the listener itself.
     hub: Arc<Hub>,
 }
 
@@ -98,17 +100,19 @@ impl ListenContext {
         &self.callers
     }
 
-    /// Whether somebody may come who is a contact or not.
+    /// Returns whether a peer may connect, given whether it is a contact.
     pub fn admits(&self, is_contact: bool) -> bool {
         is_contact || self.admit != Admit::Contacts
     }
 
-    /// Who cannot be told is a stranger. Read anew each time: a contact may have been removed.
+    /// Returns whether the peer is a contact; false if the contacts cannot be read. Read anew each
+    /// time, because a contact may have been removed.
     pub fn is_contact(&self, peer: NodeId) -> bool {
         self.node.contacts().load().is_ok_and(|book| book.with(peer).is_some())
     }
 
-    /// Whether a stranger from there may put one more question to whoever listens. If not, that is counted and told.
+    /// Returns whether a stranger from this address may ask the user one more question. A refusal
+    /// is counted and reported.
     fn may_ask(&self, from: Option<IpAddr>) -> bool {
         let Some(questions) = &self.questions else { return true };
         let mut questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +124,7 @@ impl ListenContext {
         may
     }
 
-    /// Whether the names of one more offer may be looked at, until what this returns is dropped.
+    /// Reserves one preview, until the returned slot is dropped. `None` if all are taken.
     fn take_preview(&self) -> Option<PreviewSlot> {
         let room = |n: usize| (n < PREVIEWS_MAX).then_some(n + 1);
         self.previews
@@ -130,7 +134,7 @@ impl ListenContext {
     }
 }
 
-/// One of the offers whose names are looked at.
+/// A reserved preview.
 struct PreviewSlot(Arc<AtomicUsize>);
 
 impl Drop for PreviewSlot {
@@ -139,11 +143,12 @@ impl Drop for PreviewSlot {
     }
 }
 
-/// What was said to offers. A yes is remembered while its transfer is broken off, a no to a stranger as long as there is room.
+/// Answers to earlier offers. A yes is remembered while its transfer is interrupted; a no to a
+/// stranger is remembered while there is room.
 #[derive(Debug, Default)]
 struct Answered(Mutex<VecDeque<Answer>>);
 
-/// What was said to one offer.
+/// The answer to one offer.
 struct Answer {
     peer: NodeId,
     secret: Capability,
@@ -158,8 +163,10 @@ impl std::fmt::Debug for Answer {
 }
 
 impl Answered {
-    /// What holds for this offer. A yes is for one transfer, until it is complete, and for no more than was shown. A stranger who
-    /// was told no has had its question; a contact may try again.
+    /// Returns the earlier answer that applies to this offer.
+    ///
+    /// - A yes applies to one transfer, until it is complete, and to no more than was shown.
+    /// - A no to a stranger applies to all its later offers. A contact may ask again.
     fn find(
         &self,
         peer: NodeId,
@@ -173,12 +180,12 @@ impl Answered {
             is_yes(&answer.decision) && answer.secret == *secret && answer.shown.covers(peer, offer)
         };
         let is_no = |answer: &&Answer| !is_contact && !is_yes(&answer.decision);
-        // A no to another offer takes back no yes.
+        // A no to another offer does not revoke a yes.
         let answer = of_peer().find(is_same).or_else(|| of_peer().find(is_no));
         answer.map(|answer| answer.decision.clone())
     }
 
-    /// What was shown when this transfer was accepted.
+    /// Returns the offer that was shown when this transfer was accepted.
     fn shown(&self, peer: NodeId, secret: &Capability) -> Option<Shown> {
         let is_same = |answer: &&Answer| answer.peer == peer && answer.secret == *secret;
         self.lock().iter().rev().find(is_same).map(|answer| answer.shown.clone())
@@ -188,14 +195,14 @@ impl Answered {
         self.forget(answer.peer, &answer.secret);
         let mut list = self.lock();
         if list.len() >= ANSWERED_MAX {
-            // Strangers, of whom there are as many as anybody likes, take no yes away.
+            // Evict a no first: strangers can come in any number and must not evict a yes.
             let no = list.iter().position(|answer| !is_yes(&answer.decision));
             list.remove(no.unwrap_or(0));
         }
         list.push_back(answer);
     }
 
-    /// The transfer is over: its secret is good for no other.
+    /// Removes the answer of a transfer that is over. Its secret is valid for no other transfer.
     fn forget(&self, peer: NodeId, secret: &Capability) {
         self.lock().retain(|answer| answer.peer != peer || answer.secret != *secret);
     }
@@ -209,19 +216,19 @@ fn is_yes(decision: &Decision) -> bool {
     matches!(decision, Decision::AcceptWith(_))
 }
 
-/// One caller.
+/// One caller of a listener.
 pub(super) struct Caller {
     pub context: Arc<ListenContext>,
     pub id: u64,
     pub connection: Connection,
     pub shared: Shared,
     pub gone: CancellationToken,
-    /// It was refused because there were too many, and nobody has seen what it offers.
+    /// The offer was refused because there were too many, and the user has not seen it.
     pub is_unread: AtomicBool,
 }
 
 impl Caller {
-    /// Until its transfer is over.
+    /// Runs until the caller's transfer is over.
     pub async fn run(self, ask: UnboundedSender<Question>) -> Result<Received, Error> {
         let _left = Leave { context: Arc::clone(&self.context), id: self.id };
         let secret = tokio::select! {
@@ -244,7 +251,8 @@ impl Caller {
         ask: UnboundedSender<Question>,
     ) -> Result<Received, Error> {
         let (consent, mut questions) = Consent::open();
-        // The first questions are with all names. Those take memory, so whoever comes meanwhile is asked about without.
+        // The first questions include all names. Names take memory, so further callers are asked
+        // about without them.
         let mut slot = self.context.preview.then(|| self.context.take_preview()).flatten();
         let settings = FetchSettings {
             rate: self.context.rate,
@@ -268,14 +276,14 @@ impl Caller {
             tokio::select! {
                 carried = &mut transfer => break carried,
                 Some(asked) = questions.recv() => {
-                    // The transfer goes on noticing meanwhile whether its peer is still there.
+                    // Meanwhile, the transfer still notices the loss of its peer.
                     turn = tokio::select! {
                         held = self.take_turn() => held,
                         carried = &mut transfer => break carried,
                     };
                     match turn {
                         Some(_) => self.put(asked, &secret, &consent, &ask),
-                        // It has gone, or was sent away: that is no answer to remember.
+                        // The caller left or was evicted. That is no answer to remember.
                         None => consent.decide(Decision::Later),
                     }
                 }
@@ -290,7 +298,8 @@ impl Caller {
         self.ended(secret, &consent, carried)
     }
 
-    /// Waits for the turn, looking at who has it meanwhile; `None` if the connection ends first.
+    /// Waits for the turn and meanwhile checks its holder. Returns `None` if the connection ends
+    /// first.
     async fn take_turn(&self) -> Option<OwnedMutexGuard<()>> {
         let _waiting = self.context.callers.wait_begins();
         let mut held = std::pin::pin!(Arc::clone(&self.context.turn).lock_owned());
@@ -304,7 +313,8 @@ impl Caller {
         }
     }
 
-    /// It is its turn: what was said to this offer before counts, else it is put to whoever listens.
+    /// Answers the offer when its turn has come: with the earlier answer if there is one, otherwise
+    /// by a question to the user.
     fn put(
         &self,
         asked: Asked,
@@ -340,11 +350,12 @@ impl Caller {
             return;
         }
         let (consent, gone) = (consent.clone(), self.gone.clone());
-        // If nobody listens any more, the caller is told by the end of the listener.
+        // If the listener's user is gone, the end of the listener notifies the caller.
         let _ = ask.send(Question { id: self.id, asked, consent, gone, accepted_before });
     }
 
-    /// Whether a transfer that ended so was broken off, and not ended by anybody.
+    /// Returns whether this error means an interrupted transfer that may come back, rather than one
+    /// that a side ended.
     fn comes_back(&self, error: &TransferError) -> bool {
         let is_lost = matches!(error, TransferError::NetworkLost { .. });
         is_lost || self.context.callers.is_over_limit(self.id)
@@ -360,7 +371,8 @@ impl Caller {
         match (consent.decision(), consent.shown(), &carried.result) {
             (_, _, Ok(_)) => self.context.answered.forget(peer, &secret),
             (Some(Decision::Later) | None, ..) | (_, None, _) => {}
-            // What was lost may come back and go on; what was stopped, or failed for good, is over, and so is its yes.
+            // An interrupted transfer may resume. A cancelled or failed transfer is over, and its
+            // yes with it.
             (Some(decision), _, Err(error)) if is_yes(&decision) && !self.comes_back(error) => {
                 self.context.answered.forget(peer, &secret);
             }
@@ -387,7 +399,7 @@ impl Caller {
     }
 }
 
-/// However a caller ends, it leaves.
+/// Removes the caller from the list on drop, however it ends.
 struct Leave {
     context: Arc<ListenContext>,
     id: u64,

@@ -1,8 +1,11 @@
-//! Who is connected to a listener, from the handshake to the end.
+//! The connected callers of a listener, from the handshake to the end.
 //!
-//! Invariant: there are at most [`CALLERS_MAX`], and of one identity at most [`OF_ONE_MAX`]. Who says nothing makes room for
-//! whoever comes, and a stranger that waits for its turn for a contact: so neither keeps contacts out. Nor does a stranger that
-//! has the turn: while others wait, it must move on ([`super::turn_limit`]).
+//! Invariant: there are at most [`CALLERS_MAX`] callers, and at most [`OF_ONE_MAX`] with one
+//! identity. If there is no room:
+//!
+//! - A silent caller is evicted for any new one, so it keeps no contact out.
+//! - A stranger that waits for its turn is evicted for a contact.
+//! - A stranger that has the turn must make progress while others wait ([`super::turn_limit`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -16,13 +19,13 @@ use wraith_transport::Connection;
 
 use super::turn_limit::TurnLimit;
 
-/// Callers at once: one whose files move, the others wait.
+/// Maximum number of callers: one transfers files, the others wait.
 const CALLERS_MAX: usize = 16;
-/// Callers of one identity at once.
+/// Maximum number of callers with one identity.
 const OF_ONE_MAX: usize = 4;
-/// What who is sent away is told.
+/// Close reason sent to rejected and evicted callers.
 const BUSY: &str = "too many callers at once";
-/// What who has had the turn for long enough is told. It comes back by itself.
+/// Close reason sent to a caller that exceeded its turn. The caller reconnects automatically.
 const OTHERS_WAIT: &str = "others wait; it goes on where it was when the turn comes again";
 
 #[derive(Debug)]
@@ -32,12 +35,12 @@ struct Entry {
     /// Cancelled when it is sent away, or the listener stops.
     gone: CancellationToken,
     is_contact: bool,
-    /// Which transfer it came with, once it has said so.
+    /// Identifies its transfer, once the caller has sent it.
     secret: Option<Capability>,
     has_turn: bool,
-    /// What has moved of its transfer; `None` before it is accepted.
+    /// Progress of its transfer; `None` before the offer is accepted.
     progress: Option<Arc<Progress>>,
-    /// While others wait for its turn to end.
+    /// Set while others wait for its turn to end.
     limit: Option<TurnLimit>,
     is_over_limit: bool,
 }
@@ -46,28 +49,28 @@ struct Entry {
 struct State {
     callers: Vec<Entry>,
     next_id: u64,
-    /// Who waits for the turn.
+    /// Number of callers that wait for the turn.
     waiting: usize,
     stopped: bool,
 }
 
-/// A caller that was taken in.
+/// An admitted caller.
 #[derive(Debug)]
 pub(super) struct Admitted {
     pub id: u64,
     pub gone: CancellationToken,
 }
 
-/// See the module.
+/// The list of callers (see the module docs).
 #[derive(Debug, Default)]
 pub(super) struct Callers {
     state: Mutex<State>,
-    /// How many there are.
+    /// Number of callers.
     count: watch::Sender<usize>,
 }
 
 impl Callers {
-    /// Takes a new caller in; `None`, and it is sent away, if there is no room.
+    /// Admits a new caller. If there is no room, closes its connection and returns `None`.
     pub fn admit(&self, connection: &Connection, is_contact: bool) -> Option<Admitted> {
         let mut state = self.lock();
         let Some(evicted) = make_room(&state, connection.peer(), is_contact) else {
@@ -75,7 +78,7 @@ impl Callers {
             return None;
         };
         if let Some(id) = evicted {
-            // Its task notices, and finds itself gone already.
+            // The evicted caller's task notices the close and finds its entry already removed.
             for caller in state.callers.iter().filter(|c| c.id == id) {
                 caller.connection.close(close::OTHER, BUSY);
             }
@@ -98,45 +101,48 @@ impl Callers {
         Some(Admitted { id, gone })
     }
 
-    /// It is this caller's turn: it is not sent away any more.
+    /// Marks the caller as holder of the turn. From now on it is not evicted for a new caller.
     pub fn has_turn(&self, id: u64) {
         self.with(id, |caller| caller.has_turn = true);
     }
 
-    /// Its transfer was accepted, and moves.
+    /// Records that the caller's transfer was accepted and is in progress.
     pub fn moves(&self, id: u64, progress: &Arc<Progress>) {
         self.with(id, |caller| caller.progress = Some(Arc::clone(progress)));
     }
 
-    /// Somebody waits for the turn, and looks at who has it: a stranger that has had it for long enough is sent away.
+    /// Checks the holder of the turn on behalf of a waiting caller. Disconnects a stranger that
+    /// exceeded its limit.
     pub fn press(&self, now: Instant) {
         let mut state = self.lock();
         let has_it = |c: &&mut Entry| c.has_turn && !c.is_contact && !c.is_over_limit;
         let Some(caller) = state.callers.iter_mut().find(has_it) else { return };
-        // What was there already, and holes, cost its sender nothing.
+        // Only bytes that moved count. Data that was already present, and holes, cost the sender
+        // nothing.
         let bytes = caller.progress.as_ref().map(|progress| progress.bytes_moved());
         let limit = caller.limit.get_or_insert_with(|| TurnLimit::new(now));
         if limit.is_over(now, bytes) {
             caller.is_over_limit = true;
             caller.connection.close(close::STALLED, OTHERS_WAIT);
-            // It may have further connections, on which the transfer would wait.
+            // The transfer may have further connections and would wait on them.
             caller.gone.cancel();
         }
     }
 
-    /// Somebody waits for the turn, until what this returns is dropped. A turn during which nobody waits has no limit.
+    /// Registers a waiting caller, until the returned guard is dropped. A turn has no limit while
+    /// no caller waits.
     pub fn wait_begins(&self) -> Waiting<'_> {
         self.lock().waiting += 1;
         Waiting(self)
     }
 
-    /// Whether a caller was sent away because others waited.
+    /// Returns whether this caller was disconnected because others waited.
     pub fn is_over_limit(&self, id: u64) -> bool {
         self.lock().callers.iter().any(|c| c.id == id && c.is_over_limit)
     }
 
-    /// A caller has said which transfer it comes with. The same one of the same peer has come back, so its earlier
-    /// connection is dead, whether it knows it or not.
+    /// Records which transfer a caller belongs to. If the same peer already has a connection for
+    /// that transfer, the earlier one is dead and is closed.
     pub fn identify(&self, id: u64, secret: Capability) {
         let mut state = self.lock();
         let Some(at) = state.callers.iter().position(|c| c.id == id) else { return };
@@ -149,7 +155,7 @@ impl Callers {
         state.callers[at].secret = Some(secret);
     }
 
-    /// Sends away who may not come any more.
+    /// Disconnects all callers that are no longer admitted.
     pub fn close_unless(&self, may_come: impl Fn(NodeId) -> bool) {
         for caller in &self.lock().callers {
             if !may_come(caller.connection.peer()) {
@@ -159,14 +165,14 @@ impl Callers {
         }
     }
 
-    /// A caller is gone. Must be called for each that was admitted.
+    /// Removes a caller. Must be called for each admitted caller.
     pub fn leave(&self, id: u64) {
         let mut state = self.lock();
         state.callers.retain(|c| c.id != id);
         self.count.send_replace(state.callers.len());
     }
 
-    /// Tells every caller that this side stops, and takes no more in.
+    /// Disconnects all callers because this side stops, and admits no more.
     pub fn stop_all(&self) {
         let mut state = self.lock();
         state.stopped = true;
@@ -176,7 +182,7 @@ impl Callers {
         }
     }
 
-    /// Waits until all have left.
+    /// Waits until all callers have left.
     pub async fn wait_until_gone(&self) {
         let mut count = self.count.subscribe();
         drop(count.wait_for(|count| *count == 0).await);
@@ -189,12 +195,12 @@ impl Callers {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Plain lists; a panic elsewhere leaves nothing half done.
+        // Ignores poisoning: these are plain lists, and a panic elsewhere leaves none inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Somebody who waits for the turn.
+/// A registered waiting caller.
 pub(super) struct Waiting<'a>(&'a Callers);
 
 impl Drop for Waiting<'_> {
@@ -207,7 +213,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Who goes so that one more of `peer` can be there: nobody, or this one. `None` if there is no room to be made.
+/// Decides which caller to evict for a new connection of `peer`: `Some(None)` if there is room,
+/// `Some(id)` to evict that caller. `None` if the new caller must be rejected.
 fn make_room(state: &State, peer: NodeId, is_contact: bool) -> Option<Option<u64>> {
     if state.stopped {
         return None;

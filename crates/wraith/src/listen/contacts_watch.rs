@@ -1,7 +1,7 @@
-//! Hears of changes to the file of contacts: by another process, or by hand.
+//! Watches the contacts file for changes by another process or by hand.
 //!
-//! Invariant: it waits for the kernel's word (inotify) and has no timer. Where the kernel gives none, changes may be at any time:
-//! then it tells of one now and then. Contacts in memory have no watch.
+//! Invariant: the watch waits for inotify events and has no timer. If inotify is unavailable, it
+//! reports a possible change at a fixed interval. Contacts in memory have no watch.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -15,19 +15,19 @@ use tokio::time::sleep;
 
 use crate::state::StateDir;
 
-/// Room for a few events with the longest names.
+/// Buffer for a few inotify events with names of maximum length.
 const EVENTS_BYTES: usize = 4096;
 
-/// A part of the state ([`crate::state`]).
+/// File name within the state folder ([`crate::state`]).
 const CONTACTS_FILE: &str = "contacts.toml";
-/// How often the contacts are looked at where the kernel does not tell.
+/// Poll interval if inotify is unavailable.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// A watch of the contacts file (see the module docs).
 #[derive(Debug)]
 pub(super) enum ContactsWatch {
     Told(AsyncFd<OwnedFd>),
-    /// The kernel has no more watches.
+    /// The kernel's limit of watches is reached.
     Untold,
     InMemory,
 }
@@ -38,7 +38,7 @@ impl ContactsWatch {
         watched(folder).map_or(Self::Untold, Self::Told)
     }
 
-    /// Waits until something in the folder has changed. Cancel-safe.
+    /// Waits until something in the folder changes. Cancel-safe.
     pub async fn changed(&mut self) {
         let inotify = match self {
             Self::Told(inotify) => inotify,
@@ -67,10 +67,10 @@ impl ContactsWatch {
     }
 }
 
-/// Watches the folder, and the one that the file is in if it is a link.
+/// Watches the folder and, if the file is a link, the folder of its target.
 fn watched(folder: &Path) -> Option<AsyncFd<OwnedFd>> {
     let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-    // A file that is replaced is moved to its name; one that is edited in place is closed.
+    // Replacing a file moves it to its name; editing in place closes it.
     let what = WatchFlags::MOVED_TO
         | WatchFlags::MOVED_FROM
         | WatchFlags::CLOSE_WRITE
@@ -78,13 +78,14 @@ fn watched(folder: &Path) -> Option<AsyncFd<OwnedFd>> {
     inotify::add_watch(&inotify, folder, what).ok()?;
     let file = folder.join(CONTACTS_FILE).canonicalize().ok();
     if let Some(elsewhere) = file.as_deref().and_then(Path::parent) {
-        // The same folder again changes nothing.
+        // Adding the same folder again changes nothing.
         inotify::add_watch(&inotify, elsewhere, what).ok()?;
     }
     registered(inotify).ok()
 }
 
-/// The call is deprecated because it takes types that may close their descriptor early. An [`OwnedFd`] keeps it open.
+/// Registers the descriptor. The call is deprecated because it accepts types that may close their
+/// descriptor early; an [`OwnedFd`] keeps it open.
 #[allow(deprecated, reason = "sound for an OwnedFd, and the other call is unsafe")]
 fn registered(inotify: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(inotify)

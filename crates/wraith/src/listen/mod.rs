@@ -1,12 +1,18 @@
-//! Taking offers without a code: from contacts, or from everybody who knows the NodeId. One transfer after the other.
+//! Receiving without a code, from contacts or from any peer that has the NodeId. One transfer at a
+//! time.
 //!
 //! ```text
 //!  accept ──▶ a task for each caller: hello, which transfer ──▶ its turn ──▶ Incoming ──▶ fetch
 //!  contacts on the disk ──▶ who gets a handshake, who is answered at meeting places ([`allowlist`])
 //! ```
 //!
-//! Invariants: who is not admitted gets no packet after the handshake's second, whatever they know; callers and their waiting
-//! offers are bounded; one transfer moves at a time; and no stranger keeps the turn for long while somebody waits.
+//! Invariants:
+//!
+//! - A peer that is not admitted gets no packet after the second one of the handshake, whatever
+//!   keys it has.
+//! - The number of callers and of waiting offers is bounded.
+//! - One transfer moves at a time.
+//! - No stranger keeps the turn for long while another caller waits.
 
 mod allowlist;
 mod caller;
@@ -44,24 +50,27 @@ use callers::Admitted;
 use contacts_watch::ContactsWatch;
 use tokio_util::sync::CancellationToken;
 
-/// How long the end waits for transfers to put away what they have.
+/// How long the shutdown waits for transfers to store their received data.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
-/// Who may come.
+/// Accept filter of a listener.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admit {
-    /// Contacts; to everybody else this machine is silent.
+    /// Contacts only. This machine is silent to all other peers.
     #[default]
     Contacts,
-    /// Everybody who knows the NodeId, after somebody was asked: strangers put three questions at once from one address, and ten in all,
-    /// then one and three more a minute. What is beyond that is refused unread and counted ([`Event::RefusedUnread`]).
+    /// Any peer that has the NodeId, after the user was asked about it.
+    ///
+    /// Questions of strangers are limited. One address may ask three at once and one more per
+    /// minute. All strangers together may ask ten at once and three more per minute. Further offers
+    /// are refused unread and counted ([`Event::RefusedUnread`]).
     AfterAsking,
-    /// Everybody who knows the NodeId.
+    /// Any peer that has the NodeId.
     Everybody,
 }
 
-/// A listener that is being prepared.
+/// Configures a [`Listener`].
 #[must_use = "nobody is answered before start()"]
 pub struct ListenBuilder {
     node: Node,
@@ -79,46 +88,48 @@ impl ListenBuilder {
         Self { node, folder, admit, bind, rate, preview: true, observer }
     }
 
-    /// Who may come: contacts, unless this says something else.
+    /// Sets the accept filter. Default: contacts only.
     pub fn admit(mut self, admit: Admit) -> Self {
         self.admit = admit;
         self
     }
 
-    /// Listens on this address. By default on every address of this machine, and the port that follows from the NodeId, where
-    /// contacts look; on another one if somebody has it.
+    /// Sets the listening address. Default: all local addresses, on the port derived from the
+    /// NodeId, where contacts search. If that port is taken, the system chooses another.
     pub fn bind_to(mut self, address: SocketAddr) -> Self {
         self.bind = Some(address);
         self
     }
 
-    /// Asks each sender for no more than this many bytes a second.
+    /// Asks each sender to limit its rate, in bytes per second.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
         self.rate = Some(bytes_per_second);
         self
     }
 
-    /// Whether the names are looked at before an offer is decided. They are, by default.
+    /// Enables a preview of the names before an offer is answered. Default: on.
     pub fn preview(mut self, preview: bool) -> Self {
         self.preview = preview;
         self
     }
 
-    /// Tells what happens to the listener to `observer` too. Of a transfer, only its own observer is told.
+    /// Also reports the events of the listener to `observer`. Events of a transfer go only to the
+    /// observer of that transfer.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Begins to answer.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// The contacts cannot be read (then nobody can be told from a stranger), or the address cannot be listened on.
+    /// The contacts cannot be read (contacts and strangers then look alike), or listening on the
+    /// address failed.
     pub async fn start(self) -> Result<Listener, Error> {
         let Self { node, folder, admit, bind, rate, preview, observer } = self;
         let watch = {
             let _entered = node.runtime().enter();
-            // Before the contacts are read, so that no change falls in between.
+            // Start the watch before the contacts are read, so that no change is missed.
             ContactsWatch::new(node.state())
         };
         let allowlist = Allowlist::load(&node, admit)?;
@@ -175,7 +186,8 @@ impl std::fmt::Debug for ListenBuilder {
     }
 }
 
-/// The usual port, so that contacts find it where they found it before; another one if it is taken, and why.
+/// Binds the usual port, at which contacts found this node before. If it is taken, binds another
+/// one and returns the reason.
 fn bind_usual(
     node: &Node,
     wanted: Option<SocketAddr>,
@@ -194,7 +206,7 @@ fn bind_usual(
     }
 }
 
-/// Takes offers until it is dropped.
+/// Receives offers until it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
@@ -208,60 +220,64 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Why it is not on its usual port: contacts that know only the address will not find it.
+    /// Returns why the listener is not on its usual port. Contacts that have only the address will
+    /// not find it.
     pub fn usual_taken(&self) -> Option<&Error> {
         self.usual_taken.as_ref()
     }
 
-    /// Another program of this machine that listened with this identity when it began: a sender finds either.
+    /// Returns another program on this machine that already listened with this identity. A sender
+    /// may reach either.
     pub fn other(&self) -> Option<&OtherReceiver> {
         self.other.as_ref()
     }
 
-    /// Where contacts can find it.
+    /// Returns the meeting places at which contacts can find the listener.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Where they cannot, although they were to, and why.
+    /// Returns the configured places at which contacts cannot find it, and why.
     pub fn missing(&self) -> &[(Place, PlaceError)] {
         &self.missing
     }
 
-    /// How many contacts there were when it began.
+    /// Returns the number of contacts at the start.
     pub fn contacts(&self) -> usize {
         self.contacts
     }
 
-    /// The next offer, once the transfer before it is over; `None` when the listener has ended. Cancel-safe.
+    /// Returns the next offer, once the transfer before it is over; `None` when the listener has
+    /// ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Incoming> {
         loop {
             let incoming = self.incoming.recv().await?;
-            // Whoever has gone meanwhile is no question any more.
+            // Skip offers that were withdrawn in the meantime.
             if !incoming.is_gone() {
                 return Some(incoming);
             }
         }
     }
 
-    /// What happens to the listener: the first stream tells it from the beginning, as that of a [`Transfer`](crate::Transfer).
+    /// Returns a stream of events of the listener. The first stream starts with the first event, as
+    /// for a [`Transfer`](crate::Transfer).
     pub fn events(&self) -> Events {
         self.task().events()
     }
 
-    /// Stops, and waits until callers were told and what has arrived is put away.
+    /// Stops the listener, and waits until callers are notified and received data is stored.
     pub async fn close(mut self) {
         if let Some(task) = self.task.take() {
             drop(task.cancel().await);
         }
     }
 
-    /// Asks it to stop and does not wait; [`Self::next`] then comes to its end.
+    /// Requests a stop and returns at once. [`Self::next`] then returns `None` soon.
     pub fn stop(&self) {
         self.task().stop();
     }
@@ -271,7 +287,7 @@ impl Listener {
     }
 }
 
-/// An offer whose turn it is, from the task of its caller.
+/// An offer whose turn has come, sent by the task of its caller.
 struct Question {
     id: u64,
     asked: Asked,
@@ -280,7 +296,7 @@ struct Question {
     accepted_before: Option<Conflicts>,
 }
 
-/// The listener's task.
+/// The task of the listener.
 struct Work {
     context: Arc<ListenContext>,
     endpoint: Endpoint,
@@ -296,7 +312,7 @@ impl Work {
     async fn run(mut self) -> Result<(), Error> {
         let (ask, mut questions) = mpsc::unbounded_channel::<Question>();
         let mut callers: HashMap<u64, Task<Received>> = HashMap::new();
-        // At most one for each caller: who has gone is dropped.
+        // At most one per caller: the offer of a caller that left is dropped.
         let mut waiting: VecDeque<Incoming> = VecDeque::new();
         let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
         let (token, give) = (self.shared.token.clone(), self.give.clone());
@@ -320,7 +336,7 @@ impl Work {
                         .accepted(accepted_before);
                     waiting.push_back(incoming);
                 }
-                // Whoever listened may have gone: dropping the offers puts them off.
+                // The user of the listener may be gone. Dropping the offers then postpones them.
                 permit = give.reserve(), if !waiting.is_empty() => {
                     if let (Ok(permit), Some(incoming)) = (permit, waiting.pop_front()) {
                         permit.send(incoming);
@@ -337,16 +353,16 @@ impl Work {
         }
         self.context.callers().stop_all();
         let gone = self.context.callers().wait_until_gone();
-        // Beyond that they wind up on their own.
+        // After this time, the transfers end without supervision.
         drop(tokio::time::timeout(LAST_WAIT, gone).await);
         self.endpoint.start_close();
-        // What was left for contacts to find is withdrawn meanwhile.
+        // Meanwhile, withdraw the records that contacts use to find this node.
         tokio::join!(self.endpoint.closed(), self.contacts.close());
         self.context.node().remember_dht();
         Err(Error::cancelled(Role::Receiver))
     }
 
-    /// Takes a caller in, with a task of its own.
+    /// Admits a caller and starts its task.
     fn admit(
         &self,
         connection: Connection,
@@ -355,13 +371,13 @@ impl Work {
     ) -> Option<(u64, Task<Received>)> {
         let is_contact = self.context.is_contact(connection.peer());
         if !self.context.admits(is_contact) {
-            // It was a contact when its handshake began.
+            // The peer was a contact when its handshake began.
             connection.close(close::OTHER, "");
             return None;
         }
         let Admitted { id, gone } = self.context.callers().admit(&connection, is_contact)?;
         let mut shared = Shared::new(Hub::default());
-        // Who is sent away, and the end of the listener, end the transfer.
+        // Eviction and the end of the listener both end the transfer.
         shared.token = gone.clone();
         let context = Arc::clone(&self.context);
         let (shared_too, is_unread) = (shared.clone(), AtomicBool::new(false));
@@ -390,7 +406,7 @@ impl Work {
         }
     }
 
-    /// The contacts may have changed.
+    /// Applies a possible change of the contacts.
     fn keep_up(&mut self) {
         match self.allowlist.reload(self.context.node()) {
             Ok(true) => {

@@ -1,20 +1,23 @@
-//! How many questions strangers may put to whoever listens. A new NodeId costs nothing, so it is the address that counts, and the time.
+//! Rate limit for questions that strangers put to the user. A new NodeId costs nothing, so the
+//! limit counts addresses and time.
 //!
-//! Invariant: contacts never come here, so nothing that strangers do is a limit to them. What is remembered is bounded.
+//! Invariant: contacts are never subject to this limit, so strangers cannot use it against them.
+//! The stored state is bounded.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use wraith_discovery::rates::{Limit, Rates, Source};
 
-/// Of one address (of IPv6 a /64): somebody who offers again what was mistaken the first time needs two, and one more a minute is
-/// more than anybody means seriously.
+/// Limit per address (per /64 for IPv6). A sender that corrects a mistaken offer needs two
+/// questions; no serious sender needs more than one per minute.
 const OF_ONE: Limit = Limit { burst: 3, refill: Duration::from_secs(60), addresses: 64 };
-/// Of all together: a screen that is read again after an hour has room for these, and to read three a minute is work enough.
+/// Limit for all addresses together. Ten questions fit on a screen that is read after an hour, and
+/// three per minute are as many as a person can read.
 const OF_ALL: Limit = Limit { burst: 10, refill: Duration::from_secs(20), addresses: 1 };
 const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// See the module.
+/// The limit (see the module docs).
 #[derive(Debug)]
 pub(super) struct QuestionLimit {
     of_one: Rates,
@@ -28,9 +31,10 @@ impl Default for QuestionLimit {
 }
 
 impl QuestionLimit {
-    /// Whether a stranger from there may put one more question. Who comes from no address counts as from one.
+    /// Returns whether a stranger from this address may ask one more question. Peers without an IP
+    /// address share one budget.
     pub fn allow(&mut self, from: Option<IpAddr>, now: Instant) -> bool {
-        // One address beyond its own bound takes nothing from the others.
+        // An address beyond its own limit takes nothing from the common budget.
         self.of_one.allow(Source::of(from.unwrap_or(NOWHERE)), now)
             && self.of_all.allow(Source::of(NOWHERE), now)
     }

@@ -1,23 +1,24 @@
-//! Whether a stranger that has the turn has had it for long enough, while somebody else waits.
+//! Limits the turn of a stranger while another caller waits.
 //!
-//! Nothing here has a clock or a connection: whoever waits looks, and says what time it is and how much has moved. Invariant: a
-//! turn during which nobody waits never ends here.
+//! This module has no clock and no connection: the waiting caller polls it with the time and the
+//! bytes moved. Invariant: a turn never ends here while no caller waits.
 
 use std::time::{Duration, Instant};
 
-/// What must move in each [`SPAN`]: 50 kB a second, below the slowest link worth waiting for.
+/// Bytes that must move in each [`SPAN`]: 50 kB per second, below the slowest link worth waiting
+/// for.
 const BYTES: u64 = 1 << 20;
 const SPAN: Duration = Duration::from_secs(20);
-/// How long a question about an offer may stand.
+/// How long the question about an offer may stay open.
 const QUESTION: Duration = Duration::from_secs(120);
-/// How long it may take in all. Whoever comes back goes on where it was.
+/// Maximum duration of a turn. A caller that reconnects resumes where it stopped.
 const TURN: Duration = Duration::from_secs(600);
 
-/// See the module. It begins when somebody begins to wait.
+/// The limit of one turn (see the module docs). It starts when another caller begins to wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnLimit {
     begun: Instant,
-    /// When enough had moved the last time, and how much that was; None while the user is asked.
+    /// When enough bytes had last moved, and their count; `None` while the user is asked.
     moved: Option<(Instant, u64)>,
 }
 
@@ -26,7 +27,8 @@ impl TurnLimit {
         Self { begun: now, moved: None }
     }
 
-    /// True if the turn is over. `bytes` have moved; None while the user is asked.
+    /// Returns true if the turn is over. `bytes` is the count of bytes moved; `None` while the user
+    /// is asked.
     pub fn is_over(&mut self, now: Instant, bytes: Option<u64>) -> bool {
         let passed = |since: Instant| now.saturating_duration_since(since);
         let Some(bytes) = bytes else { return passed(self.begun) >= QUESTION };
@@ -44,7 +46,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Seconds after which the turn of one that moves `rate` bytes a second is over, if it is within two hours.
+    /// Returns after how many seconds the turn ends for a caller that moves `rate` bytes per
+    /// second, if that is within two hours.
     fn over_after(rate: u64) -> Option<u64> {
         let start = Instant::now();
         let mut limit = TurnLimit::new(start);

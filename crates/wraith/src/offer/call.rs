@@ -1,4 +1,4 @@
-//! An offer that goes to a contact: dialled, over as many connections as it takes.
+//! Offers to a contact: dials the contact, over as many connections as the transfer takes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ use crate::state::{Contact, Keeper, Recipient, UnfinishedSend};
 use crate::ways::Ways;
 
 impl OfferBuilder {
-    /// Goes to a contact.
+    /// Starts the offer to a contact.
     pub(super) fn call(self, payload: Payload, contact: Contact) -> Result<Offer, Error> {
         let Self { node, mut settings, bind, anew, observer, .. } = self;
         let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
@@ -45,7 +45,7 @@ impl OfferBuilder {
         let address = bind.unwrap_or(ANY_ADDRESS);
         let ways = Ways::to_dial(&node, node.bind_dialling_at(address)?);
         let port = ways.endpoint().local_addr().port();
-        // So that the same offer continues after a crash. Nobody dials this port.
+        // Lets the same offer resume after a crash. Nothing dials this port.
         remember(&unfinished, port, &shared);
         let mut places = node.places().clone();
         places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
@@ -80,7 +80,7 @@ impl OfferBuilder {
     }
 }
 
-/// The whole of an offer to a contact.
+/// Runs an offer to a contact from start to end.
 async fn call(
     node: Node,
     dialler: Dialler,
@@ -113,11 +113,11 @@ async fn call(
     Ok(Sent { receivers: 1, lacking, last: Some((peer, ended.remote)), report: Some(report) })
 }
 
-/// What an offer needs on every one of its connections to the contact.
+/// State that an offer needs on each connection to the contact.
 pub(super) struct Sending {
     pub name: String,
     pub payload: Payload,
-    /// Who sends.
+    /// The sender's NodeId.
     pub own: NodeId,
     pub secret: Capability,
     pub sent_roots: SentRoots,
@@ -131,7 +131,7 @@ impl Carry for Sending {
 
     const OWN: Role = Role::Sender;
 
-    /// Its machine proved the key, and then there was no word.
+    /// The contact's machine proved its key but then sent nothing.
     fn silent(&self, at: &Dialled) -> Option<Error> {
         let (name, address) = (&self.name, at.connection.remote());
         let message = format!("{name} is at {address}, but took no connection");
@@ -178,7 +178,7 @@ impl Carry for Sending {
         };
         let (theirs, secret) = (connection.clone(), &self.secret);
         let work = async {
-            // A connection that is gone tells why below.
+            // A lost connection reports its error below.
             let _ = send_dialler_hello(&theirs, secret.as_bytes()).await;
             session::send(theirs.clone(), Arc::clone(&options), token).await
         };
@@ -186,17 +186,18 @@ impl Carry for Sending {
             result = work => result,
             () = late => unreachable!("it waits for ever"),
         };
-        // The walk for its counts, if it still goes on.
+        // Stops the counting walk, if it still runs.
         options.cancel.cancel();
         let result = result.map(|report| (report, progress.bytes()));
         Carried { result, answered: answered.get(), progress }
     }
 }
 
-/// Walks the tree, so that its counts are there when a receiver comes. What it finds wrong, the transfer finds too, and says so.
+/// Walks the tree so that its counts are ready when a receiver comes. The transfer finds and
+/// reports the same errors.
 fn survey_in_background(options: &Arc<SendOptions>) {
     let survey = Arc::clone(options);
     let walk = move || drop(survey.survey().map(|_| ()));
-    // Without a thread the receiver waits for the counts.
+    // If no thread starts, the receiver waits for the counts.
     drop(std::thread::Builder::new().name("wraith-survey".into()).spawn(walk));
 }

@@ -1,4 +1,5 @@
-//! Codes that bring the ticket of an offer: short ones, long ones, and one that the receiver has made.
+//! Codes that deliver the ticket of an offer: short codes, long codes, and codes made by the
+//! receiver.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::event::{Event, FoundAt};
 use crate::node::{Node, reachable_places};
 use crate::settings::SendSettings;
 
-/// How long a code for any number of receivers is good.
+/// Default lifetime of a code for any number of receivers.
 const ENDLESS_CODE_LIFE: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) async fn make_code(
@@ -31,7 +32,8 @@ pub(super) async fn make_code(
     announce(&places, options, node.id(), make).await.map_err(no_code)
 }
 
-/// Begins to make a long code, which works between any two networks: where no server is named at which a short one would.
+/// Starts to make a long code, which works between any two networks. Made only if no rendezvous
+/// server is configured, since a short code works through one.
 pub(super) fn make_long_code(
     node: &Node,
     prepared: &Prepared,
@@ -48,7 +50,7 @@ pub(super) fn make_long_code(
     let own = node.id();
     LongCode::Coming(node.runtime().spawn(async move {
         let reach = ways.make_reach();
-        // Where we are seen is part of what is left there.
+        // The stored record contains our observed address.
         let (made, ()) =
             tokio::join!(announce_long(&places, options, own, make, reach), ways.see());
         ways.keep_seen();
@@ -58,12 +60,12 @@ pub(super) fn make_long_code(
 
 fn code_options(settings: &SendSettings, life: Option<Duration>) -> CodeOptions {
     let usual = if settings.receivers.is_some() { CODE_LIFE } else { ENDLESS_CODE_LIFE };
-    // Who refuses or dies may come again, and takes no second one.
+    // A receiver that declines or crashes may come again; that is not a second use.
     let uses = settings.receivers.unwrap_or(u32::MAX);
     CodeOptions::new(TicketSide::Creator, life.unwrap_or(usual)).uses(uses)
 }
 
-/// Brings the ticket to the receiver that made the code.
+/// Delivers the ticket to the receiver that made the code.
 pub(super) async fn give_ticket(
     node: &Node,
     code: &Code,
@@ -73,7 +75,7 @@ pub(super) async fn give_ticket(
 ) -> Result<(), Error> {
     let is_tried = node.spent_codes().tried(code).is_some();
     if is_tried && prepared.unfinished.allowed().is_some_and(|allowed| !allowed.is_empty()) {
-        // The code brought the ticket to its maker, who needs no second one.
+        // An earlier run delivered the ticket. The code's maker needs no second one.
         shared.hub.tell(Event::Resumed);
         return Ok(());
     }

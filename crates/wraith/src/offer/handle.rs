@@ -1,4 +1,4 @@
-//! An offer under way.
+//! The handle of a running offer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::hub::Events;
 use crate::progress::ProgressReader;
 use crate::report::Sent;
 
-/// What a receiver can come with, and where it is waited for.
+/// The code or ticket for receivers, and the places and addresses at which the offer waits.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub code: Option<Code>,
     pub places: Vec<Place>,
     pub missing: Vec<(Place, PlaceError)>,
     pub no_code: Option<Error>,
-    /// None where a code brings it: then it is good for who has the code only.
+    /// `None` if a code delivers it: the ticket is then valid only for the peer that had the code.
     pub ticket: Option<Ticket>,
     pub continues_for: Vec<NodeId>,
     pub addresses: Vec<SocketAddr>,
 }
 
-/// An offer under way. Dropping it withdraws the code and stops what is being sent.
+/// A running offer. Drop withdraws the code and stops all its transfers.
 #[derive(Debug)]
 pub struct Offer {
     pub(super) shown: Option<Shown>,
@@ -33,78 +33,85 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The code, for the receiver.
+    /// Returns the code, for the receiver.
     pub fn code(&self) -> Option<&Code> {
         self.shown.as_ref()?.code.as_ref()
     }
 
-    /// The ticket, which holds everything a receiver needs; it is a secret, and good for whoever has it. `None` of an offer to a
-    /// contact and of one by code: what a code brings is good for the one identity that had the code, and is not shown.
+    /// Returns the ticket, which contains everything a receiver needs. The ticket is a secret, and
+    /// valid for any peer that has it.
+    ///
+    /// `None` for an offer to a contact and for an offer by code. A ticket delivered by a code is
+    /// valid only for the identity that had the code, and is not shown.
     pub fn ticket(&self) -> Option<&Ticket> {
         self.shown.as_ref()?.ticket.as_ref()
     }
 
-    /// Where receivers can reach it, the most useful address first; empty of an offer to a contact.
+    /// Returns the addresses for receivers, the most useful first. Empty for an offer to a contact.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.shown.as_ref().map(|shown| &shown.addresses[..]).unwrap_or_default()
     }
 
-    /// Who had a code of an earlier run of this offer, which did not come to its end, and can go on without a new one.
-    /// [`OfferBuilder::anew`](crate::OfferBuilder::anew) ends that.
+    /// Returns the receivers that had a code of an earlier, unfinished run of this offer. They can
+    /// resume without a new code. [`OfferBuilder::anew`](crate::OfferBuilder::anew) revokes that.
     pub fn continues_for(&self) -> &[NodeId] {
         self.shown.as_ref().map(|shown| &shown.continues_for[..]).unwrap_or_default()
     }
 
-    /// Where the code is waited with.
+    /// Returns the meeting places at which the code waits.
     pub fn places(&self) -> &[Place] {
         self.shown.as_ref().map(|shown| &shown.places[..]).unwrap_or_default()
     }
 
-    /// Where it is not, although it was to be, and why.
+    /// Returns the configured places at which the code does not wait, and why.
     pub fn missing(&self) -> &[(Place, PlaceError)] {
         self.shown.as_ref().map(|shown| &shown.missing[..]).unwrap_or_default()
     }
 
-    /// Why there is no code although one was wanted. There is a ticket then, which needs no place to meet; or, where
-    /// somebody had a code of an earlier run, neither, and only they can come ([`Self::continues_for`]).
+    /// Returns why there is no code although one was requested. The offer then has a ticket, which
+    /// needs no meeting place. If receivers had a code of an earlier run, it has no ticket either:
+    /// only they can fetch ([`Self::continues_for`]).
     pub fn no_code(&self) -> Option<&Error> {
         self.shown.as_ref()?.no_code.as_ref()
     }
 
-    /// What happens: the first stream tells it from the beginning, unless an observer was set or nobody asked for it in time
-    /// (1024 events); every other one from now on.
+    /// Returns a stream of events. The first stream starts with the first event, unless an observer
+    /// was set or 1024 events passed before this call. Later streams start at the time of the call.
     pub fn events(&self) -> Events {
         self.task.events()
     }
 
-    /// How far the transfers are, together.
+    /// Returns a reader for the progress of all transfers together.
     pub fn progress(&self) -> ProgressReader {
         self.task.progress()
     }
 
-    /// Waits until as many receivers as were wanted have confirmed everything. Cancel-safe, and may be called any number of
-    /// times.
+    /// Waits until the requested number of receivers has confirmed everything. Cancel-safe; may be
+    /// called any number of times.
     ///
     /// # Errors
-    /// Why it failed. Files that could not be sent are no error here: [`Sent::complete`].
+    /// The reason of the failure. Files that could not be sent are no error here; see
+    /// [`Sent::complete`].
     pub async fn finished(&self) -> Result<Arc<Sent>, Error> {
         self.task.finished().await
     }
 
-    /// Stops it, and waits until the receivers were told. The same offer another time continues.
+    /// Cancels the offer and waits until the receivers are notified. The same offer can be resumed
+    /// later.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), unless it had ended in another way before, or went to any number and was serving nobody.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), except in two cases: the offer had
+    /// already ended, or it was open to any number of receivers and served none.
     pub async fn cancel(self) -> Result<Arc<Sent>, Error> {
         self.task.cancel().await
     }
 
-    /// Asks it to stop and does not wait; [`Self::finished`] does.
+    /// Requests a stop and returns at once. Use [`Self::finished`] to wait for the end.
     pub fn stop(&self) {
         self.task.stop();
     }
 
-    /// Lets it go on without this handle.
+    /// Lets the offer continue without this handle.
     pub fn detach(self) {
         self.task.detach();
     }

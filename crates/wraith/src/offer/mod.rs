@@ -1,10 +1,10 @@
 //! Sending: [`Node::offer`](crate::Node::offer) by code, by ticket, or to a contact.
 //!
 //! ```text
-//!   serve        waits for whoever has the code or ticket      call      goes to a contact
-//!   ├── prepared     the socket, the ways to it, the ticket
-//!   ├── code         what brings the ticket
-//!   └── unfinished   what of it survives a crash (also of a call)
+//!   serve        waits for receivers with the code or ticket   call      dials a contact
+//!   ├── prepared     the socket, its paths, the ticket
+//!   ├── code         delivers the ticket
+//!   └── unfinished   the part that survives a crash (also for a call)
 //! ```
 
 mod call;
@@ -30,12 +30,12 @@ use crate::state::{ALLOWED_MAX, Contact, Recipient};
 
 pub use self::handle::Offer;
 
-/// To whom an offer goes.
+/// The recipient of an offer.
 #[derive(Clone, Debug)]
 enum To {
-    /// Whoever has a code that is made for it.
+    /// A receiver with the code made for this offer.
     Code,
-    /// Whoever has the ticket.
+    /// A receiver with the ticket.
     Ticket,
     /// The receiver that made this code.
     Invitation(Code),
@@ -56,7 +56,7 @@ impl To {
     }
 }
 
-/// An offer that is being prepared.
+/// Configures an [`Offer`].
 #[must_use = "nothing is offered before start()"]
 pub struct OfferBuilder {
     node: Node,
@@ -85,62 +85,63 @@ impl OfferBuilder {
         Self { node, payload, to: To::Code, settings, life, bind, anew: false, observer }
     }
 
-    /// Makes a code for it, which people can say. This is the default.
+    /// Makes a code that people can say aloud. This is the default.
     pub fn by_code(mut self) -> Self {
         self.to = To::Code;
         self
     }
 
-    /// Makes no code: who has the ticket gets it.
+    /// Makes no code. Any receiver that has the ticket can fetch.
     pub fn by_ticket(mut self) -> Self {
         self.to = To::Ticket;
         self
     }
 
-    /// Brings it to the receiver that made this code ([`Node::invite`]).
+    /// Sends to the receiver that made this code ([`Node::invite`]).
     pub fn to_invitation(mut self, code: Code) -> Self {
         self.to = To::Invitation(code);
         self
     }
 
-    /// Brings it to a contact, who listens ([`Node::listen`]).
+    /// Sends to a contact that listens ([`Node::listen`]).
     pub fn to_contact(mut self, contact: Contact) -> Self {
         self.to = To::Contact(Box::new(contact));
         self
     }
 
-    /// Sends it to so many receivers, at once if they come at once.
+    /// Sets the number of receivers. They are served in parallel if they come at the same time.
     pub fn receivers(mut self, receivers: u32) -> Self {
         self.settings.receivers = Some(receivers.max(1));
         self
     }
 
-    /// Sends it to whoever comes, until it is stopped.
+    /// Serves any number of receivers, until the offer is stopped.
     pub fn any_number(mut self) -> Self {
         self.settings.receivers = None;
         self
     }
 
-    /// How long the code is good: an hour, or a day for any number of receivers, unless this says something else.
+    /// Sets the lifetime of the code. Default: one hour, or one day for any number of receivers.
     pub fn expires(mut self, life: Duration) -> Self {
         self.life = Some(life);
         self
     }
 
-    /// Sends no more than this many bytes a second, to all receivers together.
+    /// Limits the sending rate, in bytes per second, for all receivers together.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
         self.settings.rate = Some(bytes_per_second);
         self
     }
 
-    /// Carries a transfer over this many connections at once (1 to 4), if the receiver allows them too. Without it there is one
-    /// for every two cores, and only on a path that is faster than one connection.
+    /// Sets the number of parallel connections for a transfer (1 to 4), if the receiver allows as
+    /// many. Default: one per two cores, and only on a path that is faster than one connection.
     pub fn connections(mut self, connections: u8) -> Self {
         self.settings.connections = Some(connections);
         self
     }
 
-    /// Whether, of a file of which the receiver has an older copy, only what differs is sent. It is, by default.
+    /// Enables delta transfer: if the receiver has an older copy of a file, only the differences
+    /// are sent. Default: on.
     pub fn delta(mut self, delta: bool) -> Self {
         self.settings.delta = delta;
         self
@@ -153,49 +154,55 @@ impl OfferBuilder {
         self
     }
 
-    /// Keeps the receiver's receipt, with everything it is about, in the file `place`, or in a file of the folder `place`: for several
-    /// receivers it is one. It can be checked anywhere ([`crate::state::open_receipt`]); [`crate::Event::ReceiptKept`] says where it is.
+    /// Stores the receiver's receipt and everything it covers in the file `place`, or in a new file
+    /// in the folder `place`. For several receivers, `place` is a folder.
+    ///
+    /// [`crate::state::open_receipt`] verifies a receipt on any machine.
+    /// [`crate::Event::ReceiptKept`] reports its path.
     pub fn receipt(mut self, place: PathBuf) -> Self {
         self.settings.receipt = Some(place);
         self
     }
 
-    /// How long a receiver is waited for (for as long as it takes, unless this says something else), or a contact or the maker of a
-    /// code looked for (10 s; 30 s on the DHT).
+    /// Sets the time limit for the first connection. Default: no limit while waiting for a
+    /// receiver; 10 s when searching for a contact or the maker of a code, or 30 s with the DHT.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.patience.first = Some(timeout);
         self
     }
 
-    /// How long a receiver that was lost is waited for: 10 min, unless this says something else. Zero: not at all.
+    /// Sets how long to wait for a lost receiver. Default: 10 min; zero disables reconnecting.
     pub fn reconnect(mut self, reconnect: Duration) -> Self {
         self.settings.patience.reconnect = reconnect;
         self
     }
 
-    /// Listens on this address. By default on every address of this machine, and a port of its own choosing.
+    /// Sets the listening address. Default: all local addresses, on a port chosen by the system.
     pub fn bind_to(mut self, address: SocketAddr) -> Self {
         self.bind = Some(address);
         self
     }
 
-    /// Goes on with nothing of an earlier run: every ticket that one gave, shown or by code, is worth nothing from now on.
+    /// Ignores earlier runs. All tickets of earlier runs become invalid, whether shown or delivered
+    /// by code.
     pub fn anew(mut self) -> Self {
         self.anew = true;
         self
     }
 
-    /// Tells everything that happens to `observer` too.
+    /// Also reports all events to `observer`.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Makes the code or ticket and waits for the receiver; or goes to the receiver that is known. Returns as soon as there is
-    /// something to show: nothing of what is offered has been read by then.
+    /// Starts the offer: makes the code or ticket and waits for receivers, or dials the known
+    /// receiver. Returns as soon as there is a code or ticket to show; no file content has been
+    /// read by then.
     ///
     /// # Errors
-    /// A path is not there, the address cannot be listened on, the contact cannot be known, or the maker of the code was not met.
+    /// A path does not exist, listening on the address failed, the contact's key is invalid, or the
+    /// maker of the code was not found.
     pub async fn start(self) -> Result<Offer, Error> {
         let payload = self.payload.clone().checked()?;
         match self.to.clone() {

@@ -1,4 +1,5 @@
-//! What a receiver comes with, made before anybody can come: a socket, the ways to it, and the ticket that names them.
+//! Prepares an offer before any receiver can come: the socket, its paths, and the ticket that names
+//! them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::payload::Payload;
 use crate::state::{Recipient, UnfinishedSend};
 use crate::ways::{RelayNews, Ways};
 
-/// What a receiver comes with, and where it is waited for.
+/// The socket, paths and ticket of an offer.
 pub(super) struct Prepared {
     pub unfinished: Arc<UnfinishedSend>,
     pub endpoint: Endpoint,
@@ -52,7 +53,7 @@ impl Prepared {
         Ok(Self { unfinished: Arc::new(unfinished), endpoint, ways, ticket })
     }
 
-    /// Nobody can come with it.
+    /// Invalidates the ticket and closes the socket.
     pub async fn withdraw(self) {
         self.unfinished.settle(|_| false);
         self.endpoint.start_close();
@@ -60,22 +61,25 @@ impl Prepared {
         self.ways.close().await;
     }
 
-    /// Takes the ways that open within a moment into the ticket, which is about to be shown.
+    /// Waits briefly for relays and mappings, then adds them to the ticket that is about to be
+    /// shown.
     pub async fn settle(&mut self) {
         self.ways.settled().await;
         self.ticket = ticket_of(&self.ticket, &self.ways, None);
     }
 
-    /// Gives the ticket to whoever proves the words of a code, and makes it good for them before they have it.
+    /// Returns the function that builds the ticket for a receiver that proved the words of a code.
+    /// The receiver is authorized before it gets the ticket.
     ///
-    /// `tells_seen`: whether the address at which a place sees us goes into the ticket.
+    /// `tells_seen`: whether the ticket contains the address at which a meeting place sees this
+    /// machine.
     pub fn give(&self, shared: &Shared, tells_seen: bool) -> MakeTicket {
         let (ticket, unfinished) = (self.ticket.clone(), Arc::clone(&self.unfinished));
         let ways = self.ways.clone();
         let hub = Arc::clone(&shared.hub);
         Box::new(move |receiver, seen| {
             if let Err(error) = unfinished.admit(receiver) {
-                // It holds for this run.
+                // The authorization still holds for this run.
                 hub.tell(Event::Note { path: String::new(), what: error.to_string() });
             }
             Zeroizing::new(ticket_of(&ticket, &ways, seen.filter(|_| tells_seen)).encode())
@@ -83,13 +87,14 @@ impl Prepared {
     }
 }
 
-/// The ticket of the same offer with the addresses of now.
+/// Returns the ticket of the same offer with the current addresses.
 fn ticket_of(ticket: &Ticket, ways: &Ways, seen: Option<IpAddr>) -> Ticket {
     let Reach { addresses, relays } = ways.reach(seen);
     Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses).with_relays(relays)
 }
 
-/// The port of last time, if this offer was interrupted, so that its ticket stays good.
+/// Binds the port of the interrupted run of this offer, if there was one, so that its ticket stays
+/// valid.
 fn bind_again(
     node: &Node,
     wanted: Option<SocketAddr>,
@@ -103,6 +108,6 @@ fn bind_again(
     {
         return Ok(socket);
     }
-    // Nothing is remembered, or somebody else has the port now; then the ticket is another.
+    // There was no earlier run, or another program has the port. The ticket then changes.
     node.bind_accepting(address, vec![door])
 }

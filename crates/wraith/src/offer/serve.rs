@@ -1,4 +1,4 @@
-//! An offer that waits for whoever has its code or ticket.
+//! Offers that wait for receivers with the code or ticket.
 
 use wraith_discovery::record::{TicketRecord, publish_ticket};
 
@@ -18,7 +18,7 @@ use crate::state::Recipient;
 use crate::ways::Ways;
 
 impl OfferBuilder {
-    /// Waits for whoever has the code or ticket.
+    /// Starts an offer that waits for receivers with the code or ticket.
     pub(super) async fn serve(self, payload: Payload) -> Result<Offer, Error> {
         let Self { node, to, settings, life, bind, anew, observer, .. } = self;
         let shared = Shared::new(Hub::new(observer));
@@ -28,13 +28,15 @@ impl OfferBuilder {
         let (mut code, mut no_code) = (None, None);
         let mut long_code = LongCode::default();
         if !prepared.ways.allows_direct() {
-            // Without a mailbox at a relay a ticket leads nowhere, and who hears a code may be quick.
+            // Without a mailbox at a relay, a ticket has no usable path. A receiver may use the
+            // code at once, so wait for the mailbox first.
             prepared.ways.settled().await;
         }
         match &to {
             To::Invitation(code) => {
                 if let Err(error) = give_ticket(&node, code, &prepared, &settings, &shared).await {
-                    // Who may have the ticket all the same finds this sender when it is begun again.
+                    // The receiver may have the ticket all the same. It then finds this sender when
+                    // the offer is started again.
                     prepared.unfinished.settle(|_| true);
                     return Err(error);
                 }
@@ -48,7 +50,8 @@ impl OfferBuilder {
                 match made.places().is_empty() && long_code.is_none() {
                     true => {
                         no_code = Some(no_place(&made));
-                        // What a code would have brought is good for nobody without one, but for those who had one before.
+                        // A ticket for delivery by code is useless without a code, except for
+                        // receivers of an earlier run. Make a bearer ticket.
                         if prepared.unfinished.allowed().is_some_and(|allowed| allowed.is_empty()) {
                             prepared.withdraw().await;
                             prepared = prepare(&Recipient::Bearer)?;
@@ -122,7 +125,8 @@ impl OfferBuilder {
     }
 }
 
-/// Serves, and keeps a record of where we are up to date meanwhile. In the end everything that leads here is withdrawn.
+/// Serves receivers and meanwhile keeps the published address record up to date. At the end,
+/// withdraws everything that leads to this offer.
 async fn kept_up<T>(record: TicketRecord, ways: &Ways, serving: impl Future<Output = T>) -> T {
     let mut changes = ways.changes();
     let updating = async {

@@ -1,4 +1,4 @@
-//! What is remembered of an offer, so that the same one continues after a crash.
+//! Persistent state of an offer, with which the same offer resumes after a crash.
 
 use crate::engine::task::Shared;
 use crate::error::Error;
@@ -37,7 +37,7 @@ pub(super) fn unfinished_send(
     Ok(unfinished)
 }
 
-/// Remembers the send with this port, if the disk takes it.
+/// Stores the offer with this port. A disk error is reported as an event.
 pub(super) fn remember(unfinished: &UnfinishedSend, port: u16, shared: &Shared) {
     if let Err(error) = unfinished.remember(port) {
         let is_gone = unfinished.forget();

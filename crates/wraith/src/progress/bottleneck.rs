@@ -1,38 +1,40 @@
-//! What a transfer waits for most: the processor, the disk, or the network (which includes the other side).
+//! Bottleneck detection: the processor, the disk, or the network (including the other side).
 //!
-//! Measured, not guessed: Linux tells of each thread how long it ran and how long it waited for a processor, and the engine how long it
-//! was in reading and writing files. A thread that had no pause left is what everything else waits for. What is neither
-//! the processor nor the disk is the network.
+//! The verdict is measured. Linux reports for each thread how long it ran and how long it waited
+//! for a processor. The engine reports how long it was in reads and writes of files. A thread that
+//! is never idle limits everything else. If neither the processor nor the disk is the bottleneck,
+//! the network is.
 
 use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// A verdict is about so much time: long enough for the kernel's figures to mean something.
+/// Time span of a verdict: long enough for the kernel's figures to be meaningful.
 const WINDOW: Duration = Duration::from_secs(1);
-/// A thread that runs, or wants to, for more than this share of the time has no pause to speak of.
+/// A thread that runs, or is ready to run, for more than this share of the time counts as
+/// saturated.
 const NO_PAUSE: f64 = 0.85;
-/// Files that take more than this share of the time keep the rest waiting.
+/// If file access takes more than this share of the time, the disk is the bottleneck.
 const MOSTLY: f64 = 0.5;
-/// Threads looked at: a transfer has about ten.
+/// Maximum number of threads examined; a transfer has about ten.
 const MAX_THREADS: usize = 64;
 
-/// What everything else waits for.
+/// The resource that limits a transfer.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bottleneck {
-    /// The network, which includes the other side.
+    /// The network, including the other side.
     Net,
     /// The disk of this side.
     Disk,
     /// The processor of this side.
     Cpu,
-    /// The rate that was asked for, by this side or, of a sender, by its receiver.
+    /// The configured rate limit of this side or, for a sender, of its receiver.
     Rate,
 }
 
 impl Bottleneck {
-    /// In one word, for scripts.
+    /// Returns the name for scripts, in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Net => "net",
@@ -43,7 +45,7 @@ impl Bottleneck {
     }
 }
 
-/// Looks again and again.
+/// Samples the figures of threads and disk, and derives the verdict.
 #[derive(Debug)]
 pub(super) struct Watch {
     at: Instant,
@@ -57,7 +59,7 @@ impl Watch {
         Self { at: now, disk: Duration::ZERO, threads: wanted(), verdict: None }
     }
 
-    /// The verdict on the last whole window; None before there is one.
+    /// Returns the verdict for the last complete window; `None` before the first.
     pub fn look(&mut self, now: Instant, disk: Duration) -> Option<Bottleneck> {
         let window = now.saturating_duration_since(self.at);
         if window >= WINDOW {
@@ -86,7 +88,8 @@ fn judge(window: Duration, busiest: Duration, at_disk: Duration) -> Bottleneck {
     }
 }
 
-/// Of each thread of this process, how long it ran or wanted to. Empty where the system does not tell.
+/// Returns for each thread of this process how long it ran or was ready to run. Empty if the system
+/// does not provide it.
 fn wanted() -> HashMap<String, Duration> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return HashMap::new() };
     let of = |task: fs::DirEntry| {

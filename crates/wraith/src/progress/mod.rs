@@ -1,7 +1,8 @@
-//! How far a transfer is: the counters of its connections, read on demand, as figures that a person understands.
+//! Progress of a transfer: the counters of its connections, read on demand and converted to figures
+//! for people.
 //!
-//! Invariant: reading costs the transfer nothing. Nothing here has a timer; whoever draws chooses the pace, and the rate is
-//! right for any pace of at least one look a second.
+//! Invariant: reading costs the transfer nothing. This module has no timer. The caller chooses the
+//! interval, and the rate is correct for any interval up to one second.
 
 mod bottleneck;
 
@@ -15,16 +16,17 @@ use crate::route::{PathKind, path_kind};
 pub use bottleneck::Bottleneck;
 use bottleneck::Watch;
 
-/// The rate shown is that of so much time: steady to read, yet it follows a change of path.
+/// Averaging window of the displayed rate: steady to read, yet it follows a change of path.
 const WINDOW: Duration = Duration::from_secs(5);
-/// A slow path moves a chunk now and then; so many are looked at, however long they took.
+/// Minimum number of steps in the average, however long they took: a slow path moves a chunk only
+/// now and then.
 const FEWEST_STEPS: usize = 2;
-/// After this long without anything the rate is zero.
+/// After this much silence, the rate is zero.
 const SILENCE: Duration = Duration::from_secs(60);
-/// A first step within less than this says little about a rate.
+/// A first step shorter than this is too short for a rate.
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// The counters of a transfer: those of its latest connection, or of all that run at once.
+/// The counters of a transfer: those of its latest connection, or of all concurrent connections.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     shown: Mutex<Shown>,
@@ -33,17 +35,18 @@ pub(crate) struct Meter {
 #[derive(Debug, Default)]
 struct Shown {
     progress: Vec<Arc<Counters>>,
-    /// They are of connections that have ended: shown until another begins.
+    /// True if the connections have ended. Their counters are shown until another connection
+    /// begins.
     is_over: bool,
 }
 
 impl Meter {
-    /// Shows these counters alone from now on.
+    /// Shows only these counters from now on.
     pub fn watch(&self, progress: Arc<Counters>) {
         *self.lock() = Shown { progress: vec![progress], is_over: false };
     }
 
-    /// Shows these counters beside the others.
+    /// Shows these counters in addition to the others.
     pub fn join(&self, progress: Arc<Counters>) {
         let mut shown = self.lock();
         if std::mem::take(&mut shown.is_over) {
@@ -52,7 +55,8 @@ impl Meter {
         shown.progress.push(progress);
     }
 
-    /// Shows these counters no more, unless they are the last: the end of a transfer is shown until another begins.
+    /// Removes these counters, unless they are the last: the final figures stay until another
+    /// connection begins.
     pub fn leave(&self, progress: &Arc<Counters>) {
         let mut shown = self.lock();
         if shown.progress.len() > 1 {
@@ -62,7 +66,7 @@ impl Meter {
         }
     }
 
-    /// The counters as they are; None before anything was offered on any connection.
+    /// Reads the current counters; `None` if no connection has an offer yet.
     fn read(&self) -> Option<Reading> {
         let shown = self.lock();
         let is_waiting = shown.is_over;
@@ -86,7 +90,7 @@ impl Meter {
             is_waiting,
         };
         let at_disk = all.iter().map(|progress| progress.disk_time()).sum();
-        // Those without a cap have no part in it.
+        // If one connection has no cap, there is no common cap.
         let cap = all.iter().try_fold(0, |sum: u64, one| Some(sum.saturating_add(one.cap()?)));
         Some(Reading { snapshot, moved: sum(Counters::bytes_moved), at_disk, cap })
     }
@@ -99,25 +103,27 @@ impl Meter {
 /// The counters at one moment.
 struct Reading {
     snapshot: Progress,
-    /// Bytes that tell how fast it goes.
+    /// Bytes moved; the rate is derived from them.
     moved: u64,
-    /// Time spent at the disk.
+    /// Time spent in disk access.
     at_disk: Duration,
-    /// The most that may move in a second, in bytes; None if there is no such limit.
+    /// Rate limit in bytes per second; `None` if there is none.
     cap: Option<u64>,
 }
 
 impl Reading {
-    /// True if it moves about as fast as it may. Packets count with all that is around the content.
+    /// Returns true if the rate is close to the cap. The cap also covers packet overhead, so 80 %
+    /// of it in content counts.
     fn is_at_cap(&self) -> bool {
         let is_near = |cap: u64| self.snapshot.bytes_per_second >= cap / 10 * 8;
         self.cap.is_some_and(is_near)
     }
 }
 
-/// Knows how fast something grows: over the last seconds, and over no time before it began to.
+/// Computes a growth rate over the last seconds. The time before the first growth does not count.
 ///
-/// Invariant: `points` has the moment that the window begins with, and after it each at which more was there than before.
+/// Invariant: `points` starts with the begin of the window; each later point is a moment at which
+/// the count had grown.
 #[derive(Debug)]
 struct Rate {
     points: VecDeque<(Instant, u64)>,
@@ -129,17 +135,17 @@ impl Rate {
         Self { points: VecDeque::new(), watch: Watch::new(now) }
     }
 
-    /// Takes a count and returns the rate in bytes per second.
+    /// Adds a sample and returns the rate in bytes per second.
     fn sample(&mut self, now: Instant, bytes: u64) -> u64 {
         match self.points.back() {
             Some(&(_, before)) if bytes == before => {
-                // What is waited for before anything moves is no part of the rate.
+                // The wait before the first byte is not part of the rate.
                 if let [only] = self.points.make_contiguous() {
                     only.0 = now;
                 }
             }
             Some(&(_, before)) if bytes > before => self.points.push_back((now, bytes)),
-            // The first, or a new connection, which counts from zero.
+            // The first sample, or a new connection, which counts from zero.
             _ => self.points = VecDeque::from([(now, bytes)]),
         }
         let age = |at: Instant| now.saturating_duration_since(at);
@@ -157,7 +163,7 @@ impl Rate {
         ((most - least) as f64 / age(begun).max(SHORTEST).as_secs_f64()) as u64
     }
 
-    /// How far the transfer is; None before anything was offered.
+    /// Returns the current progress; `None` before the first offer.
     fn look(&mut self, now: Instant, meter: &Meter) -> Option<Progress> {
         let mut reading = meter.read()?;
         let bottleneck = self.watch.look(now, reading.at_disk);
@@ -172,41 +178,42 @@ impl Rate {
     }
 }
 
-/// How far a transfer is at one moment.
+/// Progress of a transfer at one moment.
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes settled: moved, there already, or of files that failed.
+    /// Bytes settled: transferred, already present, or of failed files.
     pub bytes: u64,
     /// Bytes of all files in the offer.
     pub bytes_total: u64,
-    /// Files settled.
+    /// Number of settled files.
     pub files: u64,
-    /// Files in the offer.
+    /// Number of files in the offer.
     pub files_total: u64,
-    /// Bytes that moved in a second, over the last five seconds.
+    /// Bytes transferred per second, averaged over the last five seconds.
     pub bytes_per_second: u64,
-    /// The file that is being moved, escaped for a terminal; of several small ones, any.
+    /// The file in transfer, escaped for a terminal; any one of several small files.
     pub current_file: String,
-    /// The large files that are being moved; at most a few.
+    /// The large files in transfer; at most a few.
     pub active: Vec<ActiveFile>,
-    /// What kind of path leads to the other side; `None` while nobody is connected.
+    /// Kind of path to the other side; `None` while no peer is connected.
     pub path: Option<PathKind>,
-    /// What it waits for most; `None` in the first second and while nobody is connected.
+    /// The bottleneck; `None` during the first second and while no peer is connected.
     pub bottleneck: Option<Bottleneck>,
-    /// Nobody is connected, so nothing can move.
+    /// True while no peer is connected, so nothing can move.
     pub is_waiting: bool,
 }
 
 impl Progress {
-    /// Seconds until the end at the present rate; `None` while nothing moves, and for a stream without a known end.
+    /// Returns the seconds until the end at the present rate. `None` while nothing moves, and for a
+    /// stream of unknown length.
     pub fn eta_seconds(&self) -> Option<u64> {
         let left = self.bytes_total.checked_sub(self.bytes)?;
         (self.bytes_per_second > 0).then(|| left.div_ceil(self.bytes_per_second))
     }
 }
 
-/// Reads how far a transfer is, again and again.
+/// Reads the progress of a transfer repeatedly.
 #[derive(Debug)]
 pub struct ProgressReader {
     meter: Arc<Meter>,
@@ -218,12 +225,12 @@ impl ProgressReader {
         Self { meter, rate: Rate::new(Instant::now()) }
     }
 
-    /// One more reader of the same, whose rate begins anew.
+    /// Returns another reader for the same transfer. Its rate starts anew.
     pub fn again(&self) -> Self {
         Self::new(Arc::clone(&self.meter))
     }
 
-    /// The figures now; `None` before anything was offered.
+    /// Returns the current figures; `None` before the first offer.
     pub fn read(&mut self) -> Option<Progress> {
         self.rate.look(Instant::now(), &self.meter)
     }
