@@ -1,4 +1,5 @@
-//! Tells the program what it is built from and for. Without git, or from an archive, the commit is simply not known.
+//! Passes the commit, the target and the profile to the program. Without git, or in an unpacked
+//! archive, the commit is unknown.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,15 +16,15 @@ fn main() {
     {
         println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     }
-    // Whoever packages an archive may say what it is of.
+    // A packager that builds from an archive can set the commit.
     let given = variable("WRAITH_COMMIT");
-    // Only in what users get: otherwise every commit would have every test linked again.
+    // Only in release builds: in other profiles, every commit would relink every test.
     let found = if variable("PROFILE") == "release" { commit() } else { None };
     let commit = if given.is_empty() { found.unwrap_or_default() } else { given };
     println!("cargo::rustc-env=WRAITH_COMMIT={commit}");
 }
 
-/// The commit of this very repository; not of another that an archive happens to be unpacked in.
+/// Returns the commit of this repository. Ignores another repository around an unpacked archive.
 fn commit() -> Option<String> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let workspace = package.parent()?.parent()?.canonicalize().ok()?;
@@ -36,7 +37,7 @@ fn commit() -> Option<String> {
     if top != workspace {
         return None;
     }
-    // Changes with every commit and checkout.
+    // This file changes with every commit and checkout.
     let log = workspace.join(git(&["rev-parse", "--git-path", "logs/HEAD"])?);
     if log.exists() {
         println!("cargo::rerun-if-changed={}", log.display());

@@ -1,5 +1,5 @@
-//! What people type first, who come from other programs: a file without a command, an address, a text, a path on another machine.
-//! Each is answered with the command that does it.
+//! Guesses the intent of users of other programs: a file without a command, an address, a text, a
+//! path on another machine. The answer to each is the right command.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,7 +10,8 @@ use crate::args::continuing::shell_word;
 use crate::failure::{Exit, Failure};
 use crate::home;
 
-/// An option of other programs: its names, the commands where people try it, why there is none, and what does it.
+/// An option of other programs: its names, the commands where users try it, the reason why it does
+/// not exist, and the replacement.
 struct Foreign {
     names: &'static [&'static str],
     at: &'static [&'static str],
@@ -51,7 +52,7 @@ const FOREIGN: [Foreign; 5] = [
     },
 ];
 
-/// A word where a command should be.
+/// Explains a word in place of a command.
 pub fn command(word: &str) -> Option<Failure> {
     if Path::new(word).symlink_metadata().is_ok() {
         let hint = format!("to send it: wraith send {}", shell_word(word));
@@ -66,7 +67,7 @@ pub fn command(word: &str) -> Option<Failure> {
     is_code_without_number(word).then(|| without_number(word))
 }
 
-/// An option that `command` has not.
+/// Explains an option that `command` does not have.
 pub fn option(name: &str, command: &str) -> Option<Failure> {
     let name = name.split('=').next().unwrap_or(name);
     let is_meant = |option: &&Foreign| option.names.contains(&name) && option.at.contains(&command);
@@ -74,7 +75,7 @@ pub fn option(name: &str, command: &str) -> Option<Failure> {
     Some(usage(format!("there is no option {name}: {why}"), (*instead).to_owned()))
 }
 
-/// What was given to `wraith receive`, which is neither a code nor a ticket.
+/// Explains an argument of `wraith receive` that is neither a code nor a ticket.
 pub fn wanted(text: &str) -> Option<Failure> {
     if is_code_without_number(text) {
         return Some(without_number(text));
@@ -84,7 +85,7 @@ pub fn wanted(text: &str) -> Option<Failure> {
     Some(usage(format!("{} is a file here, neither a code nor a ticket", shown(text)), hint))
 }
 
-/// The first of these paths that is not there, if something else is meant by it.
+/// Explains the first missing path, if it is a code, a contact, a remote path or a text.
 pub fn missing(paths: &[std::path::PathBuf]) -> Option<Failure> {
     let is_missing = |path: &&std::path::PathBuf| {
         let found = path.symlink_metadata();
@@ -133,7 +134,7 @@ fn shown(word: &str) -> String {
     wraith_files::shown(word.as_bytes()).to_string()
 }
 
-/// What to do with the address of something on the web.
+/// Returns advice for a URL.
 fn of_an_address(word: &str) -> Option<String> {
     let (scheme, rest) = word.split_once("://")?;
     let is_scheme = scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
@@ -143,14 +144,14 @@ fn of_an_address(word: &str) -> Option<String> {
     Some(format!("to send what is there: curl -L {} | wraith send -", shell_word(word)))
 }
 
-/// Host and path of `host:/tmp` or `user@host:file`.
+/// Returns host and path of `host:/tmp` or `user@host:file`.
 fn of_a_remote_path(word: &str) -> Option<(&str, &str)> {
     let (host, path) = word.split_once(':')?;
     let is_host = |c: char| c.is_ascii_alphanumeric() || "-._@".contains(c);
     (host.len() > 1 && host.chars().all(is_host)).then_some((host, path))
 }
 
-/// More like words than like the name of a file.
+/// Returns whether it looks like a text rather than a file name.
 fn is_text(word: &str) -> bool {
     word.contains(char::is_whitespace) || !word.contains(['/', '.'])
 }
@@ -161,7 +162,7 @@ fn is_contact(word: &str) -> bool {
     book.is_some_and(|book| book.named(&name).is_some())
 }
 
-/// The words of a code, which has a number in front.
+/// Returns whether these are the words of a code without its number.
 fn is_code_without_number(text: &str) -> bool {
     !Code::looks_like(text) && format!("1-{text}").parse::<Code>().is_ok()
 }

@@ -1,5 +1,5 @@
-//! `wraith hash`: the BLAKE3 of files, in the format of b3sum. It is the content id that transfers
-//! report, but for sparse files with a position-free tree.
+//! `wraith hash`: prints BLAKE3 hashes of files in the format of b3sum. They are the content ids
+//! that transfers report, except for sparse files with a position-free tree.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,10 +13,10 @@ use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
 use crate::sum_line::sum_line;
 
-/// Large enough that BLAKE3 uses its widest kernels and the system call costs nothing.
+/// Large enough for BLAKE3's widest kernels, and to make the system call negligible.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Prints a line for each file; goes on after one that cannot be read, and fails in the end.
+/// Prints a line for each file. Continues after an unreadable file, and fails at the end.
 pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut unreadable = 0;
     let stdin = [PathBuf::from("-")];
@@ -31,7 +31,7 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
                 let root = root.to_hex();
                 let name = path.to_string_lossy();
                 reporter.event(&Event::Hash { path: &name, root: &root });
-                // What is no Unicode is not in it, as with b3sum.
+                // Bytes that are not UTF-8 are replaced, as in b3sum.
                 reporter.answer(sum_line(&root, name.as_bytes()));
             }
             Err(error) => {
@@ -51,7 +51,7 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
     Err(Failure::new(Exit::Disk, format!("{unreadable} of {total} could not be read")))
 }
 
-/// The BLAKE3 of a whole file. Holes are not read, only hashed.
+/// Returns the BLAKE3 hash of a whole file. Holes are hashed without reading them.
 pub fn hash_file(path: &Path) -> io::Result<blake3::Hash> {
     let file = File::open(path)?;
     match wraith_files::sparse_file_root(&file)? {

@@ -1,14 +1,14 @@
-//! Where this user's state is.
+//! Locates the state folder of this user.
 
 use wraith::state::{StateDir, StateErrorKind, users_folder};
 
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
-/// The state of this user, made or not.
+/// Opens the state of this user. The folder need not exist.
 ///
 /// # Errors
-/// No variable of the environment says where it is, or others can write to it.
+/// No environment variable names the folder, or others can write to it.
 pub fn open() -> Result<StateDir, Failure> {
     let folder = users_folder().ok_or_else(|| {
         Failure::new(Exit::Other, "no folder for the identity: HOME is not set")
@@ -19,10 +19,11 @@ pub fn open() -> Result<StateDir, Failure> {
     Ok(state)
 }
 
-/// The state for one transfer, which works without a memory: where no identity can be kept it has one of its own, and says so.
+/// Opens the state for one transfer. If no identity can be stored, the transfer gets a temporary
+/// one, and a notice reports it.
 ///
 /// # Errors
-/// There is an identity, and it cannot be used.
+/// An identity exists and cannot be used.
 pub fn open_for_transfer(reporter: &Reporter) -> Result<StateDir, Failure> {
     let why = match users_folder() {
         None => "HOME is not set".to_owned(),
@@ -31,7 +32,7 @@ pub fn open_for_transfer(reporter: &Reporter) -> Result<StateDir, Failure> {
             match state.identity() {
                 Ok(_) => return Ok(state),
                 Err(error) if error.kind() == StateErrorKind::Disk => {
-                    // One that is there, or may be, is this machine's, and no other takes its place.
+                    // An existing identity, or one that may exist, must not be replaced by another.
                     if state.may_have_identity() {
                         return Err(error.into());
                     }

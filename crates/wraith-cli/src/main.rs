@@ -1,5 +1,6 @@
-//! The `wraith` program: reads the command line, runs one command, and turns how it ended into words, a JSON event and an
-//! exit code. What a transfer is lives in the crate `wraith`; here is only what a person or a script meets.
+//! The `wraith` program. It reads the command line, runs one command, and reports the result as
+//! text, a JSON event and an exit code. The crate `wraith` implements transfers; this crate is only
+//! the interface for people and scripts.
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +42,7 @@ use config::NoCommand;
 use failure::{Exit, Failure};
 use output::{Event, Reporter};
 
-/// Names that are looked up at the same time, each on a thread.
+/// Maximum number of parallel name lookups. Each takes a thread.
 const NAME_LOOKUPS: usize = 2;
 
 fn main() -> ExitCode {
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     }
     let result = run(&cli, &reporter);
     reporter.end();
-    // How a command failed says more than that it could not be written.
+    // The failure of the command explains more than a failed write.
     match result.and_then(|()| reporter.unwritten()) {
         Ok(()) => {
             tracing::info!(exit = 0, "ends");
@@ -75,8 +76,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the command on one thread, which waits for whatever comes: the network, a signal, an answer. Packets and files have threads of
-/// their own.
+/// Runs the command on one thread, which waits for network events, signals and answers. Packets and
+/// files have threads of their own.
 fn run(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -86,7 +87,7 @@ fn run(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
             Failure::new(Exit::Other, format!("cannot begin: {}", failure::plain(&error)))
         })?;
     let result = runtime.block_on(command(cli, reporter));
-    // A name that is being looked up keeps nobody.
+    // A pending name lookup must not delay the exit.
     runtime.shutdown_background();
     result
 }
@@ -112,7 +113,8 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     }
 }
 
-/// Help and version are clap's own text; without any word there is help too. A mistake is a failure like others.
+/// Handles a command line without a command. Help and version are clap's own text; an empty command
+/// line shows help too. A mistake is a failure like any other.
 fn no_command(none: NoCommand) -> ExitCode {
     let words = args::with_implied_receive(std::env::args_os().collect());
     let json = words.iter().any(|word| word == "--json");

@@ -1,6 +1,7 @@
-//! `wraith completions` and `wraith man`: what shells and `man` know of the command line, made from its one definition.
+//! `wraith completions` and `wraith man`: shell completions and man pages, generated from the
+//! definition of the command line.
 //!
-//! Neither the config file nor the environment shows in them: they are the same for everybody.
+//! They are the same for every user: the config file and the environment do not change them.
 
 use std::fs;
 use std::io;
@@ -14,7 +15,7 @@ use crate::crypto;
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
-/// The day of the command line that the pages describe. `mandoc` finds fault with a page that has none.
+/// Date of the command line that the pages describe. `mandoc` warns about a page without a date.
 const DATE: &str = "2026-11-25";
 
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
@@ -26,12 +27,13 @@ pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Fa
     Ok(())
 }
 
-/// What prints the name of each contact, whatever the user's settings are. Names have no spaces, and nothing that a shell expands.
+/// Shell command that prints the names of all contacts, independent of the user's settings. Names
+/// have no spaces and no characters that a shell expands.
 const NAMES: &str =
     r"env -u WRAITH_JSON wraith --no-config contact list 2>/dev/null | cut -d\  -f1";
 
-/// The completions, with the names of contacts behind `--to`, but for that of `wraith crypto`, which names a file. Shells that
-/// are not named here get none.
+/// Adds contact names to the completions of `--to`, except for `wraith crypto`, where it names a
+/// file. Shells that are not handled here get no names.
 fn with_contacts(text: &str, shell: Shell) -> String {
     match shell {
         Shell::Bash => {
@@ -89,7 +91,7 @@ pub fn man(args: &ManArgs, reporter: &Reporter) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every page with its file name, that of `wraith` itself first.
+/// Returns every page with its file name, that of `wraith` itself first.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut definition = args::definition().disable_help_subcommand(true);
     definition.build();
@@ -103,7 +105,7 @@ fn collect(
     name: &str,
     pages: &mut Vec<(String, Vec<u8>)>,
 ) -> io::Result<()> {
-    // The page's name has dashes, the command line in it has spaces.
+    // The name of the page has dashes; the command line in it has spaces.
     let of = command.clone().display_name(name.to_owned());
     let mut text = Vec::new();
     let man = Man::new(of).date(DATE).manual("wraith");
@@ -124,8 +126,9 @@ fn collect(
     Ok(())
 }
 
-/// The page as every reader takes it: an empty line between two breaks, to which mandoc objects, is a space, and characters beyond
-/// ASCII are as groff names them, since who reads it may not be told that it is UTF-8.
+/// Makes a page portable between readers. An empty line between two breaks, to which mandoc
+/// objects, becomes a space request. Characters beyond ASCII become groff names, because a reader
+/// may not assume UTF-8.
 fn mended(page: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(page).replace("\n.br\n\n.br\n", "\n.sp\n");
     let mut ascii = String::with_capacity(text.len());
@@ -138,7 +141,7 @@ fn mended(page: &[u8]) -> Vec<u8> {
     ascii.into_bytes()
 }
 
-/// The section that says what the exit codes mean.
+/// Returns the section with the meaning of the exit codes.
 fn exit_status() -> String {
     let code = |number: u8, meaning: &str| format!(".TP\n{number}\n{meaning}\n");
     let failures = Exit::ALL.iter().map(|exit| code(*exit as u8, exit.meaning()));

@@ -1,4 +1,4 @@
-//! Standard input and output as the two ends of a transfer.
+//! Standard input and output as the ends of a transfer.
 
 use std::io::{self, IsTerminal};
 
@@ -9,11 +9,11 @@ use crate::args::{ReceiveArgs, SendArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
-/// Bytes that a pipe should hold: as much as an unprivileged user may ask for. With the usual 64 KiB both programs wait for
-/// each other four times as often.
+/// Pipe capacity in bytes: the maximum for an unprivileged user. With the usual 64 KiB, both
+/// programs wait for each other four times as often.
 const PIPE_BYTES: usize = 1024 * 1024;
 
-/// Standard input, if it is to be sent.
+/// Returns standard input as the payload, if the arguments name it.
 pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<Payload>, Failure> {
     if !args.is_piped() {
         return Ok(None);
@@ -40,7 +40,7 @@ pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<Payload>, F
     Ok(Some(Payload::reader(args.name.clone(), None, stdin)))
 }
 
-/// Where a stream goes; checks that binary data does not go to a terminal.
+/// Returns the target of the transfer. Refuses to write binary data to a terminal.
 pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<Target, Failure> {
     if !args.is_piped() {
         return Ok(Target::folder(&args.out));
@@ -57,9 +57,10 @@ pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<Target, Failure
     Ok(Target::writer(Raw))
 }
 
-/// Has a pipe hold more, where it is one.
+/// Increases the capacity of a pipe.
 fn widen(stream: &impl std::os::fd::AsFd) {
-    // No pipe, or the system has given this user too many already: slower, no more.
+    // It fails if the stream is no pipe, or if this user has too many large pipes; then the
+    // transfer is only slower.
     let _ = rustix::pipe::fcntl_setpipe_size(stream, PIPE_BYTES);
 }
 

@@ -1,4 +1,4 @@
-//! `wraith relay`: a way between two machines that have no other.
+//! `wraith relay`: forwards packets between machines without a direct path.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
 use crate::signals::Signals;
 
-/// Folder of the relay's own in the user's state.
+/// Name of the relay's folder in the user's state.
 const FOLDER: &str = "relay";
 
-/// Serves until it is told to stop, and then until its pairs are done.
+/// Serves until a signal, and then until its pairs are done.
 pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let server = Server::bind(options(args)?).await.map_err(|error| cannot_start(args, &error))?;
     let failed = |error: &std::io::Error| {
@@ -118,7 +118,7 @@ fn admission(args: &RelayArgs) -> Result<Admission, Failure> {
     let tokens: Vec<_> =
         text.lines().filter(|line| !line.trim().is_empty()).map(Token::new).collect();
     if tokens.is_empty() {
-        // An empty variable or file is a mistake, and no reason to serve everybody.
+        // An empty variable or file is a mistake; it must not open the relay to everyone.
         return Err(Failure::new(Exit::Usage, "there is no token in what should name one")
             .hint("without --token and --token-file the relay is for everybody"));
     }

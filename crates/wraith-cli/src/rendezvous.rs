@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
 use crate::signals::Signals;
 
-/// Serves until it is told to stop.
+/// Serves until a signal.
 pub async fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let failed = |what: &str, error: &std::io::Error| {
         Failure::new(Exit::Other, format!("{what}: {}", plain(error)))

@@ -1,5 +1,6 @@
-//! Ctrl-C, Ctrl-\, SIGTERM and a terminal that is closed. The first asks the command to stop cleanly: it closes its connections, keeps what it has
-//! and returns. The second ends the process at once, whatever it is doing; what is verified is safe by then too.
+//! Handles Ctrl-C, Ctrl-\, SIGTERM and a closed terminal. The first signal asks the command to stop
+//! cleanly: it closes its connections, keeps its data and returns. The second one ends the process
+//! at once; verified data is safe by then too.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 use crate::failure::{Exit, Failure, plain};
 use crate::output::Reporter;
 
-/// What asks a command to stop.
+/// Signals that stop a command, with their exit codes.
 const ENDS: [(i32, Exit); 4] = [
     (SIGINT, Exit::Interrupted),
     (SIGTERM, Exit::Terminated),
@@ -22,21 +23,22 @@ const ENDS: [(i32, Exit); 4] = [
     (SIGQUIT, Exit::Quit),
 ];
 
-/// Tells whether the process was asked to stop. Clones share one state.
+/// The stop request of the process. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Signals {
     caught: watch::Receiver<Option<Exit>>,
 }
 
 impl Signals {
-    /// Starts to catch them. `notify` runs once, at the first of them.
+    /// Installs the handlers. `notify` runs once, at the first signal.
     pub fn catch(notify: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let mut heard = Vec::new();
-        // The handlers themselves count, and end the process at the second: also while this thread is busy.
+        // The handlers themselves count signals and end the process at the second, even if this
+        // thread is busy.
         let is_second = Arc::new(AtomicBool::new(false));
         for (number, exit) in ENDS.into_iter().filter(|(number, _)| is_for_us(*number)) {
             heard.push((signal(SignalKind::from_raw(number))?, exit));
-            // A terminal that is closed may tell so twice: itself, and by its shell.
+            // A closed terminal may send it twice: by itself, and through its shell.
             if number != SIGHUP {
                 register_conditional_shutdown(number, exit as i32, Arc::clone(&is_second))?;
             }
@@ -47,13 +49,13 @@ impl Signals {
             let exit = first(&mut heard).await;
             notify();
             tell.send_replace(Some(exit));
-            // Whoever still looks at the state finds it.
+            // Keeps the sender alive, so that the state stays readable.
             std::future::pending::<()>().await;
         });
         Ok(Self { caught })
     }
 
-    /// For a transfer: the first signal is acknowledged in words.
+    /// Installs the handlers for a transfer. A message acknowledges the first signal.
     pub fn for_transfer(reporter: &Arc<Reporter>) -> Result<Self, Failure> {
         let reporter = Arc::clone(reporter);
         Self::catch(move || reporter.say("Stopping; once more stops at once.")).map_err(|error| {
@@ -61,23 +63,23 @@ impl Signals {
         })
     }
 
-    /// Which signal asked the process to stop, as its exit code.
+    /// Returns the exit code of the signal that stopped the process, if any.
     pub fn caught(&self) -> Option<Exit> {
         *self.caught.borrow()
     }
 
-    /// Waits for the first of them. Cancel-safe.
+    /// Waits for the first signal. Cancel-safe.
     pub async fn wait(&self) -> Exit {
         let mut caught = self.caught.clone();
         let exit = caught.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
         match exit {
             Some(exit) => exit,
-            // The task that catches them has ended with its runtime.
+            // The task that catches signals has ended with its runtime.
             None => std::future::pending().await,
         }
     }
 
-    /// What `work` gives; a signal before its end is the end of the command.
+    /// Returns the result of `work`. A signal before its end is a failure.
     pub async fn or<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -90,7 +92,7 @@ impl Signals {
     }
 }
 
-/// Waits for the first signal.
+/// Waits for the first signal of the list.
 async fn first(heard: &mut [(Signal, Exit)]) -> Exit {
     std::future::poll_fn(|context| {
         let caught = heard
@@ -101,8 +103,8 @@ async fn first(heard: &mut [(Signal, Exit)]) -> Exit {
     .await
 }
 
-/// Whether it is to be heard. SIGHUP and SIGQUIT are not where they were ignored from the beginning, as `nohup` has it; where nobody can tell, they
-/// do what they do to every program.
+/// Returns whether to handle the signal. SIGHUP and SIGQUIT are left alone if they were ignored at
+/// the start, as under `nohup`. If that is unknown, they keep their default action.
 fn is_for_us(number: i32) -> bool {
     if ![SIGHUP, SIGQUIT].contains(&number) {
         return true;
@@ -113,13 +115,13 @@ fn is_for_us(number: i32) -> bool {
     ignored.is_some_and(|ignored| ignored >> (number - 1) & 1 == 0)
 }
 
-/// A file that would grow beyond what `ulimit -f` allows is an error of the write, and not the end of the process.
+/// Turns a write beyond the limit of `ulimit -f` into an error instead of the end of the process.
 pub fn outlive_file_limit() {
-    // If it fails, the process ends there, as every program does.
+    // If it fails, the signal ends the process, as it does by default.
     let _ = register(SIGXFSZ, Arc::default());
 }
 
-/// Runs what blocks on a thread of its own, so that signals are heard meanwhile.
+/// Runs blocking work on a thread of its own, so that signals are handled meanwhile.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || drop(tell.send(work())));

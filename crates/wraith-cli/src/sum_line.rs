@@ -1,18 +1,20 @@
-//! A digest and the name of what it is of, as `sha256sum` and `b3sum` write and check it.
+//! Formats a digest and a file name as `sha256sum` and `b3sum` do.
 //!
-//! Invariant: one line, whatever the name, and at a terminal nothing that would steer it.
+//! Invariant: the result is one line for every name, and at a terminal it contains no control
+//! sequences.
 
 use std::io::{self, IsTerminal};
 
 use wraith_files::shown;
 
-/// The line, for standard output, without its end.
+/// Returns the line for standard output, without its line end.
 pub fn sum_line(digest: &str, name: &[u8]) -> Vec<u8> {
     line(digest, name, io::stdout().is_terminal())
 }
 
-/// `DIGEST  NAME`. A backslash in front marks a name in which backslashes and line breaks are escaped. For people, all that is
-/// escaped elsewhere is so here, where a name has any of it beside line breaks; nobody can check that line.
+/// Formats `DIGEST  NAME`. A leading backslash marks a name with escaped backslashes and line
+/// breaks. For people, a name with any other unsafe character is escaped as in all other output;
+/// such a line cannot be checked by `sha256sum -c`.
 fn line(digest: &str, name: &[u8], for_people: bool) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(name.len());
     let mut visible = Vec::with_capacity(name.len());

@@ -1,4 +1,5 @@
-//! A command line that makes no sense, told like every other failure: what it is, and what to type instead.
+//! Usage errors. An invalid command line is reported like every other failure: the mistake, and the
+//! right words to type.
 
 use std::ffi::OsString;
 
@@ -8,7 +9,8 @@ use crate::config;
 use crate::failure::{Exit, Failure};
 use crate::guess;
 
-/// A long option with one hyphen, which is read as several of one letter: `-hex` as `-h -e -x`, and answered with help.
+/// Detects a long option with one hyphen. Clap reads `-hex` as `-h -e -x` and would answer with
+/// help.
 pub fn one_hyphen(words: &[OsString]) -> Option<Failure> {
     let (command, _) = command_of(words)?;
     let is_option = |name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
@@ -20,7 +22,7 @@ pub fn one_hyphen(words: &[OsString]) -> Option<Failure> {
     Some(Failure::new(Exit::Usage, message).hint(format!("did you mean --{name}?")))
 }
 
-/// What clap says against the `words` of a command line.
+/// Converts clap's error about `words` into a failure.
 pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {
     let guessed = match error.kind() {
         ErrorKind::InvalidSubcommand => {
@@ -35,7 +37,7 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {
     guessed.unwrap_or_else(|| plain(error, words))
 }
 
-/// A word that the error is about.
+/// Returns a word that the error names.
 fn named(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word),
@@ -65,22 +67,22 @@ fn plain(error: &clap::Error, words: &[OsString]) -> Failure {
         .hint(next.map_or(help.clone(), |next| format!("{next}; {help}")))
 }
 
-/// What was probably meant.
+/// Returns clap's suggestion for a mistyped word.
 fn suggestion(error: &clap::Error) -> Option<String> {
     let alike = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
     let alike = alike.into_iter().find_map(|kind| error.get(kind))?;
     match alike {
         ContextValue::String(word) => Some(format!("did you mean {word}?")),
-        // The likeliest is the last.
+        // Clap puts the most likely word last.
         ContextValue::Strings(words) => words.last().map(|word| format!("did you mean {word}?")),
         _ => None,
     }
 }
 
-/// The command that a command line names, and its own name behind those of the commands it is part of.
+/// Returns the command in a command line, and its full name with the commands that contain it.
 fn command_of(words: &[OsString]) -> Option<(clap::Command, String)> {
     let mut definition = crate::args::definition();
-    // Options of the program itself are known to its commands.
+    // This adds the global options to each command.
     definition.build();
     let mut command = &definition;
     let mut path = Vec::new();

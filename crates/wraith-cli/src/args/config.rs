@@ -11,26 +11,26 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigAction {
-    /// List every setting with its value and where that comes from: default, file, env, or flag
+    /// List every setting with its value and its source: default, file, env, or flag
     List,
     /// Print the value of a setting
     Get {
-        /// As in the list
+        /// Name of the setting, as in the list
         key: String,
     },
-    /// Put a setting into the config file
+    /// Write a setting into the config file
     Set {
-        /// As in the list, or without the command, for every command that has it
+        /// Name as in the list; without the command, it holds for every command that has it
         key: String,
-        /// As on the command line; true or false for an option without a value
+        /// Value as on the command line; true or false for an option without a value
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
-    /// Take a setting out of the config file
+    /// Remove a setting from the config file
     Unset {
-        /// As in the file
+        /// Name of the setting, as in the file
         key: String,
     },
-    /// Print where the config file is
+    /// Print the path of the config file
     Path,
 }

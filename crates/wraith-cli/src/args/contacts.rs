@@ -1,4 +1,4 @@
-//! The arguments that are about contacts.
+//! The arguments of `wraith contact` and `wraith listen`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,31 +18,31 @@ pub struct ContactArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ContactAction {
-    /// Show all contacts
+    /// List all contacts
     List,
-    /// Add somebody whose NodeId you have from a source you trust (`wraith id` prints it there)
+    /// Add a contact by its NodeId, from a source you trust (`wraith id` prints it there)
     Add {
-        /// What to call them
+        /// Name of the contact
         name: Name,
-        /// Their NodeId
+        /// NodeId of the contact
         node_id: NodeId,
-        /// Where they can be reached, if you know; several times for several places
+        /// Address where the contact listens, if known; repeat for several addresses
         #[arg(long, value_name = "HOST[:PORT]")]
         address: Vec<Address>,
-        /// The server where they can be found
+        /// Rendezvous server where the contact can be found
         #[arg(long, value_name = "HOST[:PORT]")]
         rendezvous: Option<Address>,
     },
-    /// Call a contact something else
+    /// Rename a contact
     Rename { old: Name, new: Name },
-    /// Forget a contact: `wraith listen` is silent to them from then on
+    /// Remove a contact: `wraith listen --accept contacts` no longer answers it
     #[command(visible_alias = "rm")]
     Remove { name: Name },
 }
 
 #[derive(Args, Debug)]
 pub struct ListenArgs {
-    /// Whose files to take
+    /// Senders to accept files from
     #[arg(long, value_enum, default_value_t)]
     pub accept: Accept,
 
@@ -57,7 +57,7 @@ pub struct ListenArgs {
     #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
     pub on_conflict: OnConflict,
 
-    /// Ask each sender for no more than this many bytes a second; K, M and G are powers of 1024
+    /// Limit each sender to this many bytes a second; K, M and G are powers of 1024
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
@@ -67,7 +67,8 @@ pub struct ListenArgs {
     #[command(flatten)]
     pub record: RecordArgs,
 
-    /// Address to listen on; by default every address of this machine and the usual port of its identity
+    /// Address to listen on; by default every address of this machine and the usual port of its
+    /// identity
     #[arg(long, value_name = "IP:PORT")]
     pub listen: Option<SocketAddr>,
 
@@ -75,7 +76,7 @@ pub struct ListenArgs {
     pub qlog: QlogArgs,
 }
 
-/// Whether strangers become contacts.
+/// Whether unknown peers become contacts.
 #[derive(Args, Debug)]
 pub struct NewContactArgs {
     /// Do not ask after the transfer whether to keep the other side as a contact
@@ -83,15 +84,15 @@ pub struct NewContactArgs {
     pub no_contacts: bool,
 }
 
-/// Who may give us files.
+/// The accept filter of `wraith listen`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Accept {
-    /// Whoever knows this machine's NodeId; every offer is shown, and you are asked
+    /// Any sender that has this machine's NodeId; show each offer and ask
     #[default]
     Ask,
-    /// Contacts, without a question; everybody else gets silence
+    /// Contacts, without a question; other senders get no answer
     Contacts,
-    /// Whoever knows this machine's NodeId, without a question
+    /// Any sender that has this machine's NodeId, without a question
     Always,
 }
 

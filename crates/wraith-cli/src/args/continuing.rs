@@ -1,28 +1,33 @@
-//! The command that continues: this process's own command line, as a shell reads it back.
+//! The command that resumes a transfer: the command line of this process, quoted for a shell.
 //!
-//! It is what was typed, so no option can be forgotten in it. Two things change: a receiver that made a code continues with that
-//! code, and a sender that began anew does not begin anew again. What was typed at a question is not on the command line, and so never here.
+//! It repeats the typed words, so it cannot miss an option. Two things change:
+//!
+//! - A receiver that made a code continues with that code.
+//! - A sender that ran with `--new` continues without it.
+//!
+//! Answers to questions are not on the command line, so they never appear in the result.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// Options of `wraith receive` that make a code, and go with it once it is made: with their values, and without.
+/// Options of `wraith receive` that request a new code, and whether each has a value. Once the code
+/// exists, it replaces them.
 const OF_A_NEW_CODE: [(&str, bool); 2] = [("--code", false), ("--expires", true)];
 
-/// What begins anew, and would not continue.
+/// The option that discards an earlier run. The resuming command must not have it.
 const BEGINS_ANEW: &str = "--new";
 
-/// The command that continues what this process does.
+/// Returns the command that resumes the work of this process.
 pub fn command() -> String {
     line(&without_beginning_anew(words()))
 }
 
-/// The same, once `wraith receive --code` has made a code.
+/// Returns the same command after `wraith receive --code` has made a code.
 pub fn command_with_code(code: &str) -> String {
     line(&with_code(words(), code))
 }
 
-/// The words of the command line without the name of the program.
+/// Returns the words of the command line without the program name.
 fn words() -> Vec<OsString> {
     std::env::args_os().skip(1).collect()
 }
@@ -36,7 +41,7 @@ fn line(words: &[OsString]) -> String {
     line
 }
 
-/// Leaves out [`BEGINS_ANEW`], unless it is the name of a file.
+/// Removes [`BEGINS_ANEW`], except behind `--`, where it is a file name.
 fn without_beginning_anew(mut words: Vec<OsString>) -> Vec<OsString> {
     let options = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let mut at = 0..;
@@ -44,7 +49,8 @@ fn without_beginning_anew(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Puts the code where the request for one is, and leaves out what goes with such a request.
+/// Replaces the request for a code with the code, and removes the options that belong to the
+/// request.
 fn with_code(words: Vec<OsString>, code: &str) -> Vec<OsString> {
     let mut changed = Vec::with_capacity(words.len());
     let mut words = words.into_iter();
@@ -74,7 +80,7 @@ fn with_code(words: Vec<OsString>, code: &str) -> Vec<OsString> {
     changed
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
     let plain = |c: char| c.is_alphanumeric() || "-_./:,+@%=".contains(c);
@@ -85,7 +91,8 @@ pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// What would move the cursor or the reading direction, and what is no text, is spelt out; bash, zsh and ksh read this.
+/// Quotes a word as `$'…'`, which bash, zsh and ksh read. Escapes control characters, characters
+/// that change the reading direction, and bytes that are not UTF-8.
 fn spelt_out(bytes: &[u8]) -> String {
     let mut quoted = String::from("$'");
     for part in bytes.utf8_chunks() {
@@ -103,7 +110,7 @@ fn spelt_out(bytes: &[u8]) -> String {
     quoted + "'"
 }
 
-/// Control characters, and those that turn the reading direction.
+/// Returns whether `c` is a control character or changes the reading direction.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

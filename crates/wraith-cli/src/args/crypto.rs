@@ -1,4 +1,5 @@
-//! The arguments of `wraith crypto`. None of its options is a setting: each says what one command is about.
+//! The arguments of `wraith crypto`. None of its options is a setting: each belongs to one run of
+//! one command.
 
 use std::path::PathBuf;
 
@@ -19,9 +20,9 @@ pub enum CryptoAction {
     Hash(HashWithArgs),
     /// Print the authentication code of files or of standard input
     Mac(MacArgs),
-    /// Encrypt a file or standard input, so that any change of it is found
+    /// Encrypt a file or standard input, so that any change is detected
     Enc(EncArgs),
-    /// Decrypt what `enc` has written
+    /// Decrypt the output of `enc`
     Dec(DecArgs),
     /// Make a new key
     Genkey(GenkeyArgs),
@@ -31,29 +32,29 @@ pub enum CryptoAction {
     Sign(SignArgs),
     /// Check the signature of a file or of standard input
     Verify(CheckArgs),
-    /// Make a secret that only the owner of a key can open, or open one
+    /// Make a shared secret that only the owner of a key can open, or open one
     Kem(KemArgs),
     /// Print random bytes
     Rand(RandArgs),
-    /// List the algorithms: kind, name, standard, and what computes them here
+    /// List the algorithms: kind, name, standard, and implementation on this machine
     List(ListArgs),
 }
 
-/// Where the result goes.
+/// The destination of the result.
 #[derive(Args, Clone, Debug)]
 pub struct OutArgs {
-    /// File to write; it appears when all of it is written. Without it, or with -, standard output
+    /// File to write; it appears once it is complete. Without it, or with -, standard output
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     pub force: bool,
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct HashWithArgs {
-    /// The hash function; `wraith crypto list hash` has their names
+    /// The hash function; `wraith crypto list hash` lists the names
     pub algorithm: String,
 
     /// Files; - or none is standard input
@@ -63,14 +64,14 @@ pub struct HashWithArgs {
 
 #[derive(Args, Clone, Debug)]
 pub struct MacArgs {
-    /// The algorithm; `wraith crypto list mac` has their names
+    /// The algorithm; `wraith crypto list mac` lists the names
     pub algorithm: String,
 
     /// File with the key in hexadecimal
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
 
-    /// The nonce in hexadecimal, for GMAC: never the same twice under one key
+    /// The nonce in hexadecimal, for GMAC: never use one twice with the same key
     #[arg(long, value_name = "HEX")]
     pub nonce: Option<String>,
 
@@ -79,10 +80,11 @@ pub struct MacArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// An unauthenticated mode, as other programs have it.
+/// Options of the unauthenticated modes, compatible with other programs.
 #[derive(Args, Clone, Debug)]
 pub struct RawArgs {
-    /// Only the cipher's output, without salt, head and tag, as `openssl enc -K -iv` has it: nobody notices when it is changed
+    /// Only the cipher's output, without salt, header and tag, as `openssl enc -K -iv` writes it:
+    /// changes are not detected
     #[arg(long, requires = "algorithm", requires = "key")]
     pub raw: bool,
 
@@ -90,7 +92,7 @@ pub struct RawArgs {
     #[arg(long, value_name = "HEX", requires = "raw")]
     pub iv: Option<String>,
 
-    /// No padding: the text is whole blocks already
+    /// No padding: the input is a whole number of blocks
     #[arg(long, requires = "raw")]
     pub no_padding: bool,
 }
@@ -101,7 +103,8 @@ pub struct EncArgs {
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// The AEAD, or with --raw the cipher [default: AES-256-GCM where the processor has it, else ChaCha20-Poly1305]
+    /// The AEAD, or with --raw the cipher [default: AES-256-GCM where the processor supports it,
+    /// else ChaCha20-Poly1305]
     #[arg(short, long, value_name = "NAME")]
     pub algorithm: Option<String>,
 
@@ -117,7 +120,7 @@ pub struct EncArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "raw"])]
     pub passphrase_file: Option<PathBuf>,
 
-    /// Encrypt for the owner of this public key: a KEM's, in PEM
+    /// File with the recipient's public key: a KEM key in PEM
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub to: Option<PathBuf>,
 
@@ -134,7 +137,7 @@ pub struct DecArgs {
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// The cipher, with --raw; else the file says it
+    /// The cipher, with --raw; otherwise the file names it
     #[arg(short, long, value_name = "NAME")]
     pub algorithm: Option<String>,
 
@@ -159,7 +162,8 @@ pub struct DecArgs {
 
 #[derive(Args, Clone, Debug)]
 pub struct GenkeyArgs {
-    /// What it is for: a signature algorithm or a KEM (a key pair), or a cipher, an AEAD or a MAC (a key in hexadecimal)
+    /// Algorithm of the key: a signature algorithm or a KEM (makes a key pair), or a cipher, an
+    /// AEAD or a MAC (makes a key in hexadecimal)
     pub algorithm: String,
 
     #[command(flatten)]
@@ -186,7 +190,7 @@ pub struct SignArgs {
     #[arg(short, long, value_name = "FILE")]
     pub key: PathBuf,
 
-    /// The algorithm, where the key has several: RSA [default: RSA-PSS-SHA-256]
+    /// The algorithm, for keys that have several: RSA [default: RSA-PSS-SHA-256]
     #[arg(short, long, value_name = "NAME")]
     pub algorithm: Option<String>,
 
@@ -196,7 +200,7 @@ pub struct SignArgs {
 
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
-    /// File that was signed; - or none is standard input
+    /// The signed file; - or none is standard input
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
@@ -208,7 +212,7 @@ pub struct CheckArgs {
     #[arg(short, long, value_name = "FILE")]
     pub signature: PathBuf,
 
-    /// The algorithm, where the key has several: RSA [default: RSA-PSS-SHA-256]
+    /// The algorithm, for keys that have several: RSA [default: RSA-PSS-SHA-256]
     #[arg(short, long, value_name = "NAME")]
     pub algorithm: Option<String>,
 }
@@ -236,7 +240,7 @@ pub enum KemAction {
         #[command(flatten)]
         out: OutArgs,
     },
-    /// Open the secret in a ciphertext; a ciphertext that was made for another key gives a secret that nobody else has
+    /// Open the secret in a ciphertext; a ciphertext for another key gives an unrelated secret
     Decapsulate {
         /// File with the ciphertext; - or none is standard input
         #[arg(value_name = "FILE")]
@@ -254,11 +258,11 @@ pub enum KemAction {
 
 #[derive(Args, Clone, Debug)]
 pub struct RandArgs {
-    /// How many
+    /// Number of bytes
     #[arg(value_parser = plain_bytes)]
     pub bytes: u64,
 
-    /// In hexadecimal, in one line
+    /// Print hexadecimal, in one line
     #[arg(long)]
     pub hex: bool,
 
@@ -268,7 +272,7 @@ pub struct RandArgs {
 
 #[derive(Args, Clone, Debug)]
 pub struct ListArgs {
-    /// Only these
+    /// List only algorithms of this kind
     #[arg(value_name = "KIND")]
     pub kind: Option<Kind>,
 }
@@ -295,7 +299,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As one types it.
+    /// Returns the name as typed on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hash => "hash",

@@ -9,7 +9,8 @@ pub struct DoctorArgs {
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
-    /// Measure as well how long the router's NAT, or a firewall, lets answers in when nothing passes; takes 3 minutes and a relay
+    /// Also measure how long the router's NAT or a firewall keeps a mapping without traffic; takes
+    /// 3 minutes and needs a relay
     #[arg(long)]
     pub lifetime: bool,
 }

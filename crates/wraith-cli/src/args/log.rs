@@ -1,4 +1,4 @@
-//! The arguments of logging.
+//! The arguments that control logging.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use wraith::{NodeBuilder, QlogWriter};
 
 use crate::failure::Failure;
 
-/// What is logged, and where to. Without any of these nothing is.
+/// The filter and the destination of the log. Without any of these options, nothing is logged.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LogArgs {
-    /// Log what happens to standard error; twice, also each step
+    /// Log events to standard error; repeat it to log each step too
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
 
@@ -20,22 +20,23 @@ pub struct LogArgs {
     #[arg(long, value_name = "FILE", env = "WRAITH_LOG_FILE", global = true)]
     pub log: Option<PathBuf>,
 
-    /// What is logged: a level (error, warn, info, debug, trace), or levels of parts, as in info,wraith_transfer=trace
+    /// Log filter: a level (error, warn, info, debug, trace), or levels of parts, as in
+    /// info,wraith_transfer=trace
     #[arg(long, value_name = "FILTER", env = "WRAITH_LOG", global = true)]
     pub log_filter: Option<Targets>,
 }
 
-/// Where a transfer's packets are written down.
+/// The qlog file of a transfer.
 #[derive(Args, Clone, Debug, Default)]
 pub struct QlogArgs {
-    /// Write recovery and congestion events into this file, for qlog viewers; of further connections into FILE-2, FILE-3
-    /// before its extension. What is there is replaced
+    /// Write recovery and congestion events into this file, for qlog viewers; those of further
+    /// connections into FILE-2, FILE-3 before its extension. Existing files are replaced
     #[arg(long, value_name = "FILE")]
     pub qlog: Option<PathBuf>,
 }
 
 impl QlogArgs {
-    /// Begins to write, if it was asked for.
+    /// Starts the writer if the option is set.
     pub fn begin(&self) -> Result<Qlog, Failure> {
         let Some(path) = &self.qlog else { return Ok(Qlog(None)) };
         let writer = QlogWriter::to_file(path)
@@ -44,12 +45,12 @@ impl QlogArgs {
     }
 }
 
-/// Packets that are written down, until this is dropped.
+/// A running qlog writer. Drop finishes the file.
 #[derive(Debug)]
 pub struct Qlog(Option<QlogWriter>);
 
 impl Qlog {
-    /// A node whose connections are written down.
+    /// Makes the node write qlog events of its connections.
     pub fn of(&self, builder: NodeBuilder) -> NodeBuilder {
         match &self.0 {
             Some(writer) => builder.qlog(Arc::new(writer.clone())),

@@ -1,4 +1,4 @@
-//! Where the two sides meet, and by which ways they may reach each other.
+//! The arguments for meeting places and for the paths that a transfer may take.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -6,10 +6,10 @@ use wraith::Policy;
 use wraith::state::Address;
 use wraith_discovery::Lan;
 
-/// Where the two sides meet, and how they reach each other.
+/// Meeting places, and the paths between the two sides.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MeetingArgs {
-    /// Meet at this server too, which somebody runs with `wraith rendezvous`
+    /// Meet at this server too; it runs `wraith rendezvous`
     #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RENDEZVOUS", value_parser = server)]
     pub rendezvous: Option<String>,
 
@@ -17,53 +17,53 @@ pub struct MeetingArgs {
     #[arg(long, value_name = "NAME", env = "WRAITH_LAN", default_value = "all")]
     pub lan: Lan,
 
-    /// Meet at this relay, and go through it where nothing else gets through; somebody runs it with `wraith relay`. Of
+    /// Meet at this relay, and use it where no other path works; it runs `wraith relay`. Of
     /// several, separated by commas, the nearest ones are used
     #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RELAY", value_delimiter = ',', value_parser = server)]
     pub relay: Vec<String>,
 
-    /// What the relays let this machine in with
+    /// Access token for the relays
     #[arg(long, value_name = "TOKEN", env = "WRAITH_RELAY_TOKEN", hide_env_values = true)]
     pub relay_token: Option<String>,
 
-    /// Never go through a relay: what cannot be moved directly is not moved
+    /// Never use a relay: without a direct path, the transfer fails
     #[arg(long, conflicts_with = "relay_only")]
     pub direct_only: bool,
 
-    /// Go through a relay only: neither side learns the address of the other
+    /// Use only a relay: neither side sees the address of the other
     #[arg(long)]
     pub relay_only: bool,
 
-    /// Find others, and be found by who has the code or is a contact, over the Mainline DHT
+    /// Use the Mainline DHT to find peers, and to be found by contacts and by peers with the code
     #[arg(long, value_name = "WHEN", env = "WRAITH_DHT", value_enum, default_value_t = Switch::On)]
     pub dht: Switch,
 
-    /// Begin there in the DHT, in place of the usual nodes
+    /// DHT bootstrap nodes, in place of the usual ones
     #[arg(long, value_name = "HOST:PORT", env = "WRAITH_DHT_BOOTSTRAP", value_delimiter = ',', value_parser = server)]
     pub dht_bootstrap: Vec<String>,
 
-    /// Ask the router to let others through to this machine (PCP, NAT-PMP, UPnP)
+    /// Ask the router to forward a port to this machine (PCP, NAT-PMP, UPnP)
     #[arg(long, value_name = "WHEN", env = "WRAITH_PORT_MAPPING", value_enum, default_value_t = Switch::On)]
     pub port_mapping: Switch,
 
-    /// Reach relays and the rendezvous server through this proxy, `socks5://[USER:PASSWORD@]HOST:PORT` or `http://…`, or
-    /// through none: off. By default as HTTPS_PROXY, ALL_PROXY and NO_PROXY say. What goes straight to the other
-    /// machine goes past it, unless --relay-only
+    /// Proxy for relays and the rendezvous server, `socks5://[USER:PASSWORD@]HOST:PORT` or
+    /// `http://…`, or off for none. By default HTTPS_PROXY, ALL_PROXY and NO_PROXY decide. Direct
+    /// paths to the other machine bypass it, unless --relay-only
     #[arg(long, value_name = "URL", env = "WRAITH_PROXY", hide_env_values = true)]
     pub proxy: Option<String>,
 
-    /// Seal packets only with what this policy allows, and talk to nobody who wants something else
+    /// Use only the ciphers that this policy allows, and refuse peers that want others
     #[arg(long, value_name = "NAME", env = "WRAITH_POLICY", value_parser = policy(), default_value = "default")]
     pub policy: Policy,
 }
 
-/// Whether something is done.
+/// An option that is on or off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// It is
+    /// Enabled
     #[default]
     On,
-    /// It is not
+    /// Disabled
     Off,
 }
 
@@ -73,13 +73,13 @@ impl Switch {
     }
 }
 
-/// A policy by its name.
+/// Parses a policy by its name.
 fn policy() -> impl TypedValueParser<Value = Policy> {
     let names = PossibleValuesParser::new(Policy::ALL.map(Policy::name));
     names.map(|name| name.parse().expect("the name is one of the possible values"))
 }
 
-/// A server as it was typed; nothing is none.
+/// Checks a server address and returns it as typed. An empty text means no server.
 fn server(text: &str) -> Result<String, String> {
     let text = text.trim();
     if !text.is_empty() {

@@ -56,18 +56,18 @@ pub struct Cli {
     pub log: LogArgs,
 }
 
-/// How to report.
+/// Options for the output format.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OutputArgs {
     /// Print one JSON event a line on standard output
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Print errors only (and the code or ticket, which is needed)
+    /// Print only errors, and the code or ticket, which the other side needs
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// Leave the config file out
+    /// Ignore the config file
     #[arg(long, global = true)]
     pub no_config: bool,
 }
@@ -77,42 +77,44 @@ pub enum Command {
     /// Offer files and folders; prints the code with which another machine fetches them
     #[command(visible_alias = "tx")]
     Send(SendArgs),
-    /// Fetch what a code or a ticket offers
+    /// Fetch the files that a code or a ticket offers
     #[command(visible_aliases = ["recv", "rx", "get"])]
     Receive(ReceiveArgs),
-    /// Take files from contacts, without a code, until Ctrl-C
+    /// Receive files from contacts, without a code, until Ctrl-C
     Listen(ListenArgs),
-    /// Check that everything that was received is still there, as it was
+    /// Check that all received files are still there and unchanged
     Verify(VerifyArgs),
-    /// Show and change whom this machine knows
+    /// List and change the contacts of this machine
     #[command(visible_alias = "contacts")]
     Contact(ContactArgs),
     /// Print this machine's NodeId
     Id,
-    /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report, but for files with huge holes
+    /// Print the BLAKE3 hash of files, as b3sum does; transfers report it as the content id, except
+    /// for files with huge holes
     Hash(HashArgs),
     /// Hash, encrypt, sign, and make keys, with all algorithms of the suite
     Crypto(CryptoArgs),
-    /// Measure how fast this machine computes each algorithm
+    /// Measure the speed of each algorithm on this machine
     Speed(SpeedArgs),
     /// Make data, transfer it between two processes on this machine, and check every byte
     Demo(DemoArgs),
     /// Run a meeting place for codes, which sees no words, names or files
     Rendezvous(RendezvousArgs),
-    /// Run a relay: a way between two machines that have no other, which sees only ciphertext; a meeting place too
+    /// Run a relay for machines without a direct path, which sees only ciphertext; also a meeting
+    /// place
     Relay(RelayArgs),
-    /// Say what this machine and its network allow, and what to do about it
+    /// Test this machine and its network, and suggest fixes
     Doctor(DoctorArgs),
-    /// List and change settings: options that need not be typed each time
+    /// List and change settings, which are defaults for options
     Config(ConfigArgs),
-    /// Print what makes a shell complete this command line
+    /// Print the completion script for a shell
     Completions(CompletionsArgs),
     /// Write the man pages into a folder, or print the first one
     Man(ManArgs),
 }
 
 impl Command {
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Send(_) => "send",
@@ -135,11 +137,12 @@ impl Command {
     }
 }
 
-/// How many connections carry a transfer.
+/// Number of parallel connections of a transfer.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ConnectionArgs {
-    /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
-    /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
+    /// Connections of one transfer, each with a core of its own on both sides; the lower limit of
+    /// the two sides applies. With this option they are made at once, without it only on a fast
+    /// path [default: one for every two cores, at most 4]
     #[arg(
         long,
         alias = "lanes",
@@ -151,7 +154,7 @@ pub struct ConnectionArgs {
 
 #[derive(Args, Debug)]
 pub struct RendezvousArgs {
-    /// Address to listen on, TCP
+    /// TCP address to listen on
     #[arg(long, value_name = "IP:PORT", default_value = "[::]:49737")]
     pub listen: SocketAddr,
 }
@@ -162,23 +165,23 @@ pub struct SendArgs {
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// The name that standard input gets at the receiver
+    /// Name of standard input at the receiver
     #[arg(long, value_name = "NAME", default_value = "stdin")]
     pub name: String,
 
-    /// Print the long ticket, which needs no meeting place, and no code
+    /// Print the long ticket, which needs no meeting place, instead of a code
     #[arg(long)]
     pub ticket: bool,
 
-    /// Show the code, or the ticket, as a picture for a camera too
+    /// Also show the code or the ticket as a QR code
     #[arg(long)]
     pub qr: bool,
 
-    /// Go to the receiver that made this code with `wraith receive --code`
+    /// Send to the receiver that made this code with `wraith receive --code`
     #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
     pub code: Option<String>,
 
-    /// Go to this contact, who waits with `wraith listen`; no code is needed
+    /// Send to this contact, which runs `wraith listen`; no code is needed
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ticket", "code", "save_as", "receivers", "keep"])]
     pub to: Option<Name>,
 
@@ -192,55 +195,60 @@ pub struct SendArgs {
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
-    /// The code ends after this many seconds [default: 3600; with --keep 86400]
+    /// Lifetime of the code in seconds [default: 3600; with --keep 86400]
     #[arg(long, value_name = "SECONDS", value_parser = life)]
     pub expires: Option<u64>,
 
-    /// Send to this many receivers, at once if they come at once; the code then has three words
+    /// Send to this many receivers, in parallel if they come at the same time; the code then has
+    /// three words
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub receivers: u32,
 
-    /// Go on sending to whoever comes, until Ctrl-C
+    /// Keep sending to every receiver that comes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["receivers", "code"])]
     pub keep: bool,
 
-    /// Go on with nothing of an earlier run: no ticket that it gave is good any more
+    /// Do not continue an earlier run: its tickets are no longer valid
     #[arg(long)]
     pub new: bool,
 
-    /// Address to listen on; by default every address of this machine and a port of its own choosing
+    /// Address to listen on; by default every address of this machine and a port of its own
+    /// choosing
     #[arg(long, value_name = "IP:PORT")]
     pub listen: Option<SocketAddr>,
 
-    /// Give up when no receiver has come after this many seconds (default: wait)
+    /// Stop if no receiver has come after this many seconds (default: wait)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<u64>,
 
-    /// Wait this many seconds for a receiver that was lost to come back
+    /// Wait this many seconds for a lost receiver to come back
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
     pub reconnect: u64,
 
-    /// Send whole files, also where the receiver has an older copy
+    /// Send whole files, even if the receiver has an older copy
     #[arg(short = 'W', long)]
     pub whole_file: bool,
 
-    /// Do not wait until everything is on the receiver's disk: it is verified, and a power cut there may still lose it
+    /// Do not wait until everything is on the receiver's disk: it is verified, but a power cut
+    /// there can still lose it
     #[arg(long)]
     pub no_sync: bool,
 
-    /// Keep what the receiver has signed in this file, with the name and hash of everything it is about; `wraith verify --receipt`
-    /// checks it anywhere. In a folder each receiver gets a file of its own
+    /// Write the receiver's signed receipt into this file, with the name and hash of everything in
+    /// it; `wraith verify --receipt` checks it anywhere. In a folder, each receiver gets a file of
+    /// its own
     #[arg(long, value_name = "FILE")]
     pub receipt: Option<PathBuf>,
 
-    /// Send no faster than this many bytes a second, to all receivers together; K, M and G are powers of 1024
+    /// Send at most this many bytes a second, to all receivers together; K, M and G are powers of
+    /// 1024
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
     #[command(flatten)]
     pub connections: ConnectionArgs,
 
-    /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
+    /// Congestion control: bbr also fills a lossy link, cubic shares a link as most of TCP does
     #[arg(long, value_enum, default_value_t)]
     pub congestion: Congestion,
 
@@ -249,23 +257,23 @@ pub struct SendArgs {
 }
 
 impl SendArgs {
-    /// Standard input is sent.
+    /// Returns whether standard input is sent.
     pub fn is_piped(&self) -> bool {
         self.paths.iter().any(|path| path.as_os_str() == "-")
     }
 
-    /// How many receivers are wanted; None: any number.
+    /// Returns the number of receivers; None means any number.
     pub fn receivers(&self) -> Option<u32> {
         (!self.keep).then_some(self.receivers)
     }
 
-    /// How long the code is good.
+    /// Returns the lifetime of the code, in seconds.
     pub fn life(&self) -> u64 {
         self.expires.unwrap_or(if self.keep { 24 * 3600 } else { 3600 })
     }
 }
 
-/// How fast a sender dares to send.
+/// The congestion controller of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Congestion {
     /// BBRv3
@@ -281,7 +289,7 @@ pub struct ReceiveArgs {
     #[arg(value_name = "CODE|TICKET")]
     pub wanted: Vec<OsString>,
 
-    /// Make a code for the sender, who goes on with `wraith send --code CODE PATH…`
+    /// Make a code for the sender, which then runs `wraith send --code CODE PATH…`
     #[arg(long, conflicts_with = "wanted")]
     pub code: bool,
 
@@ -292,14 +300,14 @@ pub struct ReceiveArgs {
     #[command(flatten)]
     pub contacts: NewContactArgs,
 
-    /// A code made here ends after this many seconds if nobody has used it
+    /// Lifetime of an unused code from --code, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = life, default_value_t = 3600, requires = "code")]
     pub expires: u64,
 
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
-    /// Folder to put the files in; - writes one file, or what was piped, to standard output
+    /// Folder to put the files in; - writes one file, or piped data, to standard output
     #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
 
@@ -311,7 +319,7 @@ pub struct ReceiveArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// Show the offer and what would happen, and write nothing; the code or ticket stays good
+    /// Show the offer and its effects, and write nothing; the code or ticket stays valid
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
 
@@ -319,33 +327,36 @@ pub struct ReceiveArgs {
     #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
     pub on_conflict: OnConflict,
 
-    /// Fetch whole files, also where an older copy is here; on a fast network that can be quicker
+    /// Fetch whole files, even if an older copy is here; on a fast network that can be quicker
     #[arg(short = 'W', long)]
     pub whole_file: bool,
 
-    /// Take over all permissions, also those that the umask of this machine takes away; set-uid, set-gid and sticky never come
+    /// Keep all permissions, even those that the umask of this machine removes; set-uid, set-gid
+    /// and sticky are never kept
     #[arg(long)]
     pub keep_modes: bool,
 
-    /// Leave it to the system when it writes what is verified to the disk: a power cut before that may lose it
+    /// Let the system decide when to write verified data to the disk: a power cut before that can
+    /// lose it
     #[arg(long)]
     pub no_sync: bool,
 
     #[command(flatten)]
     pub record: RecordArgs,
 
-    /// Keep trying to reach the sender for this many seconds at first (default: 10, or 30 where the DHT is asked)
+    /// Try to reach the sender for this many seconds at first (default: 10, or 30 where the DHT is
+    /// asked)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<u64>,
 
-    /// Ask the sender for no more than this many bytes a second; K, M and G are powers of 1024
+    /// Limit the sender to this many bytes a second; K, M and G are powers of 1024
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
     #[command(flatten)]
     pub connections: ConnectionArgs,
 
-    /// Keep trying for this many seconds when a connection that worked is lost
+    /// Try to reconnect for this many seconds after a connection is lost
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
     pub reconnect: u64,
 
@@ -354,27 +365,28 @@ pub struct ReceiveArgs {
 }
 
 impl ReceiveArgs {
-    /// It goes to standard output.
+    /// Returns whether the data goes to standard output.
     pub fn is_piped(&self) -> bool {
         self.out.as_os_str() == "-"
     }
 }
 
-/// What happens to a name that a different file already has.
+/// The policy for a name that a different file already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnConflict {
-    /// Ask at a terminal, with the offer; rename where nobody can be asked
+    /// Ask at a terminal, with the offer; without a terminal, rename
     Ask,
-    /// Keep both: the new one gets a number, a folder with everything in it
+    /// Keep both: the new file or folder gets a number
     Rename,
-    /// Replace the old one, once the new one is whole; a folder with something in it stays, and the new one gets a number
+    /// Replace the old one once the new one is complete; a folder that is not empty stays, and the
+    /// new one gets a number
     Overwrite,
     /// Keep the old one
     Skip,
 }
 
 impl OnConflict {
-    /// The policy; None: ask.
+    /// Returns the policy; None means to ask.
     pub fn policy(self) -> Option<Conflict> {
         match self {
             Self::Ask => None,
@@ -387,7 +399,7 @@ impl OnConflict {
 
 #[derive(Args, Debug)]
 pub struct HashArgs {
-    /// Files to hash; - or nothing is standard input
+    /// Files to hash; - or none is standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -398,19 +410,19 @@ pub struct DemoArgs {
     #[arg(long, value_name = "SIZE", default_value = "256M")]
     pub size: Size,
 
-    /// Number of small files beside it
+    /// Number of small files
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub files: u32,
 
-    /// Folder for the data (twice its size is needed); by default the folder for temporary files
+    /// Folder for the data (needs twice its size); by default the folder for temporary files
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
-/// No time that somebody waits is longer, and the clock of no system ends before it.
+/// Ten years: longer than any wait, and within the clock range of every system.
 const SECONDS_MAX: u64 = 10 * 365 * 24 * 3600;
 
-/// A time to wait.
+/// Parses a waiting time in seconds.
 fn seconds(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
@@ -420,7 +432,7 @@ fn seconds(text: &str) -> Result<u64, String> {
     }
 }
 
-/// How long a code is good.
+/// Parses the lifetime of a code in seconds; at least one.
 fn life(text: &str) -> Result<u64, String> {
     match seconds(text)? {
         0 => Err("a code that ends at once is none".to_owned()),
@@ -428,18 +440,19 @@ fn life(text: &str) -> Result<u64, String> {
     }
 }
 
-/// One line of every exit code.
+/// Returns all exit codes with their meaning, in one line.
 fn exit_codes() -> String {
     let codes = Exit::ALL.iter().map(|exit| format!(" · {} {}", *exit as u8, exit.meaning()));
     format!("Exit codes: 0 done{}", codes.collect::<String>())
 }
 
-/// The definition as it is here, without what the config file and the environment change in it.
+/// Returns the bare definition, without changes from the config file or the environment.
 pub fn definition() -> clap::Command {
     Cli::command().long_version(version::long())
 }
 
-/// The arguments of a process, with `wraith CODE` and `wraith TICKET` read as `wraith receive …`.
+/// Returns the arguments of a process, with `wraith CODE` and `wraith TICKET` expanded to `wraith
+/// receive …`.
 pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let is_wanted = |a: &OsString| {
         let ticket = a.as_encoded_bytes().get(..7);
@@ -452,7 +465,8 @@ pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Whether a command line, which may make no sense, has the data go to standard output.
+/// Returns whether a command line sends the data to standard output. The command line may be
+/// invalid.
 pub fn means_standard_output(arguments: &[OsString]) -> bool {
     let alone = ["-o-", "-o=-", "--out=-"];
     let is_option = |word: &OsString| word == "-o" || word == "--out";

@@ -7,14 +7,14 @@ use clap_complete::Shell;
 
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
-    /// Which shell
+    /// Shell to complete for
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }
 
 #[derive(Args, Debug)]
 pub struct ManArgs {
-    /// Folder to write wraith.1 and a page of each command into
+    /// Folder for wraith.1 and a page of each command
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }

@@ -11,87 +11,91 @@ use super::units::{RateLimit, Size};
 
 #[derive(Args, Debug)]
 pub struct RelayArgs {
-    /// Address to listen on, TCP and UDP; networks that let only web traffic through know no port but 443
+    /// TCP and UDP address to listen on; networks that allow only web traffic allow no port but 443
     #[arg(long, value_name = "IP:PORT", default_value = "[::]:443")]
     pub listen: SocketAddr,
 
-    /// Folder where the relay keeps its key and certificate [default: relay in the folder of this user's state]
+    /// Folder for the relay's key and certificate [default: relay in the folder of this user's
+    /// state]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 
-    /// Certificate and those that signed it, PEM, in place of one of its own
+    /// Certificate chain in PEM, in place of the relay's own certificate
     #[arg(long, value_name = "FILE", requires = "key")]
     pub certificate: Option<PathBuf>,
 
-    /// The certificate's key, PEM
+    /// Private key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
 
-    /// Relay only for who has this token (codes of others still meet here, but for --no-rendezvous); better from the variable or a file, since other users of this machine see arguments
+    /// Relay only for clients with this token (codes of others still meet here, unless
+    /// --no-rendezvous); prefer the variable or a file, since other users of this machine see
+    /// arguments
     #[arg(long, value_name = "TOKEN", env = "WRAITH_RELAY_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 
-    /// Relay only for who has one of the tokens in this file, one a line
+    /// Relay only for clients with one of the tokens in this file, one a line
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     pub token_file: Option<PathBuf>,
 
-    /// Serve only this identity, which the relay then knows; several times for several
+    /// Serve only this NodeId, which the client then reveals to the relay; repeat for several
     #[arg(long, value_name = "NODEID", conflicts_with_all = ["token", "token_file"])]
     pub only: Vec<NodeId>,
 
-    /// Clients at once
+    /// Maximum number of clients at once
     #[arg(long, value_name = "N", default_value = "16384", value_parser = at_least_one)]
     pub clients: NonZeroUsize,
 
-    /// Clients at once of one address (an IPv4 address, or an IPv6 /64)
+    /// Maximum number of clients at once from one address (an IPv4 address, or an IPv6 /64)
     #[arg(long, value_name = "N", default_value = "64", value_parser = at_least_one)]
     pub clients_per_address: NonZeroUsize,
 
-    /// Pairs at once
+    /// Maximum number of pairs at once
     #[arg(long, value_name = "N", default_value = "4096", value_parser = at_least_one)]
     pub pairs: NonZeroUsize,
 
-    /// Pairs at once in which clients of one address take part
+    /// Maximum number of pairs at once with clients of one address
     #[arg(long, value_name = "N", default_value = "64", value_parser = at_least_one)]
     pub pairs_per_address: NonZeroUsize,
 
-    /// Bytes a second of one pair, such as 10M
+    /// Maximum bytes a second of one pair, such as 10M
     #[arg(long, value_name = "RATE")]
     pub pair_rate: Option<RateLimit>,
 
-    /// Bytes a second that clients of one address send
+    /// Maximum bytes a second sent by clients of one address
     #[arg(long, value_name = "RATE")]
     pub address_rate: Option<RateLimit>,
 
-    /// Bytes a second in all; pairs that want more than their share get equal parts
+    /// Maximum bytes a second in all; pairs that want more than their share get equal parts
     #[arg(long, value_name = "RATE")]
     pub total_rate: Option<RateLimit>,
 
-    /// Bytes in 24 hours
+    /// Maximum bytes in 24 hours
     #[arg(long, value_name = "SIZE")]
     pub day: Option<Size>,
 
-    /// How long pairs may go on after the first Ctrl-C or SIGTERM
+    /// Time that pairs may continue after the first Ctrl-C or SIGTERM
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub drain: u64,
 
-    /// Figures for Prometheus at /metrics and a word of health at /healthz, by HTTP
+    /// HTTP address for Prometheus metrics at /metrics and a health check at /healthz
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<SocketAddr>,
 
-    /// No UDP: datagrams go over TLS only, which is slower
+    /// No UDP: send datagrams over TLS only, which is slower
     #[arg(long)]
     pub no_udp: bool,
 
-    /// Second UDP port, which tells clients where they are seen, so that they know their NAT [default: the one after that of --listen, or any]
+    /// Second UDP port, which reports their public address to clients, so that they can classify
+    /// their NAT [default: the one after that of --listen, or any]
     #[arg(long, value_name = "PORT", conflicts_with = "no_udp")]
     pub other_port: Option<u16>,
 
-    /// Codes do not meet here
+    /// Turn off the meeting place for codes
     #[arg(long)]
     pub no_rendezvous: bool,
 
-    /// Name addresses of clients in the log
+    /// Log the addresses of clients
     #[arg(long)]
     pub log_addresses: bool,
 }

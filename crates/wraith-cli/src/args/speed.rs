@@ -4,24 +4,26 @@ use clap::Args;
 
 use super::units::plain_bytes;
 
-/// Bytes of the longest text.
+/// Maximum text length in bytes.
 const TEXT_MAX: u32 = 16 << 20;
 
 #[derive(Args, Clone, Debug)]
 pub struct SpeedArgs {
-    /// Only the operation of this name ("ML-KEM-768 encaps"), or else those of the algorithm ("sha256"), or else those with it in their name ("verify"); all without
+    /// Only the operation with this name ("ML-KEM-768 encaps"), else the operations of this
+    /// algorithm ("sha256"), else those with this text in their name ("verify"); by default all
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// Bytes of a text, where the operation is about one; several, with commas between, for several rows
+    /// Bytes of the text, for operations that process one; several, separated by commas, for
+    /// several rows
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "8192", value_parser = text_bytes)]
     pub bytes: Vec<u32>,
 
-    /// Seconds of each row
+    /// Measuring time of each row, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     pub seconds: f64,
 
-    /// Name the operations and what is measured of each, and measure nothing
+    /// List the operations and their measured scope, without measuring
     #[arg(short, long)]
     pub list: bool,
 }
@@ -33,7 +35,7 @@ fn text_bytes(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A time to measure: a millisecond to an hour.
+/// Parses a measuring time: a millisecond to an hour.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),

@@ -1,14 +1,14 @@
-//! Sizes and rates as people write and read them.
+//! Sizes and rates: parsing and display.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of bytes given as `4096`, `64K`, `256M`, `1G`, `2T` (powers of 1024) or `1MB`, `1GB` (powers of 1000); `1.5G` is
-/// one and a half of them.
+/// A number of bytes, written `4096`, `64K`, `256M`, `1G`, `2T` (powers of 1024) or `1MB`, `1GB`
+/// (powers of 1000). Fractions are allowed: `1.5G`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
 
-/// Digits behind the point of a size.
+/// Maximum number of digits behind the decimal point.
 const DECIMALS_MAX: usize = 9;
 
 impl FromStr for Size {
@@ -47,8 +47,8 @@ impl FromStr for Size {
     }
 }
 
-/// A number of bytes in digits alone, where a unit would be a guess: `1024`. What is wrong with another text, if it is a size, comes with
-/// the number that it is.
+/// Parses a number of bytes in digits alone, where a unit would be ambiguous: `1024`. If the text
+/// is a [`Size`], the error suggests its value in digits.
 pub fn plain_bytes(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| match text.parse::<Size>() {
         Ok(Size(bytes)) => format!("it is a number of bytes, in digits alone: {bytes}"),
@@ -60,7 +60,7 @@ pub fn plain_bytes(text: &str) -> Result<u64, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     pub bytes: u64,
-    /// As it was typed.
+    /// The text as typed.
     text: String,
 }
 
@@ -81,7 +81,7 @@ impl FromStr for RateLimit {
     }
 }
 
-/// Bytes in decimal units with three significant digits: `999 B`, `1.02 kB`, `245 MB`.
+/// Displays bytes in decimal units with three significant digits: `999 B`, `1.02 kB`, `245 MB`.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes(pub u64);
 
@@ -105,7 +105,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Seconds as `7 s`, `3:05`, `2:00:09`.
+/// Displays seconds as `7 s`, `3:05`, `2:00:09`.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(pub u64);
 
@@ -120,7 +120,7 @@ impl fmt::Display for Clock {
     }
 }
 
-/// `1 file`, `20000 files`.
+/// Displays a number of files: `1 file`, `20000 files`.
 #[derive(Clone, Copy, Debug)]
 pub struct Files(pub u64);
 

@@ -1,4 +1,4 @@
-//! The arguments of checking again, and of keeping what that needs.
+//! The arguments of `wraith verify`, and those that control the received list it reads.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,11 +10,12 @@ use super::units::Size;
 
 #[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {
-    /// A folder, for the transfer that came into it last, or the id of a transfer; by default the current folder
+    /// A folder, for the last transfer into it, or the id of a transfer; by default the current
+    /// folder
     #[arg(value_name = "DIR|ID")]
     pub wanted: Vec<OsString>,
 
-    /// List the transfers that can be checked, the newest first
+    /// List the transfers that can be checked, newest first
     #[arg(short, long, conflicts_with = "wanted")]
     pub list: bool,
 
@@ -22,31 +23,31 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     pub moved_to: Option<PathBuf>,
 
-    /// Check this file instead, which `wraith send --receipt` wrote or a receiver's `received` folder has; no other is needed. With a
-    /// folder, compare what is there with it
+    /// Check this receipt instead, from `wraith send --receipt` or from a receiver's `received`
+    /// folder; no other file is needed. With a folder, compare its content with the receipt
     #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "moved_to"])]
     pub receipt: Option<PathBuf>,
 
-    /// Take the receipt only if this receiver has signed it
+    /// Accept the receipt only if this receiver signed it
     #[arg(long, value_name = "NODEID", requires = "receipt")]
     pub by: Option<NodeId>,
 }
 
-/// What is kept of a transfer.
+/// The received list of a transfer.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct RecordArgs {
-    /// Keep no list of what arrives; `wraith verify` cannot check it then
+    /// Keep no list of received files; `wraith verify` cannot check the transfer then
     #[arg(long)]
     pub no_record: bool,
 
-    /// Let the list of what arrives grow to this size; what comes later is received and not listed
+    /// Maximum size of the list of received files; later files are received but not listed
     #[arg(long, value_name = "SIZE", default_value = ROOM, value_parser = room)]
     pub record_max: Size,
 }
 
-/// Some three million names, and half of what all lists may have together.
+/// Enough for some three million names, and half of the total for all lists.
 const ROOM: &str = "256M";
-/// The least has room for what stands before the list, with the longest path there is.
+/// Minimum size: the header of a list with the longest possible path fits.
 const ROOM_MIN: Size = Size(64 << 10);
 
 fn room(text: &str) -> Result<Size, String> {
@@ -57,7 +58,7 @@ fn room(text: &str) -> Result<Size, String> {
 }
 
 impl RecordArgs {
-    /// Bytes that the list may have; None: there is to be none.
+    /// Returns the maximum size of the list in bytes; None means no list.
     pub fn room(&self) -> Option<u64> {
         (!self.no_record).then_some(self.record_max.0)
     }

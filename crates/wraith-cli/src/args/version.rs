@@ -1,8 +1,8 @@
-//! What this program is: `wraith --version`, and the first lines of `wraith doctor`.
+//! Version facts: the output of `wraith --version`, and the first lines of `wraith doctor`.
 
 use wraith_crypto::{Suite, aes_hardware, implementation};
 
-/// The facts, each with its name.
+/// Returns the facts as pairs of name and value.
 pub fn facts() -> Vec<(&'static str, String)> {
     let commit = match env!("WRAITH_COMMIT") {
         "" => "unknown",
@@ -22,7 +22,7 @@ pub fn facts() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Of which version each part is that two programs must have in common.
+/// Returns the versions of all parts that two programs must have in common.
 pub fn protocol() -> String {
     format!(
         "wraith/{} (packets 1, tickets {}, transfer {}, rendezvous {})",
@@ -33,13 +33,13 @@ pub fn protocol() -> String {
     )
 }
 
-/// What packets are sealed with if both sides have a processor like this one, and what computes it.
+/// Returns the cipher that two machines like this one negotiate, and its implementation.
 pub fn cipher() -> String {
     let suite = if aes_hardware() { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
     format!("{} ({})", suite.name(), implementation(suite))
 }
 
-/// The instructions that hashing uses.
+/// Returns the instruction set that hashing uses.
 pub fn hash() -> String {
     match blake3::platform::Platform::detect() {
         blake3::platform::Platform::Portable => "no vector instructions".into(),
@@ -47,7 +47,7 @@ pub fn hash() -> String {
     }
 }
 
-/// The text of `--version`; `-V` prints its first line.
+/// Returns the text of `--version`; `-V` prints its first line.
 pub fn long() -> String {
     let facts = facts();
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

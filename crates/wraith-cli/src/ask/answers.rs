@@ -1,11 +1,14 @@
-//! Answers to questions that may be dropped before they are answered: because of a signal, or because who made the offer
-//! has gone.
+//! Answers to questions that may be withdrawn before they are answered: after a signal, or when the
+//! sender of the offer has left.
 //!
-//! A read from standard input cannot be broken off. So one thread reads lines for the whole process and whoever asks waits
-//! for the next; a line that was typed before a question was on the terminal is no answer to it. Nor is a line that was meant for a
-//! question that was taken back: whoever types it may not have seen yet that another one stands there, so at a terminal the next line
-//! after that is for saying that one has, and no answer, whatever is in it. A command has one of these: a second
-//! would take lines that the first one waits for.
+//! A read from standard input cannot be cancelled. So one thread reads lines for the whole process,
+//! and each question waits for the next line. Two kinds of lines are no answers:
+//!
+//! - A line typed before the question was on the terminal.
+//! - The next line at a terminal after a question was withdrawn. The user may not have seen the new
+//!   question yet, so that line only confirms that they have.
+//!
+//! Invariant: a command has one [`Answers`]. A second one would take lines from the first.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
@@ -19,19 +22,19 @@ use tokio::time::timeout;
 
 use crate::output::Reporter;
 
-/// How long a line that was read already may take to come.
+/// Maximum delay of a line that the reading thread has read already.
 const TYPED_AHEAD: Duration = Duration::from_millis(5);
 
-/// What is said when a question was taken back, before the next one.
+/// Text shown after a withdrawn question, before the next one.
 const TAKEN_BACK: &str = "That question is gone. Press Enter for the next one. ";
 
-/// The lines of standard input.
+/// The lines of standard input, as answers to questions.
 #[derive(Debug)]
 pub struct Answers {
     reporter: Arc<Reporter>,
-    /// From the first question on.
+    /// Set by the first question.
     lines: Mutex<Option<mpsc::Receiver<String>>>,
-    /// A question was taken back, and nobody has said yet that they saw it.
+    /// Whether a question was withdrawn and the user has not confirmed that yet.
     is_taken_back: AtomicBool,
 }
 
@@ -41,13 +44,14 @@ impl Answers {
         Self { reporter: Arc::clone(reporter), lines: Mutex::default(), is_taken_back }
     }
 
-    /// The answer; None at the end of standard input. One question at a time. Dropping the future takes the question back.
+    /// Asks a question and returns the answer; None at the end of standard input. Takes one
+    /// question at a time. Dropping the future withdraws the question.
     pub async fn ask(&self, question: &str) -> Option<String> {
         let mut lines = self.lines.lock().await;
         let lines = lines.get_or_insert_with(read);
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            // What cannot be thrown away is taken for an answer, as everywhere.
+            // If the flush fails, input typed ahead counts as an answer, as in other programs.
             let _ = tcflush(&stdin, QueueSelector::IFlush);
             while matches!(timeout(TYPED_AHEAD, lines.recv()).await, Ok(Some(_))) {}
         }
@@ -57,7 +61,7 @@ impl Answers {
         self.put(question, lines).await
     }
 
-    /// Shows a question and waits for the line behind it.
+    /// Shows a question and waits for the next line.
     async fn put(&self, question: &str, lines: &mut mpsc::Receiver<String>) -> Option<String> {
         let mut standing = Standing { answers: self, is_over: false, is_typed: false };
         self.reporter.show_question(question);
@@ -68,10 +72,10 @@ impl Answers {
     }
 }
 
-/// A question on the screen, until it is answered or taken back.
+/// A question on the screen. Drop removes it, answered or withdrawn.
 struct Standing<'a> {
     answers: &'a Answers,
-    /// It was answered, or never will be.
+    /// Whether it was answered, or standard input has ended.
     is_over: bool,
     is_typed: bool,
 }
@@ -84,7 +88,7 @@ impl Drop for Standing<'_> {
 }
 
 fn read() -> mpsc::Receiver<String> {
-    // Room for one: what is read ahead is what was typed ahead.
+    // Room for one line: a line in the channel was typed ahead.
     let (tell, lines) = mpsc::channel(1);
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {

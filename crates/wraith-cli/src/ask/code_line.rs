@@ -1,7 +1,7 @@
-//! Asking for a code on a terminal, with its words completed by Tab.
+//! Reads a code from a terminal. Tab completes its words.
 //!
-//! Invariant: the terminal is as it was before when [`read`] returns, whatever the user pressed: signals from the keyboard
-//! are read as characters meanwhile.
+//! Invariant: when [`read`] returns, the terminal has its former mode, after any key.
+//! Meanwhile, signals from the keyboard arrive as characters.
 
 use std::io::{self, Read, Stdin, Write};
 
@@ -10,12 +10,12 @@ use rustix::termios::{
 };
 use wraith_discovery::words::{self, Place};
 
-/// Longest line: a ticket with every address fits.
+/// Maximum length of a line in bytes: a ticket with every address fits.
 const MAX_LINE: usize = 4096;
-/// Words that are shown when several fit.
+/// Maximum number of candidate words to show.
 const MOST_SHOWN: usize = 8;
 
-/// How reading a line ended.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     Typed(String),
@@ -25,17 +25,17 @@ pub enum Line {
     Interrupted,
 }
 
-/// What Tab does to a line.
+/// The effect of Tab on a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Completion {
-    /// These letters are the only way to go on.
+    /// The only possible continuation.
     Add(String),
-    /// Several words fit.
+    /// Several candidate words.
     Several(Vec<&'static str>),
     Nothing,
 }
 
-/// Reads a line from the terminal behind standard input, showing `question` on standard error.
+/// Reads a line from the terminal on standard input, and shows `question` on standard error.
 pub fn read(question: &str) -> io::Result<Line> {
     let stdin = io::stdin();
     let _raw = Raw::enter(&stdin)?;
@@ -82,20 +82,22 @@ pub fn read(question: &str) -> io::Result<Line> {
     }
 }
 
-/// Where in the sequence of a key without a character of its own, such as an arrow, reading is (ECMA-48 §5.4).
+/// Parser state within the escape sequence of a key without a character of its own, such as an
+/// arrow (ECMA-48 §5.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
     Plain,
-    /// After ESC: the key itself, or a sequence that follows.
+    /// After ESC: the Escape key itself, or the start of a sequence.
     Escape,
     /// After ESC [: until a final byte.
     Control,
-    /// After ESC O: one more.
+    /// After ESC O: one more character.
     Single,
 }
 
 impl Keys {
-    /// Whether this character is part of a sequence. Control characters such as Enter and Ctrl-C never are.
+    /// Returns whether this character is part of a sequence. Control characters such as Enter and
+    /// Ctrl-C never are.
     fn swallows(&mut self, c: char) -> bool {
         let before = *self;
         *self = match (before, c) {
@@ -119,7 +121,8 @@ fn end(err: &mut impl Write, line: Line) -> io::Result<Line> {
     Ok(line)
 }
 
-/// The next character; None at the end of input. Bytes that are no UTF-8 come as a replacement character.
+/// Reads the next character; None at the end of input. Invalid UTF-8 becomes a replacement
+/// character.
 fn next_char(mut stdin: &Stdin) -> io::Result<Option<char>> {
     let mut bytes = [0; 4];
     for len in 1..=bytes.len() {
@@ -133,14 +136,14 @@ fn next_char(mut stdin: &Stdin) -> io::Result<Option<char>> {
     Ok(Some(char::REPLACEMENT_CHARACTER))
 }
 
-/// How a code that has been typed so far goes on.
+/// Returns the completion of a partly typed code.
 fn complete(line: &str) -> Completion {
     let mut parts = line.split(['-', ' ']);
     let number = parts.next().unwrap_or_default();
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
         return Completion::Nothing;
     }
-    // A code may end with its second word, so what goes behind that is typed.
+    // A code may end with its second word, so the user types the separator behind it.
     let (place, typed, after) = match (parts.next(), parts.next(), parts.next(), parts.next()) {
         (None, ..) => return Completion::Add("-".into()),
         (Some(first), None, ..) => (Place::First, first, "-"),
@@ -154,7 +157,7 @@ fn complete(line: &str) -> Completion {
         [] => Completion::Nothing,
         [only] => Completion::Add(format!("{}{after}", &only[typed.len()..])),
         [first, .., last] => {
-            // In a sorted list what the first and the last have in common, all have.
+            // In a sorted list, the common prefix of the first and the last word is common to all.
             let common = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
             if common > typed.len() {
                 Completion::Add(first[typed.len()..common].to_owned())
@@ -165,7 +168,7 @@ fn complete(line: &str) -> Completion {
     }
 }
 
-/// The terminal while single characters are read from it.
+/// The terminal in raw mode. Drop restores the former mode.
 struct Raw<'a> {
     stdin: &'a Stdin,
     before: Termios,

@@ -1,4 +1,4 @@
-//! Codes on the command line: reading them, the places they meet at, and the words about both.
+//! Codes on the command line: parsing, meeting places, and the messages about both.
 
 mod proxy;
 mod typed;
@@ -15,17 +15,17 @@ use wraith::{
     rendezvous_address,
 };
 
-/// Where relays listen unless they say otherwise: networks that let nothing else through let HTTPS through.
+/// Default port of relays: the HTTPS port, which even restrictive networks allow.
 pub const RELAY_PORT: u16 = 443;
 
 use crate::args::MeetingArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 
-/// A node that meets others where the arguments say.
+/// Configures a node with the meeting places of the arguments.
 ///
 /// # Errors
-/// What should name a proxy names none.
+/// A proxy setting is invalid.
 pub fn node(args: &MeetingArgs, state: StateDir) -> Result<NodeBuilder, Failure> {
     let builder = Node::builder().state(state).places(places(args)).proxies(proxies(args)?);
     let mut builder =
@@ -45,46 +45,47 @@ pub fn node(args: &MeetingArgs, state: StateDir) -> Result<NodeBuilder, Failure>
     })
 }
 
-/// The relays that the arguments name.
+/// Returns the relays that the arguments name.
 pub fn relays(args: &MeetingArgs) -> Vec<RelayServer> {
     named(&args.relay).map(|relay| relay_server(relay, args.relay_token.clone())).collect()
 }
 
-/// A relay as it was typed.
+/// Returns the relay of a text typed by the user.
 fn relay_server(text: &str, token: Option<String>) -> RelayServer {
     match text.parse::<Address>() {
         Ok(address) => {
             let (host, port) = address.host_and_port(RELAY_PORT);
             RelayServer { host: host.to_owned(), port, token }
         }
-        // The arguments were checked.
+        // Unreachable in practice: clap has validated the arguments.
         Err(_) => RelayServer { host: text.to_owned(), port: RELAY_PORT, token },
     }
 }
 
-/// The same as `HOST:PORT`.
+/// Returns the same relay as `HOST:PORT`.
 fn relay_address(text: &str) -> String {
     let RelayServer { host, port, .. } = relay_server(text, None);
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Those of a list that are not empty: an empty variable names nothing.
+/// Returns the non-empty entries of a list. An empty variable names nothing.
 pub fn named(list: &[String]) -> impl Iterator<Item = &str> {
     list.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
 }
 
-/// The places that the arguments name.
+/// Returns the meeting places that the arguments name.
 pub fn places(args: &MeetingArgs) -> Places {
     let server = args.rendezvous.as_deref().map(str::trim).filter(|server| !server.is_empty());
-    // Codes meet at a relay, too.
+    // A relay is a meeting place for codes too.
     let at_relay = || named(&args.relay).next().map(relay_address);
     let rendezvous = server.map(rendezvous_address).or_else(at_relay);
-    // On the local network everybody hears from where one speaks.
+    // Multicast on the local network would reveal this machine's address to all of it.
     let lan = if args.relay_only { Lan::Off } else { args.lan.clone() };
     Places { lan, rendezvous, ..Places::default() }
 }
 
-/// The same of a long code, which nobody can burn and which says nothing of where.
+/// Explains why a long code found no peer. A wrong guess cannot burn a long code, and the code does
+/// not name its meeting place.
 fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'static str) {
     match error.why {
         NotMet::Used => (
@@ -106,7 +107,7 @@ fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'
     }
 }
 
-/// Why there is no place to wait at.
+/// Returns the reason why there is no meeting place.
 pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
     let why: Vec<_> = missing.iter().map(|(place, why)| format!("{place}: {why}")).collect();
     match why.is_empty() {
@@ -115,7 +116,8 @@ pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
     }
 }
 
-/// Says where a code is good, for how many receivers (`None`: any number), and for how long.
+/// Shows the meeting places of a code, the number of its receivers (`None`: any number), and its
+/// lifetime.
 pub fn explain(
     places: &[Place],
     missing: &[(Place, PlaceError)],
@@ -124,7 +126,7 @@ pub fn explain(
     expires: u64,
     reporter: &Reporter,
 ) {
-    // What a rendezvous server lacks is told by who tries to reach it.
+    // The task that connects to the rendezvous server reports its failures itself.
     let lan = missing.iter().find(|(place, _)| *place == Place::Lan);
     if let Some((place, why)) = lan
         && args.lan != Lan::Off
@@ -155,7 +157,7 @@ pub fn explain(
     ));
 }
 
-/// A place cannot be waited at any more, or can again (`why` is None).
+/// Reports that a meeting place is lost, or back (`why` is None).
 pub fn tell_place(place: &Place, why: Option<&PlaceError>, reporter: &Reporter) {
     let message = why.map(ToString::to_string);
     reporter.event(&Event::Code {
@@ -171,7 +173,7 @@ pub fn tell_place(place: &Place, why: Option<&PlaceError>, reporter: &Reporter) 
     }
 }
 
-/// What to do when a code is over.
+/// Returns the advice for a code that is used, expired or burned.
 pub fn new_code(other: Role) -> &'static str {
     match other {
         Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
@@ -181,14 +183,14 @@ pub fn new_code(other: Role) -> &'static str {
     }
 }
 
-/// This side has tried the code before.
+/// Returns the failure for a code that this side has tried before.
 pub fn spent(at: SystemTime, other: Role) -> Failure {
     let at = Timestamp::try_from(at).unwrap_or_default();
     let message = format!("this machine has used this code up, at {at:.0}: each may try it once");
     Failure::new(Exit::WrongCode, message).hint(new_code(other))
 }
 
-/// Why the other side, the one that made the code, was not met.
+/// Explains why the creator of the code was not met.
 pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> Failure {
     let nameplate = code.nameplate();
     let mut at = if code.is_long() { places.store_names() } else { places.names() };

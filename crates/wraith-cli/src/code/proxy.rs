@@ -1,17 +1,17 @@
-//! Which proxies the arguments and the environment name.
+//! Proxies from the arguments and the environment.
 
 use wraith::Proxies;
 
 use crate::args::MeetingArgs;
 use crate::failure::{Exit, Failure};
 
-/// In place of a URL: none, whatever the environment says.
+/// Value of `--proxy` that turns proxies off and overrides the environment.
 const OFF: &str = "off";
 
-/// Those that the arguments name, or else the environment.
+/// Returns the proxies that the arguments name, or else the environment.
 ///
 /// # Errors
-/// What should name one names none. The text is not repeated: it may have a password in it.
+/// A value is no proxy URL. The message does not repeat it, because it may contain a password.
 pub fn proxies(args: &MeetingArgs) -> Result<Proxies, Failure> {
     match args.proxy.as_deref().map(str::trim).filter(|url| !url.is_empty()) {
         Some(OFF) => Ok(Proxies::none()),

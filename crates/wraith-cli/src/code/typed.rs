@@ -1,4 +1,4 @@
-//! What the user typed or pasted: a code or a ticket, or nothing yet.
+//! The code or ticket that the user typed or pasted.
 
 use std::io::{self, IsTerminal};
 
@@ -10,15 +10,15 @@ use crate::failure::{Exit, Failure};
 use crate::guess;
 use crate::output::Reporter;
 
-/// What the user wants to fetch with.
+/// The source of a receive command.
 #[derive(Debug)]
 pub enum Wanted {
     From(Source),
-    /// A code is to be made for the sender.
+    /// Make a new code for the sender.
     NewCode,
 }
 
-/// What the command line says, or the user when asked.
+/// Returns the source from the command line, or asks the user.
 pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure> {
     if args.code {
         return Ok(Wanted::NewCode);
@@ -41,7 +41,7 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
         match line {
             Line::Interrupted => return Err(Failure::new(Exit::Interrupted, "stopped")),
             Line::Typed(text) if !text.is_empty() => match source(&text) {
-                // Nothing is lost by asking again: nothing was sent.
+                // It is safe to ask again, because nothing was sent.
                 Err(failure) => reporter.warn(failure.message),
                 wanted => return wanted,
             },
@@ -50,7 +50,7 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
     }
 }
 
-/// A code as it was typed.
+/// Parses a code as typed.
 pub fn parse(text: &str) -> Result<Code, Failure> {
     text.parse().map_err(|error: CodeError| {
         Failure::new(Exit::Usage, error.to_string())
@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<Code, Failure> {
     })
 }
 
-/// The code or ticket in what was typed, or pasted as the other side shows it.
+/// Parses a code or ticket that was typed, or pasted as the other side shows it.
 fn source(text: &str) -> Result<Wanted, Failure> {
     let text = text.trim().trim_matches(['"', '\'', '`', '“', '”']);
     let text = text.strip_prefix("wraith receive ").unwrap_or(text).trim();

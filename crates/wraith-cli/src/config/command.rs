@@ -1,4 +1,4 @@
-//! `wraith config`: which settings there are, what they are, and where each comes from.
+//! `wraith config`: lists the settings with their values and sources, and changes them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::args::{self, ConfigAction, ConfigArgs, OutputArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 
-/// In the place of a secret, in the list of all settings.
+/// Placeholder for a secret in the list of all settings.
 const HIDDEN: &str = "(hidden)";
 
-/// A setting as it is in force.
+/// The effective value of a setting.
 #[derive(Debug, PartialEq, Eq)]
 struct InForce {
     key: String,
     value: Option<String>,
     source: &'static str,
-    /// The variable, or the line of the file.
+    /// The environment variable, or the line of the file.
     place: Option<String>,
 }
 
@@ -66,12 +66,12 @@ fn list(keys: &Keys, given: OutputArgs, reporter: &Reporter) -> Result<(), Failu
         writeln!(text, "{key:width$}  {value:<20}  {source}{place}").expect("into a String");
     }
     reporter.answer(text.trim_end());
-    // What is wrong is in force nowhere, so it is told.
+    // An invalid setting has no effective value, so it is reported.
     file.check(keys)?;
     super::check_environment()
 }
 
-/// A setting as it is in force, with a secret hidden: who wants that one asks for it.
+/// Returns the effective value for the list. Secrets are hidden; `wraith config get` prints them.
 fn listed(key: &Key, file: &File, given: OutputArgs) -> InForce {
     let mut setting = in_force(key, file, given);
     if key.is_secret() {

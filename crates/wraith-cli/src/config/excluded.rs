@@ -1,4 +1,4 @@
-//! Settings that exclude something on the command line, which goes before them.
+//! Settings that conflict with the command line. The command line takes precedence.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use clap::{ArgMatches, Command};
 
 use crate::args;
 
-/// Options of one command that count as not set.
+/// Options of one command whose settings are ignored.
 #[derive(Debug, Default)]
 pub struct Excluded {
     command: String,
@@ -21,7 +21,8 @@ impl Excluded {
     }
 }
 
-/// What cannot go with these words. Of a command line that makes no sense nothing is said here.
+/// Returns the options that conflict with these words. An invalid command line excludes nothing;
+/// another place reports it.
 pub fn by(words: &[OsString]) -> Excluded {
     let mut definition = args::definition().ignore_errors(true);
     definition.build();

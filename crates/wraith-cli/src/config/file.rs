@@ -1,4 +1,4 @@
-//! `config.toml`: read whole, checked whole, and changed without touching what else stands in it.
+//! `config.toml`: loading, checking, and changing one setting without touching the rest.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,56 +10,56 @@ use super::keys::{Key, Keys, of_one_command};
 use crate::failure::{Exit, Failure};
 use crate::home;
 
-/// The format of the file, for programs of other versions; no setting.
+/// Format version of the file, for other versions of the program; not a setting.
 const VERSION: &str = "version";
-/// Commands below commands; the program has two levels.
+/// Maximum nesting of tables. The program has two levels of commands.
 const MAX_DEPTH: usize = 4;
 
-/// What the file says. Without a file, nothing.
+/// The settings of the file. A missing file has none.
 #[derive(Debug, Default)]
 pub struct File {
     path: PathBuf,
     settings: Vec<Setting>,
 }
 
-/// One line of it.
+/// One setting of the file.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// As it stands there, with the tables it is in: `timeout`, `send.timeout`.
+    /// The full key with its tables: `timeout`, `send.timeout`.
     pub key: String,
     pub value: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
 impl File {
-    /// The file of this user. Its keys and values are not checked yet.
+    /// Loads the file of this user. Does not check its keys and values.
     ///
     /// # Errors
-    /// It cannot be read, or is no TOML.
+    /// The file cannot be read, or is no TOML.
     pub fn load() -> Result<Self, Failure> {
-        // Without a home there is no file, and nothing is wrong with that until something of the home is needed.
+        // Without a home there is no file. That is no error until a command needs the home.
         let Some(file) = config_file() else { return Ok(Self::default()) };
         let text = file.read().map_err(unusable)?;
         Ok(Self { settings: settings(file.path(), &text)?, path: file.path().to_owned() })
     }
 
-    /// How many settings it has.
+    /// Returns the number of settings.
     pub fn len(&self) -> usize {
         self.settings.len()
     }
 
-    /// The value of an option of a command: its own, or that of all commands.
+    /// Returns the setting for an option of a command: its own, or else that of all commands.
     pub fn value(&self, command: &str, option: &str) -> Option<&Setting> {
         let find = |name: &str| self.settings.iter().find(|setting| setting.key == name);
         let own = (!command.is_empty()).then(|| find(&format!("{command}.{option}"))).flatten();
         own.or_else(|| find(option))
     }
 
-    /// Every key must exist and every value be good for it.
+    /// Checks that every key exists and has a valid value.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first setting that is invalid.
     pub fn check(&self, keys: &Keys) -> Result<(), Failure> {
         self.settings.iter().try_for_each(|setting| {
             let place = format!("{}, line {}", self.path.display(), setting.line);
@@ -67,27 +67,27 @@ impl File {
         })
     }
 
-    /// Puts a value into the file.
+    /// Writes a value into the file.
     ///
     /// # Errors
-    /// No such key, no such value, or the file cannot be read or written.
+    /// The key or the value is invalid, or the file cannot be read or written.
     pub fn set(keys: &Keys, name: &str, value: &str) -> Result<PathBuf, Failure> {
         check(keys, name, value, "the command line")?;
         let is_switch = keys.named(name).any(Key::is_switch);
         change(|path, document| put(path, document, name, typed(value, is_switch)))
     }
 
-    /// Takes a value out of the file; whether the key is known does not matter.
+    /// Removes a value from the file. The key may be unknown.
     ///
     /// # Errors
-    /// It is not there, or the file cannot be read or written.
+    /// The value is not there, or the file cannot be read or written.
     pub fn unset(name: &str) -> Result<PathBuf, Failure> {
         change(|path, document| take(path, document, name))
     }
 }
 
-/// Changes the text of the file, with its comments and its order. A file that cannot be read as settings is not changed: the
-/// complaint says where it is wrong.
+/// Changes the text of the file, and keeps its comments and order. A file that is not valid is left
+/// unchanged, and the error names the place.
 fn change(
     change: impl FnOnce(&Path, &mut DocumentMut) -> Result<(), Failure>,
 ) -> Result<PathBuf, Failure> {
@@ -115,7 +115,7 @@ fn put(path: &Path, document: &mut DocumentMut, name: &str, mut new: Value) -> R
             .ok_or_else(|| wrong(path, &format!("{name} is a value and no table")))?;
     }
     match table.get_mut(option) {
-        // The comments around the old value stay.
+        // Keep the comments around the old value.
         Some(Item::Value(old)) => {
             *new.decor_mut() = old.decor().clone();
             *old = new;
@@ -147,7 +147,7 @@ fn take(path: &Path, document: &mut DocumentMut, name: &str) -> Result<(), Failu
     Ok(())
 }
 
-/// Where the file is or would be; None without a home.
+/// Returns the path of the file, which need not exist; None without a home.
 pub fn path() -> Option<PathBuf> {
     config_file().map(|file| file.path().to_owned())
 }
@@ -183,16 +183,16 @@ fn check(keys: &Keys, name: &str, value: &str, place: &str) -> Result<(), Failur
     })
 }
 
-/// `send.timeout` is the option `timeout` in the table `send`.
+/// Splits a key: `send.timeout` is the option `timeout` in the table `send`.
 fn split(name: &str) -> (impl Iterator<Item = &str>, &str) {
     let (tables, option) = name.rsplit_once('.').unwrap_or(("", name));
     (tables.split('.').filter(|name| !name.is_empty()), option)
 }
 
-/// The value as a person would have written it: it reads back as the same text.
+/// Returns the value as a person would write it. It reads back as the same text.
 fn typed(value: &str, is_switch: bool) -> Value {
     if is_switch {
-        // It has passed for one.
+        // The caller has checked that it is a boolean.
         let on = ["y", "yes", "t", "true", "on", "1"];
         return on.contains(&value.to_ascii_lowercase().as_str()).into();
     }
@@ -202,7 +202,7 @@ fn typed(value: &str, is_switch: bool) -> Value {
     }
 }
 
-/// The file of this user; None without a home.
+/// Returns the config file of this user; None without a home.
 fn config_file() -> Option<ConfigFile> {
     users_folder().map(|folder| ConfigFile::in_folder(&folder))
 }
@@ -212,7 +212,7 @@ fn home_file() -> Result<ConfigFile, Failure> {
     Ok(ConfigFile::in_folder(state.folder().expect("a user's state is in a folder")))
 }
 
-/// A file that is no settings is a mistake of who wrote it, as a bad option is.
+/// An invalid config file is the user's mistake, so it exits like an invalid option.
 fn unusable(error: StateError) -> Failure {
     let is_mistake = error.kind() == StateErrorKind::Damaged;
     let failure = Failure::from(error);

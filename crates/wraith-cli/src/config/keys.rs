@@ -1,4 +1,5 @@
-//! The keys: the long options of all commands, as `send.timeout`, or `timeout` for every command that has it.
+//! The config keys: the long options of all commands, as `send.timeout`, or `timeout` for every
+//! command that has it.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -11,11 +12,11 @@ use clap::{Arg, ArgAction};
 use super::File;
 use super::excluded::Excluded;
 
-/// Options that say what to do now and not how one likes it; they are no settings.
+/// Options that request an action instead of stating a preference; they are no settings.
 const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
 
-/// Options that name whom or what one command is about. As settings they would have every later command do the same without a
-/// word, such as send its files to a contact.
+/// Options that name the peer or the object of a single run. As settings they would silently apply
+/// to every later command, for example send its files to a contact.
 const OF_ONE_COMMAND: [&str; 15] = [
     "send.to",
     "send.code",
@@ -34,10 +35,11 @@ const OF_ONE_COMMAND: [&str; 15] = [
     "contact.add.address",
 ];
 
-/// Commands whose options all say what one command is about.
+/// Commands whose options all belong to a single run.
 const WITHOUT_SETTINGS: [&str; 2] = ["crypto", "speed"];
 
-/// Variables that are no options; the last three are of the build script, and cargo hands them to what it runs.
+/// Variables that are no options. The last three belong to the build script, and cargo passes them
+/// to the programs that it runs.
 const OTHER_VARIABLES: [&str; 6] = [
     "WRAITH_HOME",
     "WRAITH_BLESS",
@@ -47,13 +49,13 @@ const OTHER_VARIABLES: [&str; 6] = [
     "WRAITH_TARGET",
 ];
 
-/// Of variables that mean nothing, so many are named.
+/// Maximum number of unknown variables to name.
 const UNKNOWN_MAX: usize = 8;
 
-/// An option that can be set.
+/// An option that can be a setting.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Of the command that has it; empty for options of all commands.
+    /// Name of the command; empty for options of all commands.
     pub command: String,
     /// The option without its dashes.
     pub option: String,
@@ -61,7 +63,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// `send.timeout`; `json` for an option of all commands.
+    /// Returns the full key: `send.timeout`, or `json` for an option of all commands.
     pub fn name(&self) -> String {
         match self.command.as_str() {
             "" => self.option.clone(),
@@ -69,19 +71,20 @@ impl Key {
         }
     }
 
-    /// It is on or off, and has no other value.
+    /// Returns whether the option is a switch without a value.
     pub fn is_switch(&self) -> bool {
         is_switch(&self.arg)
     }
 
-    /// Its value is for nobody who looks over a shoulder, or reads what was pasted.
+    /// Returns whether the value is a secret, which lists must not show.
     pub fn is_secret(&self) -> bool {
         self.arg.is_hide_env_values_set()
     }
 
-    /// What clap says against a value; None if it is good.
+    /// Returns clap's complaint about a value; None if it is valid.
     pub fn fault(&self, value: &str) -> Option<String> {
-        // An option of the same name and parser, alone: what it needs beside it or excludes is no matter here.
+        // The probe has only the name and the parser of the option, because required and
+        // conflicting options do not matter here.
         let parser = match self.is_switch() {
             true => BoolishValueParser::new().into(),
             false => self.arg.get_value_parser().clone(),
@@ -94,24 +97,26 @@ impl Key {
         let probe = clap::Command::new("wraith").no_binary_name(true).arg(probe);
         let error = probe.try_get_matches_from([format!("--{}={value}", self.option)]).err()?;
         let text = error.render().to_string();
-        // The first paragraph is the error and its possible values, the rest advice about the command line.
+        // The first paragraph is the error with the possible values; the rest is advice about the
+        // command line.
         let first = text.split("\n\n").next().unwrap_or(&text);
         let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
         Some(words.trim_start_matches("error: ").to_owned())
     }
 
-    /// The variable of the environment that sets it: its own, or else that of all commands with this option, if it is set.
+    /// Returns the environment variable that sets the option: the command's own, or that of all
+    /// commands if only that is set.
     pub fn variable(&self) -> OsString {
         let [own, general] = self.variables();
         if !is_set(&own) && is_set(&general) { general } else { own }
     }
 
-    /// Its own, and that of all commands with this option.
+    /// Returns the command's own variable, and that of all commands with this option.
     fn variables(&self) -> [OsString; 2] {
         variables(&self.command, &self.option, &self.arg)
     }
 
-    /// The values that apply without the file and the environment, separated by spaces; None if there is none.
+    /// Returns the built-in default values, separated by spaces; None without a default.
     pub fn default(&self) -> Option<String> {
         let values = self.arg.get_default_values();
         let words: Vec<_> = values.iter().map(|value| value.to_string_lossy()).collect();
@@ -135,7 +140,7 @@ fn is_setting(command: &str, arg: &Arg) -> bool {
     })
 }
 
-/// The option that a name stands for, if it is one that is no setting because it is about one command only.
+/// Returns the full name of an option that belongs to a single run and is therefore no setting.
 pub fn of_one_command(name: &str) -> Option<&'static str> {
     let is_named = |full: &&&str| {
         let (_, option) = full.rsplit_once('.').expect("each is of a command");
@@ -144,14 +149,16 @@ pub fn of_one_command(name: &str) -> Option<&'static str> {
     OF_ONE_COMMAND.iter().find(is_named).copied()
 }
 
-/// `WRAITH_SEND_TIMEOUT`. It has the command's name so that an option that is a switch here and a word there gets two.
+/// Returns the variable name, such as `WRAITH_SEND_TIMEOUT`. It contains the command, because an
+/// option can be a switch in one command and take a value in another.
 fn variable(command: &str, option: &str) -> OsString {
     let words = ["wraith", command, option].into_iter().filter(|word| !word.is_empty());
     let name = words.collect::<Vec<_>>().join("_");
     name.replace(['-', '.'], "_").to_ascii_uppercase().into()
 }
 
-/// The variable of an option of one command, and that of all commands with this option, which may have a name of its own.
+/// Returns the variable of one command's option, and that of all commands with this option. The
+/// latter may have a name of its own.
 fn variables(command: &str, option: &str, arg: &Arg) -> [OsString; 2] {
     let general = arg.get_env().map_or_else(|| variable("", option), OsString::from);
     match command {
@@ -160,17 +167,17 @@ fn variables(command: &str, option: &str, arg: &Arg) -> [OsString; 2] {
     }
 }
 
-/// An empty one is none.
+/// Returns whether the variable is set. An empty value counts as unset.
 fn is_set(variable: &OsString) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-/// Every key there is.
+/// All keys.
 #[derive(Debug)]
 pub struct Keys(Vec<Key>);
 
 impl Keys {
-    /// Of a definition that clap has not completed yet.
+    /// Collects the keys of a definition that clap has not built yet.
     pub fn of(definition: &clap::Command) -> Self {
         let mut keys = Vec::new();
         collect(definition, "", &mut keys);
@@ -181,7 +188,8 @@ impl Keys {
         self.0.iter()
     }
 
-    /// Variables whose value is none that their option takes: the option, the variable, its value, and what is wrong with it.
+    /// Returns the variables with an invalid value: the option, the variable, its value, and the
+    /// fault.
     pub fn faults_in_environment(&self) -> impl Iterator<Item = (&str, String, String, String)> {
         self.0.iter().filter_map(|key| {
             let variable = key.variable();
@@ -191,18 +199,19 @@ impl Keys {
         })
     }
 
-    /// The keys that a name stands for: one for `send.timeout`, all with this option for `timeout`. Empty if there is none.
+    /// Returns the keys of a name: one for `send.timeout`, all with this option for `timeout`, none
+    /// if unknown.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Key> {
         let of = move |key: &&Key| key.name() == name || key.option == name;
         self.0.iter().filter(of)
     }
 
-    /// The name of a key that is most like this one.
+    /// Returns the known key that is most similar to `name`.
     pub fn nearest(&self, name: &str) -> Option<String> {
         nearest(name, self.0.iter().flat_map(|key| [key.name(), key.option.clone()]))
     }
 
-    /// Variables of the environment that look like ours and set nothing, each with one that is like it.
+    /// Returns the `WRAITH_` variables that set nothing, each with a similar valid name.
     pub fn unknown_variables(
         &self,
         names: impl Iterator<Item = OsString>,
@@ -223,7 +232,8 @@ impl Keys {
     }
 }
 
-/// The one of these that `name` is a slip of: one letter may be wrong, in a long one two or three.
+/// Returns the known name of which `name` is a typo. One letter may be wrong, in a long name two or
+/// three.
 fn nearest(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let rated = known.map(|known| (strsim::osa_distance(&known, name), known));
     let best = rated.min_by_key(|(distance, _)| *distance);
@@ -248,7 +258,8 @@ fn below(path: &str, sub: &clap::Command) -> String {
     }
 }
 
-/// The definition with the file's values as defaults, but for what is excluded. The file has been checked.
+/// Returns the definition with the values of the file as defaults, except excluded ones. The file
+/// must have been checked.
 pub fn with_file(definition: clap::Command, file: &File, excluded: &Excluded) -> clap::Command {
     each_setting(definition, "", &|command, arg| {
         let option = arg.get_long().expect("a setting has a long name");
@@ -262,7 +273,7 @@ pub fn with_file(definition: clap::Command, file: &File, excluded: &Excluded) ->
     })
 }
 
-/// A path in the file may begin with `~/`, which no shell has replaced.
+/// Expands `~/` at the start of a path in the file, because no shell has done so.
 fn with_home(arg: &Arg, value: &str) -> OsString {
     let is_path = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
     match (value.strip_prefix("~/"), std::env::var_os("HOME")) {
@@ -271,11 +282,11 @@ fn with_home(arg: &Arg, value: &str) -> OsString {
     }
 }
 
-/// The definition with a variable of the environment for each option, but for what is excluded.
+/// Returns the definition with an environment variable for each option, except excluded ones.
 pub fn with_environment(definition: clap::Command, excluded: &Excluded) -> clap::Command {
     each_setting(definition, "", &|command, arg| {
         let arg = match is_switch(&arg) {
-            // Variables are set to 1 and yes as often as to true.
+            // Users set variables to 1 and yes as often as to true.
             true => arg.value_parser(BoolishValueParser::new()),
             false => arg,
         };
@@ -284,7 +295,7 @@ pub fn with_environment(definition: clap::Command, excluded: &Excluded) -> clap:
             return arg.env(None::<&'static str>);
         }
         match variables(command, option, &arg).into_iter().find(is_set) {
-            // What has a name of its own is in the help.
+            // A variable with a name of its own is shown in the help.
             Some(name) if arg.get_env() == Some(&*name) => arg,
             Some(name) => arg.env(name).hide_env(true),
             None => arg,

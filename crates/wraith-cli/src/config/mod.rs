@@ -1,11 +1,17 @@
-//! The config file and the environment: options that need not be typed each time.
+//! The config file and the environment: defaults for options.
 //!
-//! There is no list of settings: the keys are the long options of the commands, read from clap's own definition ([`keys`]), and a
-//! value from the file becomes the option's default before the command line is parsed. So the order is what clap makes of it:
-//! command line, environment, file, built-in default; and a value is checked by the very parser of its option. A setting that
-//! excludes what stands on the command line is left out ([`excluded`]): `--dry-run` goes before a `yes` of the file.
+//! There is no list of settings. The keys are the long options of the commands, read from clap's
+//! own definition ([`keys`]). A value from the file becomes the default of its option before the
+//! command line is parsed, which has two consequences:
 //!
-//! Invariant: what stands in the file is either used or complained about, by file, line and key; never ignored.
+//! - The precedence is clap's: command line, environment, file, built-in default.
+//! - The parser of the option checks the value.
+//!
+//! A setting that conflicts with the command line is ignored ([`excluded`]): `--dry-run` overrides
+//! `yes` in the file.
+//!
+//! Invariant: every entry of the file is used or reported with file, line and key; none is ignored
+//! silently.
 
 mod command;
 mod excluded;
@@ -24,7 +30,7 @@ use crate::args::{self, Cli, Command};
 use crate::failure::{Exit, Failure};
 use keys::Keys;
 
-/// On the command line: as if there were no file.
+/// Option that ignores the config file.
 const NO_CONFIG: &str = "--no-config";
 
 /// Why there is no command to run.
@@ -36,7 +42,8 @@ pub enum NoCommand {
     Config(Failure),
 }
 
-/// The arguments of this process, over the environment, over the config file.
+/// Parses the arguments of this process. They override the environment, which overrides the config
+/// file.
 pub fn command_line() -> Result<Cli, NoCommand> {
     let words = args::with_implied_receive(std::env::args_os().collect());
     let excluded = excluded::by(&words);
@@ -50,7 +57,7 @@ pub fn command_line() -> Result<Cli, NoCommand> {
         Ok(definition) if !is_without_file(&words) => definition.try_get_matches_from(words),
         Ok(_) => without_file().try_get_matches_from(words),
         Err(failure) => {
-            // A file with a mistake must not keep anybody from reading the help, or from correcting it.
+            // An invalid file must not prevent a user from reading the help or correcting the file.
             let matches = without_file().try_get_matches_from(&words);
             let parsed = matches.as_ref().map(Cli::from_arg_matches);
             let needs_file = matches!(&parsed, Ok(Ok(cli)) if needs_file(&cli.command));
@@ -64,7 +71,7 @@ pub fn command_line() -> Result<Cli, NoCommand> {
     Cli::from_arg_matches_mut(&mut matches).map_err(NoCommand::Clap)
 }
 
-/// What to say about variables of the environment that look like ours and set nothing.
+/// Returns a message for each `WRAITH_` variable that sets nothing.
 pub fn unknown_variables() -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name);
     let unknown = Keys::of(&args::definition()).unknown_variables(names);
@@ -75,24 +82,26 @@ pub fn unknown_variables() -> Vec<String> {
     unknown.into_iter().map(said).collect()
 }
 
-/// From now on no command asks whether to keep somebody as a contact. Returns the file that says so.
+/// Turns off the question about new contacts for all later commands. Returns the file with the
+/// setting.
 pub fn never_ask_for_contacts() -> Result<PathBuf, Failure> {
     File::set(&Keys::of(&args::definition()), "no-contacts", "true")
 }
 
-/// A variable of the environment that no command can work with.
+/// Checks that every environment variable has a valid value.
 pub fn check_environment() -> Result<(), Failure> {
     wrong_variable(|_, _| true).map_or(Ok(()), Err)
 }
 
-/// The failure that clap's `message` is, if it is about the value of a variable.
+/// Converts clap's `message` into a failure if it concerns the value of a variable.
 pub fn variable_at_fault(message: &str) -> Option<Failure> {
     wrong_variable(|option, value| {
         message.starts_with(&format!("invalid value '{value}' for '--{option}"))
     })
 }
 
-/// The first variable whose value its option does not take, of those for whose option and value `is_meant` says so.
+/// Returns a failure for the first variable with an invalid value whose option and value satisfy
+/// `is_meant`.
 fn wrong_variable(is_meant: impl Fn(&str, &str) -> bool) -> Option<Failure> {
     let keys = Keys::of(&args::definition());
     let mut faults = keys.faults_in_environment();
@@ -103,10 +112,10 @@ fn wrong_variable(is_meant: impl Fn(&str, &str) -> bool) -> Option<Failure> {
     )
 }
 
-/// How many settings the file has.
+/// Returns the number of settings in the file.
 ///
 /// # Errors
-/// It has a mistake.
+/// The file is invalid.
 pub fn check() -> Result<usize, Failure> {
     let file = File::load()?;
     file.check(&Keys::of(&args::definition()))?;
@@ -117,7 +126,8 @@ fn is_without_file(words: &[OsString]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == NO_CONFIG)
 }
 
-/// What only says what is there, or mends it, works without.
+/// Returns whether the command needs a valid config file. Commands that only inspect or repair the
+/// setup do not.
 fn needs_file(command: &Command) -> bool {
     use Command::{Completions, Config, Doctor, Man};
     !matches!(command, Config(_) | Completions(_) | Doctor(_) | Man(_))

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::output::{Event, Reporter};
 
-/// Shows or changes the contacts.
+/// Lists or changes the contacts.
 pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
     let home = home::open()?;
     let store = home.contacts();
@@ -69,7 +69,7 @@ fn list(store: &ContactStore, reporter: &Reporter) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The event about a contact.
+/// Reports the event about a contact.
 pub fn tell(contact: &Contact, done: Option<&str>, reporter: &Reporter) {
     let texts = |items: &[String]| items.to_vec();
     let addresses: Vec<_> = contact.addresses.iter().map(ToString::to_string).collect();
@@ -88,7 +88,7 @@ pub fn tell(contact: &Contact, done: Option<&str>, reporter: &Reporter) {
     });
 }
 
-/// Why contacts are not changed, in words.
+/// Converts the reason why a change of the contacts was refused into a failure.
 pub fn refused(why: Refused) -> Failure {
     match why {
         Refused::NameTaken(theirs) => name_taken(theirs),
@@ -111,7 +111,7 @@ fn name_taken(theirs: NodeId) -> Failure {
     )
 }
 
-/// There is no contact with this name.
+/// Returns the failure for an unknown contact name.
 pub fn nobody(name: &str) -> Failure {
     Failure::new(Exit::Usage, format!("there is no contact called {name}"))
         .hint("wraith contact list shows all; wraith contact add NAME NODEID makes one")

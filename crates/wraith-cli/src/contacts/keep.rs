@@ -1,4 +1,4 @@
-//! After a transfer: a contact that was met is remembered as such, and somebody new can be kept under a name.
+//! After a transfer: updates the contact of the other side, or saves an unknown peer under a name.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -15,24 +15,25 @@ use crate::output::Reporter;
 use crate::report::short_id;
 use crate::signals::Signals;
 
-/// The user has said never. A listener may have begun before it stood in the config file.
+/// Whether the user has answered never. A listener may have started before that was in the config
+/// file.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Names that a person may mistype before the question is given up.
+/// Maximum number of attempts to type a valid name.
 const TRIES: u32 = 5;
 
-/// Whether to keep somebody new.
+/// Whether to save an unknown peer as a contact.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep<'a> {
-    /// Under this name.
+    /// Save it under this name.
     As(&'a Name),
-    /// Ask, if there is a person to ask.
+    /// Ask, if the terminal is interactive.
     Ask,
     No,
 }
 
 impl<'a> Keep<'a> {
-    /// What the options of a command say.
+    /// Returns the choice that the options of a command make.
     pub fn of(save_as: Option<&'a Name>, may_ask: bool) -> Self {
         match save_as {
             Some(name) => Self::As(name),
@@ -42,7 +43,7 @@ impl<'a> Keep<'a> {
     }
 }
 
-/// The other side of a transfer that has ended well.
+/// The other side of a successful transfer.
 #[derive(Clone, Debug)]
 pub struct Other {
     pub node_id: NodeId,
@@ -50,10 +51,11 @@ pub struct Other {
     pub meeting: Meeting,
 }
 
-/// Remembers the meeting, if the other side is a contact or becomes one.
+/// Stores the meeting, if the other side is a contact or becomes one.
 ///
 /// # Errors
-/// It was to be kept under a name and cannot be. Everything else is only worth a warning: the transfer is done.
+/// The peer was to be saved under a name and could not be. Any other failure is only a warning,
+/// because the transfer is done.
 pub async fn after_transfer(
     other: &Other,
     keep: Keep<'_>,
@@ -137,7 +139,7 @@ async fn ask(
             _ = signals.wait() => None,
         };
         let Some(text) = answer else { return Ok(()) };
-        // An answer to a question that was not asked is no name.
+        // Yes and no are answers to another kind of question, and no names.
         match text.to_lowercase().as_str() {
             "" | "n" | "no" => return Ok(()),
             "never" => {

@@ -1,4 +1,4 @@
-//! The contacts as a person meets them: the command, and the question after a transfer.
+//! The user interface of contacts: the command, and the question after a transfer.
 
 mod command;
 mod keep;

@@ -1,6 +1,6 @@
-//! The names that shells complete.
+//! Algorithm names for shell completion.
 //!
-//! The commands themselves take a name in any spelling, so their own definition has no list of them.
+//! The commands accept a name in any spelling, so their own definition has no list of names.
 
 use clap::Command;
 use clap::builder::PossibleValuesParser;
@@ -8,13 +8,14 @@ use wraith_crypto::{aead, cipher, hash, kem, mac, sign};
 
 use super::names::Named;
 
-/// The definition of `wraith`, with the names that `wraith crypto list` prints wherever an algorithm is named; what a shell's
-/// script is made by knows what to do with that: of fish behind options only.
+/// Returns the definition of `wraith` with the names of `wraith crypto list` as possible values of
+/// each algorithm argument. Only for the generators of completion scripts; the one for fish uses
+/// the values of options only.
 pub fn with_names(definition: Command) -> Command {
     let [hashes, macs] = [titles::<hash::Algorithm>(), titles::<mac::Algorithm>()];
     let [aeads, ciphers] = [titles::<aead::Algorithm>(), titles::<cipher::Algorithm>()];
     let [signatures, kems] = [titles::<sign::Algorithm>(), titles::<kem::Algorithm>()];
-    // Any other key is for one algorithm.
+    // Every other key type implies its algorithm.
     let of_rsa: Vec<_> =
         signatures.iter().copied().filter(|name| name.starts_with("RSA")).collect();
     definition.mut_subcommand("crypto", |crypto| {
@@ -31,7 +32,7 @@ pub fn with_names(definition: Command) -> Command {
         .fold(crypto, |crypto, (command, names)| {
             let names = PossibleValuesParser::new(names);
             crypto.mut_subcommand(command, |command| {
-                // `mut_arg` would make it the last.
+                // `mut_arg` would move it to the end.
                 command.mut_args(|arg| match arg.get_id() == "algorithm" {
                     true => arg.value_parser(names.clone()),
                     false => arg,

@@ -1,4 +1,5 @@
-//! `wraith crypto hash` and `wraith crypto mac`: a line for each file, as `sha256sum` prints it.
+//! `wraith crypto hash` and `wraith crypto mac`: print a line for each file, in the format of
+//! `sha256sum`.
 
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +20,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 use crate::sum_line::sum_line;
 
-/// Read at once.
+/// Size of one read.
 const BUFFER_BYTES: usize = 1 << 18;
 
 pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
@@ -65,7 +66,7 @@ pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
             Failure::new(Exit::Usage, error.to_string()).hint(hint)
         })
     };
-    // A wrong key is told before anything is read.
+    // Report a wrong key before reading any input.
     drop(start()?);
     each(&files, algorithm.name(), reporter, |input| {
         let mut mac = start()?;
@@ -76,7 +77,7 @@ pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
     })
 }
 
-/// Standard input, where none is named.
+/// Returns the named files, or standard input if there are none.
 fn files(named: &[PathBuf]) -> Cow<'_, [PathBuf]> {
     match named {
         [] => Cow::Owned(vec![PathBuf::from("-")]),
@@ -84,7 +85,7 @@ fn files(named: &[PathBuf]) -> Cow<'_, [PathBuf]> {
     }
 }
 
-/// Hands all of the input over.
+/// Passes the whole input to `take`, piece by piece.
 fn pieces(input: &mut Input, mut take: impl FnMut(&[u8])) -> Result<(), Failure> {
     let mut buffer = Zeroizing::new(vec![0; BUFFER_BYTES]);
     loop {
@@ -95,7 +96,7 @@ fn pieces(input: &mut Input, mut take: impl FnMut(&[u8])) -> Result<(), Failure>
     }
 }
 
-/// Prints a line for each file; goes on after one that cannot be read, and fails in the end.
+/// Prints a line for each file. Continues after an unreadable file, and fails at the end.
 fn each(
     files: &[PathBuf],
     algorithm: &str,

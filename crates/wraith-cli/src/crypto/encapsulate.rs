@@ -1,4 +1,4 @@
-//! `wraith crypto kem`: a secret that travels in a ciphertext.
+//! `wraith crypto kem`: key encapsulation, a shared secret in a ciphertext.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::args::crypto::{KemAction, OutArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
-/// Bytes of the longest ciphertext: ML-KEM-1024's.
+/// Maximum length of a ciphertext in bytes; that of ML-KEM-1024 fits.
 const CIPHERTEXT_MAX: u64 = 4096;
 
 pub fn run(action: &KemAction, reporter: &Reporter) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ fn encapsulate(
     }
     let (ciphertext, shared) = key.encapsulate().map_err(of)?;
     let name = key.algorithm().name();
-    // Both are whole before one of them appears.
+    // Both are complete before either of them appears.
     output.write(&ciphertext)?;
     kept.write(hexadecimal(&shared).as_bytes())?;
     kept.finish("secret", Some(name), reporter)?;

@@ -36,7 +36,7 @@ pub fn public(args: &PubArgs, reporter: &Reporter) -> Result<(), Failure> {
     write(&args.out, Readers::Anybody, text.as_bytes(), "public-key", algorithm, reporter)
 }
 
-/// A secret in hexadecimal, for its owner only.
+/// Writes a secret in hexadecimal, readable only by its owner.
 pub fn write_secret(
     out: &OutArgs,
     secret: &[u8],
@@ -46,9 +46,9 @@ pub fn write_secret(
     write(out, Readers::Owner, hexadecimal(secret).as_bytes(), "secret", algorithm, reporter)
 }
 
-/// A secret as a line.
+/// Formats a secret as a line of hexadecimal digits.
 pub fn hexadecimal(secret: &[u8]) -> Zeroizing<String> {
-    // With room for all of it, so that it is never moved.
+    // The full capacity from the start, so that the text is never moved.
     let mut text = Zeroizing::new(String::with_capacity(2 * secret.len() + 1));
     HEXLOWER.encode_append(secret, &mut text);
     text.push('\n');
@@ -70,11 +70,11 @@ fn write(
 
 enum Made {
     Pair(Private, &'static str),
-    /// So many random bytes.
+    /// A key of this many random bytes.
     Secret(usize, &'static str),
 }
 
-/// What a key for the algorithm of this name is.
+/// Makes a key for the algorithm of this name.
 fn made(name: &str) -> Result<Made, Failure> {
     if let Ok(algorithm) = name.parse::<sign::Algorithm>() {
         let key = algorithm.generate().map_err(|error| other(&error))?;
@@ -110,7 +110,7 @@ fn without(algorithm: &str, instead: &str) -> Failure {
     Failure::new(Exit::Usage, format!("there are no key files for {algorithm}")).hint(instead)
 }
 
-/// What `openssl` and others call a key, in small letters, and what there is here instead.
+/// Names of keys in `openssl` and other programs, in lower case, and their equivalents here.
 const OTHER_NAMES: [(&str, &str); 9] = [
     ("prime256v1", "ECDSA-P-256"),
     ("secp224r1", "ECDSA-P-224"),
@@ -138,7 +138,7 @@ fn no_algorithm(name: &str) -> Failure {
     not_there(&format!("no algorithm is called '{shown}'"), &near, None)
 }
 
-/// What counts of a name.
+/// Returns the significant characters of a name.
 fn plain(name: &str) -> impl Iterator<Item = char> {
     let kept = name.chars().filter(|c| !matches!(c, '-' | '_' | ':' | ' '));
     kept.map(|c| c.to_ascii_lowercase())

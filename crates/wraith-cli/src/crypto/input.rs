@@ -1,4 +1,4 @@
-//! What a command reads: a file, or standard input.
+//! The input of a command: a file, or standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,24 +11,25 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-/// Bytes of the longest message that is signed, which has to be in memory.
+/// Maximum length of a message to sign in bytes, because it must fit in memory.
 const MESSAGE_MAX: u64 = 1 << 30;
-/// Room for what is read whole, at first: more than a key file has.
+/// Initial buffer for reading a whole input: larger than a key file.
 const FIRST_BYTES: usize = 1 << 17;
 
-/// Who reads what has been read to its end finds nothing, and would take that for a text.
+/// Whether a command has opened standard input. A second reader would find nothing and take that
+/// for an empty text.
 static IS_STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// An open file or standard input, with its name for errors.
 pub struct Input {
     reader: Box<dyn Read>,
     name: String,
-    /// A terminal whose end was typed gives more when it is asked again.
+    /// Whether the end was reached. A terminal would return more data after a typed end.
     is_over: bool,
 }
 
 impl Input {
-    /// `-` or nothing is standard input, which one thing can be read from.
+    /// Opens a file. `-` or None opens standard input, which can be opened only once.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         match path {
             Some(path) if path.as_os_str() != "-" => {
@@ -44,7 +45,7 @@ impl Input {
         Self { reader, name, is_over: false }
     }
 
-    /// Fills as much of `buffer` as there is; less only at the end.
+    /// Fills `buffer`. Returns fewer bytes only at the end of the input.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         let mut filled = 0;
         while filled < buffer.len() && !self.is_over {
@@ -58,7 +59,7 @@ impl Input {
         Ok(filled)
     }
 
-    /// All of it, if it is not more than `max` bytes; `None` if it is.
+    /// Reads the whole input; `None` if it has more than `max` bytes.
     pub fn all(&mut self, max: u64) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
         let most = usize::try_from(max).unwrap_or(usize::MAX - 1) + 1;
         let mut bytes = Zeroizing::new(Vec::with_capacity(most.min(FIRST_BYTES)));
@@ -74,14 +75,14 @@ impl Input {
             if filled < end {
                 return Ok(Some(bytes));
             }
-            // A vector that grows by itself leaves what it had.
+            // A vector that grows by itself would leave a copy of the secret behind.
             let mut larger = Zeroizing::new(Vec::with_capacity(2 * end));
             larger.extend_from_slice(&bytes);
             bytes = larger;
         }
     }
 
-    /// All of a message that is to be signed.
+    /// Reads a whole message to sign.
     pub fn message(&mut self) -> Result<Zeroizing<Vec<u8>>, Failure> {
         self.all(MESSAGE_MAX)?.ok_or_else(|| {
             Failure::new(Exit::Usage, format!("{} has more than 1 GiB", self.name))
@@ -90,7 +91,7 @@ impl Input {
     }
 }
 
-/// Refuses, before anything is read, what would read standard input twice.
+/// Fails before any read if standard input is named twice.
 pub fn at_most_one_stdin<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     match paths.into_iter().filter(|path| path.as_os_str() == "-").count() {
         0 | 1 => Ok(()),
@@ -103,7 +104,7 @@ fn two_of_stdin() -> Failure {
         .hint("name a file for one of them")
 }
 
-/// A path for people.
+/// Returns a path for display.
 pub fn name(path: &Path) -> String {
     shown(path.as_os_str().as_bytes()).to_string()
 }
@@ -116,7 +117,7 @@ fn cannot_read(name: &str, error: &io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    /// A terminal at which Ctrl-D is typed, and then more.
+    /// A terminal where Ctrl-D is typed, and then more.
     struct Typed(Vec<&'static [u8]>);
 
     impl Read for Typed {

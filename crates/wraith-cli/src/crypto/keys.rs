@@ -1,6 +1,7 @@
 //! Key files: secrets in hexadecimal, key pairs in PEM.
 //!
-//! A private key is a PKCS #8 ("PRIVATE KEY"), a public one a SubjectPublicKeyInfo ("PUBLIC KEY"), as `openssl` reads and writes them.
+//! A private key is a PKCS #8 block ("PRIVATE KEY"), a public key a SubjectPublicKeyInfo block
+//! ("PUBLIC KEY"). `openssl` reads and writes both.
 
 use std::path::Path;
 
@@ -16,24 +17,24 @@ use super::input::Input;
 use super::unreadable::{self, no_key, other_use};
 use crate::failure::{Exit, Failure};
 
-/// Bytes of the longest key file; an RSA key of 16384 bits has 13 KB.
+/// Maximum length of a key file in bytes; an RSA key of 16384 bits takes 13 KB.
 const FILE_MAX: u64 = 1 << 16;
-/// Bytes of the shortest and longest secret that is a key.
+/// Valid lengths of a secret key in bytes.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=1024;
 
-/// A private key of a file.
+/// A private key from a file.
 pub enum Private {
     Sign(Box<dyn SigningKey>),
     Kem(Box<dyn DecapsulationKey>),
 }
 
-/// What a file holds that opens something.
+/// A key for decryption from a file.
 pub enum Opening {
     Secret(Zeroizing<Vec<u8>>),
     Private(Private),
 }
 
-/// Bytes in hexadecimal from the command line.
+/// Decodes a hexadecimal argument of the command line.
 pub fn hex(text: &str, what: &str) -> Result<Vec<u8>, Failure> {
     HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| {
         Failure::new(Exit::Usage, format!("{what} is not in hexadecimal"))
@@ -41,7 +42,7 @@ pub fn hex(text: &str, what: &str) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// The secret of a file in hexadecimal.
+/// Reads a secret in hexadecimal from a file.
 pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     match opening(path)? {
         Opening::Secret(secret) => Ok(secret),
@@ -49,19 +50,19 @@ pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     }
 }
 
-/// The private key of a file. RSA keys are for `algorithm`, or the first there is.
+/// Reads a private key from a file. An RSA key is for `algorithm`, or for the first RSA algorithm.
 pub fn private(path: &Path, algorithm: Option<sign::Algorithm>) -> Result<Private, Failure> {
     let der = block(path, PrivateKeyInfo::PEM_LABEL, "private key")?;
     private_of(&der, algorithm).ok_or_else(|| unreadable::private(path, &der, algorithm))
 }
 
-/// The secret or the private key of a file.
+/// Reads a secret or a private key from a file.
 pub fn opening(path: &Path) -> Result<Opening, Failure> {
     let text = text(path)?;
     if text.trim_start().starts_with("-----") {
         return private(path, None).map(Opening::Private);
     }
-    // With room from the beginning, and wiped whatever comes of it.
+    // Allocated with its full capacity, and wiped in every case.
     let mut digits = Zeroizing::new(Vec::with_capacity(text.len()));
     digits.extend(text.bytes().filter(|byte| !byte.is_ascii_whitespace()));
     let mut secret = Zeroizing::new(vec![0; digits.len() / 2]);
@@ -80,7 +81,7 @@ pub fn opening(path: &Path) -> Result<Opening, Failure> {
     }
 }
 
-/// The public key of a file that a signature is checked with.
+/// Reads a public key for signature verification from a file.
 pub fn verifying(
     path: &Path,
     algorithm: Option<sign::Algorithm>,
@@ -94,7 +95,7 @@ pub fn verifying(
     })
 }
 
-/// The public key of a file that a secret is encapsulated for.
+/// Reads a public key for encapsulation from a file.
 pub fn encapsulation(path: &Path) -> Result<Box<dyn EncapsulationKey>, Failure> {
     let der = public(path)?;
     kem_of_public(&der).ok_or_else(|| {
@@ -109,7 +110,7 @@ fn kem_of_public(der: &[u8]) -> Option<Box<dyn EncapsulationKey>> {
     kem::Algorithm::ALL.iter().find_map(|each| each.encapsulation_key_spki(der).ok())
 }
 
-/// The private key as a file, in PEM.
+/// Encodes the private key as a PEM file.
 pub fn private_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
     let der = match key {
         Private::Sign(key) => key.to_pkcs8(),
@@ -118,7 +119,7 @@ pub fn private_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
     Ok(pem::encode(PrivateKeyInfo::PEM_LABEL, &der))
 }
 
-/// The public half as a file, in PEM.
+/// Encodes the public key as a PEM file.
 pub fn public_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
     let der = match key {
         Private::Sign(key) => key.verifying_key().to_spki(),
@@ -138,7 +139,7 @@ fn private_of(der: &[u8], algorithm: Option<sign::Algorithm>) -> Option<Private>
     kems.find_map(|each| each.decapsulation_key_pkcs8(der).ok()).map(Private::Kem)
 }
 
-/// The algorithms that a key may be for.
+/// Returns the algorithms to try for a key.
 fn tried(algorithm: Option<sign::Algorithm>) -> impl Iterator<Item = sign::Algorithm> {
     let is_meant = move |each: &sign::Algorithm| algorithm.is_none_or(|wanted| wanted == *each);
     sign::Algorithm::ALL.iter().copied().filter(is_meant)
@@ -162,7 +163,7 @@ fn public(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     block(path, SubjectPublicKeyInfo::PEM_LABEL, "public key")
 }
 
-/// The bytes of the PEM block with this label that the file is.
+/// Decodes the file as one PEM block with this label.
 fn block(path: &Path, label: &str, what: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let text = text(path)?;
     pem::decode(label, &text)

@@ -7,7 +7,7 @@ use crate::args::crypto::{Kind, ListArgs};
 use crate::failure::Failure;
 use crate::output::{Event, Reporter};
 
-/// Columns of a name, at least; the longest has 22.
+/// Minimum width of a name in columns; the longest has 22.
 const NAME_WIDTH: usize = 23;
 
 pub fn run(args: &ListArgs, reporter: &Reporter) -> Result<(), Failure> {

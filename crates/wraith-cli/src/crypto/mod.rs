@@ -1,9 +1,12 @@
-//! `wraith crypto`: the algorithms of `wraith-crypto` for files and pipes. docs/CRYPTO.md says what each command reads and writes, byte by byte.
+//! `wraith crypto`: the algorithms of `wraith-crypto` for files and pipes. docs/CRYPTO.md describes
+//! the formats byte by byte.
 //!
 //! Invariants:
-//! - A result appears whole or not at all: a file is written under a temporary name and gets its own at the end ([`output`]). What goes to standard
-//!   output was verified first, chunk by chunk, and an end that comes too early is a failure.
-//! - A secret is read from files or the terminal, never from the command line; a file with one is for its owner only, and none is overwritten unless that
+//! - A result appears completely or not at all: a file is written under a temporary name and
+//!   renamed at the end ([`output`]). Decrypted data on standard output was verified first, chunk
+//!   by chunk, and a premature end is a failure.
+//! - Secrets come from files or the terminal, never from the command line. A file with a secret is
+//!   readable only by its owner, and replaced only on request.
 //!   is asked for.
 
 mod completed;
@@ -33,7 +36,7 @@ use crate::failure::{Exit, Failure, plain};
 use crate::output::Reporter;
 use crate::signals::{Signals, blocking};
 
-/// Does it on a thread of its own; a signal ends it, and takes what it has begun to write away.
+/// Runs the action on a thread of its own. A signal stops it and removes its partial output.
 pub async fn run(args: &CryptoArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let signals = Signals::catch(|| ()).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))

@@ -1,4 +1,4 @@
-//! Algorithms by the names that people type; one that is none is answered with what was probably meant.
+//! Looks up algorithms by name, and suggests similar names for an unknown one.
 
 use std::str::FromStr;
 
@@ -9,10 +9,10 @@ use wraith_files::shown;
 use crate::args::crypto::Kind;
 use crate::failure::{Exit, Failure};
 
-/// So many names are proposed for a wrong one.
+/// Maximum number of suggestions.
 const PROPOSED_MAX: usize = 3;
 
-/// The enum of a kind's algorithms.
+/// The algorithms of one kind, as an enum.
 pub trait Named: Copy + FromStr<Err = UnknownAlgorithm> + 'static {
     const KIND: Kind;
     const EVERY: &'static [Self];
@@ -46,7 +46,7 @@ named! {
     encrypt = Encrypt;
 }
 
-/// The algorithm of this kind with the name.
+/// Returns the algorithm of this kind with the name.
 pub fn named<A: Named>(name: &str) -> Result<A, Failure> {
     name.parse::<A>().map_err(|unknown| {
         let all = A::EVERY.iter().map(|each| each.title());
@@ -55,7 +55,8 @@ pub fn named<A: Named>(name: &str) -> Result<A, Failure> {
     })
 }
 
-/// What to say of a name that is none: `what` it is, and the names that are like it.
+/// Returns the failure for an unknown name: `what` describes the mistake, `near` lists similar
+/// names.
 pub fn not_there(what: &str, near: &[&str], kind: Option<Kind>) -> Failure {
     let list = match kind {
         Some(kind) => format!("wraith crypto list {} has their names", kind.name()),
@@ -68,7 +69,7 @@ pub fn not_there(what: &str, near: &[&str], kind: Option<Kind>) -> Failure {
     Failure::new(Exit::Usage, shown(what.as_bytes()).to_string()).hint(hint)
 }
 
-/// The names that `name` is a slip or a part of, the likeliest first.
+/// Returns the known names of which `name` is a typo or a part, the most similar first.
 pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = letters(name);
     let mut rated: Vec<(usize, &str)> = all
@@ -83,7 +84,7 @@ pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a st
     rated.into_iter().take(PROPOSED_MAX).map(|(_, each)| each).collect()
 }
 
-/// What counts of a name.
+/// Returns the significant characters of a name.
 fn letters(name: &str) -> String {
     let kept = name.chars().take(NAME_MAX).filter(char::is_ascii_alphanumeric);
     kept.map(|c| c.to_ascii_lowercase()).collect()

@@ -1,7 +1,7 @@
-//! What a command writes: standard output, or a file that appears when it is complete.
+//! The output of a command: standard output, or a file that appears when it is complete.
 //!
-//! Invariant: at the name that was given there is what was there before, or all of the result. A device or a pipe of that name is written to as it is:
-//! nothing can take its place.
+//! Invariant: the given name refers either to its old content or to the complete result. A device
+//! or a pipe is the exception: it is written to directly, because it cannot be replaced.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
@@ -19,62 +19,62 @@ use crate::args::crypto::OutArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 
-/// Who may read a result.
+/// The permitted readers of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// The umask decides.
+    /// Every user that the umask permits.
     Anybody,
-    /// It holds a secret.
+    /// Only the owner, because the result is a secret.
     Owner,
 }
 
-/// For its owner only.
+/// File mode of a secret: access for its owner only.
 const OWNERS: u32 = 0o600;
 
-/// The temporary files of this process, for the case that it is stopped.
+/// The temporary files of this process, for removal after a signal.
 static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Takes what was begun away.
+/// Removes all unfinished output files.
 pub fn abandon() {
     for path in BEGUN.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        // It may have been taken away already.
+        // It may be gone already.
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// Where a result goes.
+/// The identity of an output, for comparison.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place {
     device: u64,
     inode: u64,
-    /// In the folder that these are of.
+    /// The name of a file; then device and inode are those of its folder.
     file: Option<OsString>,
 }
 
-/// A result being written.
+/// An output while it is written.
 pub struct Output {
     to: To,
     bytes: u64,
-    /// Whoever read standard output has seen enough.
+    /// Whether the reader of standard output has closed the pipe.
     is_gone: bool,
 }
 
 enum To {
     Stdout,
-    /// Something that is no regular file.
+    /// An existing entry that is no regular file.
     Device(File, PathBuf),
     File {
         file: File,
         temporary: TempPath,
         path: PathBuf,
         force: bool,
-        /// What it gets with its name; until then it is its owner's.
+        /// Final mode of the file. Until it is renamed, only its owner can read it.
         mode: u32,
     },
 }
 
 impl Output {
-    /// Opens what `args` name. `is_text`: it may go to a terminal.
+    /// Opens the output that `args` name. `is_text`: it may go to a terminal.
     pub fn open(
         args: &OutArgs,
         readers: Readers,
@@ -95,7 +95,8 @@ impl Output {
         Ok(Self { to, bytes: 0, is_gone: false })
     }
 
-    /// Where it goes, to be compared: a file by its folder and its name in it, whatever way leads there.
+    /// Returns the identity of the output, for comparison. A file is identified by its folder and
+    /// its name, whatever path leads there.
     pub fn place(&self) -> Result<Place, Failure> {
         let of = |found: io::Result<Metadata>, path: &Path, file| match found {
             Ok(found) => Ok(Place { device: found.dev(), inode: found.ino(), file }),
@@ -110,12 +111,12 @@ impl Output {
         }
     }
 
-    /// Whether nobody wants more. What is still written goes nowhere then.
+    /// Returns whether the reader has closed the pipe. Later writes are discarded.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// Writes what is verified.
+    /// Writes verified data.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.is_gone {
             return Ok(());
@@ -136,7 +137,8 @@ impl Output {
         Ok(())
     }
 
-    /// All is written and right: the file appears. `what` and `algorithm` are told to programs, unless whoever read did not want all of it.
+    /// Completes the output: the file appears under its name. Reports `what` and `algorithm` to
+    /// programs, unless the reader closed the pipe.
     pub fn finish(
         mut self,
         what: &str,
@@ -163,7 +165,7 @@ impl Output {
             To::Device(_, path) => Some(path),
             To::File { file, temporary, path, force, mode } => {
                 if mode != OWNERS {
-                    // Where it cannot be, it stays its owner's.
+                    // If this fails, the file stays readable only by its owner.
                     let _ = file.set_permissions(Permissions::from_mode(mode));
                 }
                 appear(temporary, &path, force)?;
@@ -196,13 +198,13 @@ impl To {
         if !force && path.symlink_metadata().is_ok() {
             return Err(is_there(path));
         }
-        // Never readable by more than what it replaces.
+        // Never readable by more users than the file that it replaces.
         let replaced = path.symlink_metadata().map_or(0o666, |found| found.permissions().mode());
         let mode = match readers {
             Readers::Owner => OWNERS,
             Readers::Anybody => OWNERS | (0o066 & replaced & !umask_now().bits()),
         };
-        // Until it is remembered, nobody forgets it.
+        // The lock is held until the file is listed, so that `abandon` cannot miss it.
         let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
         let made = tempfile::Builder::new()
             .prefix(".wraith-")
@@ -216,8 +218,8 @@ impl To {
 }
 
 impl To {
-    /// A device, a pipe or a socket, by what was opened and not by what had the name before. In a folder of everybody's, a pipe may be
-    /// somebody else's.
+    /// Opens a device, a pipe or a socket. Checks the opened entry itself, because the name may
+    /// have changed its meaning. In a shared folder, a pipe may belong to another user.
     fn device(path: &Path, force: bool, readers: Readers) -> Result<Self, Failure> {
         let file = File::options().write(true).open(path);
         let file = file.map_err(|error| cannot_write(path, &error))?;
@@ -235,14 +237,15 @@ impl To {
     }
 }
 
-/// The umask can only be read by setting it. A file that another thread made meanwhile would be its owner's only.
+/// Returns the umask, which can only be read by setting it. Meanwhile, a file made by another
+/// thread would be restricted to its owner.
 fn umask_now() -> Mode {
     let mask = umask(Mode::RWXG | Mode::RWXO);
     umask(mask);
     mask
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -250,7 +253,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Gives the file its name.
+/// Renames the temporary file to its final name.
 fn appear(temporary: TempPath, path: &Path, force: bool) -> Result<(), Failure> {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     begun.retain(|each| *each != *temporary);

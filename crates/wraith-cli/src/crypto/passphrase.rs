@@ -1,4 +1,4 @@
-//! Passphrases: the first line of a file, or typed at the terminal, which does not show it.
+//! Passphrases: the first line of a file, or a line typed at the terminal without echo.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,13 +15,13 @@ use zeroize::Zeroizing;
 use super::input::{Input, name};
 use crate::failure::{Exit, Failure};
 
-/// Bytes of the longest.
+/// Maximum length in bytes.
 const BYTES_MAX: u64 = 4096;
 
-/// Where the person sits, whatever standard input is.
+/// The controlling terminal, independent of standard input.
 const TERMINAL: &str = "/dev/tty";
 
-/// The first line of a file.
+/// Reads the first line of a file.
 pub fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let all = Input::open(Some(path))?.all(BYTES_MAX)?;
     let mut line = all.ok_or_else(|| {
@@ -36,7 +36,7 @@ pub fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     not_empty(line)
 }
 
-/// Asks the person; twice where it is a new one.
+/// Asks for a passphrase at the terminal; twice for a new one.
 pub fn ask(is_new: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let first = not_empty(asked("Passphrase: ")?)?;
     if is_new && asked("The same once more: ")? != first {
@@ -61,11 +61,13 @@ fn asked(question: &'static str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let failed = |error: io::Error| Failure::disk("cannot ask for a passphrase", &error);
     let silent = Silent::begin(&terminal, question).map_err(failed)?;
     terminal.write_all(question.as_bytes()).map_err(failed)?;
-    // By itself, because a reader with a buffer would not wipe it. A terminal gives at most a line at a time.
+    // Reads without a buffered reader, which would not wipe its buffer. A terminal returns at most
+    // a line at a time.
     let mut line = Zeroizing::new(vec![0; BYTES_MAX as usize]);
     let mut filled = 0;
     while filled < line.len() && !line[..filled].ends_with(b"\n") {
-        // Whoever reads and is not in front is stopped, before it has ended on a signal that continued it. Waiting stops nobody.
+        // A background process that reads is stopped by the kernel, even before the signal that
+        // continued it has ended. Polling stops no process.
         let _ = poll(&mut [PollFd::new(&terminal, PollFlags::IN)], None);
         match terminal.read(&mut line[filled..]) {
             Ok(0) => break,
@@ -83,32 +85,33 @@ fn asked(question: &'static str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     Ok(line)
 }
 
-/// A question that waits for its answer.
+/// An open question at the terminal.
 struct Question {
     text: &'static str,
-    /// How the terminal was before it was told not to show what is typed.
+    /// Terminal mode before the echo was turned off.
     before: Termios,
 }
 
 static OPEN: Mutex<Option<Question>> = Mutex::new(None);
 
-/// The terminal shows again what is typed, if it does not.
+/// Restores the echo of the terminal, if it is off.
 pub fn show_again() {
     let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let (Some(question), Ok(terminal)) = (open, File::open(TERMINAL))
         && is_ours(&terminal)
     {
-        // If it fails there is nothing else to try.
+        // A failure leaves nothing else to try.
         let _ = tcsetattr(&terminal, OptionalActions::Flush, &question.before);
     }
 }
 
-/// Whether this process is in front; whoever is not, and changes a terminal, is stopped.
+/// Returns whether this process is in the foreground. The kernel stops a background process that
+/// changes a terminal.
 fn is_ours(terminal: &File) -> bool {
     tcgetpgrp(terminal).is_ok_and(|front| front == getpgrp())
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// A terminal without echo. Drop restores the echo.
 struct Silent;
 
 impl Silent {
@@ -117,7 +120,7 @@ impl Silent {
         let before = tcgetattr(terminal)?;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         *open = Some(Question { text, before: before.clone() });
-        // From here on, what fails shows again what is typed.
+        // From here on, Drop restores the echo after a failure.
         drop(open);
         let silent = Self;
         hide(terminal, before)?;
@@ -136,7 +139,8 @@ fn hide(terminal: &File, mut modes: Termios) -> io::Result<()> {
     Ok(tcsetattr(terminal, OptionalActions::Flush, &modes)?)
 }
 
-/// A shell that stops this process (Ctrl-Z) and continues it (`fg`) leaves the terminal showing what is typed.
+/// Installs a handler for SIGCONT. After Ctrl-Z and `fg`, the shell leaves the echo on, so it must
+/// be turned off again.
 fn ask_again_when_continued() -> io::Result<()> {
     static IS_HEARD: Mutex<bool> = Mutex::new(false);
     let mut is_heard = IS_HEARD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +159,7 @@ fn ask_again() {
         && is_ours(&terminal)
         && hide(&terminal, question.before.clone()).is_ok()
     {
-        // Whoever does not see the question knows what was asked.
+        // If the write fails, the user still remembers the question.
         let _ = terminal.write_all(question.text.as_bytes());
     }
 }

@@ -9,7 +9,7 @@ use crate::args::crypto::RandArgs;
 use crate::failure::Failure;
 use crate::output::Reporter;
 
-/// Made at once.
+/// Number of bytes generated at once.
 const BUFFER_BYTES: usize = 1 << 16;
 
 pub fn run(args: &RandArgs, reporter: &Reporter) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
-//! A cipher alone, as other programs have it: no salt, no head, no tag. Nobody notices when its output is changed.
+//! A cipher without authentication, compatible with other programs: no salt, no header, no tag.
+//! Changes of its output are not detected.
 //!
-//! ECB and CBC pad as PKCS #7 says. XTS takes the whole text as one data unit.
+//! ECB and CBC use PKCS #7 padding. XTS takes the whole text as one data unit.
 
 use wraith_crypto::cipher::{self, Algorithm, BLOCK_BYTES, Cipher, CipherError};
 use zeroize::Zeroizing;
@@ -9,22 +10,22 @@ use super::input::Input;
 use super::output::Output;
 use crate::failure::{Exit, Failure};
 
-/// Taken at once, whole blocks.
+/// Bytes processed at once; a multiple of the block length.
 const PIECE_BYTES: usize = 1 << 16;
-/// Bytes of the longest data unit of XTS.
+/// Maximum length of an XTS data unit in bytes.
 const UNIT_MAX: u64 = 16 << 20;
 
-/// One text and how it is encrypted.
+/// The parameters of one encryption or decryption.
 pub struct Job<'a> {
     pub algorithm: Algorithm,
     pub key: &'a [u8],
     pub iv: &'a [u8],
-    /// Whether the text gets, or has, padding, where it is whole blocks.
+    /// Whether a text of whole blocks is padded.
     pub pads: bool,
 }
 
 impl Job<'_> {
-    /// Whether key and IV fit, before anything is read or written.
+    /// Checks the lengths of key and IV, before any read or write.
     pub fn check(&self) -> Result<(), Failure> {
         self.start().map(drop)
     }
@@ -83,7 +84,7 @@ pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
         return output.write(&text);
     }
     let pads = job.pads && job.algorithm.wants_whole_blocks();
-    // The last block, which may hold padding, waits for what comes behind it.
+    // The last block may hold padding, so it waits for the data behind it.
     let mut waiting = Zeroizing::new(Vec::with_capacity(PIECE_BYTES + BLOCK_BYTES));
     let mut piece = Zeroizing::new(vec![0; PIECE_BYTES]);
     loop {
@@ -98,7 +99,7 @@ pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
         waiting.drain(..sure);
     }
     if output.is_gone() {
-        // What is there is not the end.
+        // The reader has closed the pipe, so the buffered data is not the end.
         return Ok(());
     }
     if pads {
@@ -108,7 +109,7 @@ pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
     output.write(&waiting)
 }
 
-/// All of the text.
+/// Reads the whole text as one data unit.
 fn unit(job: &Job<'_>, input: &mut Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
     input.all(UNIT_MAX)?.ok_or_else(|| {
         let message = format!("{} takes one data unit, of at most 16 MiB", job.algorithm);

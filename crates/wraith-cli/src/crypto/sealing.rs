@@ -1,4 +1,5 @@
-//! `wraith crypto enc` and `wraith crypto dec`: which secret, which form, and the words for what goes wrong.
+//! `wraith crypto enc` and `wraith crypto dec`: select the secret and the format, and explain
+//! failures.
 
 use std::path::Path;
 
@@ -37,7 +38,7 @@ pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
     };
     let mut input = Input::open(args.file.as_deref())?;
     let mut output = Output::open(&args.out, Readers::Anybody, false, reporter)?;
-    // Nobody types a passphrase for what cannot be read or written.
+    // Ask for a passphrase only when input and output are open.
     let recipient = match named {
         Some(recipient) => recipient,
         None => Recipient::Passphrase(passphrase::ask(true)?),
@@ -115,7 +116,7 @@ fn no_secret(which: &str) -> Failure {
     Failure::new(Exit::Usage, format!("no key is named: {which}"))
 }
 
-/// An AEAD; a cipher's name is answered with --raw.
+/// Returns the AEAD of this name. For the name of a cipher, the failure suggests --raw.
 fn named_aead(name: &str) -> Result<aead::Algorithm, Failure> {
     match name.parse::<wraith_crypto::cipher::Algorithm>() {
         Ok(cipher) => {
@@ -127,7 +128,7 @@ fn named_aead(name: &str) -> Result<aead::Algorithm, Failure> {
     }
 }
 
-/// What the arguments of both directions say of an unauthenticated mode.
+/// The arguments of an unauthenticated mode, common to both directions.
 struct Raw<'a> {
     file: Option<&'a Path>,
     algorithm: Option<&'a str>,
@@ -164,7 +165,7 @@ fn raw_mode(
     what: &str,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
-    // Both are required by --raw.
+    // --raw requires both.
     let name = args.algorithm.unwrap_or_default();
     let key = keys::secret(args.key.unwrap_or(Path::new("-")))?;
     if let Ok(algorithm) = name.parse::<aead::Algorithm>() {

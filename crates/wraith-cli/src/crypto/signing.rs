@@ -1,4 +1,5 @@
-//! `wraith crypto sign` and `wraith crypto verify`. A signature is the bytes that the standard defines, as `openssl` has them: DER for ECDSA and SM2.
+//! `wraith crypto sign` and `wraith crypto verify`. A signature has the standard's encoding, as in
+//! `openssl`: DER for ECDSA and SM2.
 
 use std::path::Path;
 
@@ -12,13 +13,13 @@ use crate::args::crypto::{CheckArgs, SignArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 
-/// Bytes of the longest signature: SLH-DSA-*-256f has 49,856.
+/// Maximum length of a signature in bytes; SLH-DSA-*-256f has 49,856.
 const SIGNATURE_MAX: u64 = 1 << 16;
 
-/// What to do where a signature is bad.
+/// Advice for a bad signature.
 const TAKE_NOTHING: &str =
     "take nothing from this file; get it and the signature again, and the key from its owner";
-/// The same where the key may sign in several ways, and nobody said which.
+/// The same for an RSA key without a named algorithm, because it supports several.
 const OF_RSA: &str = "if it was signed in another way, say which: -a RSA-PKCS1-SHA-256 is what openssl does by itself; of PSS, the salt is as long \
     as the hash. Otherwise take nothing from this file";
 
@@ -45,7 +46,7 @@ pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
     let path = args.file.as_deref().unwrap_or(Path::new("-"));
     let checked = match signature {
         Some(signature) => key.verify(&message, &signature),
-        // Longer than any.
+        // Longer than any signature.
         None => Err(SignError::Unauthentic),
     };
     let algorithm = key.algorithm().name();
@@ -68,7 +69,7 @@ pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
 }
 
-/// The hash that ECDSA of this name is with here, and how `openssl dgst` calls it.
+/// Returns the hash of this ECDSA algorithm, and its option of `openssl dgst`.
 fn digest(algorithm: sign::Algorithm) -> Option<(&'static str, &'static str)> {
     use sign::Algorithm as A;
     match algorithm {
@@ -80,7 +81,7 @@ fn digest(algorithm: sign::Algorithm) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The same where one key may sign with several hashes, and one is taken here.
+/// The same for ECDSA, where other programs combine a key with several hashes and wraith with one.
 fn of_ecdsa(algorithm: &str, hash: &str, option: &str) -> String {
     format!(
         "{algorithm} is with {hash} here; if it was signed with another hash, have it signed with this one: openssl dgst {option} -sign KEY. \

@@ -1,4 +1,4 @@
-//! Files that hold no key as it is wanted: what they are instead, and what to type to get one.
+//! Explains files without the expected key: the actual content, and the command that converts it.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use wraith_files::shown;
 use super::input::name;
 use crate::failure::{Exit, Failure};
 
-/// Of the label of a block that is something else.
+/// Maximum number of shown characters of a foreign PEM label.
 const LABEL_SHOWN_MAX: usize = 40;
-/// What makes a PKCS #8 of the older forms.
+/// Command that converts an older private key format to PKCS #8.
 const AS_PKCS8: &str =
     "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
-/// The same of one that is encrypted as RFC 1421 has it; openssl asks for the passphrase.
+/// The same for a key that is encrypted as in RFC 1421; openssl asks for the passphrase.
 const WITHOUT_PASSPHRASE: &str = "without its passphrase, in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
-/// What other PEM blocks with keys are called, and what makes of them one that is read here.
+/// Labels of other PEM blocks with keys, and the command that converts each into a supported one.
 const OTHER_BLOCKS: [(&str, &str); 8] = [
     ("PRIVATE KEY", "its public half: wraith crypto pub FILE"),
     ("PUBLIC KEY", "the private one is in the file that wraith crypto genkey wrote"),
@@ -35,7 +35,7 @@ const OTHER_BLOCKS: [(&str, &str); 8] = [
     ("CERTIFICATE", "the public key in it: openssl x509 -pubkey -noout -in FILE -out NEW"),
 ];
 
-/// Algorithms of keys that may not be read, by their object identifiers: what such a key is, and what to do.
+/// Object identifiers of keys that are not accepted, each with a description and advice.
 const OTHER_KEYS: [(&[u8], &str, &str); 4] = [
     (
         oid::RSA,
@@ -57,7 +57,7 @@ const X25519: [u8; 3] = [0x2b, 0x65, 110];
 const X448: [u8; 3] = [0x2b, 0x65, 111];
 const AGREEMENT: &str = "no command takes it; to encrypt to somebody: wraith crypto genkey X-Wing";
 
-/// The curves whose keys are read.
+/// The supported curves.
 const CURVES: [&[u8]; 8] = [
     oid::P224,
     oid::P256,
@@ -68,13 +68,13 @@ const CURVES: [&[u8]; 8] = [
     oid::BRAINPOOL_P512R1,
     oid::SM2,
 ];
-/// What makes a key of a curve one that is read, if wraith has the curve.
+/// Commands that convert a key of a supported curve to a supported encoding.
 const EC_PRIVATE: &str =
     "openssl pkey -ec_param_enc named_curve -ec_conv_form uncompressed -in FILE -out NEW";
 const EC_PUBLIC: &str =
     "openssl pkey -pubin -ec_param_enc named_curve -ec_conv_form uncompressed -in FILE -out NEW";
 
-/// A file that is no text.
+/// Explains a file that is no text.
 pub fn binary(path: &Path, bytes: &[u8]) -> Failure {
     let failure = no_key(path, "no key: neither hexadecimal nor PEM");
     match bytes {
@@ -88,7 +88,7 @@ pub fn binary(path: &Path, bytes: &[u8]) -> Failure {
     }
 }
 
-/// A text that is no PEM block with a `wanted` key, which `error` says.
+/// Explains a text without the `wanted` PEM key; `error` is the decoder's message.
 pub fn block(path: &Path, text: &str, label: &str, wanted: &str, error: &str) -> Failure {
     if text.trim().is_empty() {
         return no_key(path, &format!("no {wanted}: it is empty"));
@@ -124,7 +124,7 @@ pub fn block(path: &Path, text: &str, label: &str, wanted: &str, error: &str) ->
     }
 }
 
-/// A private key (PKCS #8) of no algorithm that is asked for or known.
+/// Explains a private key (PKCS #8) of an unexpected or unknown algorithm.
 pub fn private(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
     let is_of = |each: &&sign::Algorithm| each.signing_key_pkcs8(der).is_ok();
     if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
@@ -138,7 +138,7 @@ pub fn private(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> F
     unknown(path, info.map(|info| info.algorithm), "a private key")
 }
 
-/// A public key (SubjectPublicKeyInfo) of no algorithm that is asked for or known.
+/// Explains a public key (SubjectPublicKeyInfo) of an unexpected or unknown algorithm.
 pub fn public(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
     let is_of = |each: &&sign::Algorithm| each.verifying_key_spki(der).is_ok();
     if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
@@ -151,7 +151,7 @@ pub fn public(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Fa
     unknown(path, info.map(|info| info.algorithm), "a public key")
 }
 
-/// A key of an algorithm that does something else than what `kind` does.
+/// Explains a key whose algorithm cannot do `kind`.
 pub fn other_use(path: &Path, algorithm: &str, what: &str, kind: &str) -> Failure {
     let message = format!("in {} is a key of {algorithm}, which {what}", name(path));
     Failure::new(Exit::Usage, message)
@@ -168,7 +168,7 @@ fn another(path: &Path, found: sign::Algorithm, wanted: sign::Algorithm) -> Fail
     Failure::new(Exit::Usage, message).hint("leave -a out, or name the key that goes with it")
 }
 
-/// The public half in an ECPrivateKey (RFC 5915), if it is there.
+/// Returns the public key in an ECPrivateKey (RFC 5915), if present.
 fn point(private_key: &[u8]) -> Result<Option<&[u8]>, EncodingError> {
     let mut inside = Reader::of_sequence(private_key)?;
     inside.small()?;
@@ -178,7 +178,8 @@ fn point(private_key: &[u8]) -> Result<Option<&[u8]>, EncodingError> {
     public.map(|public| Reader::new(public).bit_string()).transpose()
 }
 
-/// A key on a curve, with its `point`, that was not read. `convert` makes of one that is only written otherwise one that is.
+/// Explains an unreadable elliptic-curve key with its `point`. `convert` is the command that
+/// changes its encoding to a supported one.
 fn of_a_curve(
     path: &Path,
     algorithm: &AlgorithmIdentifier<'_>,

@@ -1,4 +1,4 @@
-//! Compares two trees with nothing but the standard library: the judge of the demonstration.
+//! Compares two trees with only the standard library, as an independent check of the demonstration.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,10 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// A hole that arrived as zeros shows as this much more disk, or more.
+/// A hole that arrived as zeros takes at least this much more disk space.
 const HOLE_TOLERANCE_BYTES: u64 = 1 << 20;
 
-/// Every difference, in words; empty when the trees are the same.
+/// Returns a description of every difference; empty if the trees are equal.
 pub fn trees(a: &Path, b: &Path) -> io::Result<Vec<String>> {
     let mut differences = Vec::new();
     compare(a, b, &mut differences)?;
@@ -55,7 +55,7 @@ fn other_metadata(x: &Metadata, y: &Metadata) -> Option<&'static str> {
     if x.file_type() != y.file_type() {
         return Some("another kind");
     }
-    // Links have no mode of their own, and not every system keeps their times.
+    // Links have no mode, and some systems do not keep their times.
     if x.is_symlink() {
         return None;
     }

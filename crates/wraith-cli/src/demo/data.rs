@@ -1,4 +1,5 @@
-//! The data of the demonstration: one big file, many small ones, and a few of everything that tools get wrong.
+//! Test data of the demonstration: one big file, many small ones, and entries that tools often get
+//! wrong.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
@@ -8,26 +9,26 @@ use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Small files are from 0 to twice this size.
+/// Mean size of small files; the sizes range from 0 to twice this.
 const SMALL_FILE_MEAN_BYTES: u64 = 12 << 10;
 const FILES_IN_A_FOLDER: u32 = 50;
 const SPARSE_FILE_BYTES: u64 = 64 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What was made.
+/// The amount of test data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Made {
     pub files: u64,
     pub bytes: u64,
 }
 
-/// About how much disk [`make`] takes.
+/// Returns roughly the disk space that [`make`] takes.
 pub fn bytes_needed(size: u64, files: u32) -> u64 {
     // A small file takes whole blocks.
     size.saturating_add(u64::from(files) * (SMALL_FILE_MEAN_BYTES + 4096))
 }
 
-/// Makes it. `stop` is asked now and then.
+/// Makes the test data. Polls `stop` in between.
 pub fn make(root: &Path, size: u64, files: u32, stop: &dyn Fn() -> bool) -> io::Result<Made> {
     let mut maker = Maker { noise: Noise(0x5eed), made: Made::default(), stop };
     fs::create_dir_all(root)?;
@@ -69,7 +70,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Nothing, holes, links, modes, times, names.
+    /// Makes special cases: empty files and folders, holes, links, modes, times, names.
     fn curiosities(&mut self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder.join("empty folder"))?;
         self.file(&folder.join("empty file"), 0)?;
@@ -83,13 +84,13 @@ impl Maker<'_> {
         let holes = File::create(folder.join("holes"))?;
         holes.set_len(SPARSE_FILE_BYTES)?;
         holes.write_all_at(b"not only holes", SPARSE_FILE_BYTES / 2)?;
-        // Its holes are nobody's work and count as nothing.
+        // Its holes move no bytes, so they do not count.
         self.made.files += 1;
         Ok(())
     }
 }
 
-/// SplitMix64: bytes that cannot be compressed, faster than a disk.
+/// SplitMix64: incompressible bytes, generated faster than a disk writes.
 struct Noise(u64);
 
 impl Noise {

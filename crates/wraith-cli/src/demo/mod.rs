@@ -1,7 +1,8 @@
-//! `wraith demo`: a real transfer on this machine, between two processes of this very program, judged by somebody else.
+//! `wraith demo`: a real transfer on this machine, between two processes of this program, with an
+//! independent check.
 //!
-//! Invariant: it succeeds only if every byte, name, mode, time and link at the receiver was compared with the
-//! source, by code that shares nothing with the transfer's own verification.
+//! Invariant: it succeeds only if every byte, name, mode, time and link at the receiver matches the
+//! source. The comparison shares no code with the transfer's own verification.
 
 mod compare;
 mod data;
@@ -22,7 +23,7 @@ use crate::output::{Event, Reporter};
 use crate::signals::{Signals, blocking};
 use data::Made;
 
-/// The processes of the demonstration, so that a signal can end them.
+/// The processes of the demonstration, which a signal must end.
 type Children = Arc<Mutex<Vec<Child>>>;
 
 /// Makes data, transfers it, compares it, copies it with cp, and cleans up.
@@ -88,7 +89,7 @@ fn demonstrate(
     Ok(())
 }
 
-/// The source, and one copy of it at a time.
+/// Checks the free space for the source and one copy at a time.
 fn enough_space(folder: &Path, args: &DemoArgs) -> Result<(), Failure> {
     let needed = 2 * data::bytes_needed(args.size.0, args.files);
     let Ok(stat) = rustix::fs::statvfs(folder) else { return Ok(()) };
@@ -101,12 +102,12 @@ fn enough_space(folder: &Path, args: &DemoArgs) -> Result<(), Failure> {
     Err(Failure::new(Exit::Disk, message).hint("--size makes it smaller, --dir puts it elsewhere"))
 }
 
-/// Lets the kernel write out what is pending, so that the next step does not pay for the last one.
+/// Flushes pending writes, so that they do not slow down the next step.
 fn settle() {
     rustix::fs::sync();
 }
 
-/// The two processes.
+/// A transfer between two processes.
 struct Transfer<'a> {
     folder: &'a Path,
     reporter: &'a Reporter,
@@ -114,7 +115,7 @@ struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Seconds from the start of the sender to the end of both.
+    /// Runs the transfer. Returns the seconds from the start of the sender to the end of both.
     fn run(&self, source: &Path, target: &Path) -> Result<f64, Failure> {
         let failed = |e: io::Error| Failure::new(Exit::Other, format!("cannot run: {}", plain(&e)));
         let start = Instant::now();
@@ -127,7 +128,8 @@ impl Transfer<'_> {
         let mut receiver = self.command("receiver").map_err(failed)?;
         receiver.args(["receive", "--json", "--yes", &ticket, "-o"]).arg(target);
         let mut received = Events::of(self.spawn(&mut receiver).map_err(failed)?);
-        // Both are read to the end all the while: a process whose output nobody reads stops.
+        // Both outputs are read to the end all the time, because a process with a full output pipe
+        // stops.
         let sent = thread::spawn(move || sent.drain());
         while let Some(event) = received.next()? {
             if event["event"] == "progress" {
@@ -139,11 +141,11 @@ impl Transfer<'_> {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// This very program, with a home of its own.
+    /// Returns a command of this program with a home of its own.
     fn command(&self, side: &str) -> io::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
         command.env("WRAITH_HOME", self.folder.join(side));
-        // Both sides are here.
+        // Both sides are on this machine.
         command.envs([("WRAITH_DHT", "off"), ("WRAITH_PORT_MAPPING", "off")]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         Ok(command)
@@ -175,7 +177,7 @@ impl Events {
         Self(io::BufRead::lines(io::BufReader::new(out)))
     }
 
-    /// The next event; None at the end. An `error` event becomes the failure it tells of.
+    /// Returns the next event; None at the end. An `error` event becomes a failure.
     fn next(&mut self) -> Result<Option<Value>, Failure> {
         let Some(Ok(line)) = self.0.next() else { return Ok(None) };
         let event: Value = serde_json::from_str(&line)
@@ -214,7 +216,7 @@ fn progress(event: &Value) -> Progress {
     progress
 }
 
-/// Copies with cp, keeping what we keep; seconds.
+/// Copies with `cp -a`, which preserves the same metadata. Returns the seconds.
 fn copy(source: &Path, target: &PathBuf) -> Result<f64, Failure> {
     let start = Instant::now();
     let copied = Command::new("cp").arg("-a").arg(source).arg(target).status();
@@ -248,7 +250,7 @@ fn show(reporter: &Reporter, made: &Made, seconds: f64, cp_seconds: f64) {
     ));
 }
 
-/// Ends what still runs.
+/// Kills the remaining processes.
 fn kill(children: &Children) {
     for child in children.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
         let _ = child.kill();

@@ -1,4 +1,4 @@
-//! The folder of the identity: there, ours, and nobody else's.
+//! Checks the state folder: it exists, belongs to this user, and is closed to others.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -67,7 +67,7 @@ fn folder_check(folder: &Path) -> Check {
     Check::ok(NAME, shown, meaning)
 }
 
-/// It is made on first use, if it can be.
+/// Checks that the first use can create the folder.
 fn not_yet(folder: &Path) -> Check {
     let there = folder.ancestors().skip(1).find(|above| above.exists());
     let writable = there.is_some_and(|above| rustix::fs::access(above, Access::WRITE_OK).is_ok());
@@ -78,7 +78,7 @@ fn not_yet(folder: &Path) -> Check {
     }
 }
 
-/// What is not there is done without.
+/// Returns the warning for a missing folder, without which transfers still work.
 fn without_memory(found: String) -> Check {
     let meaning =
         "transfers work and remember nothing new: no contacts, no continuing after a restart";

@@ -1,7 +1,8 @@
-//! The ways to machines elsewhere: relays, the DHT, the router, and the NAT between here and there. What can be asked at the same time is.
+//! Checks the paths to remote machines: relays, the DHT, the router, and the NAT between.
+//! Independent checks run in parallel.
 //!
-//! Invariant: only who is configured hears of it: relays that are named, the DHT and the router unless they are off, and, once they have
-//! said where this machine is seen, that address of its own.
+//! Invariant: packets go only to configured targets: named relays, the DHT and the router unless
+//! they are off, and later to the address at which these see this machine.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,9 +22,11 @@ use crate::code::{named, relays};
 use crate::output::Reporter;
 
 const DHT: &str = "DHT";
-/// For the first answer of the DHT: three nodes to begin with, whose names are looked up first.
+/// Timeout for the first answer of the DHT. It includes the name lookups of the three bootstrap
+/// nodes.
 const DHT_WAIT: Duration = Duration::from_secs(5);
-/// Nodes of the DHT that are asked where they see us; they have different addresses, which is what tells a NAT's mapping.
+/// Number of DHT nodes to ask for our address. They have different addresses, which is needed to
+/// measure the NAT's mapping.
 const NODES: usize = 4;
 
 pub async fn check(
@@ -81,7 +84,7 @@ pub async fn check(
     socket.start_close();
 }
 
-/// A socket as transfers have it, of an identity that nobody knows.
+/// Opens a socket like those of transfers, with a fresh random identity.
 pub fn open(relays: Option<&Relays>) -> std::io::Result<Endpoint> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
@@ -91,7 +94,8 @@ pub fn open(relays: Option<&Relays>) -> std::io::Result<Endpoint> {
     Endpoint::bind(config)
 }
 
-/// Begins an operation, which ends with the first answer, and tells some of who answered.
+/// Starts a DHT operation and ends with the first answer. Also returns some of the nodes that
+/// answered.
 async fn try_dht(args: &MeetingArgs) -> (Check, Vec<Observer>) {
     if !args.dht.is_on() {
         let meaning = "contacts that moved, and long codes, are not found over the internet";

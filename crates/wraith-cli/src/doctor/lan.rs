@@ -1,4 +1,5 @@
-//! The places where codes meet: the local network, and the rendezvous server if one is configured.
+//! Checks the meeting places for codes: the local network, and the rendezvous server if one is
+//! configured.
 
 use wraith::Proxies;
 use wraith_discovery::lan::{Heard, probe};

@@ -1,8 +1,9 @@
-//! How long a NAT, or a firewall, lets answers in when nothing passes: a relay is asked to answer later, by sockets that are silent
-//! meanwhile, each for another time.
+//! Measures how long a NAT or a firewall keeps a mapping without traffic. Several sockets ask a
+//! relay for a delayed answer, each with another delay, and stay silent meanwhile.
 //!
-//! Invariant: what is said is between the longest pause after which an answer came and the shortest above it after which none did. A
-//! pause is a little longer than it says: the relay looks every 2 s what is due.
+//! Invariant: the reported lifetime lies between the longest pause after which an answer came and
+//! the shortest longer pause after which none came. A real pause is slightly longer, because the
+//! relay checks every 2 s which answers are due.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,19 +18,21 @@ use super::nat::Observer;
 use crate::output::Reporter;
 
 const NAME: &str = "NAT lifetime";
-/// Between these lie the times that routers usually have: 30 s, 1 and 2 minutes; 3 and more are beyond. Multiples of 8 s, as a relay can be asked.
-/// The first shows that the relay answers later at all: of few, and perhaps not of us.
+/// Pauses around the usual lifetimes of routers: 30 s, 1 and 2 minutes; 3 minutes and more are
+/// beyond. They are multiples of 8 s, the unit of the relay's delay. The first one shows whether
+/// the relay answers late at all: it does so for a few clients only, and perhaps not for this one.
 const PAUSES_S: [u64; 5] = [8, 24, 48, 104, 168];
-/// From an exchange to another: connection tracking of Linux takes a flow for one that goes on when it is older than 2 s, and keeps it
-/// for longer then, as it does that of a transfer.
+/// Pause between two exchanges. Linux connection tracking treats a flow older than 2 s as a stream
+/// and keeps it longer, as it does for a transfer.
 const FLOW_AGE: Duration = Duration::from_millis(2500);
-/// Who sends less often loses its mapping between two questions: endpoints ask every 25 s where they are seen.
+/// Required lifetime. Endpoints ask for their address every 25 s; with a shorter lifetime they lose
+/// the mapping in between.
 const NEEDED_S: u64 = 24;
 
-/// Whether an answer came after so many seconds without traffic, in their order.
+/// Pairs of a pause in seconds and whether an answer came after it, in ascending order.
 type Answered = [(u64, bool)];
 
-/// One check for each family of the relays that are asked, or one that says why there is none.
+/// Returns one check for each address family of the relays, or one that explains why there is none.
 pub async fn check(observers: &[Observer], reporter: &Reporter) -> Vec<Check> {
     let relay = |is_ipv4| {
         observers.iter().find_map(|observer| match observer {
@@ -61,7 +64,8 @@ pub async fn check(observers: &[Observer], reporter: &Reporter) -> Vec<Check> {
     relays.iter().enumerate().map(|(number, (_, of))| judge(*of, &of_relay(number))).collect()
 }
 
-/// Whether an answer comes that is wanted after `pause` seconds. None if none comes at once either.
+/// Returns whether an answer requested after `pause` seconds arrives; None if not even an immediate
+/// answer does.
 async fn lets_in_after(secret: [u8; 32], of: SocketAddr, pause: u64) -> Option<bool> {
     let socket = open(None).ok()?;
     socket.observe(secret, of).await.ok()?;
@@ -110,7 +114,7 @@ mod tests {
         let check = judged(&[(24, true), (48, true), (104, false), (168, false)]);
         assert!(check.found.contains("after 48 s of silence, not after 104 s"), "{check:?}");
         assert_eq!(check.status, Status::Ok);
-        // One that was lost says nothing, since a later one came.
+        // A lost answer is no evidence, since a later one came.
         let check = judged(&[(24, false), (48, true), (104, true), (168, false)]);
         assert!(check.found.contains("after 104 s of silence, not after 168 s"), "{check:?}");
         let check = judged(&[(24, true), (48, true), (104, true), (168, true)]);
@@ -125,7 +129,7 @@ mod tests {
             "{check:?}"
         );
         assert!(check.next.unwrap().contains("--relay"));
-        // A relay that has no room for late answers says nothing of a NAT.
+        // A relay without room for late answers gives no evidence about a NAT.
         for silent in [&[][..], &[(8, false), (24, false)]] {
             assert_eq!(judged(silent).status, Status::None);
         }

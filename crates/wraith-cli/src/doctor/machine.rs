@@ -1,4 +1,4 @@
-//! The processor, the clock, the disk.
+//! Checks the processor, the clock and the disk.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,9 +9,9 @@ use super::Check;
 use crate::args::units::Bytes;
 use crate::args::version;
 
-/// No clock that is right shows less: the first of January 2026.
+/// Earliest plausible time: 1 January 2026.
 const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
-/// Below that, most transfers of today do not fit.
+/// With less free space, most transfers do not fit.
 const LITTLE_SPACE: u64 = 1 << 30;
 
 pub fn check(tell: &mut impl FnMut(Check)) {
@@ -49,10 +49,11 @@ fn clock(now: SystemTime) -> Check {
     Check::ok("clock", found, meaning)
 }
 
-/// `2026-11-22 06:30:00 UTC`.
+/// Formats a time as `2026-11-22 06:30:00 UTC`.
 fn utc(seconds: u64) -> String {
     let (days, time) = (seconds / 86_400, seconds % 86_400);
-    // Howard Hinnant's days-to-date: years that begin in March have their leap day at the end.
+    // Howard Hinnant's days-to-date algorithm: years that start in March have their leap day at the
+    // end.
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

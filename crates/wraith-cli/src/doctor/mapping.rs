@@ -1,4 +1,5 @@
-//! The router: whether it leads others to a port of this machine. Who asked gives back what it granted.
+//! Checks whether the router forwards a port to this machine. The caller releases a granted
+//! mapping.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use super::Check;
 use crate::args::MeetingArgs;
 
 const NAME: &str = "port mapping";
-/// For PCP, NAT-PMP and UPnP, whose devices spread their answers over a second.
+/// Timeout for PCP, NAT-PMP and UPnP. UPnP devices spread their answers over a second.
 const ROUTER_WAIT: Duration = Duration::from_secs(5);
 
-/// What the router says, and what it granted, to be given back.
+/// Asks the router for a mapping. Also returns the granted mapping, for release.
 pub async fn try_it(args: &MeetingArgs, socket: &Endpoint) -> (Check, Option<PortMapping>) {
     let port = NonZeroU16::new(socket.local_addr().port());
     let Some(port) = port.filter(|_| args.port_mapping.is_on() && !args.relay_only) else {

@@ -1,7 +1,9 @@
-//! `wraith doctor`: what this machine and its network allow, what that means for transfers, and what to do about it.
+//! `wraith doctor`: tests this machine and its network, and reports the consequences for transfers
+//! and the remedies.
 //!
-//! Everything is tried out with the very code that transfers use, not read from a table of guesses. Invariant: nothing leaves this
-//! machine, except to whom the user has configured: servers that are named, and the DHT and the router unless they are switched off.
+//! The tests use the same code as transfers instead of a table of guesses. Invariant: packets leave
+//! this machine only for configured targets: named servers, and the DHT and the router unless they
+//! are switched off.
 
 mod home;
 mod internet;
@@ -21,14 +23,14 @@ use crate::code::proxies;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter, wrap};
 
-/// The column in which what was found begins.
+/// Column in which the findings start.
 const BELOW: usize = 24;
 
-/// How much it matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Ok,
-    /// There is nothing to try, or it was not wanted.
+    /// Nothing to test, or the test is turned off.
     None,
     /// It works, but slower or not everywhere.
     Warn,
@@ -47,16 +49,16 @@ impl Status {
     }
 }
 
-/// What came of one thing that was tried.
+/// The result of one test.
 #[derive(Clone, Debug)]
 struct Check {
     name: &'static str,
     status: Status,
-    /// What was found.
+    /// The finding.
     found: String,
-    /// What that means for transfers.
+    /// Its consequence for transfers.
     meaning: String,
-    /// What to do; None if there is nothing to do, or nothing that can be done.
+    /// What to do; None if there is nothing to do, or no remedy.
     next: Option<String>,
 }
 
@@ -91,7 +93,7 @@ impl Check {
     }
 }
 
-/// Tries everything and tells it as it comes. Fails if something cannot work.
+/// Runs all tests and shows each result when it is known. Fails if a test has failed.
 pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let proxies = proxies(&args.meeting)?;
     let mut failed = Vec::new();

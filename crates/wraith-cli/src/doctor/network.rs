@@ -1,4 +1,5 @@
-//! What datagrams can do here: the kernel's offloads and buffers, the addresses, and our protocol over each of them.
+//! Checks datagrams on this machine: kernel offloads and buffers, addresses, and our protocol over
+//! each address.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +15,11 @@ use super::Check;
 use crate::args::units::Bytes;
 use crate::failure::plain;
 
-/// The smallest datagrams that the protocol works with need this much of a link (SPEC §8).
+/// Minimum MTU of a link for the protocol's smallest datagrams (SPEC §8).
 const SMALLEST_MTU: u32 = 1280;
-/// What is sent through each connection that is tried: enough for a flow of packets and acknowledgements.
+/// Bytes sent in each trial connection: enough for a flow of packets and acknowledgements.
 const TRIAL_BYTES: usize = 1 << 20;
-/// For a handshake and the trial on one machine; a busy one needs a moment.
+/// Timeout for the handshake and the trial data on one machine, which may be busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn check(tell: &mut impl FnMut(Check)) {
@@ -91,7 +92,7 @@ fn buffers(facts: &SocketFacts) -> Check {
     ))
 }
 
-/// What an address is good for.
+/// The kind of an address, from the most to the least reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     PublicV6,
@@ -134,7 +135,8 @@ impl Kind {
     }
 }
 
-/// Addresses that a provider shares among its customers (RFC 6598); VPNs use them too.
+/// Returns whether a provider shares this address among its customers (RFC 6598); VPNs use this
+/// range too.
 fn is_shared(ip: Ipv4Addr) -> bool {
     let [a, b, ..] = ip.octets();
     a == 100 && (64..128).contains(&b)
@@ -144,7 +146,7 @@ fn is_special_v4(ip: Ipv4Addr) -> bool {
     ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || ip.is_documentation()
 }
 
-/// What is given out to reach each other: 2000::/3, without the addresses of examples.
+/// Returns whether this is a global unicast address: 2000::/3, without the documentation prefix.
 fn is_global_v6(ip: Ipv6Addr) -> bool {
     let [a, b, ..] = ip.segments();
     a & 0xe000 == 0x2000 && !(a == 0x2001 && b == 0xdb8)
@@ -215,7 +217,8 @@ fn links(all: &[if_addrs::Interface]) -> Check {
     }
 }
 
-/// Our protocol, from a socket as a sender's to one as a receiver's, over every address of this machine.
+/// Runs our protocol between a sender's and a receiver's socket, over every address of this
+/// machine.
 fn sessions(ips: impl Iterator<Item = IpAddr>) -> Check {
     const NAME: &str = "protocol";
     let mut ips: Vec<IpAddr> = ips.filter(|ip| Kind::of(*ip) != Kind::LinkLocal).collect();
@@ -249,7 +252,7 @@ fn sessions(ips: impl Iterator<Item = IpAddr>) -> Check {
     check.next("let UDP pass, or choose an address with --listen IP:PORT")
 }
 
-/// A handshake and a megabyte over this address of ours; the size of datagrams that it ended with.
+/// Runs a handshake and a megabyte over one of our addresses. Returns the final datagram size.
 fn try_session(ip: IpAddr) -> Result<u16, String> {
     let endpoint = |accept| -> std::io::Result<(Endpoint, SecretIdentity)> {
         let mut seed = [0; 32];
@@ -286,7 +289,7 @@ fn try_session(ip: IpAddr) -> Result<u16, String> {
     result
 }
 
-/// Reads what comes, and stays until the other side has heard of it and hangs up.
+/// Reads all data, and waits until the other side has received the acknowledgement and closes.
 fn drain(connection: &Connection) {
     let Some(Ok((_, mut stream))) = block_on_timeout(connection.accept_stream(), PATIENCE) else {
         return;

@@ -1,4 +1,4 @@
-//! The relays that are configured: whether each lets us in, by TLS and by UDP, how far it is, and what it is known by.
+//! Checks the configured relays: admission by TLS and by UDP, round-trip time, and key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use super::nat::Observer;
 use crate::code::RELAY_PORT;
 
 const NAME: &str = "relay";
-/// For the TLS connection and the welcome: four round trips, and a proxy.
+/// Timeout for the TLS connection and the welcome: four round trips, and a proxy.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// For a datagram there and back after that: three are sent, 0.3, 0.6 and 1.2 s apart.
+/// Timeout for the UDP round trip after that: three datagrams are sent, 0.3, 0.6 and 1.2 s apart.
 const UDP_WAIT: Duration = Duration::from_millis(2200);
 
-/// What came of one relay.
+/// The result for one relay.
 #[derive(Debug)]
 pub struct Tried {
     pub check: Check,
-    /// It can say where it sees our sockets.
+    /// Set if the relay can report the outside address of our sockets.
     pub observer: Option<Observer>,
-    /// To be kept for as long as it is asked.
+    /// Must live while the relay is asked.
     pub client: Option<RelayClient>,
 }
 
-/// Connects to all at the same time; what came of each, in their order.
+/// Connects to all relays in parallel. Returns the results in the order of `servers`.
 pub async fn try_all(clients: &Relays, servers: &[RelayServer], proxies: &Proxies) -> Vec<Tried> {
     let identity = identity();
     let mut trying = JoinSet::new();
@@ -45,7 +45,7 @@ pub async fn try_all(clients: &Relays, servers: &[RelayServer], proxies: &Proxie
     all.into_iter().map(|(_, tried)| tried).collect()
 }
 
-/// Ours, for relays that are for certain identities; none is made for this.
+/// Returns our long-term identity, for relays with an allowlist. Does not create one.
 fn identity() -> Option<SecretIdentity> {
     let folder = users_folder().filter(|folder| folder.join(IDENTITY_FILE).exists())?;
     StateDir::in_folder(folder).identity().ok()
@@ -76,7 +76,7 @@ async fn try_one(
         let has_udp = status.udp.is_some() || may_carry_udp;
         status.rtt.is_some() && (status.way == Way::Udp || !has_udp)
     };
-    // What is not known by then is told as it is.
+    // After the timeout, the check reports the current state.
     let _ = timeout(UDP_WAIT, watched.wait_for(is_known)).await;
     let status = watched.borrow().clone();
     let observer = status.observe.zip(status.udp).filter(|_| status.way == Way::Udp);

@@ -1,11 +1,11 @@
-//! The library's errors as exit codes and advice: what it means for a command, and what to do next.
+//! Maps the library's errors to exit codes and advice.
 
 use wraith::state::OtherReceiver;
 use wraith::{Cause, Error, ErrorKind, Role, TransferError};
 
 use super::{Exit, Failure};
 
-/// The exit code of an error.
+/// Returns the exit code of an error.
 pub fn exit(error: &Error) -> Exit {
     if let Some(Cause::State(state)) = error.cause() {
         return Failure::from(state.clone()).exit;
@@ -15,7 +15,7 @@ pub fn exit(error: &Error) -> Exit {
         ErrorKind::NotFound => Exit::PeerNotFound,
         ErrorKind::Refused | ErrorKind::OfferChanged => Exit::Refused,
         ErrorKind::WrongCode => Exit::WrongCode,
-        // The other side's user may come back to it.
+        // The user of the other side may run the command again.
         ErrorKind::NetworkLost | ErrorKind::Cancelled => Exit::NetworkLost,
         ErrorKind::Disk => Exit::Disk,
         ErrorKind::Verification => Exit::Verification,
@@ -25,7 +25,7 @@ pub fn exit(error: &Error) -> Exit {
     }
 }
 
-/// The error as it is told on the side `own`.
+/// Returns the text of the error from the point of view of the side `own`.
 fn words(error: &Error, own: Role) -> String {
     match error.transfer() {
         Some(TransferError::Disk { role, what }) if *role == own => {
@@ -35,7 +35,7 @@ fn words(error: &Error, own: Role) -> String {
     }
 }
 
-/// The error as the end of a command. `again` is the command that continues.
+/// Converts an error into the failure of a command. `again` is the command that resumes it.
 pub fn of(error: &Error, role: Role, again: &str) -> Failure {
     let failure = Failure::new(exit(error), words(error, role));
     match (error.cause(), error.transfer()) {
@@ -51,7 +51,7 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
         (_, Some(TransferError::Refused { why })) if role == Role::Receiver => {
             let message = match why.as_str() {
                 "" => "you declined; nothing was written".to_owned(),
-                // The sender's words.
+                // The reason that the sender gave.
                 why => why.to_owned(),
             };
             Failure::new(failure.exit, message)
@@ -65,7 +65,7 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
             }
             Role::Receiver => "the sender was told which, and why".to_owned(),
         }),
-        // Both sides end with it.
+        // Both sides have ended with this error.
         _ if matches!(error.kind(), ErrorKind::Disk | ErrorKind::Partial)
             && role == Role::Receiver =>
         {

@@ -1,4 +1,4 @@
-//! How a command fails: what happened, why, what to do next, and the exit code that tells a script which kind it was.
+//! The failure of a command: what happened, why, what to do next, and an exit code for scripts.
 
 pub mod hints;
 
@@ -7,29 +7,29 @@ use std::fmt;
 use wraith::state::{StateError, StateErrorKind};
 pub use wraith_files::plain;
 
-/// Exit codes; scripts rely on them, so a code never changes its meaning.
+/// Exit codes. Scripts rely on them, so a code never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Anything without a code of its own.
+    /// Any failure without a code of its own.
     Other = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// Nobody answered at any address, or nobody came.
+    /// No address answered, or no peer came.
     PeerNotFound = 3,
-    /// One of the two people said no.
+    /// One of the two users declined.
     Refused = 4,
-    /// The ticket does not name anything the sender offers.
+    /// The ticket matches no offer of the sender.
     WrongCode = 5,
-    /// The connection was lost and did not come back; running the command again continues.
+    /// The connection was lost and did not come back; the same command resumes.
     NetworkLost = 6,
-    /// Disk full, read-only, unreadable; running the command again continues.
+    /// The disk is full, read-only or unreadable; the same command resumes.
     Disk = 7,
-    /// Bytes do not match their hash, or the peer broke the protocol.
+    /// Bytes do not match their hash, or the peer violated the protocol.
     Verification = 8,
-    /// Done, but for some files.
+    /// Done, except for some files.
     Partial = 10,
-    /// The peer used a name that could leave the target folder.
+    /// The peer used a name that could escape from the target folder.
     UnsafeName = 11,
     /// The terminal was closed.
     HungUp = 129,
@@ -42,7 +42,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Every way to fail, in the order of the codes.
+    /// All exit codes except success, in ascending order.
     pub const ALL: [Self; 14] = [
         Self::Other,
         Self::Usage,
@@ -60,7 +60,7 @@ impl Exit {
         Self::Terminated,
     ];
 
-    /// What it means, for `--help` and the man pages; the README has it at length.
+    /// Returns the meaning, for `--help` and the man pages. The README has a longer text.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -80,7 +80,7 @@ impl Exit {
         }
     }
 
-    /// The machine-readable name that `--json` reports as `code`.
+    /// Returns the machine-readable name, which `--json` reports as `code`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -101,10 +101,10 @@ impl Exit {
     }
 }
 
-/// The end of a command that did not do all it was asked.
+/// The result of a command that did not do everything.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Which kind.
+    /// Kind of failure.
     pub exit: Exit,
     /// What happened and why, in one sentence without a full stop.
     pub message: String,
@@ -122,7 +122,7 @@ impl Failure {
         self
     }
 
-    /// A local file operation that failed.
+    /// Returns the failure of a local file operation.
     pub fn disk(what: impl fmt::Display, error: &std::io::Error) -> Self {
         Self::new(Exit::Disk, format!("{what}: {}", plain(error)))
     }

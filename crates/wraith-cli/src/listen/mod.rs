@@ -1,4 +1,5 @@
-//! `wraith listen`: takes files from senders that come without a code, one transfer after the other, until it is told to stop.
+//! `wraith listen`: accepts files from senders without a code, one transfer after another, until a
+//! signal.
 
 mod narrator;
 
@@ -26,7 +27,7 @@ use crate::report::{name_of, short_id};
 use crate::signals::Signals;
 use narrator::CallerNarrator;
 
-/// Waits for senders.
+/// Waits for senders and receives their files.
 pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if args.accept == Accept::Ask {
         ask::check_somebody_answers("--accept contacts takes what contacts send without asking")?;
@@ -77,16 +78,17 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     Err(Failure::new(signals.caught().unwrap_or(Exit::Interrupted), "stopped"))
 }
 
-/// How often it is said that offers were refused unread, at most: strangers must not fill the screen with that either.
+/// Minimum interval between reports of offers refused unread, so that unknown senders cannot fill
+/// the screen.
 const UNREAD_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What happens to the listener itself.
+/// Reports the events of the listener itself.
 struct ListenNarrator {
     reporter: Arc<Reporter>,
     unread: Mutex<Unread>,
 }
 
-/// Offers that were refused unread.
+/// Counters of the offers refused unread.
 #[derive(Debug, Default)]
 struct Unread {
     total: u64,
@@ -99,7 +101,8 @@ impl ListenNarrator {
         Self { reporter: Arc::clone(reporter), unread: Mutex::default() }
     }
 
-    /// Says how many more offers were refused unread, if there are any and it was not said a moment ago, or this `is_end`.
+    /// Reports how many more offers were refused unread, at most once in [`UNREAD_INTERVAL`] unless
+    /// this `is_end`.
     fn tell_unread(&self, is_end: bool) {
         let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
         let is_early = unread.told_at.is_some_and(|at| at.elapsed() < UNREAD_INTERVAL);
@@ -139,7 +142,7 @@ impl Observer for ListenNarrator {
     }
 }
 
-/// What every caller meets.
+/// The state shared by all callers.
 struct ListenContext<'a> {
     args: &'a ListenArgs,
     node: &'a Node,
@@ -149,7 +152,7 @@ struct ListenContext<'a> {
 }
 
 impl ListenContext<'_> {
-    /// One caller, whose turn it is, to the end of its transfer.
+    /// Serves one caller to the end of its transfer.
     async fn attend(&self, incoming: Incoming) {
         let narrator = Arc::new(CallerNarrator::new(self.node, self.args, self.reporter));
         let peer = incoming.sender();
@@ -157,7 +160,7 @@ impl ListenContext<'_> {
         let options = match self.decide(&incoming).await {
             Some(options) => options,
             None if self.signals.caught().is_some() => return drop(incoming.cancel().await),
-            // The sender has gone, or must make room: that is no answer to remember.
+            // The sender has left or was displaced. That is no answer to remember.
             None if incoming.is_gone() => return self.failed(peer, &incoming.cancel().await),
             None => return self.failed(peer, &incoming.refuse("").await),
         };
@@ -179,13 +182,13 @@ impl ListenContext<'_> {
         }
         let meeting = self.node.meeting(peer, &received.remote);
         let other = Other { node_id: peer, role: Role::Sender, meeting };
-        // Without a name it cannot fail.
+        // It cannot fail without a name.
         let asks = self.args.accept == Accept::Ask && !self.args.contacts.no_contacts;
         let keep = Keep::of(None, asks);
         drop(after_transfer(&other, keep, self.answers, self.signals, self.reporter).await);
     }
 
-    /// What the policy or the user says; `None`: no.
+    /// Returns the decision of the policy or the user; `None` refuses.
     async fn decide(&self, incoming: &Incoming) -> Option<AcceptOptions> {
         let policy = self.args.on_conflict.policy();
         if self.args.accept != Accept::Ask {

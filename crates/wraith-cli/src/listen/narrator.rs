@@ -1,4 +1,5 @@
-//! What happens to one caller's transfer, from its turn on: nothing is told before, so that two are not mixed up.
+//! Reports the transfer of one caller. Nothing is reported before its turn, so that two transfers
+//! are not mixed up.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::args::ListenArgs;
 use crate::output::Reporter;
 use crate::report::{self, Narrator};
 
-/// See the module.
+/// Reports the transfer of one caller to people and programs, and records it.
 pub struct CallerNarrator {
     reporter: Arc<Reporter>,
     narrator: Narrator,
@@ -28,7 +29,7 @@ impl CallerNarrator {
         }
     }
 
-    /// Who is there, with what.
+    /// Reports the caller and its offer.
     pub fn begin(&self, incoming: &Incoming) {
         let (peer, remote, suite) =
             (incoming.sender(), incoming.remote().clone(), incoming.suite());
@@ -38,7 +39,7 @@ impl CallerNarrator {
         self.narrator.tell(&offer);
     }
 
-    /// Everything is here: the last line, and the list for `wraith verify`.
+    /// Reports the complete transfer, and stores the list for `wraith verify`.
     pub fn received(&self, received: &Received) {
         self.narrator.received(&received.report, received.bytes);
         report::record(&self.recorder, &received.report, &self.node, &self.reporter);

@@ -1,4 +1,5 @@
-//! The questions about an offer: yes or no, the list, and what to do where a name is taken.
+//! Questions about an offer: whether to accept it, the list of names, and the policy for names that
+//! are taken.
 
 use wraith::{Conflicts, OnConflict, Preview, PreviewOutcome, Previewed};
 use wraith_transfer::Kind;
@@ -8,29 +9,29 @@ use crate::args::units::Bytes;
 use crate::ask::Answers;
 use crate::output::Reporter;
 
-/// One offer that is put to a person.
+/// One offer, presented to a person.
 pub struct Question<'a> {
     pub proposal: &'a Proposal<'a>,
     pub out: &'a std::path::Path,
     pub reporter: &'a Reporter,
-    /// What the command line says about names that are taken; None: ask.
+    /// The policy of the command line for names that are taken; None means to ask.
     pub conflicts: Option<OnConflict>,
-    /// A person is there to be asked about them.
+    /// Whether a person is at the terminal to decide about them.
     pub terminal: bool,
     pub answers: &'a Answers,
 }
 
-/// What a person said.
+/// The answer of a person.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
     Yes(Conflicts),
     No,
-    /// Nothing: the end of standard input, or a signal.
+    /// No answer: the end of standard input, or a signal.
     None,
 }
 
 impl Question<'_> {
-    /// Asks until there is an answer. Dropping the future takes the question back.
+    /// Asks until there is an answer. Dropping the future withdraws the question.
     pub async fn put(self) -> Answer {
         let policy =
             Conflicts { otherwise: self.conflicts.unwrap_or_default(), ..Conflicts::default() };
@@ -46,7 +47,7 @@ impl Question<'_> {
             let Some(answer) = self.answers.ask(&question).await else { return Answer::None };
             match (answer.to_lowercase().as_str(), preview) {
                 ("y" | "yes", _) => break,
-                // One more Enter than the list had pages says nothing about the offer.
+                // One Enter too many at the end of the list is no answer to the offer.
                 ("" | "q", _) if is_listed => {}
                 ("n" | "no" | "", _) => return Answer::No,
                 ("l" | "list", Some(preview)) => {
@@ -79,7 +80,7 @@ impl Question<'_> {
         }
     }
 
-    /// Asks what to do about names that are taken, if any are.
+    /// Asks for a policy if any names are taken.
     async fn resolve(&self, preview: &Preview) -> Option<Conflicts> {
         let is_taken = |outcome| {
             !matches!(
@@ -138,7 +139,8 @@ impl Question<'_> {
     }
 }
 
-/// The same for all of these. What nobody was shown is not overwritten: that gets a new name.
+/// Applies one policy to all of these names. Names that were not shown are never overwritten; they
+/// get a new name.
 fn settle<'p>(
     conflicts: &mut Conflicts,
     policy: OnConflict,
@@ -162,7 +164,7 @@ fn described(previewed: &Previewed) -> String {
     }
 }
 
-/// The policy that an answer names; nothing means the safe one.
+/// Returns the policy of an answer. An empty answer means the safe one.
 fn policy(answer: &str) -> Option<OnConflict> {
     match answer.to_lowercase().as_str() {
         "o" | "overwrite" => Some(OnConflict::Overwrite),

@@ -1,4 +1,4 @@
-//! All the names of an offer: for a person page by page, for a dry run on standard output.
+//! Lists all names of an offer: for a person page by page, for a dry run on standard output.
 
 use unicode_width::UnicodeWidthStr;
 use wraith::{Conflicts, Preview};
@@ -11,7 +11,7 @@ use crate::args::units::Bytes;
 use crate::ask::Answers;
 use crate::output::{Event, Reporter};
 
-/// One line for one entry: what would happen, how large it is, its name, and the one it gets where that is another.
+/// Formats one entry: the planned action, its size, its name, and its new name if that differs.
 fn line(planned: &Planned<'_>) -> String {
     let entry = planned.entry;
     let size = match &entry.kind {
@@ -28,12 +28,12 @@ fn line(planned: &Planned<'_>) -> String {
     format!("{:<9}  {size:>8}  {}{end}{other}", word(planned.action), entry.path.display())
 }
 
-/// The path under which it would be found, where that is not its own.
+/// Returns the target path, if it differs from the path in the offer.
 fn other_name(planned: &Planned<'_>) -> Option<String> {
     (planned.path != planned.entry.path).then(|| planned.path.display().to_string())
 }
 
-/// What would happen to an entry, in one word for people and scripts.
+/// Returns the planned action as one word, for people and scripts.
 fn word(action: Action) -> &'static str {
     match action {
         Action::New => "new",
@@ -46,7 +46,8 @@ fn word(action: Action) -> &'static str {
     }
 }
 
-/// Shows all names. At a terminal a page at a time, until the end or until the person has seen enough.
+/// Shows all names. At a terminal it shows one page at a time, until the end or until the user
+/// stops.
 pub async fn show(
     offer: &Offer,
     preview: &Preview,
@@ -84,7 +85,8 @@ pub async fn show(
     Some(())
 }
 
-/// The lines that fit on a screen of so many columns and rows, where a long one takes several rows; at least one.
+/// Returns the lines that fit on a screen of this many columns and rows; at least one. A long line
+/// takes several rows.
 fn page(lines: impl Iterator<Item = String>, screen: Option<(usize, usize)>) -> Vec<String> {
     let Some((columns, rows)) = screen else { return lines.collect() };
     let mut left = rows;
@@ -100,7 +102,8 @@ fn page(lines: impl Iterator<Item = String>, screen: Option<(usize, usize)>) -> 
     page
 }
 
-/// What leads out of an offer or is open to others, for programs.
+/// Reports the links that lead out of an offer, and the entries that others can write to, to
+/// programs.
 pub fn tell_openings(preview: &Preview, reporter: &Reporter) {
     let openings = Openings::of(preview.entries.iter().map(|previewed| &previewed.entry));
     reporter.event(&Event::Openings {
@@ -111,7 +114,7 @@ pub fn tell_openings(preview: &Preview, reporter: &Reporter) {
     });
 }
 
-/// What a transfer would do, on standard output.
+/// Prints the planned actions of a transfer on standard output.
 pub fn dry_run(proposal: &Proposal<'_>, conflicts: &Conflicts, reporter: &Reporter) {
     let Some(preview) = proposal.preview else { return };
     tell_openings(preview, reporter);

@@ -1,7 +1,8 @@
-//! The offer before anything is written: who, how much, what is in the way, and what in it deserves a second look.
+//! Presents an offer before anything is written: the sender, the size, the names that are taken,
+//! and risky entries.
 //!
-//! Figures and names are a stranger's: figures may be anything, names are escaped and only the first few are shown; `l` at
-//! the question lists them all, page by page.
+//! Invariant: all figures and names come from an untrusted peer. Figures can be anything. Names are
+//! escaped, and only the first few are shown; `l` at the question lists them all, page by page.
 
 mod ask;
 mod list;
@@ -19,17 +20,17 @@ use crate::args::units::{Bytes, Files};
 use crate::report;
 use names::Names;
 
-/// What is put to a person.
+/// An offer, as presented to a person.
 #[derive(Clone, Copy, Debug)]
 pub struct Proposal<'a> {
     pub offer: &'a Offer,
     pub sender: NodeId,
     pub remote: &'a Addr,
-    /// The names, if they were looked at.
+    /// The names, if they were checked.
     pub preview: Option<&'a Preview>,
 }
 
-/// The offer that waits for an answer.
+/// Returns the offer that waits for an answer.
 pub fn proposal(incoming: &Incoming) -> Proposal<'_> {
     Proposal {
         offer: incoming.offer_message(),
@@ -39,7 +40,8 @@ pub fn proposal(incoming: &Incoming) -> Proposal<'_> {
     }
 }
 
-/// The lines that put an offer to a person. `is_known`: where it comes from was said when it connected.
+/// Returns the lines that present an offer. `is_known`: the sender's address was shown when it
+/// connected.
 pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
     let offer = proposal.offer;
     let mut who = report::shown(proposal.sender);
@@ -47,7 +49,7 @@ pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
         let (address, path) = (proposal.remote, path_kind(proposal.remote).name());
         who.push_str(&format!(" at {address} ({path})"));
     }
-    // Figures of a stranger: they may be anything.
+    // The figures come from an untrusted peer, so the sum may overflow.
     let things = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
     let name = if things > 1 { format!("{} …", offer.name) } else { offer.name.clone() };
     let mut lines = vec![format!("{who} offers {name}")];
@@ -70,7 +72,7 @@ pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
         n => lines.push(format!("  {n} files or folders more cannot be sent and are left out")),
     }
     lines.push(place(offer.bytes, proposal.preview, out));
-    // What was not looked at lies below one of these, or is left out.
+    // Names that were not checked lie below one of these, or are left out.
     if proposal.preview.is_none_or(|preview| !preview.complete) && names(offer).len() > 1 {
         let mut top = Names::default();
         names(offer).for_each(|name| top.add(name));
@@ -85,12 +87,12 @@ pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
     lines.join("\n")
 }
 
-/// The top-level names that the offer says, escaped.
+/// Returns the top-level names of the offer, escaped.
 fn names(offer: &Offer) -> impl ExactSizeIterator<Item = String> {
     offer.names.as_deref().unwrap_or_default().iter().map(|name| wraith_files::shown(name))
 }
 
-/// Where it goes, and whether there is room.
+/// Describes the target and its free space.
 fn place(bytes: u64, preview: Option<&Preview>, out: &Path) -> String {
     if out.as_os_str() == "-" {
         return "  into standard output".into();
@@ -102,8 +104,8 @@ fn place(bytes: u64, preview: Option<&Preview>, out: &Path) -> String {
     }
 }
 
-/// What is free, and whether it is enough. What is here already needs no room; where nobody has looked, it is not known
-/// how much that is.
+/// Describes the free space, and whether it is enough. Existing data needs no room; without a
+/// preview its amount is unknown.
 fn room(free: u64, bytes: u64, preview: Option<&Preview>) -> String {
     let needed = bytes.saturating_sub(preview.map_or(0, bytes_here));
     let mut text = format!(", {} free", Bytes(free));
@@ -118,11 +120,11 @@ fn room(free: u64, bytes: u64, preview: Option<&Preview>) -> String {
     text
 }
 
-/// Bytes that an earlier connection brought.
+/// Returns the bytes of the offer that are here already.
 fn bytes_here(preview: &Preview) -> u64 {
     preview.entries.iter().fold(0, |sum, previewed| match previewed.outcome {
         PreviewOutcome::Continues(bytes) => sum + bytes,
-        // It is compared before anything of it is fetched.
+        // It is compared before any of it is fetched.
         PreviewOutcome::Same | PreviewOutcome::SameSize => {
             sum.saturating_add(previewed.entry.size())
         }
@@ -130,7 +132,7 @@ fn bytes_here(preview: &Preview) -> u64 {
     })
 }
 
-/// Bytes of parts.
+/// Returns the bytes of partial files from an earlier connection.
 fn bytes_of_parts(preview: &Preview) -> u64 {
     preview.entries.iter().fold(0, |sum, previewed| match previewed.outcome {
         PreviewOutcome::Continues(bytes) => sum + bytes,
@@ -138,7 +140,7 @@ fn bytes_of_parts(preview: &Preview) -> u64 {
     })
 }
 
-/// What is in the way, and what deserves a look.
+/// Returns the lines about taken names and risky entries.
 fn remarks(preview: &Preview) -> Vec<String> {
     let [mut differs, mut same_size]: [Names; 2] = Default::default();
     let (mut same, mut parts) = (0u64, 0u64);
@@ -171,13 +173,14 @@ fn remarks(preview: &Preview) -> Vec<String> {
     lines
 }
 
-/// Bytes that this user may still write there, or where the folder would be made.
+/// Returns the bytes that this user can still write in the folder, or in its nearest existing
+/// ancestor.
 fn free_space(folder: &Path) -> Option<u64> {
     let stat = existing_ancestor(folder).and_then(|there| rustix::fs::statvfs(there).ok())?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// The folder, or the nearest above it that exists.
+/// Returns the folder, or its nearest existing ancestor.
 pub fn existing_ancestor(folder: &Path) -> Option<&Path> {
     folder
         .ancestors()

@@ -1,17 +1,17 @@
-//! Names that deserve a look before they are accepted: hidden ones, programs, and names that other systems cannot hold
-//! apart or not hold at all.
+//! Finds names that deserve attention before an offer is accepted: hidden ones, programs, and names
+//! that other systems cannot store or cannot distinguish.
 
 use std::collections::HashSet;
 use std::fmt::Display;
 
 use wraith_transfer::{Entry, Kind, RelPath};
 
-/// Names that are shown of each sort.
+/// Maximum number of names to show for each category.
 const SHOWN: usize = 4;
-/// Characters that are shown of each.
+/// Maximum number of characters to show of a name.
 const NAME_CHARS_MAX: usize = 120;
 
-/// Some names: how many, and the first few.
+/// A count of names, and the first few of them.
 #[derive(Debug, Default)]
 pub struct Names {
     count: u64,
@@ -22,7 +22,7 @@ impl Names {
     pub fn add(&mut self, name: impl Display) {
         self.count += 1;
         if self.first.len() < SHOWN {
-            // Escaped already; only its length is a stranger's.
+            // The name is escaped already; only its length is unbounded.
             let mut name = name.to_string();
             if let Some((end, _)) = name.char_indices().nth(NAME_CHARS_MAX) {
                 name.truncate(end);
@@ -36,12 +36,12 @@ impl Names {
         self.count
     }
 
-    /// The first few.
+    /// Returns the first few names.
     pub fn first(&self) -> &[String] {
         &self.first
     }
 
-    /// `  3 hidden: a, b, c`; None without any.
+    /// Returns a line such as `  3 hidden: a, b, c`; None without names.
     pub fn line(&self, what: &str) -> Option<String> {
         let more = if self.count > self.first.len() as u64 { " …" } else { "" };
         (self.count > 0)
@@ -49,7 +49,7 @@ impl Names {
     }
 }
 
-/// What leads out of what arrives, and what is open to others.
+/// Links that lead out of the received files, and entries that others can write to.
 #[derive(Debug, Default)]
 pub struct Openings {
     pub leading_out: Names,
@@ -72,12 +72,12 @@ impl Openings {
     }
 }
 
-/// The names at the top of an offer.
+/// Returns the top-level names of an offer.
 pub fn top_level<'a>(entries: impl Iterator<Item = &'a Entry>) -> HashSet<&'a [u8]> {
     entries.filter_map(|entry| entry.path.components().next()).collect()
 }
 
-/// A line for each sort of which there are any.
+/// Returns a line for each category that has names.
 pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<String> {
     let openings = Openings::of(entries.clone());
     let [mut hidden, mut programs, mut windows, mut case]: [Names; 4] = Default::default();
@@ -111,12 +111,12 @@ pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<Stri
     .collect()
 }
 
-/// A path as a disk that ignores case sees it.
+/// Returns a path as a case-insensitive disk compares it.
 fn fold(path: &RelPath) -> String {
     String::from_utf8_lossy(path.as_bytes()).to_lowercase()
 }
 
-/// Whether Windows could hold the name.
+/// Returns whether Windows can store the name.
 fn fits_windows(name: &[u8]) -> bool {
     let forbidden = |byte: &u8| *byte < 0x20 || b"<>:\"|?*\\".contains(byte);
     if name.iter().any(forbidden) || name.ends_with(b".") || name.ends_with(b" ") {

@@ -1,7 +1,8 @@
-//! The JSON events. Fields only get added, never renamed or removed: scripts rely on them.
+//! The JSON events. Invariant: fields are only added, never renamed or removed, because scripts
+//! rely on them.
 //!
-//! The comments here are the documentation: `docs/events.schema.json` and the tables of `docs/json.md` are made from these types
-//! (`schema.rs`), and a test fails when they differ.
+//! The comments in this file are the documentation. `schema.rs` makes `docs/events.schema.json` and
+//! the tables of `docs/json.md` from these types, and a test fails when they differ.
 
 use serde::Serialize;
 
@@ -12,137 +13,147 @@ use serde::Serialize;
 pub enum Event<'a> {
     /// The sender listens; the other side can run `command`.
     Ready {
-        /// What a receiver without a code needs; it is a secret. Null with a code, whose ticket is for who has the code only.
+        /// Ticket for a receiver without a code; it is a secret. Null with a code: then only a
+        /// receiver with the code gets the ticket.
         ticket: Option<&'a str>,
-        /// What to run on the other machine, with the same `--rendezvous` or `--relay` if there is a code; null where there is neither code nor ticket, and only those of `continues_for` can come.
+        /// Command for the other machine; with a code, it needs the same `--rendezvous` or
+        /// `--relay`. Null if there is neither code nor ticket, and only the receivers of
+        /// `continues_for` can come.
         command: Option<&'a str>,
         /// The sender's NodeId.
         node_id: &'a str,
-        /// The code; null with `--ticket`, and where there is no place to meet.
+        /// The code; null with `--ticket`, and without a meeting place.
         code: Option<&'a str>,
-        /// How long the code is good; null without one.
+        /// Lifetime of the code; null without one.
         code_expires_seconds: Option<u64>,
-        /// Where the code is waited with: `lan`, or a rendezvous server. Empty without a code.
+        /// Meeting places of the code: `lan`, or a rendezvous server. Empty without a code.
         waiting_at: &'a [String],
-        /// NodeIds that had the code of an earlier run, which did not come to its end, and go on without this one; `--new` ends that.
+        /// NodeIds of receivers that had the code of an unfinished earlier run. They continue
+        /// without the new code; `--new` ends that.
         continues_for: &'a [String],
     },
-    /// A long code for what `ready` told of is good, too: it needs no common network and no server.
+    /// A long code for the offer of `ready` is valid too; it needs no common network and no server.
     LongCode {
         /// The code.
         code: &'a str,
-        /// What to run on the other machine.
+        /// Command for the other machine.
         command: &'a str,
     },
     /// The receiver has made a code; the sender can run `command`.
     Waiting {
         /// The code.
         code: &'a str,
-        /// What to run on the sender's machine.
+        /// Command for the sender's machine.
         command: &'a str,
-        /// Where the code is waited with: `lan`, or a rendezvous server.
+        /// Meeting places of the code: `lan`, or a rendezvous server.
         waiting_at: &'a [String],
-        /// How long the code is good.
+        /// Lifetime of the code.
         code_expires_seconds: u64,
     },
-    /// Something happened to the code.
+    /// The state of the code, or of one of its meeting places, has changed.
     Code {
-        /// `used`, `wrong_guess`, `expired`, or a place was `lost` or is `back` (of a listener too).
+        /// `used`, `wrong_guess` or `expired`; `lost` or `back` for a meeting place, also that of a
+        /// listener.
         state: &'a str,
-        /// The place it is about: `lan`, or a rendezvous server.
+        /// The meeting place: `lan`, or a rendezvous server.
         place: Option<&'a str>,
-        /// Why, in words.
+        /// The reason, as text for people.
         message: Option<&'a str>,
-        /// Of `used`: the NodeId of whoever proved the words, for whom the ticket is.
+        /// With `used`: NodeId of the peer that proved the words and gets the ticket.
         peer: Option<&'a str>,
-        /// What we call it; null if it is no contact.
+        /// Name of the contact; null if the peer is no contact.
         contact: Option<&'a str>,
     },
     /// The two sides of a code have met.
     Met {
-        /// Where: `lan`, or a rendezvous server; of a contact also `address`, one that was known.
+        /// The meeting place: `lan`, or a rendezvous server; for a contact also `address`, a known
+        /// address.
         place: &'a str,
     },
-    /// A rendezvous server or a relay takes connections, or `wraith listen` does; then no field but `pin` is null.
+    /// A rendezvous server, a relay or `wraith listen` accepts connections. For `wraith listen`,
+    /// only `pin` is null.
     Listening {
-        /// IP address and port (TCP of a rendezvous server, TCP and UDP of a relay, UDP of a listener).
+        /// IP address and port (TCP of a rendezvous server, TCP and UDP of a relay, UDP of a
+        /// listener).
         address: &'a str,
         /// The listener's NodeId.
         node_id: Option<&'a str>,
-        /// Whose files it takes: `ask`, `contacts` or `always`.
+        /// Accept filter of the listener: `ask`, `contacts` or `always`.
         accept: Option<&'a str>,
-        /// The folder that they go into.
+        /// Folder for the received files.
         folder: Option<&'a str>,
-        /// How many contacts there are.
+        /// Number of contacts.
         contacts: Option<u64>,
-        /// Where contacts can find it: `lan`, or a rendezvous server.
+        /// Places where contacts can find the listener: `lan`, or a rendezvous server.
         waiting_at: Option<&'a [String]>,
-        /// The key of a relay.
+        /// Public key of the relay, for its clients.
         pin: Option<&'a str>,
     },
-    /// The contacts of a listener have changed; from now on it serves them as they are.
+    /// The contacts of a listener have changed; it uses the new list from now on.
     #[serde(rename = "guests")]
     ContactsChanged {
-        /// How many there are.
+        /// Number of contacts.
         contacts: u64,
     },
-    /// A listener that asks has refused offers of strangers without asking, because there were too many of them. Once a minute at most,
-    /// and at the end.
+    /// A listener with `--accept ask` has refused offers of unknown senders without asking, because
+    /// there were too many. Reported at most once a minute, and at the end.
     RefusedUnread {
-        /// So many since this was said before.
+        /// Number of offers refused since the last report.
         offers: u64,
     },
-    /// A contact is looked for.
+    /// The search for a contact begins.
     Calling {
-        /// Its name.
+        /// Name of the contact.
         contact: &'a str,
-        /// Its NodeId.
+        /// NodeId of the contact.
         peer: &'a str,
         /// Addresses that are dialled.
         addresses: &'a [String],
-        /// Where else: `lan`, or a rendezvous server.
+        /// Places of the search: `lan`, or a rendezvous server.
         looking_at: &'a [String],
     },
-    /// A session with the other side is up.
+    /// A session with the other side is established.
     Connected {
         /// The other side's NodeId.
         peer: &'a str,
-        /// Its IP address and port.
+        /// The other side's IP address and port.
         address: &'a str,
         /// `loopback`, `lan`, `direct` or `relay`.
         path: &'a str,
-        /// How the path came about: `same-machine`, `same-network`, `ipv6`, `address` (one that can be dialled as it is), `punched`
-        /// (both sides opened their NATs for each other) or `relay`.
+        /// How the path came about: `same-machine`, `same-network`, `ipv6`, `address` (a directly
+        /// reachable address), `punched` (hole punching: both sides opened their NATs for each
+        /// other) or `relay`.
         how: &'a str,
-        /// What we call it; null if it is no contact.
+        /// Name of the contact; null if the peer is no contact.
         contact: Option<&'a str>,
-        /// What its keys come from and what packets are sealed with: `X25519+ML-KEM-768, AES-256-GCM`,
-        /// `X25519+ML-KEM-768, ChaCha20-Poly1305` or `X25519+ML-KEM-768, SM4-GCM`.
+        /// Key agreement and packet cipher: `X25519+ML-KEM-768, AES-256-GCM`, `X25519+ML-KEM-768,
+        /// ChaCha20-Poly1305` or `X25519+ML-KEM-768, SM4-GCM`.
         suite: &'a str,
     },
-    /// The session goes another way from now on; or it still goes through a relay, and `message` says why.
+    /// The session uses another path from now on; or it still uses a relay, and `message` gives the
+    /// reason.
     Path {
         /// The other side's NodeId.
         peer: &'a str,
-        /// Its IP address and port, or those of the relay.
+        /// IP address and port of the other side, or of the relay.
         address: &'a str,
         /// As in `connected`.
         path: &'a str,
         /// As in `connected`.
         how: &'a str,
-        /// Why nothing better was found, in words; null where the path has changed.
+        /// Why no better path was found, as text for people; null if the path has changed.
         message: Option<&'a str>,
     },
-    /// The other side is there and has kept this one waiting for some seconds; again every minute.
+    /// The other side is connected and has been silent for some seconds; repeated every minute.
     Awaiting {
-        /// What is waited for: `offer`.
+        /// The missing message: `offer`.
         what: &'a str,
-        /// After this long it is given up.
+        /// Time until this side gives up.
         seconds_left: u64,
     },
-    /// What is offered, by a first look at the tree.
+    /// The offer, by a first look at the tree.
     Offer {
-        /// The first name; escaped, it can be shown.
+        /// The first name, escaped so that it is safe to show.
         name: &'a str,
         /// Number of files.
         files: u64,
@@ -154,37 +165,40 @@ pub enum Event<'a> {
         bytes: u64,
         /// Bytes of the largest file.
         largest: u64,
-        /// Files, folders and links of the tree that the sender cannot send: a name that no receiver takes, a folder that it may
-        /// not list. They are in none of the other numbers.
+        /// Number of files, folders and links that the sender cannot send: a name that no receiver
+        /// accepts, or a folder that it may not list. The other numbers do not include them.
         left_out: u64,
     },
-    /// What of an offer leads out of it or is open to others, where its names were looked at: before the question, and in a dry run.
+    /// Entries of an offer that lead out of it or that others can write to. Reported when the names
+    /// were checked: before the question, and in a dry run.
     Openings {
-        /// Links that lead out of what arrives.
+        /// Number of links that lead out of the received files.
         leading_out: u64,
-        /// The first of them, escaped.
+        /// The first of these links, escaped.
         leading_out_first: &'a [String],
-        /// Files and folders that their group or everybody may write to.
+        /// Number of files and folders that their group or every user may write to.
         writable: u64,
-        /// The first of them, escaped.
+        /// The first of these files and folders, escaped.
         writable_first: &'a [String],
     },
-    /// In a dry run: an entry of the offer, and what would happen to it.
+    /// In a dry run: an entry of the offer, and the planned action.
     WouldReceive {
-        /// Its path in the offer, escaped.
+        /// Path in the offer, escaped.
         path: &'a str,
         /// `file`, `folder` or `link`.
         kind: &'a str,
-        /// Its bytes; 0 if it is no file.
+        /// Size in bytes; 0 if it is no file.
         bytes: u64,
-        /// `new`, `continue`, `same`, `overwrite`, `rename` or `skip`; `compare`: a file of the same size and another time is there,
-        /// which stays if its content is the same.
+        /// `new`, `continue`, `same`, `overwrite`, `rename` or `skip`; `compare`: there is a file
+        /// of the same size and another time, which stays if its content is the same.
         action: &'a str,
-        /// Where it would be found, escaped, if not under its own path: it, or a folder above it, gets another name.
+        /// Target path, escaped, if it differs from the path in the offer: the entry, or a folder
+        /// above it, gets another name.
         arrives_as: Option<&'a str>,
-        /// It is a link that leads out of what arrives.
+        /// Whether it is a link that leads out of the received files.
         leads_out: bool,
-        /// Its mode lets its group or everybody write to it; what arrives of that the umask and `--keep-modes` decide.
+        /// Whether its mode lets its group or every user write to it; the umask and `--keep-modes`
+        /// decide which permissions it gets here.
         writable: bool,
     },
     /// The offer was accepted.
@@ -194,210 +208,223 @@ pub enum Event<'a> {
         /// Bytes of all files.
         bytes: u64,
     },
-    /// How far it is; several a second from the first offer on, and once at the end.
+    /// Progress of the transfer; several a second from the first offer on, and once at the end.
     Progress {
-        /// Bytes settled: moved, there already, or of files that failed.
+        /// Bytes settled: transferred, already there, or of failed files.
         bytes: u64,
         /// Bytes of all files.
         total: u64,
-        /// The rate of the last five seconds; 0 while nobody is connected.
+        /// Rate over the last five seconds; 0 without a connection.
         bytes_per_second: u64,
-        /// Time left at this rate; null while nothing moves.
+        /// Time left at this rate; null while no data moves.
         eta_seconds: Option<u64>,
         /// Files settled.
         files: u64,
         /// Number of files.
         total_files: u64,
-        /// The file that is being moved, escaped; empty before the first.
+        /// The current file, escaped; empty before the first.
         file: &'a str,
-        /// `loopback`, `lan`, `direct` or `relay`; null while there is no connection.
+        /// `loopback`, `lan`, `direct` or `relay`; null without a connection.
         path: Option<&'a str>,
-        /// What it waits for most: `net` (or the other side), `disk`, `cpu`, or `rate`, the `--rate` of this side or, at a sender, of its receiver; null in the first second and while nobody is connected.
+        /// The limiting factor: `net` (or the other side), `disk`, `cpu`, or `rate` (the `--rate`
+        /// of this side or, at a sender, of its receiver); null in the first second and without a
+        /// connection.
         bottleneck: Option<&'a str>,
     },
-    /// What became of one file.
+    /// The result for one file.
     File {
-        /// Its path in the offer, escaped.
+        /// Path in the offer, escaped.
         path: &'a str,
-        /// `done`, `already-here`, `skipped`, `changed`, `unreadable`, `stale` or `blocked`; the last four are failures. At the sender `done` says that it
-        /// was sent; what the receiver could not put in its place is counted in `failed` at the end.
+        /// `done`, `already-here`, `skipped`, `changed`, `unreadable`, `stale` or `blocked`; the
+        /// last four are failures. At the sender, `done` means that the file was sent; `failed` at
+        /// the end counts files that the receiver could not put in place.
         status: &'a str,
-        /// Its bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// The BLAKE3 of its content in hexadecimal, as `b3sum` prints it; null where it is not known.
+        /// BLAKE3 hash of the content in hexadecimal, as `b3sum` prints it; null if unknown.
         root: Option<&'a str>,
-        /// Of a file of which its sender says that it has 16 GiB of holes or more, in place of `root`: the root of its position-free
-        /// tree in hexadecimal, which is not what `b3sum` prints. Null of every other file, and of every one below 16 GiB.
+        /// Root of the position-free tree in hexadecimal, in place of `root`, for files with 16 GiB
+        /// of holes or more by the sender's account. It differs from the output of `b3sum`. Null
+        /// for every other file, and for every file below 16 GiB.
         position_free_root: Option<&'a str>,
-        /// What happened to the file at the sender, if that is why it did not arrive and can be said: `missing`, `replaced`, `grew` or
-        /// `shrank`.
+        /// Change of the file at the sender, if it is known as the reason why the file did not
+        /// arrive: `missing`, `replaced`, `grew` or `shrank`.
         change: Option<&'a str>,
     },
-    /// Something to know that does not stop the transfer.
+    /// A notice that does not stop the transfer.
     Note {
-        /// The path it is about, escaped.
+        /// The path concerned, escaped.
         path: &'a str,
-        /// What, in words.
+        /// The notice, as text for people.
         message: &'a str,
     },
-    /// The connection was lost and is being made again.
+    /// The connection was lost; this side tries to reconnect.
     Reconnecting {
-        /// How it was lost, in words.
+        /// How it was lost, as text for people.
         message: &'a str,
-        /// How long this side goes on trying.
+        /// Time until this side gives up.
         seconds_left: u64,
     },
-    /// One of several receivers did not get everything; the others are served all the same.
+    /// One of several receivers did not get everything; the sender continues with the others.
     ReceiverFailed {
-        /// Which kind of failure, as in `error`.
+        /// Kind of failure, as in `error`.
         code: &'a str,
-        /// What happened and why.
+        /// The failure and its reason.
         message: &'a str,
     },
-    /// Everything is done and confirmed. Also when some files failed: then an `error` follows.
+    /// The transfer is complete and confirmed. Also reported if some files failed: then an `error`
+    /// follows.
     Done {
-        /// Files the receiver has now.
+        /// Files that the receiver has now.
         files: u64,
         /// Bytes settled.
         bytes: u64,
         /// Bytes that moved on the last connection; the others were there already.
         bytes_moved: u64,
-        /// Bytes of the datagrams of the last connection, both ways.
+        /// Bytes of the datagrams of the last connection, in both directions.
         wire_bytes: u64,
-        /// Connections that carried it at once (`--connections`).
+        /// Number of parallel connections (`--connections`).
         connections: u64,
-        /// The same, under its earlier name.
+        /// Earlier name of `connections`, with the same value.
         lanes: u64,
         /// Files that were there already.
         already_here: u64,
-        /// Files, folders and links left out because something else has their names (`--on-conflict skip`).
+        /// Files, folders and links left out because something else has their names (`--on-conflict
+        /// skip`).
         skipped: u64,
         /// Files that could not be transferred.
         failed: u64,
-        /// Files, folders and links that the sender could not offer; a `note` at the sender names each.
+        /// Files, folders and links that the sender could not offer; a `note` at the sender names
+        /// each.
         left_out: u64,
-        /// Seconds of the last connection, from when the offer was accepted on it: the same on both sides, whenever each was begun.
+        /// Duration of the last connection in seconds, from the acceptance of the offer on it. It
+        /// is the same on both sides, whichever started first.
         seconds: f64,
-        /// `bytes_moved` by `seconds`.
+        /// `bytes_moved` divided by `seconds`.
         bytes_per_second: u64,
         /// The receipt that the receiver signed, in base32.
         receipt: &'a str,
-        /// Whether all of it survives a power cut, as the receipt says: `on-disk`, `not-awaited` (`--no-sync`), `cannot-sync` (a pipe, a file
-        /// system in memory), or `not-said` by an earlier version.
+        /// Whether all files survive a power cut, as the receipt states: `on-disk`, `not-awaited`
+        /// (`--no-sync`), `cannot-sync` (a pipe, a file system in memory), or `not-said` by an
+        /// earlier version.
         durability: &'a str,
     },
-    /// What the receiver has signed was kept (`wraith send --receipt`).
+    /// The signed receipt of the receiver was written to a file (`wraith send --receipt`).
     Receipt {
         /// The file, escaped.
         path: &'a str,
     },
-    /// A transfer to a listener did not end well; it goes on listening.
+    /// A transfer to a listener failed; the listener continues.
     Failed {
-        /// Which kind of failure, as in `error`.
+        /// Kind of failure, as in `error`.
         code: &'a str,
-        /// The exit code that it would have alone.
+        /// Exit code of a command that fails this way.
         exit: u8,
-        /// What happened and why.
+        /// The failure and its reason.
         message: &'a str,
         /// The sender's NodeId.
         peer: &'a str,
-        /// What we call it; null if it is no contact.
+        /// Name of the contact; null if the sender is no contact.
         contact: Option<&'a str>,
     },
-    /// Somebody we know: one that was asked for, or that has changed.
+    /// A contact that was asked for, or that has changed.
     Contact {
-        /// What we call it.
+        /// Name of the contact.
         name: &'a str,
-        /// Its NodeId.
+        /// NodeId of the contact.
         node_id: &'a str,
-        /// Where its user says that it listens.
+        /// Addresses where the contact listens, as the user entered them.
         addresses: &'a [String],
-        /// Where it was met, the last first.
+        /// Addresses where it was met, the last first.
         seen_at: &'a [String],
-        /// The rendezvous server where it can be found.
+        /// Rendezvous server where it can be found.
         rendezvous: Option<&'a str>,
-        /// When it was met first, as in RFC 3339; null if never.
+        /// Time of the first meeting, as in RFC 3339; null if never.
         first_met: Option<&'a str>,
-        /// When it was met last.
+        /// Time of the last meeting.
         last_met: Option<&'a str>,
         /// `added`, `renamed` or `removed`; null in a list.
         done: Option<&'a str>,
     },
     /// A transfer that `wraith verify` can check; the newest first.
     Received {
-        /// Its name for `wraith verify`.
+        /// Id of the transfer for `wraith verify`.
         id: &'a str,
-        /// The folder that it went into, escaped.
+        /// Target folder, escaped.
         folder: &'a str,
         /// The sender's NodeId.
         from: &'a str,
-        /// What we call it; null if it is no contact.
+        /// Name of the contact; null if the sender is no contact.
         contact: Option<&'a str>,
-        /// When, as in RFC 3339.
+        /// Time of the transfer, as in RFC 3339.
         received_at: &'a str,
         /// Files that arrived or were there already.
         files: u64,
     },
-    /// Something is not as it was received.
+    /// An entry differs from the received one.
     Differs {
-        /// Its path below the folder, escaped.
+        /// Path below the folder, escaped.
         path: &'a str,
-        /// `missing`, `changed`, `kind` (a folder where a file was, a link on the way) or `unreadable`.
+        /// `missing`, `changed`, `kind` (a folder in place of a file, or a link on the way) or
+        /// `unreadable`.
         status: &'a str,
-        /// How, in words.
+        /// The difference, as text for people.
         message: &'a str,
     },
-    /// A receipt was checked, and says what was signed (`wraith verify --receipt`). If the receiver lacks something for another
-    /// reason than `skipped`, or a folder differs, an `error` follows.
+    /// A receipt was checked (`wraith verify --receipt`); the fields are its content. If the
+    /// receiver lacks an entry for another reason than `skipped`, or a folder differs, an `error`
+    /// follows.
     Signed {
-        /// The receiver's NodeId, who signed.
+        /// NodeId of the receiver, which signed the receipt.
         by: &'a str,
-        /// What we call it; null if it is no contact.
+        /// Name of the contact; null if the receiver is no contact.
         contact: Option<&'a str>,
         /// The sender's NodeId.
         from: &'a str,
-        /// When, by the receiver's clock, as in RFC 3339.
+        /// Time of the signature by the receiver's clock, as in RFC 3339.
         signed_at: &'a str,
         /// Files that the receiver has.
         files: u64,
-        /// Their bytes.
+        /// Bytes of these files.
         bytes: u64,
-        /// Entries in whose place something else stays there.
+        /// Entries that the receiver skipped because something else has their names.
         skipped: u64,
-        /// Entries that it does not have for another reason.
+        /// Entries that the receiver lacks for another reason.
         failed: u64,
-        /// Whether all of it survives a power cut there, as in `done`.
+        /// Whether all files survive a power cut at the receiver, as in `done`.
         durability: &'a str,
-        /// Files, folders and links that are not so in the folder that was named; null without one.
+        /// Number of files, folders and links in the named folder that differ; null without a
+        /// folder.
         differ: Option<u64>,
     },
-    /// An entry of the offer was not received, as the receipt says.
+    /// An entry of the offer was not received, as the receipt states.
     Lacks {
-        /// Its path in the offer, escaped.
+        /// Path in the offer, escaped.
         path: &'a str,
-        /// `skipped` (its name was taken there, and what has it was left as it is), `changed` or `unreadable` (at the sender), `stale` (an earlier part was of
-        /// another file) or `blocked` (the receiver could not put it in place).
+        /// `skipped` (its name was taken at the receiver, which kept the existing entry), `changed`
+        /// or `unreadable` (at the sender), `stale` (an earlier part belonged to another file) or
+        /// `blocked` (the receiver could not put it in place).
         reason: &'a str,
     },
-    /// A transfer was checked. If anything differs, an `error` follows in the end.
+    /// A transfer was checked. If anything differs, an `error` follows at the end.
     Verified {
-        /// Its name.
+        /// Id of the transfer.
         id: &'a str,
-        /// The folder that was looked at, escaped.
+        /// The folder that was checked, escaped.
         folder: &'a str,
         /// The sender's NodeId.
         from: &'a str,
-        /// When it was received, as in RFC 3339.
+        /// Time of the transfer, as in RFC 3339.
         received_at: &'a str,
         /// Files that were compared.
         files: u64,
-        /// Their bytes.
+        /// Bytes of these files.
         bytes: u64,
-        /// Files, folders and links that are not as they were received.
+        /// Number of files, folders and links that differ from the received ones.
         differ: u64,
-        /// Entries of the offer that were not received; a `lacks` event names each.
+        /// Number of entries of the offer that were not received; a `lacks` event names each.
         lacking: u64,
-        /// Files that the list had no room for; they were not compared.
+        /// Number of files for which the list had no room; they were not compared.
         unlisted: u64,
     },
     /// A NodeId that was asked for.
@@ -407,133 +434,136 @@ pub enum Event<'a> {
     },
     /// A hash that was asked for.
     Hash {
-        /// The file as it was named.
+        /// The file as named on the command line.
         path: &'a str,
-        /// The BLAKE3 of its content in hexadecimal.
+        /// BLAKE3 hash of the content in hexadecimal.
         root: &'a str,
     },
-    /// A file whose hash was asked for cannot be read. The others are hashed all the same; the error at the end counts those that were not.
+    /// A file to hash cannot be read. The command still hashes the others; the error at the end
+    /// counts the unreadable ones.
     HashFailed {
-        /// The file as it was named.
+        /// The file as named on the command line.
         path: &'a str,
-        /// Why, in words.
+        /// The reason, as text for people.
         message: &'a str,
     },
     /// A hash or an authentication code that was asked for (`wraith crypto hash`, `wraith crypto mac`).
     Digest {
-        /// The file as it was named, `-` for standard input.
+        /// The file as named on the command line, `-` for standard input.
         path: &'a str,
         /// The algorithm.
         algorithm: &'a str,
-        /// The hash or code, in hexadecimal.
+        /// The hash or authentication code, in hexadecimal.
         value: &'a str,
     },
-    /// An algorithm of the list that was asked for (`wraith crypto list`).
+    /// An algorithm of the list (`wraith crypto list`).
     Algorithm {
         /// `hash`, `cipher`, `aead`, `mac`, `sign`, `agree`, `kem` or `encrypt`.
         kind: &'a str,
         /// Its name.
         name: &'a str,
-        /// What defines it.
+        /// The standard that defines it.
         standard: &'a str,
-        /// What computes it on this processor: a library, or `own` with the features of the processor that it uses.
+        /// Implementation on this processor: a library, or `own` with the processor features that
+        /// it uses.
         backend: &'a str,
     },
-    /// `wraith crypto` has written a result, all of it.
+    /// `wraith crypto` has written a complete result.
     Written {
-        /// What: `encrypted`, `decrypted`, `secret`, `private-key`, `public-key`, `signature`, `ciphertext` or `random`.
+        /// Kind of result: `encrypted`, `decrypted`, `secret`, `private-key`, `public-key`,
+        /// `signature`, `ciphertext` or `random`.
         what: &'a str,
         /// The algorithm; null for random bytes.
         algorithm: Option<&'a str>,
-        /// The file, escaped; null for standard output. Events are on standard error then.
+        /// The file, escaped; null for standard output. Events go to standard error then.
         path: Option<&'a str>,
-        /// Bytes of it.
+        /// Size of the result in bytes.
         bytes: u64,
     },
-    /// A signature is good (`wraith crypto verify`).
+    /// A signature is valid (`wraith crypto verify`).
     Good {
-        /// The signed file as it was named, `-` for standard input.
+        /// The signed file as named on the command line, `-` for standard input.
         path: &'a str,
         /// The algorithm.
         algorithm: &'a str,
     },
-    /// An operation and how fast it is here (`wraith speed`).
+    /// The speed of an operation on this machine (`wraith speed`).
     Speed {
         /// The algorithm and the operation.
         name: &'a str,
-        /// Bytes of the text that each operation is about; null where it is about none.
+        /// Bytes of the text that each operation processes; null for operations without a text.
         bytes: Option<u64>,
-        /// Operations in a second: the median of several slices of the time; null with `--list`.
+        /// Operations in a second: the median of several time slices; null with `--list`.
         operations_per_second: Option<f64>,
-        /// Text in a second; null where there is none.
+        /// Bytes of text in a second; null for operations without a text.
         bytes_per_second: Option<f64>,
-        /// Operations that were measured.
+        /// Number of operations that were measured.
         operations: u64,
-        /// What computes it, as in `algorithm`.
+        /// Implementation, as in `algorithm`.
         backend: &'a str,
-        /// What is within the measured time.
+        /// Steps that the measured time includes.
         scope: &'a str,
     },
     /// A setting that was asked for.
     Setting {
         /// `COMMAND.OPTION`, or an option of all commands.
         key: &'a str,
-        /// Its value; null if it has none.
+        /// Value of the setting; null if it has none.
         value: Option<&'a str>,
         /// `default`, `file`, `env` or `flag`.
         source: &'a str,
-        /// The line of the file, or the variable of the environment.
+        /// The line of the file, or the environment variable.
         place: Option<&'a str>,
     },
-    /// Where the config file is, or would be.
+    /// The place of the config file, which need not exist.
     Config {
-        /// Its path.
+        /// Path of the file.
         path: &'a str,
     },
-    /// One thing that `wraith doctor` tried.
+    /// The result of one test of `wraith doctor`.
     Check {
-        /// What was tried.
+        /// Name of the test.
         name: &'a str,
-        /// `ok`, `warn` or `fail`; `none` where there is nothing to try, or it is not wanted.
+        /// `ok`, `warn` or `fail`; `none` if there is nothing to test, or the test is turned off.
         status: &'a str,
-        /// What was found.
+        /// The finding.
         found: &'a str,
-        /// What that means for transfers.
+        /// Its consequence for transfers.
         meaning: &'a str,
-        /// What to do; null if nothing is to be done.
+        /// What to do; null if there is nothing to do.
         next: Option<&'a str>,
     },
-    /// The figures of a demonstration.
+    /// The figures of `wraith demo`.
     Demo {
         /// Bytes that were transferred.
         bytes: u64,
         /// Files that were transferred.
         files: u64,
-        /// How long it took.
+        /// Duration of the transfer.
         seconds: f64,
-        /// Their ratio.
+        /// `bytes` divided by `seconds`.
         bytes_per_second: u64,
-        /// How long `cp -r` of the same took.
+        /// Duration of `cp -a` of the same data.
         cp_seconds: f64,
-        /// Their ratio.
+        /// `bytes` divided by `cp_seconds`.
         cp_bytes_per_second: u64,
-        /// Every byte, mode and time is the same.
+        /// Whether every byte, mode and time is the same.
         matched: bool,
     },
-    /// The command failed. The last line.
+    /// The command failed. This is the last line.
     Error {
-        /// Which kind, as a word of the table of exit codes.
+        /// Kind of failure, as a word from the table of exit codes.
         code: &'a str,
         /// The exit code.
         exit: u8,
-        /// What happened and why.
+        /// The failure and its reason.
         message: &'a str,
-        /// What to do next; null where that is not known.
+        /// What to do next; null if unknown.
         hint: Option<&'a str>,
     },
 }
 
-/// An event, with the number of the receiver it is about where there are several.
+/// An event, with the number of its receiver if there are several.
 #[derive(Clone, Debug, Serialize)]
 pub struct Numbered<'a> {
     #[serde(flatten)]

@@ -1,29 +1,31 @@
-//! A snapshot as text: a line for each large file that is being moved, and one for all of it; or one line for a log.
+//! Formats a progress snapshot: on a terminal, a line for each large active file and one for the
+//! total; in a log, one line.
 //!
-//! Invariant: no line reaches the last column of the terminal, however narrow it is and whatever the names are: a line that
-//! wraps cannot be redrawn. What has no room is left out, the least important first.
+//! Invariant: no line reaches the last column of the terminal, whatever its width and the names
+//! are, because a wrapped line cannot be redrawn. Parts that do not fit are left out, the least
+//! important first.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::args::units::{Bytes, Clock, Files};
 use wraith::{Bottleneck, Progress};
 
-/// The bar in columns: as long as there is room for, within these.
+/// Minimum and maximum width of the bar, in columns.
 const BAR_MIN: usize = 8;
 const BAR_MAX: usize = 24;
-/// Narrower than this there is no room for a name.
+/// Minimum width for a name, in columns. With less room the name is left out.
 const NAME_MIN: usize = 12;
-/// Lines for single files: more would push what people have read off their screen.
+/// Maximum number of lines for single files. More would push earlier output off the screen.
 const FILES_MAX: usize = 3;
-/// Between two figures.
+/// Columns between two figures.
 const GAP: usize = 2;
 
-/// The lines that are redrawn on a terminal of this many columns and rows.
+/// Returns the lines to redraw on a terminal of this size.
 pub fn lines(snapshot: &Progress, columns: usize, rows: usize, color: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    // One file needs no line beside that of all of it.
+    // A single file needs no line of its own beside the total.
     if snapshot.files_total > 1 {
-        // Two rows stay for what was said before.
+        // Two rows stay for earlier output.
         let room = rows.saturating_sub(3).min(FILES_MAX);
         let files = snapshot.active.iter().take(room);
         lines
@@ -33,7 +35,7 @@ pub fn lines(snapshot: &Progress, columns: usize, rows: usize, color: bool) -> V
     lines
 }
 
-/// The columns that a line takes, without what only colours it.
+/// Returns the width of a line in columns, without its colour sequences.
 pub fn columns(line: &str) -> usize {
     let mut parts = line.split("\x1b[");
     let first = parts.next().unwrap_or_default().width();
@@ -41,19 +43,19 @@ pub fn columns(line: &str) -> usize {
     first + parts.map(behind).sum::<usize>()
 }
 
-/// The line for a log.
+/// Returns the line for a log.
 pub fn plain(snapshot: &Progress) -> String {
     let figures: Vec<_> = figures(snapshot).into_iter().map(|figure| figure.text).collect();
     figures.join("  ")
 }
 
-/// A part of the line of all of it. The higher its rank, the sooner it is left out.
+/// A part of the total line. Figures with a higher rank are left out first.
 struct Figure {
     text: String,
     rank: u8,
 }
 
-/// What is said, in the order in which it is said.
+/// Returns the figures in display order.
 fn figures(s: &Progress) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut say = |rank, text: String| figures.push(Figure { text, rank });
@@ -89,20 +91,20 @@ fn figures(s: &Progress) -> Vec<Figure> {
     figures
 }
 
-/// More came than was announced: a stream whose end nobody knows.
+/// Returns whether more bytes came than the offer announced: a stream of unknown length.
 fn is_endless(s: &Progress) -> bool {
     s.bytes > s.bytes_total
 }
 
-/// Bar, figures, and with a single file its name, as far as they fit.
+/// Formats the total line: bar, figures, and the name of a single file, as far as they fit.
 fn total(s: &Progress, columns: usize, color: bool) -> String {
-    // The last column stays free: writing it makes some terminals wrap.
+    // The last column stays free, because some terminals wrap when it is written.
     let room = columns.saturating_sub(1);
     let mut figures = figures(s);
     let width = |figures: &[Figure]| -> usize {
         figures.iter().map(|figure| figure.text.width() + GAP).sum::<usize>().saturating_sub(GAP)
     };
-    // The bar is worth more than what comes after the bytes.
+    // The bar is more useful than the figures behind the bytes.
     const BAR_RANK: u8 = 3;
     while let Some(least) = figures.iter().map(|figure| figure.rank).max() {
         let bar = if least > BAR_RANK { BAR_MIN + GAP } else { 0 };
@@ -129,10 +131,10 @@ fn total(s: &Progress, columns: usize, color: bool) -> String {
     line
 }
 
-/// Name, bar, share and size of one file; the figures stand at the right.
+/// Formats the line of one file: name, bar, share and size. The figures are aligned to the right.
 fn file_line(name: &str, bytes: u64, size: u64, columns: usize, color: bool) -> String {
     const INDENT: usize = 2;
-    // Wider than this the figures would be far from the name.
+    // In a wider line, the figures would be far from the name.
     const WIDEST: usize = 100;
     let room = columns.saturating_sub(1).min(WIDEST);
     let share = format!("{:>4}", format!("{}%", percent(bytes, size)));
@@ -167,7 +169,7 @@ fn percent(done: u64, total: u64) -> u32 {
     (share(done, total) * 100.0) as u32
 }
 
-/// From 0 to 1.
+/// Returns the share from 0 to 1.
 fn share(done: u64, total: u64) -> f64 {
     match total {
         0 => 1.0,
@@ -175,7 +177,8 @@ fn share(done: u64, total: u64) -> f64 {
     }
 }
 
-/// At most `room` columns of a name. The end of a path says more than its beginning.
+/// Shortens a name to at most `room` columns. It keeps the end, which identifies a path better than
+/// the beginning.
 fn shortened(name: &str, room: usize) -> String {
     if name.width() <= room {
         return name.to_owned();

@@ -1,7 +1,8 @@
-//! The log: what the crates tell of their work by `tracing`, for whoever looks for a fault. Nothing unless it is asked for.
+//! The log: `tracing` events of all crates, for debugging. Nothing is logged unless an option asks
+//! for it.
 //!
-//! Invariant: a line on standard error goes through the [`Reporter`], so it never stands in the middle of a drawing or of another
-//! line, and no control character of a peer reaches the terminal.
+//! Invariant: a log line on standard error goes through the [`Reporter`]. So it never splits a
+//! progress drawing or another line, and no control character of a peer reaches the terminal.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use super::Reporter;
 use crate::args::LogArgs;
 use crate::failure::Failure;
 
-/// Logs what the arguments say from now on.
+/// Starts the log that the arguments ask for.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -35,7 +36,8 @@ pub fn start(args: &LogArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is logged; None if nothing is. A file without a level gets each step: it is made to look for a fault.
+/// Returns the log filter; None without a log. A log file without a filter gets each step, because
+/// its purpose is debugging.
 fn filter(args: &LogArgs) -> Option<Targets> {
     if let Some(filter) = &args.log_filter {
         return Some(filter.clone());
@@ -51,13 +53,13 @@ fn filter(args: &LogArgs) -> Option<Targets> {
 fn open(path: &Path) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     let file = options.append(true).create(true).mode(0o600).open(path);
-    // Also one that was there before.
+    // Also restricts a file that existed before.
     let private = |file: File| file.set_permissions(Permissions::from_mode(0o600)).map(|()| file);
     file.and_then(private)
         .map_err(|error| Failure::disk(format!("cannot log into {}", path.display()), &error))
 }
 
-/// Standard error, which the reporter shares with everything else.
+/// Standard error, which all output shares through the reporter.
 struct Screen(Arc<Reporter>);
 
 /// One line of the log.
@@ -72,7 +74,7 @@ impl<'a> MakeWriter<'a> for Screen {
 }
 
 impl Write for Line<'_> {
-    /// Takes a whole line, as the formatter writes it.
+    /// Takes a whole line, because the formatter writes whole lines.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.show(printable(&String::from_utf8_lossy(bytes)));
         Ok(bytes.len())

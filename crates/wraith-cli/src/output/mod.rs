@@ -1,8 +1,12 @@
-//! Everything a command says. People read standard error; programs read one JSON event a line on standard output.
+//! All output of a command. People read standard error; programs read one JSON event a line on
+//! standard output.
 //!
-//! Invariants: standard output carries nothing but what was asked for (the ticket's command, a NodeId, hashes, or JSON),
-//! so it can always be piped; and what could not be written there is remembered until the end ([`Reporter::unwritten`]), so
-//! that nothing is stopped by it and nothing passes for done.
+//! Invariants:
+//!
+//! - Standard output carries only the requested result (the ticket's command, a NodeId, hashes, or
+//!   JSON), so it can always be piped.
+//! - A failed write to standard output does not stop the command. The error is kept until the end
+//!   ([`Reporter::unwritten`]), where it fails the command.
 
 mod event;
 mod line;
@@ -26,26 +30,28 @@ use wraith::{Bottleneck, PathKind, Progress, ProgressReader};
 use crate::args::OutputArgs;
 use crate::failure::Failure;
 
-/// Between two lines of progress in a log: often enough to see that it lives, rare enough to keep the log readable.
+/// Interval between progress lines in a log: often enough as a sign of life, rare enough to keep
+/// the log readable.
 const LOG_PACE: Duration = Duration::from_secs(10);
 
-/// How long a terminal may take between another size and its word of it: tmux takes a quarter of a second.
+/// Longest delay between a resize and the terminal's report of it; tmux takes a quarter of a
+/// second.
 const RESIZING: Duration = Duration::from_millis(400);
 
-/// How progress is shown.
+/// The output style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
-    /// A line that is redrawn in place.
+    /// A progress line that is redrawn in place.
     Terminal { color: bool },
-    /// A line now and then.
+    /// A progress line every [`LOG_PACE`].
     Log,
     /// JSON events.
     Json,
-    /// Nothing.
+    /// No output.
     Quiet,
 }
 
-/// The one writer to both outputs; shared by every thread of a command.
+/// The single writer to standard output and standard error, shared by all threads of a command.
 #[derive(Debug)]
 pub struct Reporter {
     style: Style,
@@ -54,24 +60,24 @@ pub struct Reporter {
 
 struct Inner {
     out: BufWriter<Box<dyn Write + Send>>,
-    /// Why something of it could not be written.
+    /// The first error of a write to `out`.
     unwritten: Option<io::Error>,
-    /// The line that ends the events.
+    /// The event to write last.
     last: Option<String>,
     err: Stderr,
-    /// People read `err` on a terminal, of whatever width it has at the time.
+    /// Whether `err` is a terminal. Its width may change at any time.
     is_terminal: bool,
-    /// Lines of progress that stand on the terminal and must be wiped before anything else is written.
-    /// Their columns; in a terminal that has become narrower since, each may take several rows.
+    /// Widths of the progress lines on the terminal, in columns. They must be wiped before any
+    /// other output. If the terminal has become narrower, a line may take several rows.
     lines_drawn: Vec<usize>,
-    /// What the terminal had when it was last looked at, and when that became another.
+    /// Size of the terminal at the last check, and the time of the last change.
     size: (usize, usize),
     resized: Option<Instant>,
-    /// A question stands there, which no progress may overwrite.
+    /// Whether a question is on the terminal. Progress must not overwrite it.
     asking: bool,
-    /// The cursor stands behind a question, on its line.
+    /// Whether the cursor is on the line of a question, behind it.
     in_line: bool,
-    /// When a log last got a line of progress.
+    /// Time of the last progress line in a log.
     last_log: Instant,
 }
 
@@ -104,19 +110,21 @@ impl Reporter {
         Self { style, inner: Mutex::new(inner) }
     }
 
-    /// Standard output belongs to the data from now on: what would go there goes to standard error.
+    /// Redirects all later output from standard output to standard error, because standard output
+    /// carries the data.
     pub fn keep_off_stdout(&self) {
         let mut inner = self.lock();
         inner.print(|out| out.flush());
         inner.out = BufWriter::new(Box::new(io::stderr()));
     }
 
-    /// An event for programs; people never see it. Events about single files are written in batches, all others at once.
+    /// Writes an event for programs; other styles ignore it. Events about single files are written
+    /// in batches, all others at once.
     pub fn event(&self, event: &Event<'_>) {
         self.event_of(None, event);
     }
 
-    /// The same about one of several receivers.
+    /// Writes an event about one of several receivers.
     pub fn event_of(&self, receiver: Option<u64>, event: &Event<'_>) {
         if self.style != Style::Json {
             return;
@@ -129,7 +137,7 @@ impl Reporter {
         });
     }
 
-    /// The event that everything else comes before, whatever is still said: [`Self::end`] writes it.
+    /// Sets the last event. [`Self::end`] writes it behind all other events.
     pub fn last_event(&self, event: &Event<'_>) {
         if self.style == Style::Json {
             let line = serde_json::to_string(&Numbered { event, receiver: None });
@@ -137,7 +145,7 @@ impl Reporter {
         }
     }
 
-    /// Nothing is said any more but how the command failed.
+    /// Ends the output. Only the failure of the command may follow.
     pub fn end(&self) {
         let mut inner = self.lock();
         if let Some(line) = inner.last.take() {
@@ -145,37 +153,37 @@ impl Reporter {
         }
     }
 
-    /// Whether people get what [`Self::say`] says.
+    /// Returns whether [`Self::say`] shows anything.
     pub fn says(&self) -> bool {
         matches!(self.style, Style::Terminal { .. } | Style::Log)
     }
 
-    /// A line for people.
+    /// Shows a line to people.
     pub fn say(&self, text: impl AsRef<str>) {
         if self.says() {
             self.lock().stderr_line(text.as_ref());
         }
     }
 
-    /// Lines that a person asked for at a question, in every style.
+    /// Shows lines in every style, because a person asked for them at a question.
     pub fn show(&self, text: impl AsRef<str>) {
         self.lock().stderr_line(text.as_ref());
     }
 
-    /// A line that people get even with `-q`, because it is about something they must know.
+    /// Shows an important line to people, even with `-q`.
     pub fn warn(&self, text: impl AsRef<str>) {
         if self.style != Style::Json {
             self.lock().stderr_line(&format!("wraith: {}", text.as_ref()));
         }
     }
 
-    /// Something worth knowing, about a path or none, for people and for programs.
+    /// Reports a notice to people and to programs, with or without a path.
     pub fn note(&self, path: &str, message: &str) {
         self.event(&Event::Note { path, message });
         self.warn(message);
     }
 
-    /// A line that was asked for, on standard output; not in JSON mode, where an event says the same.
+    /// Prints a requested line on standard output. In JSON mode an event carries it instead.
     pub fn answer(&self, text: impl AsRef<[u8]>) {
         if self.style != Style::Json {
             let mut inner = self.lock();
@@ -185,32 +193,34 @@ impl Reporter {
         }
     }
 
-    /// A document that was asked for, on standard output, in every style: it is what it is.
+    /// Prints a requested document on standard output, unchanged in every style.
     pub fn document(&self, bytes: &[u8]) {
         self.lock().print(|out| out.write_all(bytes).and_then(|()| out.flush()));
     }
 
-    /// The failure that it is if standard output did not take what was asked for. A reader that went away has seen enough.
+    /// Returns the failure if a write to standard output failed. A reader that closed the pipe is
+    /// no failure.
     pub fn unwritten(&self) -> Result<(), Failure> {
         let mut inner = self.lock();
-        // Events about files may still be on their way.
+        // Events about files may still be in the buffer.
         inner.print(|out| out.flush());
         inner.unwritten.as_ref().map_or(Ok(()), |error| Err(cannot_print(error)))
     }
 
-    /// Columns and rows, if people see a terminal.
+    /// Returns columns and rows if the output goes to a terminal.
     pub fn screen(&self) -> Option<(usize, usize)> {
         let Style::Terminal { .. } = self.style else { return None };
         let size = rustix::termios::tcgetwinsize(&self.lock().err).ok()?;
         Some((size.ws_col.into(), size.ws_row.into()))
     }
 
-    /// Whether there is a person to ask: one who sees the terminal and can type.
+    /// Returns whether a person can answer: standard error is a terminal with a drawing style, and
+    /// standard input is one too.
     pub fn is_interactive(&self) -> bool {
         matches!(self.style, Style::Terminal { .. }) && io::stdin().is_terminal()
     }
 
-    /// Shows a question, which no progress overwrites until [`Self::question_over`].
+    /// Shows a question. Progress does not overwrite it until [`Self::question_over`].
     pub fn show_question(&self, question: &str) {
         let mut inner = self.lock();
         inner.wipe();
@@ -221,20 +231,21 @@ impl Reporter {
         let _ = inner.err.flush();
     }
 
-    /// The question was answered, or need not be any more. `is_typed`: the terminal has shown the answer, with the end of the line.
+    /// Ends a question, answered or withdrawn. `is_typed`: the terminal has echoed the answer and
+    /// its line end.
     pub fn question_over(&self, is_typed: bool) {
         let mut inner = self.lock();
         inner.asking = false;
         inner.in_line &= !is_typed;
     }
 
-    /// A line of standard input that is no terminal's. None at its end.
+    /// Reads a line from standard input that is not a terminal. Returns None at the end of input.
     pub fn read_line(&self) -> Option<String> {
         let mut line = String::new();
         matches!(io::stdin().read_line(&mut line), Ok(1..)).then(|| line.trim().to_owned())
     }
 
-    /// How the command failed, in every style.
+    /// Reports the failure of the command, in every style.
     pub fn failure(&self, failure: &Failure) {
         self.end();
         self.event(&Event::Error {
@@ -243,7 +254,7 @@ impl Reporter {
             message: &failure.message,
             hint: failure.hint.as_deref(),
         });
-        // Whoever reads the events cannot be told by them that they cannot be written.
+        // If events cannot be written, the reader of the events cannot get this one either.
         if self.style != Style::Json || self.lock().unwritten.is_some() {
             let mut inner = self.lock();
             inner.stderr_line(&format!("wraith: {}", failure.message));
@@ -253,13 +264,13 @@ impl Reporter {
         }
     }
 
-    /// The connection is gone and will be made again, if it can within the time.
+    /// Reports a lost connection and the time left to reconnect.
     pub fn reconnecting(&self, message: &str, seconds_left: u64) {
         self.event(&Event::Reconnecting { message, seconds_left });
         self.say(format!("{message}\nWaiting {seconds_left} s for the other side to come back."));
     }
 
-    /// The last state of a transfer. Programs get it too; people get it in the closing line.
+    /// Reports the final progress to programs. People get it in the closing line.
     pub fn last_progress(&self, reader: &mut ProgressReader) {
         if self.style == Style::Json
             && let Some(progress) = reader.read()
@@ -268,7 +279,7 @@ impl Reporter {
         }
     }
 
-    /// Shows how far the transfer is, in the way of the style.
+    /// Shows the progress of the transfer in the current style.
     pub fn progress(&self, progress: &Progress) {
         match self.style {
             Style::Terminal { color } => {
@@ -295,7 +306,7 @@ impl Reporter {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Whatever a panicking thread was writing, the next line still comes out.
+        // The next line is valid even if a thread panicked while writing.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -307,7 +318,7 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// Writes to standard output; what goes wrong is kept for the end.
+    /// Writes to standard output, and keeps an error for the end.
     fn print(
         &mut self,
         write: impl FnOnce(&mut BufWriter<Box<dyn Write + Send>>) -> io::Result<()>,
@@ -329,7 +340,7 @@ impl Inner {
         let _ = writeln!(self.err, "{text}");
     }
 
-    /// The text as it fits on a terminal.
+    /// Wraps the text to the width of the terminal.
     fn wrapped(&self, text: &str) -> String {
         if !self.is_terminal {
             return text.to_owned();
@@ -337,8 +348,8 @@ impl Inner {
         wrap::at_words(text, terminal_size(&self.err).0)
     }
 
-    /// Whether the terminal has another size than a moment ago. Some move what stands on them at once and say so later: what is drawn
-    /// meanwhile lands among it.
+    /// Returns whether the terminal was resized a moment ago. Some terminals reflow their content
+    /// at once and report the size later; lines drawn in between would mix with it.
     fn is_being_resized(&mut self, size: (usize, usize)) -> bool {
         if std::mem::replace(&mut self.size, size) != size && !self.lines_drawn.is_empty() {
             self.resized = Some(Instant::now());
@@ -346,11 +357,12 @@ impl Inner {
         self.resized.is_some_and(|at| at.elapsed() < RESIZING)
     }
 
-    /// Draws lines over those that stand there. The cursor stays in the last, so that the terminal does not scroll.
+    /// Draws lines over the previous ones. The cursor stays in the last line, so that the terminal
+    /// does not scroll.
     fn draw(&mut self, lines: &[String]) {
         let mut text = self.to_first_line();
         text.push_str(&lines.join("\x1b[K\n"));
-        // What is left of earlier lines below.
+        // Erases the remains of earlier lines below.
         text.push_str("\x1b[J");
         let _ = self.err.write_all(text.as_bytes());
         let _ = self.err.flush();
@@ -364,7 +376,7 @@ impl Inner {
         }
     }
 
-    /// What brings the cursor to where the lines begin.
+    /// Returns the escape sequence that moves the cursor to the first drawn line.
     fn to_first_line(&self) -> String {
         let (columns, _) = terminal_size(&self.err);
         let rows = |line: &usize| line.div_ceil(columns).max(1);
@@ -375,7 +387,7 @@ impl Inner {
     }
 }
 
-/// How far a transfer is, for programs.
+/// Builds the progress event for programs.
 fn progress_event(progress: &Progress) -> Event<'_> {
     Event::Progress {
         bytes: progress.bytes,
@@ -390,12 +402,12 @@ fn progress_event(progress: &Progress) -> Event<'_> {
     }
 }
 
-/// Standard output did not take what was asked for.
+/// Builds the failure for an error of standard output.
 pub fn cannot_print(error: &io::Error) -> Failure {
     Failure::disk("cannot write to standard output", error).hint("is the disk full?")
 }
 
-/// Columns and rows.
+/// Returns columns and rows of the terminal.
 fn terminal_size(err: &Stderr) -> (usize, usize) {
     const USUAL: (usize, usize) = (80, 24);
     rustix::termios::tcgetwinsize(err).map_or(USUAL, |size| match (size.ws_col, size.ws_row) {

@@ -1,16 +1,16 @@
-//! A code or ticket as a QR code on the terminal, for a device with a camera.
+//! Draws a code or a ticket as a QR code on the terminal, for a device with a camera.
 
 use qrcodegen::{QrCode, QrCodeEcc};
 
-/// Light modules around the code, without which cameras do not find it.
+/// Width of the light border in modules. Cameras do not find the code without it.
 const QUIET: i32 = 2;
-/// Lines of text that stay visible beside the code: the command and what is said around it.
+/// Number of text lines that stay visible beside the code: the command and its explanation.
 const OTHER_LINES: usize = 9;
 
-/// The picture for a terminal of this size, or None if it does not fit. Half blocks make two modules of a character; it is
-/// drawn dark on light whatever the terminal's colours are.
+/// Returns the picture for a terminal of this size, or None if it does not fit. Half blocks put two
+/// modules into a character. It is dark on light, in all terminal colours.
 pub fn picture(text: &str, columns: usize, rows: usize) -> Option<String> {
-    // Upper case is read as well and takes fewer modules.
+    // Readers accept upper case, which takes fewer modules.
     let code = QrCode::encode_text(&text.to_uppercase(), QrCodeEcc::Low).ok()?;
     let across = usize::try_from(code.size() + 2 * QUIET).ok()?;
     if across >= columns || across.div_ceil(2) + OTHER_LINES > rows {

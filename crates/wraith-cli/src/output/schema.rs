@@ -1,12 +1,12 @@
-//! The documentation of `--json`, made from the types of the events: `docs/events.schema.json`, and the tables in
-//! `docs/json.md`. After a change of [`super::Event`]:
+//! Documentation of `--json`, generated from the event types: `docs/events.schema.json`, and the
+//! tables in `docs/json.md`. After a change of [`super::Event`], run:
 //!
 //! ```console
 //! $ WRAITH_BLESS=1 cargo test -p wraith-cli --bin wraith documented
 //! ```
 //!
-//! That the program says nothing else is checked elsewhere: every line that any test of the processes sees is held against
-//! the schema (`tests/support/schema.rs`).
+//! The integration tests check the other direction: every line that the program prints in a test
+//! must match the schema (`tests/support/schema.rs`).
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ use crate::failure::Exit;
 const BEGIN: &str = "<!-- made from the types of the events: begin -->\n";
 const END: &str = "<!-- made from the types of the events: end -->\n";
 
-/// Fields that every event has or may have; the document says so once.
+/// Fields that every event has or may have. The document describes them once.
 const ENVELOPE: [&str; 2] = ["event", "receiver"];
 
 fn docs(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
-/// The schema of one line. Unknown fields are allowed, for they get added.
+/// Returns the schema of one line. It allows unknown fields, because later versions add some.
 fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<Event<'static>>().to_value();
@@ -87,7 +87,7 @@ fn type_of(field: &Value) -> String {
     }
 }
 
-/// The file with the part between the marks replaced.
+/// Returns the document with the part between the marks replaced.
 fn with_tables(document: &str, tables: &str) -> String {
     let (before, rest) = document.split_once(BEGIN).expect("docs/json.md has the first mark");
     let (_, after) = rest.split_once(END).expect("docs/json.md has the second mark");
@@ -112,7 +112,8 @@ fn every_event_and_field_is_documented() {
     assert!(document == wanted, "docs/json.md is not of these events: {again}");
 }
 
-/// Only keywords that the check of the tests knows may stand in the schema: an unknown one would promise what nobody checks.
+/// The schema must use only keywords that the checker of the tests supports. The tests would not
+/// enforce an unknown one.
 #[test]
 fn the_schema_uses_what_the_tests_check() {
     let known = ["type", "const", "enum", "minimum", "maximum", "format", "items", "description"];

@@ -1,4 +1,4 @@
-//! Shows progress at the pace of its reader, for as long as it lives.
+//! Periodic progress output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::{Reporter, Style};
 pub struct Ticker {
     task: Option<AbortHandle>,
     reporter: Arc<Reporter>,
-    /// For the final state.
+    /// Source of the final state.
     last: Option<ProgressReader>,
 }
 
 impl Ticker {
-    /// For what ends when this is dropped: the last state is told then.
+    /// Starts a ticker for work that ends with it: Drop reports the final state.
     pub fn start(reporter: Arc<Reporter>, progress: ProgressReader) -> Self {
         let last = Some(progress.again());
         let mut ticker = Self::between(reporter, progress);
@@ -27,7 +27,7 @@ impl Ticker {
         ticker
     }
 
-    /// For what goes on, or tells of its end itself.
+    /// Starts a ticker for work that continues, or that reports its end itself.
     pub fn between(reporter: Arc<Reporter>, mut progress: ProgressReader) -> Self {
         let last = None;
         let Some(pace) = pace(reporter.style) else {
@@ -35,7 +35,7 @@ impl Ticker {
         };
         let theirs = Arc::clone(&reporter);
         let task = tokio::spawn(async move {
-            // What ends within a tick shows no bar.
+            // Work that ends within one tick shows no bar.
             let mut ticks = interval_at(Instant::now() + pace, pace);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
@@ -58,12 +58,12 @@ impl Drop for Ticker {
     }
 }
 
-/// Time between two looks; None where progress is not shown.
+/// Returns the interval between two updates; None for styles without progress.
 fn pace(style: Style) -> Option<Duration> {
     match style {
         Style::Terminal { .. } => Some(Duration::from_millis(100)),
         Style::Json => Some(Duration::from_millis(250)),
-        // Only some of them become a line, but the rate is of the last seconds.
+        // Only some updates become a line, but the rate needs the figures of the last seconds.
         Style::Log => Some(Duration::from_millis(500)),
         Style::Quiet => None,
     }

@@ -1,12 +1,13 @@
-//! Text for people, broken between words where it is longer than their terminal is wide. A word that has no room in a line (a ticket) stays whole: it
-//! is for the clipboard.
+//! Wraps text for people between words at the width of their terminal. A word that is longer than a
+//! line (a ticket) stays whole, so that it can be copied.
 
 use super::line::columns as width;
 
-/// What begins a message of this program; what follows on further lines stands below the message.
+/// Prefix of a message of this program. Further lines of the message are indented to its width.
 const NAME: &str = "wraith: ";
 
-/// `text` in lines of fewer than `columns`: writing the last one makes some terminals wrap.
+/// Wraps `text` into lines of fewer than `columns`, because some terminals wrap when the last
+/// column is written.
 pub fn at_words(text: &str, columns: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -22,7 +23,7 @@ pub fn at_words(text: &str, columns: usize) -> String {
     wrapped
 }
 
-/// One line of a table, whose last column begins at `below` and goes on there.
+/// Wraps one line of a table. Its last column starts at `below`, and so do the further lines.
 pub fn at_words_below(line: &str, columns: usize, below: usize) -> String {
     let mut wrapped = String::with_capacity(line.len());
     wrap(line, columns, below, &mut wrapped);
@@ -40,7 +41,7 @@ fn wrap(line: &str, columns: usize, indent: usize, wrapped: &mut String) {
     }
     let own = indent_of(line);
     let mut used = 0;
-    // Each word with the spaces behind it.
+    // Each word together with the spaces behind it.
     for word in line[own..].split_inclusive(' ') {
         if used == 0 {
             wrapped.push_str(&line[..own]);

@@ -1,4 +1,4 @@
-//! `wraith receive`: shows what a code or ticket offers, asks its user, and fetches.
+//! `wraith receive`: shows the offer of a code or ticket, asks the user, and fetches the files.
 
 mod narrator;
 
@@ -25,7 +25,7 @@ use crate::pipe;
 use crate::signals::Signals;
 use narrator::ReceiveNarrator;
 
-/// Fetches what the code or ticket offers.
+/// Fetches the offer of a code or ticket.
 pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let target = pipe::target(args, reporter)?;
     let wanted = code::wanted(args, reporter)?;
@@ -51,7 +51,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         }
     };
     let again = match (&code, args.code) {
-        // A code that was made here brings its ticket back as one that was typed does.
+        // A new code finds its saved ticket again, just like a typed code.
         (Some(code), true) => continuing::command_with_code(&code.to_string()),
         _ => continuing::command(),
     };
@@ -63,7 +63,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let received = loop {
         let asking = fetching.builder(source.clone(), target.clone(), !asks).begin();
         match fetching.run(asking).await {
-            // Its user was asked, and is asked again.
+            // The user accepted another offer, so ask again.
             Err(error) if asks && error.kind() == ErrorKind::OfferChanged => {
                 let message = "The sender came back with another offer than the one you accepted.";
                 reporter.note("", message);
@@ -71,7 +71,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
             ended => break ended,
         }
     };
-    // A code works once: without a memory of what it brought, the same command does not continue.
+    // A code works once. Unless its ticket was saved, the same command cannot resume.
     let is_spent = || code.is_some() && !(is_remembering && narrator.is_remembered());
     let received = match received {
         Ok(Outcome::Received(received)) => received,
@@ -108,7 +108,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     after_transfer(&other, keep, &answers, signals, reporter).await
 }
 
-/// Makes a code and waits until a sender with the right words has given its ticket.
+/// Makes a code and waits until a sender with the right words has sent its ticket.
 async fn invite(
     node: &Node,
     args: &ReceiveArgs,
@@ -145,30 +145,30 @@ async fn invite(
     reporter.answer(&command);
     let (places, missing) = (invitation.places(), invitation.missing());
     code::explain(places, missing, &args.meeting, Some(1), args.expires, reporter);
-    // With a code that nobody has seen nobody comes.
+    // If the code could not be printed, no sender can come.
     reporter.unwritten()?;
     Ok((code, invitation.ticket().await.map_err(failed)?))
 }
 
-/// What became of an offer, if nothing failed.
+/// The result of an offer without a failure.
 enum Outcome {
-    /// Everything is here.
+    /// The transfer is complete.
     Received(Arc<Received>),
-    /// It was only looked at.
+    /// The dry run is done.
     Looked,
-    /// Nobody has said anything to it.
+    /// The question got no answer.
     Unanswered,
 }
 
-/// What is said to an offer.
+/// The decision about an offer.
 enum Verdict {
     Yes(AcceptOptions),
     No,
-    /// Not now; the sender goes on waiting.
+    /// Not now; the sender keeps waiting.
     Later(Outcome),
 }
 
-/// One `wraith receive` at work.
+/// One run of `wraith receive`.
 struct Fetching<'a> {
     args: &'a ReceiveArgs,
     reporter: &'a Arc<Reporter>,
@@ -179,7 +179,7 @@ struct Fetching<'a> {
 }
 
 impl Fetching<'_> {
-    /// The arguments as the library takes them: the one table.
+    /// Passes the arguments to the library. This is the only place that maps them.
     fn builder(
         &self,
         source: Source,
@@ -226,7 +226,7 @@ impl Fetching<'_> {
         }
     }
 
-    /// What the command line or the user says to the offer.
+    /// Decides about the offer, by the command line or the user.
     async fn decide(&self, incoming: &Incoming) -> Verdict {
         let (args, reporter) = (self.args, self.reporter);
         let proposal = offer::proposal(incoming);
@@ -273,7 +273,7 @@ impl Fetching<'_> {
     }
 }
 
-/// How the command failed, with what to do next.
+/// Converts an error into the failure of the command, with advice.
 fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Failure {
     let failure = hints::of(error, Role::Receiver, again);
     match (error.cause(), code) {
@@ -290,7 +290,8 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
     }
 }
 
-/// Whether the target can be made or written to, before a code is used up for it. It is made when the offer is accepted.
+/// Checks that the target can be created or written to, before a code is used up. The target is
+/// created when the offer is accepted.
 fn check_target(args: &ReceiveArgs) -> Result<(), Failure> {
     let out = args.out.display();
     let cannot = |why: &str| Failure::new(Exit::Disk, format!("cannot write into {out}: {why}"));

@@ -1,4 +1,4 @@
-//! What happens while something is fetched, in words for people and events for programs, and the list of what arrived.
+//! Reports a receive transfer as text and events, and records the list of received files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,21 +16,22 @@ use crate::args::ReceiveArgs;
 use crate::output::{Event, Reporter};
 use crate::report::{self, Narrator, found_at};
 
-/// Most offers come at once; a person begins to wonder after this.
+/// Delay before the first message about a missing offer. Most offers come at once.
 const FIRST_WORD: Duration = Duration::from_secs(5);
-/// After which it is said again.
+/// Interval between further messages.
 const NEXT_WORD: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// Reports a receive transfer to people and programs, and records it.
 pub struct ReceiveNarrator {
     reporter: Arc<Reporter>,
     narrator: Narrator,
     node: Node,
     recorder: Recorder,
     runtime: Handle,
-    /// The code is used up, and the same command does not continue.
+    /// Whether the code is used up and its ticket was not saved, so that the same command cannot
+    /// resume.
     is_unremembered: AtomicBool,
-    /// Says that the offer is waited for, while it is.
+    /// The task that reports a missing offer.
     awaiting: std::sync::Mutex<Option<AbortHandle>>,
 }
 
@@ -48,18 +49,19 @@ impl ReceiveNarrator {
         }
     }
 
-    /// Whether the same command another time continues what breaks off.
+    /// Returns whether the same command can resume an interrupted transfer.
     pub fn is_remembered(&self) -> bool {
         !self.is_unremembered.load(Relaxed)
     }
 
-    /// Everything is here: the last line, and the list for `wraith verify`.
+    /// Reports the complete transfer, and stores the list for `wraith verify`.
     pub fn received(&self, received: &Received) {
         self.narrator.received(&received.report, received.bytes);
         report::record(&self.recorder, &received.report, &self.node, &self.reporter);
     }
 
-    /// The sender has said Hello; its offer is next, or never comes: from here the two look alike.
+    /// Starts or stops the reports about a missing offer. The sender has sent its Hello and the
+    /// offer comes next, or never; the receiver cannot see which.
     fn awaits_offer(&self, awaits: bool) {
         let task = awaits.then(|| {
             self.runtime.spawn(say_what_is_awaited(Arc::clone(&self.reporter))).abort_handle()
@@ -77,7 +79,7 @@ impl Drop for ReceiveNarrator {
     }
 }
 
-/// Only speaks: the engine is what gives up, after [`OFFER_TIMEOUT`].
+/// Only reports; the engine gives up after [`OFFER_TIMEOUT`].
 async fn say_what_is_awaited(reporter: Arc<Reporter>) {
     let deadline = Instant::now() + OFFER_TIMEOUT;
     let mut pause = FIRST_WORD;
@@ -102,7 +104,7 @@ impl Observer for ReceiveNarrator {
             LibraryEvent::Resumed => {
                 self.reporter.say("Going on with what this code brought before.")
             }
-            // Where an address is known, being connected says all.
+            // For a known address, the `connected` event is enough.
             LibraryEvent::Met(at) if matches!(at, wraith::FoundAt::Place(_)) => {
                 self.reporter.event(&Event::Met { place: found_at(at) });
             }

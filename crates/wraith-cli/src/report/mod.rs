@@ -1,4 +1,4 @@
-//! What the transfer engine tells, in words for people and events for programs.
+//! Reports the events of the transfer engine as text for people and events for programs.
 
 mod names;
 mod skipped;
@@ -24,7 +24,7 @@ pub use names::{found_at, name_of, short_id, shown};
 use skipped::LeftOut;
 use summary::Closing;
 
-/// Tells the events of one side's transfer, over all its connections.
+/// Reports the events of one side's transfer, over all its connections.
 #[derive(Debug)]
 pub struct Narrator {
     role: Role,
@@ -36,16 +36,18 @@ pub struct Narrator {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Which of several receivers this is about.
+    /// Number of the receiver, if there are several.
     number: Option<u64>,
-    /// The other side, once it is there.
+    /// The other side, once it is connected.
     peer: Option<NodeId>,
-    /// When the offer was accepted on this connection: both sides know that moment, whenever each was begun.
+    /// Time when the offer was accepted on this connection. Both sides know this moment, whichever
+    /// started first.
     accepted: Option<Instant>,
     files: u64,
     bytes: u64,
     left_out: LeftOut,
-    /// Files that moved on the last connection, and files that were there, with the bytes of both.
+    /// Files that moved on the last connection, files that were there before, and the bytes of
+    /// both.
     moved: u64,
     already_here: u64,
     here_bytes: u64,
@@ -54,11 +56,11 @@ struct State {
 /// The figures of a finished transfer.
 #[derive(Clone, Copy, Debug)]
 struct Totals<'a> {
-    /// Files the receiver has now.
+    /// Files that the receiver has now.
     files: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     bytes: u64,
-    /// Bytes that had to move on the last connection.
+    /// Bytes that moved on the last connection.
     bytes_moved: u64,
     wire_bytes: u64,
     connections: u64,
@@ -75,17 +77,17 @@ impl Narrator {
         Self { role, node, reporter: Arc::clone(reporter), is_only: false, state }
     }
 
-    /// With this transfer the command ends.
+    /// Marks this as the only transfer of the command.
     pub fn only(self) -> Self {
         Self { is_only: true, ..self }
     }
 
-    /// From now on everything says that it is about this one of several receivers.
+    /// Sets the number of the receiver for all later reports, if there are several.
     pub fn number(&self, number: Option<u64>) {
         self.lock().number = number;
     }
 
-    /// One of several receivers failed; the others go on.
+    /// Reports that one of several receivers failed. The others continue.
     pub fn lost(&self, exit: Exit, message: &str) {
         self.event(&Event::ReceiverFailed { code: exit.name(), message });
         self.say(format!("Not sent: {message}"));
@@ -103,7 +105,7 @@ impl Narrator {
         }
     }
 
-    /// One event of the engine.
+    /// Reports one event of the engine.
     pub fn tell(&self, event: &TransferEvent<'_>) {
         match event {
             TransferEvent::Connected { peer, remote, suite, .. } => {
@@ -132,7 +134,8 @@ impl Narrator {
                 let line = self.lock().left_out.line(&path, &message, *special);
                 line.into_iter().for_each(|line| self.reporter.warn(line));
             }
-            // The receipt is in the report that ends the transfer. Other events are of a newer engine.
+            // The report at the end of the transfer contains the receipt. Other events come from a
+            // newer engine.
             _ => {}
         }
     }
@@ -157,7 +160,7 @@ impl Narrator {
         self.say(format!("Connected to {shown} at {address} ({route})."));
     }
 
-    /// The path has changed, or is known not to: `why`.
+    /// Reports a new path, or why the path stays on the relay (`why`).
     pub fn path(&self, peer: NodeId, remote: &Addr, route: Route, why: Option<&str>) {
         let (peer, address) = (peer.to_string(), self.node.shown(remote));
         let (path, how) = (route.kind.name(), route.how.name());
@@ -172,7 +175,7 @@ impl Narrator {
     fn offer(&self, offer: &Offer) {
         let mut state = self.lock();
         (state.files, state.bytes) = (offer.files, offer.bytes);
-        // The tree is walked again for each connection.
+        // Each connection walks the tree again.
         state.left_out = LeftOut::default();
         (state.moved, state.already_here, state.here_bytes) = (0, 0, 0);
         drop(state);
@@ -229,7 +232,7 @@ impl Narrator {
         }
     }
 
-    /// The sender's transfer is complete.
+    /// Reports the complete transfer of the sender.
     pub fn sent(&self, report: &SendReport, bytes: u64) {
         if let Some(line) = self.lock().left_out.special_line(report.special) {
             self.reporter.warn(line);
@@ -249,7 +252,7 @@ impl Narrator {
         });
     }
 
-    /// The receiver's transfer is complete.
+    /// Reports the complete transfer of the receiver.
     pub fn received(&self, report: &ReceiveReport, bytes: u64) {
         self.done(&Totals {
             files: report.files + report.already_here,
@@ -314,7 +317,7 @@ impl Narrator {
             seconds,
         };
         match role {
-            // What became of the files is the receiver's to say.
+            // Only the receiver knows the result of each file.
             Role::Sender => {
                 let already_here = already_here.min(receipt.verified);
                 let moved = receipt.verified - already_here;
@@ -329,12 +332,12 @@ impl Narrator {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        // Plain figures; a panic elsewhere leaves nothing half done.
+        // It holds plain figures, so a panic elsewhere leaves them valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Keeps the record of a finished transfer. That it cannot be kept is worth a word and no more.
+/// Stores the received list of a finished transfer. A failure is only a notice.
 pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter: &Reporter) {
     let message = match recorder.finish(&report.receipt, report.sender, node.identity()) {
         Ok(rest) if rest.is_empty() => return,
@@ -347,7 +350,7 @@ pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter
     reporter.note("", &message);
 }
 
-/// What a list leaves out: `7 files`, `1 file and 2 folders or links`.
+/// The entries missing from a list: `7 files`, `1 file and 2 folders or links`.
 #[derive(Clone, Copy, Debug)]
 pub struct Unlisted(pub Rest);
 
@@ -362,7 +365,7 @@ impl std::fmt::Display for Unlisted {
     }
 }
 
-/// The word for scripts.
+/// Returns the word for scripts.
 pub fn durability_word(durability: Option<Durability>) -> &'static str {
     match durability {
         Some(Durability::OnDisk) => "on-disk",
@@ -372,7 +375,7 @@ pub fn durability_word(durability: Option<Durability>) -> &'static str {
     }
 }
 
-/// What to tell people about a file that did not arrive.
+/// Returns the reason why a file did not arrive, as text for people.
 fn why_missing(status: FileStatus, change: Option<Change>) -> Option<&'static str> {
     match (status, change) {
         (FileStatus::Changed | FileStatus::Unreadable, Some(Change::Missing)) => {
@@ -390,7 +393,7 @@ fn why_missing(status: FileStatus, change: Option<Change>) -> Option<&'static st
         (FileStatus::Changed, None) => Some("changed while it was sent; nothing of it was kept"),
         (FileStatus::Unreadable, _) => Some("the sender cannot read it"),
         (FileStatus::Stale, _) => Some("an earlier part did not belong to it and was thrown away"),
-        // A note has said what is in its place.
+        // A note has named the entry in its place.
         (FileStatus::Blocked, _) => None,
         (FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped, _) => None,
     }

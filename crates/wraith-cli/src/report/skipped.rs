@@ -1,15 +1,17 @@
-//! What of a tree is not sent, for people: the first few by name and with the reason, the others as a number.
+//! Messages about entries of a tree that are not sent: the first few by name and reason, the others
+//! as a number.
 //!
-//! Invariant: however much there is, what is said stays a screenful; programs get an event for each.
+//! Invariant: the messages fit on one screen, however many entries there are. Programs get an event
+//! for each.
 
-/// Lines about single files, folders and links.
+/// Maximum number of lines about single files, folders and links.
 const LINES_MAX: u64 = 12;
-/// Names of sockets, pipes and devices, which nobody misses.
+/// Maximum number of names of sockets, pipes and devices, which users rarely need.
 const SPECIAL_NAMES_MAX: usize = 3;
-/// Characters of a name: the longest is 16 KiB when it is escaped.
+/// Maximum length of a name in characters. An escaped name can have 16 KiB.
 const NAME_CHARS_MAX: usize = 200;
 
-/// What a walk has left out so far.
+/// The entries that a walk has skipped so far.
 #[derive(Debug, Default)]
 pub struct LeftOut {
     lines: u64,
@@ -17,7 +19,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// One more. What to say about it now, if anything.
+    /// Counts one more entry. Returns the line to show now, if any.
     pub fn line(&mut self, path: &str, why: &str, special: bool) -> Option<String> {
         if special {
             if self.special.len() < SPECIAL_NAMES_MAX {
@@ -33,7 +35,7 @@ impl LeftOut {
         }
     }
 
-    /// What to say about `count` special files in the end.
+    /// Returns the line about `count` special files at the end.
     pub fn special_line(&self, count: u64) -> Option<String> {
         let what = match count {
             0 => return None,
@@ -46,7 +48,7 @@ impl LeftOut {
     }
 }
 
-/// The beginning and the end of a path that fills the screen.
+/// Shortens a long path to its beginning and end.
 fn short(path: &str) -> String {
     let chars = path.chars().count();
     if chars <= NAME_CHARS_MAX {

@@ -1,33 +1,35 @@
-//! The last line about a transfer: what has arrived, how fast, and what did not have to.
+//! The closing line of a transfer: the received files, the rate, and the files that did not have to
+//! move.
 //!
-//! Invariant: it counts only what is verified under its name at the receiver; what failed is told by the error behind it.
+//! Invariant: it counts only files that are verified under their names at the receiver. The error
+//! behind it reports the failed ones.
 
 use wraith_transfer::Role;
 
 use crate::args::units::{Bytes, Clock, Files};
 
-/// What became of the files.
+/// The figures of the closing line.
 #[derive(Clone, Copy, Debug)]
 pub struct Closing {
     pub role: Role,
     /// Files that moved, whole or in part.
     pub moved: u64,
-    /// Files that were found to be there.
+    /// Files that were there before.
     pub already_here: u64,
     /// Bytes of both.
     pub bytes: u64,
-    /// What the receiver did not want, because something else has its name.
+    /// Entries that the receiver skipped, because something else has their names.
     pub kept: u64,
     pub failed: u64,
-    /// Bytes of file content that went over the connection.
+    /// Bytes of file content that moved over the connection.
     pub bytes_moved: u64,
-    /// A power cut may still lose it, and could be prevented from that.
+    /// Whether a power cut can still lose data although syncing was possible.
     pub not_yet_on_disk: bool,
     pub seconds: f64,
 }
 
 impl Closing {
-    /// `bytes_moved` by `seconds`.
+    /// Returns `bytes_moved` divided by `seconds`.
     pub fn rate(&self) -> u64 {
         if self.seconds > 0.0 { (self.bytes_moved as f64 / self.seconds) as u64 } else { 0 }
     }
@@ -48,7 +50,7 @@ impl Closing {
             let (bytes, now) = (Bytes(self.bytes), Bytes(self.bytes_moved));
             let took = format!("in {} ({}/s)", self.took(), Bytes(self.rate()));
             let disk = if self.not_yet_on_disk { ", not yet on disk" } else { "" };
-            // An earlier connection has brought the rest, or it was there.
+            // An earlier connection moved the rest, or it was there before.
             match self.bytes_moved < self.bytes {
                 false => format!("{verb} {files}, {bytes} {took}, verified{disk}."),
                 true => format!("{verb} {files}, {bytes}, verified{disk}; now {now} {took}."),

@@ -1,4 +1,4 @@
-//! `wraith send`: the code or ticket first, everything else behind it.
+//! `wraith send`: prints the code or ticket first, and everything else after it.
 
 mod narrator;
 
@@ -23,14 +23,15 @@ use crate::report;
 use crate::signals::Signals;
 use narrator::SendNarrator;
 
-/// Offers the paths until the receivers have confirmed that they have everything.
+/// Offers the paths until the receivers have confirmed the complete transfer.
 pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if args.code.is_some() && args.receivers > 1 {
         let message = "a code that a receiver made is for that receiver only";
         return Err(Failure::new(Exit::Usage, message)
             .hint("for several, let wraith send make the code: leave out --code"));
     }
-    // Who dials may know a relay by the contact, or by the code; who waits knows none but these.
+    // A sender that dials may get a relay from the contact or the code. A sender that waits has
+    // only the named relays.
     let waits = args.code.is_none() && args.to.is_none();
     if waits && args.meeting.relay_only && code::relays(&args.meeting).is_empty() {
         let message = "--relay-only waits at relays alone, and none is named";
@@ -64,7 +65,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let offer = signals.or(start).await?;
     if args.to.is_none() {
         show(&offer, &node, args, reporter);
-        // Nobody can come with what nobody has seen.
+        // If the code could not be printed, no receiver can come.
         reporter.unwritten()?;
     }
     let result = serve(offer, &narrator, &signals, reporter).await;
@@ -79,7 +80,8 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
             let again = again();
             let hint = match narrator.begun() {
                 _ if !is_continued => anew(&again),
-                // Who has had a code and begun goes on with the next run, whoever it is.
+                // A receiver that had a code and has started continues with the next run, even if
+                // it is the wrong one.
                 Some(who) if !args.ticket && args.to.is_none() => format!(
                     "to continue with {who}, run again: {again}; if that is not your receiver, add --new"
                 ),
@@ -107,12 +109,12 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
 }
 
-/// What is left to do where nothing is remembered.
+/// Returns the advice for a run that was not saved.
 fn anew(again: &str) -> String {
     format!("nothing of this run is remembered; to begin anew, run again: {again}")
 }
 
-/// A place where no receipt can be is told before anything is sent.
+/// Checks the place of the receipt before anything is sent.
 fn check_receipt(args: &SendArgs) -> Result<(), Failure> {
     let Some(place) = &args.receipt else { return Ok(()) };
     if place.is_dir() {
@@ -138,7 +140,7 @@ fn check_receipt(args: &SendArgs) -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, message))
 }
 
-/// The arguments as the library takes them: the one table.
+/// Passes the arguments to the library. This is the only place that maps them.
 fn builder(
     node: &Node,
     payload: Payload,
@@ -189,7 +191,7 @@ fn builder(
     Ok(builder)
 }
 
-/// Waits for the end; progress is shown while somebody is served.
+/// Waits for the end, and shows progress while a receiver is served.
 async fn serve(
     offer: Offer,
     narrator: &SendNarrator,
@@ -223,7 +225,7 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     if let Some(ticket) = offer.ticket() {
         let is_here_only = ticket.addresses().iter().all(|address| address.ip().is_loopback());
         let by_relay = !ticket.relays().is_empty();
-        // A code brings the address at which its receiver was met, too.
+        // A code also brings the address at which its receiver was met.
         if ticket.addresses().is_empty() && !by_relay {
             let what = "only relays may be used, and none lets us wait there yet: the ticket is good for nobody";
             reporter.note("", what);
@@ -285,7 +287,8 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     }
 }
 
-/// The code, or else the ticket, for a camera. `is_asked`: somebody misses it where it has no room.
+/// Shows the code, or else the ticket, as a QR code. `is_asked`: the user requested it, so report
+/// it if it does not fit.
 fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, reporter: &Reporter) {
     let (Some((what, text)), Some((columns, rows))) = (
         code.map(|code| ("code", code)).or(ticket.map(|ticket| ("ticket", ticket))),
@@ -302,7 +305,7 @@ fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, report
     }
 }
 
-/// Says whom it looks for, and where.
+/// Reports the contact to search for, and the places of the search.
 fn announce(node: &Node, name: &wraith::state::Name, reporter: &Reporter) -> Result<(), Failure> {
     let book = node.contacts().load()?;
     let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
@@ -321,7 +324,7 @@ fn announce(node: &Node, name: &wraith::state::Name, reporter: &Reporter) -> Res
     Ok(())
 }
 
-/// How the command failed, with what to do next.
+/// Converts an error into the failure of the command, with advice.
 fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
     let again = again();
     let failure = hints::of(error, Role::Sender, &again);
@@ -353,7 +356,7 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         Some(Cause::ContactNotFound(tried)) if tried.is_empty() => failure.hint(
             "give --rendezvous, allow --lan, or send once with a code, which teaches the address",
         ),
-        // Who is no contact of a listener hears nothing from it, so the two cannot be told apart.
+        // A listener does not answer unknown callers, so the two cases cannot be distinguished.
         Some(Cause::ContactNotFound(_) | Cause::NotAdmitted(_)) => {
             let own = node.id();
             failure.hint(format!(

@@ -1,4 +1,4 @@
-//! What happens while an offer is served, in words for people and events for programs.
+//! Reports the transfers of an offer as text for people and events for programs.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use crate::failure::{Exit, Failure, hints};
 use crate::output::{Event, Reporter};
 use crate::report::{Narrator, found_at, name_of, short_id, shown};
 
-/// See the module.
+/// Reports the transfers of an offer, one narrator for each receiver.
 #[derive(Debug)]
 pub struct SendNarrator {
     node: Node,
@@ -24,14 +24,14 @@ pub struct SendNarrator {
     is_several: bool,
     to_receivers_code: bool,
     receivers: Mutex<HashMap<Option<u64>, Arc<Narrator>>>,
-    /// The same command another time does not continue.
+    /// Whether the same command cannot resume, because the run was not saved.
     is_unremembered: AtomicBool,
-    /// Why a receipt was not kept.
+    /// Why a receipt was not stored.
     receipt_lost: Mutex<Option<String>>,
-    /// Who has begun to receive and has not everything.
+    /// Receivers that have started and do not have everything yet.
     begun: Mutex<HashMap<Option<u64>, Begun>>,
     progress: Mutex<Option<ProgressReader>>,
-    /// Who is being served.
+    /// Receivers that are being served.
     served: watch::Sender<HashSet<Option<u64>>>,
 }
 
@@ -55,34 +55,34 @@ impl SendNarrator {
         }
     }
 
-    /// Whether the same command another time continues what breaks off.
+    /// Returns whether the same command can resume an interrupted transfer.
     pub fn is_remembered(&self) -> bool {
         !self.is_unremembered.load(Relaxed)
     }
 
-    /// Where the last state of a transfer is read, which is told before its end.
+    /// Sets the source of the final progress, which is reported before the end of a transfer.
     pub fn reads(&self, progress: ProgressReader) {
         *unpoisoned(&self.progress) = Some(progress);
     }
 
-    /// The state at an end, or where there will be none for a while.
+    /// Reports the progress at the end, or before a pause.
     pub fn tell_progress(&self) {
         if let Some(progress) = &mut *unpoisoned(&self.progress) {
             self.reporter.last_progress(progress);
         }
     }
 
-    /// Somebody who has begun to receive and has not everything.
+    /// Returns a receiver that has started and does not have everything yet.
     pub fn begun(&self) -> Option<String> {
         let begun = unpoisoned(&self.begun);
         let who = begun.values().find(|Begun(_, has_accepted)| *has_accepted);
         who.map(|Begun(peer, _)| shown(*peer))
     }
 
-    /// Waits until somebody is served, or (`now`) nobody any more. Cancel-safe.
+    /// Waits until a receiver is served, or (`now`) until none is any more. Cancel-safe.
     pub async fn is_served_other_than(&self, now: bool) -> bool {
         let mut served = self.served.subscribe();
-        // This keeps the sending half, so the wait does not fail.
+        // `self` holds the sending half, so the wait does not fail.
         let changed = served.wait_for(|served| served.is_empty() == now).await;
         changed.map_or(now, |served| !served.is_empty())
     }
@@ -98,7 +98,7 @@ impl SendNarrator {
         Arc::clone(narrator)
     }
 
-    /// Everything was sent; whether what the receivers signed is where the user wants it.
+    /// Fails if a receipt of a successful transfer could not be stored.
     pub fn receipt_kept(&self) -> Result<(), Failure> {
         match unpoisoned(&self.receipt_lost).take() {
             None => Ok(()),
@@ -120,7 +120,7 @@ impl SendNarrator {
         unpoisoned(&self.receivers)
     }
 
-    /// There is a code for who is on another network, too.
+    /// Shows the long code, which also works on another network.
     fn long_code(&self, code: &str) {
         let command = format!("wraith receive {code}");
         self.reporter.event(&Event::LongCode { code, command: &command });
@@ -228,7 +228,7 @@ impl Observer for SendNarrator {
             }
             _ => {}
         }
-        // Before there is an answer there is nothing to show to people.
+        // Before the receiver has answered, there is no progress to show to people.
         let begins = match event {
             TransferEvent::Connected { .. } => !self.reporter.says(),
             TransferEvent::Accepted => true,
@@ -243,12 +243,12 @@ impl Observer for SendNarrator {
     }
 }
 
-/// What is behind it is whole after each change.
+/// Locks a mutex, even after a panic. The protected data is valid after each change.
 fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `1 receiver`, `2 receivers`.
+/// Displays a number of receivers: `1 receiver`, `2 receivers`.
 pub struct Receivers(pub u32);
 
 impl std::fmt::Display for Receivers {

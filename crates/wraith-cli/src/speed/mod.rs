@@ -1,7 +1,8 @@
-//! `wraith speed`: how fast each algorithm is on this processor.
+//! `wraith speed`: measures the speed of each algorithm on this processor.
 //!
-//! What is measured stands in one table, [`rows`]; how, here: an operation is repeated until a slice of the time is full, and the median of the slices
-//! is told, so that a moment in which the machine did something else does not count.
+//! The table [`rows`] defines the operations. Each operation is repeated until a time slice is
+//! full. The result is the median of the slices, so that a short disturbance by other processes
+//! does not count.
 
 mod rows;
 
@@ -13,18 +14,18 @@ use crate::args::SpeedArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 
-/// Slices of the time of a row.
+/// Number of time slices of a row.
 const SLICES: f64 = 10.0;
-/// A slice is as many operations as take this long, if not more: the clock is exact enough for that.
+/// Minimum duration of a slice, long enough for the resolution of the clock.
 const SLICE_MIN: Duration = Duration::from_millis(1);
-/// Columns of the longest name, and of its bytes.
+/// Columns of the longest name with its bytes.
 const NAME_WIDTH: usize = 44;
-/// What it takes to set a row up and to warm it up, as a part of the time that it is measured.
+/// Setup and warm-up of a row, as a fraction of its measuring time.
 const BESIDE: f64 = 0.25;
-/// Names that are proposed for one that is none.
+/// Maximum number of suggestions for an unknown name.
 const PROPOSED_MAX: usize = 3;
 
-/// What came of a row.
+/// The result of a row.
 struct Measured {
     operations: u64,
     operations_per_second: f64,
@@ -67,7 +68,7 @@ pub fn run(args: &SpeedArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
 }
 
-/// How much work that is.
+/// Describes the expected duration of the run.
 fn extent(rows: usize, seconds: f64) -> String {
     let minutes = rows as f64 * seconds * (1.0 + BESIDE) / 60.0;
     let time = match minutes.ceil() {
@@ -77,7 +78,8 @@ fn extent(rows: usize, seconds: f64) -> String {
     format!("{rows} operations take {time}; wraith speed NAME measures some of them")
 }
 
-/// The rows of this name; else those of the algorithm of this name; else those with it in theirs. All if none is given.
+/// Returns the rows for each name: the row with this name, else the rows of the algorithm with this
+/// name, else the rows that contain it. Without names, returns all rows.
 fn wanted<'a>(names: &[String], all: &'a [Row]) -> Vec<&'a Row> {
     let ways = [Row::is_called, Row::is_of, Row::is];
     let way = |name: &String| ways.into_iter().find(|is| all.iter().any(|row| is(row, name)));
@@ -86,10 +88,10 @@ fn wanted<'a>(names: &[String], all: &'a [Row]) -> Vec<&'a Row> {
     all.iter().filter(|row| names.is_empty() || is_meant(row)).collect()
 }
 
-/// Repeats the operation for about so long.
+/// Repeats the operation for about this many seconds.
 fn measure(work: &mut Work, seconds: f64) -> Measured {
     let slice = Duration::from_secs_f64(seconds / SLICES).max(SLICE_MIN);
-    // How many fill a slice; it warms up as well.
+    // Finds the number of operations that fill a slice. This is the warm-up too.
     let mut n = 1;
     let mut took = work(n);
     while took < slice / 4 {
@@ -100,7 +102,7 @@ fn measure(work: &mut Work, seconds: f64) -> Measured {
     let mut operations = n;
     let mut total = took.as_secs_f64();
     if total < seconds {
-        // What warmed up is left out.
+        // Discards the warm-up.
         (each, operations, total) = (Vec::new(), 0, 0.0);
         n = ((n as f64 * slice.as_secs_f64() / took.as_secs_f64().max(1e-9)) as u64).max(1);
     }
@@ -113,7 +115,7 @@ fn measure(work: &mut Work, seconds: f64) -> Measured {
     Measured { operations, operations_per_second: 1.0 / median(each).max(1e-12) }
 }
 
-/// The middle value, or the mean of the two middle ones.
+/// Returns the middle value, or the mean of the two middle ones.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let n = values.len();
@@ -171,7 +173,7 @@ fn no_row(name: &str, all: &[Row]) -> Failure {
         .hint(format!("the nearest are {}; wraith speed --list names all", near.join(", ")))
 }
 
-/// The features of this processor that algorithms are made faster with.
+/// Returns the processor features that speed up algorithms.
 fn processor() -> String {
     #[cfg(target_arch = "x86_64")]
     {
@@ -214,7 +216,7 @@ mod tests {
         assert_eq!(names("X25519"), ["X25519 keygen", "X25519 derive"]);
         assert_eq!(names("aes-128-gcm encrypt"), ["AES-128-GCM encrypt"]);
         assert_eq!(names("hpke").len(), 2);
-        // No algorithm has that name alone.
+        // No algorithm has exactly that name.
         assert_eq!(names("rsa-2048").len(), 7);
         assert!(names("verify").len() > 20);
     }

@@ -1,7 +1,7 @@
-//! Compares the lines of a record with the disk, on several threads.
+//! Compares the lines of a received list with the disk, on several threads.
 //!
-//! Invariant: nothing outside the folder is looked at: every path is parsed as one from a peer would be, and opened beneath
-//! the folder without following links.
+//! Invariant: it reads nothing outside the folder. Every path is parsed like a path from a peer,
+//! and opened beneath the folder without following links.
 
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -16,17 +16,17 @@ use wraith_transfer::Exception;
 use crate::output::{Event, Reporter};
 use crate::signals::Signals;
 
-/// More do not read faster from any disk.
+/// Maximum number of threads. More do not read faster from any disk.
 const THREADS_MAX: usize = 16;
-/// Lines that wait for a thread.
+/// Maximum number of queued lines.
 const WAITING_MAX: usize = 1024;
 
-/// What was found.
+/// The counts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Found {
     pub files: u64,
     pub bytes: u64,
-    /// Files, folders and links that are not as they were received.
+    /// Files, folders and links that differ from the received ones.
     pub differ: u64,
     /// Entries of the offer that were not received.
     pub lacking: u64,
@@ -38,11 +38,11 @@ pub struct Checker<'a> {
     pub signals: &'a Signals,
 }
 
-/// How an entry differs: a word for programs, and words for people.
+/// A difference: a word for programs, and a text for people.
 struct Difference(&'static str, String);
 
 impl Checker<'_> {
-    /// Compares everything, or as much as was compared until a signal came.
+    /// Compares all lines, or those before a signal.
     pub fn run(
         &self,
         mut next_line: impl FnMut() -> Result<Option<Line>, Fault>,
@@ -146,7 +146,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The root of a file; None if a signal came.
+    /// Returns the root hash of a file; None after a signal.
     fn root(
         &self,
         path: &RelPath,
@@ -160,7 +160,7 @@ impl Checker<'_> {
     }
 }
 
-/// Says that the receiver never had an entry.
+/// Reports an entry that the receiver never had.
 pub fn lacks(reporter: &Reporter, path: &str, exception: Exception) {
     reporter.event(&Event::Lacks { path, reason: exception.name() });
     reporter.answer(format!("{path}: not received, {}", why(exception)));

@@ -1,6 +1,7 @@
-//! `wraith verify`: is everything that was received still there, as it was?
+//! `wraith verify`: checks that all received files are still there and unchanged.
 //!
-//! The record of the transfer is checked first: one that was edited proves nothing, and nothing is compared with it.
+//! The received list is checked first. An edited list proves nothing, so no file is compared with
+//! it.
 
 mod check;
 mod receipt;
@@ -25,7 +26,7 @@ use crate::report::{Unlisted, name_of, short_id};
 use crate::signals::{Signals, blocking};
 use check::{Checker, Found};
 
-/// Lists, or checks one transfer after the other; all of them, also after one that differs.
+/// Lists the transfers, or checks one after the other. A difference does not stop the checks.
 pub async fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if let Some(file) = &args.receipt {
         return receipt::run(file, args, reporter).await;
@@ -49,7 +50,8 @@ pub async fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     .await
 }
 
-/// A folder that exists is one; everything else is an id.
+/// Returns the list of a transfer. An existing folder is taken as a folder, any other word as an
+/// id.
 fn choose(store: &ReceivedStore, word: &OsStr) -> Result<ReceivedList, Failure> {
     let path = Path::new(word);
     let is_id = word.to_str().is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -70,7 +72,8 @@ fn choose(store: &ReceivedStore, word: &OsStr) -> Result<ReceivedList, Failure> 
     })
 }
 
-/// The absolute path with the links in it resolved, as far as it is there: a folder that was moved is named by where it was.
+/// Returns the absolute path with its links resolved as far as it exists. A folder that was moved
+/// is named by its former path.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     let path = path::absolute(path)?;
     let there = path.ancestors().find_map(|there| Some((there, fs::canonicalize(there).ok()?)));
@@ -138,11 +141,11 @@ fn why(fault: &Fault) -> String {
     }
 }
 
-/// How a transfer stands.
+/// The result of checking a transfer.
 enum Standing {
-    /// Everything is as it was received.
+    /// All received entries are unchanged.
     Whole,
-    /// What was received is; something that was offered failed.
+    /// All received entries are unchanged, but part of the offer failed.
     Lacking,
     Differs,
 }

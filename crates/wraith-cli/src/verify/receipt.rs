@@ -1,7 +1,7 @@
-//! `wraith verify --receipt`: what a receiver has signed for, checked with nothing but the file.
+//! `wraith verify --receipt`: checks a receiver's signature with nothing but the receipt file.
 //!
-//! What a sender keeps and what a receiver keeps are both taken. Nothing in the file is believed before the signature and the
-//! list fit each other.
+//! Both forms are accepted: the sender's receipt and the receiver's list. Invariant: no content of
+//! the file is used before its signature and its list match.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::output::{Event, Reporter};
 use crate::report::{Unlisted, durability_word, name_of};
 use crate::signals::{Signals, blocking};
 
-/// The lines of one of the two kinds.
+/// The lines of a receipt or of a received list.
 enum Listed {
     Receipt(ReceiptLines),
     Record(Lines),
@@ -44,7 +44,7 @@ impl Listed {
     }
 }
 
-/// Checks the receipt in `file`, and compares it with the folder that was named.
+/// Checks the receipt in `file`, and compares it with the named folder.
 pub async fn run(file: &Path, args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let folder = match &args.wanted[..] {
         [] => None,
@@ -80,7 +80,7 @@ fn proven(file: &Path) -> Result<(Head, Listed), Fault> {
             (head, Listed::Receipt(lines))
         }
         Err(Fault::Edited(what)) => {
-            // Of two kinds of files that are none, the first error is as good as the second.
+            // If the file is neither form, the first error is as good as the second.
             let opened = open_record(File::open(file)?);
             let (head, lines) = opened.map_err(|fault| match fault {
                 Fault::Edited(_) => Fault::Edited(what),

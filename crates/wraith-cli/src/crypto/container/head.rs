@@ -1,6 +1,6 @@
-//! The head: which AEAD, where the key comes from, a salt, and the commitment to the key.
+//! The header: the AEAD, the source of the key, a salt, and the commitment to the key.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 8 | "WRAITHC1" |
 //! | 1 | the AEAD |
@@ -9,8 +9,9 @@
 //! | 32 | random salt |
 //! | 32 | commitment |
 //!
-//! PRK = HKDF-Extract(SHA-256, salt, secret). For each purpose, HKDF-Expand(PRK, "wraith crypto enc 1 " ‖ purpose ‖ SHA-256(all before the commitment)):
-//! "key" gives the AEAD's key, "nonce" the front of the nonces, "commitment" 32 bytes.
+//! PRK = HKDF-Extract(SHA-256, salt, secret). For each purpose, HKDF-Expand(PRK, "wraith crypto enc
+//! 1 " ‖ purpose ‖ SHA-256(all bytes before the commitment)): "key" gives the AEAD's key, "nonce"
+//! the prefix of the nonces, "commitment" 32 bytes.
 
 use wraith_crypto::aead::{AeadError, Algorithm};
 use wraith_crypto::hash::{self, Sha256};
@@ -28,10 +29,10 @@ const SOURCE_SECRET: u8 = 1;
 const SOURCE_PASSPHRASE: u8 = 2;
 const SOURCE_KEM: u8 = 3;
 
-/// What a head may ask for: 1 GiB, 16 passes, 16 lanes.
+/// Maximum cost that a header may request: 1 GiB, 16 passes, 16 lanes.
 const COST_MAX: Argon2Params = Argon2Params { memory_kib: 1 << 20, passes: 16, lanes: 16 };
 
-/// The AEADs with the byte that names them.
+/// The AEADs with their identifying bytes.
 const AEADS: [(Algorithm, u8); 16] = [
     (Algorithm::Aes256Gcm, 1),
     (Algorithm::ChaCha20Poly1305, 2),
@@ -51,7 +52,7 @@ const AEADS: [(Algorithm, u8); 16] = [
     (Algorithm::Sm4Ccm, 16),
 ];
 
-/// The KEMs with the byte that names them.
+/// The KEMs with their identifying bytes.
 const KEMS: [(kem::Algorithm, u8); 5] = [
     (kem::Algorithm::XWing, 1),
     (kem::Algorithm::MlKem512, 2),
@@ -60,7 +61,7 @@ const KEMS: [(kem::Algorithm, u8); 5] = [
     (kem::Algorithm::X25519MlKem768, 5),
 ];
 
-/// A new head and the chunks behind it.
+/// Makes a new header and the cipher state of its chunks.
 pub fn make(algorithm: Algorithm, to: &Recipient) -> Result<(Vec<u8>, Chunks), SealError> {
     let salt: [u8; SALT_BYTES] = rand::bytes();
     let mut head = MAGIC.to_vec();
@@ -94,7 +95,7 @@ pub fn make(algorithm: Algorithm, to: &Recipient) -> Result<(Vec<u8>, Chunks), S
     Ok((head, chunks))
 }
 
-/// Reads a head; the chunks behind it, and their AEAD.
+/// Reads a header. Returns the AEAD and the cipher state of the chunks.
 pub fn read(input: &mut Input, with: &Unlock) -> Result<(Algorithm, Chunks), OpenError> {
     let mut head = Vec::new();
     if take(input, &mut head, MAGIC.len()).is_err() || head != *MAGIC {
@@ -108,7 +109,7 @@ pub fn read(input: &mut Input, with: &Unlock) -> Result<(Algorithm, Chunks), Ope
     let found = AEADS.iter().find(|(_, byte)| *byte == names[0]);
     let (algorithm, _) = *found.ok_or(OpenError::BadHead)?;
     let source = names[1];
-    // What is to be known of the secret before the salt is.
+    // The parameters of the secret that stand before the salt.
     let early = match source {
         SOURCE_SECRET => Early::Nothing,
         SOURCE_PASSPHRASE => Early::Cost(cost(&take(input, &mut head, 12)?)?),
@@ -194,7 +195,7 @@ fn stretch(
     Ok(secret)
 }
 
-/// The chunks of this head and secret, and the commitment. It fails where the AEAD is not to be had.
+/// Derives the cipher state of the chunks and the commitment. Fails if the AEAD is not available.
 fn derive(
     algorithm: Algorithm,
     head: &[u8],
@@ -218,7 +219,7 @@ fn derive(
     Ok((Chunks::new(algorithm.key(&key)?, &prefix), commitment))
 }
 
-/// The next bytes, which are appended to `head` as well.
+/// Reads the next bytes, and also appends them to `head`.
 fn take(input: &mut Input, head: &mut Vec<u8>, bytes: usize) -> Result<Vec<u8>, OpenError> {
     let mut taken = vec![0; bytes];
     let filled = input.fill(&mut taken)?;

@@ -1,8 +1,11 @@
-//! What `wraith crypto enc` writes: a head and chunks, each of which is verified before any of its text is let out.
+//! The file format of `wraith crypto enc`: a header and chunks. Invariant: no plaintext of a chunk
+//! is released before the chunk is verified.
 //!
-//! The chunks are STREAM (Hoang, Reyhanitabar, Rogaway, Vizár: "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", CRYPTO 2015): the
-//! nonce of each holds its number and whether it is the last, so that none can be left out, moved, repeated, or taken for the end. The key is new for each
-//! file (HKDF of the secret and a random salt), and the head commits to it, so that no file opens with two keys to two texts. docs/CRYPTO.md has the bytes.
+//! The chunks use STREAM (Hoang, Reyhanitabar, Rogaway, Vizár: "Online Authenticated-Encryption and
+//! its Nonce-Reuse Misuse-Resistance", CRYPTO 2015). Each nonce holds the number of the chunk and a
+//! mark for the last one. So no chunk can be omitted, moved, repeated, or taken for the end. Each
+//! file has a new key (HKDF of the secret and a random salt). The header commits to the key, so
+//! that no file decrypts with two keys to two texts. docs/CRYPTO.md describes the bytes.
 
 mod head;
 mod open;
@@ -17,28 +20,29 @@ use crate::failure::Failure;
 pub use open::open;
 pub use seal::seal;
 
-/// Bytes of text in every chunk but the last, which has 0 to as many; 0 only where there is no text at all.
+/// Plaintext bytes of every chunk except the last, which has at most as many. It has 0 only if the
+/// whole text is empty.
 const CHUNK_BYTES: usize = 1 << 16;
-/// Bytes of a tag, of every AEAD here.
+/// Bytes of a tag, the same for every AEAD of the format.
 const TAG_BYTES: usize = 16;
 
-/// Who is to open it.
+/// The secret or public key to encrypt with.
 pub enum Recipient {
     Secret(Zeroizing<Vec<u8>>),
     Passphrase(Zeroizing<Vec<u8>>),
     Kem(Box<dyn EncapsulationKey>),
 }
 
-/// What opens it.
+/// The secret or private key to decrypt with.
 pub enum Unlock {
     Secret(Zeroizing<Vec<u8>>),
     Passphrase(Zeroizing<Vec<u8>>),
-    /// Asks for a passphrase, once the head says that one opens it.
+    /// Asks for a passphrase, once the header says that the file needs one.
     Asked(fn() -> Result<Zeroizing<Vec<u8>>, Failure>),
     Kem(Box<dyn DecapsulationKey>),
 }
 
-/// Why something was not encrypted.
+/// Why encryption failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     #[error("{0:?}")]
@@ -51,7 +55,7 @@ pub enum SealError {
     Failed,
 }
 
-/// Why something was not decrypted, or not all of it.
+/// Why decryption failed, or stopped before the end.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("{0:?}")]
@@ -67,7 +71,7 @@ pub enum OpenError {
     #[error("it was encrypted {with}, and that is what opens it")]
     OtherSecret {
         with: &'static str,
-        /// What to type.
+        /// The options to type.
         next: &'static str,
     },
     #[error("deriving its key would take more memory or time than is allowed")]
@@ -96,23 +100,23 @@ impl From<Failure> for OpenError {
     }
 }
 
-/// The chunks of one file, in order.
+/// Cipher state of one file, for its chunks in order.
 struct Chunks {
     key: Box<dyn Aead>,
-    /// The number and the mark in its last five bytes are those of the next chunk.
+    /// Nonce of the next chunk; its last five bytes are the number and the mark.
     nonce: Vec<u8>,
     next: Option<u32>,
 }
 
 impl Chunks {
-    /// `prefix` is the front of the nonces.
+    /// Starts with the first chunk. `prefix` is the common prefix of all nonces.
     fn new(key: Box<dyn Aead>, prefix: &[u8]) -> Self {
         let mut nonce = prefix.to_vec();
         nonce.resize(prefix.len() + COUNTER_BYTES, 0);
         Self { key, nonce, next: Some(0) }
     }
 
-    /// The nonce of the next chunk; none when all are used.
+    /// Returns the nonce of the next chunk; None when all numbers are used.
     fn nonce(&mut self, is_last: bool) -> Option<&[u8]> {
         let at = self.nonce.len() - COUNTER_BYTES;
         self.nonce[at..at + 4].copy_from_slice(&self.next?.to_be_bytes());
@@ -125,10 +129,10 @@ impl Chunks {
     }
 }
 
-/// Number and mark of the last, in a nonce.
+/// Bytes of the number and the mark in a nonce.
 const COUNTER_BYTES: usize = 5;
 
-/// The front of the nonces.
+/// Returns the length of the nonce prefix.
 const fn prefix_bytes(algorithm: aead::Algorithm) -> usize {
     algorithm.nonce_bytes() - COUNTER_BYTES
 }

@@ -1,4 +1,5 @@
-//! Reading: each chunk is verified, then its text is let out. What cannot be verified lets nothing out.
+//! Decryption. Each chunk is verified before its plaintext is released; a chunk that fails releases
+//! nothing.
 
 use wraith_crypto::aead::Algorithm;
 use zeroize::Zeroizing;
@@ -7,10 +8,10 @@ use super::super::input::Input;
 use super::super::output::Output;
 use super::{CHUNK_BYTES, Chunks, OpenError, TAG_BYTES, Unlock, head};
 
-/// A chunk with its tag.
+/// Length of a chunk with its tag.
 const SEALED_BYTES: usize = CHUNK_BYTES + TAG_BYTES;
 
-/// Decrypts all of `input`; which AEAD it was.
+/// Decrypts all of `input`. Returns its AEAD.
 pub fn open(with: &Unlock, input: &mut Input, output: &mut Output) -> Result<Algorithm, OpenError> {
     let (algorithm, mut chunks) = head::read(input, with)?;
     let mut sealed = Zeroizing::new(vec![0; SEALED_BYTES]);
@@ -23,7 +24,8 @@ pub fn open(with: &Unlock, input: &mut Input, output: &mut Output) -> Result<Alg
         let text = chunk(&mut chunks, &mut sealed[..filled], is_last, text_bytes)?;
         output.write(text)?;
         text_bytes += text.len() as u64;
-        // Also if nobody reads any more: whether the whole is as it was is still told.
+        // Continue even if the reader has closed the pipe, because the result of the verification
+        // is still reported.
         if is_last {
             return Ok(algorithm);
         }
@@ -32,7 +34,7 @@ pub fn open(with: &Unlock, input: &mut Input, output: &mut Output) -> Result<Alg
     }
 }
 
-/// The text of the next chunk, behind `text_bytes` of others.
+/// Decrypts the next chunk, which follows `text_bytes` of plaintext.
 fn chunk<'a>(
     chunks: &mut Chunks,
     sealed: &'a mut [u8],
@@ -42,7 +44,7 @@ fn chunk<'a>(
     let damaged = OpenError::Damaged { text_bytes };
     let cut_off = OpenError::CutOff { text_bytes };
     let len = sealed.len().checked_sub(TAG_BYTES).ok_or(OpenError::CutOff { text_bytes })?;
-    // Nothing writes an empty chunk behind others.
+    // No encryptor writes an empty chunk behind others.
     if len == 0 && text_bytes > 0 {
         return Err(damaged);
     }
@@ -53,13 +55,13 @@ fn chunk<'a>(
         chunks.advance();
         return Ok(text);
     }
-    // A whole chunk that is not marked as the last is good, and the end is missing.
+    // A valid full chunk without the mark of the last one: the end of the file is missing.
     if is_last && len == CHUNK_BYTES {
         let nonce = chunks.nonce(false).ok_or(OpenError::Damaged { text_bytes })?.to_vec();
         if chunks.key.open(&nonce, &[], &copy).is_ok() {
             return Err(cut_off);
         }
     }
-    // A shorter one that is damaged may as well have lost its end.
+    // A shorter damaged chunk may just have lost its end; the two cases look alike.
     Err(damaged)
 }

@@ -1,4 +1,4 @@
-//! Writing: the head, then the chunks as they are read.
+//! Encryption: writes the header, then the chunks while it reads.
 
 use wraith_crypto::aead::Algorithm;
 use zeroize::Zeroizing;
@@ -20,7 +20,7 @@ pub fn seal(
     let mut next = Zeroizing::new(vec![0; CHUNK_BYTES]);
     let mut filled = input.fill(&mut text)?;
     loop {
-        // Only what comes behind tells whether it is the last.
+        // Reads ahead, because only the following data shows whether this chunk is the last.
         let behind = if filled < CHUNK_BYTES { 0 } else { input.fill(&mut next)? };
         let is_last = behind == 0;
         let mut tag = [0; TAG_BYTES];

@@ -1,4 +1,4 @@
-//! What the facts about a NAT mean for direct transfers, in words.
+//! Explains the measured properties of a NAT: their consequences for direct transfers.
 
 use std::net::SocketAddr;
 
@@ -7,22 +7,22 @@ use wraith_transport::nat::{Allocation, Mapping, Sighting, filtering};
 use super::NAME;
 use crate::doctor::Check;
 
-/// What was found out.
+/// The measured properties.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Who saw the first socket where.
+    /// The observers of the first socket, with the address that each of them saw.
     pub sightings: Vec<Sighting>,
     pub mapping: Option<Mapping>,
     pub allocation: Option<Allocation>,
-    /// Whether what comes from another port of an address that was asked gets through.
+    /// Whether packets from another port of a contacted address get through.
     pub other_port: Option<bool>,
-    /// Whether two sockets here reach each other at their outside addresses.
+    /// Whether two local sockets reach each other at their outside addresses.
     pub hairpin: Option<bool>,
-    /// The lifetime of a mapping is told apart.
+    /// Whether another check reports the lifetime of a mapping.
     pub lifetime: bool,
 }
 
-/// The check of one family.
+/// Returns the check of one address family.
 pub(super) fn judge(facts: &Facts) -> Check {
     let Some(first) = facts.sightings.first() else {
         let meaning = "whether others get through to this machine is not known";
@@ -45,7 +45,7 @@ pub(super) fn judge(facts: &Facts) -> Check {
     }
 }
 
-/// Where the outside address is one of this machine's.
+/// Returns the check for a machine whose outside address is its own.
 fn without_nat(facts: &Facts) -> Check {
     let meaning = match facts.other_port {
         Some(false) => {
@@ -58,7 +58,7 @@ fn without_nat(facts: &Facts) -> Check {
     Check::ok(NAME, found, meaning)
 }
 
-/// Where each destination sees another port.
+/// Returns the check for a NAT that gives each destination another port.
 fn per_destination(facts: &Facts) -> Check {
     let meaning = match facts.allocation {
         Some(Allocation::Sequential) => {
@@ -73,7 +73,7 @@ fn per_destination(facts: &Facts) -> Check {
     )
 }
 
-/// Where too few were asked to tell.
+/// Returns the check for a NAT with too few observers.
 fn unknown(facts: &Facts, is_ipv4: bool) -> Check {
     let meaning = "there is a NAT; whether direct transfers work is not known";
     let next = match is_ipv4 {
@@ -85,7 +85,7 @@ fn unknown(facts: &Facts, is_ipv4: bool) -> Check {
     Check::none(NAME, found(facts), meaning).next(next)
 }
 
-/// What was found of a NAT.
+/// Describes the measured properties of a NAT.
 fn found(facts: &Facts) -> String {
     let mapped = match facts.mapping {
         Some(mapping) => format!("{mapping} mapping"),
@@ -112,20 +112,20 @@ fn found(facts: &Facts) -> String {
 
 fn lets_in(facts: &Facts) -> String {
     match facts.other_port {
-        // Of what is closed to other ports of an address that was asked, no other address gets in either.
+        // A NAT that blocks other ports of a contacted address blocks other addresses too.
         Some(false) => format!("{} filtering", filtering(false, false)),
         Some(true) => "lets in other ports of who was asked".to_owned(),
         None => "filtering not measured".to_owned(),
     }
 }
 
-/// Whether two ports of one address were asked.
+/// Returns whether two ports of one address answered.
 fn asked_at_two_ports(sightings: &[Sighting]) -> bool {
     let other = |a: &Sighting, b: &Sighting| a.by.ip() == b.by.ip() && a.by != b.by;
     sightings.iter().any(|a| sightings.iter().any(|b| other(a, b)))
 }
 
-/// `seen at 11.1.1.2:5000 by 3`: each place with how many saw it.
+/// Lists the outside addresses with the number of their observers: `seen at 11.1.1.2:5000 by 3`.
 fn seen(sightings: &[Sighting]) -> String {
     let mut places: Vec<(SocketAddr, usize)> = Vec::new();
     for sighting in sightings {

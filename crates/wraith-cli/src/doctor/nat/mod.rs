@@ -1,8 +1,10 @@
-//! The NAT between this machine and others: what relays and nodes of the DHT see of sockets of ours, and what that means.
+//! Measures the NAT between this machine and others, by the addresses at which relays and DHT nodes
+//! see our sockets.
 //!
-//! Invariant: what cannot be told from that is said to be not measured. A relay can answer from a second port, but nobody from a second
-//! address, so of the filtering it is told what happens to other ports of an address that was asked, and no more. How long a mapping
-//! lives takes minutes to find out: see [`lifetime`](super::lifetime).
+//! Invariant: a property without evidence is reported as not measured. A relay can answer from a
+//! second port, but no observer can answer from a second address. So the filtering result covers
+//! only other ports of a contacted address. The lifetime of a mapping takes minutes to measure: see
+//! [`lifetime`](super::lifetime).
 
 mod judge;
 
@@ -21,29 +23,29 @@ use super::internet::open;
 use crate::args::MeetingArgs;
 
 const NAME: &str = "NAT";
-/// Further sockets by which it is told how ports are given.
+/// Number of further sockets for the measurement of port allocation.
 const SOCKETS: usize = 3;
-/// For a packet to the router and back; a punch sends several in that time.
+/// Timeout for a packet to the router and back. A punch sends several in that time.
 const HAIRPIN_WAIT: Duration = Duration::from_millis(1500);
 
-/// Somebody who says where our sockets are seen.
+/// A host that reports the outside address of our sockets.
 #[derive(Clone, Debug)]
 pub enum Observer {
-    /// A relay, asked under its secret.
+    /// A relay; the secret authenticates the questions.
     Relay {
-        /// What it gave us for this.
+        /// Secret that the relay issued for these questions.
         secret: [u8; 32],
-        /// Its UDP port.
+        /// UDP address of the relay.
         of: SocketAddr,
-        /// A second one, if it has one.
+        /// Second UDP port of the relay, if it has one.
         other: Option<SocketAddr>,
     },
-    /// A node of the DHT, asked in the clear.
+    /// A DHT node; the questions are in plaintext.
     Node(SocketAddr),
 }
 
 impl Observer {
-    /// Where it is asked, and its other port.
+    /// Returns the address to ask, and its other port.
     fn ports(&self) -> impl Iterator<Item = SocketAddr> + use<> {
         let (of, other) = match self {
             Self::Relay { of, other, .. } => (*of, *other),
@@ -52,7 +54,7 @@ impl Observer {
         [of].into_iter().chain(other)
     }
 
-    /// What it sees of `socket` at `port`, one of its ports.
+    /// Asks at `port`, one of the observer's ports, for the outside address of `socket`.
     async fn see(&self, socket: &Endpoint, port: SocketAddr) -> Option<Sighting> {
         let at = match self {
             Self::Relay { secret, .. } => socket.observe(*secret, port).await.ok()?,
@@ -67,7 +69,7 @@ impl Observer {
     }
 }
 
-/// One check for each family in which somebody answers.
+/// Returns one check for each address family with an observer that answers.
 pub async fn check(
     args: &MeetingArgs,
     socket: &Endpoint,
@@ -91,10 +93,10 @@ pub async fn check(
     checks
 }
 
-/// What somebody saw of a socket.
+/// A sighting of a socket, and its observer.
 type Answer = (Sighting, Observer);
 
-/// What all see of `socket`, IPv4 and IPv6 apart, of those in which anybody sees it.
+/// Returns the sightings of `socket`, grouped by address family; families without any are left out.
 async fn answers(socket: &Endpoint, observers: &[Observer]) -> Vec<Vec<Answer>> {
     let mut asking = JoinSet::new();
     for observer in observers {
@@ -122,7 +124,7 @@ async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Answer]) -> Facts
     }
     let mut ports = vec![(port, first.at.port())];
     let mut last = None;
-    // One after the other: the order is what tells.
+    // One after the other: the order of the ports reveals the allocation.
     for _ in 0..SOCKETS {
         let Ok(other) = open(None) else { break };
         let Some(seen) = observer.see(&other, first.by).await else { break };
@@ -138,8 +140,9 @@ async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Answer]) -> Facts
     facts
 }
 
-/// Whether what comes from another port of an address that was asked gets through: a relay is asked for that which is known to answer
-/// at both. None if there is none, or it does not answer any more.
+/// Returns whether packets from another port of a contacted address get through. It asks a relay
+/// that is known to answer at both ports. Returns None without such a relay, or if it no longer
+/// answers.
 async fn other_port(answers: &[Answer]) -> Option<bool> {
     let answers_at = |port| answers.iter().any(|(sighting, _)| sighting.by == port);
     let (secret, of, other) = answers.iter().find_map(|(_, observer)| match observer {
@@ -150,7 +153,7 @@ async fn other_port(answers: &[Answer]) -> Option<bool> {
         }
         _ => None,
     })?;
-    // One that has sent nothing to the other port.
+    // A socket that has sent nothing to the other port.
     let fresh = open(None).ok()?;
     match fresh.observe_by(secret, of, AnswerBy::Port(other.port())).await {
         Ok(_) => Some(true),
@@ -159,14 +162,14 @@ async fn other_port(answers: &[Answer]) -> Option<bool> {
     }
 }
 
-/// Whether two sockets get through to each other at the outside addresses `at_a` and `at_b`.
+/// Returns whether two sockets reach each other at the outside addresses `at_a` and `at_b`.
 async fn hairpin(a: &Endpoint, at_a: SocketAddr, b: &Endpoint, at_b: SocketAddr) -> bool {
     let mut secret = [0; 32];
     if getrandom::fill(&mut secret).is_err() {
         return false;
     }
     let mut towards_b = a.punch(secret, Role::Initiator, [at_b]);
-    // It answers for as long as it lives.
+    // It answers until it is dropped.
     let _towards_a = b.punch(secret, Role::Responder, [at_a]);
     let passes = async {
         while let Ok(Some(event)) = towards_b.next().await {
@@ -192,7 +195,7 @@ mod tests {
         let at = |socket: &Endpoint| SocketAddr::from(([127, 0, 0, 1], socket.local_addr().port()));
         assert!(hairpin(&a, at(&a), &b, at(&b)).await);
         let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        // Both, since one that gets through is answered to where it came from.
+        // Both, because a socket answers a received packet at its source address.
         let nowhere = silent.local_addr().unwrap();
         assert!(!hairpin(&a, nowhere, &b, nowhere).await);
     }

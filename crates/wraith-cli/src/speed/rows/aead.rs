@@ -1,5 +1,6 @@
-//! Rows about a text that is encrypted and authenticated. Two for each direction, since others measure either: with a key that is set up before and
-//! associated data as a record of TLS has it, and with a new key and more of them.
+//! Rows for authenticated encryption. Each direction has two rows, because other benchmarks measure
+//! either. One has a prepared key and the associated data of a TLS record. The other has a new key
+//! and more associated data.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,14 +9,15 @@ use wraith_crypto::aead::{Aead, AeadError, Algorithm};
 
 use super::{Row, Work, key, repeated};
 
-/// Where a text has to be new each time, so many bytes of texts are made at once: they stay in the second cache.
+/// Total bytes of the texts prepared at once, for operations that need a new text each time. They
+/// stay in the L2 cache.
 const TEXTS_BYTES: usize = 256 << 10;
-/// Associated data of a record of TLS 1.2, which is what `openssl speed -aead` has.
+/// Associated data of a TLS 1.2 record, as in `openssl speed -aead`.
 const RECORD_AAD: [u8; 13] = [0x17; 13];
-/// Associated data beside a new key: as many as the benchmark of openHiTLS has.
+/// Associated data for rows with a new key, as long as in the benchmark of openHiTLS.
 const LONG_AAD: [u8; 128] = [0x17; 128];
 
-/// What is within the measured time beside the text.
+/// The parts of the measured time besides the text.
 #[derive(Clone, Copy)]
 enum Beside {
     Record,
@@ -30,7 +32,7 @@ impl Beside {
         }
     }
 
-    /// Behind the name of the operation.
+    /// Returns the suffix of the operation's name.
     const fn suffix(self) -> &'static str {
         match self {
             Self::Record => "",
@@ -39,7 +41,7 @@ impl Beside {
     }
 }
 
-/// A key that is there, or is set up each time.
+/// A prepared key, or a key that is set up each time.
 struct Keys {
     algorithm: Algorithm,
     raw: Vec<u8>,
@@ -54,7 +56,7 @@ impl Keys {
         Ok(Self { algorithm, raw, ready, beside })
     }
 
-    /// Uses the key.
+    /// Runs `work` with the key.
     fn with<T>(
         &self,
         work: impl FnOnce(&dyn Aead) -> Result<T, AeadError>,
@@ -102,7 +104,8 @@ fn sealing(algorithm: Algorithm, beside: Beside, len: usize) -> Result<Work, Str
     })
 }
 
-/// Opens texts that are sealed, all with one nonce, outside of the time: opened ones do not open again.
+/// Measures opening. Sealing the texts, all with one nonce, is not measured. Each text must be
+/// sealed again, because an opened one cannot be opened again.
 fn opening(algorithm: Algorithm, beside: Beside, len: usize) -> Result<Work, String> {
     let nonce = vec![0; algorithm.nonce_bytes()];
     let keys = Keys::new(algorithm, beside)?;

@@ -1,4 +1,4 @@
-//! Rows about keys from secrets and passwords, and about random bytes.
+//! Rows for key derivation from secrets and passwords, and for random bytes.
 
 use std::hint::black_box;
 use std::num::NonZeroU32;

@@ -1,7 +1,9 @@
-//! What `wraith speed` measures: a row for each operation of each algorithm, with what is within the measured time.
+//! The table of `wraith speed`: a row for each operation of each algorithm, with the scope of its
+//! measured time.
 //!
-//! A key is set up before the time begins, but for rows that say "new key", and for authentication codes, which begin anew with each message. Nothing else is in
-//! it but the operation and, where it gives bytes that are as long as it likes, their allocation. A name is the algorithm's, a space, and the operation.
+//! The measured time contains the operation and, for output of variable length, its allocation. It
+//! includes key setup only in rows named "new key", and for authentication codes, which start anew
+//! with each message. A row's name is the algorithm's name, a space, and the operation.
 
 mod aead;
 mod derive;
@@ -13,18 +15,18 @@ use std::fmt::Display;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Does the operation so often, and says how long it took.
+/// Runs the operation this many times. Returns the elapsed time.
 pub type Work = Box<dyn FnMut(u64) -> Duration>;
 
-/// An operation.
+/// An operation to measure.
 pub struct Row {
     /// Algorithm and operation.
     pub name: String,
-    /// Of the text, where it is about one.
+    /// Length of the text, for operations that process one.
     pub bytes: Option<u32>,
-    /// What is within the measured time.
+    /// The parts of the measured time.
     pub scope: &'static str,
-    /// What computes it.
+    /// The implementation.
     pub backend: String,
     make: Box<dyn Fn() -> Result<Work, String>>,
 }
@@ -40,34 +42,34 @@ impl Row {
         Self { name, bytes, scope, backend: backend.to_string(), make: Box::new(make) }
     }
 
-    /// Sets up what is needed, and does it once.
+    /// Prepares the operation, and runs it once.
     pub fn begin(&self) -> Result<Work, String> {
         (self.make)()
     }
 
-    /// Whether `words` are the name of its algorithm, which is the first word of its own.
+    /// Returns whether `words` are the name of its algorithm, the first word of its own name.
     pub fn is_of(&self, words: &str) -> bool {
         self.name.split(' ').next().is_some_and(|algorithm| letters(algorithm) == letters(words))
     }
 
-    /// Whether `words` stand in its name, whatever their case and the signs between them.
+    /// Returns whether its name contains `words`, without regard to case and punctuation.
     pub fn is(&self, words: &str) -> bool {
         let words = letters(words);
         !words.is_empty() && letters(&self.name).contains(&words)
     }
 
-    /// Whether that is all of its name.
+    /// Returns whether `words` are its full name.
     pub fn is_called(&self, words: &str) -> bool {
         letters(&self.name) == letters(words)
     }
 }
 
-/// Letters and digits, in lower case.
+/// Returns the letters and digits of a text, in lower case.
 pub fn letters(text: &str) -> String {
     text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Every row; those about a text once for each of these lengths.
+/// Returns all rows. Operations on a text have a row for each length in `bytes`.
 pub fn all(bytes: &[u32]) -> Vec<Row> {
     let mut rows = Vec::new();
     for &bytes in bytes {
@@ -79,12 +81,12 @@ pub fn all(bytes: &[u32]) -> Vec<Row> {
     rows
 }
 
-/// A key, or an IV. Not all zeros, so that the halves of a key of XTS differ.
+/// Returns a key or an IV. It is not all zeros, so that the halves of an XTS key differ.
 fn key(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 7 + 1) as u8).collect()
 }
 
-/// An operation that needs nothing between two times. It must work the first time.
+/// Measures an operation that needs no preparation between runs. The first run must succeed.
 fn repeated<T: 'static, E: ToString>(
     mut operation: impl FnMut() -> Result<T, E> + 'static,
 ) -> Result<Work, String> {

@@ -1,4 +1,4 @@
-//! Rows about what others are made of: big integers, wrapped keys, HPKE.
+//! Rows for building blocks: big integers, key wrapping, HPKE.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use wraith_crypto::encrypt::hpke::{Aead, Kdf, Kem, PrivateKey, Suite};
 
 use super::{Row, Work, repeated};
 
-/// HPKE as most have it.
+/// The most common HPKE suite.
 const SUITE: Suite = Suite { kem: Kem::X25519, kdf: Kdf::Sha256, aead: Aead::Aes128Gcm };
 const INFO: &[u8] = b"wraith speed";
 const AAD: &[u8] = b"associated";
@@ -25,7 +25,7 @@ fn words<T, E: ToString>(result: Result<T, E>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
-/// A number of so many bits, all of them set but those of `last`.
+/// Returns a number of this many bits, all of them set except in its last byte, `last`.
 fn number(bits: usize, last: u8) -> Result<Uint, String> {
     let mut bytes = vec![0xff; bits / 8];
     if let Some(end) = bytes.last_mut() {

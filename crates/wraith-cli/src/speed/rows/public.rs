@@ -1,4 +1,4 @@
-//! Rows about key pairs: signatures, key agreements, KEMs, public-key encryption.
+//! Rows for key pairs: signatures, key agreements, KEMs, public-key encryption.
 
 use std::hint::black_box;
 
@@ -9,9 +9,10 @@ use wraith_crypto::{agree, encrypt, kem, sign};
 
 use super::{Row, Work, repeated};
 
-/// As long as a digest: what a signature costs beside hashing, and what is mostly encrypted to a public key.
+/// A message as long as a digest. It isolates the cost of a signature from hashing, and most texts
+/// encrypted to a public key have this length.
 const MESSAGE: [u8; 32] = [0x42; 32];
-/// Sizes of RSA keys.
+/// RSA key lengths in bits.
 const RSA_BITS: [u32; 3] = [2048, 3072, 4096];
 
 pub fn rows(rows: &mut Vec<Row>) {

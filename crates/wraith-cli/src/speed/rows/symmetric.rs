@@ -1,4 +1,4 @@
-//! Rows about a text: hash functions, ciphers, authentication codes.
+//! Rows for operations on a text: hash functions, ciphers, authentication codes.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -31,7 +31,7 @@ fn hashes(bytes: u32, rows: &mut Vec<Row>) {
         let name = format!("{algorithm} hash");
         rows.push(Row::new(name, Some(bytes), "one text", &algorithm.backend(), make));
     }
-    /// Takes a text in, and gives as many bytes.
+    /// Hashes a text into an output of the same length.
     macro_rules! extend {
         ($($name:ident),+) => { $({
             let make = move || {
@@ -91,7 +91,7 @@ fn macs(bytes: u32, rows: &mut Vec<Row>) {
     let len = bytes as usize;
     for &algorithm in mac::Algorithm::ALL {
         let make = move || match algorithm {
-            // A text of 64 bytes takes less time than a key by name.
+            // For a text of 64 bytes, the lookup of a key by name would take longer than the hash.
             mac::Algorithm::SipHash64 => short(len, SipHash::tag_64),
             mac::Algorithm::SipHash128 => short(len, SipHash::tag_128),
             _ => mac_by_name(algorithm, len),
@@ -113,7 +113,7 @@ fn mac_by_name(algorithm: mac::Algorithm, len: usize) -> Result<Work, String> {
     })
 }
 
-/// SipHash by its type.
+/// Measures SipHash through its own type.
 fn short<T: 'static>(
     len: usize,
     tag: impl Fn(&[u8; 16], &[u8]) -> T + 'static,
