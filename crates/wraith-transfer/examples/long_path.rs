@@ -1,12 +1,15 @@
-//! A transfer over a long path on this machine: does anything but the link limit it?
+//! Measures a transfer over an emulated long path on this machine: does anything but the link limit
+//! it?
 //!
 //! ```sh
 //! cargo run --release -p wraith-transfer --example long_path -- MBIT RTT_MS MIB [MTU]
 //! ```
 //!
-//! Both ends are in this process, their datagrams pass a relay with that rate, that round trip, a queue of 100 ms and that
-//! MTU (1472 bytes of UDP payload if not given; larger ones spare a slow machine). MIB are written, sent and compared. Printed: the
-//! rate from connection to receipt, and the best rate of any second, which a window too small for the path would cap.
+//! Both ends are in this process. Their datagrams pass a relay with the given rate and round trip,
+//! a queue of 100 ms, and the given MTU (default: 1472 bytes of UDP payload; larger ones relieve a
+//! slow machine). The program writes, sends and compares MIB mebibytes. It prints the rate from
+//! connection to receipt, and the best rate of any second, which a window too small for the path
+//! would limit.
 
 use std::error::Error;
 use std::fs;
@@ -24,7 +27,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 const SECRET: [u8; 16] = [1; 16];
 const QUEUE: Duration = Duration::from_millis(100);
-/// Room in the relay's socket for what arrives while its thread does not run.
+/// Receive buffer of the relay's socket, for datagrams that arrive while its thread does not run.
 const DATAGRAM_BYTES_MAX: usize = 65_536;
 
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +103,7 @@ impl Link {
     }
 }
 
-/// Relays between `sender` and whoever talks to the address it returns; until the process ends.
+/// Relays between `sender` and the peer that uses the returned address, until the process ends.
 fn relay(sender: SocketAddr, link: Link) -> Result<SocketAddr> {
     let (front, back) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
     back.connect(sender)?;
@@ -126,7 +129,7 @@ fn relay(sender: SocketAddr, link: Link) -> Result<SocketAddr> {
     Ok(address)
 }
 
-/// One thread takes in, one gives out when it is time.
+/// Runs one direction: one thread receives, another forwards at the scheduled time.
 fn one_way(
     link: Link,
     mut take: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static,
@@ -137,7 +140,7 @@ fn one_way(
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         let mut free_at = Instant::now();
         loop {
-            // A destination that is not there yet is a lost datagram.
+            // A datagram to a destination that does not exist yet is lost.
             let Ok(len) = take(&mut buffer) else { continue };
             let now = Instant::now();
             free_at = free_at.max(now);

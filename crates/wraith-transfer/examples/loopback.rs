@@ -1,5 +1,6 @@
-//! Sends paths into a folder between two processes on this machine and says how long it took:
-//! `loopback TARGET PATH…`. The other process is this program again; `WRAITH_SYNC=1` writes through to the disk.
+//! Sends paths into a folder between two processes on this machine and prints the duration:
+//! `loopback TARGET PATH…`. The other process is this program again. `WRAITH_SYNC=1` flushes to
+//! disk.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -19,7 +20,7 @@ fn endpoint(n: u8, accept: bool) -> Endpoint {
     Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).expect("a free port")
 }
 
-/// The kernel's words about this process's peak resident memory.
+/// Returns the peak resident memory of this process, as reported by the kernel.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("unknown").to_owned()

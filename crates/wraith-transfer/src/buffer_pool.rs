@@ -1,11 +1,13 @@
-//! Send buffers: one chunk with room for its header in front, reused when the stream has let go of them.
+//! Send buffers: one chunk each, with room for its header in front, reused once the stream has
+//! released them.
 //!
-//! A worker reads the file into the buffer and hands it to the stream as it is; the packets are cut from it. A buffer comes
-//! back when the peer has acknowledged it, so the number of buffers bounds the sender's memory, whatever the queues and
-//! windows below allow.
+//! A worker reads the file into the buffer and passes it to the stream without a copy; packets are
+//! cut from it. A buffer returns when the peer has acknowledged its data. The number of buffers
+//! thus bounds the sender's memory, whatever the queues and windows below allow.
 //!
-//! What is read long before it is sent has left the caches by then and is fetched from memory twice. So no more is out than
-//! the path needs ([`BufferPool::take`]), and the buffer that came back last is used first.
+//! Data read long before it is sent has left the caches by then and is fetched from memory twice.
+//! Hence no more buffers are in use than the path needs ([`BufferPool::take`]), and the most
+//! recently returned buffer is used first.
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -17,20 +19,21 @@ use wraith_core::ConnectionStats;
 use crate::lock::lock;
 use crate::record::{HEADER_BYTES_MAX, RECORD_BODY_BYTES_MAX};
 
-/// Buffers of one transfer (32 MiB): what a path of 10 Gbit/s and 25 ms holds.
+/// Maximum number of buffers of one transfer (32 MiB): the bandwidth-delay product of 10 Gbit/s and
+/// 25 ms.
 const BUFFERS_MAX: usize = 128;
 
-/// Bytes out on the shortest path: enough that neither the workers nor the I/O thread wait for each other, little enough to
-/// stay in a second-level cache (2 MiB on current servers).
+/// Bytes in use on the shortest path: enough that workers and the I/O thread do not wait for each
+/// other, little enough for a second-level cache (2 MiB on current servers).
 const AHEAD_BYTES: u64 = 2 * 1024 * 1024;
 
-/// Age of the estimate of what the path holds: the statistics it is made from are not fresher.
+/// Maximum age of the estimate of the path's capacity. The statistics behind it are no fresher.
 const ESTIMATE_MAX_AGE: Duration = Duration::from_millis(10);
 
 /// Room in front of the data, for one header.
 pub(crate) const HEAD_ROOM: usize = HEADER_BYTES_MAX;
 
-/// Bytes of a buffer.
+/// Length of a buffer in bytes.
 pub(crate) const BUFFER_BYTES: usize = HEAD_ROOM + RECORD_BODY_BYTES_MAX;
 
 /// A bounded set of buffers, shared by clones.
@@ -40,20 +43,21 @@ pub(crate) struct BufferPool(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// A buffer came back, or it stopped.
+    /// Signalled when a buffer returns or the pool is stopped.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     free: Vec<Box<[u8]>>,
-    /// Buffers that exist, free or not.
+    /// Number of existing buffers, free or not.
     made: usize,
-    /// Bytes in buffers that are out: all of one that is being filled, then what is in it.
+    /// Bytes in buffers in use: the whole buffer while it is being filled, then only its content.
     out: u64,
-    /// Bytes that may be out, and when that was found.
+    /// Maximum bytes in use, and when that was computed.
     allowed: Option<(u64, Instant)>,
-    /// Threads that wait for room: telling nobody would still be a system call.
+    /// Number of threads waiting for room. Notifying without waiters would still cost a system
+    /// call.
     waiting: usize,
     stopped: bool,
 }
@@ -66,7 +70,7 @@ impl State {
 }
 
 impl Shared {
-    /// Makes room, and wakes one of those who wait for it.
+    /// Applies `change`, and wakes one waiting thread if there is room now.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = lock(&self.state);
         change(&mut state);
@@ -78,8 +82,9 @@ impl Shared {
     }
 }
 
-/// Bytes worth having out on one path: twice what it holds, without what only waits in queues along it, and [`AHEAD_BYTES`]. A
-/// window that still grows is never held back by it.
+/// Returns the bytes worth having in use on one path: [`AHEAD_BYTES`], plus twice the data in
+/// flight without the part that only fills queues along the path. A growing window is never held
+/// back by it.
 fn worth(path: &ConnectionStats) -> u64 {
     let (rtt, min_rtt) = (path.rtt.as_micros().max(1), path.min_rtt.as_micros());
     let held = u128::from(path.congestion_window) * min_rtt.min(rtt) / rtt;
@@ -87,15 +92,16 @@ fn worth(path: &ConnectionStats) -> u64 {
 }
 
 impl BufferPool {
-    /// A buffer of [`BUFFER_BYTES`] with unspecified content. Waits until there is one, and until the buffers that are out
-    /// hold less than twice what the `paths` do; `None` if it stopped.
+    /// Returns a buffer of [`BUFFER_BYTES`] with unspecified content. Waits until a buffer is
+    /// available and the buffers in use hold less than twice the data in flight on `paths`. `None`
+    /// once the pool is stopped.
     pub(crate) fn take<Paths>(&self, paths: impl FnOnce() -> Paths) -> Option<Buffer>
     where
         Paths: IntoIterator<Item = ConnectionStats>,
     {
         let now = Instant::now();
         let looked = lock(&self.0.state).allowed;
-        // Asked outside the lock: whoever tells may have buffers to give back.
+        // Computed outside the lock: `paths` may cause buffers to be returned.
         let allowed = match looked {
             Some((_, at)) if now - at < ESTIMATE_MAX_AGE => None,
             _ => Some((paths().into_iter().map(|path| worth(&path)).sum(), now)),
@@ -118,30 +124,31 @@ impl BufferPool {
         Some(Buffer { bytes, out: BUFFER_BYTES as u64, pool: self.clone() })
     }
 
-    /// Frees whoever waits.
+    /// Stops the pool and wakes all waiting threads.
     pub(crate) fn stop(&self) {
         lock(&self.0.state).stopped = true;
         self.0.changed.notify_all();
     }
 }
 
-/// A buffer that returns to its pool.
+/// A buffer that returns to its pool when dropped.
 pub(crate) struct Buffer {
     bytes: Box<[u8]>,
-    /// What it counts for in [`State::out`].
+    /// Its share of [`State::out`].
     out: u64,
     pool: BufferPool,
 }
 
 impl Buffer {
-    /// All of it.
+    /// Returns the whole buffer.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Hands `range` over; the buffer returns to the pool when the last of it is dropped.
+    /// Converts `range` to bytes; the buffer returns to the pool when the last reference to them is
+    /// dropped.
     pub(crate) fn freeze(mut self, range: Range<usize>) -> Bytes {
-        // A batch of small files may leave room for another.
+        // A batch of small files may leave room for another buffer.
         self.pool.0.change(|state| state.out -= self.out - range.len() as u64);
         self.out = range.len() as u64;
         Bytes::from_owner(Frozen { buffer: self, range })
@@ -181,7 +188,7 @@ mod tests {
         path(1 << 30, 100, 100)
     }
 
-    /// Buffers that are given out at once.
+    /// Returns the number of buffers given out at once.
     fn at_once(path: ConnectionStats, fill: usize) -> usize {
         let pool = BufferPool::default();
         let mut frozen = Vec::new();
@@ -217,7 +224,7 @@ mod tests {
         assert_eq!(at_once(path(16 << 20, 0, 5), chunk), ahead / chunk);
         assert_eq!(at_once(path(4 << 20, 50, 50), chunk), (ahead + (8 << 20)) / chunk);
         assert_eq!(at_once(long(), chunk), BUFFERS_MAX);
-        // Batches of small files that do not fill their buffer count for what is in them.
+        // Batches of small files that do not fill their buffer count only with their content.
         assert_eq!(at_once(path(4 << 20, 50, 50), chunk / 2), 2 * (ahead + (8 << 20)) / chunk);
     }
 

@@ -1,7 +1,9 @@
-//! Stops a transfer from another thread, without anybody looking at a flag: whoever waits subscribes to be woken.
+//! Cancellation of a transfer from another thread, without polling: waiting threads subscribe to be
+//! woken.
 //!
-//! Invariant: each subscriber is called at most once, after [`Cancel::is_cancelled`] is true; one that subscribes after the
-//! cancellation is called at once. No lock is held during the call.
+//! Invariant: each subscriber is called at most once, after [`Cancel::is_cancelled`] returns true.
+//! A subscriber that registers after the cancellation is called at once. No lock is held during the
+//! call.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::lock::lock;
 
-/// Stops a transfer from another thread: it ends at once with [`crate::TransferError::Cancelled`], keeping what has arrived.
-/// Clones are handles of the same cancellation.
+/// Cancels a transfer from another thread. The transfer ends at once with
+/// [`crate::TransferError::Cancelled`] and keeps the files and chunks that have arrived. Clones
+/// share the same cancellation.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<Shared>);
 
@@ -27,7 +30,8 @@ struct Subscribers {
 }
 
 impl Cancel {
-    /// Stops everything that was started with this. Calls the subscribers on this thread; does not wait for what they stop.
+    /// Cancels everything that uses this handle. Calls the subscribers on this thread; does not
+    /// wait for their work to stop.
     pub fn cancel(&self) {
         let waiting = {
             let mut subscribers = lock(&self.0.subscribers);
@@ -37,13 +41,13 @@ impl Cancel {
         waiting.into_iter().for_each(|(_, act)| act());
     }
 
-    /// True once cancelled.
+    /// Returns true once cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Acquire)
     }
 
-    /// Calls `act` when this is cancelled, on the thread that cancels; now if it is cancelled already. `act` only signals: it
-    /// must not block. Dropping the subscription withdraws it.
+    /// Calls `act` on cancellation, on the cancelling thread, or at once if already cancelled.
+    /// `act` must only signal and not block. Dropping the subscription withdraws it.
     #[must_use = "a subscription that is dropped is withdrawn"]
     pub fn on_cancel(&self, act: impl FnOnce() + Send + 'static) -> CancelSubscription {
         let mut subscribers = lock(&self.0.subscribers);
@@ -65,7 +69,7 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// Subscribed to a [`Cancel`] until it is dropped.
+/// A subscription to a [`Cancel`] that ends when dropped.
 #[derive(Debug)]
 pub struct CancelSubscription {
     cancel: Cancel,
@@ -79,7 +83,7 @@ impl Drop for CancelSubscription {
             let at = waiting.iter().position(|(id, _)| *id == self.id);
             at.map(|at| waiting.swap_remove(at))
         };
-        // Dropped without the lock: what it holds may subscribe or withdraw too.
+        // Dropped without the lock: its captured values may subscribe or withdraw too.
         drop(withdrawn);
     }
 }

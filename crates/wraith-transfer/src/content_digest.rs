@@ -1,13 +1,16 @@
-//! One hash for what became of all entries of a transfer, whatever order they are settled in.
+//! Order-independent hash of the results of all entries of a transfer.
 //!
-//! LtHash16 (Bellare & Micciancio 1997; Lewi, Kim, Maykov & Weis 2019): each item is expanded to 1024 words of 16 bits
-//! and the words are added up, so two workers can add files in any order and both sides still agree. Finding another
-//! set of items with the same sum is a lattice problem of about 200 bits. Here an item is (entry number, root) for the content
-//! of a file, and (entry number, reason) for an entry that the receiver does not have.
+//! LtHash16 (Bellare & Micciancio 1997; Lewi, Kim, Maykov & Weis 2019): each item is expanded to
+//! 1024 words of 16 bits and the words are added up. Two workers can thus add files in any order
+//! and both sides still agree. Finding another set of items with the same sum is a lattice problem
+//! of about 200 bits.
+//!
+//! An item is (entry number, root) for the content of a file, and (entry number, reason) for an
+//! entry that the receiver does not have.
 
 use crate::exception::Exception;
 
-/// Words in the sum.
+/// Number of words in the sum.
 const WORDS: usize = 1024;
 
 /// An order-independent hash of (entry number, root) and (entry number, reason) pairs.
@@ -17,17 +20,17 @@ pub struct ContentDigest {
 }
 
 impl ContentDigest {
-    /// The hash of nothing.
+    /// Returns the hash of the empty set.
     pub fn new() -> Self {
         Self { sum: Box::new([0; WORDS]) }
     }
 
-    /// Adds the content of one file. Adding it twice is not the same as once.
+    /// Adds the content of one file. Adding it twice differs from adding it once.
     pub fn add(&mut self, entry: u32, root: &[u8; 32]) {
         self.add_item("wraith/1 contents item", entry, root);
     }
 
-    /// Adds that the receiver does not have an entry.
+    /// Records that the receiver does not have an entry.
     pub fn except(&mut self, entry: u32, exception: Exception) {
         self.add_item("wraith/1 contents exception", entry, &[exception.number()]);
     }
@@ -43,7 +46,7 @@ impl ContentDigest {
         }
     }
 
-    /// The 32-byte hash of everything added so far.
+    /// Returns the 32-byte hash of all items added so far.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("wraith/1 contents");
         for word in self.sum.iter() {

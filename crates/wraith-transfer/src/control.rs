@@ -1,4 +1,4 @@
-//! The control stream: whole messages in and out (SPEC §10.2).
+//! The control stream: reads and writes whole messages (SPEC §10.2).
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use crate::error::TransferError;
 use crate::message::{MESSAGE_BYTES_MAX, Malformed, Message};
 use crate::session::Session;
 
-/// Messages of unknown type that are skipped before the peer is taken for a flood.
+/// Maximum number of skipped messages of unknown type; more count as flooding.
 const UNKNOWN_MESSAGES_MAX: u32 = 1000;
 
-/// Reads messages.
+/// Reads messages from the control stream.
 pub(crate) struct ControlReader {
     stream: RecvStream,
     unknown: u32,
@@ -23,7 +23,7 @@ impl ControlReader {
         Self { stream, unknown: 0 }
     }
 
-    /// The next message of a known type; waits as long as it takes.
+    /// Returns the next message of a known type, without a time limit.
     pub(crate) fn next(&mut self, session: &Session) -> Result<Message, TransferError> {
         loop {
             let message = block_on(self.read()).map_err(|fault| fault.explain(session))?;
@@ -33,7 +33,7 @@ impl ControlReader {
         }
     }
 
-    /// The next message, if it comes within `limit`.
+    /// Returns the next message if it arrives within `limit`.
     pub(crate) fn next_within(
         &mut self,
         session: &Session,
@@ -81,7 +81,7 @@ impl ControlReader {
     }
 }
 
-/// Why there is no message.
+/// Reason for a failed read.
 enum Fault {
     Stream(ReadExactError),
     Malformed(Malformed),
@@ -108,7 +108,7 @@ impl From<Malformed> for Fault {
     }
 }
 
-/// Writes messages.
+/// Writes messages to the control stream.
 pub(crate) struct ControlWriter {
     stream: SendStream,
 }
@@ -129,7 +129,8 @@ impl ControlWriter {
         written.map_err(|error| session.write_failed(error))
     }
 
-    /// Queues a message if there is room for it now, and drops it if not: for who must not wait for the peer.
+    /// Queues a message if there is room for it now, otherwise drops it. For callers that must not
+    /// wait for the peer.
     pub(crate) fn send_if_room(
         &mut self,
         session: &Session,

@@ -1,8 +1,10 @@
-//! What both sides must see alike about a file of which the receiver has an old copy (SPEC §10.11).
+//! Delta parameters and encodings that both sides must agree on (SPEC §10.11). Used for a file of
+//! which the receiver has an old copy.
 //!
-//! The sender names the pieces of its file, the receiver looks for them in its old copy and asks for the bytes it has not
-//! found. In this direction nobody learns what they may not have: the sender's pieces are of a file that it gives away, and
-//! the receiver only shows which of those bytes it lacks. Its own hashes would show things that were never offered.
+//! The sender lists the pieces of its file. The receiver looks for them in its old copy and
+//! requests the bytes that it lacks. This direction leaks nothing: the sender's pieces belong to a
+//! file that it offers, and the receiver only reveals which of those bytes it lacks. Hashes of the
+//! receiver's file would reveal content that was never offered.
 
 use wraith_files::{CHUNK_BYTES, Cv, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceSize, Tree};
 
@@ -10,27 +12,27 @@ use crate::limits::{
     DELTA_BYTES_MAX, DELTA_BYTES_MIN, FINE_PIECES_AIM, PIECE_AVERAGE_BYTES, PIECES_AIM,
 };
 
-/// Bytes of a piece in a record.
+/// Length of an encoded piece in a record, in bytes.
 pub(crate) const PIECE_BYTES: usize = 12;
 
-/// Bytes of a chaining value in a record.
+/// Length of a chaining value in a record, in bytes.
 pub(crate) const PROOF_BYTES: usize = size_of::<Cv>();
 
-/// True if a file of so many bytes is worth it, and not too large for it. One with a position-free tree never is: its holes are
-/// known without looking, and pieces of it would mean reading all of them.
+/// Returns true if the delta method suits a file of this size. Never for one with a position-free
+/// tree: its holes are known without reading, and cutting it into pieces would read all of them.
 pub(crate) fn suits(bytes: u64, tree: Tree) -> bool {
     tree == Tree::Blake3 && (DELTA_BYTES_MIN..=DELTA_BYTES_MAX).contains(&bytes)
 }
 
-/// Pieces of a file of so many bytes, at first.
+/// Returns the piece size of the first round for a file of `bytes` bytes.
 pub(crate) fn first_size(bytes: u64) -> PieceSize {
     let average = (bytes / PIECES_AIM).next_power_of_two().max(u64::from(PIECE_AVERAGE_BYTES));
     let average = average.min(u64::from(PIECE_AVERAGE_MAX)) as u32;
     PieceSize::new(average).expect("a power of two within the bounds")
 }
 
-/// Pieces of what was not found, if knowing them more finely can be worth it: `unknown` bytes of the new file, `unused`
-/// ones of the old copy, which is all that can still be found.
+/// Returns the piece size of a second, finer round, if one can pay off. `unknown` bytes of the new
+/// file have no match. At most the `unused` bytes of the old copy can still match.
 pub(crate) fn finer_size(first: PieceSize, unknown: u64, unused: u64) -> Option<PieceSize> {
     let average = (unknown / FINE_PIECES_AIM).next_power_of_two().max(u64::from(PIECE_AVERAGE_MIN));
     let cost = unknown / average * PIECE_BYTES as u64;
@@ -38,13 +40,13 @@ pub(crate) fn finer_size(first: PieceSize, unknown: u64, unused: u64) -> Option<
     (is_finer && cost < unused).then(|| PieceSize::new(average as u32)).flatten()
 }
 
-/// Appends a piece as records carry it.
+/// Appends a piece in the encoding of records.
 pub(crate) fn encode_piece(piece: &Piece, out: &mut Vec<u8>) {
     out.extend_from_slice(&piece.len.to_be_bytes());
     out.extend_from_slice(&piece.hash);
 }
 
-/// The pieces in the body of a record; `None` if it is cut off.
+/// Decodes the pieces in the body of a record; `None` if it is cut off.
 pub(crate) fn pieces_in(body: &[u8]) -> Option<impl Iterator<Item = Piece>> {
     let (pieces, rest) = body.as_chunks::<PIECE_BYTES>();
     rest.is_empty().then(|| {
@@ -55,13 +57,13 @@ pub(crate) fn pieces_in(body: &[u8]) -> Option<impl Iterator<Item = Piece>> {
     })
 }
 
-/// The chaining values in the body of a record; `None` if it is cut off.
+/// Decodes the chaining values in the body of a record; `None` if it is cut off.
 pub(crate) fn proofs_in(body: &[u8]) -> Option<&[Cv]> {
     let (proofs, rest) = body.as_chunks::<PROOF_BYTES>();
     rest.is_empty().then_some(proofs)
 }
 
-/// Where chunk `index` begins.
+/// Returns the offset of chunk `index`.
 pub(crate) fn chunk_start(index: u64) -> u64 {
     index.saturating_mul(CHUNK_BYTES as u64)
 }
@@ -84,7 +86,7 @@ mod tests {
         let first = first_size(1 << 30);
         let average = |unknown, unused| finer_size(first, unknown, unused).map(PieceSize::average);
         assert_eq!(average(20 << 20, 20 << 20), Some(1024));
-        // The old copy was found from end to end, but for its last piece: the rest is new.
+        // The old copy matched from end to end, except for its last piece: the rest is new.
         assert_eq!(average(20 << 20, 40 << 10), None);
         assert_eq!(average(1 << 30, 1 << 30), Some(8192));
         assert_eq!(average(2 << 30, 2 << 30), None);

@@ -1,7 +1,9 @@
-//! A sender that dialled says which transfer it comes with, before the receiver fetches it (SPEC §10.12).
+//! The first message of a sender that dialled: names its transfer before the receiver fetches it
+//! (SPEC §10.12).
 //!
-//! `4 ‖ version(1) ‖ capability secret(16)` on a stream of its own, and its end. Everything after it is as if the receiver
-//! had dialled: [`crate::receive`] there with this secret, [`crate::serve`] here.
+//! The message is `4 ‖ version(1) ‖ capability secret(16)`, alone on its own stream. From then on
+//! everything is as if the receiver had dialled: the receiver calls [`crate::receive`] with this
+//! secret, the sender [`crate::serve`].
 
 use wraith_transport::Connection;
 
@@ -11,7 +13,8 @@ const KIND: u8 = StreamKind::DiallerHello.byte();
 const VERSION: u8 = 1;
 const LEN: usize = 18;
 
-/// Tells the receiver which secret to fetch with. False if the connection is gone.
+/// Sends the capability secret that the receiver must fetch with. Returns false if the connection
+/// is lost.
 pub async fn send_dialler_hello(connection: &Connection, secret: &[u8; 16]) -> bool {
     let mut bytes = [0; LEN];
     bytes[..2].copy_from_slice(&[KIND, VERSION]);
@@ -20,8 +23,9 @@ pub async fn send_dialler_hello(connection: &Connection, secret: &[u8; 16]) -> b
     stream.write_all(&bytes).await.is_ok() && stream.finish().is_ok()
 }
 
-/// The secret that the sender on this connection comes with; `None` if it says nonsense or leaves. How long it may take is the
-/// caller's affair ([`crate::limits::NEGOTIATION_TIMEOUT`] is usual).
+/// Receives the capability secret from the sender on this connection. `None` if the message is
+/// invalid or the connection ends. The caller sets the time limit
+/// ([`crate::limits::NEGOTIATION_TIMEOUT`] is usual).
 pub async fn receive_dialler_hello(connection: &Connection) -> Option<[u8; 16]> {
     let (_unused, mut stream) = connection.accept_stream().await.ok()?;
     let mut bytes = [0; LEN];

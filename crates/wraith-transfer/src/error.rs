@@ -1,7 +1,8 @@
-//! Why a transfer ended early, told the same way on both sides.
+//! Reasons for an early end of a transfer, reported alike on both sides.
 //!
-//! A side that gives up closes the connection with one of the [`close`] codes and a sentence (SPEC §10.8); the other
-//! side turns that pair back into a [`TransferError`] that says whose fault it was. Every error knows its exit code.
+//! A side that gives up closes the connection with a [`close`] code and a sentence (SPEC §10.8).
+//! The other side converts that pair back into a [`TransferError`] that names the responsible side.
+//! Every error has an exit code.
 
 use minicbor::{Decode, Encode};
 use thiserror::Error;
@@ -13,46 +14,47 @@ use crate::local_folders::LocalFolders;
 
 /// Close codes of SPEC §10.8.
 pub mod close {
-    /// The receipt was accepted: everything asked for has arrived.
+    /// The receipt was accepted: every requested entry has arrived.
     pub const DONE: u64 = 0x100;
-    /// The capability secret names nothing here.
+    /// The capability secret is unknown to the sender.
     pub const WRONG_SECRET: u64 = 0x101;
-    /// The receiver did not accept the offer.
+    /// The receiver declined the offer.
     pub const REFUSED: u64 = 0x102;
-    /// Reading or writing a disk failed.
+    /// A disk operation failed.
     pub const DISK: u64 = 0x103;
-    /// Bytes did not match their hash.
+    /// Content did not match its hash.
     pub const VERIFICATION: u64 = 0x104;
-    /// The peer broke section 10.
+    /// The peer violated SPEC section 10.
     pub const PROTOCOL: u64 = 0x105;
-    /// The user stopped it.
+    /// The user cancelled the transfer.
     pub const CANCELLED: u64 = 0x106;
     /// A name that could leave the target directory, or a manifest out of order.
     pub const UNSAFE_NAME: u64 = 0x107;
-    /// Nothing moved for too long.
+    /// No data moved for too long.
     pub const STALLED: u64 = 0x108;
-    /// Anything else.
+    /// Any other reason.
     pub const OTHER: u64 = 0x109;
-    /// The receiver only looked at the offer and may come again.
+    /// The receiver only previewed the offer and may come again.
     pub const LATER: u64 = 0x10a;
     /// Another run of the same receiver has the place.
     pub const ELSEWHERE: u64 = 0x10b;
 }
 
-/// The two ends of a transfer. Independent of who dialled. Each index is the role's number in Hello (SPEC §10.2).
+/// The two ends of a transfer, independent of which side dialled. Each index is the role's number
+/// in Hello (SPEC §10.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Role {
     /// Offers files.
     #[n(1)]
     Sender,
-    /// Fetches them.
+    /// Fetches files.
     #[n(2)]
     Receiver,
 }
 
 impl Role {
-    /// The other end.
+    /// Returns the other end.
     pub fn peer(self) -> Self {
         match self {
             Self::Sender => Self::Receiver,
@@ -73,84 +75,84 @@ impl std::fmt::Display for Role {
 /// Why a transfer did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransferError {
-    /// The secret of the ticket or code is not the one the sender expects.
+    /// The secret of the ticket or code is not the one that the sender expects.
     #[error(
         "this ticket is not for this machine: a code brought it to another one. Ask the sender for a new one"
     )]
     WrongSecret,
-    /// The receiver said no.
+    /// The receiver declined the offer.
     #[error("the receiver refused the transfer{}", reason(.why))]
     Refused {
-        /// The receiver's words; may be empty.
+        /// The receiver's reason; may be empty.
         why: String,
     },
-    /// The receiver only looked at the offer; the sender may go on waiting.
+    /// The receiver only previewed the offer; the sender may keep waiting.
     #[error("the receiver only looked at the offer")]
     Later,
-    /// The sender serves another program with the identity of this receiver.
+    /// The sender is serving another program with this receiver's identity.
     #[error("another wraith with this identity is receiving it")]
     Elsewhere,
-    /// Standard output was asked for, and several files are offered.
+    /// The output is a single stream, but the offer has several files.
     #[error("the sender offers several files or a folder, which cannot go to one stream")]
     NoStream,
-    /// The connection ended. What has arrived is kept.
+    /// The connection ended. Received data is kept.
     #[error("the connection was lost: {why}")]
     NetworkLost {
-        /// What happened to it.
+        /// Why the connection ended.
         why: String,
     },
-    /// A disk operation failed on one of the two machines. What has arrived is kept.
+    /// A disk operation failed on one of the two machines. Received data is kept.
     #[error("the {role}'s disk: {what}")]
     Disk {
-        /// On whose machine.
+        /// The side whose disk failed.
         role: Role,
-        /// What failed and why.
+        /// The failed operation and the reason.
         what: String,
     },
-    /// Bytes did not have the hash that was announced for them.
+    /// Content did not have its announced hash.
     #[error("verification failed: {what}. Nothing unverified was kept under its final name")]
     Verification {
-        /// Which file, and how.
+        /// The affected file and the kind of failure.
         what: String,
     },
     /// A name that this side refuses to create.
     #[error("refused an unsafe name: {what}")]
     UnsafeName {
-        /// The name, escaped, and why it is unsafe.
+        /// The name, escaped, and the reason.
         what: String,
     },
-    /// Everything else arrived, but some files did not.
+    /// The transfer is complete except for some files.
     #[error("{}", partial_words(*.role, *.failed, *.files, *.left_out))]
     Partial {
-        /// Who says it.
+        /// The side that reports the error.
         role: Role,
-        /// Files that failed.
+        /// Number of files that failed.
         failed: u64,
-        /// Files in the offer.
+        /// Number of files in the offer.
         files: u64,
-        /// Files, folders and links that the sender could not offer.
+        /// Number of files, folders and links that the sender could not offer.
         left_out: u64,
     },
-    /// A user stopped it.
+    /// A user stopped the transfer.
     #[error("stopped by the {role}'s user")]
     Cancelled {
-        /// On whose machine.
+        /// The side of that user.
         role: Role,
     },
-    /// The other side broke the transfer protocol.
+    /// The other side violated the transfer protocol.
     #[error(
         "the {peer} broke the transfer protocol: {what}. Use the same version of wraith on both sides"
     )]
     Protocol {
-        /// Who did.
+        /// The side at fault.
         peer: Role,
-        /// What it did.
+        /// The violation.
         what: String,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("{what}")]
     Other {
-        /// What, why, what next.
+        /// A message with the problem, its reason and a remedy.
         what: String,
     },
 }
@@ -169,7 +171,7 @@ fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
                 let plural = if files == 1 { "" } else { "s" };
                 format!("{failed} of {files} file{plural} could not be transferred")
             }
-            // Folders and links fail too.
+            // Folders and links can fail too, so there may be more failures than files.
             false => format!("{failed} files and folders could not be transferred"),
         });
     }
@@ -184,7 +186,8 @@ fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
     if failed < files {
         text.push_str("; everything else is complete");
     }
-    // What cannot be sent stays so until somebody has done something about it.
+    // Files that cannot be sent stay so until the user fixes the cause; only failures are worth a
+    // retry.
     if failed > 0 {
         text.push_str(". The same transfer again fetches the rest");
     }
@@ -196,7 +199,7 @@ fn reason(why: &str) -> String {
 }
 
 impl TransferError {
-    /// An error if anything is missing although the transfer is complete.
+    /// Returns an error if entries are missing although the transfer is complete.
     pub(crate) fn partial(role: Role, failed: u64, files: u64, left_out: u64) -> Result<(), Self> {
         match (failed, left_out) {
             (0, 0) => Ok(()),
@@ -204,7 +207,7 @@ impl TransferError {
         }
     }
 
-    /// Exit code of the program for this error (DESIGN §15: 1, 4–8, 10, 11, 130).
+    /// Returns the program's exit code for this error (DESIGN §15: 1, 4–8, 10, 11, 130).
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Refused { .. } => 4,
@@ -221,7 +224,7 @@ impl TransferError {
         }
     }
 
-    /// One word for it that names no file: for logs.
+    /// Returns a keyword without file names, for logs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::WrongSecret => "wrong-secret",
@@ -240,7 +243,7 @@ impl TransferError {
         }
     }
 
-    /// True if running the same command again continues where this one stopped.
+    /// Returns true if running the same command again continues the transfer.
     pub fn is_resumable(&self) -> bool {
         matches!(
             self,
@@ -251,8 +254,8 @@ impl TransferError {
         )
     }
 
-    /// What to tell the peer when this side gives up with this error: a code and at most 512 bytes of text.
-    /// It names none of `folders`.
+    /// Returns the close code and at most 512 bytes of text for the peer when this side gives up
+    /// with this error. The text names none of `folders`.
     pub(crate) fn to_close(&self, folders: &LocalFolders) -> (u64, String) {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),
@@ -270,7 +273,7 @@ impl TransferError {
         (code, truncated(folders.hidden(&text), REASON_BYTES_MAX))
     }
 
-    /// What the end of the connection means to the side `own`.
+    /// Converts the close reason of the connection to an error for the side `own`.
     pub(crate) fn from_close(reason: &CloseReason, own: Role) -> Self {
         let CloseReason::Peer { code, reason: words } = reason else {
             return match reason {
@@ -298,7 +301,7 @@ impl TransferError {
     }
 }
 
-/// `text` cut to at most `max` bytes at a character boundary.
+/// Returns `text` cut to at most `max` bytes at a character boundary.
 fn truncated(mut text: String, max: usize) -> String {
     if text.len() > max {
         let end = (0..=max).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
@@ -307,7 +310,7 @@ fn truncated(mut text: String, max: usize) -> String {
     text
 }
 
-/// A peer's words with control characters escaped, so that they cannot drive a terminal.
+/// Returns a peer's text with control characters replaced, so that it cannot control a terminal.
 pub(crate) fn shown(words: &str) -> String {
     let bidi = |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     words.chars().map(|c| if c.is_control() || bidi(c) { '\u{fffd}' } else { c }).collect()

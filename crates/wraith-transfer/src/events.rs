@@ -1,7 +1,7 @@
-//! What a caller is told of a running transfer.
+//! Events of a running transfer, reported to the caller.
 //!
-//! [`crate::Progress`] is polled; [`Events`] is called for things that happen once, or once for each file, from whatever
-//! thread they happen on.
+//! [`crate::Progress`] is polled. [`Events`] is called for things that happen once, or once per
+//! file, on the thread where they happen.
 
 use std::fmt::Display;
 
@@ -13,33 +13,35 @@ use crate::exception::{Exception, FileStatus};
 use crate::message::Offer;
 use crate::receipt::Receipt;
 
-/// What an entry of the offer is in the target folder.
+/// State of an offered entry in the target folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InPlace<'a> {
-    /// A file, verified now, on an earlier connection, or there before and the same: its number and root are what the receipt
-    /// covers.
+    /// A file that was verified now or on an earlier connection, or that was already there with the
+    /// same content. The receipt covers its number and root.
     File { bytes: u64, entry: u32, root: (Tree, Root) },
     /// A folder.
     Folder,
     /// A symbolic link.
     Link { target: &'a [u8] },
-    /// Nothing of ours, for this reason, which the receipt covers; and with it the root, if the sender has said it.
+    /// The receiver does not have the entry. The receipt covers the reason. `root` is set if the
+    /// sender has reported it.
     Absent { bytes: u64, entry: u32, exception: Exception, root: Option<[u8; 32]> },
 }
 
-/// Something that happened.
+/// An event of a transfer.
 #[non_exhaustive]
 #[allow(missing_debug_implementations, reason = "it borrows what only knows how to be shown")]
 pub enum Event<'a> {
-    /// Both sides have said Hello (and the sender knows the secret). `instance` tells runs of a receiver apart, where it says.
+    /// Both sides have sent Hello, and the sender has checked the secret. `instance` distinguishes
+    /// runs of a receiver, if the receiver sends it.
     Connected { peer: NodeId, remote: Addr, suite: Suite, instance: Option<u64> },
-    /// Sender: the offer went out. Receiver: it came, before `decide` is asked.
+    /// Sender: the offer was sent. Receiver: it has arrived; `decide` is called next.
     Offer(&'a Offer),
-    /// The receiver accepted.
+    /// The receiver accepted the offer.
     Accepted,
-    /// A file is settled. `path` is the path in the manifest, escaped for a terminal; `root` its root where known, which is
-    /// its BLAKE3 only in the tree of that.
-    /// `change` is what happened to it at the sender, where that is why it did not arrive.
+    /// The result of a file is final. `path` is its path in the manifest, escaped for a terminal.
+    /// `root` is its root if known, which equals its BLAKE3 hash only in the tree of that name.
+    /// `change` is the file's change at the sender, if that is the reason for its failure.
     File {
         path: &'a dyn Display,
         status: FileStatus,
@@ -47,30 +49,32 @@ pub enum Event<'a> {
         root: Option<(Tree, Root)>,
         change: Option<Change>,
     },
-    /// Sender: an entry of the manifest, in the order of their numbers, from 0.
+    /// Sender: an entry of the manifest, in the order of entry numbers, from 0.
     Entry { number: u32, entry: &'a Entry },
-    /// Sender: the content of this file was sent, or the receiver has it.
+    /// Sender: the content of this file was sent, or the receiver already has it.
     Root { number: u32, root: [u8; 32] },
     /// Sender: the receiver does not have this entry.
     Excepted { number: u32, exception: Exception },
-    /// Receiver: an entry stands in the target folder under this path, which a conflict may have made another than its own; or
-    /// does not.
+    /// Receiver: the final state of an entry in the target folder under `path`. After a conflict,
+    /// the path may differ from the offered one.
     InPlace { path: &'a RelPath, what: InPlace<'a> },
-    /// Something the user should know but that does not stop the transfer (a name in use, a folder that was moved).
+    /// A note for the user that does not stop the transfer (a name in use, a folder that was
+    /// moved).
     Note { path: &'a dyn Display, what: &'a dyn Display },
-    /// Sender: something of the tree is no part of the transfer. `special`: a socket, pipe or device, which has no content.
+    /// Sender: an object of the tree is skipped. `special`: a socket, pipe or device, which has no
+    /// content.
     LeftOut { path: &'a dyn Display, what: &'a dyn Display, special: bool },
     /// The receipt is signed (receiver) or verified (sender).
     Done { receipt: &'a Receipt },
 }
 
-/// Told what happens. Called from worker threads, often concurrently; must not block for long.
+/// Receives events. Called from worker threads, often concurrently; must not block for long.
 pub trait Events: Send + Sync {
-    /// One event.
+    /// Handles one event.
     fn event(&self, event: Event<'_>);
 }
 
-/// Ignores everything.
+/// Ignores all events.
 impl Events for () {
     fn event(&self, _: Event<'_>) {}
 }

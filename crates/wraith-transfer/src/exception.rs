@@ -1,26 +1,27 @@
-//! What became of a file, and why a receiver does not have an entry of the offer (SPEC §10.7).
+//! Results of files, and the reasons why a receiver lacks an entry of the offer (SPEC §10.7).
 
-/// What became of one file.
+/// Result of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStatus {
-    /// Moved now, whole or the part that was missing, and verified.
+    /// Transferred now, whole or the missing part, and verified.
     Done,
-    /// The receiver had exactly this file already; nothing was moved.
+    /// The receiver already had exactly this file; nothing was transferred.
     AlreadyHere,
-    /// A different file was in its place and the policy said to leave it.
+    /// Another file has its name, and the policy keeps that.
     Skipped,
-    /// It changed at the sender while it was being read; nothing was kept. Send it again.
+    /// The file changed at the sender during reading; nothing was kept. It must be sent again.
     Changed,
     /// The sender could not read it.
     Unreadable,
-    /// An earlier part of it did not belong to it any more and was thrown away. Receive it again.
+    /// An earlier part no longer matched the file and was discarded. It must be received again.
     Stale,
-    /// The receiver could not put it in place: something is in the way, or it must not write there.
+    /// The receiver could not put it in place: another object is in the way, or it lacks
+    /// permission.
     Blocked,
 }
 
 impl FileStatus {
-    /// The word in `--json` events.
+    /// Returns the word used in `--json` events.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -33,44 +34,44 @@ impl FileStatus {
         }
     }
 
-    /// True if the receiver does not have the file now.
+    /// Returns true if the receiver lacks the file because of a failure.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Changed | Self::Unreadable | Self::Stale | Self::Blocked)
     }
 }
 
-/// The reason, as its number is signed in the receipt.
+/// Why the receiver lacks an entry. The number is signed in the receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Exception {
-    /// Something else has its name at the receiver, and stays.
+    /// Another object has its name at the receiver and was kept.
     Skipped = 1,
-    /// It changed at the sender while it was read.
+    /// The file changed at the sender during reading.
     Changed = 2,
     /// The sender could not read it.
     Unreadable = 3,
-    /// An earlier part of it did not belong to it any more.
+    /// An earlier part no longer matched the file.
     Stale = 4,
     /// The receiver could not put it in place.
     Blocked = 5,
 }
 
 impl Exception {
-    /// All there are.
+    /// All variants.
     pub const ALL: [Self; 5] =
         [Self::Skipped, Self::Changed, Self::Unreadable, Self::Stale, Self::Blocked];
 
-    /// The number on the wire and under the signature.
+    /// Returns the number used on the wire and under the signature.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// What `number` stands for, if anything.
+    /// Returns the variant for `number`, if there is one.
     pub fn from_number(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|exception| u64::from(exception.number()) == number)
     }
 
-    /// What became of a file that this is said of.
+    /// Returns the corresponding result of a file.
     pub const fn status(self) -> FileStatus {
         match self {
             Self::Skipped => FileStatus::Skipped,
@@ -81,17 +82,17 @@ impl Exception {
         }
     }
 
-    /// The word for programs, in lists and events.
+    /// Returns the word used in machine-readable lists and events.
     pub fn name(self) -> &'static str {
         self.status().name()
     }
 
-    /// What [`Self::name`] says.
+    /// Returns the variant with this [`Self::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|exception| exception.name() == name)
     }
 
-    /// True if something went wrong; otherwise it was left out because the receiver said so.
+    /// Returns true for a failure, and false if the receiver chose to skip the entry.
     pub const fn is_failure(self) -> bool {
         !matches!(self, Self::Skipped)
     }

@@ -1,8 +1,10 @@
-//! Offer, accept, fetch, receipt: the transfer engine (docs/SPEC.md §10), the only crate that knows files and connections.
+//! The transfer engine: offer, accept, fetch, receipt (docs/SPEC.md §10). The only crate that uses
+//! both files and connections.
 //!
-//! A sender calls [`serve`], a receiver [`receive`]; both block, working on a few plain threads, until the transfer is
-//! over. [`Progress`] is polled, [`Events`] is told, [`Cancel`] stops it at any stage, without delay. A new transfer with the same secret into the same
-//! directory continues where the last one stopped, however it stopped.
+//! A sender calls [`serve`], a receiver [`receive`]. Both block, working on a few plain threads,
+//! until the transfer is over. [`Progress`] is polled, [`Events`] is called back, and [`Cancel`]
+//! stops the transfer at any stage, without delay. A new transfer with the same secret into the
+//! same directory continues where the last one stopped, whatever the reason.
 //!
 //! ```text
 //! sender                                                            receiver
@@ -13,9 +15,12 @@
 //!                                         control stream: Receipt ◀ sign
 //! ```
 //!
-//! What holds whatever the peer sends: memory is bounded on both sides ([`limits`]); every file is asked for and sent once
-//! at most; nothing stands under its final name that was not verified chunk by chunk and as a whole; and both sides learn
-//! why a transfer ended.
+//! Invariants, against any peer:
+//!
+//! - Memory is bounded on both sides ([`limits`]).
+//! - Every file is requested and sent at most once.
+//! - A file gets its final name only after it was verified chunk by chunk and as a whole.
+//! - Both sides get the reason for the end of a transfer.
 #![forbid(unsafe_code)]
 
 mod buffer_pool;
@@ -65,8 +70,8 @@ pub use stream_kind::StreamKind;
 pub use wraith_files::{Change, Entry, Kind, OnConflict, RelPath, Root, Tree};
 pub use wraith_transport::Addr;
 
-/// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks
-/// never count.
+/// Returns an identifier of the current boot of this machine. If the system has none, returns a
+/// value that never repeats, so that marks never count.
 fn boot_id() -> Vec<u8> {
     std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -74,13 +79,13 @@ fn boot_id() -> Vec<u8> {
     })
 }
 
-/// SPEC §10.3.
+/// Derives the transfer ID from the capability secret (SPEC §10.3).
 fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {
     let id = wraith_crypto::kdf::derive("wraith/1 transfer id", secret);
     *id.first_chunk().expect("a key has 32 bytes")
 }
 
-/// The example of the README, as a test.
+/// The README example, compiled as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,20 +1,21 @@
-//! What the peer does not learn of this machine: where the files lie. An error names folders so that its user finds them; what
-//! is told to the peer about it names none.
+//! Hides local folder names from the peer. An error names folders for its own user; the copy sent
+//! to the peer names none.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The folders of one transfer on this machine, as errors write them. The longest is first, so that none is hidden in part.
+/// The folders of one transfer on this machine, as they appear in errors. Longest first, so that
+/// none is hidden only in part.
 #[derive(Debug, Default)]
 pub(crate) struct LocalFolders(Vec<String>);
 
 impl LocalFolders {
-    /// The folder that is written to.
+    /// Returns the target folder.
     pub(crate) fn target(folder: &Path) -> Self {
         Self::of(std::iter::once(folder))
     }
 
-    /// The folders that hold what is offered: the offer has the names below them.
+    /// Returns the folders that contain the offered paths. The offer has the names below them.
     pub(crate) fn sources(paths: &[PathBuf]) -> Self {
         Self::of(paths.iter().filter_map(|path| path.parent()))
     }
@@ -33,13 +34,13 @@ impl LocalFolders {
         Self(written)
     }
 
-    /// `text` with `…` in place of each of the folders.
+    /// Returns `text` with each of the folders replaced by `…`.
     pub(crate) fn hidden(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, folder| without(&text, folder))
     }
 }
 
-/// Replaces `folder` where it stands as a whole: "a" is not hidden in "cannot".
+/// Replaces `folder` where it stands as a whole: "a" is not replaced in "cannot".
 fn without(text: &str, folder: &str) -> String {
     let (mut hidden, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(folder) {

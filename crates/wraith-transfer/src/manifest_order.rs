@@ -1,22 +1,24 @@
-//! The order of a manifest (SPEC §10.4): every path above the one before it, every parent listed before as a directory.
+//! Checks the order of a manifest (SPEC §10.4): every path above the previous one, every parent
+//! listed before as a directory.
 //!
-//! Keeping only the previous path and the directories above it, this proves for a manifest of any length that no path
-//! appears twice, that nothing lies under a file or a link, and that nothing lies in a directory that was not announced.
+//! It keeps only the previous path and the directories above it. For a manifest of any length, this
+//! proves that no path appears twice, and that nothing lies under a file, a link or an unlisted
+//! directory.
 
 use thiserror::Error;
 
-/// Where a path breaks the order.
+/// How a path breaks the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OutOfOrder {
-    /// The same path again, or one that belongs before.
+    /// The path repeats, or belongs before the previous one.
     #[error("listed twice or out of order")]
     NotAbove,
-    /// Its parent is no directory of this manifest.
+    /// Its parent is not a directory of this manifest.
     #[error("its folder was not listed before it as a folder")]
     NoParent,
 }
 
-/// Checks paths one after the other. Memory: one path.
+/// Checks paths one after the other. Keeps one path in memory.
 #[derive(Debug, Default)]
 pub struct ManifestOrder {
     previous: Vec<u8>,
@@ -25,7 +27,8 @@ pub struct ManifestOrder {
 }
 
 impl ManifestOrder {
-    /// Accepts `path` (components joined by single slashes, as `RelPath` guarantees) if it follows.
+    /// Accepts `path` if it follows the previous one. Its components must be joined by single
+    /// slashes, as `RelPath` guarantees.
     pub fn check(&mut self, path: &[u8], is_dir: bool) -> Result<(), OutOfOrder> {
         if !self.previous.is_empty() && !is_above(path, &self.previous) {
             return Err(OutOfOrder::NotAbove);
@@ -46,7 +49,7 @@ impl ManifestOrder {
     }
 }
 
-/// True if `path` lies under the directory `dir`.
+/// Returns true if `path` lies under the directory `dir`.
 fn is_inside(path: &[u8], dir: &[u8]) -> bool {
     path.len() > dir.len() && path[dir.len()] == b'/' && path.starts_with(dir)
 }

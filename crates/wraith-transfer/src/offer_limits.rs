@@ -1,14 +1,15 @@
-//! How far a manifest may go beyond its offer (SPEC §10.4): trees live while they are sent, but a receiver that accepted
-//! one gigabyte does not get two. The sender leaves out what goes beyond; to the receiver it is a violation.
+//! Limits how far a manifest may exceed its offer (SPEC §10.4). Trees may change while they are
+//! sent, but a receiver that accepted one gigabyte does not get two. The sender skips the excess;
+//! for the receiver it is a violation.
 
 use crate::limits::{OFFER_SLACK_BYTES, OFFER_SLACK_ENTRIES};
 use crate::message::Offer;
 
-/// What a manifest may still list.
+/// Remaining allowance of a manifest.
 #[derive(Debug)]
 pub(crate) struct OfferLimits {
     entries: u64,
-    /// `u64::MAX`: more than can be counted.
+    /// Remaining bytes; `u64::MAX` if the total exceeds 64 bits.
     bytes: u64,
 }
 
@@ -22,7 +23,8 @@ impl OfferLimits {
         }
     }
 
-    /// Counts an entry of `bytes` bytes; false, and nothing is counted, if it goes beyond.
+    /// Counts an entry of `bytes` bytes. Returns false, without counting it, if it exceeds the
+    /// limits.
     pub(crate) fn admit(&mut self, bytes: u64) -> bool {
         let bytes = if self.bytes == u64::MAX { 0 } else { bytes };
         let left = (self.entries.checked_sub(1), self.bytes.checked_sub(bytes));

@@ -1,10 +1,12 @@
-//! Parallel connections: further connections of one transfer, each with sockets and an I/O thread of its own on both sides
-//! (SPEC §10.13).
+//! Parallel connections: additional connections of one transfer, each with its own sockets and I/O
+//! thread on both sides (SPEC §10.13).
 //!
-//! One I/O thread encrypts and sends what one core can. Where both sides have more cores, and the path is not what limits, the
-//! chunks of large files are spread over several connections. Everything else stays on the first: control, the manifest, small
-//! files, old copies. One that does not come about is done without; one that is lost later ends the transfer as the loss of the
-//! first connection does, and it is resumed.
+//! One I/O thread encrypts and sends as much as one core can. If both sides have more cores and the
+//! path is not the limit, the chunks of large files are spread over several connections. Everything
+//! else stays on the first: control, manifest, small files, deltas.
+//!
+//! If a parallel connection cannot be established, the transfer continues without it. The loss of
+//! one later ends the transfer like the loss of the first connection; the transfer can be resumed.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +15,10 @@ use wraith_transport::{Connection, DoorKey, Endpoint};
 
 use crate::limits::PARALLEL_MAX;
 
-/// Makes the socket of one parallel connection.
+/// Creates the socket of one parallel connection.
 pub type BindConnection = dyn Fn() -> io::Result<Endpoint> + Send + Sync;
 
-/// Whether and how a side makes parallel connections.
+/// Configures whether and how a side makes parallel connections.
 #[derive(Clone, Default)]
 pub struct ParallelConnections {
     most: usize,
@@ -25,8 +27,9 @@ pub struct ParallelConnections {
 }
 
 impl ParallelConnections {
-    /// Up to `most` further connections (at most 3), over sockets that `bind` makes: of a sender such that accept, of a receiver
-    /// such that dial, both with the identity of the transfer. They are made when one connection is not enough.
+    /// Allows up to `most` additional connections (at most 3), over sockets from `bind`. A sender's
+    /// sockets must accept, a receiver's must dial, both with the identity of the transfer. The
+    /// connections are made when one is not enough.
     pub fn new(
         most: usize,
         bind: impl Fn() -> io::Result<Endpoint> + Send + Sync + 'static,
@@ -34,7 +37,8 @@ impl ParallelConnections {
         Self { most: most.min(PARALLEL_MAX), at_once: false, bind: Some(Arc::new(bind)) }
     }
 
-    /// A sender opens them at once, however fast the first connection is and however far the receiver.
+    /// Makes a sender open them at once, whatever the speed and round-trip time of the first
+    /// connection.
     #[must_use]
     pub fn at_once(self) -> Self {
         Self { at_once: true, ..self }
@@ -56,7 +60,8 @@ impl ParallelConnections {
     }
 }
 
-/// What lets the receiver in at a parallel connection's port, and nobody else: it comes from the first connection.
+/// Returns the key that admits only this receiver at a parallel connection's port. It is derived
+/// from the first connection.
 pub(crate) fn door(first: &Connection) -> DoorKey {
     DoorKey::of_connection(&first.path().export_secret(b"wraith/2 parallel connections"))
 }

@@ -1,5 +1,5 @@
-//! The live counters of a transfer, which a caller polls: a handful of atomics, and a short list of the large files that are
-//! being moved, so that a progress bar costs the transfer next to nothing.
+//! Live counters of a transfer, polled by the caller. They consist of a few atomics and a short
+//! list of active large files, so a progress bar costs the transfer next to nothing.
 
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,10 +12,12 @@ use wraith_transport::Addr;
 use crate::message::Offer;
 use crate::rate::Rate;
 
-/// Large files that are listed at once: as many as a person can follow, and more than are usually open.
+/// Maximum number of large files listed at once: as many as a person can follow, and more than are
+/// usually open.
 const ACTIVE_MAX: usize = 4;
 
-/// Live counters. All of them only grow, except that totals may be corrected while the tree is being walked.
+/// Live counters. All of them only grow, except that totals may be corrected while the tree is
+/// being walked.
 #[derive(Debug, Default)]
 pub struct Progress {
     is_started: AtomicBool,
@@ -36,75 +38,78 @@ struct Names {
     active: Vec<(u32, ActiveFile)>,
 }
 
-/// A file of several chunks that is being moved.
+/// A file of several chunks that is being transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveFile {
-    /// Escaped for a terminal.
+    /// Name, escaped for a terminal.
     pub name: String,
-    /// Bytes of it that are settled.
+    /// Settled bytes.
     pub bytes: u64,
-    /// All its bytes.
+    /// Total bytes.
     pub size: u64,
 }
 
 impl Progress {
-    /// File bytes settled so far: moved, found to be there already, or part of a file that failed.
+    /// Returns the file bytes settled so far: transferred, already present, or part of a file that
+    /// failed.
     pub fn bytes(&self) -> u64 {
         self.bytes_moved().saturating_add(self.bytes_found.load(Relaxed))
     }
 
-    /// Those of them that were settled by this connection's work, which tells how fast it goes: not those that an earlier one
-    /// had brought, or that were there already, and no holes.
+    /// Returns the bytes settled by this connection's transfers, a measure of its speed. Excludes
+    /// holes and bytes that were already there or came over an earlier connection.
     pub fn bytes_moved(&self) -> u64 {
         self.bytes_moved.load(Relaxed)
     }
 
-    /// The most that this side lets move, or asks for, in bytes per second; None where it does not.
+    /// Returns this side's rate limit, or the one it requests, in bytes per second. `None` without
+    /// one.
     pub fn cap(&self) -> Option<u64> {
         lock(&self.rate).as_ref()?.cap()
     }
 
-    /// This is what limits it.
+    /// Sets the rate limit to report.
     pub(crate) fn limited_by(&self, rate: &Arc<Rate>) {
         *lock(&self.rate) = Some(Arc::clone(rate));
     }
 
-    /// The offer is known: until then the other figures mean nothing.
+    /// Returns true once the offer is known; before that, the other figures are meaningless.
     pub fn is_started(&self) -> bool {
         self.is_started.load(Relaxed)
     }
 
-    /// File bytes in the offer.
+    /// Returns the file bytes in the offer.
     pub fn bytes_total(&self) -> u64 {
         self.bytes_total.load(Relaxed)
     }
 
-    /// Files settled so far.
+    /// Returns the number of files settled so far.
     pub fn files(&self) -> u64 {
         self.files.load(Relaxed)
     }
 
-    /// Files in the offer.
+    /// Returns the number of files in the offer.
     pub fn files_total(&self) -> u64 {
         self.files_total.load(Relaxed)
     }
 
-    /// The file that is being moved, escaped for a terminal; empty before the first. Of several small ones, any.
+    /// Returns the name of the current file, escaped for a terminal; empty before the first. If
+    /// several small files are in progress, any of them.
     pub fn current_file(&self) -> String {
         lock(&self.names).current.clone()
     }
 
-    /// The large files that are being moved, the longest known first; at most a few.
+    /// Returns the large files being transferred, oldest first; at most a few.
     pub fn active_files(&self) -> Vec<ActiveFile> {
         lock(&self.names).active.iter().map(|(_, file)| file.clone()).collect()
     }
 
-    /// Time that threads have spent in reading and writing files, together.
+    /// Returns the total time that threads have spent on reading and writing files.
     pub fn disk_time(&self) -> Duration {
         Duration::from_nanos(self.disk_nanos.load(Relaxed))
     }
 
-    /// Where the other side is, once it has said Hello.
+    /// Returns the address of the peer, once it has sent Hello.
     pub fn remote(&self) -> Option<Addr> {
         lock(&self.remote).clone()
     }
@@ -123,7 +128,7 @@ impl Progress {
         count_bytes(&self.bytes_moved, n);
     }
 
-    /// Bytes that are settled without being moved now.
+    /// Adds bytes that are settled without being transferred now.
     pub(crate) fn add_found(&self, n: u64) {
         count_bytes(&self.bytes_found, n);
     }
@@ -138,7 +143,7 @@ impl Progress {
         write!(names.current, "{path}").expect("writing to a String cannot fail");
     }
 
-    /// A large file of which `bytes` are settled already is moved from now on.
+    /// Adds a large file to the list, with `bytes` of it already settled.
     pub(crate) fn begin_file(&self, entry: u32, path: &dyn Display, bytes: u64, size: u64) {
         let name = path.to_string();
         let mut names = lock(&self.names);
@@ -149,19 +154,19 @@ impl Progress {
         }
     }
 
-    /// Bytes of a large file are settled.
+    /// Adds settled bytes of a large file.
     pub(crate) fn add_bytes_of(&self, entry: u32, n: u64) {
         self.add_bytes(n);
         self.show_bytes_of(entry, n);
     }
 
-    /// The same of bytes that needed no moving now: they are there already, or in a hole.
+    /// Adds bytes of a large file that need no transfer now: already present, or in a hole.
     pub(crate) fn add_found_of(&self, entry: u32, n: u64) {
         self.add_found(n);
         self.show_bytes_of(entry, n);
     }
 
-    /// Bytes of a large file that were looked at, and count elsewhere.
+    /// Adds inspected bytes of a large file that are counted elsewhere.
     pub(crate) fn show_bytes_of(&self, entry: u32, n: u64) {
         let mut names = lock(&self.names);
         if let Some((_, file)) = names.active.iter_mut().find(|(active, _)| *active == entry) {
@@ -169,12 +174,12 @@ impl Progress {
         }
     }
 
-    /// A large file is settled, one way or another.
+    /// Removes a settled large file from the list.
     pub(crate) fn end_file(&self, entry: u32) {
         lock(&self.names).active.retain(|(active, _)| *active != entry);
     }
 
-    /// Runs a call that reads or writes files.
+    /// Runs a call that reads or writes files, and counts its time.
     pub(crate) fn at_disk<T>(&self, call: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let output = call();
@@ -184,7 +189,7 @@ impl Progress {
     }
 }
 
-/// Adds bytes of files. A few sparse files are more together than 64 bits count; then it stays at the most that they do.
+/// Adds bytes of files, saturating: a few sparse files together can exceed 64 bits.
 pub(crate) fn count_bytes(counter: &AtomicU64, n: u64) {
     let _ = counter.fetch_update(Relaxed, Relaxed, |bytes| Some(bytes.saturating_add(n)));
 }

@@ -1,13 +1,14 @@
-//! How fast a sender may send: what its own user allows, and what the receiver asks for; the lower of both.
+//! Rate limit of a sender: the lower of its own user's limit and the receiver's request.
 //!
-//! The cap is in the pacing of the connection, so it holds for every packet and needs no bursts. A receiver only asks: one that
-//! must not be flooded has its windows.
+//! The limit is part of the connection's pacing, so it holds for every packet and needs no bursts.
+//! A receiver's request is only advisory; flow control windows protect a receiver that must not be
+//! flooded.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wraith_transport::Connection;
 
-/// The cap of one transfer; may change while it runs.
+/// The rate limit of one transfer; may change while it runs.
 #[derive(Debug, Default)]
 pub struct Rate(Mutex<State>);
 
@@ -15,7 +16,7 @@ pub struct Rate(Mutex<State>);
 struct State {
     own: u64,
     asked: u64,
-    /// Those that share it.
+    /// The connections that share the limit.
     connections: Vec<Connection>,
 }
 
@@ -26,40 +27,40 @@ impl Default for State {
 }
 
 impl Rate {
-    /// With this cap, in bytes per second; None: without.
+    /// Creates a limit in bytes per second; `None` means no limit.
     pub(crate) fn of(bytes_per_second: Option<u64>) -> Arc<Self> {
         let rate = Self::default();
         rate.limit(bytes_per_second);
         Arc::new(rate)
     }
 
-    /// What this side allows, in bytes per second; None: no cap.
+    /// Sets this side's limit in bytes per second; `None` removes it.
     pub fn limit(&self, bytes_per_second: Option<u64>) {
         self.change(|state| state.own = bytes_per_second.unwrap_or(u64::MAX));
     }
 
-    /// What the receiver asks for.
+    /// Sets the limit requested by the receiver.
     pub(crate) fn ask(&self, bytes_per_second: Option<u64>) {
         self.change(|state| state.asked = bytes_per_second.unwrap_or(u64::MAX));
     }
 
-    /// Caps this connection too: all share the rate evenly.
+    /// Also limits this connection: all connections share the rate evenly.
     pub(crate) fn apply_to(&self, connection: &Connection) {
         self.change(|state| state.connections.push(connection.clone()));
     }
 
-    /// Lets go of the connections, which live as long as somebody holds them.
+    /// Drops the connections, which would otherwise stay alive.
     pub(crate) fn release(&self) {
         self.change(|state| state.connections.clear());
     }
 
-    /// The cap in bytes per second; None if there is none.
+    /// Returns the limit in bytes per second; `None` if there is none.
     pub(crate) fn cap(&self) -> Option<u64> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(state.own.min(state.asked)).filter(|cap| *cap != u64::MAX)
     }
 
-    /// True if there is a cap.
+    /// Returns true if there is a limit.
     pub(crate) fn is_limited(&self) -> bool {
         self.cap().is_some()
     }

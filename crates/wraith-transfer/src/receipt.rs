@@ -1,34 +1,36 @@
-//! The receipt: the receiver's signature over what has arrived (SPEC §10.7).
+//! The receipt: the receiver's signature over the result of a transfer (SPEC §10.7).
 //!
-//! It binds the transfer, who sent it, the manifest (names, sizes, modes, times), and what became of every entry: the root of
-//! each file that the receiver has, and why it does not have the others. The sender checks it against its own books before it
-//! reports success; either side can keep it as proof.
+//! It covers the transfer, the sender's identity, the manifest (names, sizes, modes, times), and
+//! the result of every entry: the root of each file that the receiver has, and the reason for each
+//! entry that it lacks. The sender checks it against its own records before it reports success.
+//! Either side can keep it as proof.
 
 use thiserror::Error;
 use wraith_crypto::{NodeId, SecretIdentity};
 
 use crate::message::ReceiptBody;
 
-/// Bytes of a receipt as a byte string: the signed fields and the signature. One more if it says how durable everything is.
+/// Length of an encoded receipt in bytes: the signed fields and the signature. One more if it
+/// includes the durability.
 pub const RECEIPT_BYTES: usize = SIGNED_BYTES - CONTEXT.len() + 64;
 
 const CONTEXT: &[u8] = b"wraith/1 receipt";
 const SIGNED_BYTES: usize = CONTEXT.len() + 16 + 32 + 32 + 32 + 5 * 8;
 
-/// Whether what a receipt covers survives a power cut.
+/// Whether the data covered by a receipt survives a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Durability {
-    /// Contents, names and metadata are on stable storage, as far as the receiver's system tells.
+    /// Contents, names and metadata are on stable storage, as far as the receiver's system reports.
     OnDisk = 1,
-    /// One of the two sides did not want to wait for it: the kernel writes it when it likes.
+    /// One of the two sides did not want to wait: the kernel writes the data at its own pace.
     NotAwaited = 2,
-    /// What it went to cannot be synced: a pipe, a file system in memory, one that refuses.
+    /// The destination cannot be synced: a pipe, a file system in memory, or one that refuses.
     CannotSync = 3,
 }
 
 impl Durability {
-    /// What `number` stands for. Numbers of later versions promise nothing.
+    /// Returns the variant for `number`. Numbers of later versions promise nothing.
     fn from_number(number: u8) -> Self {
         match number {
             1 => Self::OnDisk,
@@ -38,31 +40,32 @@ impl Durability {
     }
 }
 
-/// What the receiver has, signed by it.
+/// Signed statement of the receiver about the entries that it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// The transfer (SPEC §10.3).
+    /// Transfer ID (SPEC §10.3).
     pub transfer_id: [u8; 16],
-    /// Who sent it.
+    /// Identity of the sender.
     pub sender: NodeId,
     /// BLAKE3 of the manifest stream's entries.
     pub manifest: [u8; 32],
-    /// Order-independent hash of (entry, root) of every file whose content was verified, and of (entry, reason) of every entry
-    /// that the receiver does not have ([`crate::ContentDigest`]).
+    /// Order-independent hash of (entry, root) for every verified file, and (entry, reason) for
+    /// every entry that the receiver lacks ([`crate::ContentDigest`]).
     pub contents: [u8; 32],
-    /// Files that the receiver has: from this connection, from an earlier one, or from before.
+    /// Number of files that the receiver has: from this connection, from an earlier one, or from
+    /// before.
     pub verified: u64,
-    /// Entries in whose place the receiver left something else.
+    /// Number of entries whose names are taken by other objects that the receiver kept.
     pub kept: u64,
-    /// Entries it does not have for another reason.
+    /// Number of entries that it lacks for another reason.
     pub failed: u64,
-    /// Bytes of the verified files.
+    /// Total bytes of the verified files.
     pub bytes: u64,
-    /// When, by the receiver's clock.
+    /// Time of signing, by the receiver's clock.
     pub unix_seconds: u64,
-    /// How durable all of it is, as a number ([`Self::durability`]); `None` from versions that do not say.
+    /// Durability as a number ([`Self::durability`]); `None` from versions that do not report it.
     pub durability_number: Option<u8>,
-    /// Ed25519 by the receiver's identity over "wraith/1 receipt" and the fields above.
+    /// Ed25519 signature by the receiver's identity over "wraith/1 receipt" and the fields above.
     pub signature: [u8; 64],
 }
 
@@ -78,7 +81,8 @@ impl Receipt {
         self
     }
 
-    /// Whether everything it covers survives a power cut. `None`: the receiver's version does not say, and does not sync.
+    /// Returns whether the covered data survives a power cut. `None`: the receiver's version does
+    /// not report it and does not sync.
     pub fn durability(&self) -> Option<Durability> {
         self.durability_number.map(Durability::from_number)
     }
@@ -102,14 +106,14 @@ impl Receipt {
         out
     }
 
-    /// The fields in their order, then the signature: [`RECEIPT_BYTES`] bytes, or one more.
+    /// Encodes the fields in their order, then the signature: [`RECEIPT_BYTES`] bytes, or one more.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = self.signed_bytes().split_off(CONTEXT.len());
         out.extend_from_slice(&self.signature);
         out
     }
 
-    /// Reads [`Self::to_bytes`]. The signature is not checked. None if the length is another.
+    /// Decodes [`Self::to_bytes`] without checking the signature. `None` if the length is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<112>()?;
         let (numbers, rest) = rest.split_at_checked(40)?;
@@ -176,7 +180,8 @@ impl Receipt {
     }
 }
 
-/// In place of the manifest hash in the receipt of a stream of bytes, which has no entries (SPEC §10.10).
+/// Returns the value that replaces the manifest hash in the receipt of a byte stream, which has no
+/// entries (SPEC §10.10).
 pub(crate) fn no_manifest_hash() -> [u8; 32] {
     *blake3::hash(b"").as_bytes()
 }

@@ -1,20 +1,23 @@
-//! Records of a data stream (SPEC §10.6): fixed-width headers, then the bytes.
+//! Records of a data stream (SPEC §10.6): fixed-width headers, each followed by its body.
 //!
-//! The header is encoded and parsed here; the bytes are never touched: the sender hands them to the stream as they are
-//! in its buffer, the receiver takes them as they are in the receive blocks (`record_buffer.rs`).
+//! This module encodes and parses headers only. The sender passes the body to the stream in its own
+//! buffer, and the receiver uses it in the receive blocks (`record_buffer.rs`), both without a
+//! copy.
 
 use wraith_files::{CHUNK_BYTES, Change, Root};
 
 use crate::message::Malformed;
 
-/// Bytes that follow a header (SPEC §10.6): at most one chunk of a file. It is verified as one, so a receiver holds it as a whole.
+/// Maximum length of a record's body in bytes (SPEC §10.6): one chunk of a file. A body is verified
+/// as a whole, so a receiver holds all of it.
 pub const RECORD_BODY_BYTES_MAX: usize = CHUNK_BYTES;
 
-/// Bytes of one piece of a stream of bytes (SPEC §10.10). Each is verified as a whole before any of it is written, so a receiver
-/// holds as much; as many as a chunk has, so that both kinds of transfers need the same memory.
+/// Maximum length in bytes of one piece of a byte stream (SPEC §10.10). Each piece is verified as a
+/// whole before it is written, so a receiver holds all of it. As long as a chunk, so that both
+/// kinds of transfers need the same memory.
 pub const STREAM_PIECE_BYTES_MAX: usize = 256 * 1024;
 
-/// What a record is: its first byte.
+/// Type of a record: its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
@@ -34,17 +37,17 @@ pub enum RecordKind {
     Proofs = 7,
     /// Bytes of one chunk.
     Patch = 8,
-    /// A file of at most one chunk, before it is asked for.
+    /// A file of at most one chunk, sent before it is requested.
     Pushed = 9,
 }
 
 impl RecordKind {
-    /// As it is on the wire.
+    /// Returns the byte used on the wire.
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// What `byte` stands for.
+    /// Returns the type for `byte`.
     pub const fn from_byte(byte: u8) -> Result<Self, Malformed> {
         Ok(match byte {
             1 => Self::Whole,
@@ -60,7 +63,7 @@ impl RecordKind {
         })
     }
 
-    /// Bytes of the header, this one included.
+    /// Returns the length of the header in bytes, including the type byte.
     pub const fn header_len(self) -> usize {
         match self {
             Self::Whole | Self::Pushed => WHOLE_HEADER_BYTES,
@@ -73,33 +76,33 @@ impl RecordKind {
     }
 }
 
-/// Bytes of the header of a whole file, or of a pushed one.
+/// Length of the header of a whole or pushed file, in bytes.
 pub const WHOLE_HEADER_BYTES: usize = 1 + 4 + 4 + 32;
 
-/// Bytes of the longest header, that of a chunk.
+/// Length of the longest header, that of a chunk, in bytes.
 pub const HEADER_BYTES_MAX: usize = 1 + 4 + 8 + 4 + 32;
 
 /// How a file ended at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ending {
-    /// The root covers the file as it was announced in the manifest.
+    /// The root covers the file as announced in the manifest.
     Complete = 0,
-    /// It changed while it was read; what was sent is a mixture.
+    /// The file changed during reading; the content sent is a mixture.
     Changed = 1,
-    /// It could not be read.
+    /// The file could not be read.
     Unreadable = 2,
-    /// It has the root that the receiver named.
+    /// The file has the root that the receiver named.
     Identical = 3,
 }
 
 impl Ending {
-    /// As it is on the wire.
+    /// Returns the byte used on the wire.
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// What `byte` stands for.
+    /// Returns the ending for `byte`.
     pub const fn from_byte(byte: u8) -> Result<Self, Malformed> {
         Ok(match byte {
             0 => Self::Complete,
@@ -111,19 +114,19 @@ impl Ending {
     }
 }
 
-/// What a record that ends a file says in place of a root, where the file has none.
+/// Encodes the change of a file in the root field of the record that ends it, if there is no root.
 pub fn said_of_change(change: Option<Change>) -> Root {
     let mut said = [0; 32];
     said[0] = change.map_or(0, Change::number);
     said
 }
 
-/// What [`said_of_change`] says. A number that is not known is nothing.
+/// Decodes [`said_of_change`]. `None` for an unknown number.
 pub fn change_said(root: &Root) -> Option<Change> {
     Change::from_number(root[0])
 }
 
-/// What comes before the bytes of a record.
+/// The header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     /// A whole file of one chunk: `1 ‖ entry(4) ‖ length(4) ‖ root(32) ‖ bytes`.
@@ -132,23 +135,27 @@ pub enum Header {
     Chunk { entry: u32, index: u64, len: u32, cv: [u8; 32] },
     /// Chunks that are all zero: `3 ‖ entry(4) ‖ first(8) ‖ count(8)`.
     Hole { entry: u32, first: u64, count: u64 },
-    /// No more of this file: `4 ‖ entry(4) ‖ ending(1) ‖ chunks(8) ‖ root(32)`. `chunks` is how many were sent, on whatever
-    /// stream; in place of the root of a file that is neither complete nor identical stands [`said_of_change`].
+    /// End of a file: `4 ‖ entry(4) ‖ ending(1) ‖ chunks(8) ‖ root(32)`. `chunks` is the number of
+    /// chunks sent on all streams. Unless the file is complete or identical, [`said_of_change`]
+    /// takes the place of the root.
     End { entry: u32, ending: Ending, chunks: u64, root: [u8; 32] },
     /// The sender has read this far without anything to send: `5 ‖ entry(4) ‖ chunks(8)`.
     Pulse { entry: u32, chunks: u64 },
-    /// Pieces of the file from byte `at` on: `6 ‖ entry(4) ‖ at(8) ‖ length(4) ‖ (piece length(4) ‖ hash(8))*`.
+    /// Pieces of the file from byte `at` on: `6 ‖ entry(4) ‖ at(8) ‖ length(4) ‖ (piece length(4) ‖
+    /// hash(8))*`.
     Sketch { entry: u32, at: u64, len: u32 },
     /// Chaining values of chunks: `7 ‖ entry(4) ‖ first(8) ‖ length(4) ‖ chaining value(32)*`.
     Proofs { entry: u32, first: u64, len: u32 },
-    /// The bytes asked for of one chunk, one after the other: `8 ‖ entry(4) ‖ index(8) ‖ length(4) ‖ bytes`.
+    /// The requested bytes of one chunk, concatenated: `8 ‖ entry(4) ‖ index(8) ‖ length(4) ‖
+    /// bytes`.
     Patch { entry: u32, index: u64, len: u32 },
-    /// A file of one chunk that nobody has asked for yet: `9 ‖ entry(4) ‖ length(4) ‖ root(32) ‖ bytes`.
+    /// A file of one chunk that was not requested yet: `9 ‖ entry(4) ‖ length(4) ‖ root(32) ‖
+    /// bytes`.
     Pushed { entry: u32, len: u32, root: [u8; 32] },
 }
 
 impl Header {
-    /// Header bytes for a record that starts with `byte`.
+    /// Returns the header length of a record that starts with `byte`.
     pub fn len_of(byte: u8) -> Result<usize, Malformed> {
         RecordKind::from_byte(byte).map(RecordKind::header_len)
     }
@@ -199,7 +206,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Appends the header to `out`.
+    /// Appends the encoded header to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Whole { entry, len, root } => {
@@ -243,7 +250,7 @@ impl Header {
         }
     }
 
-    /// Bytes that follow the header; at most [`RECORD_BODY_BYTES_MAX`] in a parsed one.
+    /// Returns the length of the body; at most [`RECORD_BODY_BYTES_MAX`] in a parsed header.
     pub fn body_len(&self) -> usize {
         match *self {
             Self::Whole { len, .. }
@@ -256,7 +263,7 @@ impl Header {
         }
     }
 
-    /// The entry it belongs to.
+    /// Returns the entry number of the record.
     pub fn entry(&self) -> u32 {
         match *self {
             Self::Whole { entry, .. }
@@ -272,7 +279,7 @@ impl Header {
     }
 }
 
-/// `kind ‖ entry ‖ length ‖ root`.
+/// Appends `kind ‖ entry ‖ length ‖ root`.
 fn encode_whole(out: &mut Vec<u8>, kind: RecordKind, entry: u32, len: u32, root: &Root) {
     out.push(kind.byte());
     out.extend_from_slice(&entry.to_be_bytes());
@@ -280,7 +287,7 @@ fn encode_whole(out: &mut Vec<u8>, kind: RecordKind, entry: u32, len: u32, root:
     out.extend_from_slice(root);
 }
 
-/// `kind ‖ entry ‖ position ‖ length`.
+/// Appends `kind ‖ entry ‖ position ‖ length`.
 fn encode_at(out: &mut Vec<u8>, kind: RecordKind, entry: u32, position: u64, len: u32) {
     out.push(kind.byte());
     out.extend_from_slice(&entry.to_be_bytes());

@@ -1,7 +1,9 @@
-//! Received bytes between the stream and the record parser: a queue of receive blocks, read in place.
+//! Received bytes between the stream and the record parser: a queue of receive blocks, read in
+//! place.
 //!
-//! A record of 256 KiB lies in two or three blocks; it is hashed and written as that many slices, without a copy. Only
-//! pieces under [`SMALL_PIECE_BYTES`] are copied together, so the number of slices is bounded whatever the peer does.
+//! A record of 256 KiB lies in two or three blocks. It is hashed and written as that many slices,
+//! without a copy. Only pieces under [`SMALL_PIECE_BYTES`] are copied together, which bounds the
+//! number of slices against any peer.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -11,13 +13,13 @@ use wraith_core::RecvSlice;
 
 use crate::limits::SMALL_PIECE_BYTES;
 
-/// Bytes a tail of copied pieces may reach before a new one is begun.
+/// Length in bytes at which a buffer of copied pieces is full and a new one begins.
 const TAIL_BYTES_MAX: usize = 64 * 1024;
 
 /// Slices of one record.
 pub type Slices<'a> = SmallVec<[&'a [u8]; 4]>;
 
-/// Bytes in stream order.
+/// Received bytes in stream order.
 #[derive(Debug, Default)]
 pub struct RecordBuffer {
     pieces: VecDeque<Piece>,
@@ -43,12 +45,12 @@ impl Deref for Piece {
 }
 
 impl RecordBuffer {
-    /// Bytes in the queue.
+    /// Returns the number of buffered bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Appends what the stream gave.
+    /// Appends a slice from the stream.
     pub fn push(&mut self, chunk: RecvSlice) {
         self.len += chunk.len();
         if chunk.len() >= SMALL_PIECE_BYTES {
@@ -63,12 +65,12 @@ impl RecordBuffer {
         }
     }
 
-    /// The first byte.
+    /// Returns the first byte.
     pub fn first(&self) -> Option<u8> {
         self.slices(1.min(self.len)).first().map(|s| s[0])
     }
 
-    /// The first `n` bytes where they lie. Panics if there are fewer.
+    /// Returns the first `n` bytes in place. Panics if there are fewer.
     pub fn slices(&self, n: usize) -> Slices<'_> {
         assert!(n <= self.len, "more bytes asked for than are buffered");
         let mut slices = Slices::new();
@@ -97,7 +99,8 @@ impl RecordBuffer {
         }
     }
 
-    /// Removes the first `n` bytes; blocks that are used up go back to their pool. Panics if there are fewer.
+    /// Removes the first `n` bytes and returns consumed blocks to their pool. Panics if there are
+    /// fewer.
     pub fn advance(&mut self, n: usize) {
         assert!(n <= self.len, "more bytes dropped than are buffered");
         self.len -= n;

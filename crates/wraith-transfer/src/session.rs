@@ -1,8 +1,9 @@
-//! What the threads of one transfer share: the connection, the first error, and the watch over a peer that stalls.
+//! State shared by the threads of one transfer: the connection, the first error, and stall
+//! detection.
 //!
-//! The first error wins: it closes the connection with a code and a sentence for the peer, which makes every other thread's
-//! next call on a stream fail; those later errors are ignored. A cancellation is such an error: it comes from outside, at any
-//! stage, and needs no thread that looks for it.
+//! The first error wins: it closes the connection with a code and a sentence for the peer. Every
+//! other thread's next stream operation then fails, and those later errors are ignored. A
+//! cancellation is such an error from outside, possible at any stage and without polling.
 
 use std::future::poll_fn;
 use std::ops::Deref;
@@ -27,23 +28,24 @@ use crate::local_folders::LocalFolders;
 use crate::lock::lock;
 use crate::message::Offer;
 
-/// How often the watch measures what moved: a stall is noticed so much later than it is one, at most.
+/// Interval of the stall check: the maximum delay in detecting a stall.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A parallel connection that moved less only stood: a handshake and probes of the path's MTU.
+/// Minimum bytes of a parallel connection that carried data. Less is only a handshake and probes of
+/// the path's MTU.
 const CONNECTION_USED_BYTES: u64 = 256 * 1024;
 
-/// How long a broken stream or parallel connection waits for the CLOSE that explains it.
+/// Maximum wait for the CLOSE that explains a broken stream or parallel connection.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One running transfer. Cancelled until it is dropped.
+/// One running transfer. Subscribed to cancellation until it is dropped.
 pub(crate) struct Session {
     state: Arc<SessionState>,
     _cancellation: CancelSubscription,
 }
 
 impl Session {
-    /// `folders` are named to the user of this side alone.
+    /// Creates a session. Only this side's user may see the names of `folders`.
     pub(crate) fn new(
         connection: Connection,
         role: Role,
@@ -68,36 +70,36 @@ impl Deref for Session {
     }
 }
 
-/// What the threads of a transfer, and whoever cancels it, share.
+/// State shared by the threads of a transfer and its cancellation callback.
 pub(crate) struct SessionState {
     pub(crate) connection: Connection,
-    /// Parent of everything that is logged about it. Threads do not enter it: most work is not logged.
+    /// Parent span of the transfer's log events. Threads do not enter it: most work is not logged.
     pub(crate) span: Span,
     parallel: Mutex<Vec<ParallelConnection>>,
     role: Role,
     folders: LocalFolders,
     first_error: Mutex<Option<TransferError>>,
     over: AtomicBool,
-    /// Bytes (or what counts as such) that came or went.
+    /// Bytes (or their equivalent) transferred in both directions.
     moved: AtomicU64,
-    /// Threads that wait for the peer.
+    /// Number of threads that wait for the peer.
     awaiting: AtomicUsize,
-    /// Threads that do something else before they read on.
+    /// Number of threads that are busy with other work before they read on.
     not_reading: AtomicUsize,
-    /// A person takes their time: nothing counts as a stall.
+    /// True while a user is being asked: nothing counts as a stall.
     stall_suspended: AtomicBool,
     /// Signalled when the transfer is over.
     ended: (Mutex<()>, Condvar),
 }
 
-/// A further connection of the transfer.
+/// An additional connection of the transfer.
 struct ParallelConnection {
     connection: Connection,
-    /// Lives as long as the connection is used.
+    /// Kept alive as long as the connection is used.
     _endpoint: Endpoint,
 }
 
-/// Runs `future` until `end` is ready. `None` if that comes first.
+/// Runs `future` until `end` is ready. Returns `None` if `end` comes first.
 async fn until<F: Future>(future: F, end: impl Future) -> Option<F::Output> {
     let (mut future, mut end) = (pin!(future), pin!(end));
     poll_fn(|cx| {
@@ -130,20 +132,22 @@ impl SessionState {
         }
     }
 
-    /// Runs `body`; if it fails, that ends the transfer, and [`Self::watch`] frees the threads that wait for each other.
+    /// Runs `body`. An error ends the transfer, and [`Self::watch`] wakes the threads that wait for
+    /// each other.
     pub(crate) fn run_or_fail(&self, body: impl FnOnce() -> Result<(), TransferError>) {
         if let Err(error) = body() {
             self.fail(error);
         }
     }
 
-    /// The user stops it, at any stage. Nothing is undone: after [`Self::complete`] only the peer's goodbye is missed.
+    /// Cancels the transfer at any stage. Nothing is undone: after [`Self::complete`], only the
+    /// peer's CLOSE is missed.
     fn cancel(&self) {
         self.fail(TransferError::Cancelled { role: self.role });
         self.close(close::CANCELLED, "");
     }
 
-    /// Records the first error and tells the peer. Does nothing once the transfer is over.
+    /// Records the first error and sends it to the peer. Does nothing once the transfer is over.
     pub(crate) fn fail(&self, error: TransferError) {
         if self.over.swap(true, Relaxed) {
             return;
@@ -154,18 +158,18 @@ impl SessionState {
         self.signal_end();
     }
 
-    /// The transfer has succeeded: later errors do not count.
+    /// Marks the transfer as successful: later errors are ignored.
     pub(crate) fn complete(&self) {
         self.over.store(true, Relaxed);
         self.signal_end();
     }
 
-    /// The first error, if there was one.
+    /// Returns the first error, if there was one.
     pub(crate) fn outcome(&self) -> Result<(), TransferError> {
         lock(&self.first_error).clone().map_or(Ok(()), Err)
     }
 
-    /// Ends the transfer with `result`, or with the error that came before and made it fail.
+    /// Ends the transfer with `result`, or with the earlier error that caused its failure.
     pub(crate) fn conclude<T>(&self, result: Result<T, TransferError>) -> Result<T, TransferError> {
         match result {
             Ok(report) => {
@@ -185,22 +189,23 @@ impl SessionState {
 
     /// Closes all connections.
     pub(crate) fn close(&self, code: u64, reason: &str) {
-        // First the one that the peer takes the reason from.
+        // The first connection goes first: the peer takes the reason from it.
         self.connection.close(code, reason);
         self.close_parallel();
     }
 
-    /// Nothing is expected on the parallel connections any more.
+    /// Closes the parallel connections; nothing more is expected on them.
     pub(crate) fn close_parallel(&self) {
         for further in &*lock(&self.parallel) {
             further.connection.close(close::DONE, "");
         }
     }
 
-    /// One more connection for the data. False if the transfer is over: then it is closed.
+    /// Adds a parallel connection. If the transfer is over, closes it and returns false.
     pub(crate) fn add_connection(&self, endpoint: Endpoint, connection: Connection) -> bool {
         let mut parallel = lock(&self.parallel);
-        // Under the lock: whoever ends the transfer closes those that are in the list after that.
+        // Checked under the lock: the thread that ends the transfer closes the connections listed
+        // after that.
         if self.is_over() {
             connection.close(close::DONE, "");
             return false;
@@ -210,38 +215,38 @@ impl SessionState {
         true
     }
 
-    /// Statistics of every connection.
+    /// Returns the statistics of every connection.
     pub(crate) fn paths(&self) -> impl Iterator<Item = ConnectionStats> {
         let parallel: SmallVec<[_; PARALLEL_MAX]> =
             lock(&self.parallel).iter().map(|further| further.connection.stats()).collect();
         std::iter::once(self.connection.stats()).chain(parallel)
     }
 
-    /// Connections over which data went.
+    /// Returns the number of connections that carried data.
     pub(crate) fn used_connections(&self) -> u64 {
         let carried = |stats: &ConnectionStats| stats.bytes_sent + stats.bytes_received;
         let parallel = self.paths().skip(1).filter(|stats| carried(stats) >= CONNECTION_USED_BYTES);
         1 + parallel.count() as u64
     }
 
-    /// Logs what is offered. Names are for debugging only.
+    /// Logs the offer. Names appear only at debug level.
     pub(crate) fn log_offer(&self, offer: &Offer) {
         let Offer { files, dirs, links, bytes, .. } = *offer;
         let (name, stream) = (shown(&offer.name), offer.stream == Some(true));
         debug!(parent: &self.span, name, files, dirs, links, bytes, stream, "offer");
     }
 
-    /// Logs that the offer was accepted, and whether an earlier connection brought some of it.
+    /// Logs that the offer was accepted, and whether earlier data is resumed.
     pub(crate) fn log_accept(&self, resumes: bool) {
         debug!(parent: &self.span, resumes, "accepted");
     }
 
-    /// Bytes that [`Self::moved`] was told of.
+    /// Returns the bytes counted by [`Self::moved`].
     pub(crate) fn bytes_moved(&self) -> u64 {
         self.moved.load(Relaxed)
     }
 
-    /// True once it failed or completed.
+    /// Returns true once the transfer failed or completed.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }
@@ -251,22 +256,22 @@ impl SessionState {
         self.ended.1.notify_all();
     }
 
-    /// `n` bytes came or went.
+    /// Counts `n` transferred bytes.
     pub(crate) fn moved(&self, n: u64) {
         self.moved.fetch_add(n, Relaxed);
     }
 
-    /// While set, the peer owes nothing: its user is being asked.
+    /// Suspends or resumes stall detection, for example while a user is being asked.
     pub(crate) fn suspend_stall_check(&self, stall_suspended: bool) {
         self.stall_suspended.store(stall_suspended, Relaxed);
     }
 
-    /// Runs a future that waits for the peer, so that the watch may call it a stall.
+    /// Runs a future that waits for the peer; stall detection covers it.
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         self.wait_in(|| block_on(future))
     }
 
-    /// The same for a call that blocks until the peer has done something.
+    /// Like [`Self::wait`], for a call that blocks until the peer has acted.
     pub(crate) fn wait_in<T>(&self, call: impl FnOnce() -> T) -> T {
         self.awaiting.fetch_add(1, Relaxed);
         let output = call();
@@ -274,14 +279,14 @@ impl SessionState {
         output
     }
 
-    /// Waits for the peer while nothing watches for a stall, at most `limit`. `None` when that time has passed. A cancellation
-    /// closes the connection, which ends whatever waits for it.
+    /// Waits for the peer for at most `limit`, without stall detection. Returns `None` after that
+    /// time. A cancellation closes the connection, which ends the wait.
     pub(crate) fn wait_within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         block_on_timeout(future, limit)
     }
 
-    /// The same for what the transfer can do without, on another connection: `None` also when the transfer's first connection is
-    /// closed.
+    /// Like [`Self::wait_within`], for an optional step on another connection. Also returns `None`
+    /// when the transfer's first connection is closed.
     pub(crate) fn wait_meanwhile<F: Future>(
         &self,
         limit: Duration,
@@ -290,7 +295,7 @@ impl SessionState {
         block_on_timeout(until(future, self.connection.closed()), limit).flatten()
     }
 
-    /// Runs what keeps a thread from reading on, such as a write to the disk.
+    /// Runs a call that keeps a thread from reading, such as a write to the disk.
     pub(crate) fn while_not_reading<T>(&self, call: impl FnOnce() -> T) -> T {
         self.not_reading.fetch_add(1, Relaxed);
         let output = call();
@@ -298,14 +303,15 @@ impl SessionState {
         output
     }
 
-    /// True while some thread is in [`Self::while_not_reading`].
+    /// Returns true while some thread is in [`Self::while_not_reading`].
     pub(crate) fn is_not_reading(&self) -> bool {
         self.not_reading.load(Relaxed) > 0
     }
 
-    /// Watches until the transfer is over, then frees with `stop` the threads that wait for each other. It ends a transfer in
-    /// which a peer moves less than [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that
-    /// something is owed, and one with which `look` finds a fault.
+    /// Monitors the transfer until it is over, then calls `stop` to wake the threads that wait for
+    /// each other. Ends the transfer if `look` returns an error. Also ends it if a peer moves less
+    /// than [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due`
+    /// returns true.
     pub(crate) fn watch(
         &self,
         due: impl Fn() -> bool,
@@ -332,13 +338,13 @@ impl SessionState {
         stop();
     }
 
-    /// True if the peer owes something, and this side reads.
+    /// Returns true if the peer owes data and this side is reading.
     fn is_awaited(&self, due: impl Fn() -> bool) -> bool {
         let due = due();
         !self.is_not_reading() && (due || self.awaiting.load(Relaxed) > 0)
     }
 
-    /// True as soon as the transfer is over, false after `limit`.
+    /// Waits until the transfer is over or `limit` has passed. Returns true if it is over.
     fn wait_for_end(&self, limit: Duration) -> bool {
         let guard = lock(&self.ended.0);
         let waited = self.ended.1.wait_timeout_while(guard, limit, |()| !self.is_over());
@@ -346,29 +352,31 @@ impl SessionState {
         self.is_over()
     }
 
-    /// Bytes of the datagrams so far, both ways.
+    /// Returns the bytes of all datagrams so far, in both directions.
     pub(crate) fn wire_bytes(&self) -> u64 {
         self.paths().map(|stats| stats.bytes_sent + stats.bytes_received).sum()
     }
 
-    /// For a thread that was freed because the transfer is over: why it is over was recorded before, this is ignored.
+    /// Returns a placeholder error for a thread that was woken at the end of the transfer. It is
+    /// ignored; the reason was recorded before.
     pub(crate) fn stopped(&self) -> TransferError {
         debug_assert!(self.is_over());
         TransferError::Other { what: "stopped".into() }
     }
 
-    /// The peer broke section 10.
+    /// Returns an error for a violation of SPEC section 10 by the peer.
     pub(crate) fn protocol(&self, what: impl Into<String>) -> TransferError {
         TransferError::Protocol { peer: self.role.peer(), what: what.into() }
     }
 
-    /// A disk operation failed here.
+    /// Returns an error for a failed disk operation on this side.
     pub(crate) fn disk(&self, what: impl std::fmt::Display) -> TransferError {
         TransferError::Disk { role: self.role, what: what.to_string() }
     }
 
-    /// What the end of a connection means here. A parallel one that the peer closes as done says nothing: it closes the first
-    /// before, with the reason, which may come later.
+    /// Converts the close reason of a connection to an error. If the peer closes a parallel
+    /// connection as done, that carries no reason. The peer closes the first connection before,
+    /// with the reason, which may arrive later.
     pub(crate) fn lost(&self, reason: &CloseReason) -> TransferError {
         let first = match reason {
             CloseReason::Peer { code: close::DONE, .. } => self.explanation(),
@@ -377,7 +385,7 @@ impl SessionState {
         TransferError::from_close(first.as_ref().unwrap_or(reason), self.role)
     }
 
-    /// Why the first connection ended, if it does in a moment.
+    /// Returns the close reason of the first connection, if it arrives within a moment.
     fn explanation(&self) -> Option<CloseReason> {
         block_on_timeout(self.connection.closed(), EXPLANATION_TIMEOUT)
     }
@@ -405,7 +413,7 @@ impl SessionState {
         }
     }
 
-    /// A stream broke. Usually the CLOSE behind it says why.
+    /// Explains a broken stream. The CLOSE behind it usually carries the reason.
     fn explained(&self, otherwise: &str) -> TransferError {
         match self.explanation() {
             Some(reason) => self.lost(&reason),

@@ -1,6 +1,7 @@
-//! What a stream is for: its first byte says it (SPEC §10.1, §10.10, §10.12). Only the control stream has none.
+//! Stream types: the first byte of a stream (SPEC §10.1, §10.10, §10.12). Only the control stream
+//! has none.
 
-/// The first byte of a stream.
+/// Type of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StreamKind {
@@ -8,19 +9,19 @@ pub enum StreamKind {
     Manifest = 1,
     /// Records of wanted files, from the sender.
     Data = 2,
-    /// One stream of bytes in place of a tree, from the sender.
+    /// A byte stream in place of a tree, from the sender.
     Bytes = 3,
     /// The capability secret of a sender that dialled.
     DiallerHello = 4,
 }
 
 impl StreamKind {
-    /// As it is on the wire.
+    /// Returns the byte used on the wire.
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// What `byte` stands for, if anything.
+    /// Returns the type for `byte`, if there is one.
     pub const fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::Manifest,

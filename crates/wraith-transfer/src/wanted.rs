@@ -1,5 +1,5 @@
-//! What a receiver wants of the files of a manifest, and how Want messages say it (SPEC §10.5): one type for both sides, with its
-//! writer and its reader.
+//! The wanted content of each file of a manifest, and its encoding in Want messages (SPEC §10.5).
+//! One type for both sides, with its writer and its reader.
 
 use std::ops::Range;
 
@@ -12,15 +12,15 @@ use crate::message::{Compare, Part, Span, Want};
 /// How much of a file is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// All of it.
+    /// The whole file.
     Whole,
-    /// These chunks, and the root of all of it; the receiver has the others.
+    /// These chunks and the root of the whole file; the receiver has the other chunks.
     Chunks(IntervalSet),
-    /// All of it, unless it has this root: the receiver has such a file.
+    /// The whole file, unless it has this root: the receiver has such a file.
     Unless(Root),
 }
 
-/// The receiver's side: collects decisions in entry order until they are worth a message.
+/// The receiver's side: collects decisions in entry order until a message is worth sending.
 #[derive(Debug, Default)]
 pub(crate) struct WantWriter {
     want: Want,
@@ -29,13 +29,14 @@ pub(crate) struct WantWriter {
 }
 
 impl WantWriter {
-    /// `entry` is no file.
+    /// Records an `entry` that is not a file.
     pub(crate) fn pass(&mut self, entry: u32) {
         self.want.upto = u64::from(entry) + 1;
         self.entries += 1;
     }
 
-    /// The file `entry` is not wanted: something else stays in its place, or it has none.
+    /// Records that the file `entry` is not wanted: another object keeps its name, or it cannot be
+    /// placed.
     pub(crate) fn except(&mut self, entry: u32, exception: Exception) {
         self.pass(entry);
         let spans = match exception {
@@ -45,8 +46,8 @@ impl WantWriter {
         self.spans += extend(spans, entry.into());
     }
 
-    /// `entry` is wanted; chunks as at most [`WANT_RANGES_MAX`] / 2 ranges ([`coarse`]). With `delta` the receiver has an old copy
-    /// of it.
+    /// Records that `entry` is wanted. Chunks must be at most [`WANT_RANGES_MAX`] / 2 ranges
+    /// ([`coarse`]). With `delta`, the receiver has an old copy of it.
     pub(crate) fn add(&mut self, entry: u32, wanted: &Wanted, delta: bool) {
         self.pass(entry);
         let entry = u64::from(entry);
@@ -67,12 +68,12 @@ impl WantWriter {
         }
     }
 
-    /// True if it should be sent now, even if there is more to decide.
+    /// Returns true if the message should be sent now, even if more decisions follow.
     pub(crate) fn is_full(&self) -> bool {
         self.entries >= WANT_ENTRIES_MAX || self.spans >= WANT_RANGES_MAX / 2
     }
 
-    /// What was decided since the last call, if anything.
+    /// Returns the decisions since the last call, if any.
     pub(crate) fn take(&mut self) -> Option<Want> {
         if self.entries == 0 {
             return None;
@@ -84,7 +85,7 @@ impl WantWriter {
     }
 }
 
-/// Adds `entry`, the highest so far. How many spans more there are.
+/// Adds `entry`, the highest so far. Returns the number of added spans.
 fn extend(spans: &mut Vec<Span>, entry: u64) -> usize {
     match spans.last_mut() {
         Some(last) if last.first + last.count == entry => {
@@ -98,8 +99,8 @@ fn extend(spans: &mut Vec<Span>, entry: u64) -> usize {
     }
 }
 
-/// `missing` with its smallest gaps filled until it has at most half of [`WANT_RANGES_MAX`] ranges. Only a part file torn
-/// into thousands of pieces has so many; a few chunks are then fetched again.
+/// Fills the smallest gaps of `missing` until it has at most half of [`WANT_RANGES_MAX`] ranges.
+/// Only a part file torn into thousands of pieces has more; a few chunks are then fetched again.
 pub(crate) fn coarse(missing: IntervalSet) -> IntervalSet {
     coarse_to(missing, WANT_RANGES_MAX / 2)
 }
@@ -117,7 +118,7 @@ fn coarse_to(mut missing: IntervalSet, ranges_max: usize) -> IntervalSet {
     missing
 }
 
-/// The sender's side: the entries that a Want names, taken in ascending order from its lists.
+/// The sender's side: reads the entries of a Want from its lists in ascending order.
 pub(crate) struct WantReader<'a> {
     whole: Spans<'a>,
     skipped: Spans<'a>,
@@ -128,19 +129,19 @@ pub(crate) struct WantReader<'a> {
     delta: usize,
 }
 
-/// What is decided about a file.
+/// The receiver's decision about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// It is wanted, and with `delta` the receiver has an old copy of it.
+    /// The file is wanted. With `delta`, the receiver has an old copy of it.
     Wanted { wanted: Wanted, delta: bool },
-    /// It is not, for this reason.
+    /// The file is not wanted, for this reason.
     Excepted(Exception),
 }
 
-/// The entries of ascending spans, one after the other.
+/// Iterator over the entries of ascending spans.
 struct Spans<'a> {
     spans: std::slice::Iter<'a, Span>,
-    /// What is left of the current one.
+    /// Remaining entries of the current span.
     current: Range<u64>,
 }
 
@@ -158,7 +159,7 @@ impl<'a> Spans<'a> {
         Ok(())
     }
 
-    /// True if `entry` is the next.
+    /// Returns true, and advances, if `entry` is the next one.
     fn take(&mut self, entry: u64) -> Result<bool, &'static str> {
         let is_next = self.current.start == entry && !self.current.is_empty();
         if is_next {
@@ -182,7 +183,8 @@ impl<'a> WantReader<'a> {
         Ok(Self { whole, skipped, blocked, want, part: 0, compare: 0, delta: 0 })
     }
 
-    /// What is decided about `entry`, if it is named. An error says how it breaks SPEC §10.5.
+    /// Returns the decision about `entry`, if there is one. An error describes the violation of
+    /// SPEC §10.5.
     pub(crate) fn take(&mut self, entry: u64) -> Result<Option<Decided>, &'static str> {
         let mut wanted = self.whole.take(entry)?.then_some(Wanted::Whole);
         if let Some(part) = self.want.parts.get(self.part).filter(|part| part.entry == entry) {
@@ -214,7 +216,7 @@ impl<'a> WantReader<'a> {
         Ok(decided)
     }
 
-    /// True if every entry that is named was taken.
+    /// Returns true if every named entry was taken.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.whole.is_exhausted()
             && self.skipped.is_exhausted()
@@ -227,7 +229,7 @@ impl<'a> WantReader<'a> {
 
 const NO_SPAN: &str = "it sends an empty or endless span";
 
-/// Spans as a set; refused unless they ascend and do not overlap.
+/// Converts spans to a set. Fails unless they ascend and do not overlap.
 fn ascending(spans: &[Span]) -> Result<IntervalSet, &'static str> {
     let mut set = IntervalSet::new();
     let mut end = 0;

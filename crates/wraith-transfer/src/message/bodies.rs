@@ -1,6 +1,6 @@
-//! What each control message carries (SPEC §10.2): its keys and their types, and no way to say anything else.
+//! Bodies of the control messages (SPEC §10.2): their keys and types.
 //!
-//! A key has one meaning for ever; whatever was added later may be missing.
+//! A key never changes its meaning; keys that were added later may be missing.
 
 use std::ops::Range;
 
@@ -10,59 +10,61 @@ use minicbor::{Decode, Encode};
 use crate::error::Role;
 use crate::limits::VERSION;
 
-/// [`Hello::features`]: receipts may say whether what they cover is on stable storage (SPEC §10.7).
+/// [`Hello::features`]: receipts may report whether the data is on stable storage (SPEC §10.7).
 pub const FEATURE_DURABILITY: u64 = 2;
 
-/// [`Hello::features`]: the receiver takes files with a position-free tree (SPEC §10.4).
+/// [`Hello::features`]: the receiver accepts files with a position-free tree (SPEC §10.4).
 pub const FEATURE_POSITION_FREE: u64 = 4;
 
-/// [`Hello::features`]: files of which the receiver has an old copy are sent as what differs (SPEC §10.11).
+/// [`Hello::features`]: only the differences are sent of files of which the receiver has an old copy (SPEC §10.11).
 pub const FEATURE_DELTA: u64 = 1;
 
-/// Who speaks, and which version.
+/// Role and version of a side.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Hello {
-    /// Highest protocol version the speaker knows; the lower of both is used.
+    /// Highest supported protocol version; the lower of both is used.
     #[n(0)]
     pub version: u64,
-    /// Which end the speaker is.
+    /// Role of this side.
     #[n(1)]
     pub role: Role,
-    /// What the speaker can do beyond version 1; none if it is missing.
+    /// Features beyond version 1; none if missing.
     #[n(2)]
     pub features: Option<u64>,
 }
 
 impl Hello {
-    /// What this version says as `role`; `delta` if it wants what differs of old copies. The receiver's word on
-    /// [`FEATURE_POSITION_FREE`] decides, the sender's is read by nobody.
+    /// Returns the Hello of this version as `role`, with `delta` if this side wants deltas. Only
+    /// the receiver's [`FEATURE_POSITION_FREE`] counts; the receiver ignores the sender's.
     pub(crate) fn ours(role: Role, delta: bool) -> Self {
         let delta = if delta { FEATURE_DELTA } else { 0 };
         let features = Some(delta | FEATURE_DURABILITY | FEATURE_POSITION_FREE);
         Self { version: VERSION, role, features }
     }
 
-    /// True if the speaker can do this.
+    /// Returns true if the peer supports `feature`.
     pub fn has(&self, feature: u64) -> bool {
         self.features.unwrap_or(0) & feature != 0
     }
 }
 
-/// The capability secret of the ticket.
+/// Request for a transfer, with the capability secret of the ticket.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Fetch {
-    /// 16 bytes.
+    /// Capability secret of 16 bytes.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub secret: [u8; 16],
-    /// The same on every connection of one run of a receiver, so that a sender that serves several knows who has come back.
+    /// The same on every connection of one run of a receiver. A sender with several receivers
+    /// recognises a returning one by it.
     #[n(1)]
     pub instance: Option<u64>,
-    /// It has a place for one stream of bytes only: a single file is wanted as one (SPEC §10.10).
+    /// The receiver's output is a single byte stream: a single file is wanted as one (SPEC §10.10).
     #[n(2)]
     pub stream: Option<bool>,
-    /// It has said yes to whatever is offered, and takes so many bytes of records of small files before it asks for them (SPEC §10.6).
+    /// The receiver accepts any offer, and takes up to this many bytes of records of small files
+    /// before it requests them (SPEC §10.6).
     #[n(3)]
     pub push: Option<u64>,
 }
@@ -73,124 +75,126 @@ impl std::fmt::Debug for Fetch {
     }
 }
 
-/// What the sender has, before anything is read. Sizes and counts are those of a first look at the tree; the manifest
-/// may differ a little (SPEC §10.4).
+/// Summary of a transfer, before any content is read. Sizes and counts come from a first walk of
+/// the tree; the manifest may differ a little (SPEC §10.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Offer {
-    /// The same for every connection of one transfer (SPEC §10.3).
+    /// Transfer ID, the same for every connection of one transfer (SPEC §10.3).
     #[cbor(n(0), with = "minicbor::bytes")]
     pub transfer_id: [u8; 16],
-    /// Name of the first thing sent, at most 255 bytes; for show only, never for a path.
+    /// Name of the first path, at most 255 bytes; for display only, never for a path.
     #[n(1)]
     pub name: String,
-    /// Regular files.
+    /// Number of regular files.
     #[n(2)]
     pub files: u64,
-    /// Directories.
+    /// Number of directories.
     #[n(3)]
     pub dirs: u64,
-    /// Symbolic links.
+    /// Number of symbolic links.
     #[n(4)]
     pub links: u64,
-    /// Sum of the file sizes.
+    /// Total size of the files in bytes.
     #[n(5)]
     pub bytes: u64,
-    /// Size of the largest file.
+    /// Size of the largest file in bytes.
     #[n(6)]
     pub largest: u64,
-    /// Data streams the sender opens after the manifest stream, 1 to 4.
+    /// Number of data streams that the sender opens after the manifest stream, 1 to 4.
     #[n(7)]
     pub data_streams: u64,
-    /// It is one stream of bytes (SPEC §10.10); its size is 0 where it is not known.
+    /// True for a byte stream (SPEC §10.10). Its size is 0 if unknown.
     #[n(8)]
     pub stream: Option<bool>,
-    /// Files, folders and links of the tree that cannot be sent and are in none of these counts.
+    /// Number of files, folders and links that cannot be sent. They are in none of the other
+    /// counts.
     #[n(9)]
     pub left_out: Option<u64>,
-    /// The sender does not wait until everything is on the receiver's stable storage.
+    /// True if the sender does not wait until all data is on the receiver's stable storage.
     #[n(10)]
     pub no_sync: Option<bool>,
-    /// The top-level names of the manifest, if they are at most [`crate::limits::OFFER_NAMES_BYTES_MAX`] bytes. None of a stream.
+    /// Top-level names of the manifest, if they take at most
+    /// [`crate::limits::OFFER_NAMES_BYTES_MAX`] bytes. Not for a byte stream.
     #[n(11)]
     pub names: Option<Vec<ByteVec>>,
 }
 
-/// The receiver goes on.
+/// Acceptance of the offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Accept {
-    /// Bytes of the stream that the receiver has, if it is one.
+    /// Bytes of the byte stream that the receiver already has.
     #[n(0)]
     pub have: Option<u64>,
-    /// The sender should send no more than this many bytes a second.
+    /// Maximum rate requested by the receiver, in bytes per second.
     #[n(1)]
     pub rate: Option<u64>,
-    /// Further connections that the receiver would make for this transfer (SPEC §10.13); none if it is missing.
+    /// Number of parallel connections that the receiver can make (SPEC §10.13); none if missing.
     #[n(2)]
     pub parallel: Option<u64>,
 }
 
-/// The sender takes further connections of this receiver at these ports of its address.
+/// Ports of the sender's address at which it accepts parallel connections of this receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ParallelPorts {
-    /// UDP ports, one for each connection; no more than the receiver would make.
+    /// UDP ports, one per connection; no more than the receiver can make.
     #[n(0)]
     pub ports: Vec<u16>,
 }
 
-/// The receiver waits for its disk, and reads what it gets when that goes on.
+/// The receiver waits for its disk and will read the received data afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct DiskBusy {}
 
-/// The receiver has written this much of a stream.
+/// Number of bytes of a byte stream that the receiver has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Taken {
-    /// From its first byte on.
+    /// Bytes from the start of the stream.
     #[n(0)]
     pub bytes: u64,
 }
 
-/// What is decided about the entries below `upto`: every file is named once, and nothing else is.
+/// Decisions about the entries below `upto`: every file appears once, and nothing else does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Want {
     /// Entries below this number are decided.
     #[n(0)]
     pub upto: u64,
-    /// Entries wanted from the first to the last byte: ranges, ascending.
+    /// Entries wanted completely: ranges, ascending.
     #[n(1)]
     pub whole: Vec<Span>,
-    /// Entries of which some chunks are wanted, ascending.
+    /// Entries with only some wanted chunks, ascending.
     #[n(2)]
     pub parts: Vec<Part>,
-    /// Entries the receiver may have already, ascending.
+    /// Entries that the receiver may already have, ascending.
     #[n(3)]
     pub compare: Vec<Compare>,
-    /// Entries among those above of which the receiver has an old copy, ascending.
+    /// Wanted entries of which the receiver has an old copy, ascending.
     #[cbor(n(4), default)]
     pub delta: Vec<u64>,
-    /// Entries that are not wanted because something else has their names, and stays: ranges, ascending.
+    /// Entries that are not wanted because another object keeps their names: ranges, ascending.
     #[cbor(n(5), default)]
     pub skipped: Vec<Span>,
-    /// Entries that the receiver has no place for: ranges, ascending.
+    /// Entries that the receiver cannot place: ranges, ascending.
     #[cbor(n(6), default)]
     pub blocked: Vec<Span>,
 }
 
-/// Entries that the receiver does not have, although they were sent or are no files.
+/// Entries that the receiver lacks although they were sent or are not files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Exceptions {
-    /// Each once at most.
+    /// The entries, each at most once.
     #[n(0)]
     pub entries: Vec<Excepted>,
 }
 
-/// One of them.
+/// An entry that the receiver lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Excepted {
@@ -206,40 +210,40 @@ pub struct Excepted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Span {
-    /// The lowest.
+    /// The lowest number.
     #[n(0)]
     pub first: u64,
-    /// How many, at least 1.
+    /// How many numbers, at least 1.
     #[n(1)]
     pub count: u64,
 }
 
 impl Span {
-    /// The numbers of `range`, which is not empty.
+    /// Creates the span of `range`, which must not be empty.
     pub(crate) fn of(range: Range<u64>) -> Self {
         Self { first: range.start, count: range.end - range.start }
     }
 
-    /// Its numbers; `None` if there are none, or they do not end.
+    /// Returns the numbers; `None` if the span is empty or overflows.
     pub(crate) fn range(&self) -> Option<Range<u64>> {
         let end = self.first.checked_add(self.count).filter(|_| self.count > 0)?;
         Some(self.first..end)
     }
 }
 
-/// Chunks wanted of one entry.
+/// Wanted chunks of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Part {
     /// Entry number.
     #[n(0)]
     pub entry: u64,
-    /// Chunk indices, ascending, disjoint; may be empty (only the root is wanted).
+    /// Chunk indices, ascending and disjoint. May be empty; then only the root is wanted.
     #[n(1)]
     pub chunks: Vec<Span>,
 }
 
-/// An entry the receiver has a file for: it is wanted only if its root differs.
+/// An entry for which the receiver has a file: wanted only if its root differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub struct Compare {
@@ -251,22 +255,22 @@ pub struct Compare {
     pub root: [u8; 32],
 }
 
-/// The receiver wants the pieces of some stretches of an entry, with another average.
+/// Request for the pieces of some ranges of an entry, with another average length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Refine {
     /// Entry number.
     #[n(0)]
     pub entry: u64,
-    /// Average of the pieces in bytes ([`wraith_files::PieceSize`]).
+    /// Average piece length in bytes ([`wraith_files::PieceSize`]).
     #[n(1)]
     pub average: u32,
-    /// Bytes, ascending, disjoint.
+    /// Byte ranges, ascending and disjoint.
     #[n(2)]
     pub spans: Vec<Span>,
 }
 
-/// Bytes of an entry that the receiver has not got from its old copy.
+/// Request for bytes of an entry that the receiver's old copy lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Lack {
@@ -276,12 +280,12 @@ pub struct Lack {
     /// Chunks below this number are decided.
     #[n(1)]
     pub upto: u64,
-    /// Bytes of the chunks that this message decides: ascending, disjoint.
+    /// Missing bytes of the chunks that this message decides: ascending and disjoint.
     #[n(2)]
     pub spans: Vec<Span>,
 }
 
-/// See [`crate::Receipt`].
+/// Wire form of [`crate::Receipt`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ReceiptBody {

@@ -1,7 +1,8 @@
 //! Control messages (SPEC §10.2): `length(4) ‖ CBOR [type, {integer key: value}]`.
 //!
-//! Unknown types and unknown keys are skipped, so old and new versions talk. Decoding any bytes gives a message or an
-//! error, never a panic, and never more memory than a small multiple of the bytes. What each carries is in `bodies.rs`.
+//! Unknown types and unknown keys are skipped, so old and new versions interoperate. Decoding
+//! arbitrary bytes returns a message or an error. It never panics and never uses more memory than a
+//! small multiple of the input. `bodies.rs` defines the content of each message.
 
 mod bodies;
 
@@ -14,16 +15,17 @@ pub use bodies::{
     Span, Taken, Want,
 };
 
-/// Bytes of a message (SPEC §10.2): a Want or Lack of 16,384 spans fits, each of at most 19 bytes as CBOR, or 44 in place of one
-/// that names a root. A receiver of messages allocates no more than this.
+/// Maximum length of a message in bytes (SPEC §10.2): a Want or Lack of 16,384 spans fits. Each
+/// span has at most 19 bytes as CBOR, or 44 if it names a root instead. A receiver of messages
+/// allocates no more than this.
 pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Bytes that are no message.
+/// Bytes that are not a valid message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("malformed {0}")]
 pub struct Malformed(pub &'static str);
 
-/// The control messages, in one table: their numbers on the wire, what they carry, and how they are written and read.
+/// Table of the control messages: their numbers on the wire, bodies, encoders and decoders.
 macro_rules! messages {
     ($($(#[$doc:meta])* $name:ident($body:ty) = $number:literal,)+) => {
         /// Types of control messages.
@@ -34,12 +36,12 @@ macro_rules! messages {
         }
 
         impl MessageKind {
-            /// The number on the wire.
+            /// Returns the number used on the wire.
             pub const fn number(self) -> u64 {
                 self as u64
             }
 
-            /// What `number` stands for, if anything that this version knows.
+            /// Returns the type for `number`, if this version knows it.
             pub const fn from_number(number: u64) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$name),)+
@@ -47,7 +49,7 @@ macro_rules! messages {
                 }
             }
 
-            /// A word for errors about a message.
+            /// Returns the name, for errors about a message.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)+
@@ -59,12 +61,12 @@ macro_rules! messages {
         #[derive(Clone, Debug, PartialEq)]
         pub enum Message {
             $($(#[$doc])* $name($body),)+
-            /// A type this version does not know; skipped.
+            /// A type that this version does not know; skipped.
             Unknown(u64),
         }
 
         impl Message {
-            /// Its type, if this version knows it.
+            /// Returns its type, if this version knows it.
             pub fn kind(&self) -> Option<MessageKind> {
                 match self {
                     $(Self::$name(_) => Some(MessageKind::$name),)+
@@ -95,34 +97,35 @@ macro_rules! messages {
 type EncodeError = minicbor::encode::Error<std::convert::Infallible>;
 
 messages! {
-    /// First from both sides.
+    /// Both sides: the first message.
     Hello(Hello) = 1,
-    /// Receiver: what it wants to fetch.
+    /// Receiver: requests a transfer.
     Fetch(Fetch) = 2,
-    /// Sender: a summary of what that is.
+    /// Sender: summarises the transfer.
     Offer(Offer) = 3,
-    /// Receiver: go on.
+    /// Receiver: accepts the offer.
     Accept(Accept) = 4,
-    /// Receiver: entries it lacks.
+    /// Receiver: lists the entries it lacks.
     Want(Want) = 5,
-    /// Receiver: everything asked for has arrived.
+    /// Receiver: confirms that every requested entry has arrived.
     Receipt(ReceiptBody) = 6,
-    /// Receiver: so much of a stream is written.
+    /// Receiver: reports how many bytes of a stream are written.
     Taken(Taken) = 7,
-    /// Receiver: stretches of a file whose pieces it wants to know more finely.
+    /// Receiver: requests finer pieces of some ranges of a file.
     Refine(Refine) = 8,
-    /// Receiver: bytes of a file that it has not got from its old copy.
+    /// Receiver: requests bytes of a file that its old copy lacks.
     Lack(Lack) = 9,
-    /// Sender: where further connections may come.
+    /// Sender: names the ports for parallel connections.
     ParallelPorts(ParallelPorts) = 10,
-    /// Receiver: entries that it does not have although they were sent.
+    /// Receiver: lists entries that it lacks although they were sent.
     Exceptions(Exceptions) = 11,
-    /// Receiver: its disk takes its time, so it reads nothing just now.
+    /// Receiver: reports that it waits for its disk and is not reading.
     DiskBusy(DiskBusy) = 12,
 }
 
 impl Message {
-    /// The message with its length in front. At most 4 + [`MESSAGE_BYTES_MAX`] bytes if the caller kept the limits.
+    /// Encodes the message with its length in front. At most 4 + [`MESSAGE_BYTES_MAX`] bytes if the
+    /// caller keeps the limits.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![0; 4];
         let written = self.encode(&mut Encoder::new(&mut out));
@@ -142,7 +145,7 @@ impl Message {
         self.encode_body(e)
     }
 
-    /// Parses what follows the length.
+    /// Decodes the bytes after the length.
     pub fn from_bytes(body: &[u8]) -> Result<Self, Malformed> {
         let mut d = Decoder::new(body);
         let envelope = d.array().ok().flatten().filter(|&n| n >= 2);
@@ -154,7 +157,7 @@ impl Message {
         }
     }
 
-    /// A word for errors about an unexpected message.
+    /// Returns a name for errors about an unexpected message.
     pub fn name(&self) -> &'static str {
         self.kind().map_or("an unknown message", MessageKind::name)
     }
@@ -292,7 +295,7 @@ mod tests {
         assert_eq!(Message::from_bytes(&body), Ok(hello));
     }
 
-    /// What a version before deltas says and understands.
+    /// The encoding of versions before deltas.
     #[test]
     fn a_want_without_deltas_is_understood() {
         let mut body = Vec::new();

@@ -1,11 +1,19 @@
-//! Which files of this transfer are completed, so that a resume knows them without reading them.
+//! State file of the completed files of a transfer, so that a resumption recognises them without
+//! reading them.
 //!
-//! A hidden file in the target directory holds for each completed file a 16-byte mark, its root, and a tag that binds the two.
-//! The mark is a keyed hash of the entry, the tree of its root, the name it got, and the identity of the file on disk (device, inode, size, mtime,
-//! ctime). Whoever changes the file changes its ctime, and the mark no longer fits. The key depends on the capability secret and
-//! the sender, so nobody else can make marks or give one another root, and on the boot id, so after a crash of the machine
-//! marks count for nothing and files are read and compared instead. The sender is asked whether the root is still the one of its
-//! file. Marks are written in batches; those lost to a kill cost a comparison, never a transfer.
+//! This hidden file in the target directory holds three fields for each completed file: a 16-byte
+//! mark, the file's root, and a tag that binds the two. The mark is a keyed hash of the entry, the
+//! tree of its root, its final name, and the identity of the file on disk (device, inode, size,
+//! mtime, ctime).
+//!
+//! - Any change of the file changes its ctime, and the mark no longer matches.
+//! - The key depends on the capability secret and the sender, so others can neither forge marks nor
+//!   give them another root.
+//! - The key also depends on the boot ID. After a crash of the machine marks are void, and files
+//!   are read and compared instead.
+//! - The sender is asked whether the root is still that of its file.
+//!
+//! Marks are written in batches; a mark lost to a kill costs a comparison, never a transfer.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -17,23 +25,24 @@ use wraith_files::{Entry, Root, Stamp, TargetDir, Tree};
 
 use crate::lock::lock;
 
-/// A file that is completed, as the state file names it.
+/// Mark of a completed file in the state file.
 pub(crate) type CompletedMark = [u8; 16];
 
-/// Mark, root and tag, as they stand in the file.
+/// Length of a record in the file in bytes: mark, root and tag.
 const RECORD_BYTES: usize = 16 + 32 + 16;
 
-/// Marks that are looked up (40 MiB of memory; the roots stay on the disk); beyond it, files are compared by content.
+/// Maximum number of marks in memory (40 MiB; the roots stay on disk). Further files are compared
+/// by content.
 const COMPLETED_MARKS_MAX: u64 = 2 * 1024 * 1024;
 
-/// Entries that may wait to be written.
+/// Maximum number of records waiting to be written.
 const PENDING_MAX: usize = 64;
 
 /// The completed files of one transfer in one target directory.
 #[derive(Debug)]
 pub(crate) struct CompletedFiles {
     key: [u8; 32],
-    /// From earlier connections, sorted, with their places in the file.
+    /// Marks of earlier connections, sorted, with their record numbers in the file.
     known: Vec<(CompletedMark, u32)>,
     target: TargetDir,
     name: String,
@@ -49,27 +58,27 @@ struct Out {
 /// Why the state file could not be opened.
 #[derive(Debug)]
 pub(crate) enum CompletedFilesError {
-    /// Another process receives this transfer into this directory.
+    /// Another process is receiving this transfer into this directory.
     InUse,
-    /// They cannot be opened.
+    /// The file cannot be opened.
     Disk(wraith_files::Error),
-    /// They cannot be read or locked.
+    /// The file cannot be read or locked.
     Io(io::Error),
 }
 
-/// The state file's.
+/// Returns the name of the state file.
 fn name_of(transfer_id: &[u8; 16]) -> String {
     let id: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
     format!(".wraith-{id}.state")
 }
 
 impl CompletedFiles {
-    /// Whether an earlier connection has left some of `transfer_id` in `directory`.
+    /// Returns true if `directory` has a state file of `transfer_id` from an earlier connection.
     pub(crate) fn is_there(directory: &Path, transfer_id: &[u8; 16]) -> bool {
         directory.join(name_of(transfer_id)).symlink_metadata().is_ok()
     }
 
-    /// Opens or creates the state file of `transfer_id` in `directory`, and locks them.
+    /// Opens or creates the state file of `transfer_id` in `target`, and locks it.
     pub(crate) fn open(
         target: &TargetDir,
         transfer_id: &[u8; 16],
@@ -88,7 +97,7 @@ impl CompletedFiles {
         Ok(Self { key, known, target, name, out: Mutex::new(Out { file, pending: Vec::new() }) })
     }
 
-    /// The mark of `entry`, with a root of its tree, finished as the file `identity` under the name `name`.
+    /// Returns the mark of `entry`, completed as the file `identity` under the name `name`.
     pub(crate) fn mark_of(&self, entry: &Entry, name: &[u8], identity: &Stamp) -> CompletedMark {
         self.mark(entry.path.as_bytes(), entry.tree(), name, identity)
     }
@@ -109,7 +118,7 @@ impl CompletedFiles {
         *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
     }
 
-    /// The root of the file that an earlier connection made this mark of.
+    /// Returns the root of the file with this mark, if an earlier connection completed it.
     pub(crate) fn root_of(&self, mark: &CompletedMark) -> Option<Root> {
         let at = self.known.binary_search_by(|(known, _)| known.cmp(mark)).ok()?;
         let mut record = [0; RECORD_BYTES];
@@ -132,12 +141,13 @@ impl CompletedFiles {
         record
     }
 
-    /// True if an earlier connection finished anything.
+    /// Returns true if an earlier connection completed any file.
     pub(crate) fn is_resumed(&self) -> bool {
         !self.known.is_empty()
     }
 
-    /// Adds a mark with the root of its file; `now` for a file that would be expensive to compare.
+    /// Adds a mark with the file's root. With `now`, for a file that is expensive to compare, it is
+    /// written at once.
     pub(crate) fn add(&self, mark: &CompletedMark, root: &Root, now: bool) -> io::Result<()> {
         let record = self.record(mark, root);
         let mut out = lock(&self.out);
@@ -145,14 +155,14 @@ impl CompletedFiles {
         if now || out.pending.len() >= PENDING_MAX * RECORD_BYTES { out.write() } else { Ok(()) }
     }
 
-    /// Writes what waits.
+    /// Writes the waiting records.
     pub(crate) fn flush(&self) -> io::Result<()> {
         lock(&self.out).write()
     }
 
-    /// Writes what waits, and leaves no file behind that says nothing.
+    /// Writes the waiting records, and removes the file if it is empty.
     pub(crate) fn close(&self) {
-        // CompletedFiles that cannot be written cost a comparison.
+        // Marks that cannot be written only cost a comparison.
         let _ = self.flush();
         let empty = lock(&self.out).file.metadata().is_ok_and(|meta| meta.len() == 0);
         if empty {
@@ -160,9 +170,9 @@ impl CompletedFiles {
         }
     }
 
-    /// The transfer is complete: the marks are not needed any more.
+    /// Removes the file; the transfer is complete and needs no marks any more.
     pub(crate) fn remove(&self) {
-        // A leftover costs 64 bytes a file and nothing else.
+        // A leftover only costs 64 bytes per file.
         let _ = self.target.remove_hidden(&self.name);
     }
 }
@@ -174,7 +184,7 @@ impl Out {
     }
 }
 
-/// All whole records in the file; a torn one at the end is cut off.
+/// Reads the complete records in the file; cuts off a torn one at the end.
 fn read_completed_marks(file: &File) -> io::Result<Vec<(CompletedMark, u32)>> {
     let len = file.metadata()?.len();
     let whole = len / RECORD_BYTES as u64;

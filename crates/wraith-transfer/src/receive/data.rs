@@ -1,4 +1,5 @@
-//! A data stream at the receiver: records are parsed, verified and written where they lie in the receive buffers.
+//! A data stream at the receiver: parses, verifies and writes records in place, from the receive
+//! buffers.
 
 use wraith_core::RecvSlice;
 use wraith_transport::{ReadError, RecvStream, block_on};
@@ -11,8 +12,8 @@ use crate::record::{HEADER_BYTES_MAX, Header};
 use crate::record_buffer::RecordBuffer;
 use crate::stream_kind::StreamKind;
 
-/// A reader of a long record is woken for so much of it at a time. Not more, so that what a slow peer moves is seen
-/// ([`STALL_BYTES`]).
+/// Maximum low-water mark of a read, in bytes, while a long record arrives. Larger values would
+/// hide the progress of a slow peer from stall detection ([`STALL_BYTES`]).
 const WAKE_BYTES: usize = STALL_BYTES as usize;
 
 /// Handles records until the connection ends.
@@ -24,12 +25,13 @@ pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(
     }
     records.buffer.advance(1);
     loop {
-        // What was received before a cancellation is not worked off.
+        // After a cancellation, buffered records are dropped.
         if receiving.session.is_over() {
             return Err(receiving.session.stopped());
         }
         let header = records.next_header()?;
-        // Whoever verifies and writes does not read: that is nobody's silence.
+        // While this thread verifies and writes it does not read; the peer is not to blame for
+        // that.
         receiving.session.while_not_reading(|| records.handle(&header))?;
         records.buffer.advance(header.body_len());
     }
@@ -59,7 +61,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Parses the next header and buffers the bytes that follow it.
+    /// Parses the next header and buffers the body after it.
     fn next_header(&mut self) -> Result<Header, TransferError> {
         let session = self.receiving.session;
         let malformed = |error: crate::message::Malformed| session.protocol(error.to_string());

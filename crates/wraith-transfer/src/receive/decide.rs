@@ -1,4 +1,5 @@
-//! What to do about one file of the manifest: compare it with the disk, and want it, want a part of it, or not.
+//! Decides about one file of the manifest: compares it with the disk, then wants all of it, a part
+//! of it, or nothing.
 
 use wraith_files::{
     CHUNK_BYTES, Entry, Error, Existing, ExistingKind, IntervalSet, OnConflict, RelPath, Root,
@@ -13,16 +14,17 @@ use crate::exception::Exception;
 use crate::limits::{DELTA_BYTES_MIN, DELTA_SHRINK_MAX};
 use crate::wanted::{Wanted, coarse};
 
-/// What is done about a file.
+/// Decision about a file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It is wanted; so many bytes of it are missing, some of which may be `here`.
+    /// The file is wanted. `missing` bytes must be transferred; some of them may be `here`.
     Want { wanted: Wanted, missing: u64, here: Here },
-    /// It is not: something else stays in its place, or it can have none.
+    /// The file is not wanted: another object keeps its name, or it cannot be placed.
     Pass(Exception),
 }
 
-/// Looks at the disk. `before_reading` is called before a file here is read in full, which can take long.
+/// Inspects the disk. Calls `before_reading` before a local file is read in full, which can take
+/// long.
 pub(crate) fn decide(
     receiving: &Receiving<'_>,
     (number, placed): (u32, &Placed),
@@ -33,7 +35,7 @@ pub(crate) fn decide(
     if let Some(missing) = missing_of_part(receiving, (number, placed), &mut before_reading)? {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
         let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
-        // What cannot be looked at is of no use.
+        // A file that cannot be inspected is useless as an old copy.
         let existing = receiving.target.existing(&entry.path).ok().flatten();
         let old = existing
             .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, entry, existing));
@@ -54,7 +56,8 @@ pub(crate) fn decide(
     let old = Some(existing).filter(|existing| is_old_copy(receiving, entry, existing));
     let here = Here { old, copy: None };
     let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, here: here.clone() };
-    // An earlier connection finished the file, and nobody has touched it since: only the sender's may be another now.
+    // An earlier connection completed the file, and it is unchanged since. Only the sender's file
+    // may differ now.
     if let Some(root) = finished_root(receiving, entry, &entry.path, &existing) {
         return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here });
     }
@@ -73,14 +76,14 @@ pub(crate) fn decide(
     }
     before_reading()?;
     match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
-        // Nothing is missing if it is the same, which the disk can hardly be too full for.
+        // Nothing is missing if the roots match, so no disk space is needed.
         Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here }),
-        // It cannot be read, or somebody works on it: then it is not the same.
+        // The file cannot be read or is being changed: treat it as different.
         Ok(None) | Err(_) => Ok(whole),
     }
 }
 
-/// True if the file at the place of `entry` is worth comparing with it piece by piece.
+/// Returns true if the file under the name of `entry` is worth a comparison piece by piece.
 fn is_old_copy(receiving: &Receiving<'_>, entry: &Entry, existing: &Existing) -> bool {
     let (size, bytes) = (entry.size(), existing.stamp.size);
     receiving.delta
@@ -89,7 +92,8 @@ fn is_old_copy(receiving: &Receiving<'_>, entry: &Entry, existing: &Existing) ->
         && bytes >= DELTA_BYTES_MIN.max(size / DELTA_SHRINK_MAX)
 }
 
-/// The root of what stands at `path`, if an earlier connection finished the file there and nobody has touched it since.
+/// Returns the root of the file at `path`, if an earlier connection completed it and it is
+/// unchanged since.
 fn finished_root(
     receiving: &Receiving<'_>,
     entry: &Entry,
@@ -103,13 +107,14 @@ fn finished_root(
     receiving.completed.root_of(&mark)
 }
 
-/// Where an earlier connection finished the file under another name, because its own was taken, and its root.
+/// Returns the path and root of a file that an earlier connection completed under another name,
+/// because its own was taken.
 fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<(RelPath, Root)> {
     if !receiving.completed.is_resumed() {
         return None;
     }
     let path = &entry.path;
-    // The copies of a name are numbered without gaps, as long as nobody removes one.
+    // The copies of a name are numbered without gaps, unless the user removes one.
     let copies = (1..).map_while(|number| path.copy(number).ok());
     for copy in copies {
         let existing = receiving.target.existing(&copy).ok().flatten()?;
@@ -120,7 +125,7 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<(RelPath, R
     None
 }
 
-/// The chunks that an earlier connection did not get, if it got any.
+/// Returns the chunks that an earlier connection did not receive, if it left a part.
 fn missing_of_part(
     receiving: &Receiving<'_>,
     (number, placed): (u32, &Placed),
@@ -134,14 +139,14 @@ fn missing_of_part(
         Ok(Some(part)) => part,
         Ok(None) => return Ok(None),
         Err(error @ Error::InUse { .. }) => return Err(receiving.disk(&error)),
-        // What cannot be looked at now fails when it is written.
+        // A part that cannot be inspected now fails when it is written.
         Err(_) => return Ok(None),
     };
     if part.needs_recheck() {
         before_reading()?;
         let progress = receiving.progress;
         progress.begin_file(number, &placed.offered.display(), 0, entry.size());
-        // If it cannot be read, nothing of it counts and all of it is fetched again.
+        // If the part cannot be read, none of it counts and all of it is fetched again.
         let _ = part.recheck(|_| {
             progress.show_bytes_of(number, CHUNK_BYTES as u64);
             !receiving.session.is_over()

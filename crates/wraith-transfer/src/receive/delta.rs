@@ -1,9 +1,14 @@
-//! Files of which an old copy is here, put together from it and from what the sender has to add (SPEC §10.11).
+//! Assembles files from an old copy and the missing bytes from the sender (SPEC §10.11).
 //!
-//! One thread does this, a file at a time: it cuts the old copy into pieces while the sender cuts the new one, compares them, unasked
-//! for finer pieces of what it has not found, and then goes through the file chunk by chunk. A chunk that is all there is
-//! verified and written; of one that is not, the known bytes are laid down in the part file and the others are asked for.
-//! The data threads add those when they come. The old copy is only read, and never believed: see [`wraith_files::Assembler`].
+//! One thread processes one file at a time:
+//!
+//! 1. It cuts the old copy into pieces while the sender cuts the new file, and compares them.
+//! 2. It requests finer pieces of the unmatched ranges.
+//! 3. It goes through the file chunk by chunk. A fully known chunk is verified and written. For any
+//!    other chunk, the known bytes are written to the part file and the missing ones are requested.
+//!    The data threads add them on arrival.
+//!
+//! The old copy is only read, and never trusted: see [`wraith_files::Assembler`].
 
 use std::ops::Range;
 use std::slice;
@@ -23,16 +28,17 @@ use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS, STALL_BYTES};
 use crate::lock::lock;
 use crate::message::{Lack, Message, Refine, Span};
 
-/// Stretches after which the sender is asked, even while more is compared: it should have something to do …
+/// Number of missing ranges that triggers a request, even while the comparison goes on. The sender
+/// should not be idle.
 const ASK_SPANS: usize = 256;
 
-/// … and bytes …
+/// Number of missing bytes that triggers a request.
 const ASK_BYTES: u64 = 4 * 1024 * 1024;
 
-/// … and chunks since the first of them (64 MiB).
+/// Number of chunks since the first missing range that triggers a request (64 MiB).
 const ASK_CHUNKS: u64 = 256;
 
-/// Works until everything is settled.
+/// Processes files until all are settled.
 pub(crate) fn work(
     receiving: &Receiving<'_>,
     writer: &Mutex<ControlWriter>,
@@ -47,9 +53,9 @@ pub(crate) fn work(
     Ok(())
 }
 
-/// Why a file is not gone through to its end.
+/// Why the assembly of a file stopped early.
 enum Stop {
-    /// The sender has ended it: it changed there, or cannot be read.
+    /// The sender ended the file: it changed or cannot be read.
     Settled,
     Transfer(TransferError),
 }
@@ -60,7 +66,7 @@ impl From<TransferError> for Stop {
     }
 }
 
-/// One file at work.
+/// Assembly of one file.
 struct Rebuild<'a> {
     receiving: &'a Receiving<'a>,
     writer: &'a Mutex<ControlWriter>,
@@ -71,7 +77,8 @@ impl Rebuild<'_> {
     fn run(&self) -> Result<(), Stop> {
         let (receiving, file) = (self.receiving, self.file);
         let part = file.begin_delta(receiving)?.ok_or(Stop::Settled)?;
-        // An old copy that is gone or another by now has nothing of the file: then all of it is asked for.
+        // If the old copy is gone or has changed, it contributes nothing, and the whole file is
+        // requested.
         let old = file.old().and_then(|existing| self.open(existing));
         let first = first_size(file.bytes());
         let old_bytes = old.as_ref().map_or(0, SourceFile::size);
@@ -89,25 +96,25 @@ impl Rebuild<'_> {
         self.receiving.target.open_existing(self.file.path(), existing).ok()
     }
 
-    /// All pieces that are due.
+    /// Waits for all requested pieces.
     fn pieces(&self) -> Result<Vec<NewPiece>, Stop> {
         self.receiving.deltas.pieces(self.file.entry()).ok_or(Stop::Settled)
     }
 
-    /// Says that this side is at work, and stops when the transfer is over.
+    /// Reports activity to stall detection, and fails when the transfer is over.
     fn check_running(&self, chunks: u64) -> Result<(), TransferError> {
         let session = self.receiving.session;
         if session.is_over() {
             return Err(session.stopped());
         }
         if chunks.is_multiple_of(PULSE_CHUNKS) {
-            // The sender waits for us: that is no stall.
+            // The sender waits for this side, which is not a stall.
             session.moved(STALL_BYTES);
         }
         Ok(())
     }
 
-    /// Pieces of stretches of the old copy. What cannot be read has none.
+    /// Cuts ranges of the old copy into pieces. Unreadable ranges yield none.
     fn cut_old(
         &self,
         old: Option<&SourceFile>,
@@ -144,7 +151,8 @@ impl Rebuild<'_> {
         Ok(pieces)
     }
 
-    /// Compares finer pieces of what was not found with those of what nothing was found in.
+    /// Compares finer pieces of the unmatched ranges with those of the unused ranges of the old
+    /// copy.
     fn compare_finer(
         &self,
         old: Option<&SourceFile>,
@@ -174,7 +182,7 @@ impl Rebuild<'_> {
         lock(self.writer).send(self.receiving.session, message)
     }
 
-    /// Writes the chunks that are all known, and unasked for what the others lack.
+    /// Writes the fully known chunks, and requests the missing bytes of the others.
     fn rebuild(&self, part: &PartFile, mut known: Assembler<'_>) -> Result<(), Stop> {
         let (receiving, file) = (self.receiving, self.file);
         let (entry, bytes, have) = (file.entry(), file.bytes(), part.have());
@@ -195,7 +203,7 @@ impl Rebuild<'_> {
                         receiving.progress.add_bytes_of(entry, chunk.len() as u64);
                         continue;
                     }
-                    // The old copy is no longer what was compared.
+                    // The old copy has changed since the comparison.
                     missing = whole(chunk.len());
                 }
                 if missing != whole(chunk.len()) {
@@ -211,12 +219,12 @@ impl Rebuild<'_> {
         self.ask(part.chunks(), &mut unasked)
     }
 
-    /// Everything below chunk `upto` is here, or wanted now.
+    /// Requests the missing bytes of all chunks below `upto`.
     fn ask(&self, upto: u64, unasked: &mut MissingBytes) -> Result<(), Stop> {
         let entry = self.file.entry();
         let unasked = std::mem::take(unasked);
         let spans = unasked.spans();
-        // Before `upto` grows: a file that is decided has all its chunks due.
+        // Before `upto` grows: once a file is decided, all its chunks must be expected.
         if !self.file.expect_patches(unasked.chunks.iter().map(|(index, _)| *index)) {
             return Err(Stop::Settled);
         }
@@ -225,7 +233,8 @@ impl Rebuild<'_> {
         Ok(())
     }
 
-    /// A part that the sender's end took away is no failure.
+    /// Converts a write error. If the sender's end record has removed the part, it is not a
+    /// failure.
     fn not_written(&self, error: &Error) -> Stop {
         if self.file.is_settled() {
             return Stop::Settled;
@@ -234,7 +243,7 @@ impl Rebuild<'_> {
     }
 }
 
-/// Chunks that lack something, not asked for yet.
+/// Chunks with missing bytes that have not been requested yet.
 #[derive(Debug, Default)]
 struct MissingBytes {
     chunks: Vec<(u64, Vec<Range<usize>>)>,
@@ -249,13 +258,13 @@ impl MissingBytes {
         self.chunks.push((index, missing));
     }
 
-    /// True if it is time to ask, at chunk `index`.
+    /// Returns true if a request is due at chunk `index`.
     fn is_due(&self, index: u64) -> bool {
         let waits = self.chunks.first().is_some_and(|(first, _)| index - first >= ASK_CHUNKS);
         waits || self.spans >= ASK_SPANS || self.bytes >= ASK_BYTES
     }
 
-    /// As the message has them: those that touch are one.
+    /// Returns the spans for the message; adjacent ones are merged.
     fn spans(&self) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::with_capacity(self.spans);
         for (index, missing) in &self.chunks {

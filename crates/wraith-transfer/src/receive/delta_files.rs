@@ -1,10 +1,14 @@
-//! What is known of files that are put together from old copies: filled by the data threads, used by the one that compares
-//! ([`super::delta`]).
+//! Sender's data about files that are assembled from old copies. The data threads add to it; the
+//! comparing thread ([`super::delta`]) uses it.
 //!
-//! A file is in here from its first piece until it is settled. What a sender says about it is bounded: pieces have lengths
-//! within their bounds, follow each other, and cover what was asked for once; there is one chaining value for each chunk; and
-//! [`DELTAS_MAX`] files are in here at most. Which chunks were asked for, and came,
-//! [`Incoming`] knows.
+//! A file is present from its first piece until it is settled. Input from a sender is bounded:
+//!
+//! - Pieces have lengths within their limits, follow each other, and cover the requested ranges
+//!   once.
+//! - There is one chaining value per chunk.
+//! - At most [`DELTAS_MAX`] files are present.
+//!
+//! [`Incoming`] tracks which chunks were requested and have arrived.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
@@ -17,7 +21,7 @@ use crate::delta::{first_size, pieces_in, proofs_in};
 use crate::limits::DELTAS_MAX;
 use crate::lock::lock;
 
-/// See the module.
+/// Delta files in progress; see the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaFiles {
     state: Mutex<State>,
@@ -27,23 +31,23 @@ pub(crate) struct DeltaFiles {
 #[derive(Debug, Default)]
 struct State {
     files: HashMap<u32, Sketch>,
-    /// Files that nobody has looked at yet.
+    /// Files that the comparing thread has not started yet.
     fresh: VecDeque<Arc<Incoming>>,
     stopped: bool,
 }
 
-/// One file.
+/// State of one file.
 #[derive(Debug)]
 struct Sketch {
     size: PieceSize,
-    /// Stretches whose pieces are still to come, ascending.
+    /// Ranges whose pieces are still to come, ascending.
     due: VecDeque<Range<u64>>,
     pieces: Vec<NewPiece>,
     chunks: u64,
     cvs: Vec<Cv>,
-    /// Chunks below it are here or asked for.
+    /// Chunks below this number are present or requested.
     upto: u64,
-    /// The bytes asked for, by chunk.
+    /// The requested bytes, by chunk.
     asked: BTreeMap<u64, Vec<Range<usize>>>,
 }
 
@@ -99,7 +103,7 @@ impl Sketch {
 }
 
 impl DeltaFiles {
-    /// Takes pieces of `file`, from byte `at` on. An error says how they break SPEC §10.11.
+    /// Adds pieces of `file`, from byte `at` on. An error describes the violation of SPEC §10.11.
     pub(crate) fn add_pieces(
         &self,
         file: &Arc<Incoming>,
@@ -109,7 +113,7 @@ impl DeltaFiles {
         self.add(file, |sketch| sketch.add_pieces(at, body))
     }
 
-    /// Takes chaining values of the chunks from `first` on.
+    /// Adds chaining values of the chunks from `first` on.
     pub(crate) fn add_proofs(
         &self,
         file: &Arc<Incoming>,
@@ -141,13 +145,13 @@ impl DeltaFiles {
         Ok(())
     }
 
-    /// The next file of which pieces come. `None` if it stopped.
+    /// Returns the next file whose pieces are arriving. `None` once stopped.
     pub(crate) fn next(&self) -> Option<Arc<Incoming>> {
         self.wait(|state| state.fresh.pop_front())
     }
 
-    /// The pieces and the number of chaining values of a file, once all that are due have come. `None` if it was settled
-    /// otherwise, or it stopped.
+    /// Returns the pieces of a file, once all requested pieces and chaining values have arrived.
+    /// `None` if the file was settled otherwise, or once stopped.
     pub(crate) fn pieces(&self, entry: u32) -> Option<Vec<NewPiece>> {
         self.wait(|state| match state.files.get_mut(&entry) {
             Some(sketch) if !sketch.is_complete() => None,
@@ -157,7 +161,7 @@ impl DeltaFiles {
         .flatten()
     }
 
-    /// From now on the pieces of `spans` are due, of this size.
+    /// Expects the pieces of `spans`, of this size, from now on.
     pub(crate) fn expect(&self, entry: u32, size: PieceSize, spans: &[Range<u64>]) {
         if let Some(sketch) = lock(&self.state).files.get_mut(&entry) {
             sketch.size = size;
@@ -165,12 +169,13 @@ impl DeltaFiles {
         }
     }
 
-    /// The chaining value of a chunk.
+    /// Returns the chaining value of a chunk.
     pub(crate) fn cv(&self, entry: u32, index: u64) -> Option<Cv> {
         lock(&self.state).files.get(&entry)?.cvs.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// Chunks below `upto` are here, or in `asked` with the bytes that are missing. Before the sender is asked.
+    /// Records that chunks below `upto` are present, or in `asked` with their missing bytes. Call
+    /// it before the request is sent.
     pub(crate) fn ask(
         &self,
         entry: u32,
@@ -183,7 +188,7 @@ impl DeltaFiles {
         }
     }
 
-    /// What was asked for of a chunk that was claimed, and its chaining value.
+    /// Returns the requested ranges of a claimed chunk, and its chaining value.
     pub(crate) fn take(&self, entry: u32, index: u64) -> Option<(Vec<Range<usize>>, Cv)> {
         let mut state = lock(&self.state);
         let sketch = state.files.get_mut(&entry)?;
@@ -191,18 +196,18 @@ impl DeltaFiles {
         Some((sketch.asked.remove(&index)?, cv))
     }
 
-    /// True if nothing more will be asked for.
+    /// Returns true if nothing more will be requested.
     pub(crate) fn is_decided(&self, entry: u32) -> bool {
         lock(&self.state).files.get(&entry).is_some_and(|sketch| sketch.upto == sketch.chunks)
     }
 
-    /// The file is settled.
+    /// Removes a settled file.
     pub(crate) fn forget(&self, entry: u32) {
         lock(&self.state).files.remove(&entry);
         self.changed.notify_all();
     }
 
-    /// Frees whoever waits.
+    /// Stops, and wakes all waiting threads.
     pub(crate) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.changed.notify_all();

@@ -1,5 +1,6 @@
-//! Records of a file of which an old copy is here (SPEC §10.11): what the sender says about it, and the bytes that were asked
-//! for. What is made of them is in [`super::delta`]; a patched chunk is claimed like every other ([`Incoming::claim`]).
+//! Records of a file with a local old copy (SPEC §10.11): the sender's pieces and chaining values,
+//! and the requested bytes. [`super::delta`] evaluates them. A patched chunk is claimed like every
+//! other ([`Incoming::claim`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::Receiving;
 use super::incoming::{Carrier, Incoming};
 use crate::error::TransferError;
 
-/// Pieces of the file, from byte `at` on.
+/// Handles pieces of the file, from byte `at` on.
 pub(super) fn receive_sketch(
     receiving: &Receiving<'_>,
     file: &Arc<Incoming>,
@@ -23,7 +24,7 @@ pub(super) fn receive_sketch(
     added.map_err(|what| file.violation(receiving, what))
 }
 
-/// Chaining values of its chunks from `first` on.
+/// Handles chaining values of the chunks from `first` on.
 pub(super) fn receive_proofs(
     receiving: &Receiving<'_>,
     file: &Arc<Incoming>,
@@ -42,7 +43,7 @@ fn expect_delta(receiving: &Receiving<'_>, file: &Incoming) -> Result<(), Transf
     Ok(())
 }
 
-/// The bytes that were asked for of one chunk. True if the file is settled.
+/// Handles the requested bytes of one chunk. Returns true if the file is settled.
 pub(super) fn receive_patch(
     receiving: &Receiving<'_>,
     file: &Arc<Incoming>,
@@ -77,7 +78,7 @@ pub(super) fn receive_patch(
     file.written(receiving, 1)
 }
 
-/// The chunk as its known bytes lie in the part file, and the others are in `body`.
+/// Returns the chunk with its known bytes from the part file and the others from `body`.
 fn patched(
     part: &PartFile,
     index: u64,
@@ -91,7 +92,7 @@ fn patched(
     Ok(chunk)
 }
 
-/// Puts the bytes of `body` where they are `missing` in `chunk`. Both have as many.
+/// Copies `body` into the `missing` ranges of `chunk`. Both have the same total length.
 fn fill_in(chunk: &mut [u8], missing: &[Range<usize>], body: &[&[u8]]) {
     let mut slices = body.iter().copied().filter(|slice| !slice.is_empty());
     let mut rest: &[u8] = &[];

@@ -1,7 +1,9 @@
-//! The manifest as it comes: entries are parsed and judged one by one, and may be read ahead before the offer is accepted.
+//! Parses the manifest as it arrives: entries are checked one by one, and may be read ahead before
+//! the offer is accepted.
 //!
-//! Invariant: every entry that comes out, ahead or not, has passed the order, the limits of the offer and the hash, in the
-//! order of the wire. What is read ahead is bounded by the caller ([`Entries::ahead`]).
+//! Invariant: every returned entry, read ahead or not, has passed the order and the limits of the
+//! offer and is in the manifest hash, in wire order. The caller bounds the number of entries read
+//! ahead ([`Entries::ahead`]).
 
 use std::collections::VecDeque;
 
@@ -18,7 +20,7 @@ use crate::record_buffer::RecordBuffer;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 
-/// Bytes after the last entry: count and hash.
+/// Length in bytes of the trailer after the last entry: count and hash.
 const TRAILER_BYTES: usize = 8 + 32;
 
 /// The parser of one manifest stream.
@@ -34,12 +36,12 @@ pub(crate) struct Entries {
     ahead: VecDeque<Entry>,
 }
 
-/// What comes next.
+/// Result of a parsing step.
 pub(crate) enum Step {
     Entry(Entry),
     /// The hash of all entries.
     End([u8; 32]),
-    /// More must be read first.
+    /// More bytes must be read first.
     Starved,
 }
 
@@ -58,22 +60,22 @@ impl Entries {
         }
     }
 
-    /// Entries that were read ahead and not taken.
+    /// Returns the entries that were read ahead and not taken.
     pub(crate) fn ahead(&self) -> &VecDeque<Entry> {
         &self.ahead
     }
 
-    /// Keeps an entry that [`Self::parse`] gave, to be given again by [`Self::next`].
+    /// Keeps an entry returned by [`Self::parse`], for [`Self::next`] to return again.
     pub(crate) fn keep(&mut self, entry: Entry) {
         self.ahead.push_back(entry);
     }
 
-    /// The stream, to read more from for [`Self::push`].
+    /// Returns the stream, to read more bytes for [`Self::push`].
     pub(crate) fn stream(&mut self) -> &mut RecvStream {
         &mut self.stream
     }
 
-    /// Takes what the stream gave; None is its end, which comes too early here.
+    /// Adds a slice from the stream. `None` is its end, which comes too early here.
     pub(crate) fn push(
         &mut self,
         session: &Session,
@@ -85,7 +87,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The next entry, those that were read ahead first.
+    /// Returns the next entry, those that were read ahead first.
     pub(crate) fn next(&mut self, session: &Session) -> Result<Step, TransferError> {
         match self.ahead.pop_front() {
             Some(entry) => Ok(Step::Entry(entry)),
@@ -93,7 +95,7 @@ impl Entries {
         }
     }
 
-    /// The next entry that was not read ahead.
+    /// Returns the next entry that was not read ahead.
     pub(crate) fn parse(&mut self, session: &Session) -> Result<Step, TransferError> {
         if let Some(hash) = self.ended {
             return Ok(Step::End(hash));
@@ -152,8 +154,8 @@ impl Entries {
         Ok(Step::End(hash))
     }
 
-    /// Waits for the end of the stream behind the trailer. A stream that is dropped before its end is stopped, and that
-    /// would reach a sender that is just about to end it as a refusal to read.
+    /// Waits for the end of the stream behind the trailer. Dropping a stream before its end stops
+    /// it; a sender about to finish it would see that as a refusal to read.
     pub(crate) fn read_to_end(&mut self, session: &Session) -> Result<(), TransferError> {
         let nothing_left = self.buffer.len() == 0;
         let read = session.wait(self.stream.read_chunk());
@@ -163,7 +165,7 @@ impl Entries {
         }
     }
 
-    /// Refuses entries that no honest sender lists.
+    /// Rejects entries that no honest sender lists.
     fn judge(&mut self, session: &Session, entry: &Entry) -> Result<(), TransferError> {
         let shown = entry.path.display();
         if let Err(error) = self.order.check(entry.path.as_bytes(), entry.kind == Kind::Dir) {

@@ -1,8 +1,10 @@
-//! The manifest on its way in: every entry is checked, compared with the disk, and decided (SPEC §10.4, §10.5).
+//! The manifest at the receiver: every entry is checked, compared with the disk, and decided (SPEC
+//! §10.4, §10.5).
 //!
-//! Folders are made at once, under another name where theirs is taken, links are kept for the end (up to a bound), files are looked up: finished by an earlier
-//! connection, begun, there with other or maybe equal content, or not there. What is decided is sent whenever the stream
-//! has nothing more to read, so the first file is asked for while the sender still walks.
+//! Folders are created at once, under another name if theirs is taken. Links are kept for the end,
+//! up to a limit. Files are looked up: completed by an earlier connection, partly received, present
+//! with equal or other content, or absent. Decisions are sent whenever the stream has nothing more
+//! to read. The first file is thus requested while the sender still walks.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,10 +25,12 @@ use crate::lock::lock;
 use crate::message::Message;
 use crate::wanted::{WantWriter, Wanted};
 
-/// Files up to this size are compared at once; before a larger one is read, what was decided so far is sent.
+/// Maximum size in bytes of a file that is compared at once. Before a larger one is read, earlier
+/// decisions are sent.
 const QUICK_COMPARE_BYTES: u64 = 1024 * 1024;
 
-/// Reads the manifest to its end and sends every Want. Returns the links that are still to be made.
+/// Reads the manifest to its end and sends every Want. Returns the links that are still to be
+/// created.
 pub(crate) fn receive(
     receiving: &Receiving<'_>,
     entries: Entries,
@@ -52,7 +56,7 @@ pub(crate) fn receive(
     Ok(reader.links)
 }
 
-/// Makes the links and gives the folders their modes and times, when all files are in place.
+/// Creates the links and gives the folders their modes and times, once all files are in place.
 pub(crate) fn finish_tree(
     receiving: &Receiving<'_>,
     links: Vec<(u32, Placed)>,
@@ -100,14 +104,14 @@ struct ManifestReader<'a> {
     wanted: Vec<(u32, Arc<Incoming>)>,
     entries: u64,
     links: Vec<(u32, Placed)>,
-    /// Bytes of the paths and targets of `links`.
+    /// Total bytes of the paths and targets of `links`.
     link_bytes: usize,
-    /// Bytes the disk had free at the start, less what was asked for.
+    /// Free bytes of the disk at the start, minus the requested bytes.
     space: u64,
 }
 
 impl ManifestReader<'_> {
-    /// Tells the sender what was decided, then waits until there is room for more.
+    /// Sends the decisions to the sender, then waits until there is room for more.
     fn send_wants(&mut self) -> Result<(), TransferError> {
         let Some(want) = self.wants.take() else { return Ok(()) };
         let (table, pushes) = (&self.receiving.table, &self.receiving.pushes);
@@ -125,7 +129,7 @@ impl ManifestReader<'_> {
         Err(self.receiving.session.stopped())
     }
 
-    /// Handles the next entry. False at the end. What was decided is sent before the first wait.
+    /// Handles the next entry. Returns false at the end. Sends the decisions before the first wait.
     fn next_entry(&mut self) -> Result<bool, TransferError> {
         let session = self.receiving.session;
         if session.is_over() {
@@ -156,7 +160,7 @@ impl ManifestReader<'_> {
         }
     }
 
-    /// Makes a folder, keeps a link for later, decides about a file.
+    /// Creates a folder, keeps a link for later, or decides about a file.
     fn act_on(&mut self, number: u32, entry: Entry) -> Result<(), TransferError> {
         let receiving = self.receiving;
         let offered = entry.path.clone();
@@ -170,7 +174,7 @@ impl ManifestReader<'_> {
                 self.pass(number, &Placed { entry, offered }, Exception::Blocked);
                 return Ok(());
             }
-            // Under the other name of a folder its path is too long.
+            // The path is too long below the other name of its folder.
             Err(error) => {
                 let (path, what) = (offered.display(), error.reason);
                 receiving.events.event(Event::Note { path: &path, what: &what });
@@ -200,7 +204,7 @@ impl ManifestReader<'_> {
                         receiving.lacks(number, &placed, Exception::Skipped, None);
                         Ok(())
                     }
-                    // What lies in it comes into no other folder either.
+                    // The contents of this folder must not go into any other folder.
                     Err(error) => {
                         receiving.note_unless_fatal(&placed.offered, error)?;
                         self.placement.set(placed.offered.clone(), Fate::Refused);
@@ -227,17 +231,19 @@ impl ManifestReader<'_> {
         }
     }
 
-    /// Whether the answer to the offer holds for this. What lies in a folder is not asked about again.
+    /// Returns true if the accepted offer covers this entry. Only top-level names are checked.
     fn is_accepted(&self, offered: &RelPath) -> bool {
         let within = self.receiving.within.as_ref();
         offered.depth() > 1 || within.is_none_or(|shown| shown.covers_name(offered))
     }
 
-    /// Makes a folder, or what the policy makes of it where something else has its name. Where it is; `None` if it is left out.
+    /// Creates a folder, or applies the conflict policy if its name is taken. Returns its path;
+    /// `None` if it is skipped.
     fn make_folder(&mut self, placed: &Placed) -> Result<Option<RelPath>, Error> {
         let (receiving, Placed { entry, offered }) = (self.receiving, placed);
         let (target, renamed) = (receiving.target, &receiving.renamed);
-        // A folder with another name is of what is offered under its own, and nothing else comes into it.
+        // A renamed folder belongs to the entry offered under its own name; no other entry may go
+        // into it.
         let is_ours = renamed.is_taken(&entry.path);
         if !is_ours {
             match target.make_dir(entry) {
@@ -280,7 +286,7 @@ impl ManifestReader<'_> {
         Ok(Some(path))
     }
 
-    /// An entry that is not even looked for.
+    /// Handles an entry that is not looked up.
     fn pass(&mut self, number: u32, placed: &Placed, exception: Exception) {
         let receiving = self.receiving;
         if let Kind::File { .. } = placed.entry.kind {

@@ -1,8 +1,14 @@
 //! The receiver: fetches an offer into a directory over one connection (SPEC §10).
 //!
-//! Threads: one reads the manifest, looks at the disk and sends Wants; each data stream has one that parses, verifies and
-//! writes in place, so a byte never changes threads after it left the receive buffer; one watches for a stall; this one
-//! waits for the end and signs the receipt. They share the [`OutstandingFiles`] of wanted files.
+//! Threads:
+//!
+//! - One reads the manifest, inspects the disk and sends Want messages.
+//! - Each data stream has one that parses, verifies and writes in place. A byte thus never changes
+//!   threads after it has left the receive buffer.
+//! - One detects stalls.
+//! - The calling thread waits for the end and signs the receipt.
+//!
+//! They share the wanted files in [`OutstandingFiles`].
 
 mod completed_files;
 mod data;
@@ -65,11 +71,12 @@ use send_receipt::send_receipt;
 pub use shown::Shown;
 pub use stream::StreamTarget;
 
-/// What was there and is not any more may be the beginning of a deletion: it is looked again so often, a third of a second in all.
+/// Number of repeated checks for a deletion of the target after a file has disappeared. They take a
+/// third of a second in all.
 const DELETION_LOOKS: u32 = 10;
 const DELETION_PAUSE: Duration = Duration::from_millis(30);
 
-/// What the receiver's threads share.
+/// State shared by the receiver's threads.
 pub(crate) struct Receiving<'a> {
     session: &'a Session,
     events: &'a dyn Events,
@@ -77,36 +84,38 @@ pub(crate) struct Receiving<'a> {
     offer: &'a Offer,
     target: &'a TargetDir,
     conflicts: Conflicts,
-    /// What was accepted, if that was not everything.
+    /// The accepted part of the offer, if it was not accepted completely.
     within: Option<Shown>,
-    /// Both sides wait for the disk.
+    /// True if both sides wait for the disk.
     sync: bool,
     naming: Naming,
-    /// Both sides want old copies to be used.
+    /// True if both sides support deltas.
     delta: bool,
     deltas: DeltaFiles,
-    /// Part files of other transfers and senders are not ours to continue.
+    /// Key of our part files. Parts of other transfers and senders must not be continued.
     part_key: [u8; 32],
     completed: CompletedFiles,
     renamed: RenamedFolders,
     table: OutstandingFiles<Incoming>,
     pushes: Pushes,
-    /// Part files open now.
+    /// Number of open part files.
     open_files: AtomicU64,
-    /// Names that something got because its own was taken by what is not replaced: nothing that comes later overwrites them.
+    /// Names given to entries whose own names were taken by protected objects. Later entries must
+    /// not overwrite them.
     given: Mutex<HashSet<RelPath>>,
     contents: Mutex<ContentDigest>,
-    /// What the sender sent and this side does not have, until it is told.
+    /// Entries that the sender sent but this side lacks; not yet reported.
     exceptions: Mutex<Vec<Excepted>>,
     manifest_hash: OnceLock<[u8; 32]>,
     counts: Counts,
 }
 
 impl Receiving<'_> {
-    /// True if the sender owes data. Asked when nothing has moved for a while: a sender that waits because this side's disk
-    /// does is told so.
+    /// Returns true if the sender owes data. Called when nothing has moved for a while. If this
+    /// side is busy with its disk, reports that to the waiting sender.
     fn is_due(&self, writer: &Mutex<ControlWriter>) -> bool {
-        // Whoever has the writer is saying something just now; and who watches for a stall does not wait for who reads nothing.
+        // A thread that holds the writer is sending a message already. The stall check must not
+        // wait for a peer that does not read.
         if self.session.is_not_reading()
             && let Ok(mut writer) = writer.try_lock()
         {
@@ -116,7 +125,7 @@ impl Receiving<'_> {
         self.table.is_due()
     }
 
-    /// Writes names and metadata through to the disk, where that is wanted. How far everything got.
+    /// Flushes names and metadata to disk, if requested. Returns the durability reached.
     fn reached(&self) -> Result<Durability, TransferError> {
         if !self.sync {
             return Ok(Durability::NotAwaited);
@@ -128,7 +137,8 @@ impl Receiving<'_> {
         }
     }
 
-    /// What is written goes on being written when its folder is deleted, and is nowhere in the end.
+    /// Fails if the target folder was deleted. Writes would still succeed, but the files would be
+    /// lost in the end.
     fn look_at_target(&self) -> Result<(), TransferError> {
         if self.target.is_deleted() { Err(self.is_deleted()) } else { Ok(()) }
     }
@@ -144,19 +154,19 @@ impl Receiving<'_> {
         self.session.disk("the target folder was deleted")
     }
 
-    /// What a disk error means for the transfer.
+    /// Converts a disk error to the error of the transfer.
     fn disk(&self, error: &Error) -> TransferError {
         match error {
             Error::UnsafeName(name) => name.into(),
             _ if self.target.is_deleted() => self.is_deleted(),
-            // Who deletes a folder begins with what is in it.
+            // A user who deletes a folder deletes its contents first.
             error if error.is_not_found() && self.is_being_deleted() => self.is_deleted(),
             other => self.session.disk(other),
         }
     }
 
-    /// Tells the user about an error that concerns only what is offered as `path`; gives back one that would meet every other
-    /// file too.
+    /// Reports an error that concerns only the entry offered as `path`. Returns an error that would
+    /// affect every other file too.
     fn note_unless_fatal(&self, path: &RelPath, error: Error) -> Result<(), TransferError> {
         let local = matches!(
             error,
@@ -174,12 +184,13 @@ impl Receiving<'_> {
         Ok(())
     }
 
-    /// This side does not have the entry `number`, as the sender knows. `root`: what the sender says that it is, if it has.
+    /// Records an entry that this side lacks, with a reason known to the sender. `root` is the
+    /// sender's root, if it has reported one.
     fn excepted(&self, number: u32, placed: &Placed, exception: Exception, root: Option<[u8; 32]>) {
         self.excepted_as(number, placed, (exception, None), root);
     }
 
-    /// The same with what happened at the sender, where it has said that.
+    /// Like [`Self::excepted`], with the change at the sender, if it has reported one.
     fn excepted_as(
         &self,
         number: u32,
@@ -199,15 +210,16 @@ impl Receiving<'_> {
         }
     }
 
-    /// The same of what the sender has sent, or of what is no file: it is told before the receipt.
+    /// Like [`Self::excepted`], for an entry that the sender has sent or that is not a file. It is
+    /// reported before the receipt.
     fn lacks(&self, number: u32, placed: &Placed, exception: Exception, root: Option<[u8; 32]>) {
         let (entry, reason) = (number.into(), exception.number().into());
         lock(&self.exceptions).push(Excepted { entry, reason });
         self.excepted(number, placed, exception, root);
     }
 
-    /// Gives something its name by the policy for it. What came by this transfer under another name is not overwritten by
-    /// what is offered under that.
+    /// Names an entry by its conflict policy. An entry of this transfer that already got another
+    /// name is not overwritten by the entry offered under that name.
     fn place(
         &self,
         placed: &Placed,
@@ -217,7 +229,7 @@ impl Receiving<'_> {
         if policy != OnConflict::Overwrite {
             return name(policy);
         }
-        // Held meanwhile: between a name on the disk and in the list nobody may ask for it.
+        // Held during the naming: no other thread may take the name before it is in the list.
         let mut given = lock(&self.given);
         let is_given = given.contains(&placed.entry.path);
         let committed = name(if is_given { OnConflict::Rename } else { policy })?;
@@ -227,7 +239,7 @@ impl Receiving<'_> {
         Ok(committed)
     }
 
-    /// What is offered as `offered` did not get its own name, but `name`.
+    /// Reports that the entry offered as `offered` got `name` instead of its own name.
     fn renamed(&self, offered: &RelPath, name: &RelPath) {
         let why = match self.conflicts.at(offered) {
             OnConflict::Overwrite => {
@@ -239,7 +251,7 @@ impl Receiving<'_> {
         self.events.event(Event::Note { path: &offered.display(), what: &what });
     }
 
-    /// An entry stands in the target under `path`.
+    /// Reports the final state of an entry in the target under `path`.
     fn in_place(&self, path: &RelPath, what: InPlace<'_>) {
         self.events.event(Event::InPlace { path, what });
     }
@@ -258,7 +270,7 @@ impl Receiving<'_> {
     }
 }
 
-/// What became of the files.
+/// Counts of the results of files.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     moved: AtomicU64,
@@ -269,9 +281,10 @@ pub(crate) struct Counts {
     bytes_verified: AtomicU64,
 }
 
-/// Fetches what `options.secret` names and blocks until it is complete or the transfer failed. The connection is closed
-/// then, and the sender told why. [`ReceiveOptions::cancel`] ends it at any stage; only `decide`, the writer of a
-/// [`StreamTarget::output`] and single calls to the file system are not interrupted.
+/// Fetches the transfer named by `options.secret` and blocks until it is complete or has failed.
+/// Then the connection is closed, with the reason for the sender. [`ReceiveOptions::cancel`] ends
+/// it at any stage. Not interrupted are only `decide`, the writer of a [`StreamTarget::output`],
+/// and single file system calls.
 pub fn receive(
     connection: Connection,
     mut options: ReceiveOptions<'_>,
@@ -323,7 +336,7 @@ fn run(
     };
     let streams = Streams { reader, writer: Mutex::new(writer), manifest: tree.manifest, data };
     let end = work(&receiving, options, streams, durability);
-    // Also after a failure: what is finished need not be compared by content next time.
+    // Also after a failure: completed files need no comparison of content next time.
     receiving.completed.close();
     session.outcome()?;
     let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
@@ -353,7 +366,7 @@ fn run(
     })
 }
 
-/// The streams of a tree that was accepted.
+/// The streams of an accepted tree.
 struct Streams {
     reader: ControlReader,
     writer: Mutex<ControlWriter>,
@@ -361,8 +374,8 @@ struct Streams {
     data: Vec<RecvStream>,
 }
 
-/// Takes everything that comes, a thread for each stream and task, and sends the receipt; what came of that, or None after an error
-/// that the session has.
+/// Receives everything, with a thread for each stream and task, and sends the receipt. Returns the
+/// result of that, or `None` after an error recorded in the session.
 fn work(
     receiving: &Receiving<'_>,
     options: &ReceiveOptions<'_>,
@@ -372,7 +385,7 @@ fn work(
     let session = receiving.session;
     let Streams { reader, writer, manifest, data } = streams;
     let mut end = None;
-    // Also without parallel connections it is kept, so that the stream is not stopped.
+    // Kept even without parallel connections, so that the stream is not stopped.
     let mut reader = Some(reader);
     std::thread::scope(|scope| {
         let writer = &writer;

@@ -1,9 +1,10 @@
-//! Complete files wait here for their names until their contents are on the disk, many of them together.
+//! Complete files wait here for their names until their contents are flushed to disk, many files
+//! together.
 //!
-//! The data threads put verified files in and go on; one thread takes all that are there, has them written through (SPEC
-//! §10.7), and gives them their names. So no name is on the disk before its content, a batch of any size costs one or two
-//! journal commits, and no packet waits for a disk unless it is a whole batch behind. The same thread writes back what large
-//! files have got so far.
+//! The data threads hand over verified files and continue. One thread takes all waiting files,
+//! flushes them (SPEC §10.7), and gives them their names. Hence no name reaches the disk before its
+//! content, a batch of any size costs one or two journal commits, and packets wait for a disk only
+//! if it is a whole batch behind. The same thread writes back the received content of large files.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use crate::error::TransferError;
 use crate::limits::{STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_MAX};
 use crate::lock::lock;
 
-/// How long the first of a batch waits for others: a commit for each file is what batches are there to avoid.
+/// Maximum wait of the first file of a batch for others: batches avoid a commit per file.
 const GATHER_TIME: Duration = Duration::from_millis(250);
 
 /// A complete file.
@@ -27,7 +28,7 @@ pub(super) struct Complete {
     pub(super) root: Root,
 }
 
-/// See the module.
+/// Queue of complete files; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Naming {
     state: Mutex<State>,
@@ -37,13 +38,13 @@ pub(crate) struct Naming {
 #[derive(Debug, Default)]
 struct State {
     batch: Batch,
-    /// When the first of `batch` came.
+    /// Arrival time of the first file of `batch`.
     since: Option<Instant>,
     ended: bool,
     stopped: bool,
 }
 
-/// What is done together.
+/// Files that are flushed together.
 #[derive(Debug, Default)]
 struct Batch {
     files: Vec<Complete>,
@@ -63,7 +64,8 @@ impl Naming {
         Self { state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Puts a complete file in; waits while there is no room. Without effect after a failure: the file is dropped unnamed.
+    /// Queues a complete file; waits while there is no room. After a failure the file is dropped
+    /// without a name.
     pub(super) fn push(&self, complete: Complete) {
         let mut state = lock(&self.state);
         while state.is_full() && !state.stopped {
@@ -73,7 +75,7 @@ impl Naming {
             return;
         }
         state.batch.bytes = state.batch.bytes.saturating_add(complete.file.bytes());
-        // A part has a journal.
+        // A part file also has a journal.
         state.batch.descriptors += if complete.file.bytes() > CHUNK_BYTES as u64 { 2 } else { 1 };
         state.batch.files.push(complete);
         if state.since.is_none() {
@@ -84,7 +86,7 @@ impl Naming {
         }
     }
 
-    /// Has what `part` got so far written back.
+    /// Requests write-back of the content received so far for `part`.
     pub(super) fn write_back(&self, part: &Arc<PartFile>) {
         let mut state = lock(&self.state);
         if !state.stopped && !state.batch.write_back.iter().any(|other| Arc::ptr_eq(other, part)) {
@@ -93,19 +95,19 @@ impl Naming {
         }
     }
 
-    /// Nothing more comes.
+    /// Marks the end of the queue.
     pub(crate) fn end(&self) {
         lock(&self.state).ended = true;
         self.changed.notify_all();
     }
 
-    /// Frees everyone who waits. What is complete by now still gets its name.
+    /// Wakes all waiting threads. Files that are complete by now still get their names.
     pub(crate) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.changed.notify_all();
     }
 
-    /// Waits for the next batch. None at the end.
+    /// Waits for the next batch. Returns `None` at the end.
     fn next(&self) -> Option<Batch> {
         let mut state = lock(&self.state);
         loop {
@@ -131,7 +133,7 @@ impl Naming {
     }
 }
 
-/// However this thread ends, also by a panic of the application's that it calls, nobody waits for it.
+/// Wakes waiting threads however this thread ends, including by a panic in an application callback.
 struct FreeAll<'a>(&'a Naming);
 
 impl Drop for FreeAll<'_> {
@@ -140,11 +142,11 @@ impl Drop for FreeAll<'_> {
     }
 }
 
-/// Syncs and names until the end.
+/// Flushes and names batches until the end.
 pub(super) fn work(receiving: &Receiving<'_>) -> Result<(), TransferError> {
     let _freed = FreeAll(&receiving.naming);
     while let Some(batch) = receiving.naming.next() {
-        // What the sender sent meanwhile was not read: its silence began now.
+        // Data from the sender was not read meanwhile, so its stall timer restarts now.
         let progress = receiving.progress;
         let synced = progress.at_disk(|| sync(receiving, &batch));
         receiving.session.moved(STALL_BYTES);

@@ -1,5 +1,5 @@
-//! The beginning of a transfer at the receiver: Hello, Fetch, Offer, the user's answer, Accept (SPEC §10.2). Nothing in the target is touched
-//! before the user has accepted.
+//! The start of a transfer at the receiver: Hello, Fetch, Offer, the user's decision, Accept (SPEC
+//! §10.2). Nothing in the target is touched before the user has accepted.
 
 use wraith_files::{CommitOptions, TargetDir, plain};
 use wraith_transport::RecvStream;
@@ -21,30 +21,30 @@ use crate::message::{Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Me
 use crate::rate::Rate;
 use crate::session::Session;
 
-/// An offer that was accepted.
+/// An accepted offer.
 pub(super) enum Negotiated {
     Tree(Box<Tree>),
     Stream(Box<Stream>),
 }
 
-/// One stream of bytes, whose Accept is not sent yet.
+/// A byte stream, before its Accept is sent.
 pub(super) struct Stream {
     /// Kept in any case, so that the stream is not stopped.
     pub(super) reader: ControlReader,
     pub(super) writer: ControlWriter,
-    /// The receipt may say how durable it is.
+    /// True if the sender understands durability in the receipt.
     pub(super) durability: bool,
     pub(super) offer: Offer,
     pub(super) commit_options: CommitOptions,
 }
 
-/// The streams after the Offer of a tree was accepted.
+/// The streams of an accepted tree.
 pub(super) struct Tree {
     /// Kept in any case, so that the stream is not stopped.
     pub(super) reader: ControlReader,
     pub(super) writer: ControlWriter,
     pub(super) delta: bool,
-    /// The receipt may say how durable everything is.
+    /// True if the sender understands durability in the receipt.
     pub(super) durability: bool,
     pub(super) offer: Offer,
     pub(super) target: TargetDir,
@@ -55,7 +55,7 @@ pub(super) struct Tree {
     pub(super) data: Vec<RecvStream>,
 }
 
-/// Hello, Fetch, Offer, Accept.
+/// Performs Hello, Fetch, Offer and Accept.
 pub(super) fn negotiate(
     session: &Session,
     options: &mut ReceiveOptions<'_>,
@@ -100,7 +100,7 @@ pub(super) fn negotiate(
         return Err(TransferError::NoStream);
     }
     let (Accepted { conflicts, within }, ahead) = propose(session, options, &offer)?;
-    // The target is not touched before the user accepted.
+    // The target is not touched before the user has accepted.
     let target = make_target(session, options)?;
     let completed = open_completed_files(session, options, &target)?;
     options.progress.limited_by(&Rate::of(options.rate));
@@ -131,27 +131,28 @@ pub(super) fn negotiate(
     Ok(Negotiated::Tree(Box::new(tree)))
 }
 
-/// Whether small files may come before anybody has looked whether they are here: not where an earlier connection has left some.
+/// Returns true if the sender may push small files before they are compared with the disk. False if
+/// an earlier connection left some data.
 fn wants_push(options: &ReceiveOptions<'_>) -> bool {
     let id = crate::transfer_id(&options.secret);
     options.push && !options.stream.is_output() && !CompletedFiles::is_there(&options.target, &id)
 }
 
-/// Parallel connections that the sender may open; none where the rate is limited.
+/// Returns the number of parallel connections that the sender may open; none with a rate limit.
 pub(super) fn wanted_connections(options: &ReceiveOptions<'_>) -> Option<u64> {
     let most = options.parallel.most() as u64;
     (most > 0 && options.rate.is_none()).then_some(most)
 }
 
-/// What the user said yes to.
+/// The user's acceptance.
 struct Accepted {
     conflicts: Conflicts,
-    /// None: to whatever comes.
+    /// The accepted part of the offer; `None` accepts everything.
     within: Option<Shown>,
 }
 
-/// Puts the offer to the user, with the names if they are wished for. Returns the answer, and the manifest as far
-/// as it was read.
+/// Presents the offer to the user, with a preview if requested. Returns the decision, and the
+/// manifest as far as it was read.
 fn propose(
     session: &Session,
     options: &mut ReceiveOptions<'_>,
@@ -165,7 +166,7 @@ fn propose(
             let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
             complete = preview::read_ahead(session, ahead.insert(Entries::new(stream, offer)))?;
         }
-        // What is not there yet would be made; other errors are told when it is made.
+        // A missing target is created later, and other errors are reported then.
         let target = TargetDir::open(&options.target).ok();
         let key = part_key(session, options);
         let renamed =
@@ -180,7 +181,7 @@ fn propose(
     let decision = (options.decide)(&proposal);
     session.outcome()?;
     if let Some(reason) = connection.close_reason() {
-        // Nobody is there any more to hear the answer, and nothing is made for them.
+        // The sender has left, so nothing is created.
         return Err(session.lost(&reason));
     }
     match decision {
@@ -234,7 +235,7 @@ fn open_completed_files(
     options: &ReceiveOptions<'_>,
     target: &TargetDir,
 ) -> Result<CompletedFiles, TransferError> {
-    // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
+    // Another sender's NodeId yields another key: it cannot claim files that this sender completed.
     let key = part_key(session, options);
     let id = crate::transfer_id(&options.secret);
     CompletedFiles::open(target, &id, &key, &crate::boot_id()).map_err(|error| match error {
@@ -249,7 +250,7 @@ fn open_completed_files(
     })
 }
 
-/// Binds what is left behind in the target to the secret and the sender.
+/// Derives the key of leftovers in the target from the secret and the sender.
 pub(super) fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 32] {
     let material = [&options.secret[..], &session.connection.peer().0].concat();
     wraith_crypto::kdf::derive("wraith/1 part key", &material)

@@ -1,4 +1,4 @@
-//! What a receiver is told to do, and what it says in the end.
+//! Options and report of a receiver.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,73 +17,75 @@ use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::receipt::Receipt;
 
-/// The answer to an offer.
+/// The decision about an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Fetch it.
     Accept,
-    /// Fetch it, and do this about names that are taken, whatever [`ReceiveOptions::on_conflict`] says.
+    /// Fetch it, with this conflict policy instead of [`ReceiveOptions::on_conflict`].
     AcceptWith(Conflicts),
-    /// The same, and of what comes only what was shown.
+    /// Like `AcceptWith`, but limited to the entries that were shown.
     AcceptShown(Conflicts, Shown),
-    /// Do not; the sender is told why (may be empty).
+    /// Decline it; the reason goes to the sender (may be empty).
     Refuse(String),
-    /// Not now: this was only a look. The sender goes on waiting.
+    /// Not now: this was only a preview. The sender keeps waiting.
     Later,
 }
 
 impl Decision {
-    /// Whether it is fetched.
+    /// Returns true if the offer is accepted.
     pub fn is_yes(&self) -> bool {
         matches!(self, Self::Accept | Self::AcceptWith(_) | Self::AcceptShown(..))
     }
 }
 
-/// Asked once, with the offer, before anything is fetched; may take as long as a person needs.
+/// Decision callback. Called once, with the offer, before anything is fetched; may take as long as
+/// a person needs.
 pub type Decide<'a> = dyn FnMut(&Proposal<'_>) -> Decision + Send + 'a;
 
-/// What to fetch, where to, and who wants to know.
+/// Options of [`super::receive`].
 pub struct ReceiveOptions<'a> {
-    /// The directory that everything is created in; made, with its parents, when the offer is accepted.
+    /// Target directory; created, with its parents, when the offer is accepted.
     pub target: PathBuf,
-    /// The capability secret of the ticket.
+    /// Capability secret of the ticket.
     pub secret: [u8; 16],
-    /// The same on every connection of one run of the program, another in every run.
+    /// Identifier of one run of the program, the same on all of its connections.
     pub instance: Option<u64>,
-    /// Signs the receipt; must be the identity the connection was made with.
+    /// Signs the receipt; must be the identity of the connection.
     pub identity: SecretIdentity,
-    /// What to do where a different file is in the way.
+    /// Policy for names that another file has already.
     pub on_conflict: OnConflict,
-    /// Where it goes if it is one stream of bytes.
+    /// Destination of a byte stream.
     pub stream: StreamTarget,
-    /// Ask the sender to send no more than this many bytes a second.
+    /// Maximum rate requested from the sender, in bytes per second.
     pub rate: Option<u64>,
-    /// Look at the names before the offer is decided, so that [`Proposal::preview`] has them.
+    /// Read the names before the decision, so that [`Proposal::preview`] has them.
     pub preview: bool,
-    /// Take a few small files along with the offer, before they are asked for, if nothing is left here of an earlier connection: for
-    /// who accepts whatever comes.
+    /// Accept a few small files along with the offer, before they are requested, unless an earlier
+    /// connection left data. For callers that accept any offer.
     pub push: bool,
-    /// Accepts or refuses the offer.
+    /// Accepts or declines the offer.
     pub decide: Box<Decide<'a>>,
-    /// Further connections, if the sender makes them too.
+    /// Parallel connections, if the sender supports them too.
     pub parallel: ParallelConnections,
-    /// Of files of which an old copy is in the way, fetch only what differs, if the sender can tell.
+    /// Fetch only the differences of files with an old copy under their name, if the sender
+    /// supports that.
     pub delta: bool,
-    /// Take over all permissions, not only those that the umask leaves.
+    /// Apply all received permissions, not only those allowed by the umask.
     pub keep_modes: bool,
-    /// Write everything through to the disk before the receipt is signed, and every content before its name, unless the sender
-    /// does not want to wait for it.
+    /// Flush all data to disk before the receipt is signed, and every content before its name,
+    /// unless the sender does not want to wait.
     pub sync: bool,
     /// Live counters.
     pub progress: Arc<Progress>,
-    /// Told what happens.
+    /// Receives events.
     pub events: Arc<dyn Events>,
-    /// Stops it from another thread.
+    /// Cancels the transfer from another thread.
     pub cancel: Cancel,
 }
 
 impl<'a> ReceiveOptions<'a> {
-    /// Options that accept everything, rename on conflict, and tell nobody anything.
+    /// Creates options that accept everything, rename on conflict, and report no events.
     pub fn new(target: PathBuf, secret: [u8; 16], identity: SecretIdentity) -> Self {
         Self {
             target,
@@ -113,40 +115,42 @@ impl std::fmt::Debug for ReceiveOptions<'_> {
     }
 }
 
-/// How a transfer ended at the receiver: every file that is not counted as failed is here, verified, under its name.
+/// Result of a transfer at the receiver: every file not counted as failed is present, verified,
+/// under its name.
 #[derive(Clone, Debug)]
 pub struct ReceiveReport {
-    /// What was offered.
+    /// The offer.
     pub offer: Offer,
-    /// What this side signed.
+    /// The signed receipt.
     pub receipt: Receipt,
-    /// Who sent it.
+    /// Identity of the sender.
     pub sender: NodeId,
-    /// Files that were moved, whole or in part.
+    /// Number of files transferred, whole or in part.
     pub files: u64,
-    /// Bytes of file content that came over the connection.
+    /// Bytes of file content received over the connection.
     pub bytes_moved: u64,
-    /// Bytes of all its datagrams, both ways.
+    /// Bytes of all datagrams, in both directions.
     pub wire_bytes: u64,
-    /// Connections that carried the data.
+    /// Number of connections that carried data.
     pub connections: u64,
-    /// Files that were here already.
+    /// Number of files that were already present.
     pub already_here: u64,
-    /// Files left alone because a different one is in the way ([`OnConflict::Skip`]).
+    /// Number of files skipped because another one has their name ([`OnConflict::Skip`]).
     pub skipped: u64,
-    /// Files that did not arrive.
+    /// Number of files that did not arrive.
     pub failed: u64,
-    /// False if the sender vanished before it could confirm that it has the receipt.
+    /// False if the sender disappeared before it confirmed the receipt.
     pub confirmed: bool,
 }
 
 impl ReceiveReport {
-    /// Files, folders and links that the sender could not offer, as it says.
+    /// Returns the number of files, folders and links that the sender could not offer, as reported
+    /// by the sender.
     pub fn left_out(&self) -> u64 {
         self.offer.left_out.unwrap_or(0)
     }
 
-    /// [`TransferError::Partial`] if anything is missing.
+    /// Returns [`TransferError::Partial`] if anything is missing.
     pub fn outcome(&self) -> Result<(), TransferError> {
         TransferError::partial(Role::Receiver, self.failed, self.offer.files, self.left_out())
     }

@@ -1,7 +1,8 @@
-//! The files that are wanted and not settled: looked up by entry number by the data threads, bounded for the manifest.
+//! Table of the wanted but unsettled files. Data threads look files up by entry number; its size
+//! limits the manifest.
 //!
-//! A file is in the table from just before its Want is sent until it is settled, so a record whose entry is not in it was
-//! never asked for, or came twice.
+//! A file is in the table from just before its Want is sent until it is settled. A record for an
+//! entry outside the table was never requested, or came twice.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,13 +10,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use crate::limits::{OUTSTANDING_ENTRIES_MAX, OUTSTANDING_PATH_BYTES_MAX};
 use crate::lock::lock;
 
-/// What the table must know of a file.
+/// Properties of a file that the table needs.
 pub(crate) trait Outstanding {
-    /// Bytes of its path.
+    /// Returns the length of its paths in bytes.
     fn path_bytes(&self) -> usize;
 }
 
-/// See the module.
+/// Table of outstanding files; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct OutstandingFiles<F> {
     state: Mutex<State<F>>,
@@ -26,7 +27,7 @@ pub(crate) struct OutstandingFiles<F> {
 struct State<F> {
     files: HashMap<u32, Arc<F>>,
     path_bytes: usize,
-    /// In `files`, or taken and not settled yet.
+    /// Number of files in `files`, or taken and not settled yet.
     outstanding: usize,
     manifest_ended: bool,
     stopped: bool,
@@ -54,7 +55,7 @@ impl<F: Outstanding> OutstandingFiles<F> {
         }
     }
 
-    /// Waits until there is room for more. False if it stopped.
+    /// Waits until there is room for more. Returns false once stopped.
     pub(crate) fn wait_for_room(&self) -> bool {
         let mut state = lock(&self.state);
         while !state.stopped
@@ -66,12 +67,13 @@ impl<F: Outstanding> OutstandingFiles<F> {
         !state.stopped
     }
 
-    /// The file with this number.
+    /// Returns the file with this number.
     pub(crate) fn get(&self, entry: u32) -> Option<Arc<F>> {
         lock(&self.state).files.get(&entry).cloned()
     }
 
-    /// Takes a file out: no further record may name it. It stays outstanding until [`Self::settle`].
+    /// Takes a file out: no further record may name it. It stays outstanding until
+    /// [`Self::settle`].
     pub(crate) fn take(&self, entry: u32) -> Option<Arc<F>> {
         let mut state = lock(&self.state);
         let file = state.files.remove(&entry)?;
@@ -79,7 +81,7 @@ impl<F: Outstanding> OutstandingFiles<F> {
         Some(file)
     }
 
-    /// A file that was taken is done.
+    /// Settles a file that was taken.
     pub(crate) fn settle(&self) {
         let mut state = lock(&self.state);
         state.outstanding -= 1;
@@ -87,19 +89,19 @@ impl<F: Outstanding> OutstandingFiles<F> {
             && state.outstanding < OUTSTANDING_ENTRIES_MAX / 2
             && state.path_bytes < OUTSTANDING_PATH_BYTES_MAX / 2;
         drop(state);
-        // Nobody waits in between: the manifest waits for room at the top, the end for zero.
+        // No thread waits in between: the manifest waits for room at the top, the end for zero.
         if !quiet {
             self.changed.notify_all();
         }
     }
 
-    /// Nothing more will be inserted.
+    /// Marks the end of the manifest: no more files follow.
     pub(crate) fn manifest_ended(&self) {
         lock(&self.state).manifest_ended = true;
         self.changed.notify_all();
     }
 
-    /// Waits until the manifest has ended and everything is settled. False if it stopped.
+    /// Waits until the manifest has ended and all files are settled. Returns false once stopped.
     pub(crate) fn wait_until_settled(&self) -> bool {
         let mut state = lock(&self.state);
         while !(state.stopped || state.manifest_ended && state.outstanding == 0) {
@@ -108,12 +110,12 @@ impl<F: Outstanding> OutstandingFiles<F> {
         !state.stopped
     }
 
-    /// True if the sender owes data.
+    /// Returns true if the sender owes data.
     pub(crate) fn is_due(&self) -> bool {
         lock(&self.state).outstanding > 0
     }
 
-    /// Frees everyone who waits.
+    /// Stops, and wakes all waiting threads.
     pub(crate) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.changed.notify_all();

@@ -1,4 +1,5 @@
-//! The receiver's side of parallel connections: dials where the sender says, and reads what comes.
+//! The receiver's side of parallel connections: dials the sender's ports and reads the data
+//! streams.
 
 use std::thread::Scope;
 
@@ -11,7 +12,8 @@ use crate::limits::PARALLEL_TIMEOUT;
 use crate::message::Message;
 use crate::parallel::{ParallelConnections, door};
 
-/// Waits for the sender's word on parallel connections and makes them. Ends with the transfer if it never says one.
+/// Waits for the sender's ports and makes the connections. Ends with the transfer if the sender
+/// names none.
 pub(super) fn join<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     receiving: &'scope Receiving<'_>,
@@ -34,19 +36,19 @@ pub(super) fn join<'scope, 'env>(
             });
         });
     }
-    // What follows on this stream is not for us, and it ends with the connection.
+    // Later messages are not for this side; the read ends with the connection.
     let _ = reader.next(session);
     Ok(())
 }
 
-/// One further connection, and the data stream on it; None if it does not come about.
+/// Establishes one parallel connection with its data stream. Returns `None` if that fails.
 fn dial(
     receiving: &Receiving<'_>,
     parallel: &ParallelConnections,
     port: u16,
 ) -> Result<Option<RecvStream>, TransferError> {
     let session = receiving.session;
-    // The path is one that the sender has shown to be its own; a scope (of a link-local address) is kept.
+    // The sender has proved this path to be its own. A scope (of a link-local address) is kept.
     let Some(mut remote) = session.connection.remote().ip() else { return Ok(None) };
     remote.set_port(port);
     let Ok(endpoint) = parallel.bind() else { return Ok(None) };
@@ -64,7 +66,7 @@ fn accept_stream(receiving: &Receiving<'_>, connection: &Connection) -> Option<R
     let accepted = receiving.session.wait_meanwhile(PARALLEL_TIMEOUT, connection.accept_stream());
     match accepted {
         Some(Ok((_unused, stream))) => Some(stream),
-        // It stood too late for the sender. Nothing was sent on it.
+        // The connection came too late for the sender. Nothing was sent on it.
         Some(Err(_)) | None => {
             connection.close(crate::close::DONE, "");
             None

@@ -1,39 +1,40 @@
-//! Where the entries of a manifest go: under their own names, or below the other name that a folder of theirs got, or nowhere.
+//! Determines the path of each manifest entry: its own name, a path below a renamed folder, or
+//! none.
 //!
-//! Invariant: a manifest goes through its tree depth first, so what is remembered is one place for each folder above the entry at
-//! hand, however many folders have other names.
+//! Invariant: a manifest lists its tree depth first. At most one placement per folder above the
+//! current entry is therefore remembered, however many folders are renamed.
 
 use wraith_files::{Entry, RelPath, UnsafeName};
 
-/// What becomes of a folder, and of everything below it.
+/// Placement of a folder and of everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is here, under this name.
+    /// The folder has this path.
     Goes(RelPath),
-    /// Something else has its name, which the policy leaves alone.
+    /// Another object has its name, and the policy keeps that.
     Skipped,
-    /// Nobody has accepted it.
+    /// The user has not accepted it.
     Refused,
 }
 
-/// An entry on its way to its place.
+/// An entry with its path in the target.
 #[derive(Debug)]
 pub(crate) struct Placed {
-    /// With the path under which it comes here, unless that is taken.
+    /// The entry, with its path in the target unless that is taken.
     pub(crate) entry: Entry,
     /// Its path in the manifest.
     pub(crate) offered: RelPath,
 }
 
-/// See the module.
+/// Placements of folders; see the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
-    /// Folders above the entry at hand that do not simply stand under their own names, the deepest last.
+    /// Folders above the current entry that are not simply under their own names, deepest last.
     above: Vec<(RelPath, Fate)>,
 }
 
 impl Placement {
-    /// Where the next entry of the manifest goes. An error if its path there would be too long.
+    /// Returns the placement of the next manifest entry. Fails if its path would be too long.
     pub(super) fn of(&mut self, offered: &RelPath) -> Result<Fate, UnsafeName> {
         while let Some((folder, fate)) = self.above.last() {
             let Some(rest) = below(offered, folder) else {
@@ -48,13 +49,13 @@ impl Placement {
         Ok(Fate::Goes(offered.clone()))
     }
 
-    /// What becomes of the folder that was asked about last, and so of all below it.
+    /// Sets the placement of the folder passed last to [`Self::of`], and so of everything below it.
     pub(super) fn set(&mut self, folder: RelPath, fate: Fate) {
         self.above.push((folder, fate));
     }
 }
 
-/// What is left of `path` below `folder`.
+/// Returns the part of `path` below `folder`.
 fn below<'p>(path: &'p RelPath, folder: &RelPath) -> Option<&'p [u8]> {
     path.as_bytes().strip_prefix(folder.as_bytes())?.strip_prefix(b"/")
 }

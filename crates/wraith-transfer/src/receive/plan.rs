@@ -1,4 +1,5 @@
-//! What would happen to each entry of an offer under a conflict policy: what a dry run and a list say.
+//! Predicts the action for each entry of an offer under a conflict policy, for dry runs and
+//! listings.
 
 use std::collections::HashSet;
 
@@ -7,38 +8,39 @@ use wraith_files::{Entry, Kind, OnConflict, RelPath};
 use super::placement::{Fate, Placement};
 use super::preview::{Conflicts, Preview, PreviewOutcome, Previewed};
 
-/// What would happen to one entry.
+/// Predicted action for one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned<'a> {
-    /// The entry, as it is offered.
+    /// The entry as offered.
     pub entry: &'a Entry,
-    /// What would be done.
+    /// The action.
     pub action: Action,
-    /// Where it would be found then; of what is skipped, where it would have been.
+    /// The resulting path; for a skipped entry, the path it would have had.
     pub path: RelPath,
 }
 
-/// What would be done about an entry.
+/// Action for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is made.
+    /// Create it.
     New,
-    /// A part from an earlier connection is continued.
+    /// Continue a part from an earlier connection.
     Continue,
-    /// It is here already, as far as size and time tell (or a folder is).
+    /// Keep it: an entry of the same size and time is present (or a folder).
     Same,
-    /// A file of its size is here. If that has other content, the conflict policy decides.
+    /// Compare it: a file of its size is present. If the content differs, the conflict policy
+    /// decides.
     Compare,
-    /// It replaces what has its name.
+    /// Replace the object that has its name.
     Overwrite,
-    /// It gets another name.
+    /// Give it another name.
     Rename,
-    /// It is left out.
+    /// Skip it.
     Skip,
 }
 
 impl Preview {
-    /// What would happen to every entry that was looked at.
+    /// Returns the predicted action for every previewed entry.
     pub fn planned(&self, conflicts: &Conflicts) -> Vec<Planned<'_>> {
         let mut planner = Planner {
             conflicts,
@@ -50,20 +52,20 @@ impl Preview {
     }
 }
 
-/// Goes through the entries in their order.
+/// Processes the entries in their order.
 struct Planner<'a> {
     conflicts: &'a Conflicts,
     placement: Placement,
-    /// A folder that would take the place of something else: nothing is below it yet.
+    /// A folder that would replace another object: nothing is below it yet.
     fresh: Option<RelPath>,
-    /// Names that folders before this one would get.
+    /// Names that earlier folders would get.
     taken: HashSet<RelPath>,
 }
 
 impl Planner<'_> {
     fn plan<'e>(&mut self, previewed: &'e Previewed) -> Planned<'e> {
         let (entry, offered) = (&previewed.entry, &previewed.entry.path);
-        // A path that gets too long is told when it is received.
+        // A path that becomes too long is reported when it is received.
         let path = match self.placement.of(offered) {
             Ok(Fate::Goes(path)) => path,
             _ => return Planned { entry, action: Action::Skip, path: offered.clone() },
@@ -119,7 +121,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Where nothing is replaced, whatever the policy.
+    /// Returns the action where nothing may be replaced, under any policy.
     fn renamed(&self, offered: &RelPath) -> Action {
         if self.policy(offered) == OnConflict::Skip { Action::Skip } else { Action::Rename }
     }

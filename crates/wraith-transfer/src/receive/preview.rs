@@ -1,8 +1,10 @@
-//! What an offer holds, name by name, and what would become of each, before anything is accepted or written.
+//! Preview of an offer: its names and the predicted result of each, before anything is accepted or
+//! written.
 //!
-//! The sender streams its manifest without waiting for an answer, so the beginning of it is here when the user is asked.
-//! Nothing is created or read in full: names, sizes and times are compared. Bounded in entries, bytes and time; a tree
-//! beyond that is shown in part ([`Preview::complete`]), and what was read is not read again.
+//! The sender streams its manifest without waiting for a decision, so its beginning is present when
+//! the user is asked. Nothing is created or read in full; names, sizes and times are compared.
+//! Entries, bytes and time are limited. A larger tree is shown in part ([`Preview::complete`]), and
+//! no entry is read twice.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -21,66 +23,68 @@ use crate::message::Offer;
 use crate::session::Session;
 use wraith_transport::{Addr, Connection};
 
-/// What is put to the user.
+/// A proposal for the user to decide about.
 #[derive(Debug)]
 pub struct Proposal<'a> {
-    /// Counts and sizes, as the sender says.
+    /// Counts and sizes, as stated by the sender.
     pub offer: &'a Offer,
-    /// Who offers it.
+    /// Identity of the sender.
     pub sender: NodeId,
-    /// From where.
+    /// Address of the sender.
     pub remote: Addr,
-    /// The names, if they were asked for ([`super::ReceiveOptions::preview`]).
+    /// The names, if requested ([`super::ReceiveOptions::preview`]).
     pub preview: Option<&'a Preview>,
-    /// Over which it is offered. Whoever waits for an answer waits for [`Connection::closed`] too: it says that the sender has
-    /// left, and comes as well when the transfer is cancelled. What is answered then has no effect.
+    /// Connection of the offer. A caller that waits for a decision must wait for
+    /// [`Connection::closed`] too. It resolves when the sender leaves or the transfer is cancelled;
+    /// a later decision has no effect.
     pub connection: &'a Connection,
 }
 
-/// The entries of an offer, as far as they were looked at.
+/// The previewed entries of an offer.
 #[derive(Debug, Default)]
 pub struct Preview {
-    /// In the order of the manifest.
+    /// Entries in the order of the manifest.
     pub entries: Vec<Previewed>,
-    /// False if there are more, or if they did not come in time.
+    /// False if there are more entries, or they did not arrive in time.
     pub complete: bool,
 }
 
-/// One entry and what would become of it.
+/// One entry with its predicted result.
 #[derive(Clone, Debug)]
 pub struct Previewed {
     /// The file, folder or link.
     pub entry: Entry,
-    /// What stands in its place.
+    /// The conflict at its path, if any.
     pub outcome: PreviewOutcome,
-    /// The name that it gets if it is renamed; None where nothing is in its way.
+    /// Its name if it is renamed; `None` without a conflict.
     pub copy: Option<RelPath>,
 }
 
-/// What an entry meets at the target.
+/// State of an entry's path in the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreviewOutcome {
-    /// Nothing: it would be made.
+    /// Nothing has the name: the entry would be created.
     New,
-    /// A part of it, from an earlier connection of this transfer, with so many verified bytes.
+    /// A part from an earlier connection of this transfer, with this many verified bytes.
     Continues(u64),
-    /// Something of the same kind, size and time (or a folder): its content would be compared.
+    /// An object of the same type, size and time (or a folder): its content would be compared.
     Same,
-    /// A file of the same size and another time: unless the policy is to skip, its content is compared, and the conflict policy
-    /// decides if it is another.
+    /// A file of the same size with another time. Unless the policy is to skip, its content is
+    /// compared; if it differs, the conflict policy decides.
     SameSize,
-    /// Something else: the conflict policy decides. Of a folder, about everything below it too.
+    /// Another object: the conflict policy decides. For a folder, also about everything below it.
     Differs,
-    /// A folder with something in it, in the place of a file or link: it is not replaced, whatever the policy.
+    /// A folder that is not empty, in the place of a file or link: never replaced, under any
+    /// policy.
     Irreplaceable,
 }
 
-/// What to do about names that are taken by something else.
+/// Conflict policies for an offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts {
-    /// Where nothing else is said.
+    /// Default policy.
     pub otherwise: OnConflict,
-    /// For single paths.
+    /// Policies of individual paths.
     pub of: HashMap<RelPath, OnConflict>,
 }
 
@@ -90,7 +94,7 @@ impl Conflicts {
     }
 }
 
-/// Reads ahead until the manifest ends, is long enough, or has taken long enough. True if it ended.
+/// Reads ahead until the manifest ends or a limit is reached. Returns true if it ended.
 pub(crate) fn read_ahead(session: &Session, entries: &mut Entries) -> Result<bool, TransferError> {
     let deadline = Instant::now() + PREVIEW_TIME;
     let mut path_bytes = 0;
@@ -115,7 +119,7 @@ pub(crate) fn read_ahead(session: &Session, entries: &mut Entries) -> Result<boo
     Ok(false)
 }
 
-/// Looks at the target for each entry that was read ahead.
+/// Inspects the target for each entry that was read ahead.
 pub(crate) fn preview(
     entries: &Entries,
     complete: bool,
@@ -133,7 +137,7 @@ pub(crate) fn preview(
     Preview { entries: entries.ahead().iter().map(look).collect(), complete }
 }
 
-/// Looks at the target for one entry after the other.
+/// Inspects the target for one entry after the other.
 struct Look<'a> {
     target: &'a TargetDir,
     part_key: &'a [u8; 32],
@@ -142,10 +146,10 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// What the entry meets, and the name that it gets if it is renamed.
+    /// Returns the state of the entry's path, and its name if it is renamed.
     fn at(&mut self, entry: &Entry) -> (PreviewOutcome, Option<RelPath>) {
         let offered = &entry.path;
-        // Below a folder that would be made now there is nothing.
+        // A folder that is yet to be created is empty.
         let Ok(Fate::Goes(path)) = self.placement.of(offered) else {
             return (PreviewOutcome::New, None);
         };
@@ -181,7 +185,7 @@ fn outcome_of(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Preview
     if let Some(bytes) = verified_bytes(target, entry, part_key) {
         return PreviewOutcome::Continues(bytes);
     }
-    // What cannot be looked at is told when it is written.
+    // Paths that cannot be inspected are reported when they are written.
     let Ok(Some(existing)) = target.existing(&entry.path) else { return PreviewOutcome::New };
     let is_file = existing.kind == ExistingKind::File;
     let same_size = match &entry.kind {
@@ -205,7 +209,7 @@ fn outcome_of(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Preview
     }
 }
 
-/// Bytes that an earlier connection has got of the file, if it left a part.
+/// Returns the bytes of the file that an earlier connection received, if it left a part.
 fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Option<u64> {
     let chunks = chunk_count(entry.size());
     if chunks < 2 {

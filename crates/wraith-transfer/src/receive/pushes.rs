@@ -1,8 +1,8 @@
-//! Small files that come along with the offer, before they are asked for (SPEC §10.6): who has said yes beforehand has them a round trip
-//! earlier.
+//! Small files that arrive with the offer, before they are requested (SPEC §10.6). A receiver that
+//! accepts in advance gets them one round trip earlier.
 //!
-//! Invariant: nothing of a pushed file is used before it was decided that it is wanted as a whole, and no more of them is kept than
-//! Fetch has asked for.
+//! Invariant: a pushed file is used only after the decision that it is wanted as a whole, and no
+//! more bytes are kept than Fetch requested.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -14,21 +14,21 @@ use crate::error::TransferError;
 use crate::lock::lock;
 use crate::record::WHOLE_HEADER_BYTES;
 
-/// What was pushed on a connection.
+/// Pushed files of a connection.
 #[derive(Debug)]
 pub(super) struct Pushes(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Bytes of records that may still come.
+    /// Bytes of records that may still arrive.
     left: u64,
-    /// Entries below are decided.
+    /// Entries below this number are decided.
     decided: u64,
-    /// Those that are not.
+    /// Pushed files that are not decided yet.
     waiting: HashMap<u32, Pushed>,
 }
 
-/// A file that came before it was decided about.
+/// A file that arrived before the decision about it.
 #[derive(Debug)]
 pub(super) struct Pushed {
     root: Root,
@@ -36,12 +36,12 @@ pub(super) struct Pushed {
 }
 
 impl Pushes {
-    /// With records of so many bytes at most.
+    /// Accepts records of at most `bytes` bytes.
     pub(super) fn new(bytes: u64) -> Self {
         Self(Mutex::new(State { left: bytes, decided: 0, waiting: HashMap::new() }))
     }
 
-    /// A pushed file is here. It is kept if nobody has decided about it yet, and dropped if it is not wanted.
+    /// Handles a pushed file. Keeps it if it is undecided, and drops it if it is not wanted.
     pub(super) fn arrive(
         &self,
         receiving: &Receiving<'_>,
@@ -66,7 +66,8 @@ impl Pushes {
         Ok(())
     }
 
-    /// The entries below `upto` are decided; `insert` makes the wanted ones known. Which of them are here.
+    /// Marks the entries below `upto` as decided; `insert` registers the wanted ones. Returns the
+    /// decided files that have arrived.
     pub(super) fn decide(&self, upto: u64, insert: impl FnOnce()) -> Vec<(u32, Pushed)> {
         let mut state = lock(&self.0);
         insert();
@@ -76,13 +77,13 @@ impl Pushes {
 }
 
 impl Pushed {
-    /// Gives the file its place, if it is wanted.
+    /// Places the file, if it is wanted.
     pub(super) fn place(&self, receiving: &Receiving<'_>, entry: u32) -> Result<(), TransferError> {
         place(receiving, entry, &self.root, &[&self.bytes])
     }
 }
 
-/// What is wanted in part, or only if it differs from what is here, the sender answers for itself.
+/// Places the file if it is wanted as a whole. For any other Want, the sender answers separately.
 fn place(
     receiving: &Receiving<'_>,
     entry: u32,

@@ -1,12 +1,14 @@
-//! The folders that this transfer made under other names because theirs were taken: a later connection goes on in them, and in no
-//! others.
+//! Folders that this transfer created under other names because theirs were taken. A later
+//! connection continues in them, and in no others.
 //!
-//! A hidden file in the target has one 16-byte mark for each: a keyed hash of the folder's path in the manifest, the name that it got,
-//! and which folder it is on the disk (inode and time of birth). The key depends on the capability secret and the sender, so nobody
-//! else can make marks; it does not depend on the boot, which changes no folder.
+//! A hidden file in the target has one 16-byte mark for each: a keyed hash of the folder's path in
+//! the manifest, its given name, and its identity on disk (inode and creation time). The key
+//! depends on the capability secret and the sender, so others cannot forge marks. It does not
+//! depend on the boot, which changes no folder.
 //!
-//! Invariant: nothing is written into a folder beside the offered name that this transfer did not make. Where a mark is lost, or the
-//! file system does not tell when a folder was made, the folder gets another number.
+//! Invariant: nothing is written into a folder beside the offered name that this transfer did not
+//! create. If a mark is lost, or the file system does not record creation times, the folder gets
+//! another number.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -18,10 +20,11 @@ use crate::lock::lock;
 
 type Mark = [u8; 16];
 
-/// Marks that are read back and made (1 MiB). A folder beyond is not forgotten on this connection, but on the next.
+/// Maximum number of marks read and written (1 MiB). Further folders are remembered on this
+/// connection only.
 const MARKS_MAX: usize = 65_536;
 
-/// See the module.
+/// Marks of renamed folders; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct RenamedFolders {
     key: [u8; 32],
@@ -33,16 +36,16 @@ pub(crate) struct RenamedFolders {
 #[derive(Debug, Default)]
 struct State {
     marks: HashSet<Mark>,
-    /// Made on this connection.
+    /// Folders created on this connection.
     made: HashSet<RelPath>,
 }
 
 impl RenamedFolders {
-    /// Those of `transfer_id`, from earlier connections. Makes nothing.
+    /// Reads the marks of `transfer_id` from earlier connections. Creates no file.
     pub(crate) fn look(target: &TargetDir, transfer_id: &[u8; 16], key: &[u8; 32]) -> Self {
         let id: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = format!(".wraith-{id}-folders.state");
-        // Without it folders get another number.
+        // Without the file, folders get another number.
         let bytes = target.read_hidden(&name, MARKS_MAX * size_of::<Mark>()).unwrap_or_default();
         let marks = bytes.as_chunks().0.iter().copied().collect();
         let key = wraith_crypto::kdf::derive("wraith/1 renamed folder", key);
@@ -50,18 +53,20 @@ impl RenamedFolders {
         Self { key, name, target: target.clone(), state }
     }
 
-    /// The folder that an earlier connection made for `offered`, whose place is `path`.
+    /// Returns the folder that an earlier connection created for `offered`, whose own path is
+    /// `path`.
     pub(crate) fn find(&self, offered: &RelPath, path: &RelPath) -> Option<RelPath> {
         if lock(&self.state).marks.is_empty() {
             return None;
         }
-        // The copies of a name are numbered without gaps, as long as nobody removes one.
+        // The copies of a name are numbered without gaps, unless the user removes one.
         let copies = (1..).map_while(|number| path.copy(number).ok());
         let there = copies.take_while(|copy| matches!(self.target.existing(copy), Ok(Some(_))));
         { there }.find(|copy| self.is_known(offered.as_bytes(), copy))
     }
 
-    /// True if `path` is a folder that this transfer made for another one of the manifest.
+    /// Returns true if `path` is a folder that this transfer created for another folder of the
+    /// manifest.
     pub(crate) fn is_taken(&self, path: &RelPath) -> bool {
         let (has_made, has_marks) = {
             let state = lock(&self.state);
@@ -70,7 +75,8 @@ impl RenamedFolders {
         has_made || has_marks && self.is_known(b"", path)
     }
 
-    /// The folder `offered` of the manifest was made as `path`. Also after an error this connection knows.
+    /// Records that the folder `offered` of the manifest was created as `path`. This connection
+    /// remembers it even after an error.
     pub(crate) fn add(&self, offered: &RelPath, path: &RelPath) -> Result<(), Error> {
         let mut state = lock(&self.state);
         state.made.insert(path.clone());
@@ -81,7 +87,8 @@ impl RenamedFolders {
         let marks = [offered.as_bytes(), b""].map(|offered| self.mark(offered, path, id));
         state.marks.extend(marks);
         let mut file = self.target.open_hidden(&self.name)?;
-        // What cannot be written costs another number, but a piece of a mark would cost those behind it.
+        // A failed write only costs another number, but a torn mark would invalidate those behind
+        // it.
         let whole = |len: u64| len - len % size_of::<Mark>() as u64;
         let _ = file
             .metadata()
@@ -91,10 +98,10 @@ impl RenamedFolders {
         Ok(())
     }
 
-    /// The transfer is complete.
+    /// Removes the file of a complete transfer.
     pub(crate) fn remove(&self) {
         if !lock(&self.state).marks.is_empty() {
-            // A leftover costs 32 bytes a folder and nothing else.
+            // A leftover only costs 32 bytes per folder.
             let _ = self.target.remove_hidden(&self.name);
         }
     }
@@ -148,7 +155,7 @@ mod tests {
         assert!(later.is_taken(&path("a (2)")));
         assert_eq!(later.find(&path("b"), &path("a")), None, "it was made for another");
         assert_eq!(at(3).find(&path("a"), &path("a")), None, "another sender's or transfer's");
-        // Somebody puts another folder in its place.
+        // Another folder takes its place.
         fs::remove_dir(dir.path().join("a (2)")).unwrap();
         fs::create_dir(dir.path().join("a (2)")).unwrap();
         assert_eq!(at(2).find(&path("a"), &path("a")), None);

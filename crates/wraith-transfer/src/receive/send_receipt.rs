@@ -1,4 +1,5 @@
-//! The end of a transfer at the receiver: what it does not have, the receipt, and the sender's goodbye (SPEC §10.7).
+//! The end of a transfer at the receiver: the list of missing entries, the receipt, and the
+//! sender's CLOSE (SPEC §10.7).
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,9 +16,10 @@ use crate::message::{Exceptions, Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::Session;
 
-/// Signs and sends the receipt and waits for the sender to close. `durability_number`: what it says about the disk
-/// ([`crate::Durability`]), to a sender that understands it. Everything is in place by now: a sender that vanishes
-/// here leaves the receipt unconfirmed and nothing else.
+/// Signs and sends the receipt and waits for the sender to close. `durability_number` is the
+/// durability in the receipt ([`crate::Durability`]), for a sender that understands it. All files
+/// are in place by now: if the sender disappears here, only the confirmation of the receipt is
+/// missing.
 pub(super) fn send_receipt(
     receiving: &Receiving<'_>,
     options: &ReceiveOptions<'_>,
@@ -39,7 +41,7 @@ pub(super) fn send_receipt(
     conclude(session, options, writer, receipt)
 }
 
-/// Tells the sender what this side does not have of what it sent, if that is more than `enough`.
+/// Reports entries that the sender sent but this side lacks, if there are more than `enough`.
 pub(super) fn send_exceptions(
     receiving: &Receiving<'_>,
     writer: &mut ControlWriter,
@@ -58,7 +60,7 @@ pub(super) fn send_exceptions(
     Ok(())
 }
 
-/// A receipt of now for `offer`, of nothing yet.
+/// Returns an unsigned receipt for `offer` with the current time and no entries.
 pub(super) fn unsigned(session: &Session, offer: &Offer) -> Receipt {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     Receipt {
@@ -76,7 +78,7 @@ pub(super) fn unsigned(session: &Session, offer: &Offer) -> Receipt {
     }
 }
 
-/// Signs and sends `receipt`, and waits for the sender's goodbye.
+/// Signs and sends `receipt`, and waits for the sender's CLOSE.
 pub(super) fn conclude(
     session: &Session,
     options: &ReceiveOptions<'_>,
@@ -84,9 +86,9 @@ pub(super) fn conclude(
     receipt: Receipt,
 ) -> Result<(Receipt, bool), TransferError> {
     let receipt = receipt.signed(&options.identity);
-    // From here on a broken stream is the sender's goodbye.
+    // From here on a broken stream means that the sender has closed.
     session.complete();
-    // A connection that is lost now leaves the receipt unconfirmed; closed() tells.
+    // If the connection is lost now, the receipt stays unconfirmed; closed() reports that.
     let _ = writer.send(session, &Message::Receipt(receipt.to_body()));
     let closed = block_on_timeout(session.connection.closed(), RECEIPT_TIMEOUT);
     let confirmed = match closed {

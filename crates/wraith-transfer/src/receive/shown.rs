@@ -1,8 +1,8 @@
-//! What was shown of an offer, and so what a yes to it is a yes to.
+//! The part of an offer that was shown to the user, and that an acceptance therefore covers.
 //!
-//! A yes holds for the sender that was named, for no more files and bytes than were shown, and for the top-level names that were
-//! shown: those of the offer, which says them before anything is listed, or else those that were looked at. What a sender
-//! lists beside those, on whatever connection, is left out.
+//! An acceptance is valid for the shown sender, for at most the shown numbers of files and bytes,
+//! and for the shown top-level names. Those are the names in the offer, which precede any listing,
+//! or else the previewed ones. Any other names that a sender lists, on any connection, are skipped.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::preview::Proposal;
 use crate::limits::OFFER_NAMES_BYTES_MAX;
 use crate::message::Offer;
 
-/// See the module. Cheap to clone.
+/// The shown part of an offer; see the module documentation. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     sender: Option<NodeId>,
@@ -22,28 +22,28 @@ pub struct Shown {
     names: Option<Arc<Names>>,
 }
 
-/// The names that were looked at.
+/// The shown names.
 #[derive(Debug, PartialEq, Eq)]
 struct Names {
-    /// Those of one component.
+    /// Top-level names.
     top: HashSet<RelPath>,
-    /// All names up to this one were shown; `None`: all there are.
+    /// All names up to this one were shown; `None`: all names were.
     upto: Option<RelPath>,
 }
 
 impl Shown {
-    /// Figures, and the names that the offer says.
+    /// Covers the figures and the names of the offer.
     pub fn of(offer: &Offer) -> Self {
         let names = top_level(offer).and_then(Result::ok).map(|top| Names { top, upto: None });
         Self { sender: None, offer: offer.clone(), names: names.map(Arc::new) }
     }
 
-    /// What was put to whoever decides.
+    /// Covers a proposal as presented to the user.
     pub fn of_proposal(proposal: &Proposal<'_>) -> Self {
         let names = proposal.preview.map(|preview| {
             let paths = || preview.entries.iter().map(|previewed| &previewed.entry.path);
             let top = paths().filter(|path| path.depth() == 1).cloned().collect();
-            // Of a list without an end the last name says how far it was read.
+            // In an incomplete list, the last name marks how far it was read.
             let upto = paths().next_back().filter(|_| !preview.complete).cloned();
             (preview.complete || upto.is_some()).then(|| Arc::new(Names { top, upto }))
         });
@@ -51,12 +51,13 @@ impl Shown {
         Self { sender: Some(proposal.sender), names: said.names.or(names.flatten()), ..said }
     }
 
-    /// Whether an answer to what was shown is one to this offer of this sender too: it is no more, and nothing of another kind.
+    /// Returns true if an acceptance of the shown offer also covers this offer of this sender: it
+    /// is not larger and not of another type.
     pub fn covers(&self, sender: NodeId, offer: &Offer) -> bool {
         let counts =
             |offer: &Offer| [offer.files, offer.dirs, offer.links, offer.bytes, offer.largest];
         let shown = &self.offer;
-        // The length of a stream is not known beforehand, and its offer says 0 each time.
+        // The length of a byte stream is not known in advance; its offer always states 0.
         self.sender.is_none_or(|shown| shown == sender)
             && offer.stream == shown.stream
             && offer.name == shown.name
@@ -67,20 +68,20 @@ impl Shown {
             }
     }
 
-    /// Whether the top-level name `path` was shown, as far as names were.
+    /// Returns true if the top-level name `path` was shown, as far as names were.
     pub(crate) fn covers_name(&self, path: &RelPath) -> bool {
         let Some(names) = &self.names else { return true };
         names.top.contains(path) || names.upto.as_ref().is_some_and(|upto| path > upto)
     }
 }
 
-/// The top-level names that an offer says, if it says any. An error if there can be no such names.
+/// Returns the top-level names in an offer, if it has any. An error if they are not valid names.
 pub(super) fn top_level(offer: &Offer) -> Option<Result<HashSet<RelPath>, UnsafeName>> {
     let names = offer.names.as_ref()?.iter();
     Some(names.map(|name| RelPath::parse(name)).collect())
 }
 
-/// Whether an offer's top-level names can be some.
+/// Returns true if an offer's top-level names are valid.
 pub(super) fn is_sane(offer: &Offer) -> bool {
     let bytes: usize = offer.names.iter().flatten().map(|name| name.len()).sum();
     let is_top = |names: HashSet<RelPath>| names.iter().all(|name| name.depth() == 1);
@@ -106,7 +107,8 @@ mod tests {
         let whole = shown(None);
         assert!(whole.covers_name(&path("b")) && whole.covers_name(&path("m")));
         assert!(!whole.covers_name(&path("a")) && !whole.covers_name(&path("z")));
-        // Of a list that was not read to its end, what comes behind was not shown, and its user was told.
+        // In a list that was not read to its end, later names were not shown, and the user was
+        // informed of that.
         let part = shown(Some("m/5"));
         assert!(!part.covers_name(&path("c")) && part.covers_name(&path("z")));
         assert!(Shown::of(&Offer::default()).covers_name(&path("a")));

@@ -1,7 +1,9 @@
-//! Receives one stream of bytes in order (SPEC §10.10): each piece is verified, then written, before the next is looked at.
+//! Receives a byte stream in order (SPEC §10.10): each piece is verified and written before the
+//! next is read.
 //!
-//! Where the bytes go lives longer than a connection: a new one continues at the first byte that was not written. Writing
-//! blocks while the program that reads does, and with it the stream: that is the back pressure.
+//! The destination outlives a connection: a new one continues at the first byte that was not
+//! written. A write blocks while the consumer does not read, and then the stream blocks too: this
+//! is the backpressure.
 
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
@@ -29,33 +31,33 @@ use crate::record_buffer::RecordBuffer;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 
-/// Length and check before a piece.
+/// Length in bytes of the head of a piece: its length and hash.
 const HEAD_BYTES: usize = 4 + 32;
 
-/// Where a stream goes, over all connections of one transfer. Cheap to clone.
+/// Destination of a byte stream, over all connections of one transfer. Cheap to clone.
 #[derive(Clone)]
 pub struct StreamTarget(Arc<Mutex<State>>);
 
 struct State {
     sink: Sink,
-    /// Of everything written.
+    /// Hash of all written bytes.
     hasher: blake3::Hasher,
     written: u64,
 }
 
 enum Sink {
     Output(Box<dyn Write + Send>),
-    /// A file in the target folder, once there is one.
+    /// A file in the target folder, once it is created.
     Folder(Option<StreamFile>),
 }
 
 impl StreamTarget {
-    /// Into `output`, which is asked of the sender even if it offers a file.
+    /// Writes to `output`. The sender is asked for a byte stream even if it offers a file.
     pub fn output(output: impl Write + Send + 'static) -> Self {
         Self::new(Sink::Output(Box::new(output)))
     }
 
-    /// Into a file in the target folder, under the name that the sender gives the stream.
+    /// Writes to a file in the target folder, under the sender's name of the stream.
     pub fn folder() -> Self {
         Self::new(Sink::Folder(None))
     }
@@ -64,7 +66,7 @@ impl StreamTarget {
         Self(Arc::new(Mutex::new(State { sink, hasher: blake3::Hasher::new(), written: 0 })))
     }
 
-    /// Whether it goes to a writer of the caller.
+    /// Returns true if the destination is a writer of the caller.
     pub fn is_output(&self) -> bool {
         matches!(lock(&self.0).sink, Sink::Output(_))
     }
@@ -130,7 +132,7 @@ pub(super) fn run(
     let mut contents = ContentDigest::new();
     contents.add(0, &root);
     if skipped {
-        // All of it arrived, and nothing of it is here.
+        // The whole stream arrived, and none of it was kept.
         let exception = Exception::Skipped;
         contents.except(0, exception);
         let entries = vec![Excepted { entry: 0, reason: exception.number().into() }];
@@ -223,7 +225,7 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    /// Length and check of the next piece; None at the end, after `total` bytes.
+    /// Returns the length and hash of the next piece; `None` at the end, after `total` bytes.
     fn next_head(&mut self, total: u64) -> Result<Option<(usize, [u8; 32])>, TransferError> {
         self.fill(4)?;
         let mut len = [0; 4];
@@ -260,7 +262,7 @@ impl Pieces<'_> {
 }
 
 impl State {
-    /// Makes the file, if it goes into one and there is none yet.
+    /// Creates the file if the destination is a folder and it does not exist yet.
     fn open(
         &mut self,
         session: &Session,
@@ -296,7 +298,7 @@ impl State {
         output.flush().map_err(|error| output_failed(session, self.written, &error))
     }
 
-    /// Gives the file its name, and says how far it got. No file if it went to an output.
+    /// Gives the file its name, and returns its durability. No file for a writer.
     fn finish(
         &mut self,
         session: &Session,

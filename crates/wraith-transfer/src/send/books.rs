@@ -1,8 +1,13 @@
-//! What the sender knows of every entry of its offer, so that no receipt is taken for more than it is (SPEC §10.7).
+//! The sender's records of every entry of its offer, to check the receipt against (SPEC §10.7).
 //!
-//! Invariant: an entry is in the sum once for its content, if that was sent or is the same at the receiver, and once for the
-//! reason why the receiver does not have it, if it says so or this side could not read it. The receiver can except only what
-//! was settled before, and that once. Memory is two bits an entry.
+//! Invariants:
+//!
+//! - An entry's content is in the digest once, if it was sent or is the same at the receiver.
+//! - An entry's exception is in the digest once, if the receiver reported it or this side could not
+//!   read the file.
+//! - The receiver can except only settled entries, each once.
+//!
+//! Memory: two bits per entry.
 
 use wraith_files::Root;
 
@@ -11,38 +16,38 @@ use crate::exception::Exception;
 use crate::message::Excepted;
 use crate::receipt::Receipt;
 
-/// See the module.
+/// Records of the entries; see the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     contents: ContentDigest,
-    /// Files that were settled with a root, and other entries that were decided; without those that are excepted.
+    /// Files settled with a root, and other decided entries; excepted ones are removed.
     files: EntrySet,
     others: EntrySet,
     figures: Figures,
-    /// The bytes of a file that is excepted when it was settled are not known any more.
+    /// False once a settled file was excepted: its bytes are no longer known.
     bytes_known: bool,
 }
 
-/// What was counted.
+/// Counts of the entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Figures {
-    /// Files that the receiver has.
+    /// Number of files that the receiver has.
     pub(super) verified: u64,
-    /// Files whose content was sent or is the same there, and their bytes.
+    /// Number of files whose content was sent or is the same at the receiver, and their bytes.
     pub(super) settled: u64,
     pub(super) bytes: u64,
-    /// Entries in whose place something else stays.
+    /// Number of entries whose names are kept by other objects.
     kept: u64,
-    /// Entries that the receiver does not have for another reason.
+    /// Number of entries that the receiver lacks for another reason.
     pub(super) failed: u64,
 }
 
-/// Why a receipt is not what it must be.
+/// Mismatch between a receipt and the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mismatch {
-    /// The figures.
+    /// The counts differ.
     Figures,
-    /// What they are about.
+    /// The contents digest differs.
     Contents,
 }
 
@@ -51,7 +56,8 @@ impl Books {
         Self { bytes_known: true, ..Self::default() }
     }
 
-    /// The content of a file was sent, or is the same at the receiver. Before anybody is told.
+    /// Records that the content of a file was sent, or is the same at the receiver. Call it before
+    /// the record is sent.
     pub(super) fn settled(&mut self, entry: u32, root: &Root, bytes: u64) {
         self.contents.add(entry, root);
         self.files.insert(entry);
@@ -60,18 +66,18 @@ impl Books {
         self.figures.bytes = self.figures.bytes.saturating_add(bytes);
     }
 
-    /// An entry that is no file was decided.
+    /// Records that an entry without content was decided.
     pub(super) fn passed(&mut self, entry: u32) {
         self.others.insert(entry);
     }
 
-    /// A file is not sent, for a reason that both sides know.
+    /// Records that a file is not sent, for a reason known to both sides.
     pub(super) fn left_out(&mut self, entry: u32, exception: Exception) {
         self.contents.except(entry, exception);
         self.count(exception);
     }
 
-    /// The receiver does not have an entry. An error says how that is a lie.
+    /// Records that the receiver lacks an entry. An error describes an invalid claim.
     pub(super) fn except(&mut self, excepted: &Excepted) -> Result<(u32, Exception), &'static str> {
         let of_receiver = [Exception::Skipped, Exception::Stale, Exception::Blocked];
         let exception = Exception::from_number(excepted.reason);
@@ -100,7 +106,7 @@ impl Books {
         self.figures
     }
 
-    /// Compares a receipt with what is known, after everything was settled.
+    /// Compares a receipt with the records, once every entry is settled.
     pub(super) fn check(&self, receipt: &Receipt) -> Result<(), Mismatch> {
         let Figures { verified, bytes, kept, failed, .. } = self.figures;
         let bytes_fit =
@@ -119,12 +125,12 @@ impl Books {
 
 const NOT_SETTLED: &str = "it lacks an entry twice, or one that was not sent";
 
-/// Entry numbers, a bit each.
+/// Set of entry numbers, one bit each.
 #[derive(Debug, Default)]
 struct EntrySet(Vec<u64>);
 
 impl EntrySet {
-    /// Grows as far as `entry`, which is of this side's own manifest.
+    /// Adds `entry`. The set grows up to `entry`, which comes from this side's own manifest.
     fn insert(&mut self, entry: u32) {
         let (word, bit) = (entry as usize / 64, entry % 64);
         if word >= self.0.len() {
@@ -133,7 +139,7 @@ impl EntrySet {
         self.0[word] |= 1 << bit;
     }
 
-    /// True if it was there.
+    /// Removes `entry`. Returns true if it was in the set.
     fn remove(&mut self, entry: u32) -> bool {
         let Some(word) = self.0.get_mut(entry as usize / 64) else { return false };
         let bit = 1 << (entry % 64);

@@ -1,8 +1,9 @@
-//! A file of which the receiver has an old copy, on its way out: its pieces first, then only the bytes asked for (SPEC §10.11).
+//! Sends a file of which the receiver has an old copy: its pieces first, then only the requested
+//! bytes (SPEC §10.11).
 //!
-//! One worker does all of one file. It reads it once from end to end, for the pieces, the chaining values and the root
-//! together; then again only what the receiver asks for. Bytes are sent only while the file is still the one that was read,
-//! so what arrives fits the chaining values.
+//! One worker handles the whole file. It reads the file once from end to end, for pieces, chaining
+//! values and root together. After that it reads only the requested ranges. Bytes are sent only
+//! while the file is unchanged, so they match the chaining values.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,11 +25,11 @@ use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS};
 use crate::message::{Lack, Refine, Span};
 use crate::record::{Ending, Header, RECORD_BODY_BYTES_MAX};
 
-/// Pieces and chaining values in one record.
+/// Maximum numbers of pieces and chaining values in one record.
 const PIECES_PER_RECORD: usize = 4096;
 const PROOFS_PER_RECORD: usize = 1024;
 
-/// Pieces that were cut and not written yet; they follow each other from `at` on.
+/// Pieces that were cut and not written yet, contiguous from `at` on.
 #[derive(Debug)]
 struct Cut {
     at: u64,
@@ -49,7 +50,7 @@ impl Cut {
     }
 }
 
-/// Why a file is not sent to its end: it ended otherwise, or the transfer did.
+/// Why sending stopped early: the file ended otherwise, or the transfer did.
 enum Stop {
     File(Ending),
     Transfer(TransferError),
@@ -67,20 +68,21 @@ impl From<Error> for Stop {
     }
 }
 
-/// One file.
+/// State of one file.
 struct Sketched<'a> {
     entry: u32,
     source: &'a SourceFile,
     size: u64,
-    /// Chunks that were sent.
+    /// Number of chunks sent.
     sent: u64,
-    /// Chunks that the receiver has decided.
+    /// Number of chunks decided by the receiver.
     upto: u64,
     buffer: Vec<u8>,
 }
 
 impl Worker<'_> {
-    /// Sends what the receiver lacks of a file. `unless` is the root of a copy that needs nothing.
+    /// Sends the bytes of a file that the receiver lacks. `unless` is the root of a copy that needs
+    /// nothing.
     pub(super) fn send_delta(
         &mut self,
         job: Job<Announced>,
@@ -146,8 +148,8 @@ impl Worker<'_> {
         Ok((Ending::Complete, root))
     }
 
-    /// Reads the file and tells its pieces and chaining values. With `unless`, nothing of it is told before the root is
-    /// known to be another.
+    /// Reads the file and sends its pieces and chaining values. With `unless`, sends nothing before
+    /// the root is known to differ.
     fn sketch(&mut self, file: &mut Sketched<'_>, unless: Option<Root>) -> Result<Root, Stop> {
         let mut cutter = Cutter::new(first_size(file.size));
         let (mut cut, mut proofs, mut first) = (Cut::from(0), Vec::new(), 0);
@@ -177,7 +179,7 @@ impl Worker<'_> {
         Ok(root)
     }
 
-    /// Tells the finer pieces of some stretches.
+    /// Sends the finer pieces of some ranges.
     fn refine(&mut self, file: &mut Sketched<'_>, refine: &Refine) -> Result<(), Stop> {
         let session = self.sending.session;
         let spans = ascending(&refine.spans, 0..file.size);
@@ -204,7 +206,7 @@ impl Worker<'_> {
         check_unchanged(file.source)
     }
 
-    /// Sends the bytes asked for, a record for each chunk that has any.
+    /// Sends the requested bytes, one record per affected chunk.
     fn patch(&mut self, file: &mut Sketched<'_>, lack: &Lack) -> Result<(), Stop> {
         let (session, before) = (self.sending.session, chunk_start(file.upto));
         let decided = before..chunk_start(lack.upto).min(file.size);
@@ -228,7 +230,7 @@ impl Worker<'_> {
                     spans.next();
                 }
             }
-            // What was read is of the file that was hashed.
+            // The bytes read belong to the file that was hashed.
             check_unchanged(file.source)?;
             let mut header = Vec::with_capacity(HEAD_ROOM);
             let len = (filled - HEAD_ROOM) as u32;
@@ -244,7 +246,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Says now and then that it still reads, and stops when the transfer is over.
+    /// Reports progress now and then, and fails when the transfer is over.
     fn check_running(&mut self, file: &Sketched<'_>, read: u64) -> Result<(), TransferError> {
         if self.sending.session.is_over() {
             return Err(self.sending.session.stopped());
@@ -292,12 +294,13 @@ impl Worker<'_> {
     }
 }
 
-/// The file is as it was when it was opened.
+/// Fails if the file has changed since it was opened.
 fn check_unchanged(source: &SourceFile) -> Result<(), Stop> {
     if source.unchanged() { Ok(()) } else { Err(Stop::File(Ending::Changed)) }
 }
 
-/// The spans as ranges; `None` unless they ascend without overlaps within `bounds` and are few enough.
+/// Converts spans to ranges. Returns `None` unless they ascend without overlaps within `bounds` and
+/// are few enough.
 fn ascending(spans: &[Span], bounds: Range<u64>) -> Option<Vec<Range<u64>>> {
     let mut at = bounds.start;
     let range = |span: &Span| {

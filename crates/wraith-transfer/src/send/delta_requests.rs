@@ -1,7 +1,8 @@
-//! What receivers ask about files they have old copies of, on its way from the control stream to the worker that has the
-//! file. A worker with such a file waits here; it is the only place where a worker waits for the receiver's word.
+//! Passes the receiver's requests about delta files from the control stream to the worker that has
+//! the file. A worker with such a file waits here; no worker waits for the receiver anywhere else.
 //!
-//! Bounded: a file has [`DELTA_REQUESTS_WAITING_MAX`] messages waiting at most, beyond which the control stream is not read.
+//! Invariant: at most [`DELTA_REQUESTS_WAITING_MAX`] messages of a file are waiting. Beyond that
+//! the control stream is not read.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -26,7 +27,7 @@ impl DeltaRequest {
     }
 }
 
-/// The messages that wait, by file.
+/// Waiting messages, by file.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaRequests {
     state: Mutex<State>,
@@ -40,19 +41,19 @@ struct State {
 }
 
 impl DeltaRequests {
-    /// From now on messages about this file are kept.
+    /// Accepts messages about this file from now on.
     pub(crate) fn open(&self, entry: u32) {
         lock(&self.state).waiting.insert(entry.into(), VecDeque::new());
     }
 
-    /// The file is done; what is still asked about it is of no interest.
+    /// Drops the waiting messages of a finished file.
     pub(crate) fn close(&self, entry: u32) {
         lock(&self.state).waiting.remove(&entry.into());
         self.changed.notify_all();
     }
 
-    /// Brings a message to its worker. One about a file that no worker has is dropped: the worker may have given up, and
-    /// has told the receiver so.
+    /// Delivers a message to its worker. A message about a file without a worker is dropped: the
+    /// worker may have given up and reported that to the receiver.
     pub(crate) fn deliver(&self, ask: DeltaRequest) {
         let entry = ask.entry();
         let mut state = lock(&self.state);
@@ -71,7 +72,7 @@ impl DeltaRequests {
         }
     }
 
-    /// The next message about this file. `None` if it stopped.
+    /// Returns the next message about this file. `None` once stopped.
     pub(crate) fn next(&self, entry: u32) -> Option<DeltaRequest> {
         let mut state = lock(&self.state);
         loop {
@@ -88,7 +89,7 @@ impl DeltaRequests {
         }
     }
 
-    /// Frees whoever waits.
+    /// Stops, and wakes all waiting threads.
     pub(crate) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.changed.notify_all();

@@ -1,7 +1,9 @@
-//! A file of more than one chunk on its way out. Workers claim its chunks one by one; whoever settles the last one ends it.
+//! A file of more than one chunk while it is sent. Workers claim its chunks one by one; the worker
+//! that settles the last one ends it.
 //!
-//! Every chunk is read and hashed once, wanted or not, and every hole entered, so the root at the end covers the whole file. A file the receiver
-//! may already have is first only hashed; if its root differs it goes back into the plan as wanted from end to end.
+//! Every chunk, wanted or not, is read and hashed once, and every hole entered, so the final root
+//! covers the whole file. A file that the receiver may already have is first only hashed. If its
+//! root differs, it returns to the plan as wanted completely.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -17,19 +19,19 @@ use crate::lock::lock;
 use crate::record::Ending;
 use crate::wanted::Wanted;
 
-/// What to do with some chunks.
+/// Work to do for some chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// Read, hash, send this chunk.
+    /// Read, hash and send this chunk.
     Send(u64),
     /// Read and hash this chunk.
     Hash(u64),
-    /// Enter zeros for `count` chunks from `first`; tell the receiver about the hole if `send`.
+    /// Enter zeros for `count` chunks from `first`; with `send`, report the hole to the receiver.
     Hole { first: u64, count: u64, send: bool },
 }
 
 impl Claim {
-    /// Chunks it covers.
+    /// Returns the number of chunks it covers.
     pub(crate) fn count(self) -> u64 {
         match self {
             Self::Send(_) | Self::Hash(_) => 1,
@@ -38,36 +40,37 @@ impl Claim {
     }
 }
 
-/// Which chunks are claimed and settled.
+/// Tracks the claimed and settled chunks of a file.
 #[derive(Debug)]
 pub(crate) struct Claims {
     chunks: u64,
     wanted: Wanted,
-    /// Chunks of a hole that are claimed at once.
+    /// Maximum number of chunks of a hole claimed at once.
     hole_run: u64,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// All chunks before this one.
+    /// Number of claimed chunks; they are claimed in order.
     claimed: u64,
     settled: u64,
-    /// What the next chunk to claim is in, and what comes behind. The map of the file is read no further: a file may have millions of
-    /// holes.
+    /// The run of the next chunk, and the position after it. The extent map is read no further: a
+    /// file may have millions of holes.
     run: Run,
     cursor: RunCursor,
 }
 
 impl Claims {
-    /// For a file of `chunks` chunks with this tree, whose runs begin at `cursor`.
+    /// Creates the claims for a file of `chunks` chunks with this tree. Its first run is at
+    /// `cursor`.
     pub(crate) fn new(chunks: u64, tree: Tree, wanted: Wanted, cursor: RunCursor) -> Self {
         let hole_run = if tree.knows_zeros() { chunks } else { HOLE_RUN_CHUNKS };
         let state = State { claimed: 0, settled: 0, run: Run::Data(0..0), cursor };
         Self { chunks, wanted, hole_run, state: Mutex::new(state) }
     }
 
-    /// The next chunks of `source` to do, in order. `None` when all are claimed.
+    /// Claims the next chunks of `source`, in order. Returns `None` when all are claimed.
     pub(crate) fn next(&self, source: &SourceFile) -> Option<Claim> {
         let mut state = lock(&self.state);
         let first = state.claimed;
@@ -91,7 +94,7 @@ impl Claims {
         Some(claim)
     }
 
-    /// A claim was done. True for exactly one caller: the one after whom nothing is left.
+    /// Settles a claim. Returns true for exactly one caller: the one that settles the last claim.
     pub(crate) fn settle(&self, claim: Claim) -> bool {
         let mut state = lock(&self.state);
         state.settled += claim.count();
@@ -100,13 +103,13 @@ impl Claims {
 }
 
 impl State {
-    /// The end of the hole that `chunk` is in; `None` if there is something in it.
+    /// Returns the end of the hole that contains `chunk`; `None` if the chunk has data.
     fn hole_at(&mut self, chunk: u64, source: &SourceFile) -> Option<u64> {
         loop {
             match &self.run {
                 Run::Data(run) if run.contains(&chunk) => return None,
                 Run::Hole(run) if run.contains(&chunk) => return Some(run.end),
-                // Behind it, as chunks are claimed in order.
+                // The chunk is in a later run, as chunks are claimed in order.
                 _ => self.run = source.next_run(&mut self.cursor)?,
             }
         }
@@ -122,10 +125,10 @@ pub(crate) struct LargeFile {
     pub(super) unless: Option<[u8; 32]>,
     pub(super) source: SourceFile,
     pub(super) claims: Claims,
-    /// Chunks sent, as data or as holes.
+    /// Number of chunks sent, as data or as holes.
     pub(super) sent: AtomicU64,
     pub(super) root: Mutex<RootBuilder>,
-    /// Why it cannot be completed, once known.
+    /// Why the file cannot be completed, if it cannot.
     pub(super) broken: Mutex<Option<Ending>>,
 }
 
@@ -156,7 +159,7 @@ impl LargeFile {
         })
     }
 
-    /// The next chunks to do. `None` when all are claimed.
+    /// Claims the next chunks. Returns `None` when all are claimed.
     pub(super) fn next_claim(&self) -> Option<Claim> {
         self.claims.next(&self.source)
     }
@@ -165,7 +168,7 @@ impl LargeFile {
         lock(&self.job).as_ref().map(|job| job.item.name()).unwrap_or_default()
     }
 
-    /// Enters zeros in the root. Those that have to be hashed are hashed outside the lock.
+    /// Enters zeros in the root. Zeros that must be hashed are hashed outside the lock.
     pub(super) fn enter_zeros(&self, chunks: Range<u64>) {
         if self.tree.knows_zeros() {
             lock(&self.root).set_zeros(chunks, self.size);
@@ -177,7 +180,7 @@ impl LargeFile {
         }
     }
 
-    /// What is not there any more, or is another file by now, need not be sent to its end.
+    /// Stops sending the file if it has disappeared or changed.
     pub(super) fn look(&self) {
         let change = lock(&self.job).as_ref().and_then(|job| job.item.found.change());
         if change.is_some() {
@@ -194,7 +197,7 @@ impl LargeFile {
     }
 }
 
-/// The root that the receiver's file has, where it may be the same.
+/// Returns the root of the receiver's file, if that may be the same.
 pub(super) fn unless_of(wanted: &Wanted) -> Option<Root> {
     match wanted {
         Wanted::Unless(root) => Some(*root),
@@ -202,7 +205,7 @@ pub(super) fn unless_of(wanted: &Wanted) -> Option<Root> {
     }
 }
 
-/// How a file ended that could not be read.
+/// Returns the ending of a file that could not be read.
 pub(super) fn ending_of(error: &wraith_files::Error) -> Ending {
     match error {
         wraith_files::Error::Changed { .. } => Ending::Changed,
@@ -219,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of so many chunks, with something in some of them.
+    /// A file of `chunks` chunks, with data in some of them.
     fn file(chunks: u64, data: impl Iterator<Item = u64>) -> SourceFile {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -228,7 +231,7 @@ mod tests {
         data.for_each(|chunk| file.write_all_at(&[1], chunk * CHUNK_BYTES as u64).unwrap());
         file.sync_all().unwrap();
         let found = Walk::new(&[path]).unwrap().next().unwrap().unwrap();
-        // It stays open without its name.
+        // The file stays open without its name.
         found.open().unwrap()
     }
 
@@ -284,7 +287,7 @@ mod tests {
             let is_data = index.is_multiple_of(2);
             assert_eq!(claim, if is_data { Claim::Send(index) } else { hole(index, 1, true) });
         }
-        // What is kept of the map has no memory but its own.
+        // The cursor uses no memory beyond its own.
         fn is_copied<T: Copy>(_: T) {}
         is_copied(source.cursor());
     }

@@ -1,7 +1,8 @@
-//! The manifest on its way out: the tree is walked, entries are numbered, announced to the plan, and streamed (SPEC §10.4).
+//! The manifest at the sender: the tree is walked; entries are numbered, announced to the plan, and
+//! streamed (SPEC §10.4).
 //!
-//! The walk is not kept: memory is bounded by the plan, whatever the size of the tree. What the walk finds beyond the slack
-//! of the offer, or what would break the order of the manifest, is left out and reported.
+//! The walk is not kept: the plan bounds the memory for any size of the tree. Entries that exceed
+//! the slack of the offer or would break the order of the manifest are skipped and reported.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -22,20 +23,21 @@ use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::manifest_order::ManifestOrder;
 use crate::offer_limits::OfferLimits;
 
-/// Bytes of manifest written at once, at first: a receiver across an ocean can start on a few entries at once …
+/// Bytes of manifest written at once, at first. A distant receiver can thus start on a few entries
+/// early.
 const BATCH_BYTES_FIRST: usize = 1024;
 
-/// … and later.
+/// Bytes of manifest written at once, later.
 const BATCH_BYTES_MAX: usize = 64 * 1024;
 
-/// An announced entry: what the workers need to send it.
+/// An announced entry, with the data that workers need to send it.
 #[derive(Debug)]
 pub(crate) struct Announced {
     pub(crate) found: Found,
 }
 
 impl Announced {
-    /// The path in the manifest, escaped for a terminal.
+    /// Returns the path in the manifest, escaped for a terminal.
     pub(crate) fn shown(&self) -> impl std::fmt::Display + '_ {
         self.found.entry.path.display()
     }
@@ -81,7 +83,7 @@ fn walk(paths: &[PathBuf]) -> Result<Walk, TransferError> {
     Walk::new(paths).map_err(|error| TransferError::Other { what: format!("cannot send {error}") })
 }
 
-/// Walks the tree and streams it. `chosen` gets the files to push.
+/// Walks the tree and streams it. Sends the files to push to `chosen`.
 pub(super) fn write(
     sending: &Sending<'_>,
     stream: SendStream,
@@ -122,11 +124,12 @@ struct ManifestWriter<'a> {
     limits: OfferLimits,
     hasher: blake3::Hasher,
     entries: u64,
-    /// Encoded and not written yet.
+    /// Encoded entries that are not written yet.
     bytes: Vec<u8>,
     /// The entries in `bytes`.
     announced: Vec<Announced>,
-    /// Until the first entries are written: which of them to push, and who does it.
+    /// Selection of the files to push, and the channel to the worker that sends them. `None` once
+    /// the first entries are written.
     to_push: Option<(Choice, Sender<ToPush>)>,
     flush_at: usize,
 }
@@ -170,21 +173,21 @@ impl ManifestWriter<'_> {
         Ok(())
     }
 
-    /// Not part of the transfer; the user is told.
+    /// Counts an object that is not part of the transfer, and reports it to the user.
     fn leave_out(&self, path: &dyn Display, what: &dyn Display, special: bool) {
         let count = if special { &self.sending.special } else { &self.sending.left_out };
         count.fetch_add(1, Relaxed);
         self.sending.options.events.event(Event::LeftOut { path, what, special });
     }
 
-    /// Announces what is buffered to the plan, then to the receiver.
+    /// Announces the buffered entries to the plan, then sends them to the receiver.
     fn flush(&mut self) -> Result<(), TransferError> {
         let session = self.sending.session;
         if !self.sending.plan.announce(std::mem::take(&mut self.announced)) {
             return Ok(());
         }
         if let Some((choice, chosen)) = self.to_push.take() {
-            // Who would push them has gone when the session is over.
+            // If the session is over, the receiving worker is gone.
             let _ = chosen.send(choice.into_files());
         }
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
@@ -197,7 +200,7 @@ impl ManifestWriter<'_> {
         self.bytes.extend_from_slice(&[0; 4]);
         self.bytes.extend_from_slice(&self.entries.to_be_bytes());
         self.bytes.extend_from_slice(&hash);
-        // Before it is written: the receipt may come right after it.
+        // Set before the trailer is written: the receipt may arrive right after it.
         let known = self.sending.manifest_hash.set(hash);
         debug_assert!(known.is_ok(), "a manifest is written once");
         self.flush()?;

@@ -1,19 +1,20 @@
 //! The sender: serves one receiver over one connection (SPEC §10).
 //!
-//! Threads: this one reads control messages; one walks the tree and writes the manifest; each worker reads, hashes and
-//! writes its own data stream; one watches for a stall. They share the [`Plan`] and nothing else that is contended.
+//! Threads: the calling thread reads control messages; one walks the tree and writes the manifest;
+//! each worker reads, hashes and writes its own data stream; one detects stalls. They share the
+//! [`Plan`] and no other contended state.
 //!
-//! What no peer needs to know, chosen here; the reason of each stands beside it:
+//! Local parameters, unknown to the peer. The reason for each is at its definition:
 //!
 //! | constant | value | bounds |
 //! |---|---|---|
 //! | [`WORKERS`] | 2 | threads that read and hash, and data streams |
-//! | `BUFFERS_MAX` ([`crate::buffer_pool`]) | 128 of 256 KiB | memory of what is sent and not acknowledged |
-//! | `AHEAD_BYTES` ([`crate::buffer_pool`]) | 2 MiB | read-ahead beyond what the path holds |
+//! | `BUFFERS_MAX` ([`crate::buffer_pool`]) | 128 of 256 KiB | memory of unacknowledged data |
+//! | `AHEAD_BYTES` ([`crate::buffer_pool`]) | 2 MiB | read-ahead beyond the data in flight |
 //! | `BATCH_FILES_MAX` ([`worker`]) | 64 | small files in one write |
 //! | `BATCH_BYTES_FIRST`, `BATCH_BYTES_MAX` ([`manifest`]) | 1 KiB, 64 KiB | manifest in one write |
-//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | a stream of bytes that is not taken yet |
-//! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | when further connections are made |
+//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | bytes of a byte stream not taken yet |
+//! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | conditions for parallel connections |
 
 mod books;
 mod delta;
@@ -65,47 +66,49 @@ pub use sent_roots::SentRoots;
 use shared_file::SharedFile;
 pub use source::StreamSource;
 
-/// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
-/// small files are opened at once. More only helps disks that are slow at one file and fast at many.
+/// Number of workers, each with its own data stream. One reads and hashes while the other waits for
+/// room, and small files are opened on two cores at once. More workers only help disks that are
+/// slow at one file and fast at many.
 const WORKERS: u64 = 2;
 
-/// Whether the capability is good for an identity, which the handshake has proved.
+/// Returns true if an identity, proved by the handshake, may use the capability.
 pub type Admits = Arc<dyn Fn(NodeId) -> bool + Send + Sync>;
 
-/// What to send, to whom, and who wants to know.
+/// Options of [`serve`].
 pub struct SendOptions {
     /// Files and directories; each keeps its own last name.
     pub paths: Vec<PathBuf>,
-    /// Sent in place of the paths.
+    /// Byte stream to send instead of the paths.
     pub stream: Option<StreamSource>,
-    /// The capability secret of the ticket: only a receiver that names it gets anything.
+    /// Capability secret of the ticket: only a receiver that presents it is served.
     pub secret: [u8; 16],
-    /// Whether a receiver that names it may have anything; None: whoever names it may.
+    /// Additional check of a receiver with the secret; `None` admits every such receiver.
     pub admits: Option<Admits>,
-    /// Send only what differs of files of which the receiver has an old copy, if it wants that too.
+    /// Send only the differences of files of which the receiver has an old copy, if it supports
+    /// that.
     pub delta: bool,
-    /// Wait until everything is on the receiver's stable storage.
+    /// Wait until all data is on the receiver's stable storage.
     pub sync: bool,
-    /// Who sends, as the receipt must say; not checked without.
+    /// Sender's identity required in the receipt; not checked if `None`.
     pub node_id: Option<NodeId>,
-    /// What files were when they were read for an earlier connection: shared by all of an offer.
+    /// Roots of files read for earlier connections; shared by all connections of an offer.
     pub sent_roots: SentRoots,
-    /// How fast.
+    /// Rate limit.
     pub rate: Arc<Rate>,
-    /// Further connections, over which the chunks of large files are spread too.
+    /// Parallel connections for the chunks of large files.
     pub parallel: ParallelConnections,
     /// Live counters.
     pub progress: Arc<Progress>,
-    /// Told what happens.
+    /// Receives events.
     pub events: Arc<dyn Events>,
-    /// Stops it from another thread.
+    /// Cancels the transfer from another thread.
     pub cancel: Cancel,
     /// Counts and sizes for the offer, once known.
     survey: OnceLock<WalkSummary>,
 }
 
 impl SendOptions {
-    /// Options that tell nobody anything.
+    /// Creates options that report no events.
     pub fn new(paths: Vec<PathBuf>, secret: [u8; 16]) -> Self {
         Self {
             paths,
@@ -132,8 +135,9 @@ impl SendOptions {
         self.node_id.is_none_or(|own| own == receipt.sender)
     }
 
-    /// Walks the tree without reading files and remembers its counts for the offer of every [`serve`]. Call it while
-    /// waiting for a receiver, so that the receiver does not wait for it. Fails if one of the paths cannot be read.
+    /// Walks the tree without reading files, and keeps its counts for the offer of every [`serve`].
+    /// Call it before a receiver connects, so that the receiver need not wait. Fails if one of the
+    /// paths cannot be read.
     pub fn survey(&self) -> Result<&WalkSummary, TransferError> {
         if let Some(source) = &self.stream {
             return Ok(self.survey.get_or_init(|| summary_of(source)));
@@ -152,44 +156,46 @@ impl std::fmt::Debug for SendOptions {
     }
 }
 
-/// How a transfer ended at the sender: everything the receiver wanted has arrived, verified, on its disk.
+/// Result of a transfer at the sender: everything the receiver wanted has arrived on its disk and
+/// is verified.
 #[derive(Clone, Debug)]
 pub struct SendReport {
-    /// What was offered.
+    /// The offer.
     pub offer: Offer,
-    /// The receiver's signature over what it has.
+    /// The receiver's signed receipt.
     pub receipt: Receipt,
-    /// Who signed it.
+    /// Identity of the receiver.
     pub receiver: NodeId,
-    /// Files that were sent or found identical.
+    /// Number of files that were sent or found identical.
     pub files: u64,
-    /// Their bytes.
+    /// Their total bytes.
     pub bytes: u64,
-    /// Bytes of file content that went over the connection.
+    /// Bytes of file content sent over the connection.
     pub bytes_moved: u64,
-    /// Bytes of all its datagrams, both ways.
+    /// Bytes of all datagrams, in both directions.
     pub wire_bytes: u64,
-    /// Connections that carried the data.
+    /// Number of connections that carried data.
     pub connections: u64,
-    /// Files that could not be read, changed while they were read, or that the receiver could not keep.
+    /// Number of files that could not be read, changed during reading, or that the receiver could
+    /// not keep.
     pub failed: u64,
-    /// Files, folders and links that are no part of the offer: names no receiver would accept, folders that cannot be listed,
-    /// what appeared too late.
+    /// Number of files, folders and links missing from the offer: names that no receiver would
+    /// accept, folders that cannot be listed, and entries that appeared too late.
     pub left_out: u64,
-    /// Sockets, pipes and devices, which have no content to send.
+    /// Number of sockets, pipes and devices, which have no content to send.
     pub special: u64,
 }
 
 impl SendReport {
-    /// [`TransferError::Partial`] if anything is missing.
+    /// Returns [`TransferError::Partial`] if anything is missing.
     pub fn outcome(&self) -> Result<(), TransferError> {
         TransferError::partial(Role::Sender, self.failed, self.offer.files, self.left_out)
     }
 }
 
-/// Serves one receiver and blocks until its receipt has come or the transfer failed. The connection is closed then, and
-/// the receiver told why. [`SendOptions::cancel`] ends it at any stage; only single calls to the file system are not
-/// interrupted.
+/// Serves one receiver and blocks until its receipt arrives or the transfer fails. Then the
+/// connection is closed, with the reason for the receiver. [`SendOptions::cancel`] ends it at any
+/// stage; only single file system calls are not interrupted.
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
     let session = Session::new(
         connection,
@@ -207,22 +213,22 @@ pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport
     session.conclude(result)
 }
 
-/// What the sender's threads share.
+/// State shared by the sender's threads.
 pub(crate) struct Sending<'a> {
     session: &'a Session,
     options: &'a SendOptions,
     offer: &'a Offer,
-    /// The receiver takes files with a position-free tree.
+    /// True if the receiver accepts files with a position-free tree.
     position_free: bool,
     plan: Plan<Announced>,
     pushes: Pushes,
-    /// Questions about files that the receiver has old copies of.
+    /// Requests for files of which the receiver has old copies.
     asks: DeltaRequests,
     shared_file: SharedFile,
     demand: Demand,
     pool: BufferPool,
     books: Mutex<Books>,
-    /// Known when the manifest has been written.
+    /// Set once the manifest has been written.
     manifest_hash: OnceLock<[u8; 32]>,
     bytes_moved: AtomicU64,
     left_out: AtomicU64,
@@ -253,7 +259,7 @@ fn run(
         left_out: AtomicU64::new(0),
         special: AtomicU64::new(0),
     };
-    // A long manifest fills the receiver's window while its user thinks.
+    // A long manifest fills the receiver's window while its user decides.
     session.suspend_stall_check(true);
     let manifest_stream = open(session, StreamKind::Manifest)?;
     let data_streams: Result<Vec<_>, _> =
@@ -276,7 +282,7 @@ fn run(
             session.run_or_fail(|| manifest::write(sending, manifest_stream, choice, chosen));
         });
         for stream in data_streams {
-            // The first one begins with what is pushed.
+            // The first one starts with the pushed files.
             let to_push = to_push.take();
             scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream, to_push)));
         }
@@ -289,7 +295,8 @@ fn run(
             };
             receipt = Some(listen(sending, &mut reader, open_parallel)?);
             session.complete();
-            // Before the streams are dropped: the receiver must see this and not broken streams.
+            // Before the streams are dropped: the receiver must see this close and not broken
+            // streams.
             session.close(close::DONE, "");
             Ok(())
         });
@@ -331,7 +338,7 @@ fn open_on(
     Ok(stream)
 }
 
-/// Applies the receiver's messages until its receipt.
+/// Handles the receiver's messages up to its receipt.
 fn listen(
     sending: &Sending<'_>,
     reader: &mut ControlReader,
@@ -345,7 +352,7 @@ fn listen(
             Message::Accept(Accept { rate, parallel, .. }) if !accepted => {
                 sending.options.rate.ask(rate);
                 accepted = true;
-                // Before a file is begun.
+                // Before a file is started.
                 let count = parallel::agreed(sending, parallel);
                 if let Some(open) = open_parallel.take().filter(|_| count > 0) {
                     sending.shared_file.share();
@@ -391,7 +398,7 @@ fn listen(
     }
 }
 
-/// An entry is decided and not wanted.
+/// Records an entry that is decided and not wanted.
 fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
     let Passed { entry, item, exception } = passed;
     let Some(exception) = exception else { return lock(&sending.books).passed(entry) };
@@ -409,7 +416,7 @@ fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
     });
 }
 
-/// The receiver does not have what was sent.
+/// Records an entry that was sent but that the receiver lacks.
 fn except(sending: &Sending<'_>, entry: &Excepted) -> Result<(), TransferError> {
     let known = lock(&sending.books).except(entry);
     let (entry, exception) = known.map_err(|what| sending.session.protocol(what))?;
@@ -421,7 +428,7 @@ fn excepted(sending: &Sending<'_>, number: u32, exception: crate::Exception) {
     sending.options.events.event(Event::Excepted { number, exception });
 }
 
-/// Checks the receipt against what this side knows (SPEC §10.7).
+/// Checks the receipt against the sender's records (SPEC §10.7).
 fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> {
     let session = sending.session;
     receipt

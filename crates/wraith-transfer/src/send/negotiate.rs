@@ -1,5 +1,5 @@
-//! The beginning of a transfer at the sender: Hello, Fetch, Offer (SPEC §10.2). Nothing is said about the files before the receiver
-//! has named the secret.
+//! The start of a transfer at the sender: Hello, Fetch, Offer (SPEC §10.2). The sender reveals
+//! nothing about the files before the receiver has presented the secret.
 
 use minicbor::bytes::ByteVec;
 use wraith_files::WalkSummary;
@@ -19,15 +19,15 @@ pub(super) struct Negotiated {
     /// Kept in any case, so that the stream is not reset.
     pub(super) writer: ControlWriter,
     pub(super) offer: Offer,
-    /// The receiver takes files with a position-free tree.
+    /// True if the receiver accepts files with a position-free tree.
     pub(super) position_free: bool,
-    /// Bytes of records that the receiver takes before it asks for them.
+    /// Bytes of records that the receiver accepts before it requests them.
     pub(super) push: Option<u64>,
-    /// What is sent, if it is one stream.
+    /// The source of a byte stream, if the transfer is one.
     pub(super) source: Option<StreamSource>,
 }
 
-/// Hello, Fetch, Offer.
+/// Performs Hello, Fetch and Offer.
 pub(super) fn negotiate(
     session: &Session,
     options: &SendOptions,
@@ -48,7 +48,7 @@ pub(super) fn negotiate(
     let admits = || options.admits.as_ref().is_none_or(|admits| admits(peer));
     let Fetch { instance, stream, push, .. } =
         match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
-            // In constant time, so that a secret cannot be guessed byte by byte.
+            // Compared in constant time, so that a secret cannot be guessed byte by byte.
             Message::Fetch(fetch)
                 if wraith_crypto::equal(&fetch.secret, &options.secret) && admits() =>
             {
@@ -102,7 +102,7 @@ fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
     })
 }
 
-/// The top-level names, if they are not too many.
+/// Returns the top-level names, if they are not too long in total.
 fn names(options: &SendOptions) -> Option<Vec<ByteVec>> {
     let paths = options.paths.iter().map(|path| wraith_files::root_path(path));
     let names: Vec<ByteVec> =
@@ -126,13 +126,13 @@ fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
     }
 }
 
-/// What is offered of a stream.
+/// Returns the counts for the offer of a byte stream.
 pub(super) fn summary_of(source: &StreamSource) -> WalkSummary {
     let bytes = source.size().unwrap_or(0);
     WalkSummary { files: 1, bytes, largest: bytes, ..WalkSummary::default() }
 }
 
-/// The one file that is offered, as a stream; None if it is not one file.
+/// Returns the only offered file as a byte stream; `None` unless the offer is a single file.
 fn only_file(options: &SendOptions) -> Result<Option<StreamSource>, TransferError> {
     let [path] = options.paths.as_slice() else { return Ok(None) };
     if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {

@@ -1,4 +1,5 @@
-//! The sender's side of parallel connections: says where they may come, waits for them, and lets a worker write to each.
+//! The sender's side of parallel connections: announces the ports, accepts the connections, and
+//! runs a worker on each.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -16,10 +17,11 @@ use crate::message::{Message, ParallelPorts};
 use crate::parallel::door;
 use crate::stream_kind::StreamKind;
 
-/// The rate of the first connection is measured over at least this time.
+/// Minimum interval over which the rate of the first connection is measured.
 const RATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whether the transfer is worth further connections: measured by the workers as they write, while somebody waits to know.
+/// Decides whether the transfer is worth parallel connections. Workers measure the rate as they
+/// write, while a thread waits for the result.
 #[derive(Default)]
 pub(super) struct Demand {
     is_awaited: AtomicBool,
@@ -29,14 +31,14 @@ pub(super) struct Demand {
 
 #[derive(Default)]
 struct DemandState {
-    /// Begin of the current measurement, and the bytes that had moved then.
+    /// Start of the current measurement, and the bytes moved by then.
     since: Option<(Instant, u64)>,
     is_worth: bool,
     stopped: bool,
 }
 
 impl Demand {
-    /// Waits until it is worth it. False if the transfer ends before.
+    /// Waits until the connections are worthwhile. Returns false if the transfer ends first.
     fn wait(&self) -> bool {
         let mut state = lock(&self.state);
         self.is_awaited.store(true, Relaxed);
@@ -47,7 +49,7 @@ impl Demand {
         !state.stopped
     }
 
-    /// Called by a worker that has written something.
+    /// Takes a measurement; called by a worker after a write.
     pub(super) fn measure(&self, sending: &Sending<'_>) {
         if !self.is_awaited.load(Relaxed) {
             return;
@@ -69,7 +71,7 @@ impl Demand {
         }
     }
 
-    /// Frees whoever waits.
+    /// Stops, and wakes all waiting threads.
     pub(super) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.changed.notify_all();
@@ -85,13 +87,14 @@ fn is_worth(sending: &Sending<'_>, moved: u64, elapsed: Duration) -> bool {
         && sending.session.connection.stats().min_rtt <= PARALLEL_RTT_MAX
 }
 
-/// How many parallel connections both sides want.
+/// Returns the number of parallel connections that both sides want.
 pub(super) fn agreed(sending: &Sending<'_>, theirs: Option<u64>) -> usize {
     let theirs = usize::try_from(theirs.unwrap_or(0)).unwrap_or(usize::MAX);
     if sending.options.rate.is_limited() { 0 } else { sending.options.parallel.most().min(theirs) }
 }
 
-/// Opens `count` parallel connections when they are worth it. Ends when they stand or do not come about; the workers go on.
+/// Opens `count` parallel connections once they are worthwhile. Returns when they are established
+/// or have failed; their workers continue.
 pub(super) fn open<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     sending: &'scope Sending<'_>,
@@ -119,13 +122,13 @@ pub(super) fn open<'scope, 'env>(
     Ok(())
 }
 
-/// Waits for the receiver on one parallel connection and works on it.
+/// Accepts the receiver on one parallel connection and runs a worker on it.
 fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError> {
     let session = sending.session;
     let Some(Some(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, endpoint.accept()) else {
         return Ok(());
     };
-    // One is enough.
+    // One connection is enough.
     endpoint.set_doors(Vec::new());
     if connection.peer() != session.connection.peer() {
         return Ok(());

@@ -1,8 +1,9 @@
-//! What the sender still has to do: the entries it has announced, the Wants it has received, and the next piece of work.
+//! Remaining work of the sender: announced entries, received Wants, and the next job.
 //!
-//! Entries pass from *announced* to *wanted* (or are dropped) as Wants decide them in order, and leave when a worker
-//! takes them. Both together are bounded: the manifest waits ([`Plan::announce`]). A Want that names an entry twice, out of
-//! order, or one that was never announced is refused, so a receiver can ask for each entry once at most.
+//! Wants decide entries in order. Each entry becomes *wanted* or is dropped, and leaves when a
+//! worker takes it. Both sets together are bounded: the manifest waits ([`Plan::announce`]). A Want
+//! that names an entry twice, out of order, or never announced is rejected, so a receiver can
+//! request each entry at most once.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,13 +16,13 @@ use crate::lock::lock;
 use crate::message::Want;
 use crate::wanted::{Decided, WantReader, Wanted};
 
-/// What the plan must know of an entry.
+/// Properties of an entry that the plan needs.
 pub(crate) trait Planned {
-    /// Size in bytes if it is a file.
+    /// Returns the size in bytes if it is a file.
     fn file_bytes(&self) -> Option<u64>;
-    /// The tree that its root is of, if it is a file.
+    /// Returns the hash tree of its root, if it is a file.
     fn tree(&self) -> Tree;
-    /// Bytes of its path.
+    /// Returns the length of its path in bytes.
     fn path_bytes(&self) -> usize;
 }
 
@@ -31,11 +32,11 @@ pub(crate) struct Job<T> {
     pub(crate) entry: u32,
     pub(crate) item: T,
     pub(crate) wanted: Wanted,
-    /// The receiver has an old copy of it, so only what that lacks is sent (SPEC §10.11).
+    /// True if the receiver has an old copy, so that only its missing bytes are sent (SPEC §10.11).
     pub(crate) delta: bool,
 }
 
-/// An entry that is decided and not wanted: a file, for this reason, or no file.
+/// A decided entry that is not wanted: a file, with the reason, or another entry.
 #[derive(Debug)]
 pub(crate) struct Passed<T> {
     pub(crate) entry: u32,
@@ -43,25 +44,25 @@ pub(crate) struct Passed<T> {
     pub(crate) exception: Option<Exception>,
 }
 
-/// What a Want decided and no worker has to do.
+/// Decisions of a Want that need no worker.
 #[derive(Debug)]
 pub(crate) struct Decisions<T> {
     pub(crate) passed: Vec<Passed<T>>,
-    /// Files that are wanted as a whole, and were pushed, with their roots.
+    /// Pushed files that are wanted as a whole, with their roots.
     pub(crate) pushed: Vec<(u32, T, Root)>,
 }
 
-/// The shared plan; see the module.
+/// The shared plan; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Plan<T> {
     state: Mutex<State<T>>,
-    /// Work came, room came, or it stopped.
+    /// Signalled when there is new work or room, or the plan is stopped.
     changed: Condvar,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    /// Entries announced and not decided; the first has number `decided`.
+    /// Announced, undecided entries; the first has number `decided`.
     undecided: VecDeque<T>,
     decided: u64,
     wanted: VecDeque<Job<T>>,
@@ -82,7 +83,8 @@ impl<T: Planned> Plan<T> {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Adds entries, before the manifest stream carries them. Waits while too many are kept. False if it stopped.
+    /// Adds entries, before the manifest stream carries them. Waits while too many are kept.
+    /// Returns false once stopped.
     pub(crate) fn announce(&self, entries: Vec<T>) -> bool {
         let mut state = lock(&self.state);
         while !state.stopped && !state.has_room() {
@@ -96,8 +98,8 @@ impl<T: Planned> Plan<T> {
         true
     }
 
-    /// Applies a Want; what is not wanted, or was pushed as `root_of_pushed` says, comes back. An error says how it breaks SPEC §10.5;
-    /// nothing of it is applied then.
+    /// Applies a Want. Returns the entries that are not wanted or, according to `root_of_pushed`,
+    /// were pushed. An error describes the violation of SPEC §10.5; then nothing is applied.
     pub(crate) fn decide(
         &self,
         want: &Want,
@@ -111,7 +113,7 @@ impl<T: Planned> Plan<T> {
         let mut named = WantReader::new(want)?;
         let first = state.decided;
         let mut all = Vec::new();
-        // Two passes: judge, then apply.
+        // Two passes: check, then apply.
         for (entry, item) in (first..want.upto).zip(&state.undecided) {
             let decided = named.take(entry)?;
             match (&decided, item.file_bytes()) {
@@ -153,8 +155,8 @@ impl<T: Planned> Plan<T> {
         Ok(Decisions { passed, pushed })
     }
 
-    /// Takes jobs from the front: the first whatever it is, then more while `more` says so. Waits for the first;
-    /// empty if it stopped.
+    /// Takes jobs from the front: the first one unconditionally, then more while `more` returns
+    /// true. Waits for the first. Returns nothing once stopped.
     pub(crate) fn take(&self, mut more: impl FnMut(&Job<T>) -> bool) -> Vec<Job<T>> {
         let mut state = lock(&self.state);
         while !state.stopped && state.wanted.is_empty() {
@@ -184,13 +186,13 @@ impl<T: Planned> Plan<T> {
         self.changed.notify_all();
     }
 
-    /// True if every announced entry is decided and every wanted one was taken.
+    /// Returns true if every announced entry is decided and every wanted one was taken.
     pub(crate) fn is_settled(&self) -> bool {
         let state = lock(&self.state);
         state.undecided.is_empty() && state.wanted.is_empty()
     }
 
-    /// Frees everyone who waits; nothing more is announced or taken.
+    /// Stops, and wakes all waiting threads; nothing more is announced or taken.
     pub(crate) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.changed.notify_all();
@@ -208,7 +210,7 @@ impl<T> State<T> {
     }
 }
 
-/// Checks what is wanted of a file against its size and tree.
+/// Checks the wanted part of a file against its size and tree.
 fn judge(wanted: &Wanted, delta: bool, bytes: u64, tree: Tree) -> Result<(), &'static str> {
     if let Wanted::Chunks(chunks) = wanted {
         let count = chunk_count(bytes);
@@ -233,7 +235,7 @@ mod tests {
 
     const CHUNK: u64 = wraith_files::CHUNK_BYTES as u64;
 
-    /// A file of so many bytes, or not a file.
+    /// A file of this many bytes, or another entry.
     #[derive(Debug, Clone, Copy)]
     struct Item(Option<u64>);
 
@@ -330,7 +332,8 @@ mod tests {
             ..want(3, &[span(0, 1)], &[], &[])
         };
         for lie in [
-            // A file that nothing is said about, that is decided twice, and what is no file.
+            // A file without a decision, files decided twice, and decisions about entries that are
+            // not files.
             want(3, &[], &[], &[]),
             want(3, &[span(0, 1)], &[], &[]),
             except(&[span(2, 1)], &[span(2, 1)]),

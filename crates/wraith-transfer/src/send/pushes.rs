@@ -1,6 +1,8 @@
-//! Small files that go out along with the offer, before they are asked for, to a receiver that has said yes beforehand (SPEC §10.6).
+//! Small files sent along with the offer, before they are requested, to a receiver that accepts in
+//! advance (SPEC §10.6).
 //!
-//! Invariant: a file is either pushed or sent as an answer to a Want, never both. Which of them came first is decided under one lock.
+//! Invariant: a file is either pushed or sent as an answer to a Want, never both. A single lock
+//! decides which comes first.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -13,23 +15,24 @@ use crate::limits::PUSH_BYTES_MAX;
 use crate::lock::lock;
 use crate::record::{RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
 
-/// Files to push, and their numbers in the manifest.
+/// Files to push, with their numbers in the manifest.
 pub(super) type ToPush = Vec<(u32, Found)>;
 
-/// What was pushed on a connection.
+/// Pushed files of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Pushes(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Entries below are decided.
+    /// Entries below this number are decided.
     decided: u64,
-    /// Of those that are not: the roots of the ones that were pushed.
+    /// Roots of the pushed files that are not decided.
     roots: HashMap<u32, Root>,
 }
 
 impl Pushes {
-    /// Whether `entry`, which has this root, may be pushed: not if the receiver has decided about it already.
+    /// Claims `entry`, which has this root, for a push. Returns false if the receiver has already
+    /// decided about it.
     pub(super) fn claim(&self, entry: u32, root: Root) -> bool {
         let mut state = lock(&self.0);
         let is_open = u64::from(entry) >= state.decided;
@@ -39,7 +42,8 @@ impl Pushes {
         is_open
     }
 
-    /// Applies what decides the entries below `upto`. It is given a look at the roots of those that were pushed.
+    /// Applies the decisions for the entries below `upto`. Passes the roots of the pushed files to
+    /// `apply`.
     pub(super) fn decide<T, E>(
         &self,
         upto: u64,
@@ -53,7 +57,7 @@ impl Pushes {
     }
 }
 
-/// Chooses the files to push while the manifest is written.
+/// Selects the files to push while the manifest is written.
 #[derive(Debug)]
 pub(super) struct Choice {
     left: u64,
@@ -61,7 +65,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// For a receiver that takes records of so many bytes.
+    /// Creates a selection for a receiver that accepts records of this many bytes.
     pub(super) fn new(asked: Option<u64>) -> Self {
         Self { left: asked.unwrap_or(0).min(PUSH_BYTES_MAX), files: Vec::new() }
     }

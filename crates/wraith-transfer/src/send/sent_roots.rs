@@ -1,11 +1,13 @@
-//! Which content a file had when it was read for an earlier connection, so that it need not be read again when the receiver
-//! says that it has just that.
+//! Remembers the roots of files read for an earlier connection. A file need not be read again if
+//! the receiver reports having exactly that content.
 //!
-//! A mark is a keyed hash of the path in the manifest, of what the file was on disk (device, inode, size, mtime, ctime) and of
-//! its root and the tree of that; whoever changes the file changes its ctime, and the mark does not fit any more. Marks can be kept in a file, so that
-//! they outlive the process; the key depends on the boot id, so that after a crash of the machine files are read again.
+//! A mark is a keyed hash of the path in the manifest, the file's identity on disk (device, inode,
+//! size, mtime, ctime), its root, and the tree of the root. Any change of the file changes its
+//! ctime, and the mark no longer matches. Marks can be kept in a file, so that they outlive the
+//! process. The key depends on the boot ID, so that after a crash of the machine files are read
+//! again.
 //!
-//! Invariant: a mark that is lost costs reading a file, and nothing else. No more are kept than [`MARKS_MAX`].
+//! Invariant: a lost mark only costs reading a file. At most [`MARKS_MAX`] are kept.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,13 +18,14 @@ use wraith_files::{CHUNK_BYTES, Root, Stamp, Tree};
 
 use crate::lock::lock;
 
-/// Marks that are kept: 8 bytes each on disk, and about 18 in memory.
+/// Maximum number of marks: 8 bytes each on disk, and about 18 in memory.
 const MARKS_MAX: usize = 2 * 1024 * 1024;
 
-/// Marks that may wait to be written.
+/// Maximum number of marks waiting to be written.
 const PENDING_MAX: usize = 64;
 
-/// See the module. Cheap to clone: all connections of an offer share one.
+/// Marks of sent files; see the module documentation. Cheap to clone: all connections of an offer
+/// share one.
 #[derive(Clone, Debug)]
 pub struct SentRoots(Arc<Inner>);
 
@@ -36,24 +39,25 @@ struct Inner {
 struct State {
     marks: HashSet<u64>,
     pending: Vec<u8>,
-    /// Where they are kept; none once it could not be written.
+    /// The file with the marks; `None` after a failed write.
     file: Option<File>,
 }
 
 impl SentRoots {
-    /// Marks that end with the process. `key` is known to this side only.
+    /// Creates marks that end with the process. Only this side has `key`.
     pub fn in_memory(key: &[u8; 32]) -> Self {
         Self::with(key, State::default())
     }
 
-    /// Marks of this and earlier processes in `file`, which nobody else writes. One that cannot be read counts as empty.
+    /// Keeps marks of this and earlier processes in `file`, which no other process writes. An
+    /// unreadable file counts as empty.
     pub fn kept_in(mut file: File, key: &[u8; 32]) -> Self {
         let mut bytes = Vec::new();
         let whole = (&mut file).take(8 * MARKS_MAX as u64).read_to_end(&mut bytes);
         let whole = whole.map_or(0, |len| len - len % 8);
         let marks = bytes[..whole].as_chunks().0.iter().map(|mark| u64::from_be_bytes(*mark));
         let marks = marks.collect();
-        // Half a mark at the end is written over.
+        // A torn mark at the end is overwritten.
         let is_usable = file.seek(std::io::SeekFrom::Start(whole as u64)).is_ok();
         let file = Some(file).filter(|_| is_usable);
         Self::with(key, State { marks, pending: Vec::new(), file })
@@ -78,13 +82,13 @@ impl SentRoots {
         }
         hasher.update(path);
         if tree == Tree::PositionFree {
-            // No path has it.
+            // No path contains this byte.
             hasher.update(&[0]);
         }
         u64::from_be_bytes(*hasher.finalize().as_bytes().first_chunk().expect("32 bytes"))
     }
 
-    /// The file that was listed like this has this root.
+    /// Records that the file with this stamp has this root.
     pub(super) fn add(&self, path: &[u8], stamp: &Stamp, root: (Tree, &Root)) {
         let mark = self.mark(path, stamp, root);
         let mut state = lock(&self.0.state);
@@ -92,19 +96,19 @@ impl SentRoots {
             return;
         }
         state.pending.extend_from_slice(&mark.to_be_bytes());
-        // At once for a file that would be expensive to read again.
+        // Written at once for a file that is expensive to read again.
         if stamp.size > CHUNK_BYTES as u64 || state.pending.len() >= 8 * PENDING_MAX {
             state.write();
         }
     }
 
-    /// True if the file that is listed like this was read before and has this root.
+    /// Returns true if the file with this stamp was read before and has this root.
     pub(super) fn has(&self, path: &[u8], stamp: &Stamp, root: (Tree, &Root)) -> bool {
         let mark = self.mark(path, stamp, root);
         lock(&self.0.state).marks.contains(&mark)
     }
 
-    /// Writes what waits.
+    /// Writes the waiting marks.
     pub(super) fn flush(&self) {
         lock(&self.0.state).write();
     }
@@ -116,7 +120,7 @@ impl State {
         if let Some(file) = &mut self.file
             && file.write_all(&pending).is_err()
         {
-            // A full disk costs reading these files again.
+            // A full disk only costs reading these files again.
             self.file = None;
         }
     }

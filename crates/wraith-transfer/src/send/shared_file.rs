@@ -1,6 +1,7 @@
-//! The large file whose chunks all workers claim, and the lock under which a worker takes work.
+//! The large file shared by all workers, and the lock under which a worker takes work.
 //!
-//! A worker that waits for the plan holds the lock. One that works on the chunks of large files only waits until one is shared.
+//! A worker that waits for the plan holds the lock. A helper, which only works on chunks of large
+//! files, waits until one is shared.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,19 +9,20 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::large_file::Active;
 use crate::lock::lock;
 
-/// See the module.
+/// The shared file; see the module documentation.
 pub(crate) struct SharedFile {
-    /// The file that is shared.
+    /// The file that is currently shared.
     active: Mutex<Option<Active>>,
     changed: Condvar,
-    /// Whether large files are shared. On two cores and one connection they are not: the I/O thread keeps one core busy, so a
-    /// second worker only displaces the caches of the first; and chunks that come on one stream are written by one thread, which
-    /// does not wait for the file's lock.
+    /// True if large files are shared. On two cores with one connection they are not. There the I/O
+    /// thread keeps one core busy, so a second worker would only displace the caches of the first.
+    /// Also, chunks on one stream are written by one thread, which does not wait for the file's
+    /// lock.
     shares: AtomicBool,
 }
 
 impl SharedFile {
-    /// As it suits this machine.
+    /// Creates the state with the default for this machine.
     pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -30,7 +32,7 @@ impl SharedFile {
         }
     }
 
-    /// From the next large file on, chunks are shared.
+    /// Shares chunks from the next large file on.
     pub(crate) fn share(&self) {
         self.shares.store(true, Relaxed);
     }
@@ -55,14 +57,15 @@ impl SharedFile {
         }
     }
 
-    /// Has everyone who waits look whether it is over. The plan is stopped before: whoever waits for it holds the lock.
+    /// Wakes all waiting threads to check for the end. Stop the plan first: a thread that waits for
+    /// it holds the lock.
     pub(crate) fn stop(&self) {
         drop(self.take());
         self.changed.notify_all();
     }
 
-    /// For a helper: waits until `next` finds something in the shared file; None once it is `over`, which is told with
-    /// [`Self::stop`].
+    /// Waits, for a helper, until `next` finds work in the shared file. Returns `None` once `over`
+    /// returns true, after [`Self::stop`].
     pub(crate) fn help<T>(
         &self,
         over: impl Fn() -> bool,

@@ -1,11 +1,12 @@
-//! A stream of bytes on its way out: read once, hashed once, and kept until the receiver has it.
+//! Source of a byte stream: read once, hashed once, and kept until the receiver has it.
 //!
-//! What a pipe gave cannot be read again, so a piece stays in memory until the receiver says that it has taken it. So the
-//! stream survives connections that are lost, as long as both processes live. Reading stops while [`KEPT_BYTES_MAX`] are
-//! kept: that is the back pressure on whoever writes into the pipe.
+//! Data from a pipe cannot be read again, so a piece stays in memory until the receiver confirms
+//! it. The stream thus survives lost connections, as long as both processes live. Reading pauses
+//! while [`KEPT_BYTES_MAX`] are kept: this is the backpressure on the program that writes to the
+//! pipe.
 //!
-//! Each piece carries the BLAKE3 of everything up to its end: it proves that the stream is unbroken from its first byte,
-//! and the last one is the root.
+//! Each piece carries the BLAKE3 hash of all bytes up to its end. It proves that the stream is
+//! unbroken from its first byte, and the last one is the root.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,13 +20,14 @@ use crate::limits::KEPT_BYTES_MAX;
 use crate::lock::lock;
 use crate::record::STREAM_PIECE_BYTES_MAX;
 
-/// A piece smaller than this is copied, so that a writer of single bytes does not make each cost a whole buffer.
+/// Maximum length in bytes of a piece that is copied, so that single bytes do not cost a whole
+/// buffer each.
 const COPIED_BYTES_MAX: usize = STREAM_PIECE_BYTES_MAX / 2;
 
-/// What a piece takes besides its bytes.
+/// Memory of a piece in bytes besides its content.
 const PIECE_OVERHEAD_BYTES: usize = 128;
 
-/// What [`StreamSource::next`] found.
+/// Result of [`StreamSource::next`].
 pub(crate) enum Next {
     Piece {
         bytes: Bytes,
@@ -40,7 +42,7 @@ pub(crate) enum Next {
     Stopped,
 }
 
-/// A stream to send. Cheap to clone.
+/// A byte stream to send. Cheap to clone.
 #[derive(Clone)]
 pub struct StreamSource(Arc<Inner>);
 
@@ -52,14 +54,14 @@ struct Inner {
 }
 
 struct State {
-    /// Until the reader has started.
+    /// Set until the reader has started.
     input: Option<Box<dyn Read + Send>>,
     /// Pieces that the receiver may still need, in order.
     kept: VecDeque<Piece>,
     kept_bytes: usize,
-    /// The receiver has everything before this byte.
+    /// The receiver has all bytes before this one.
     confirmed: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     read: u64,
     ended: Option<Result<[u8; 32], String>>,
 }
@@ -81,8 +83,8 @@ impl Piece {
 }
 
 impl StreamSource {
-    /// What `input` gives until its end, under a name for show (and for a receiver that stores it). Nothing is read before a
-    /// receiver has accepted.
+    /// Creates a stream with the content of `input`, and a name for display (and for a receiver
+    /// that stores it). Nothing is read before a receiver has accepted.
     pub fn new(name: String, size: Option<u64>, input: impl Read + Send + 'static) -> Self {
         let state = State {
             input: Some(Box::new(input)),
@@ -96,7 +98,7 @@ impl StreamSource {
         Self(Arc::new(Inner { name, size, state, changed }))
     }
 
-    /// The content of a regular file.
+    /// Creates a stream with the content of a regular file.
     pub(crate) fn of_file(path: &Path) -> std::io::Result<Self> {
         let file = File::open(path)?;
         let size = file.metadata()?.len();
@@ -116,7 +118,7 @@ impl StreamSource {
         self.0.size
     }
 
-    /// The receiver has everything before the byte `at`: reading goes on from there.
+    /// Continues reading for a receiver that has all bytes before `at`.
     pub(crate) fn resume_at(&self, at: u64) -> Result<(), &'static str> {
         let mut state = lock(&self.0.state);
         if at < state.confirmed {
@@ -132,7 +134,7 @@ impl StreamSource {
         Ok(())
     }
 
-    /// The receiver has everything before the byte `at`.
+    /// Records that the receiver has all bytes before `at`.
     pub(crate) fn confirm(&self, at: u64) -> Result<(), &'static str> {
         let mut state = lock(&self.0.state);
         if at > state.read {
@@ -144,14 +146,15 @@ impl StreamSource {
         Ok(())
     }
 
-    /// Waits for the piece that begins at the byte `at`, or until it `is_over`, which is told with [`Self::wake`].
+    /// Waits for the piece that begins at byte `at`, or until `is_over` returns true after
+    /// [`Self::wake`].
     pub(crate) fn next(&self, at: u64, is_over: impl Fn() -> bool) -> Next {
         let mut state = lock(&self.0.state);
         loop {
             if is_over() {
                 return Next::Stopped;
             }
-            // Ascending and without gaps.
+            // Pieces are ascending and without gaps.
             let first = state.kept.partition_point(|piece| piece.start < at);
             if let Some(piece) = state.kept.get(first) {
                 if piece.start != at {
@@ -171,7 +174,7 @@ impl StreamSource {
         }
     }
 
-    /// Has everyone who waits look again.
+    /// Wakes all waiting threads to check again.
     pub(crate) fn wake(&self) {
         drop(lock(&self.0.state));
         self.0.changed.notify_all();
@@ -179,7 +182,7 @@ impl StreamSource {
 }
 
 impl Inner {
-    /// Reads to the end, as far as there is room.
+    /// Reads to the end, pausing while there is no room.
     fn read(&self, mut input: Box<dyn Read + Send>) {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = Vec::new();
@@ -226,7 +229,7 @@ impl State {
     fn push(&mut self, bytes: Bytes, check: [u8; 32]) {
         let piece = Piece { start: self.read, bytes, check };
         self.read = piece.end();
-        // A file that is read again from its beginning: the receiver has it.
+        // When a file is read again from its start, the receiver already has this piece.
         if piece.end() > self.confirmed {
             self.kept_bytes += piece.cost();
             self.kept.push_back(piece);
@@ -252,7 +255,7 @@ impl std::fmt::Debug for StreamSource {
 mod tests {
     use super::*;
 
-    /// Gives its bytes in reads of these lengths.
+    /// Returns its bytes in reads of this length.
     struct Dribble(Vec<u8>, usize);
 
     impl Read for Dribble {

@@ -1,8 +1,8 @@
-//! Sends one stream of bytes, whose length may be unknown, in order (SPEC §10.10).
+//! Sends a byte stream of possibly unknown length in order (SPEC §10.10).
 //!
-//! One thread reads the source, as long as it lives; for each connection one writes and one listens. A person may stop the
-//! program that reads at the other end for as long as they like, so nothing here counts as a stall: a connection that is
-//! dead ends by itself.
+//! One thread reads the source as long as it lives; for each connection, one thread writes and one
+//! reads messages. A user may pause the consuming program at the other end for any time, so no
+//! pause counts as a stall. A dead connection ends by itself.
 
 use std::sync::OnceLock;
 
@@ -21,17 +21,17 @@ use crate::receipt::{Receipt, no_manifest_hash};
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 
-/// What the threads share.
+/// State shared by the threads.
 struct Sending<'a> {
     session: &'a Session,
     options: &'a SendOptions,
     source: &'a StreamSource,
     offer: &'a Offer,
-    /// Length and root, once all of it is written.
+    /// Length and root, once the whole stream is written.
     ended: OnceLock<(u64, [u8; 32])>,
 }
 
-/// Serves `source` and blocks until the receipt has come or it failed.
+/// Serves `source` and blocks until the receipt arrives or the transfer fails.
 pub(super) fn run(
     session: &Session,
     options: &SendOptions,
@@ -62,7 +62,8 @@ pub(super) fn run(
         session.run_or_fail(|| {
             receipt = Some(listen(sending, reader)?);
             session.complete();
-            // Before the stream is dropped: the receiver must see this and not a broken stream.
+            // Before the stream is dropped: the receiver must see this close and not a broken
+            // stream.
             session.connection.close(close::DONE, "");
             Ok(())
         });
@@ -85,7 +86,7 @@ pub(super) fn run(
     })
 }
 
-/// Writes pieces from the byte `at` on, as they come.
+/// Writes pieces from byte `at` on, as they become available.
 fn write(sending: &Sending<'_>, mut stream: SendStream, mut at: u64) -> Result<(), TransferError> {
     let session = sending.session;
     let mut send = |chunks: [Bytes; 2]| {
@@ -101,7 +102,7 @@ fn write(sending: &Sending<'_>, mut stream: SendStream, mut at: u64) -> Result<(
                 sending.options.progress.add_bytes(len);
             }
             Next::End { total, root } => {
-                // Before it is written: the receipt may come right after it.
+                // Set before the end is written: the receipt may arrive right after it.
                 let known = sending.ended.set((total, root));
                 debug_assert!(known.is_ok(), "a stream ends once");
                 let end = [&[0; 4][..], &total.to_be_bytes()].concat();
@@ -114,7 +115,7 @@ fn write(sending: &Sending<'_>, mut stream: SendStream, mut at: u64) -> Result<(
     }
 }
 
-/// Forgets what the receiver has taken, until its receipt.
+/// Drops the bytes that the receiver has taken, up to its receipt.
 fn listen(
     sending: &Sending<'_>,
     reader: &mut crate::control::ControlReader,
@@ -123,7 +124,7 @@ fn listen(
     let mut exceptions = Vec::new();
     loop {
         match reader.next(session)? {
-            // There is one entry.
+            // The stream is a single entry.
             Message::Exceptions(told) if exceptions.is_empty() && told.entries.len() == 1 => {
                 exceptions = told.entries;
             }
@@ -140,7 +141,7 @@ fn listen(
     }
 }
 
-/// Checks the receipt against what this side has sent.
+/// Checks the receipt against the data sent.
 fn check(
     sending: &Sending<'_>,
     receipt: &Receipt,

@@ -1,8 +1,11 @@
-//! A worker of the sender: takes work from the plan, reads and hashes it, and writes it to its own data stream.
+//! A worker of the sender: takes work from the plan, reads and hashes it, and writes it to its own
+//! data stream.
 //!
-//! Small files travel in batches, one buffer and one write for as many as fit into 256 KiB. Larger files are shared where
-//! there are cores for it ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. What a record says is entered in the books
-//! ([`Sending::books`]) before the record is written, because the receipt may come right after it.
+//! Small files are sent in batches: as many as fit into 256 KiB share one buffer and one write.
+//! Larger files are shared if there are enough cores
+//! ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. Results are
+//! entered in the books ([`Sending::books`]) before their record is written, because the receipt
+//! may arrive right after it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,23 +32,25 @@ use crate::record::{
 };
 use crate::wanted::Wanted;
 
-/// Files in one batch: enough to make the hand-over cheap, few enough that both workers get some.
+/// Maximum number of files in one batch: enough to make the hand-over cheap, few enough that both
+/// workers get some.
 const BATCH_FILES_MAX: usize = 64;
-/// Chunks after which it is looked whether a file is still the one that was listed (4 MiB).
+/// Number of chunks after which a file is checked for changes (4 MiB).
 const LOOK_CHUNKS: u64 = 16;
 
 enum Task {
     Batch(Vec<Job<Announced>>),
     Chunks(Arc<LargeFile>, Claim),
-    /// A large file that the receiver has, as is known from an earlier connection.
+    /// A large file that the receiver already has, according to an earlier connection.
     Identical(Job<Announced>, Root),
-    /// A large file of which the receiver has an old copy, and the root of that where it may be the same.
+    /// A large file of which the receiver has an old copy, with the copy's root if it may be
+    /// identical.
     Delta(Job<Announced>, Option<Root>),
-    /// A large file that cannot be opened, or is another one now.
+    /// A large file that cannot be opened or was replaced.
     Lost(Job<Announced>, Ending),
 }
 
-/// Works until the plan stops. Begins with what is `to_push`, if anything.
+/// Works until the plan stops. Starts with the files in `to_push`, if any.
 pub(super) fn work(
     sending: &Sending<'_>,
     stream: SendStream,
@@ -68,7 +73,8 @@ pub(super) fn work(
     Ok(())
 }
 
-/// Works on the chunks of large files only, until the transfer is over: for a stream on a parallel connection.
+/// Works only on chunks of large files, until the transfer is over: for a stream on a parallel
+/// connection.
 pub(crate) fn help(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
     let mut worker = Worker { sending, stream };
     while let Some((large, claim)) =
@@ -79,8 +85,8 @@ pub(crate) fn help(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
     Ok(())
 }
 
-/// The next thing to do. Whoever waits for the plan holds the lock of the shared file. `own` is the large file that the
-/// caller works on alone.
+/// Returns the next task. A worker that waits for the plan holds the lock of the shared file. `own`
+/// is the large file that the caller works on alone.
 fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
     if let Some((large, claim)) = next_chunk(own) {
         return Some(Task::Chunks(large, claim));
@@ -122,7 +128,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
     }
 }
 
-/// The root that the receiver's file has, if this one is known to have it too.
+/// Returns the root of the receiver's file, if this file is known to have it too.
 fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
     let found = &job.item.found;
     let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
@@ -130,7 +136,7 @@ fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
         .filter(|root| sending.options.sent_roots.has(path, found.stamp(), (tree, root)))
 }
 
-/// The next chunks of the file in `slot`; forgets it when there are none.
+/// Claims the next chunks of the file in `slot`; clears the slot when there are none.
 fn next_chunk(slot: &mut Option<Active>) -> Option<(Arc<LargeFile>, Claim)> {
     let large = slot.as_ref()?;
     let claim = large.next_claim();
@@ -149,7 +155,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Reads small files behind each other into one buffer and sends it.
+    /// Reads small files one after the other into one buffer and sends it.
     fn send_batch(&mut self, jobs: Vec<Job<Announced>>) -> Result<(), TransferError> {
         if let Some(job) = jobs.first() {
             self.sending.options.progress.set_current(&job.item.name());
@@ -190,7 +196,8 @@ impl Worker<'_> {
         self.write(buffer.freeze(start..end))
     }
 
-    /// Sends small files before they are asked for. What cannot be read is told when it is.
+    /// Sends small files before they are requested. Unreadable files are reported when they are
+    /// requested.
     fn push(&mut self, files: ToPush) -> Result<(), TransferError> {
         if files.is_empty() {
             return Ok(());
@@ -218,7 +225,8 @@ impl Worker<'_> {
         if end == start { Ok(()) } else { self.write(buffer.freeze(start..end)) }
     }
 
-    /// Settles a file that the receiver has, and puts the record that says so into `out`. Its length.
+    /// Settles a file that the receiver has, and writes its record to `out`. Returns the length of
+    /// the record.
     fn put_identical(&self, job: &Job<Announced>, root: Root, out: &mut [u8]) -> usize {
         self.settle(job.entry, &job.item, Ending::Identical, Some(root));
         let mut header = Vec::with_capacity(HEAD_ROOM);
@@ -227,14 +235,14 @@ impl Worker<'_> {
         header.len()
     }
 
-    /// The same for a large file, which is alone.
+    /// Like [`Self::put_identical`], for a large file, which is sent alone.
     fn end_identical(&mut self, job: &Job<Announced>, root: Root) -> Result<(), TransferError> {
         self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
         self.settle(job.entry, &job.item, Ending::Identical, Some(root));
         self.write_header(identical(job.entry, root))
     }
 
-    /// Does what was claimed of a large file; ends the file if it was the last of it.
+    /// Processes claimed chunks of a large file; ends the file after its last chunk.
     fn send_chunks(&mut self, large: &LargeFile, claim: Claim) -> Result<(), TransferError> {
         if let Claim::Send(chunk) | Claim::Hash(chunk) = claim
             && chunk.is_multiple_of(LOOK_CHUNKS)
@@ -242,7 +250,7 @@ impl Worker<'_> {
             large.look();
         }
         let worked = match claim {
-            // The rest of a broken file is claimed and settled in silence.
+            // The remaining chunks of a broken file are claimed and settled without records.
             _ if large.is_broken() => Ok(()),
             Claim::Send(chunk) => self.send_chunk(large, chunk, true),
             Claim::Hash(chunk) => self.send_chunk(large, chunk, false),
@@ -286,7 +294,7 @@ impl Worker<'_> {
         self.write(buffer.freeze(start..HEAD_ROOM + len))
     }
 
-    /// A buffer, once the receiver has acknowledged enough.
+    /// Returns a buffer, once the receiver has acknowledged enough data.
     pub(super) fn take_buffer(&self) -> Result<Buffer, TransferError> {
         let session = self.sending.session;
         session
@@ -300,7 +308,7 @@ impl Worker<'_> {
         chunks: Range<u64>,
         send: bool,
     ) -> Result<(), TransferError> {
-        // Where zeros have to be hashed, chunk by chunk, outside the lock.
+        // Zeros that must be hashed are hashed chunk by chunk, outside the lock.
         let step = if large.tree.knows_zeros() { chunks.end - chunks.start } else { 1 };
         let mut first = chunks.start;
         while first < chunks.end {
@@ -325,7 +333,7 @@ impl Worker<'_> {
         self.write_header(Header::Pulse { entry: large.entry, chunks })
     }
 
-    /// All chunks are settled: says how the file ended.
+    /// Sends the end record once all chunks are settled.
     fn end_large(&mut self, large: &LargeFile) -> Result<(), TransferError> {
         let Some(job) = lock(&large.job).take() else { return Ok(()) };
         self.sending.options.progress.end_file(large.entry);
@@ -340,7 +348,7 @@ impl Worker<'_> {
         let ending = match large.unless {
             Some(theirs) if theirs == root => Ending::Identical,
             Some(_) => {
-                // Only hashed so far; now it is wanted.
+                // So far the file was only hashed; now it is wanted.
                 self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
                 return Ok(());
             }
@@ -351,7 +359,7 @@ impl Worker<'_> {
         self.write_header(Header::End { entry: job.entry, ending, chunks, root })
     }
 
-    /// Ends a file that cannot be completed, of which `chunks` chunks were sent.
+    /// Ends a file that cannot be completed, after `chunks` chunks were sent.
     pub(super) fn end(
         &mut self,
         job: &Job<Announced>,
@@ -362,16 +370,16 @@ impl Worker<'_> {
         self.write_header(header)
     }
 
-    /// Enters a file that cannot be completed in the books; the record that says so, and what it was that happened.
+    /// Enters a file that cannot be completed in the books. Returns its end record with the change.
     fn settle_broken(&self, job: &Job<Announced>, ending: Ending, chunks: u64) -> Header {
         let change = job.item.found.change();
-        // All of it may have been read; but it is not what somebody would find there now.
+        // The whole file may have been read, but a reader would no longer find it there.
         let ending = if change == Some(Change::Missing) { Ending::Unreadable } else { ending };
         settle_as(self.sending, job.entry, &job.item, ending, (None, change));
         Header::End { entry: job.entry, ending, chunks, root: said_of_change(change) }
     }
 
-    /// Enters a file in the books. Must come before the record that says so.
+    /// Enters a file in the books. Must come before its end record.
     pub(super) fn settle(
         &self,
         entry: u32,
@@ -399,7 +407,7 @@ impl Worker<'_> {
     }
 }
 
-/// [`Worker::settle`], for who is no worker.
+/// Like [`Worker::settle`], for callers without a worker.
 pub(super) fn settle(
     sending: &Sending<'_>,
     entry: u32,
@@ -410,7 +418,7 @@ pub(super) fn settle(
     settle_as(sending, entry, item, ending, (root, None));
 }
 
-/// With what happened to the file, if it has no root.
+/// Enters a file in the books, with its root or its change.
 fn settle_as(
     sending: &Sending<'_>,
     entry: u32,
@@ -454,7 +462,7 @@ fn identical(entry: u32, root: Root) -> Header {
     Header::End { entry, ending: Ending::Identical, chunks: 0, root }
 }
 
-/// Fills `out` with the file, which must still be as it was when it was announced.
+/// Fills `out` with the content of the file, which must be unchanged since it was announced.
 fn read_small(found: &Found, out: &mut [u8]) -> Result<(), Ending> {
     let source = found.open().map_err(|error| ending_of(&error))?;
     source.read_chunk(0, out).map_err(|error| ending_of(&error))?;

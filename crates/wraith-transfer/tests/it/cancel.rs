@@ -1,4 +1,4 @@
-//! A cancellation ends a transfer at once, at whatever stage it is and whatever it waits for.
+//! A cancellation ends a transfer at once, at any stage and during any wait.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use wraith_transfer::{
 };
 use wraith_transport::{Connection, RecvStream, SendStream, block_on};
 
-/// A cancelled transfer returns within this time …
+/// Maximum time until a cancelled transfer returns.
 const PROMPT: Duration = Duration::from_millis(100);
 
-/// … in one of so many attempts: a busy machine may not run its thread any sooner.
+/// Number of attempts, one of which must meet the limit: a busy machine may not schedule the thread
+/// sooner.
 const ATTEMPTS: usize = 5;
 
-/// Runs `transfer`, which says when it has reached its stage, cancels it then, and gives what it returned.
+/// Runs `transfer` until it reports reaching its stage, cancels it, and returns its result.
 fn cancelled_at<T: Send>(transfer: impl Fn(&Cancel, Sender<()>) -> T + Sync) -> T {
     let mut times = Vec::new();
     for _ in 0..ATTEMPTS {
@@ -82,7 +83,7 @@ fn receive_with<'a>(folders: &Folders, cancel: &Cancel) -> ReceiveOptions<'a> {
     ReceiveOptions { cancel: cancel.clone(), ..receive_options(&folders.to()) }
 }
 
-/// Too large to be through before it is cancelled.
+/// Too large to be complete before the cancellation.
 fn large() -> Folders {
     let folders = Folders::new();
     folders.file("tree/large", &noise(1, 2000 * CHUNK));
@@ -224,7 +225,7 @@ fn a_receiver_that_waits_for_the_names_of_a_preview_or_the_manifest() {
                         Some((manifest, data))
                     });
                     block_on(sender.closed());
-                    // Open until then, unless it came before.
+                    // Kept open until then, unless it was closed before.
                     drop(opened);
                 });
                 let mut options = receive_with(&folders, cancel);
@@ -241,7 +242,8 @@ fn a_receiver_that_waits_for_the_names_of_a_preview_or_the_manifest() {
     }
 }
 
-/// Runs a transfer whose receiver is asked, and waits for the end of the connection in place of an answer.
+/// Runs a transfer. Its receiver's decision callback waits for the end of the connection instead of
+/// answering.
 fn ask<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     folders: &'env Folders,
@@ -286,7 +288,8 @@ fn a_sender_that_leaves_while_the_receivers_user_is_being_asked() {
     assert!(!folders.to().join("new").exists(), "the target was made for nobody");
 }
 
-/// Cancels one side of a transfer of `folders` when some of it has moved, over `most` further connections.
+/// Cancels one side of a transfer of `folders` after some data has moved, with up to `most`
+/// parallel connections.
 fn cancelled_midway(folders: &Folders, by: Role, most: usize) -> [Result<(), TransferError>; 2] {
     cancelled_at(|cancel, reached| {
         let Link { sender, receiver, endpoints: _endpoints } = link();
@@ -332,7 +335,7 @@ fn either_side_of_a_transfer_that_is_under_way() {
     assert_eq!(tree(&folders.to()), tree(&folders.from()));
 }
 
-/// A pipe into which nobody writes, until the other end is dropped.
+/// A pipe without data, until the other end is dropped.
 struct Silence(Receiver<()>);
 
 impl Read for Silence {

@@ -1,4 +1,4 @@
-//! Two endpoints on loopback, trees to send, and a way to compare them.
+//! Two endpoints on loopback, trees to send, and a comparison of trees.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use wraith_transport::{Config, Connection, DoorKey, Endpoint, EndpointConfig, bl
 pub const SECRET: [u8; 16] = [7; 16];
 pub const CHUNK: usize = 256 * 1024;
 
-/// A tree grows for each test here; gone when dropped.
+/// Temporary source and target folders of a test; removed when dropped.
 pub struct Folders {
     pub dir: tempfile::TempDir,
 }
@@ -56,22 +56,22 @@ pub fn receiver_identity() -> SecretIdentity {
     identity(2)
 }
 
-/// Bytes that do not repeat.
+/// Returns bytes that do not repeat.
 pub fn noise(seed: u8, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);
     bytes
 }
 
-/// A connection: (sender's side, receiver's side), and the endpoints that keep it alive.
+/// Both sides of a connection, and the endpoints that keep it alive.
 pub struct Link {
     pub sender: Connection,
     pub receiver: Connection,
-    /// Live as long as the connection is used.
+    /// Kept alive as long as the connection is used.
     pub endpoints: [Endpoint; 2],
 }
 
-/// An endpoint on loopback that may `accept` connections.
+/// Creates an endpoint on loopback that may `accept` connections.
 pub fn endpoint(identity: SecretIdentity, accept: bool) -> std::io::Result<Endpoint> {
     let core = match accept {
         true => EndpointConfig::open(identity),
@@ -96,7 +96,7 @@ pub fn link() -> Link {
 
 pub type Outcome = (Result<SendReport, TransferError>, Result<ReceiveReport, TransferError>);
 
-/// Accepts everything, and has begun to before it knows what that is.
+/// Options that accept any offer, including pushed files.
 pub fn receive_options<'a>(to: &Path) -> ReceiveOptions<'a> {
     let mut options = ReceiveOptions::new(to.to_path_buf(), SECRET, receiver_identity());
     options.push = true;
@@ -117,7 +117,7 @@ pub fn transfer_over(link: Link, send: &SendOptions, options: ReceiveOptions<'_>
     })
 }
 
-/// Sends `from` (its children as roots) into `to`; both must succeed.
+/// Sends `from` (its children as roots) into `to`; both sides must succeed.
 pub fn transfer_all(folders: &Folders) -> (SendReport, ReceiveReport) {
     let send = SendOptions::new(roots(&folders.from()), SECRET);
     let (sent, received) = transfer(&send, receive_options(&folders.to()));
@@ -130,7 +130,7 @@ pub fn roots(dir: &Path) -> Vec<PathBuf> {
     roots
 }
 
-/// Everything a transfer must carry, by path.
+/// Attributes that a transfer must preserve, by path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Node {
     File { content: blake3::Hash, mode: u32, mtime: (i64, i64) },
@@ -161,7 +161,7 @@ pub fn tree(root: &Path) -> BTreeMap<PathBuf, Node> {
     nodes
 }
 
-/// Says why a test proved nothing here, past the harness, in the form that `cargo xtask test` counts.
+/// Prints why a test was skipped, past the harness, in the form that `cargo xtask test` counts.
 pub fn skipped(why: &str) {
     use std::io::Write;
     let thread = std::thread::current();

@@ -1,4 +1,5 @@
-//! A file is deleted at the sender before all of it was read: nothing of it stays at the receiver, under a hidden name neither.
+//! A file is deleted at the sender before all of it was read. Nothing of it stays at the receiver,
+//! not even under a hidden name.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use wraith_transfer::{Event, FileStatus, Progress, SendOptions};
 
 const CHUNKS: usize = 40;
 
-/// Bytes a second: slow enough that there is something left to delete.
+/// Rate in bytes per second: slow enough that some of the file is left to delete.
 const RATE: u64 = 10 << 20;
 
 fn folders() -> Folders {
@@ -17,7 +18,7 @@ fn folders() -> Folders {
     folders
 }
 
-/// Waits until so many chunks are there, or the connection is over.
+/// Waits until this many chunks have arrived, or the connection is over.
 fn wait_for(chunks: usize, progress: &Progress, connection: &wraith_transport::Connection) {
     while progress.bytes() < (chunks * CHUNK) as u64 && connection.close_reason().is_none() {
         std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! What a receipt says about the disk, and what it may say only afterwards.
+//! The durability in a receipt matches the state of the disk.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use crate::common::*;
 use wraith_files::OnConflict;
 use wraith_transfer::{Durability, SendOptions, StreamSource};
 
-/// Sends a few files of each size to `to`. What the receipt says, which is the same on both sides.
+/// Sends a few files of each size to `to`. Returns the durability in the receipt, which is the same
+/// on both sides.
 fn reached(to: &Path, sender_waits: bool, receiver_waits: bool) -> Option<Durability> {
     let folders = Folders::new();
     for n in 0..40usize {

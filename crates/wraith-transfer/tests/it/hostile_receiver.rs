@@ -1,4 +1,5 @@
-//! Receivers that lie, speaking the real protocol over real connections. The sender must notice and say why.
+//! Receivers that violate the protocol over real connections. The sender must detect the violation
+//! and report it.
 
 use crate::common::*;
 use wraith_transfer::message::{
@@ -35,7 +36,7 @@ fn read_message(recv: &mut RecvStream) -> Message {
     Message::from_bytes(&body).unwrap()
 }
 
-/// Sends two files and a large one to a receiver played by `lie`.
+/// Sends two small files and a large one to a receiver played by `lie`.
 fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
     let folders = Folders::new();
     folders.file("a", b"hello");
@@ -62,7 +63,7 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
             let transfer_id = offer.transfer_id;
             let mut liar = Liar { send, _recv: recv, _streams: streams, transfer_id };
             liar.say(Message::Accept(Accept::default()));
-            // The manifest is announced by the time its first bytes are here.
+            // The manifest has been announced by the time its first bytes arrive.
             let manifest = &mut liar._streams[0].1;
             let mut seen = 0;
             while seen < 1 + 3 * (4 + 28) + 44 {
@@ -92,7 +93,7 @@ fn wants_beyond_the_manifest_are_refused() {
 #[test]
 fn every_file_is_decided_once() {
     let span = |first, count| vec![Span { first, count }];
-    // About the second file nothing is said.
+    // There is no decision about the second file.
     expect_protocol(|liar| liar.want(3, &[(0, 1)]));
     expect_protocol(|liar| liar.want(3, &[]));
     for (skipped, blocked) in [
@@ -227,7 +228,7 @@ struct Accepting {
     _manifest_send: SendStream,
 }
 
-/// Accepts whatever is offered, as a receiver with these features.
+/// Accepts any offer, as a receiver with these features.
 fn accept(connection: &Connection, features: Option<u64>) -> Accepting {
     let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
     for message in [
@@ -243,7 +244,7 @@ fn accept(connection: &Connection, features: Option<u64>) -> Accepting {
     Accepting { send, _recv: recv, manifest, _manifest_send: manifest_send }
 }
 
-/// What a receiver with these features is told that a sparse terabyte is.
+/// Returns the entry kind of a sparse terabyte in the manifest for a receiver with these features.
 fn kind_for(features: Option<u64>) -> Option<u8> {
     let folders = Folders::new();
     let path = folders.file("disk.img", b"");
@@ -281,7 +282,7 @@ fn only_a_receiver_that_knows_position_free_trees_is_told_of_them() {
 fn of_a_file_with_a_position_free_tree_no_old_copy_is_asked_about() {
     let folders = Folders::new();
     let path = folders.file("disk.img", b"");
-    // Not too large for it otherwise.
+    // Otherwise its size would be suitable.
     std::fs::File::options().write(true).open(path).unwrap().set_len(20 << 30).unwrap();
     let options = SendOptions::new(roots(&folders.from()), SECRET);
     let link = link();

@@ -1,5 +1,6 @@
-//! A receiver that is killed with SIGKILL at any moment: the same command continues, and nothing was under a final name
-//! that was not complete. The receiver is this test program again, as a process of its own.
+//! A receiver is killed with SIGKILL at any moment. The same command then continues, and no
+//! incomplete file was under a final name. The receiver is this test program again, in a process of
+//! its own.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -38,7 +39,8 @@ fn start(endpoint: &Endpoint, folders: &Folders) -> Child {
         .unwrap()
 }
 
-/// Serves one receiver; kills it when the sender has sent `kill_at` bytes. True if it was faster.
+/// Serves one receiver, and kills it when the sender has sent `kill_at` bytes. Returns true if the
+/// transfer was complete before.
 fn serve_and_kill(endpoint: &Endpoint, folders: &Folders, kill_at: u64) -> bool {
     let mut child = start(endpoint, folders);
     let connection = block_on_timeout(endpoint.accept(), LIMIT).unwrap().unwrap();
@@ -50,7 +52,7 @@ fn serve_and_kill(endpoint: &Endpoint, folders: &Folders, kill_at: u64) -> bool 
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // The sender would notice after the idle timeout; the test does not wait for it.
+        // The sender would detect the loss after the idle timeout; the test does not wait for it.
         connection.close(0, "killed");
         sending.join().unwrap().is_ok()
     })
@@ -96,7 +98,7 @@ fn a_killed_receiver_continues_where_it_was() {
     let Node::File { content, .. } = copy else { panic!() };
     assert_eq!(content, blake3::hash(&noise(9, 5 * CHUNK)));
     expected.remove(&std::path::PathBuf::from("tree/taken"));
-    // The folder was there before; it keeps its own time.
+    // The folder existed before; it keeps its own time.
     arrived.remove(&std::path::PathBuf::from("tree"));
     expected.remove(&std::path::PathBuf::from("tree"));
     assert_eq!(arrived, expected);

@@ -1,4 +1,4 @@
-//! The behaviour of the transfer over real connections on loopback, a module for each part of it.
+//! Behaviour of transfers over real connections on loopback, one module per area.
 
 mod common;
 mod durability;

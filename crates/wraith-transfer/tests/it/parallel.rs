@@ -1,4 +1,4 @@
-//! ParallelConnections: further connections that carry chunks of large files too (SPEC §10.13).
+//! Parallel connections carry chunks of large files too (SPEC §10.13).
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use wraith_transfer::{
 };
 use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, block_on, block_on_timeout};
 
-/// Large enough that every parallel connection gets a share on a machine that is not too busy.
+/// Large enough that every parallel connection gets a share, unless the machine is very busy.
 const LARGE: usize = 400 * CHUNK + 123;
 
 fn senders(most: usize) -> ParallelConnections {
@@ -38,7 +38,7 @@ fn send_options(folders: &Folders, parallel: ParallelConnections) -> SendOptions
     options
 }
 
-/// Runs it to its end, which must be good.
+/// Runs a transfer, which must succeed.
 fn run(folders: &Folders, theirs: ParallelConnections, ours: ParallelConnections) -> (u64, u64) {
     let send = send_options(folders, theirs);
     let options = ReceiveOptions { parallel: ours, ..receive_options(&folders.to()) };
@@ -50,10 +50,12 @@ fn run(folders: &Folders, theirs: ParallelConnections, ours: ParallelConnections
     (sent.connections, received.connections)
 }
 
-/// On a busy machine a transfer may be over before the last connection has carried anything; not each time.
+/// On a busy machine a transfer may be over before the last connection has carried anything, but
+/// not each time.
 const ATTEMPTS: usize = 6;
 
-/// Runs a few until one has used as many connections as `wanted`; none may use more. Else the most that one has used.
+/// Repeats transfers until one has used `wanted` connections; none may use more. Otherwise fails
+/// with the highest number used.
 fn reaches(wanted: u64, theirs: usize, ours: usize) {
     let mut most = (0, 0);
     for _ in 0..ATTEMPTS {
@@ -116,12 +118,12 @@ fn run_beside_a_stranger() -> (u64, u64) {
     let made: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
     let theirs = Arc::clone(&made);
     let parallel = ParallelConnections::new(1, move || {
-        // As the program's: without a door before the transfer makes one.
+        // As the program does: without an access key before the transfer sets one.
         let endpoint = endpoint(sender_identity(), false)?;
         theirs.lock().unwrap().push(endpoint.clone());
         Ok(endpoint)
     });
-    // When the receiver has learnt the port, a stranger who knows the NodeId is there before it.
+    // A stranger with the sender's NodeId dials first, once the receiver has the port.
     let late = ParallelConnections::new(1, move || {
         let address = [made.lock().unwrap()[0].local_addr()];
         let stranger = endpoint(identity(9), false)?;
@@ -147,7 +149,7 @@ fn a_parallel_connection_that_is_lost_ends_the_transfer_which_is_resumed() {
     });
     let send = send_options(&folders, parallel.at_once());
     let mut options = ReceiveOptions { parallel: receivers(2), ..receive_options(&folders.to()) };
-    // All small files are there: the large one is under way.
+    // All small files are settled: the large one is in progress.
     let settled = AtomicUsize::new(0);
     options.events = Arc::new(move |event: Event<'_>| {
         if matches!(event, Event::File { status: FileStatus::Done, .. })
@@ -163,7 +165,7 @@ fn a_parallel_connection_that_is_lost_ends_the_transfer_which_is_resumed() {
         let moved = transfer_all(&folders).1.bytes_moved;
         assert!(moved < LARGE as u64, "nothing was kept: {moved}");
     } else {
-        // It was over before the parallel connections were gone.
+        // The transfer was over before the parallel connections were lost.
         assert!(sent.is_ok() && received.is_ok(), "{sent:?} {received:?}");
     }
     assert_eq!(tree(&folders.to()), tree(&folders.from()));

@@ -1,4 +1,5 @@
-//! Small files that come with the offer, before they are asked for: they save a round trip, and change nothing else.
+//! Small files sent with the offer, before they are requested, save a round trip and change nothing
+//! else.
 
 use std::fs;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use wraith_transport::block_on;
 
 use crate::common::*;
 
-/// A tree of which some files are pushed and some are not.
+/// A tree with some pushed and some requested files.
 fn some_files() -> Folders {
     let folders = Folders::new();
     for n in 0..40_u8 {
@@ -72,14 +73,14 @@ fn a_pushed_file_that_is_here_already_is_left_as_it_is() {
     );
 }
 
-/// What was pushed is what the file was then; the receipt covers just that.
+/// The pushed content is that of the file at the time of the push; the receipt covers exactly that.
 #[test]
 fn a_pushed_file_may_change_before_it_is_asked_for() {
     let folders = Folders::new();
     let path = folders.file("a", &noise(1, 5000));
     let send = SendOptions::new(vec![path.clone()], SECRET);
     let mut options = receive_options(&folders.to());
-    // Whoever decides holds back Accept and Want meanwhile; what was pushed has long been read.
+    // The callback holds back Accept and Want; the pushed files have long been read.
     options.decide = Box::new(move |_| {
         std::thread::park_timeout(Duration::from_millis(300));
         fs::write(&path, b"another").unwrap();
@@ -91,10 +92,11 @@ fn a_pushed_file_may_change_before_it_is_asked_for() {
     assert_eq!(fs::read(folders.to().join("a")).unwrap(), noise(1, 5000));
 }
 
-/// What is verified is not sent again, be it ever so small.
+/// A verified file is not sent again, however small it is.
 #[test]
 fn after_a_loss_nothing_is_pushed() {
-    // On a busy machine all may be over before the first file is told; then nothing is lost.
+    // On a busy machine everything may be over before the first file is reported; then nothing is
+    // lost.
     let lost = |folders: &Folders| {
         let send = SendOptions::new(roots(&folders.from()), SECRET);
         let link = link();
@@ -119,7 +121,7 @@ impl wraith_transfer::Events for CloseAtTheFirstFile {
     fn event(&self, event: wraith_transfer::Event<'_>) {
         if matches!(event, wraith_transfer::Event::File { .. }) {
             self.0.close(1, "enough");
-            // Until it is closed nothing goes on here, so there is no receipt.
+            // This thread waits until the connection is closed, so there is no receipt.
             block_on(self.0.closed());
         }
     }

@@ -1,5 +1,5 @@
-//! A receipt covers every file of the offer: what came now, what an earlier connection brought, what was there already; and it
-//! names what the receiver does not have, and why.
+//! A receipt covers every file of the offer: new ones, those of an earlier connection, and those
+//! already present. It also names the missing entries and the reasons.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use wraith_transfer::{
     SendOptions, SendReport,
 };
 
-/// What a sender is told of the entries of its offer, by number.
+/// Events about the entries of an offer at the sender, by number.
 #[derive(Debug, Default)]
 struct Told {
     entries: BTreeMap<u32, (String, bool)>,
@@ -23,7 +23,7 @@ struct Told {
 }
 
 impl Told {
-    /// Names of what the receiver does not have.
+    /// Returns the names of the entries that the receiver lacks.
     fn missing(&self) -> Vec<(&str, Exception)> {
         let named =
             |(number, exception): (&u32, &Exception)| (self.entries[number].0.as_str(), *exception);
@@ -37,7 +37,7 @@ impl Told {
         contents.digest()
     }
 
-    /// Every file is named, and what the receiver says that it has is in `to`.
+    /// Asserts that every file is named, and that the files reported by the receiver are in `to`.
     #[track_caller]
     fn expect_covered(&self, receipt: &Receipt, to: &Path) {
         assert_eq!(receipt.contents, self.contents());
@@ -60,7 +60,7 @@ impl Told {
     }
 }
 
-/// Options that tell.
+/// Options that record events.
 fn telling(folders: &Folders) -> (SendOptions, Arc<Mutex<Told>>) {
     let mut send = SendOptions::new(roots(&folders.from()), SECRET);
     send.node_id = Some(sender_identity().node_id());
@@ -95,7 +95,7 @@ fn both(send: &SendOptions, to: &Path, on_conflict: OnConflict) -> (SendReport, 
     (sent, received)
 }
 
-/// Cuts the connection once a large file is under way, after small ones.
+/// Cuts the connection once a large file is in progress, after small ones.
 fn cut_in_the_middle(folders: &Folders, send: &SendOptions) {
     let link = link();
     let (receiver, sender) = (link.receiver.clone(), link.sender.clone());
@@ -144,7 +144,7 @@ fn a_sender_that_was_started_anew_asks_its_own_files() {
     let folders = Folders::new();
     small_files_and_a_large_one(&folders);
     cut_in_the_middle(&folders, &telling(&folders).0);
-    // Changed since: the receiver's copy is another file now, whatever the receiver says of it.
+    // Changed since: the receiver's copy now differs, even if the receiver reports otherwise.
     folders.file("tree/a3", &noise(200, 103));
     folders.file("tree/a4", &noise(201, 5000));
     let (send, told) = telling(&folders);
@@ -237,7 +237,7 @@ fn what_lost_its_name_on_the_way_is_named_with_what_it_was() {
     let to = folders.to();
     let mut options = receive_options(&to);
     options.on_conflict = OnConflict::Skip;
-    // While the large file arrives something else takes its name.
+    // While the large file arrives, another file takes its name.
     options.events = Arc::new(move |event: Event<'_>| {
         if matches!(event, Event::Accepted) {
             fs::create_dir(to.join("c")).unwrap();

@@ -1,4 +1,4 @@
-//! A connection that is cut at any moment costs what was on the way, and nothing that was verified.
+//! A connection cut at any moment only costs data in flight, and no verified data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::common::*;
 use wraith_transfer::{Event, FileStatus, Progress, SendOptions};
 
-/// Sends until the receiver has `cut_at` bytes, then cuts the connection as a network would. Returns the bytes that it
-/// has then, also from before; none if the transfer was faster than the cut.
+/// Sends until the receiver has `cut_at` bytes, then cuts the connection as a network would.
+/// Returns the bytes that the receiver has then, including earlier ones; `None` if the transfer was
+/// faster than the cut.
 fn transfer_cut(folders: &Folders, cut_at: u64) -> Option<u64> {
     let send = SendOptions::new(roots(&folders.from()), SECRET);
     let progress = Arc::new(Progress::default());
@@ -26,7 +27,7 @@ fn transfer_cut(folders: &Folders, cut_at: u64) -> Option<u64> {
             while watched.bytes() < cut_at && !over.load(Relaxed) {
                 std::thread::yield_now();
             }
-            // A code that means nothing to the transfer: to both sides the connection is just gone.
+            // A code without meaning to the transfer: both sides see a lost connection.
             receiver.close(0, "cut");
             sender.close(0, "cut");
         });
@@ -55,7 +56,7 @@ fn a_large_file_continues_from_its_verified_chunks() {
     let mut cuts = 0;
     for cut in [10, 40, 41, 90] {
         let Some(bytes) = transfer_cut(&folders, cut * CHUNK as u64) else {
-            // Faster than the cut: everything is there.
+            // Faster than the cut: the file is complete.
             has = total;
             break;
         };
@@ -71,7 +72,7 @@ fn a_large_file_continues_from_its_verified_chunks() {
     assert_eq!((sent.failed, received.files + received.already_here), (0, 1));
 }
 
-/// Bytes of all files below `folder` that have their names.
+/// Returns the total bytes of all named files below `folder`.
 fn bytes_of_files(folder: &Path) -> u64 {
     let named = |path: &PathBuf| !path.to_string_lossy().contains(".wraith-");
     let metadata = |path: PathBuf| fs::symlink_metadata(folder.join(path)).unwrap();
@@ -89,7 +90,7 @@ fn many_files_continue_where_they_were_cut() {
     let total = bytes_of_files(&folders.from());
     let mut has = 0;
     for cut in [total / 10, total / 5, total / 4] {
-        // Where it was faster than the cut, everything is there.
+        // If the transfer was faster than the cut, everything is present.
         has = transfer_cut(&folders, cut).unwrap_or(total);
     }
     let named = bytes_of_files(&folders.to());
@@ -109,8 +110,8 @@ fn many_files_continue_where_they_were_cut() {
     assert_eq!(again.load(Relaxed), received.already_here);
     assert!(received.already_here > 0 || has == 0);
     assert!(named + received.bytes_moved <= total, "what had its name was moved again");
-    // `has` may lack files that a cut connection had not come to look at again; it counts what each of the two data threads
-    // had whole when the cut came, and could not give to the naming thread any more.
+    // `has` may miss files that a cut connection had not inspected again. It counts files that were
+    // complete on the two data threads at the cut but could no longer reach the naming thread.
     let unnamed = 2 * 3 * CHUNK as u64;
     assert!(has + received.bytes_moved <= total + unnamed, "something was moved twice");
     assert_eq!(sent.failed, 0);

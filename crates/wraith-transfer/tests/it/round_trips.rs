@@ -1,4 +1,5 @@
-//! How many round trips lie between dialling and the first byte of a file: what a person far away waits for.
+//! Number of round trips from dialling to the first byte of a file: the waiting time of a distant
+//! user.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -12,20 +13,21 @@ use crate::common::{
     Folders, SECRET, endpoint, noise, receive_options, receiver_identity, roots, sender_identity,
 };
 
-/// Who has been silent for so long waits for the other side: far above what an endpoint takes to answer, and below the 250 ms after
-/// which H1 is repeated.
+/// Time without datagrams after which a side is assumed to wait for the other: far longer than an
+/// endpoint takes to answer, and shorter than the 250 ms after which H1 is repeated.
 const QUIET: Duration = Duration::from_millis(100);
-/// A machine that stalls for longer than [`QUIET`] makes two turns of one; it does not do so each time.
+/// A machine that stalls for longer than [`QUIET`] splits a turn in two, but not each time.
 const ATTEMPTS: usize = 5;
 const DATAGRAM_BYTES_MAX: usize = 65_536;
 
-/// Handshake, then Hello, Fetch and Offer, then Accept, Want and data (SPEC §3, §10): the receiver's words go with H3.
+/// Handshake, then Hello, Fetch and Offer, then Accept, Want and data (SPEC §3, §10): the
+/// receiver's first messages go with H3.
 #[test]
 fn the_first_byte_of_a_file_comes_three_round_trips_after_dialling() {
     assert_eq!(fewest_round_trips(false), 3);
 }
 
-/// Who has said yes beforehand gets small files with the offer.
+/// A receiver that accepts in advance gets small files with the offer.
 #[test]
 fn who_accepts_beforehand_has_a_small_file_two_round_trips_after_dialling() {
     assert_eq!(fewest_round_trips(true), 2);
@@ -37,15 +39,17 @@ fn fewest_round_trips(push: bool) -> usize {
     trips.into_iter().min().unwrap()
 }
 
-/// Passes datagrams on in turns, each side's only when that side has said all it has to say, and counts the turns.
+/// Relays datagrams in turns, each side's only when that side has finished sending, and counts the
+/// turns.
 struct Turns {
-    /// Where the receiver dials.
+    /// The address that the receiver dials.
     front: UdpSocket,
     back: UdpSocket,
 }
 
 impl Turns {
-    /// Everything that comes until nothing has for [`QUIET`]: once something has come, if `waits`.
+    /// Takes all datagrams until none has arrived for [`QUIET`]. With `waits`, first waits for one
+    /// to arrive.
     fn take(socket: &UdpSocket, waits: bool) -> Vec<Vec<u8>> {
         let mut taken = Vec::new();
         let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
@@ -54,7 +58,7 @@ impl Turns {
             socket.set_read_timeout(Some(limit)).unwrap();
             match socket.recv_from(&mut buffer) {
                 Ok((len, from)) => {
-                    // Nobody else sends here.
+                    // No other host sends here.
                     socket.connect(from).unwrap();
                     taken.push(buffer[..len].to_vec());
                 }
@@ -65,12 +69,12 @@ impl Turns {
 
     fn give(socket: &UdpSocket, datagrams: &[Vec<u8>]) {
         for datagram in datagrams {
-            // Who has gone hears nothing.
+            // A side that has left receives nothing.
             let _ = socket.send(datagram);
         }
     }
 
-    /// One round trip, begun by the receiver.
+    /// Relays one round trip, begun by the receiver.
     fn pass(&self, waits: bool) {
         Self::give(&self.back, &Self::take(&self.front, waits));
         Self::give(&self.front, &Self::take(&self.back, waits));
@@ -102,7 +106,7 @@ fn round_trips_to_the_first_byte(push: bool) -> usize {
         while progress.bytes() == 0 {
             turns.pass(true);
             trips += 1;
-            // What came last is being read.
+            // The last datagrams are being processed.
             thread::park_timeout(QUIET);
         }
         while !(sending.is_finished() && receiving.is_finished()) {

@@ -1,4 +1,5 @@
-//! Who dials and who sends are independent: a sender that dials says which transfer it comes with, and all is as before.
+//! The roles of dialler and sender are independent: a sender that dials names its transfer, and the
+//! rest is unchanged.
 
 use std::time::Duration;
 

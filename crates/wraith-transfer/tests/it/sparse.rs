@@ -1,4 +1,5 @@
-//! Files of a terabyte that are nearly all hole: what there is of them is moved, and the rest is known, not hashed.
+//! Files of a terabyte that are nearly all hole: their data is transferred, and the holes are not
+//! hashed.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -13,12 +14,13 @@ use wraith_transfer::{Event, FileStatus, SendOptions};
 const TB: u64 = 1 << 40;
 const ISLAND: usize = 100_000;
 
-/// Where something stands in the file: at the front, across a border of chunks, and up to the last byte.
+/// Positions of the data: at the front, across a border of chunks, and up to the last byte.
 fn islands(size: u64) -> [u64; 3] {
     [0, 3 * (TB / 4) - 10, size - ISLAND as u64]
 }
 
-/// A file that is a hole but for its islands. `None` where the file system cannot hold it.
+/// Creates a file that is a hole except for its islands. Returns `None` where the file system
+/// cannot hold it.
 fn sparse(path: &Path, size: u64) -> Option<PathBuf> {
     let file = File::create(path).unwrap();
     if let Err(error) = file.set_len(size) {
@@ -41,7 +43,7 @@ fn assert_is_sparse(path: &Path, size: u64) {
     let file = File::open(path).unwrap();
     let meta = file.metadata().unwrap();
     assert_eq!(meta.len(), size);
-    // With so little on the disk, everything but the islands is a hole.
+    // With so little on disk, everything except the islands is a hole.
     assert!(meta.blocks() * 512 <= 2 << 20, "{} blocks", meta.blocks());
     for at in islands(size) {
         let mut bytes = vec![0; ISLAND];
@@ -52,7 +54,7 @@ fn assert_is_sparse(path: &Path, size: u64) {
 
 type Roots = Arc<Mutex<Vec<(FileStatus, Tree, [u8; 32])>>>;
 
-/// Sends everything; how the receiver's files ended, and their roots.
+/// Sends everything. Returns the bytes moved, and the receiver's results with their roots.
 fn transfer_roots(folders: &Folders) -> (u64, Vec<(FileStatus, Tree, [u8; 32])>) {
     let ended = Roots::default();
     let send = SendOptions::new(roots(&folders.from()), SECRET);
@@ -82,7 +84,7 @@ fn a_sparse_terabyte_arrives_and_is_known_the_next_time() {
     let [(FileStatus::Done, Tree::PositionFree, root)] = ended[..] else { panic!("{ended:?}") };
     assert_is_sparse(&folders.to().join("disk.img"), size);
 
-    // Once by what is noted of it, and once by what it is.
+    // Recognised once by its mark, and once by its content.
     for _ in 0..2 {
         let (moved, ended) = transfer_roots(&folders);
         assert_eq!(moved, 0);

@@ -1,5 +1,5 @@
-//! Somebody writes into a part file, between two connections or during one: what does not match is fetched again, and never
-//! stands under the final name.
+//! Another program writes to a part file, between two connections or during one. Damaged chunks are
+//! fetched again, and never stand under the final name.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -15,11 +15,11 @@ fn part(folders: &Folders) -> PathBuf {
     folders.to().join(".large.wraith-part")
 }
 
-/// Bytes a second: slow enough that whoever meddles is done before the end.
+/// Rate in bytes per second: slow enough that the tampering is done before the end.
 const RATE: u64 = 40 << 20;
 
-/// Receives into `folders` and calls `meddle` each time so many chunks are there. True if the file is there afterwards, and the
-/// number of files that failed.
+/// Receives into `folders` and calls `meddle` each time that many chunks have arrived. Returns true
+/// if the file exists afterwards, and the number of failed files.
 fn receive_until(
     folders: &Folders,
     chunks: &[usize],
@@ -75,7 +75,7 @@ fn truncate(path: &Path) {
     file.set_len(4 * CHUNK as u64 + 1000).unwrap();
 }
 
-/// Cut, and made as long as it was.
+/// Truncated, and extended to the original length.
 fn punch(path: &Path) {
     let Ok(file) = File::options().write(true).open(path) else { return };
     file.set_len(4 * CHUNK as u64 + 1000).unwrap();
@@ -97,7 +97,7 @@ const WAYS: [(&str, Meddle); 5] = [
     ("grown", grow),
 ];
 
-/// The transfer of one file of [`CHUNKS`].
+/// A transfer of one file of [`CHUNKS`].
 fn folders() -> Folders {
     let folders = Folders::new();
     folders.file("large", &noise(1, CHUNKS * CHUNK));
@@ -127,13 +127,13 @@ fn a_part_that_is_changed_while_it_is_received_is_never_confirmed() {
     for (what, meddle) in WAYS {
         let folders = folders();
         let path = part(&folders);
-        // Several times: a change in the very moment in which wraith writes too is not seen.
+        // Several times: a change in the moment of a write by wraith is not detected.
         let (is_there, failed) = receive_until(&folders, &[40, 50, 60, 70], move |_| meddle(&path));
         assert!(is_there != (failed == 1), "{what}");
         if is_there {
             assert_right(&folders, what);
         }
-        // The same again fetches what was spoiled.
+        // The same transfer again fetches the damaged chunks.
         let (_, received) = transfer_all(&folders);
         assert_eq!(received.failed, 0, "{what}");
         assert_right(&folders, what);

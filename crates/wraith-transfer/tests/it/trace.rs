@@ -1,4 +1,4 @@
-//! What is logged of a transfer: that it began and ended, and nothing that is secret.
+//! The log of a transfer: records its start and end, and no secrets.
 
 use std::fmt::{Debug, Write};
 use std::fs;
@@ -58,7 +58,8 @@ fn a_transfer_is_logged_without_its_secret_and_names_are_for_debugging_only() {
     folders.file("plan of the coup/chapter", &noise(1, 3 * CHUNK));
     fs::write(folders.to().join("file in the way"), "x").unwrap();
     let lines = Lines::default();
-    // With one subscriber only, tracing lets the thread that comes first decide for all, and it may be another test's.
+    // With only one subscriber, tracing lets the first thread decide for all, which may be that of
+    // another test.
     let _second = tracing::Dispatch::new(Lines::default());
     let link = link();
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The end of a file: nothing more comes, so it is proven and named, or left out for a reason.
+//! The end of a file: once nothing more arrives, it is proven and named, or excepted with a reason.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ use crate::record::{Ending, RECORD_BODY_BYTES_MAX, change_said};
 use crate::wanted::Wanted;
 
 impl Incoming {
-    /// Finishes the file if nothing more will come. True if it is settled.
+    /// Finishes the file if nothing more will arrive. Returns true if it is settled.
     pub(super) fn finish_if_complete(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -63,7 +63,8 @@ impl Incoming {
         Ok(true)
     }
 
-    /// The sender cannot complete it. What came stays, to be resumed, only where the next reading may find the same file.
+    /// Ends a file that the sender cannot complete. The part is kept for resumption only if the
+    /// next reading may find the same file.
     fn break_off(
         &self,
         receiving: &Receiving<'_>,
@@ -78,7 +79,7 @@ impl Incoming {
         if exception == Exception::Changed || change.is_some() {
             let removed = match part {
                 Some(part) => part.discard(),
-                // An earlier connection may have left one.
+                // An earlier connection may have left a part.
                 None => receiving.target.sweep(&self.placed.entry, &receiving.part_key),
             };
             removed.or_else(|error| receiving.note_unless_fatal(&self.placed.offered, error))?;
@@ -87,14 +88,14 @@ impl Incoming {
         Ok(())
     }
 
-    /// Proves the root; what is left is the name.
+    /// Proves the root; only the name is left then.
     fn finish_part(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
         part: Arc<PartFile>,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        // The sender says so; if it is not what is here, that is said too.
+        // This is the sender's root; if the local file differs, that is reported too.
         lock(&receiving.contents).add(self.entry, &root);
         if !part.hash_holes(|| !receiving.session.is_over()) {
             return Err(receiving.session.stopped());
@@ -105,8 +106,9 @@ impl Incoming {
         }
         match part.seal(&root) {
             Ok(()) => self.complete(receiving, Unnamed::part(part), root),
-            // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
-            // connection, its file may have changed since. The part is gone either way.
+            // If all chunks came on this connection and each matched its hash, the sender's root is
+            // wrong. With chunks from an earlier connection, its file may have changed since. The
+            // part is removed either way.
             Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
                 receiving.lacks(self.entry, &self.placed, Exception::Stale, Some(root));
                 Ok(())
@@ -116,7 +118,7 @@ impl Incoming {
         }
     }
 
-    /// All of it is here and verified: it gets its name at once, or when its content is on the disk.
+    /// Names a complete and verified file, at once or after its content is flushed to disk.
     pub(super) fn complete(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -144,7 +146,7 @@ impl Incoming {
         }
     }
 
-    /// The file is in place.
+    /// Records a file that is in place.
     fn committed(
         &self,
         receiving: &Receiving<'_>,
@@ -175,7 +177,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// The file is here, at `path`, and has this root, which is in the sum.
+    /// Reports the file at `path` as verified with this root, which is already in the digest.
     fn verified(
         &self,
         receiving: &Receiving<'_>,
@@ -193,7 +195,8 @@ impl Incoming {
         receiving.settled(&self.placed, status, Some(root), None);
     }
 
-    /// The disk did not take what has this root: fatal if it would not take others either.
+    /// Handles a disk error for the file with this root. Returns an error if other files would be
+    /// affected too.
     pub(super) fn blocked(
         &self,
         receiving: &Receiving<'_>,

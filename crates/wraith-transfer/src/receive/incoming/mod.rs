@@ -1,8 +1,9 @@
-//! One wanted file on its way in: what is due of it, what has come, and what is wrong with what came.
+//! One wanted file while it arrives: expected and received chunks, and the checks of its records.
 //!
-//! Chunks of a file may come on several streams, handled by several threads. A chunk is *claimed* under the lock (so it
-//! is accepted once), then hashed outside it, then written. The thread that settles the last of the file finishes it:
-//! when the end has come and as many chunks are written as the end says were sent.
+//! Chunks of a file may arrive on several streams, handled by several threads. A chunk is *claimed*
+//! under the lock (so it is accepted once), then hashed outside it, then written. The thread that
+//! settles the last chunk finishes the file: the end record has arrived, and as many chunks are
+//! written as it states.
 
 mod finish;
 
@@ -24,25 +25,26 @@ use crate::lock::lock;
 use crate::record::{Ending, RECORD_BODY_BYTES_MAX};
 use crate::wanted::Wanted;
 
-/// In what a chunk comes.
+/// The record type that carries a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carrier {
     /// A chunk or hole record of the file itself.
     Record,
-    /// A patch of what an old copy lacks.
+    /// A patch with the bytes that an old copy lacks.
     Patch,
 }
 
-/// What is here already that may help.
+/// Local files that may help.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Here {
-    /// The copy that the sender was told about.
+    /// The old copy announced to the sender.
     pub(super) old: Option<Existing>,
-    /// Where the file is that the sender's is compared with, if it is not at its own path.
+    /// Path of the local file that the sender's file is compared with, if it is not at its own
+    /// path.
     pub(super) copy: Option<RelPath>,
 }
 
-/// See the module.
+/// One wanted file; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     entry: u32,
@@ -52,10 +54,10 @@ pub(crate) struct Incoming {
     body: Mutex<Body>,
 }
 
-/// What has come.
+/// Received content.
 #[derive(Debug, Default)]
 struct Body {
-    /// Open from the first chunk (or an end without any) on.
+    /// Set from the first chunk on (or an end without any).
     open: Option<Open>,
     end: Option<End>,
     settled: bool,
@@ -64,9 +66,9 @@ struct Body {
 #[derive(Debug)]
 struct Open {
     part: Arc<PartFile>,
-    /// Chunks that may still come, and are not claimed yet.
+    /// Chunks that may still arrive and are not claimed yet.
     due: IntervalSet,
-    /// Chunks claimed, and of those the written ones.
+    /// Number of claimed chunks, and of those the written ones.
     claimed: u64,
     written: u64,
 }
@@ -85,7 +87,8 @@ impl Outstanding for Incoming {
 }
 
 impl Incoming {
-    /// With an old copy the file comes as what that lacks (SPEC §10.11), and by chunks only what was asked for then.
+    /// Creates the state of a wanted file. With an old copy, the file arrives as patches of the
+    /// missing bytes (SPEC §10.11), and only requested chunks are accepted.
     pub(crate) fn new(entry: u32, placed: Placed, wanted: Wanted, here: Here) -> Self {
         Self { entry, placed, wanted, here, body: Mutex::default() }
     }
@@ -94,7 +97,7 @@ impl Incoming {
         self.entry
     }
 
-    /// True if all of it is to come, and nothing else would do.
+    /// Returns true if the whole file is wanted, unconditionally.
     pub(super) fn is_wanted_whole(&self) -> bool {
         self.wanted == Wanted::Whole && self.here.old.is_none()
     }
@@ -115,7 +118,7 @@ impl Incoming {
         lock(&self.body).settled
     }
 
-    /// True if the sender has said that no more of it comes.
+    /// Returns true if the sender has ended the file.
     pub(super) fn has_ended(&self) -> bool {
         lock(&self.body).end.is_some()
     }
@@ -124,12 +127,12 @@ impl Incoming {
         chunk_count(self.placed.entry.size())
     }
 
-    /// An error that names the file.
+    /// Returns a protocol error that names the file.
     pub(super) fn violation(&self, receiving: &Receiving<'_>, what: &str) -> TransferError {
         receiving.session.protocol(format!("{}: {what}", self.placed.entry.path.display()))
     }
 
-    /// What came cannot be written to the part.
+    /// Converts an error of a write to the part.
     fn not_written(
         &self,
         receiving: &Receiving<'_>,
@@ -138,8 +141,8 @@ impl Incoming {
     ) -> TransferError {
         match error {
             Error::TooManyPieces { .. } => {
-                // What could not be gone on with on this connection cannot be on the next. If it cannot be removed either, the
-                // violation is what to tell.
+                // A part that cannot be continued on this connection cannot be on the next. If its
+                // removal fails too, the violation is the error to report.
                 let _ = part.discard();
                 self.violation(receiving, "its chunks come in too many pieces")
             }
@@ -155,7 +158,7 @@ impl Incoming {
         TransferError::Verification { what }
     }
 
-    /// The whole file in one record. It is settled afterwards.
+    /// Handles the whole file in one record. The file is settled afterwards.
     pub(crate) fn receive_whole(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -181,7 +184,7 @@ impl Incoming {
         }
     }
 
-    /// One chunk. True if the file is settled.
+    /// Handles one chunk. Returns true if the file is settled.
     pub(crate) fn receive_chunk(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -208,7 +211,7 @@ impl Incoming {
         self.written(receiving, 1)
     }
 
-    /// Chunks of zeros. True if the file is settled.
+    /// Handles chunks of zeros. Returns true if the file is settled.
     pub(crate) fn receive_hole(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -224,7 +227,8 @@ impl Incoming {
         let step = if self.placed.entry.tree().knows_zeros() { count } else { HOLE_RUN_CHUNKS };
         let mut run = first..first;
         while run.end < end {
-            // A peer can put petabytes into one record; hashing or writing them must not outlive the transfer.
+            // A peer can put petabytes into one record; hashing or writing them must not outlive
+            // the transfer.
             let go_on = || !receiving.session.is_over();
             run = run.end..end.min(run.end.saturating_add(step));
             let written = go_on()
@@ -235,14 +239,15 @@ impl Incoming {
                 return Err(receiving.session.stopped());
             }
             receiving.progress.add_found_of(self.entry, at(run.end) - at(run.start));
-            // 21 bytes for a GiB or more: by bytes alone a long hole looks like a stall.
+            // 21 bytes stand for a GiB or more: counted by bytes alone, a long hole looks like a
+            // stall.
             receiving.session.moved(STALL_BYTES);
         }
         drop(part);
         self.written(receiving, count)
     }
 
-    /// Opens the part file that is filled from an old copy. `None` if the file is settled.
+    /// Opens the part file to be filled from an old copy. Returns `None` if the file is settled.
     pub(crate) fn begin_delta(
         &self,
         receiving: &Receiving<'_>,
@@ -255,7 +260,7 @@ impl Incoming {
         Ok(body.open.as_ref().map(|open| Arc::clone(&open.part)))
     }
 
-    /// No more of it will be sent. True if the file is settled.
+    /// Handles the end record. Returns true if the file is settled.
     pub(crate) fn receive_end(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -287,7 +292,7 @@ impl Incoming {
         self.finish_if_complete(receiving, &mut body)
     }
 
-    /// The sender is still reading.
+    /// Handles a sign of life from a sender that reads without sending.
     pub(crate) fn receive_pulse(
         &self,
         receiving: &Receiving<'_>,
@@ -300,7 +305,8 @@ impl Incoming {
         Ok(())
     }
 
-    /// Accepts chunks, once each, whatever brings them and on whatever connection, and opens the part file for them.
+    /// Claims chunks, once each, from any record type and connection, and opens the part file for
+    /// them.
     pub(super) fn claim(
         &self,
         receiving: &Receiving<'_>,
@@ -313,7 +319,7 @@ impl Incoming {
         let open = body.open.as_mut().expect("it was just opened");
         let count = chunks.end - chunks.start;
         let expected = ended.is_none_or(|end| open.claimed + count <= end.chunks);
-        // A file with an old copy comes as patches, every other as it is.
+        // A file with an old copy arrives as patches, every other file as chunks.
         let carried = (carrier == Carrier::Patch) == self.here.old.is_some();
         if !open.due.contains_range(&chunks) || !expected || !carried {
             return Err(self.violation(receiving, "a chunk that was not asked for, or twice"));
@@ -323,7 +329,7 @@ impl Incoming {
         Ok(Arc::clone(&open.part))
     }
 
-    /// From now on patches of these chunks are due. False if the file is settled.
+    /// Expects patches of these chunks from now on. Returns false if the file is settled.
     pub(super) fn expect_patches(&self, chunks: impl Iterator<Item = u64>) -> bool {
         let mut body = lock(&self.body);
         let Some(open) = body.open.as_mut() else { return false };
@@ -331,7 +337,7 @@ impl Incoming {
         true
     }
 
-    /// Chunks that were claimed are on disk. True if the file is settled.
+    /// Counts claimed chunks that are now on disk. Returns true if the file is settled.
     pub(super) fn written(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -357,7 +363,8 @@ impl Incoming {
         }
         let part = receiving.target.open_or_resume(&self.placed.entry, &receiving.part_key);
         let mut part = part.map_err(|error| receiving.disk(&error))?;
-        // Somebody wrote to it since it was looked at: what was spoiled is missing in the end, and the next connection fetches it.
+        // Another program has written to the part since it was inspected. The damaged chunks are
+        // missing in the end, and the next connection fetches them.
         part.recheck(|_| !receiving.session.is_over()).map_err(|error| receiving.disk(&error))?;
         let part = Arc::new(part);
         let mut due = match &self.wanted {
@@ -367,7 +374,7 @@ impl Incoming {
         let size = self.placed.entry.size();
         let here = size.saturating_sub(due.count().saturating_mul(CHUNK_BYTES as u64));
         if self.here.old.is_some() {
-            // They come as patches, when it is known which.
+            // Patches become due once the missing bytes are determined.
             due = IntervalSet::new();
         }
         receiving.progress.begin_file(self.entry, &self.placed.offered.display(), here, size);

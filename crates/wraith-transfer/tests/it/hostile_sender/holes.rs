@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Both trees, and the chunks of a file that may have it.
+/// Both trees, each with the number of chunks of a file that may have it.
 const TREES: [(Tree, u64); 2] =
     [(Tree::Blake3, 4), (Tree::PositionFree, POSITION_FREE_BYTES_MIN / CHUNK as u64)];
 
@@ -10,7 +10,7 @@ fn sparse((tree, chunks): (Tree, u64)) -> Entry {
     entry("a", Kind::File { size: chunks * CHUNK as u64, sparse: Some(tree) })
 }
 
-/// Lies about that file, after it was asked for.
+/// Lies about that file after it was requested.
 fn deceive_about(
     file: (Tree, u64),
     lie: impl FnOnce(&mut Liar) + Send,
@@ -78,7 +78,7 @@ fn a_hole_in_a_file_that_has_none_is_refused() {
     });
 }
 
-/// BLAKE3 of the zeros of [`POSITION_FREE_BYTES_MIN`]: to compute it takes seconds.
+/// BLAKE3 of the zeros of [`POSITION_FREE_BYTES_MIN`]; computing it takes seconds.
 const ZEROS_ROOT: &str = "7953bbc0a374e96ea2caa5328ebd96f3545b41c882f509e92ae850d000f3cde3";
 
 #[test]
@@ -108,7 +108,7 @@ fn hashes_of_the_other_tree_are_no_proof() {
     }
 }
 
-/// Without a bound every one of them would be remembered.
+/// Without a limit the receiver would remember every range.
 #[test]
 fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
     let folders = Folders::new();
@@ -123,11 +123,11 @@ fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
     });
     let what = assert_protocol(error, &told);
     assert!(what.contains("too many pieces"), "{what}");
-    // Or the next connection would go on with them.
+    // Otherwise the next connection would continue with them.
     assert!(!folders.to().join(".a.wraith-part").exists());
 }
 
-/// Most that ext4 takes as the size of one file, less one chunk.
+/// Maximum file size of ext4, minus one chunk.
 const HOLE_CHUNKS: u64 = (1 << 44) / CHUNK as u64 - 1;
 
 /// Only turns a hang into a failure: hashing that many zeros takes an hour.

@@ -1,5 +1,5 @@
-//! Senders that lie or dawdle, speaking the real protocol over real connections. The receiver must say what is wrong, and
-//! nothing may appear under a final name.
+//! Senders that lie or delay, over real connections. The receiver must report the violation, and no
+//! file may appear under a final name.
 
 mod holes;
 mod pushed;
@@ -19,7 +19,7 @@ use wraith_transport::{
     CloseReason, Connection, RecvStream, SendStream, block_on, block_on_timeout,
 };
 
-/// Long enough for a receiver that does not wait to give itself away; one that waits passes on any machine.
+/// Long enough to expose a receiver that does not wait; one that waits passes on any machine.
 const EARLY: Duration = Duration::from_millis(300);
 
 /// A sender played by a test.
@@ -33,7 +33,7 @@ struct Liar {
 }
 
 impl Liar {
-    /// Greets and offers honestly.
+    /// Sends an honest Hello and Offer.
     fn negotiate(connection: Connection, offer: Offer) -> Self {
         let (mut send, mut recv) = block_on(connection.accept_stream()).unwrap();
         assert!(matches!(read_message(&mut recv), Some(Message::Hello(_))));
@@ -65,7 +65,7 @@ impl Liar {
         let _ = block_on(self.manifest.write_all(&record));
     }
 
-    /// Everything but the end of the stream.
+    /// Writes the trailer without ending the stream.
     fn write_trailer(&mut self) {
         let hash = *self.hasher.finalize().as_bytes();
         let trailer = [&[0; 4][..], &self.entries.to_be_bytes(), &hash].concat();
@@ -83,7 +83,7 @@ impl Liar {
         let _ = block_on(self.data.write_chunks([bytes.into(), Bytes::copy_from_slice(body)]));
     }
 
-    /// The next Want, if the receiver is still there.
+    /// Returns the next Want, if the receiver is still there.
     fn want(&mut self) -> Option<Want> {
         loop {
             match read_message(&mut self.control.1)? {
@@ -121,7 +121,7 @@ fn offer() -> Offer {
     }
 }
 
-/// An offer of one file of so many chunks.
+/// Returns an offer of one file of `chunks` chunks.
 fn offer_of(chunks: u64) -> Offer {
     let bytes = chunks * CHUNK as u64;
     Offer { bytes, largest: bytes, ..offer() }
@@ -136,7 +136,7 @@ fn file(path: &str, size: usize) -> Entry {
     entry(path, Kind::File { size: size as u64, sparse: None })
 }
 
-/// Lets `lie` play the sender; returns the receiver's error, what the liar was told, and the final names that exist.
+/// Lets `lie` play the sender. Returns the receiver's error and the close reason sent to the liar.
 fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
     deceive_with(offer(), lie)
 }
@@ -173,7 +173,7 @@ fn expect_protocol(lie: impl FnOnce(&mut Liar) + Send) -> String {
     assert_protocol(error, &told)
 }
 
-/// What the sender has done wrong.
+/// Asserts a protocol violation by the sender and returns its description.
 #[track_caller]
 fn assert_protocol(error: TransferError, told: &CloseReason) -> String {
     let TransferError::Protocol { peer: Role::Sender, what } = error else { panic!("{error:?}") };
@@ -289,7 +289,7 @@ fn a_file_that_ends_early_twice_or_with_more_than_it_has_is_refused() {
     }
 }
 
-/// Not one of a lie: what the sender cannot read now it may read the next time.
+/// Not a lie: the sender may be able to read the file the next time.
 #[test]
 fn what_came_of_a_file_that_cannot_be_read_any_more_is_kept_unless_the_file_was_changed() {
     for (change, is_kept) in [(None, true), (Some(Change::Replaced), false)] {
@@ -390,8 +390,8 @@ fn a_manifest_with_something_behind_its_trailer_is_refused() {
     });
 }
 
-/// A receiver that lets go of the stream at the trailer tells a sender that is about to end it to stop, and the sender
-/// takes that for a refusal.
+/// Dropping the stream at the trailer would send a stop to a sender that is about to end it; the
+/// sender would take that for a refusal.
 #[test]
 fn a_manifest_counts_only_when_its_stream_has_ended() {
     let folders = Folders::new();
@@ -402,7 +402,7 @@ fn a_manifest_counts_only_when_its_stream_has_ended() {
             let mut liar = Liar::negotiate(sender, offer());
             assert!(matches!(read_message(&mut liar.control.1), Some(Message::Accept(_))));
             liar.write_trailer();
-            // An honest receiver says nothing here, however long it is given.
+            // An honest receiver sends nothing here, however long the test waits.
             let mut early = [0; 4];
             let reading = liar.control.1.read_exact(&mut early);
             assert!(block_on_timeout(reading, EARLY).is_none(), "it did not wait for the end");

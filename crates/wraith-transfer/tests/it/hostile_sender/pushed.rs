@@ -1,4 +1,4 @@
-//! Senders that push what they should not.
+//! Senders that push files without permission.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn a_pushed_file_of_another_size_or_hash_is_refused() {
     assert!(matches!(error, TransferError::Verification { .. }), "{error:?}");
 }
 
-/// It has been settled by the push.
+/// The push has already settled it.
 #[test]
 fn a_pushed_file_is_not_sent_again() {
     expect_protocol(|liar| {
