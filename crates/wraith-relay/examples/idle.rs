@@ -1,4 +1,5 @@
-//! What idle clients cost a relay: memory of its process for each, and whether one more is still served.
+//! Measures the cost of idle clients: the relay's memory per client, and the time to serve one
+//! more.
 //!
 //! ```text
 //! cargo run --release -p wraith-relay --example idle                  # 10,000; each needs a file in both processes
@@ -15,7 +16,7 @@ use wraith_relay::{Options, RelayClient, RelayConfig, Relays, Server};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Connections made at the same time: within what a relay lets one address begin.
+/// Concurrent connection attempts: within the relay's limit per address.
 const AT_ONCE: usize = 32;
 
 fn main() -> Result<()> {
@@ -82,7 +83,7 @@ async fn fill(count: usize, child: &mut std::process::Child) -> Result<()> {
     Ok(())
 }
 
-/// A client that waits for somebody.
+/// Connects a client with a registered mailbox.
 async fn client(relays: Relays, relay: SocketAddr, number: u64) -> Result<RelayClient> {
     let client = relays.connect(RelayConfig::new(relay.ip().to_string(), relay.port())).await?;
     let mut secret = [0; 32];
@@ -91,7 +92,7 @@ async fn client(relays: Relays, relay: SocketAddr, number: u64) -> Result<RelayC
     Ok(client)
 }
 
-/// Memory of a process that is in use.
+/// Returns the resident memory of a process.
 fn resident_kib(pid: u32) -> Result<usize> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

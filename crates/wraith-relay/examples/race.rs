@@ -1,12 +1,12 @@
-//! How much of a direct connection is left when it goes through a relay: from memory to memory, three processes (sender, relay,
-//! receiver), every byte compared, the ways in turn.
+//! Compares transfers through a relay with a direct connection: memory to memory, three processes
+//! (sender, relay, receiver), every byte verified, the transports in turn.
 //!
 //! ```text
 //! cargo run --release -p wraith-relay --example race                 # direct, by UDP, over TLS; three rounds
 //! … --example race -- --gib 2 --rounds 5 --mtu 1452 --ways direct,udp
 //! ```
 //!
-//! The three share the cores of this machine. A GiB is 2^30 bytes, a Gbit 10^9 bits.
+//! The three processes share this machine's cores. A GiB is 2^30 bytes, a Gbit 10^9 bits.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -21,11 +21,11 @@ use wraith_transport::{
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Piece of one write: what a file transfer uses.
+/// Size of one write, as in a file transfer.
 const PIECE: usize = 256 * 1024;
 /// A prime, so that bytes in the wrong place differ whatever the piece size.
 const PERIOD: usize = 1_000_003;
-/// A benchmark has no secrets.
+/// A benchmark needs no secrets.
 const RECEIVER_SEED: [u8; 32] = [2; 32];
 const MAILBOX_SECRET: [u8; 32] = [3; 32];
 
@@ -52,7 +52,7 @@ fn main() -> Result<()> {
             _ => arguments.rest.push(arg),
         }
     }
-    // As the program has it: one thread for all that is control.
+    // Same as in the program: one thread for all control tasks.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match arguments.rest.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => runtime.block_on(race(&arguments)),
@@ -62,7 +62,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// A process that ends with this one, and the line it has printed.
+/// A child process, killed on drop, and its first line of output.
 struct Helper(Child, String);
 
 impl Helper {
@@ -102,7 +102,7 @@ fn endpoint(arguments: &Arguments, seed: [u8; 32], relays: &Relays) -> Result<En
     Ok(Endpoint::bind(config)?)
 }
 
-/// A client of the relay whose datagrams go `way`.
+/// Connects a relay client whose datagrams use the transport `way`.
 async fn client(relays: &Relays, way: &str, relay: SocketAddr) -> Result<RelayClient> {
     let mut config = RelayConfig::new(relay.ip().to_string(), relay.port());
     config.udp = way == "udp";
@@ -124,7 +124,7 @@ async fn receive(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<
     }
     println!("{}", endpoint.local_addr());
     while let Some(connection) = endpoint.accept().await {
-        // What is measured runs on a thread of its own, as an engine does.
+        // The measured code runs on its own thread, as the transfer engine does.
         std::thread::spawn(move || {
             if let Err(error) = wraith_transport::block_on(take(&connection)) {
                 eprintln!("receiving: {error}");
@@ -135,7 +135,7 @@ async fn receive(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<
     Ok(())
 }
 
-/// Reads a stream to its end, compares every byte, and answers with the count.
+/// Reads a stream to its end, verifies every byte, and sends the count back.
 async fn take(connection: &Connection) -> Result<()> {
     let (mut send, mut recv) = connection.accept_stream().await?;
     let (pattern, mut offset) = (pattern(), 0_u64);
@@ -220,7 +220,7 @@ async fn once(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<f64
     Ok(rate)
 }
 
-/// The name of the receiver's mailbox, as it would stand in a ticket.
+/// Returns the name of the receiver's mailbox, which would be in a ticket.
 fn mailbox() -> Result<wraith_relay::Mailbox> {
     Ok(wraith_relay::mailbox_of(&MAILBOX_SECRET))
 }

@@ -1,15 +1,17 @@
-//! How a client shows its relay where it receives UDP (SPEC §13.6): short sealed messages with the header of any other datagram.
+//! UDP address binding: a client proves to its relay where it receives UDP (SPEC §13.6).
+//!
+//! The messages are short and sealed, with the header of any other datagram.
 //!
 //! ```text
 //! client                                   relay
-//!   Bind(3)                  ─────────▶      from an address that is not proved
+//!   Bind(3)                  ─────────▶      from an unproved address
 //!                            ◀─────────    Challenge(3, cookie of this address and of 3)
-//!   Bind(4, answers 3)       ─────────▶      proved: datagrams for the client go there
-//!                            ◀─────────    Bound(4, the address as it is seen)
+//!   Bind(4, answers 3)       ─────────▶      proved: the client's datagrams go to this address
+//!                            ◀─────────    Bound(4, the observed address)
 //! ```
 //!
-//! Invariants: counters of one session rise strictly, whatever comes of a message, so a copy is worth nothing; an answer is
-//! never longer than what it answers.
+//! Invariants: the counters of a session rise strictly, whatever a message's outcome, so a replay
+//! has no effect. A response is never longer than its request.
 
 use std::net::SocketAddr;
 
@@ -20,46 +22,49 @@ use crate::header::{self, Direction, HEADER_BYTES, TagKey, WireId};
 use crate::random::Random;
 use crate::wire::{ADDRESS_BYTES, Reader, put_address};
 
-/// Bytes that bind a client's answer to the address that was asked.
+/// Length of the cookie that ties a client's response to the challenged address.
 pub const COOKIE_BYTES: usize = 16;
-/// Plaintext of every kind before its padding: kind, two counters, and a cookie or an address.
+/// Plaintext of every kind before padding, in bytes: kind, two counters, and a cookie or an
+/// address.
 const BODY_BYTES: usize = 1 + 8 + 8 + ADDRESS_BYTES;
-/// A whole datagram without padding: what every message has at least, so that every answer fits its question.
+/// Length of a datagram without padding. Every message has at least this length, so a response
+/// never exceeds its request.
 pub const BINDING_MIN: usize = HEADER_BYTES + NONCE_BYTES + BODY_BYTES + TAG_BYTES;
-/// Most bytes of padding in a client's message. Without it all would have one length.
+/// Most bytes of padding in a client's message. Without padding all messages would have one length.
 const PADDING_MAX: u64 = 160;
-/// Longest message that is opened: what a client makes.
+/// Longest message accepted: the longest that a client sends.
 pub const BINDING_MAX: usize = BINDING_MIN + PADDING_MAX as usize;
 
-/// What the two say to each other.
+/// Messages of the binding protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
-    /// I am here. With the counter and the cookie of a challenge it proves it.
+    /// Client: announces its address. With the counter and cookie of a challenge it proves the
+    /// address.
     Bind {
-        /// Above all before.
+        /// Higher than all earlier counters.
         counter: u64,
-        /// Which challenge this answers; 0 for none.
+        /// Counter of the answered challenge; 0 for none.
         answers: u64,
-        /// Of that challenge.
+        /// Cookie of that challenge.
         cookie: [u8; COOKIE_BYTES],
     },
-    /// Prove that you receive at the address that this came to.
+    /// Relay: asks the client to prove that it receives at the source address.
     Challenge {
-        /// Of the message that caused it.
+        /// Counter of the challenged message.
         counter: u64,
-        /// To be sent back from there.
+        /// Cookie to return from that address.
         cookie: [u8; COOKIE_BYTES],
     },
-    /// Datagrams go where this came to.
+    /// Relay: confirms that the client's datagrams go to the source address.
     Bound {
-        /// Of the message that it answers.
+        /// Counter of the confirmed message.
         counter: u64,
-        /// That address.
+        /// The observed address.
         observed: SocketAddr,
     },
 }
 
-/// The keys of one session's bindings, at either end.
+/// Keys of one session's binding messages, for either end.
 #[derive(Debug)]
 pub struct BindingKeys {
     id: WireId,
@@ -70,7 +75,7 @@ pub struct BindingKeys {
 }
 
 impl BindingKeys {
-    /// Of the session with `secret`, whose bindings are known as `id`.
+    /// Derives the keys of the session with `secret` and binding ID `id`.
     pub fn new(secret: &[u8; 32], id: WireId) -> Self {
         let key = |context| AeadKey::new(Suite::ChaCha20Poly1305, &kdf::derive(context, secret));
         Self {
@@ -82,13 +87,13 @@ impl BindingKeys {
         }
     }
 
-    /// The id in the header of these messages.
+    /// Returns the ID in the header of these messages.
     pub fn id(&self) -> WireId {
         self.id
     }
 
-    /// Seals `message` for the way `direction`, the id under `mask`. A client's is padded at random, an answer not at all: it is never
-    /// longer than what it answers.
+    /// Seals `message` for `direction`, with the ID under `mask`. A client's message gets random
+    /// padding; a response gets none, so it is never longer than its request.
     pub fn seal(
         &self,
         mask: &MaskKey,
@@ -114,7 +119,7 @@ impl BindingKeys {
         datagram
     }
 
-    /// Opens a datagram that named these bindings, in place; None if it is not authentic.
+    /// Opens a datagram with this binding ID in place. Returns `None` if it is not authentic.
     pub fn open(&self, direction: Direction, datagram: &mut [u8]) -> Option<Binding> {
         let (key, tag) = self.keys(direction);
         if !(BINDING_MIN..=BINDING_MAX).contains(&datagram.len()) || !tag.matches(datagram) {

@@ -1,24 +1,25 @@
-//! Memory that many connections share: each may use what is left, and none all of it.
+//! A memory budget shared by many connections. No connection can take all of it.
 //!
-//! Invariant: what is taken and not given back is at most the whole.
+//! Invariant: the bytes taken and not returned never exceed the total.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// One queue may hold at most this part of what nobody uses, so that those that are full leave room for others (dynamic
-/// thresholds, Choudhury and Hahne 1998).
+/// A queue may hold at most this fraction of the free bytes, so full queues leave room for others
+/// (dynamic thresholds, Choudhury and Hahne 1998).
 const SHARE: usize = 8;
 
-/// Bytes that nobody uses.
+/// The free bytes.
 #[derive(Debug)]
 pub struct Budget(AtomicUsize);
 
 impl Budget {
-    /// All of them.
+    /// Creates a budget of `bytes`, all free.
     pub fn new(bytes: usize) -> Self {
         Self(AtomicUsize::new(bytes))
     }
 
-    /// Takes `bytes` for a queue that holds `held` of them already. False if that would be more than its share.
+    /// Takes `bytes` for a queue that already holds `held`. Returns false if the queue would exceed
+    /// its share.
     pub fn take(&self, held: usize, bytes: usize) -> bool {
         let take = |free: usize| {
             let fits = held + bytes <= free / SHARE;
@@ -27,12 +28,12 @@ impl Budget {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Gives `bytes` back.
+    /// Returns `bytes` to the budget.
     pub fn give_back(&self, bytes: usize) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What nobody uses.
+    /// Returns the number of free bytes.
     #[cfg(test)]
     pub fn free(&self) -> usize {
         self.0.load(Ordering::Relaxed)

@@ -1,10 +1,11 @@
-//! Frames over one TLS connection, in both directions at once in one task.
+//! Frames over one TLS connection, both directions in one task.
 //!
-//! Bytes are read into memory that all connections of a thread share, and frames are understood where they lie; a connection keeps
-//! only what it has of a frame that is not whole. So one that is idle holds nothing.
+//! Bytes are read into a buffer that all connections of a thread share, and whole frames are parsed
+//! in place. A connection keeps only the part of an incomplete frame, so an idle one holds no
+//! memory.
 //!
-//! Invariant: of a frame that is not whole at most [`CONTROL_MAX`] bytes are kept, or a datagram's, counted in the budget that
-//! connections share; where that has no room, the datagram is skipped as it comes.
+//! Invariant: an incomplete frame holds at most [`CONTROL_MAX`] bytes, or one datagram's bytes
+//! counted in the shared budget. If the budget has no room, the datagram is skipped.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -18,18 +19,18 @@ use crate::budget::Budget;
 use crate::frame::{CONTROL_MAX, FRAME_MAX, LENGTH_BYTES, Malformed};
 use crate::outbox::Outbox;
 
-/// Bytes read at a time: four TLS records.
+/// Bytes read at once: four TLS records.
 const READ_BYTES: usize = 64 * 1024;
-/// Memory for writing that is kept from one time to the next.
+/// Capacity of the write buffer that is kept between writes.
 const WRITE_KEPT: usize = 1024;
-/// Type of a datagram's frame.
+/// Type of a datagram frame.
 const DATAGRAM: u8 = 0;
 
 thread_local! {
     static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// See the module.
+/// Frame reader and writer of one stream; see the module documentation.
 #[derive(Debug)]
 pub struct Carrier<S> {
     stream: S,
@@ -37,21 +38,21 @@ pub struct Carrier<S> {
     outgoing: Vec<u8>,
     written: usize,
     unflushed: bool,
-    /// Bytes that the stream has taken so far.
+    /// Bytes written to the stream so far.
     progress: u64,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
-    /// Around a stream whose handshake is done.
+    /// Wraps a stream whose handshake is complete.
     pub fn new(stream: S, budget: Arc<Budget>) -> Self {
         let incoming = Assembler::new(budget);
         Self { stream, incoming, outgoing: Vec::new(), written: 0, unflushed: false, progress: 0 }
     }
 
-    /// Reads once and hands every whole frame, without its length, to `take`.
+    /// Reads once and passes every whole frame, without its length, to `take`.
     ///
     /// # Errors
-    /// The connection ended, by an error or by its end, what came is no frame, or `take` says so.
+    /// The connection ended or failed, the bytes are not a frame, or `take` returned an error.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -68,10 +69,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
         })
     }
 
-    /// Reads until one frame is whole, which `take` gets: the first of a connection.
+    /// Reads until the first frame of the connection is whole and passes it to `take`.
     ///
     /// # Errors
-    /// There is none; the first two bytes that came, which may tell what it is instead.
+    /// No valid frame arrived. The error holds the first two bytes received, which may identify
+    /// another protocol.
     pub fn poll_read_first(
         &mut self,
         cx: &mut Context<'_>,
@@ -80,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
         let mut taken = false;
         loop {
             let read = self.poll_read(cx, |frame| {
-                // What follows before it is answered is for nobody.
+                // Frames sent before the response to the first one are not allowed.
                 if std::mem::replace(&mut taken, true) {
                     return Err(ErrorKind::InvalidData.into());
                 }
@@ -94,28 +96,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
         }
     }
 
-    /// Whether everything that was taken from an outbox is written.
+    /// Reports whether all bytes taken from the outbox are written.
     pub fn is_drained(&self) -> bool {
         self.outgoing.is_empty() && !self.unflushed
     }
 
-    /// Bytes that the other side has taken so far: as long as this stands still while [`Self::is_drained`] is false, it takes nothing.
+    /// Returns the bytes written so far. The peer has stopped reading while this stands still and
+    /// [`Self::is_drained`] is false.
     pub fn progress(&self) -> u64 {
         self.progress
     }
 
-    /// The stream, to be ended.
+    /// Returns the stream for its shutdown.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.stream
     }
 
-    /// The stream, for another use.
+    /// Returns the stream for another protocol.
     pub fn into_inner(self) -> S {
         self.stream
     }
 
-    /// Writes what `outbox` has, until that is empty (then pending, and woken when it is not) or the stream takes no more.
-    /// Ready only when it is over.
+    /// Writes the content of `outbox` until it is empty or the stream takes no more. If it is
+    /// empty, the task is woken on the next frame. Ready only when the connection is over.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, outbox: &Outbox) -> Poll<io::Error> {
         loop {
             while self.written < self.outgoing.len() {
@@ -149,17 +152,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
     }
 }
 
-/// Cuts a stream into frames.
+/// Splits a stream into frames.
 #[derive(Debug)]
 struct Assembler {
-    /// The frame that is not whole yet, from its length on.
+    /// The incomplete frame, from its length on.
     partial: Vec<u8>,
-    /// Bytes of a frame that nobody wants.
+    /// Remaining bytes of a skipped frame.
     skip: usize,
     budget: Arc<Budget>,
     /// Bytes taken from the budget for `partial`.
     counted: usize,
-    /// What a stream began with.
+    /// First two bytes of the stream.
     first: [u8; LENGTH_BYTES],
 }
 
@@ -193,7 +196,7 @@ impl Assembler {
                 bytes = &bytes[len..];
                 continue;
             }
-            // Until the length and the type are known: one byte more, then all that it says.
+            // Appends single bytes until length and type are known, then the whole frame.
             let wanted = match whole(&self.partial)? {
                 Some(len) => len,
                 None => {
@@ -215,7 +218,8 @@ impl Assembler {
         }
     }
 
-    /// A frame of `len` bytes, length and all, is to be kept: finds the memory, or skips the rest of it.
+    /// Reserves memory for an incomplete frame of `len` bytes including the length, or skips the
+    /// rest of it.
     fn start(&mut self, len: usize) {
         if len <= LENGTH_BYTES + CONTROL_MAX {
             self.partial.reserve_exact(len - self.partial.len());
@@ -240,7 +244,8 @@ impl Drop for Assembler {
     }
 }
 
-/// Bytes of the frame that begins `bytes`, its length included; None until that and its type are there.
+/// Returns the length of the frame at the start of `bytes`, including the length field. `None`
+/// until length and type have arrived.
 fn whole(bytes: &[u8]) -> io::Result<Option<usize>> {
     let [high, low, kind, ..] = *bytes else { return Ok(None) };
     let len = usize::from(u16::from_be_bytes([high, low]));
@@ -261,7 +266,7 @@ mod tests {
         Assembler::new(Arc::new(Budget::new(bytes)))
     }
 
-    /// A few frames, and their bodies.
+    /// Returns a stream of a few frames, and their bodies.
     fn frames() -> (Vec<u8>, Vec<Vec<u8>>) {
         let (mut stream, mut bodies) = (Vec::new(), Vec::new());
         for i in 0..6_u8 {

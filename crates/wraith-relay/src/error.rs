@@ -1,4 +1,4 @@
-//! What can go wrong, for whoever runs a relay and whoever uses one.
+//! Errors of relay operators and relay clients.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::frame::Refusal;
 use crate::tls::Pin;
 
-/// The relay has another key than the pinned one.
+/// The relay's key differs from the pinned one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "the relay shows another key than expected ({} instead of {}): it was set up anew, or somebody stands between",
@@ -17,58 +17,58 @@ use crate::tls::Pin;
     HEXLOWER.encode(&.expected[..8])
 )]
 pub struct PinMismatch {
-    /// What was expected.
+    /// The pinned key.
     pub expected: Pin,
-    /// What it shows.
+    /// The relay's actual key.
     pub found: Pin,
 }
 
-/// Why a relay cannot be used.
+/// Reason why a relay cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RelayError {
-    /// No connection to it.
+    /// The connection failed.
     #[error("the relay cannot be reached: {0}")]
     Unreachable(#[source] io::Error),
-    /// No answer in time.
+    /// No response arrived in time.
     #[error("the relay does not answer")]
     Timeout,
-    /// It has another key.
+    /// The relay has another key.
     #[error(transparent)]
     Pin(#[from] PinMismatch),
-    /// It does not want to.
+    /// The relay refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What answers there is no relay.
+    /// The server does not speak the relay protocol.
     #[error("what answers there is no relay of this kind")]
     Protocol,
-    /// The connection to it is lost, and being made again.
+    /// The connection is lost and is being re-established.
     #[error("the connection to the relay is lost")]
     Down,
 }
 
-/// Why a relay does not start.
+/// Reason why a relay does not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Address or port cannot be had.
+    /// The address or port is not available.
     #[error("cannot listen there: {0}")]
     Listen(#[source] io::Error),
-    /// The second UDP port cannot be had.
+    /// The second UDP port is not available.
     #[error("cannot have the other UDP port: {0}")]
     OtherPort(#[source] io::Error),
-    /// The address for figures cannot be had.
+    /// The address for metrics is not available.
     #[error("cannot listen for metrics there: {0}")]
     Metrics(#[source] io::Error),
-    /// A file of the certificate.
+    /// A certificate or key file is unusable.
     #[error("{}: {why}", path.display())]
     Certificate {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is the matter with it.
+        /// Description of the problem.
         why: String,
     },
-    /// The system gives no threads, files or randomness.
+    /// The system provides no threads, files or randomness.
     #[error("the system does not allow it: {0}")]
     System(#[from] io::Error),
 }

@@ -1,11 +1,11 @@
-//! What comes over a connection between a relay and a client, either way, as functions of arbitrary bytes that panic if something is
-//! wrong: for fuzzing, and no part of the interface.
+//! Fuzz targets for frames in both directions. They panic on a defect and are not part of the
+//! public API.
 
 use std::net::SocketAddr;
 
 use crate::frame::{ClientFrame, LENGTH_BYTES, Proof, Refusal, ServerFrame, Welcome};
 
-/// A whole frame: what is understood can be said again, and is understood as the same.
+/// Decodes a frame. A decoded frame must encode and decode to the same value.
 pub fn frame(bytes: &[u8]) {
     let mut again = Vec::new();
     if let Ok(frame) = ClientFrame::decode(bytes) {
@@ -19,7 +19,7 @@ pub fn frame(bytes: &[u8]) {
     }
 }
 
-/// Good ones, without their lengths: what variations are made of.
+/// Returns valid frames without their lengths, as a seed corpus.
 pub fn frames() -> Vec<Vec<u8>> {
     let mailbox = [8; 16];
     let identity = Proof::Identity { node_id: [4; 32], signature: [5; 64] };

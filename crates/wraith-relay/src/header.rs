@@ -1,31 +1,34 @@
-//! The header in front of every UDP datagram between a client and its relay (SPEC §13.5): an id and a tag, both under masks made
-//! of a sample of what follows, so that without the keys the whole datagram is as random as what it carries.
+//! The header of every UDP datagram between a client and its relay (SPEC §13.5): an ID and a tag.
+//! Both are masked with a sample of the payload. Without the keys, the header is as random as the
+//! payload.
 //!
-//! The mask of the id is one that the receiver can make before it knows who sent the datagram, so that a client is found from
-//! wherever its NAT lets it come. The tag is under the key of one end of one pair in one direction.
+//! The receiver can compute the mask of the ID before it knows the sender, so it recognises a
+//! client behind any NAT address. The tag is keyed per end of a pair and direction.
 //!
-//! Invariant: [`Tag::matches`] takes constant time, and nothing else here depends on a secret.
+//! Invariant: [`TagKey::matches`] takes constant time, and nothing else in this module depends on a
+//! secret.
 
 use wraith_crypto::mask::SAMPLE_BYTES;
 use wraith_crypto::{MaskKey, equal, kdf};
 
-/// Bytes in front of each datagram.
+/// Length of the header in bytes.
 pub const HEADER_BYTES: usize = 16;
-/// Bytes of an id, and of a tag.
+/// Length of the ID and of the tag in bytes.
 const HALF: usize = HEADER_BYTES / 2;
-/// Shortest datagram with a header: its first bytes are the sample. All of wraith's own are longer.
+/// Shortest payload of a datagram, in bytes: its first bytes are the sample. All wraith packets are
+/// longer.
 pub const INNER_MIN: usize = SAMPLE_BYTES;
-/// Longest datagram that a relay carries: the longest that the protocol makes.
+/// Longest datagram that a relay carries, in bytes: the protocol's maximum.
 pub const INNER_MAX: usize = 65_000;
 
-/// What the header names: one end of a pair, or a client's own binding. Drawn at random by the relay.
+/// ID in the header: one end of a pair, or a client's binding. Chosen at random by the relay.
 pub type WireId = u64;
 
-/// The key under which tags of one direction of one end are made.
+/// Key of the tags of one end in one direction.
 #[derive(Clone, Debug)]
 pub struct TagKey(MaskKey);
 
-/// Which way a datagram goes.
+/// Direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From a client to its relay.
@@ -35,7 +38,7 @@ pub enum Direction {
 }
 
 impl TagKey {
-    /// Of the end `id` of the client whose session has `secret`.
+    /// Derives the key of end `id` of the client whose session has `secret`.
     pub fn new(secret: &[u8; 32], id: WireId, direction: Direction) -> Self {
         let id = id.to_be_bytes();
         Self(MaskKey::new(match direction {
@@ -44,7 +47,7 @@ impl TagKey {
         }))
     }
 
-    /// True if `datagram`, header and all, carries this key's tag.
+    /// Reports whether `datagram`, including its header, carries this key's tag.
     #[inline]
     pub fn matches(&self, datagram: &[u8]) -> bool {
         let Some((header, sample)) = split(datagram) else { return false };
@@ -52,20 +55,21 @@ impl TagKey {
     }
 }
 
-/// The mask of ids on the way down to the client whose session has `secret`.
+/// Derives the mask key of IDs from the relay to the client whose session has `secret`.
 pub fn down_mask(secret: &[u8; 32]) -> MaskKey {
     MaskKey::new(kdf::derive("wraith/1 relay id mask down", secret))
 }
 
-/// The id that `datagram`, header and all, names under `mask`; None if it is too short to have a header.
+/// Reads the ID in the header of `datagram` under `mask`. Returns `None` if it is too short for a
+/// header and a sample.
 #[inline]
 pub fn read_id(mask: &MaskKey, datagram: &[u8]) -> Option<WireId> {
     let (header, sample) = split(datagram)?;
     Some(first_half(header) ^ first_half(&mask.mask(sample)))
 }
 
-/// Writes the header that names `id` into the first 16 bytes of `datagram`. Shorter ones than a header and a sample are left
-/// as they are.
+/// Writes the header for `id` into the first 16 bytes of `datagram`. A datagram that is too short
+/// for a header and a sample is left unchanged.
 #[inline]
 pub fn write(mask: &MaskKey, tag: &TagKey, id: WireId, datagram: &mut [u8]) {
     let Some((header, inner)) = datagram.split_first_chunk_mut::<HEADER_BYTES>() else { return };

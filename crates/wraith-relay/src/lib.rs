@@ -1,15 +1,19 @@
-//! A relay for two machines that cannot reach each other directly, and what they need to use one (SPEC §13).
+//! A relay for two machines that cannot reach each other directly, with its client (SPEC §13).
 //!
 //! ```text
-//! one endpoint ── Relays (its mover) ══ UDP, or TLS ══▶ Server ◀══ UDP, or TLS ══ Relays ── the other endpoint
+//! one endpoint ── Relays (its mover) ══ UDP, or TLS ══▶ Server ◀══ UDP, or TLS ══ Relays ── the
+//! other endpoint
 //! ```
 //!
-//! The relay passes on sealed packets and understands nothing of them; connections, loss recovery and congestion control are those of the
-//! two endpoints. [`Server`] is the relay; [`Relays`] and [`RelayClient`] are for those who use one; [`RelayAddr`] says in a ticket
-//! where somebody waits.
+//! The relay forwards sealed packets and cannot read them. Connections, loss recovery and
+//! congestion control belong to the two endpoints. [`Server`] is the relay. [`Relays`] and
+//! [`RelayClient`] are the client side. [`RelayAddr`] is the address of a waiting peer in a ticket.
 //!
-//! Invariants: a stranger gets no answer by UDP and a plain web server by TLS; a client can use up what its limits say and
-//! nothing of others; neither side believes a datagram's sender by its address.
+//! Invariants:
+//!
+//! - A stranger gets no answer over UDP, and a plain web server over TLS.
+//! - A client can use up its own limits and nothing of other clients'.
+//! - Neither side trusts the source address of a datagram.
 
 #![forbid(unsafe_code)]
 
@@ -46,7 +50,7 @@ pub use wraith_discovery::{
 #[cfg(test)]
 mod tests;
 
-/// The example of the README, as a test.
+/// Runs the README example as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

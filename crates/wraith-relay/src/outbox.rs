@@ -1,10 +1,12 @@
-//! What waits to be written to one TLS connection: frames, put there by any thread and taken by the connection's task.
+//! The send queue of one TLS connection: any thread appends frames, and the connection's task takes
+//! them.
 //!
-//! Datagrams beyond the bound are lost, as networks lose them. Control frames are never lost: a connection that does not read
-//! them ends instead.
+//! Datagrams beyond the limit are dropped, as a network drops them. Control frames are never
+//! dropped: if the client does not read them, the connection ends.
 //!
-//! Invariant: what is held, and what was taken and is not written yet, is at most [`CONTROL_HELD_MAX`] of control frames, and of
-//! datagrams the bound, counted in the budget that all connections share.
+//! Invariant: queued bytes and taken, unwritten bytes are bounded. Control frames hold at most
+//! [`CONTROL_HELD_MAX`]. Datagrams hold at most their limit and are counted in the budget that all
+//! connections share.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,15 +17,15 @@ use crate::budget::Budget;
 use crate::frame::{DATAGRAM_FRAME_HEAD, put_datagram};
 use crate::header::WireId;
 
-/// Bytes of control frames that may wait: many times what anybody is owed.
+/// Most queued bytes of control frames, many times the normal need.
 const CONTROL_HELD_MAX: usize = 16 * 1024;
 
-/// See the module.
+/// Send queue of one connection; see the module documentation.
 pub struct Outbox {
     state: Mutex<State>,
-    /// As in the state, to be asked for each frame.
+    /// Copy of the state's `closed` that is read without the lock.
     ended: AtomicBool,
-    /// Of datagrams.
+    /// Most bytes of datagrams.
     most: usize,
     budget: Arc<Budget>,
 }
@@ -31,24 +33,24 @@ pub struct Outbox {
 #[derive(Default)]
 struct State {
     bytes: Vec<u8>,
-    /// Of datagrams: held here, and taken to be written.
+    /// Bytes of datagrams, queued and taken.
     datagrams: usize,
-    /// Of these, taken to be written.
+    /// Bytes of datagrams that are taken and may be unwritten.
     taken: usize,
     control: usize,
     waker: Option<Waker>,
-    /// Who waits for the end, whatever else it does.
+    /// Waker of the task that waits for the close.
     closer: Option<Waker>,
     closed: bool,
 }
 
 impl Outbox {
-    /// An empty one, for at most `most` bytes of datagrams.
+    /// Creates an empty queue for at most `most` bytes of datagrams.
     pub fn new(most: usize, budget: Arc<Budget>) -> Self {
         Self { state: Mutex::default(), ended: AtomicBool::new(false), most, budget }
     }
 
-    /// Appends the frame of a datagram; false if it is lost.
+    /// Appends a datagram frame. Returns false if it is dropped.
     pub fn push_datagram(&self, id: WireId, datagram: &[u8]) -> bool {
         let len = DATAGRAM_FRAME_HEAD + datagram.len();
         let mut state = self.lock();
@@ -62,7 +64,7 @@ impl Outbox {
         true
     }
 
-    /// Appends what `write` writes. If too much waits already, the connection ends.
+    /// Appends the frames that `write` writes. Ends the connection if too many bytes are queued.
     pub fn push_control(&self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
         if state.closed {
@@ -77,7 +79,7 @@ impl Outbox {
         state.wake();
     }
 
-    /// Whether this is closed; the caller is woken when it is.
+    /// Polls for the close.
     pub fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.closed {
@@ -89,13 +91,14 @@ impl Outbox {
         Poll::Pending
     }
 
-    /// Whether this is closed: its connection is not its client's any more. What a lock orders after [`Self::close`] sees that.
+    /// Reports whether the queue is closed, which means that the connection no longer belongs to
+    /// its client. A caller that a lock orders after [`Self::close`] sees the close.
     pub fn is_closed(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Exchanges what is held for `empty`; what was taken before is written by now. False once this is closed. Where nothing is
-    /// held, the caller is woken when there is something.
+    /// Swaps the queued bytes into `empty`; bytes taken earlier count as written. Returns false
+    /// once the queue is closed. If nothing is queued, the task is woken by the next frame.
     pub fn take(&self, cx: &Context<'_>, empty: &mut Vec<u8>) -> bool {
         debug_assert!(empty.is_empty(), "what was taken before is written");
         let mut state = self.lock();
@@ -117,7 +120,8 @@ impl Outbox {
         true
     }
 
-    /// Nothing is taken or kept any more; the connection's task ends. What it is writing counts until it has this no longer.
+    /// Closes the queue and drops its content; the connection's task ends. Taken bytes stay counted
+    /// until the queue is dropped.
     pub fn close(&self) {
         let mut state = self.lock();
         self.end(&mut state);

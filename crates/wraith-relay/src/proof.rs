@@ -1,6 +1,8 @@
-//! How a client shows that it may use a relay, or go on with a session (SPEC §13.3). Every proof is made of the exporter of the TLS
-//! session it is sent in (RFC 8446 §7.5): on any other it is worth nothing, so whoever stands between with another certificate cannot
-//! pass it on, and a token or a secret itself is never sent.
+//! Proofs of admission and of session ownership (SPEC §13.3).
+//!
+//! Every proof is made over the exporter of its TLS session (RFC 8446 §7.5), so it is worthless on
+//! any other session. An attacker in the middle with another certificate cannot forward it, and
+//! tokens and secrets are never sent.
 
 use std::fmt;
 
@@ -9,20 +11,20 @@ use zeroize::ZeroizeOnDrop;
 
 use crate::frame::Proof;
 
-/// Label of the exporter.
+/// Label of the TLS exporter.
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-wraith-1-relay";
-/// What an identity signs in front of the exporter: no signature made for anything else counts here.
+/// Signature context of an identity proof. It separates these signatures from all others.
 const IDENTITY_CONTEXT: &[u8] = b"wraith/1 relay identity";
 
-/// A value that only the two ends of one TLS session know.
+/// A value that only the two ends of one TLS session share.
 pub type Exporter = [u8; 32];
 
-/// What a relay gives to those who may use it. Whoever has it may.
+/// A bearer token that admits its owner to a relay.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct Token([u8; 32]);
 
 impl Token {
-    /// The token with this text. Spaces around it do not count.
+    /// Derives a token from its text, ignoring surrounding spaces.
     pub fn new(text: &str) -> Self {
         Self(kdf::derive("wraith/1 relay token", text.trim().as_bytes()))
     }
@@ -39,23 +41,23 @@ impl fmt::Debug for Token {
 }
 
 impl Proof {
-    /// That we have `token`.
+    /// Proves possession of `token`.
     pub fn of_token(token: &Token, exporter: &Exporter) -> Self {
         Self::Token(token.proof(exporter))
     }
 
-    /// That we are `identity`.
+    /// Proves ownership of `identity`.
     pub fn of_identity(identity: &SecretIdentity, exporter: &Exporter) -> Self {
         let signature = identity.sign(&[IDENTITY_CONTEXT, exporter].concat());
         Self::Identity { node_id: *identity.node_id().as_bytes(), signature }
     }
 
-    /// Whether it is made with `token`.
+    /// Reports whether the proof was made with `token`.
     pub fn shows_token(&self, token: &Token, exporter: &Exporter) -> bool {
         matches!(self, Self::Token(proof) if equal(proof, &token.proof(exporter)))
     }
 
-    /// Whose identity it shows; None if it shows none.
+    /// Returns the proved identity, or `None` if the proof has none.
     pub fn shows_identity(&self, exporter: &Exporter) -> Option<NodeId> {
         let Self::Identity { node_id, signature } = self else { return None };
         let node_id = NodeId(*node_id);
@@ -64,7 +66,7 @@ impl Proof {
     }
 }
 
-/// That a session with `secret` is our own.
+/// Proves ownership of the session with `secret`.
 pub fn resumption(secret: &[u8; 32], exporter: &Exporter) -> [u8; 32] {
     kdf::keyed(&kdf::derive("wraith/1 relay resume", secret), exporter)
 }

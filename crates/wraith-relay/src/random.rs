@@ -1,22 +1,22 @@
-//! Random numbers from the operating system, a block at a time: ids, nonces and paddings are short, and a system call for each
-//! would cost more than what they are for.
+//! Buffered random numbers from the operating system. IDs, nonces and paddings are short, so a
+//! system call for each would cost more than their use.
 
 use std::fmt;
 use std::io;
 
 use zeroize::Zeroize;
 
-/// Bytes fetched at a time.
+/// Bytes fetched at once.
 const BLOCK: usize = 512;
 
-/// See the module. What was given out is wiped.
+/// Buffered random source. Bytes are wiped after use.
 pub struct Random {
     block: [u8; BLOCK],
     used: usize,
 }
 
 impl Random {
-    /// A source that has shown that it works.
+    /// Creates a source and fetches the first block.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -32,7 +32,7 @@ impl Random {
         Ok(())
     }
 
-    /// `N` bytes, at most 64.
+    /// Returns `N` random bytes, at most 64.
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         const { assert!(N <= 64) };
         if self.used + N > BLOCK {
@@ -46,12 +46,12 @@ impl Random {
         bytes
     }
 
-    /// A number.
+    /// Returns a random number.
     pub fn u64(&mut self) -> u64 {
         u64::from_be_bytes(self.bytes())
     }
 
-    /// A number below `bound`, which is small beside 2^64.
+    /// Returns a random number below `bound`, which must be small compared to 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.u64() % bound.max(1)
     }

@@ -1,10 +1,12 @@
-//! TLS 1.3 as both ends use it: what a relay shows, and what a client believes.
+//! TLS 1.3 configuration of both ends.
 //!
-//! A relay is known by its key, not by who signed its certificate: its *pin* is the SHA-256 of the SubjectPublicKeyInfo, which stays the
-//! same when a certificate is renewed with the same key. A client that has no pin yet takes what it sees, and tells.
+//! A relay is recognised by its key, not by a certificate authority. Its *pin* is the SHA-256 of
+//! the SubjectPublicKeyInfo, which survives a certificate renewal with the same key. A client
+//! without a pin accepts any key and reports its pin.
 //!
-//! To whoever watches, this is TLS to a web server: the client offers `h2` and `http/1.1`, names the host as everybody does, and the
-//! certificate is encrypted. Who connects and knows no more finds a web server without pages.
+//! To an on-path observer this is TLS to a web server. The client offers `h2` and `http/1.1` and
+//! sends the host name as usual, and the certificate is encrypted. An active prober finds a web
+//! server without pages.
 
 use std::io;
 use std::sync::Arc;
@@ -24,18 +26,18 @@ use wraith_crypto::hash::Sha256;
 use crate::error::PinMismatch;
 use wraith_discovery::PIN_LEN as PIN_BYTES;
 
-/// What a relay's certificate is known by.
+/// Identifies the key of a relay's certificate.
 pub type Pin = [u8; PIN_BYTES];
 
-/// The pin of a certificate.
+/// Returns the pin of a certificate.
 ///
 /// # Errors
-/// It is no X.509 certificate.
+/// It is not an X.509 certificate.
 pub fn pin_of(certificate: &CertificateDer<'_>) -> Result<Pin, Error> {
     Ok(Sha256::digest(&ParsedCertificate::try_from(certificate)?.subject_public_key_info()))
 }
 
-/// What a relay shows, and how.
+/// Creates the TLS configuration of a relay.
 pub fn server_config(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -45,13 +47,13 @@ pub fn server_config(
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // Nobody resumes: a new handshake is what makes the exporter new.
+    // Resumption is off: every handshake must produce a new exporter.
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(config)
 }
 
-/// A client that takes a relay with `pin` only, or any without.
+/// Creates the TLS configuration of a client. With `pin` only that key is accepted, otherwise any.
 pub fn client_config(pin: Option<Pin>) -> Result<ClientConfig, Error> {
     let provider = provider();
     let verifier = Arc::new(PinVerifier { pin, provider: Arc::clone(&provider) });
@@ -69,7 +71,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// Verifies that the other side has the pinned key, and nothing about names, dates and signers: those say nothing about a relay.
+/// Verifies only the pinned key. Names, dates and signers do not identify a relay.
 #[derive(Debug)]
 struct PinVerifier {
     pin: Option<Pin>,
@@ -119,7 +121,7 @@ impl ServerCertVerifier for PinVerifier {
     }
 }
 
-/// What went wrong in a handshake, if it was the pin.
+/// Returns the pin mismatch if that caused the handshake error.
 pub fn pin_mismatch(error: &io::Error) -> Option<PinMismatch> {
     match error.get_ref()?.downcast_ref()? {
         Error::InvalidCertificate(CertificateError::Other(other)) => {

@@ -1,14 +1,14 @@
-//! Reading and writing the fixed fields of messages: big-endian numbers, byte arrays, and addresses as everywhere in the
-//! protocol, `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)` (SPEC §3.3).
+//! Fixed fields of messages: big-endian numbers, byte arrays, and addresses in the protocol's
+//! format `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)` (SPEC §3.3).
 //!
-//! Invariant: a reader never reads past its end; what is missing is `None`.
+//! Invariant: a reader never reads past the end; a missing field is `None`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Bytes of an address.
+/// Length of an address in bytes.
 pub const ADDRESS_BYTES: usize = 1 + 16 + 2;
 
-/// Reads fields one after the other.
+/// Reads fields in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(&'a [u8]);
 
@@ -53,12 +53,12 @@ impl<'a> Reader<'a> {
         Some((ip, port).into())
     }
 
-    /// What is left.
+    /// Returns the remaining bytes.
     pub fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// `value`, if nothing is left.
+    /// Returns `value` if no bytes remain.
     pub fn end<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }

@@ -1,4 +1,4 @@
-//! Which relay, and how it is reached.
+//! Configuration of a relay connection.
 
 use std::sync::Arc;
 
@@ -9,27 +9,29 @@ use super::connect::ConnectRelay;
 use crate::proof::Token;
 use crate::tls;
 
-/// A relay, and what is shown to it.
+/// A relay and its credentials.
 #[derive(Clone, Debug)]
 pub struct RelayConfig {
-    /// Name or IP address.
+    /// Host name or IP address.
     pub host: String,
-    /// TCP and UDP.
+    /// Port for both TCP and UDP.
     pub port: u16,
-    /// What it must be; without one it may be anybody, and [`RelayClient::pin`](super::RelayClient::pin) tells who.
+    /// Expected pin. Without one any key is accepted, and
+    /// [`RelayClient::pin`](super::RelayClient::pin) returns the actual pin.
     pub pin: Option<tls::Pin>,
-    /// Where the relay wants one.
+    /// Token, if the relay requires one.
     pub token: Option<Token>,
-    /// Shown only where there is no token, to a relay for certain identities. It learns who we are.
+    /// Identity proof for relays with an allowlist. Sent only without a token; it reveals our
+    /// NodeId.
     pub identity: Option<SecretIdentity>,
-    /// How it is reached.
+    /// Connector to the relay, direct or by proxy.
     pub connect: Arc<dyn ConnectRelay>,
-    /// False where datagrams are to go over TLS only.
+    /// Whether UDP is used; otherwise all datagrams go over TLS.
     pub udp: bool,
 }
 
 impl RelayConfig {
-    /// The relay at `host` and `port`, straight, whoever it is.
+    /// Creates a configuration for a direct connection to `host` and `port`, without a pin.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         Self {
             host: host.into(),

@@ -1,6 +1,6 @@
-//! How a relay is reached by UDP where TCP goes there through a proxy: a [`Connect`] that can ask the proxy for a way.
+//! UDP to a relay through a proxy: a [`Connect`] that can request a UDP association.
 //!
-//! Invariant: nothing is sent to the relay's own address then.
+//! Invariant: with an association, nothing is sent to the relay's own address.
 
 use std::fmt;
 use std::io;
@@ -8,33 +8,40 @@ use std::net::SocketAddr;
 
 use wraith_discovery::{BoxFuture, Connect, Direct};
 
-/// Bytes in front of what comes from a relay through a [`UdpAssociation`], at most: it has an IPv6 address.
+/// Longest header in front of a datagram from a [`UdpAssociation`], in bytes: it holds an IPv6
+/// address.
 pub const ASSOCIATION_HEADER_MAX: usize = 22;
 
-/// A way for UDP to one port of a relay through a proxy, for who has a socket (SOCKS5, RFC 1928 §7). Dropping it ends it.
+/// A SOCKS5 UDP association to one relay port (RFC 1928 §7). Drop closes it.
 ///
-/// Every datagram, in both directions, is behind a header. That of what comes from the relay is the one of what goes there, too.
+/// Every datagram carries a header, in both directions. The header of datagrams from the relay is
+/// also used for datagrams to it.
 pub trait UdpAssociation: Send + Sync + fmt::Debug {
-    /// The proxy's UDP port. Datagrams go there and nowhere else, and what comes from elsewhere is none of this.
+    /// Returns the proxy's UDP port. Datagrams go only there; datagrams from other addresses are
+    /// not part of the association.
     fn proxy(&self) -> SocketAddr;
 
-    /// In front of datagrams to the relay, as long as nothing has come from there: its address, or the name that the proxy resolves.
+    /// Returns the header for datagrams to the relay before the first answer. It holds the relay's
+    /// address, or the name that the proxy resolves.
     fn header(&self) -> &[u8];
 
-    /// How long the header in front of `datagram` is, if that says that the relay has sent it. It is [`ASSOCIATION_HEADER_MAX`] at most.
+    /// Returns the length of the header in front of `datagram` if it names the relay as the sender.
+    /// At most [`ASSOCIATION_HEADER_MAX`].
     fn header_from(&self, datagram: &[u8]) -> Option<usize>;
 
-    /// Returns when the proxy has ended it.
+    /// Returns once the proxy has closed the association.
     fn closed(&self) -> BoxFuture<'_, ()>;
 }
 
-/// The future of [`ConnectRelay::associate`].
+/// Future of [`ConnectRelay::associate`].
 pub type Associating<'a> = BoxFuture<'a, io::Result<Box<dyn UdpAssociation>>>;
 
-/// Makes connections to relays, and ways for UDP beside them.
+/// Connects to relays, optionally with a UDP association beside the stream.
 pub trait ConnectRelay: Connect {
-    /// A way for UDP to `port` of `host` where [`connect`](Connect::connect) goes through a proxy that may carry it; `None` where there is
-    /// none. [`Unsupported`](io::ErrorKind::Unsupported) is the error of a proxy that will say so however often it is asked.
+    /// Requests a UDP association to `port` of `host` if [`connect`](Connect::connect) uses a proxy
+    /// that may support one. `None` if there is none. The error
+    /// [`Unsupported`](io::ErrorKind::Unsupported) is permanent: the proxy would repeat it on every
+    /// request.
     fn associate<'a>(&'a self, _host: &'a str, _port: u16) -> Option<Associating<'a>> {
         None
     }

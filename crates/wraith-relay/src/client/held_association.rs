@@ -1,7 +1,7 @@
-//! UDP to a relay through a proxy, as the relay's task has it: asked for where only a stream goes to the relay, held as long as the
-//! proxy holds it, and asked for again with the next connection, or a minute after it ended or could not be had.
+//! The UDP association of one relay task, used if only a stream reaches the relay.
 //!
-//! It stays over connections to the relay: datagrams go on by it while the next one is being made.
+//! It is requested with each connection, and again one minute after it ended or failed. It outlives
+//! connections to the relay: datagrams use it while the next connection is established.
 
 use std::io;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tracing::debug;
 use super::connect::{Associating, ConnectRelay, UdpAssociation};
 use super::route::Route;
 
-/// Until a proxy is asked again.
+/// Wait before the next request to a proxy.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// Current association and its state; see the module documentation.
 #[derive(Debug, Default)]
 pub struct HeldAssociation {
-    /// Whom it is for.
+    /// The relay that the association is for.
     target: Option<Target>,
     state: State,
 }
@@ -33,7 +33,7 @@ struct Target {
 
 #[derive(Default)]
 enum State {
-    /// There is none, and none is asked for.
+    /// No association exists or is wanted.
     #[default]
     Unused,
     Asking(Associating<'static>),
@@ -41,17 +41,18 @@ enum State {
     Pausing(Instant),
 }
 
-/// What has become of it.
+/// A change of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It can be used.
+    /// It has become usable.
     Opened,
-    /// It can no longer.
+    /// It has ended.
     Closed,
 }
 
 impl HeldAssociation {
-    /// There is a connection to the relay, whose UDP port is at `port` of `host` behind a proxy; `None` where no association is wanted.
+    /// Starts with a new connection to the relay. `target` names the connector, host and UDP port;
+    /// `None` if no association is wanted.
     pub fn begin(&mut self, target: Option<(&Arc<dyn ConnectRelay>, &str, u16)>) {
         let Some((connect, host, port)) = target else {
             *self = Self::default();
@@ -66,7 +67,7 @@ impl HeldAssociation {
         }
     }
 
-    /// It, while the proxy holds it.
+    /// Returns the association while the proxy holds it.
     pub fn open(&self) -> Option<&dyn UdpAssociation> {
         match &self.state {
             State::Open(open) => Some(open.as_ref()),
@@ -74,12 +75,12 @@ impl HeldAssociation {
         }
     }
 
-    /// How UDP goes by it, before the relay has answered by it.
+    /// Returns the route through the association, before the relay has answered on it.
     pub fn route(&self) -> Option<Route> {
         self.open().map(|open| Route::unproved(open.proxy()))
     }
 
-    /// The next change; for ever if there is none. Dropping the future loses nothing.
+    /// Waits for the next change; pends forever if there will be none. Cancel-safe.
     pub async fn changed(&mut self) -> Change {
         loop {
             match &mut self.state {
@@ -119,7 +120,7 @@ impl Target {
         State::Asking(Box::pin(async move {
             match connect.associate(&host, port) {
                 Some(asking) => asking.await,
-                // There is none to be asked for.
+                // The connector has no association to offer.
                 None => Err(io::ErrorKind::Unsupported.into()),
             }
         }))

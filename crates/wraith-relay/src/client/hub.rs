@@ -1,7 +1,8 @@
-//! What the mover on the I/O thread and the tasks of its relays share: pairs with their keys, what came over TLS, and what a task wants
-//! sent by the mover's UDP socket.
+//! State shared by the mover on the I/O thread and the relay tasks: pairs with their keys,
+//! datagrams received over TLS, and bindings to send over the mover's UDP socket.
 //!
-//! Invariant: everything that waits here is bounded in bytes; a pair is here as long as its relay keeps it, and no longer.
+//! Invariant: every queue is bounded in bytes, and a pair exists exactly as long as its relay keeps
+//! it.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,17 +23,17 @@ use crate::frame::Welcome;
 use crate::header::{self, Direction, TagKey, WireId, down_mask};
 use crate::outbox::Outbox;
 
-/// Bytes of datagrams from TLS that wait for the I/O thread. It takes them in well under a millisecond; when it does not, this much
-/// is a millisecond of the fastest line.
+/// Most bytes of datagrams from TLS that wait for the I/O thread. The thread normally takes them in
+/// well under a millisecond. If it does not, this is one millisecond of the fastest line.
 const RECEIVED_BYTES: usize = 2 << 20;
-/// Bindings that wait on their way between a task and the mover. There is one under way at a time.
+/// Most bindings in transit between a task and the mover. Normally there is one.
 const BINDINGS_MAX: usize = 16;
-/// Sending for so long without hearing anything by UDP makes a task ask whether that still gets through.
+/// Silence on UDP while sending after which the task verifies the path.
 const SILENCE: Duration = Duration::from_millis(1000);
-/// Bytes of the name under which the mover knows a pair.
+/// Length of the name by which the mover knows a pair.
 pub const NAME_BYTES: usize = 4 + 8;
 
-/// The name of a pair: the number of its relay here, and the id of our end.
+/// Returns the name of a pair: the local number of its relay, and the ID of our end.
 pub fn name(relay: u32, id: WireId) -> [u8; NAME_BYTES] {
     let mut name = [0; NAME_BYTES];
     name[..4].copy_from_slice(&relay.to_be_bytes());
@@ -40,13 +41,13 @@ pub fn name(relay: u32, id: WireId) -> [u8; NAME_BYTES] {
     name
 }
 
-/// The inverse of [`name`].
+/// Parses a name made by [`name`].
 pub fn parse_name(name: &[u8]) -> Option<(u32, WireId)> {
     let (relay, id) = name.split_first_chunk::<4>()?;
     Some((u32::from_be_bytes(*relay), u64::from_be_bytes(id.try_into().ok()?)))
 }
 
-/// See the module.
+/// Shared state with a wake-up signal for the mover; see the module documentation.
 #[derive(Debug)]
 pub struct Hub {
     state: Mutex<State>,
@@ -54,44 +55,44 @@ pub struct Hub {
     signalled: AtomicBool,
 }
 
-/// See the module.
+/// Content of the [`Hub`].
 #[derive(Debug, Default)]
 pub struct State {
     pub relays: Vec<Relay>,
     next_relay: u32,
-    /// The mover is there, with a socket.
+    /// Whether a mover with a socket exists.
     pub has_mover: bool,
     received: VecDeque<(u32, WireId, Vec<u8>)>,
     received_bytes: usize,
     to_send: Vec<(SocketAddr, Vec<u8>)>,
 }
 
-/// A relay, as the mover sees it.
+/// A relay from the mover's view.
 #[derive(Debug)]
 pub struct Relay {
     pub number: u32,
     pub outbox: Arc<Outbox>,
-    /// Wakes the task, for `bindings` or because of `stalled`.
+    /// Wakes the task for `bindings` or `stalled`.
     pub task: Arc<Notify>,
-    /// As they came, with the header of a proxy in front.
+    /// Received bindings, including the proxy's header.
     pub bindings: Vec<Vec<u8>>,
     pub stalled: bool,
     pub session: Option<Session>,
     pub pairs: HashMap<WireId, PairEnd>,
-    /// When something came by UDP last, or was expected first.
+    /// Start of the present silence on UDP: the first datagram sent without any answer since.
     pub heard: Option<Instant>,
 }
 
-/// What a relay's WELCOME says to the mover.
+/// Session parameters of a relay's WELCOME for the mover.
 #[derive(Debug)]
 pub struct Session {
     secret: [u8; 32],
     pub up_mask: MaskKey,
     pub down_mask: MaskKey,
     pub binding: WireId,
-    /// How UDP goes to the relay.
+    /// UDP route to the relay.
     pub route: Option<Route>,
-    /// Whether datagrams go that way.
+    /// Whether datagrams use that route.
     pub use_udp: bool,
 }
 
@@ -102,10 +103,10 @@ pub struct PairEnd {
     pub down_tag: TagKey,
 }
 
-/// What came from a relay by UDP.
+/// Kind of a UDP datagram from a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It may be a binding of this session.
+    /// Possibly a binding of this session.
     Binding,
     /// A datagram of this pair.
     Pair(WireId),
@@ -125,27 +126,27 @@ impl Hub {
         &self.event
     }
 
-    /// Makes the mover look here.
+    /// Wakes the mover.
     pub fn signal(&self) {
         if !self.signalled.swap(true, Ordering::SeqCst) {
-            // The only error is a full counter, and then the descriptor is readable anyway.
+            // The only possible error is a full counter; the descriptor is then readable anyway.
             let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
         }
     }
 
-    /// The mover looks now: what is put here from now on makes it look again.
+    /// Clears the signal before the mover reads the queues. Later entries signal again.
     pub fn take_signal(&self) {
-        // In this order: a signal between the two is one too many, not one too few.
+        // The order matters: a signal in between causes a spurious wake-up instead of a lost one.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         self.signalled.store(false, Ordering::SeqCst);
     }
 
-    /// Whether the mover was made to look.
+    /// Reports whether a signal is pending.
     pub fn is_signalled(&self) -> bool {
         self.signalled.load(Ordering::SeqCst)
     }
 
-    /// One more relay; its number.
+    /// Adds a relay and returns its number.
     pub fn add_relay(&self, outbox: Arc<Outbox>, task: Arc<Notify>) -> u32 {
         let mut state = self.lock();
         state.next_relay += 1;
@@ -163,17 +164,17 @@ impl Hub {
         number
     }
 
-    /// A relay and its pairs are no more.
+    /// Removes a relay and its pairs.
     pub fn remove_relay(&self, number: u32) {
         self.lock().relays.retain(|relay| relay.number != number);
     }
 
-    /// Does `change` to a relay.
+    /// Applies `change` to a relay.
     pub fn with_relay<T>(&self, number: u32, change: impl FnOnce(&mut Relay) -> T) -> Option<T> {
         self.lock().relay(number).map(change)
     }
 
-    /// A datagram came over TLS; it is lost if too many wait.
+    /// Queues a datagram received over TLS. It is dropped if the queue is full.
     pub fn push_received(&self, relay: u32, id: WireId, datagram: &[u8]) {
         let mut state = self.lock();
         if !state.has_mover || state.received_bytes + datagram.len() > RECEIVED_BYTES {
@@ -185,7 +186,7 @@ impl Hub {
         self.signal();
     }
 
-    /// Has the mover send a binding.
+    /// Queues a binding for the mover to send.
     pub fn push_binding(&self, to: SocketAddr, datagram: Vec<u8>) {
         let mut state = self.lock();
         if state.to_send.len() < BINDINGS_MAX {
@@ -201,7 +202,8 @@ impl State {
         self.relays.iter_mut().find(|relay| relay.number == number)
     }
 
-    /// The relay that may have sent `datagram`, which came from `from`, and how many bytes of a proxy are in front of it.
+    /// Returns the relay that may have sent `datagram` from `from`, and the length of the proxy's
+    /// header in front of it.
     #[inline]
     pub fn sender(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<(&mut Relay, usize)> {
         self.relays.iter_mut().find_map(|relay| {
@@ -211,7 +213,8 @@ impl State {
         })
     }
 
-    /// Something came from a proxy, by which relays have not answered yet, and may be such an answer: their tasks find out.
+    /// Hands a datagram from a proxy to the relays that have not answered through it yet. Their
+    /// tasks check whether it is an answer.
     pub fn offer_answer(&mut self, from: SocketAddr, datagram: &[u8]) {
         if datagram.len() > ASSOCIATION_HEADER_MAX + BINDING_MAX {
             return;
@@ -224,7 +227,7 @@ impl State {
         }
     }
 
-    /// The next datagram that came over TLS.
+    /// Returns the next datagram received over TLS.
     pub fn pop_received(&mut self) -> Option<(u32, WireId, Vec<u8>)> {
         let next = self.received.pop_front()?;
         self.received_bytes -= next.2.len();
@@ -241,7 +244,7 @@ impl State {
 }
 
 impl Relay {
-    /// The session that `welcome` says; pairs of another one are gone.
+    /// Starts the session of `welcome`. Pairs of another session are removed.
     pub fn begin(&mut self, welcome: &Welcome, route: Option<Route>) {
         if !welcome.resumed {
             self.pairs.clear();
@@ -257,14 +260,14 @@ impl Relay {
         });
     }
 
-    /// How UDP goes to the relay from now on.
+    /// Sets the UDP route to the relay.
     pub fn set_route(&mut self, route: Option<Route>) {
         if let Some(session) = &mut self.session {
             session.route = route;
         }
     }
 
-    /// There is a pair; its end here is `id`.
+    /// Adds a pair whose end on this side is `id`.
     pub fn add_pair(&mut self, id: WireId) {
         let Some(session) = &self.session else { return };
         self.pairs.insert(
@@ -276,7 +279,8 @@ impl Relay {
         );
     }
 
-    /// What a datagram of the relay is, without a proxy's header. What is neither is no sign of life.
+    /// Classifies a datagram without its proxy header. Only a binding or a known pair's datagram is
+    /// a sign of life.
     pub fn hear(&mut self, datagram: &[u8]) -> Option<Heard> {
         let session = self.session.as_ref()?;
         let id = header::read_id(&session.down_mask, datagram)?;
@@ -290,7 +294,7 @@ impl Relay {
         Some(heard)
     }
 
-    /// A binding came, which the task understands.
+    /// Queues a binding for the task, which can open it.
     pub fn push_binding(&mut self, datagram: &[u8]) {
         if self.bindings.len() < BINDINGS_MAX {
             self.bindings.push(datagram.to_vec());
@@ -298,7 +302,7 @@ impl Relay {
         }
     }
 
-    /// Something is sent by UDP: if nothing comes back for a while, the task is to find out why.
+    /// Records that a datagram is sent over UDP. After a long silence the task verifies the path.
     pub fn note_sent(&mut self, now: Instant) {
         let since = *self.heard.get_or_insert(now);
         if now.saturating_duration_since(since) >= SILENCE {
@@ -315,7 +319,8 @@ mod tests {
     use crate::budget::Budget;
     use crate::header::HEADER_BYTES;
 
-    /// One that has a session and the pair 7, and of which nothing was heard since something was sent.
+    /// Returns a relay with a session and the pair 7, without an answer since the last datagram
+    /// sent.
     fn relay(state: &mut State) -> &mut Relay {
         let welcome = Welcome {
             session: 1,

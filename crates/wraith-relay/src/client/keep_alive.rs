@@ -1,39 +1,40 @@
-//! PINGs over a link that keep it open, and tell when it is dead: a state machine with neither socket nor clock.
+//! Keep-alive of a link by PINGs, and detection of a dead link: a state machine without a socket or
+//! clock.
 
 use std::time::{Duration, Instant};
 
 use crate::random::Random;
 
-/// Between two PINGs, a fifth more or less: the relay waits for three of them.
+/// Interval between PINGs, ± 20 %. The relay waits for three of them.
 const PING_EVERY: Duration = Duration::from_secs(25);
-/// A connection that does not answer a PING for so long is lost.
+/// Time without a PONG after which a connection counts as lost.
 const PONG_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// PING timer and outstanding PING.
 #[derive(Debug)]
 pub struct KeepAlive {
-    /// When the PING was sent that has no answer yet.
+    /// Send time of the unanswered PING.
     pinged: Option<Instant>,
     ping_at: Instant,
 }
 
 impl KeepAlive {
-    /// The first PING is due at once.
+    /// Creates the state; the first PING is due at once.
     pub fn new(now: Instant) -> Self {
         Self { pinged: None, ping_at: now }
     }
 
-    /// When it is to be looked at next: to send a PING, or because nobody has answered.
+    /// Returns the next deadline: for a PING, or for its answer.
     pub fn due(&self) -> Instant {
         self.pinged.map_or(self.ping_at, |pinged| pinged + PONG_TIMEOUT)
     }
 
-    /// Whether a PING was not answered in time.
+    /// Reports whether a PING timed out.
     pub fn is_dead(&self, now: Instant) -> bool {
         self.pinged.is_some_and(|pinged| now >= pinged + PONG_TIMEOUT)
     }
 
-    /// Whether a PING is to be sent now; then it counts as sent.
+    /// Reports whether a PING must be sent now, and marks it as sent.
     pub fn ping(&mut self, now: Instant, random: &mut Random) -> bool {
         if self.pinged.is_some() || now < self.ping_at {
             return false;
@@ -45,7 +46,7 @@ impl KeepAlive {
         true
     }
 
-    /// A PONG has come: the round trip, if something was asked.
+    /// Handles a PONG. Returns the round-trip time if a PING was outstanding.
     pub fn pong(&mut self, now: Instant) -> Option<Duration> {
         self.pinged.take().map(|pinged| now.saturating_duration_since(pinged))
     }

@@ -1,7 +1,8 @@
-//! A link: one TLS connection to a relay, its handshake, its first answer, and both directions of it until it ends. What is said over
-//! it is the session's.
+//! A link: one TLS connection to a relay, its handshake, its first response, and both directions
+//! until it ends. The session defines the frames.
 //!
-//! Invariant: what the relay shows is looked at before anything is said to it; with a pin nobody else is spoken to.
+//! Invariant: the relay's key is checked before anything is sent to it. With a pin, no other key is
+//! accepted.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,31 +24,31 @@ use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
 use crate::tls::{self, Pin};
 
-/// Bytes of datagrams that wait to be written to TLS.
+/// Most bytes of datagrams that wait to be written to TLS.
 const OUTBOX_BYTES: usize = 1 << 20;
-/// Memory for these and for frames that are not whole; no queue gets more than an eighth of it.
+/// Memory for these and for incomplete frames. No queue may take more than an eighth of it.
 const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
 
 /// Frames over TLS.
 pub type TlsCarrier = Carrier<TlsStream<Box<dyn Stream>>>;
 
-/// One that is welcome.
+/// A link after WELCOME.
 pub struct Link {
     pub carrier: TlsCarrier,
     pub outbox: Arc<Outbox>,
     pub welcome: Welcome,
-    /// The relay's UDP port, where it may be sent to straight.
+    /// The relay's UDP port, if it may be used directly.
     pub udp: Option<SocketAddr>,
-    /// What the relay showed.
+    /// Pin of the relay's certificate.
     pub pin: Pin,
 }
 
-/// What waits to be written to one.
+/// Creates the outbox of a link.
 pub fn outbox() -> Arc<Outbox> {
     Arc::new(Outbox::new(OUTBOX_BYTES, Arc::new(Budget::new(BUDGET_BYTES))))
 }
 
-/// Both directions of a connection, until it ends.
+/// Runs both directions of a connection until it ends.
 pub async fn pump(
     carrier: &mut TlsCarrier,
     outbox: &Outbox,
@@ -69,7 +70,8 @@ pub async fn pump(
     .await
 }
 
-/// A TLS connection to a relay: what goes over it, where the relay's UDP ports are, its key, and what both sides of it know alone.
+/// Connects to a relay by TLS. Returns the carrier, the IP address for UDP, the relay's pin, and
+/// the exporter, which only the two ends of the connection share.
 pub async fn handshake(
     config: &RelayConfig,
 ) -> Result<(TlsCarrier, Option<IpAddr>, Pin, Exporter), RelayError> {
@@ -96,7 +98,7 @@ pub async fn handshake(
     Ok((carrier, connected.udp, pin, exporter))
 }
 
-/// Writes what is in `outbox`, a HELLO, and reads the answer.
+/// Writes `outbox`, which holds a HELLO, and reads the response.
 pub async fn read_welcome(
     carrier: &mut TlsCarrier,
     outbox: &Outbox,

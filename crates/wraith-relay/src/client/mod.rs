@@ -1,4 +1,4 @@
-//! What two machines that cannot reach each other have of a relay.
+//! Client side of a relay, for two machines that cannot reach each other.
 //!
 //! ```text
 //! endpoint ── I/O thread ── RelayMover ── UDP ─────────────▶ relay
@@ -6,13 +6,15 @@
 //! RelayClient ── commands ── task of the relay ── TLS ─────────┘
 //! ```
 //!
-//! Where a proxy is in between, both go through it: UDP by an association, if it offers one ([`ConnectRelay::associate`]).
+//! If there is a proxy in between, both go through it; UDP uses an association, if the proxy offers
+//! one ([`ConnectRelay::associate`]).
 //!
-//! One [`Relays`] belongs to one endpoint, as a [`Bind`] among its movers; [`Relays::connect`] gives a [`RelayClient`] for each
-//! relay. Who waits registers a mailbox and accepts handshakes as always; who dials asks for a pair and connects to the address
-//! that it gets.
+//! One [`Relays`] belongs to one endpoint, as a [`Bind`] among its movers. [`Relays::connect`]
+//! returns a [`RelayClient`] for each relay. The waiting side registers a mailbox and accepts
+//! handshakes as usual. The dialling side requests a pair and connects to the resulting address.
 //!
-//! Invariant: addresses of pairs are those of [`KIND`], and good for the endpoint only whose [`Relays`] made them.
+//! Invariant: addresses of pairs are of kind [`KIND`], and valid only for the endpoint whose
+//! [`Relays`] made them.
 
 mod config;
 mod connect;
@@ -47,29 +49,30 @@ pub use config::RelayConfig;
 pub use connect::{ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, UdpAssociation};
 pub use status::{Status, Way};
 
-/// The kind of [`Addr::Custom`] that goes through a relay.
+/// Kind of an [`Addr::Custom`] that goes through a relay.
 pub const KIND: u64 = u64::from_be_bytes(*b"\0\0\0relay");
-/// Commands that wait for the task of a relay.
+/// Most commands that wait for a relay's task.
 const COMMANDS_MAX: usize = 64;
 
-/// All relays of one endpoint, whose [`Config::movers`](wraith_transport::Config::movers) has it. Clones are the same.
+/// All relays of one endpoint, to be added to its
+/// [`Config::movers`](wraith_transport::Config::movers). Clones share the state.
 #[derive(Clone, Debug)]
 pub struct Relays(Arc<Hub>);
 
 impl Relays {
-    /// None yet.
+    /// Creates an empty set.
     ///
     /// # Errors
-    /// The process is out of descriptors.
+    /// The process is out of file descriptors.
     pub fn new() -> io::Result<Self> {
         Ok(Self(Arc::new(Hub::new()?)))
     }
 
-    /// Connects to a relay. From then on the connection is made again whenever it breaks, until the client is dropped. Must be called
-    /// in a tokio runtime, which has to go on.
+    /// Connects to a relay. The connection is re-established whenever it breaks, until the client
+    /// is dropped. Must be called in a tokio runtime that keeps running.
     ///
     /// # Errors
-    /// It cannot be reached, has another key than the pinned one, or refuses.
+    /// The relay cannot be reached, has another key than the pinned one, or refuses.
     pub async fn connect(&self, config: RelayConfig) -> Result<RelayClient, RelayError> {
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let (status, watched) = watch::channel(Status::default());
@@ -80,7 +83,7 @@ impl Relays {
         let pin = link.pin;
         tokio::spawn(session.run(link, received));
         let mut status = watched;
-        // The task tells what it was told in its first step.
+        // The task publishes the session in its first step.
         let _ = status.wait_for(|status| status.pin.is_some()).await;
         Ok(RelayClient { hub: Arc::clone(&self.0), commands, status, number, pin })
     }
@@ -96,7 +99,7 @@ impl Bind for Relays {
     }
 }
 
-/// A relay that we are connected to. Dropping the last clone lets go of it, and of every pair that it has for us.
+/// A connected relay. Dropping the last clone closes the connection and every pair.
 #[derive(Clone, Debug)]
 pub struct RelayClient {
     hub: Arc<Hub>,
@@ -107,8 +110,9 @@ pub struct RelayClient {
 }
 
 impl RelayClient {
-    /// Waits at the mailbox of `secret` from now on: who knows its name, which is returned, can dial us there. The same secret has the
-    /// same name at every relay and after every restart; use one for one relay, or relays can tell that it is the same client.
+    /// Waits at the mailbox of `secret` from now on. Returns the mailbox's name; a peer that has
+    /// the name can dial us. The same secret gives the same name at every relay and after every
+    /// restart. Use one secret per relay; otherwise relays can link the client.
     ///
     /// # Errors
     /// The relay refuses.
@@ -116,22 +120,22 @@ impl RelayClient {
         self.ask(|reply| Command::Register(secret, reply)).await
     }
 
-    /// Waits there no longer.
+    /// Stops waiting at `mailbox`.
     pub async fn unregister(&self, mailbox: Mailbox) {
         let _ = self.commands.send(Command::Unregister(mailbox)).await;
     }
 
-    /// An address by which this endpoint reaches who waits at `mailbox`, to be connected to at once: a pair through which nothing comes
-    /// from both sides is given up after 20 s.
+    /// Returns an address by which this endpoint reaches the peer that waits at `mailbox`. Connect
+    /// at once: a pair without traffic from both sides is closed after 20 s.
     ///
     /// # Errors
-    /// Nobody waits there, the relay refuses, or the connection to it is down.
+    /// No peer waits there, the relay refuses, or the connection to it is down.
     pub async fn dial(&self, mailbox: Mailbox) -> Result<Addr, RelayError> {
         let id = self.ask(|reply| Command::Dial(mailbox, reply)).await?;
         Ok(self.addr(id))
     }
 
-    /// Lets go of a pair. Nothing happens if `address` is none of this relay's.
+    /// Closes a pair. An address that does not belong to this relay is ignored.
     pub async fn hang_up(&self, address: &Addr) {
         if let Some(id) = self.pair_of(address) {
             self.hub.with_relay(self.number, |relay| relay.pairs.remove(&id));
@@ -139,13 +143,13 @@ impl RelayClient {
         }
     }
 
-    /// Whether `address` is one of this relay's: what a connection says of its remote address.
+    /// Reports whether `address` belongs to this relay. Use it on a connection's remote address.
     pub fn owns(&self, address: &Addr) -> bool {
         self.pair_of(address).is_some()
     }
 
-    /// Waits until the relay has come back without our session, and so without its pairs, once more than the `sessions_lost` times that
-    /// [`Self::status`] told before; for ever if that does not happen.
+    /// Waits until the relay has lost our session and its pairs more than `sessions_lost` times, a
+    /// count that [`Self::status`] reported earlier. Pends forever if that does not happen.
     pub async fn forgotten(&self, sessions_lost: u64) {
         let mut status = self.status.clone();
         if status.wait_for(|status| status.sessions_lost > sessions_lost).await.is_err() {
@@ -171,23 +175,24 @@ impl RelayClient {
         answer.await.map_err(|_| RelayError::Down)?
     }
 
-    /// What the relay is known by: to be remembered, and pinned the next time.
+    /// Returns the relay's pin, to be stored and required the next time.
     pub fn pin(&self) -> &Pin {
         &self.pin
     }
 
-    /// Round trip to the relay, once it is known.
+    /// Returns the round-trip time to the relay, once it is known.
     pub fn rtt(&self) -> Option<Duration> {
         self.status.borrow().rtt
     }
 
-    /// Where the relay sees the socket that goes to it: by UDP if that gets through, else TCP.
+    /// Returns our address as observed by the relay: that of the UDP socket if UDP works, else that
+    /// of the TCP connection.
     pub fn observed(&self) -> Option<SocketAddr> {
         let status = self.status.borrow();
         status.observed_udp.or(status.observed_tcp)
     }
 
-    /// How it stands, now and whenever that changes.
+    /// Returns a receiver of the current status and its changes.
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.clone()
     }

@@ -1,7 +1,9 @@
-//! The end of all relays on the I/O thread: a UDP socket of its own, which it owns, and what comes and goes over TLS in the hub.
+//! The relays' datagram mover on the I/O thread. It owns a UDP socket; TLS traffic passes through
+//! the hub.
 //!
-//! By UDP nothing is queued: a batch is copied once, to put the headers in, the proxy's too, and handed to the kernel; what came is opened
-//! where it lies, and moved together over its headers. One descriptor stands for both ways: an `epoll` of the socket and of the hub's event.
+//! UDP has no queue. A batch to send is copied once, to insert the headers, and handed to the
+//! kernel. Received datagrams are opened in place and moved together over their headers. One
+//! descriptor stands for both sources: an `epoll` of the socket and the hub's event.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,17 +23,17 @@ use super::connect::ASSOCIATION_HEADER_MAX;
 use super::hub::{Heard, Hub, NAME_BYTES, Relay, State, name, parse_name};
 use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
 
-/// Datagrams of one send; with their headers they fill what the kernel takes at once.
+/// Most datagrams in one send. With their headers they fill the kernel's limit.
 const SEGMENTS_MAX: usize = 64;
-/// Memory for a batch with its headers.
+/// Buffer for a batch with its headers, in bytes.
 const OUT_BYTES: usize = 64 * (1 << 10) + SEGMENTS_MAX * (ASSOCIATION_HEADER_MAX + HEADER_BYTES);
-/// A UDP datagram's most bytes over IPv4: the longest of ours fits behind all headers.
+/// Largest UDP datagram over IPv4, in bytes. Our longest datagram fits behind all headers.
 const DATAGRAM_MAX: usize = 65_507;
 const _: () = assert!(ASSOCIATION_HEADER_MAX + HEADER_BYTES + INNER_MAX <= DATAGRAM_MAX);
-/// Runs of other pairs that the kernel merged into one buffer; more are lost.
+/// Most queued runs of further pairs from buffers that the kernel merged. More are dropped.
 const SPILLED_MAX: usize = 256;
 
-/// See the module.
+/// Mover of all relays of an endpoint; see the module documentation.
 #[derive(Debug)]
 pub struct RelayMover {
     hub: Arc<Hub>,
@@ -40,13 +42,13 @@ pub struct RelayMover {
     epoll: OwnedFd,
     out: Vec<u8>,
     spilled: VecDeque<(PathAddr, Option<Ecn>, Vec<u8>, usize)>,
-    /// Whether the socket is asked before the hub in the next round, so that neither starves.
+    /// Whether the socket is read before the hub in the next round, so that neither starves.
     udp_first: bool,
-    /// Whether the epoll waits for room in the socket too.
+    /// Whether the epoll also waits for send-buffer space.
     waits_for_room: bool,
 }
 
-/// Datagrams of one pair in a buffer, each but the last of `stride` bytes.
+/// Datagrams of one pair in a buffer, each `stride` bytes long except the last.
 struct Run {
     path: PathAddr,
     start: usize,
@@ -55,7 +57,7 @@ struct Run {
 }
 
 impl RelayMover {
-    /// With a socket on any port.
+    /// Creates the mover with a socket on any port.
     pub fn new(hub: Arc<Hub>, names: Names) -> io::Result<Self> {
         let udp = Udp::bind((Ipv6Addr::UNSPECIFIED, 0).into())?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -70,13 +72,13 @@ impl RelayMover {
     fn wait_for_room(&mut self, wait: bool) {
         if self.waits_for_room != wait {
             let flags = if wait { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            // If it fails, the I/O thread tries again after its own pause.
+            // On failure the I/O thread retries after its own pause.
             let _ = epoll::modify(&self.epoll, &self.udp, EventData::new_u64(0), flags);
             self.waits_for_room = wait;
         }
     }
 
-    /// Sends by UDP what the tasks have for it.
+    /// Sends the tasks' bindings over UDP.
     fn send_bindings(&mut self) {
         let bindings = self.hub.lock().take_bindings();
         for (to, datagram) in bindings {
@@ -84,7 +86,7 @@ impl RelayMover {
         }
     }
 
-    /// Fills `slots` with what came over TLS, and what was left of buffers of UDP.
+    /// Fills `slots` with datagrams from TLS and with the rest of merged UDP buffers.
     fn receive_queued(&mut self, slots: &mut RecvSlots) -> usize {
         let mut filled = 0;
         let mut state = self.hub.lock();
@@ -114,7 +116,7 @@ impl RelayMover {
         filled
     }
 
-    /// Receives by UDP and leaves in `slots` only what our relays sent, without headers.
+    /// Receives from UDP. Leaves only the relays' datagrams in `slots`, without headers.
     fn receive_udp(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
         let received = self.udp.receive(slots)?;
         let mut state = self.hub.lock();
@@ -158,14 +160,14 @@ impl RelayMover {
 }
 
 impl Run {
-    /// Whether `next` is of the same pair and lies right behind.
+    /// Reports whether `next` is of the same pair and adjacent.
     fn continues_with(&self, next: &Self) -> bool {
         self.path == next.path && self.end == next.start
     }
 }
 
-/// Opens the datagrams of one buffer from `address` and moves their insides together. Those of the first pair are at its front, and
-/// returned; runs of others go to `spill`.
+/// Opens the datagrams of one buffer from `address` and moves their payloads together. The first
+/// pair's run starts at the front and is returned; runs of other pairs go to `spill`.
 fn open(
     state: &mut State,
     names: &Names,
@@ -212,8 +214,8 @@ fn open(
     first
 }
 
-/// The path of a datagram of one of our pairs, behind `header` bytes of a proxy. `None` if it is a binding, which is handed on, or
-/// nothing of the relay's.
+/// Returns the path of a pair's datagram behind `header` bytes of a proxy. Returns `None` for a
+/// binding, which goes to the task, and for a foreign datagram.
 fn open_one(
     relay: &mut Relay,
     names: &Names,
@@ -261,7 +263,7 @@ impl DatagramMover for RelayMover {
         let Some((to, header)) = by_udp.and_then(|route| Some((route.to(), route.header()?)))
         else {
             for datagram in datagrams.chunks(segment) {
-                // What does not fit is lost: a queue would only make the path longer.
+                // A datagram that does not fit is dropped: a queue would only add delay.
                 let _ = relay.outbox.push_datagram(id, datagram);
             }
             return Sent::All;
@@ -282,7 +284,7 @@ impl DatagramMover for RelayMover {
                 self.wait_for_room(true);
                 Sent::Blocked(done / whole * segment)
             }
-            // The way to the relay is its task's to find again.
+            // The relay's task restores the route.
             Sent::All | Sent::Unreachable(_) => {
                 self.wait_for_room(false);
                 Sent::All
@@ -295,7 +297,7 @@ impl DatagramMover for RelayMover {
         let has_signal = self.hub.is_signalled();
         let filled = if self.udp_first || !has_signal { self.receive_udp(slots)? } else { 0 };
         if filled > 0 {
-            // What the hub has keeps its signal, and has its turn in the next round.
+            // The hub's signal stays set, so the hub is read in the next round.
             return Ok(filled);
         }
         self.hub.take_signal();

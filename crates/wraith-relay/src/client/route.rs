@@ -1,20 +1,22 @@
-//! Where the UDP datagrams of a relay go and come from: its own address, or a proxy's, each behind a header.
+//! The UDP route to a relay: its own address, or that of a proxy with a header in front of each
+//! datagram.
 //!
-//! Invariant: by a proxy nothing but bindings goes until the relay has answered one by it. The header of that answer is then the
-//! one of every datagram, in both directions, and what has another one is not the relay's.
+//! Invariant: through a proxy, only bindings are sent until the relay has answered one. From then
+//! on, every datagram in both directions has the header of that answer; a datagram with another
+//! header is not from the relay.
 
 use std::net::SocketAddr;
 
 use super::connect::{ASSOCIATION_HEADER_MAX, UdpAssociation};
 
-/// See the module.
+/// Address and header of the relay's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     to: SocketAddr,
     header: Option<Header>,
 }
 
-/// The header of datagrams by a proxy; empty for those that go straight.
+/// Header of datagrams through a proxy; empty for a direct route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
     bytes: [u8; ASSOCIATION_HEADER_MAX],
@@ -22,17 +24,17 @@ struct Header {
 }
 
 impl Route {
-    /// Straight to the relay's UDP port.
+    /// Creates a direct route to the relay's UDP port.
     pub fn straight(relay: SocketAddr) -> Self {
         Self { to: relay, header: Some(Header { bytes: [0; ASSOCIATION_HEADER_MAX], len: 0 }) }
     }
 
-    /// To a proxy's UDP port, by which the relay has not answered yet.
+    /// Creates a route through a proxy's UDP port on which the relay has not answered yet.
     pub fn unproved(proxy: SocketAddr) -> Self {
         Self { to: proxy, header: None }
     }
 
-    /// The relay has answered behind `header`. Nothing changes if that is longer than one can be.
+    /// Records the header of the relay's answer. A header beyond the limit is ignored.
     pub fn prove(&mut self, header: &[u8]) {
         let mut bytes = [0; ASSOCIATION_HEADER_MAX];
         let Some(front) = bytes.get_mut(..header.len()) else { return };
@@ -40,26 +42,26 @@ impl Route {
         self.header = Some(Header { bytes, len: header.len() });
     }
 
-    /// The address that datagrams go to and come from.
+    /// Returns the address that datagrams go to and come from.
     pub fn to(&self) -> SocketAddr {
         self.to
     }
 
-    /// In front of each; `None` until it is proved.
+    /// Returns the header of each datagram; `None` before the relay's answer.
     #[inline]
     pub fn header(&self) -> Option<&[u8]> {
         self.header.as_ref().map(|header| &header.bytes[..header.len])
     }
 
-    /// How many bytes are in front of `datagram`, which came from `from`, if it may be the relay's.
+    /// Returns the length of the header of `datagram` from `from` if the relay may have sent it.
     #[inline]
     pub fn header_len_of(&self, from: SocketAddr, datagram: &[u8]) -> Option<usize> {
         let header = self.header().filter(|_| self.to == from)?;
         datagram.starts_with(header).then_some(header.len())
     }
 
-    /// The header in front of `datagram`, which came from [`Self::to`], and the rest, if it may be the relay's. Until that is proved it is
-    /// the `association` with the proxy that knows.
+    /// Splits `datagram` from [`Self::to`] into header and payload if the relay may have sent it.
+    /// Before the relay's first answer, the proxy's `association` recognises the header.
     pub fn split<'a>(
         &self,
         association: Option<&dyn UdpAssociation>,
@@ -110,7 +112,7 @@ mod tests {
         }
     }
 
-    /// An association whose headers are six bytes long.
+    /// An association whose headers have six bytes.
     #[derive(Debug)]
     struct Six;
 

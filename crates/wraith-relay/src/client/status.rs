@@ -1,46 +1,48 @@
-//! How it stands with a relay.
+//! Status of a relay connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::tls::Pin;
 
-/// How datagrams go to a relay.
+/// Transport of datagrams to a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// Not at all: the connection is being made again.
+    /// None: the connection is being re-established.
     #[default]
     Down,
-    /// Over the TLS connection: UDP does not get through, or it is not known yet.
+    /// The TLS connection: UDP is blocked, or not yet verified.
     Tls,
-    /// By UDP.
+    /// UDP.
     Udp,
 }
 
-/// How it stands with a relay.
+/// Status of a relay connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// How datagrams go.
+    /// Present transport of datagrams.
     pub way: Way,
-    /// It makes no new pairs, and is about to stop.
+    /// Whether the relay is draining: it makes no new pairs and will stop.
     pub draining: bool,
-    /// Round trip of the last question: by UDP where that is in use, else over TLS.
+    /// Latest round-trip time: over UDP if that is in use, else over TLS.
     pub rtt: Option<Duration>,
-    /// Where the relay sees our TCP connection.
+    /// Our TCP address as the relay observes it.
     pub observed_tcp: Option<SocketAddr>,
-    /// Where it sees our UDP socket (that of the mover; another socket has to ask itself, with `observe`), or that of the proxy in between.
+    /// The observed address of the mover's UDP socket, or of the proxy in between. Other sockets
+    /// query their own address with `observe`.
     pub observed_udp: Option<SocketAddr>,
-    /// The relay's UDP port, where it may be sent to straight: `None` behind a proxy, even one that carries UDP.
+    /// The relay's UDP port, if it may be used directly. `None` behind a proxy, even one with UDP
+    /// support.
     pub udp: Option<SocketAddr>,
-    /// A second UDP port of the relay, which only tells sockets where they are seen.
+    /// The relay's second UDP port, which only reports observed addresses.
     pub udp_other: Option<SocketAddr>,
-    /// The secret with which another socket asks there where it is seen.
+    /// Secret with which another socket can query its observed address there.
     pub observe: Option<[u8; 32]>,
-    /// What the relay is known by.
+    /// The relay's pin.
     pub pin: Option<Pin>,
-    /// How often it had forgotten our session, with all pairs, when it was reached again.
+    /// Number of reconnections at which the relay had lost our session and all its pairs.
     pub sessions_lost: u64,
-    /// Why it could not be reached again, last.
+    /// Reason of the latest failed reconnection.
     pub error: Option<String>,
 }

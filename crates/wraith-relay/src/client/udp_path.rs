@@ -1,15 +1,16 @@
-//! Whether UDP gets through to the relay, as the task of a relay finds out and keeps true (SPEC §13.6): a state machine with neither
-//! socket nor clock.
+//! UDP path validation to the relay (SPEC §13.6): a state machine without a socket or clock.
 //!
-//! | state | next question | answered | not answered |
+//! | state | next request | answered | not answered |
 //! |---|---|---|---|
-//! | asking | 300 ms, 600 ms, 1.2 s after the one before | bound | after the third: down |
-//! | bound | 15 s ± 20 % after the answer, or when nothing came back for a second | bound | as asking |
+//! | asking | 300 ms, 600 ms, 1.2 s after the previous one | bound | after the third: down |
+//! | bound | 15 s ± 20 % after the answer, or after one second of silence while sending | bound | as asking |
 //! | down | after a minute | bound | down |
 //!
-//! A way that comes later, through a proxy, begins with asking; when it closes, nothing is asked any more.
+//! A route that appears later, through a proxy, starts in `asking`. When it closes, no further
+//! requests are sent.
 //!
-//! Invariant: while it is bound, the relay has confirmed the address it sends to within the last 20 s and three questions.
+//! Invariant: while bound, the relay has confirmed our address within the last 20 s and three
+//! requests.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,64 +18,65 @@ use std::time::{Duration, Instant};
 use crate::binding::{Binding, COOKIE_BYTES};
 use crate::random::Random;
 
-/// Wait for the first answer; doubles with each question.
+/// Timeout of the first request; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(300);
-/// Questions without an answer after which UDP is taken for blocked.
+/// Unanswered requests after which UDP counts as blocked.
 const QUESTIONS_MAX: u32 = 3;
-/// Between two confirmations of an address: below the 30 s after which NATs forget (RFC 4787 asks for two minutes, many take less).
+/// Interval between confirmations of an address. It is below the 30 s of NAT bindings (RFC 4787
+/// requires two minutes; many NATs take less).
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Until UDP is tried again where it was blocked.
+/// Wait before the next attempt after UDP was blocked.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// Path state and request timer; see the module documentation.
 #[derive(Debug)]
 pub struct UdpPath {
     counter: u64,
-    /// Counter of a question that waits for its answer, when it was asked, and how often before.
+    /// Outstanding request: its counter, its send time, and the number of attempts including it.
     asked: Option<(u64, Instant, u32)>,
     bound: bool,
     next: Option<Instant>,
     observed: Option<SocketAddr>,
 }
 
-/// What follows from an event.
+/// Action that results from an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing.
+    /// No action.
     None,
-    /// Send this.
+    /// Send this message.
     Send(Binding),
-    /// Datagrams go by UDP from now on, or no longer.
+    /// Start or stop sending datagrams over UDP.
     Use(bool),
 }
 
 impl UdpPath {
-    /// Nothing was asked yet. `None` for `now` is for a relay without UDP.
+    /// Creates the state before the first request. `now` is `None` for a relay without UDP.
     pub fn new(now: Option<Instant>) -> Self {
         Self { counter: 0, asked: None, bound: false, next: now, observed: None }
     }
 
-    /// The same session goes on over another connection, or has another way for UDP; counters go on rising.
+    /// Restarts after a reconnection of the same session or a new UDP route. Counters keep rising.
     pub fn reconnected(&mut self, now: Option<Instant>) {
         *self = Self { counter: self.counter, ..Self::new(now) };
     }
 
-    /// When [`on_time`](Self::on_time) is due.
+    /// Returns the deadline for [`on_time`](Self::on_time).
     pub fn timeout(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Where the relay sees our socket.
+    /// Returns our address as the relay observes it.
     pub fn observed(&self) -> Option<SocketAddr> {
         self.observed.filter(|_| self.bound)
     }
 
-    /// Whether datagrams go by UDP.
+    /// Reports whether datagrams go over UDP.
     pub fn is_bound(&self) -> bool {
         self.bound
     }
 
-    /// Time has come.
+    /// Handles an expired timer.
     pub fn on_time(&mut self, now: Instant) -> Step {
         if self.next.is_none_or(|next| now < next) {
             return Step::None;
@@ -88,14 +90,14 @@ impl UdpPath {
         self.ask(now, asked, 0, [0; COOKIE_BYTES])
     }
 
-    /// There is no way for UDP any more.
+    /// Handles the loss of the UDP route.
     pub fn on_closed(&mut self) -> Step {
         let was_bound = self.bound;
         self.reconnected(None);
         if was_bound { Step::Use(false) } else { Step::None }
     }
 
-    /// What is sent by UDP gets no answer.
+    /// Handles silence while sending over UDP.
     pub fn on_silence(&mut self, now: Instant) -> Step {
         if !self.bound || self.asked.is_some() {
             return Step::None;
@@ -110,7 +112,7 @@ impl UdpPath {
         Step::Send(Binding::Bind { counter: self.counter, answers, cookie })
     }
 
-    /// The relay says something. The round trip, where it answers a question.
+    /// Handles a message from the relay. Returns the round-trip time if it answers a request.
     pub fn on_message(
         &mut self,
         now: Instant,
@@ -118,10 +120,11 @@ impl UdpPath {
         random: &mut Random,
     ) -> (Step, Option<Duration>) {
         match message {
-            // One of ours is never sent to us.
+            // A client's message never arrives at a client.
             Binding::Bind { .. } => (Step::None, None),
             Binding::Challenge { counter, cookie } => {
-                // Of a question of ours, whichever: the relay knows which one it challenged.
+                // Any earlier counter of ours is accepted: the relay selects the challenged
+                // message.
                 if counter == 0 || counter > self.counter {
                     return (Step::None, None);
                 }
@@ -152,7 +155,7 @@ mod tests {
         "192.0.2.1:9".parse().unwrap()
     }
 
-    /// One that is bound at `start`.
+    /// Returns a path that was bound at `start`.
     fn bound(start: Instant, random: &mut Random) -> UdpPath {
         let mut path = UdpPath::new(Some(start));
         let Step::Send(Binding::Bind { counter: 1, answers: 0, .. }) = path.on_time(start) else {

@@ -1,60 +1,60 @@
-//! What a client says to a relay.
+//! Frames from a client to a relay.
 
 use super::{DATAGRAM, Mailbox, Malformed, datagram, flag, frame, put_datagram};
 use crate::header::WireId;
 use crate::wire::Reader;
 
-/// How a client shows that it may use the relay.
+/// Proof that a client may use the relay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
-    /// Not at all: the relay is open.
+    /// None, for an open relay.
     None,
     /// `keyed(token key, exporter)`.
     Token([u8; 32]),
     /// NodeId and a signature of the exporter.
     Identity {
-        /// Who.
+        /// The client's identity.
         node_id: [u8; 32],
         /// Its signature.
         signature: [u8; 64],
     },
 }
 
-/// What a client says.
+/// A client's frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ClientFrame<'a> {
-    /// First on every connection.
+    /// First frame of every connection.
     Hello {
-        /// What it speaks.
+        /// Protocol version.
         version: u8,
-        /// The session to go on with, and the proof that it is one's own.
+        /// Session to resume, and the proof of its secret.
         resume: Option<(u64, [u8; 32])>,
-        /// Whether it may.
+        /// Proof of admission.
         proof: Proof,
     },
     /// Wait at the mailbox of this secret.
     Register([u8; 32]),
-    /// Wait there no longer.
+    /// Stop waiting at this mailbox.
     Unregister(Mailbox),
-    /// Make a pair with who waits at a mailbox.
+    /// Make a pair with the client that waits at a mailbox.
     Dial {
-        /// Named in the answer.
+        /// Request number, repeated in the response.
         request: u32,
-        /// Whom.
+        /// The mailbox.
         mailbox: Mailbox,
     },
-    /// A pair is over.
+    /// Close a pair.
     HangUp(WireId),
-    /// Answered by a PONG with the same number.
+    /// Request a PONG with the same number.
     Ping(u64),
-    /// Whether datagrams for this client go by UDP (to the bound address) or by this connection.
+    /// Deliver this client's datagrams over UDP (to the bound address) or over this connection.
     UseUdp(bool),
-    /// For the other end of a pair.
+    /// A datagram for the other end of a pair.
     Datagram(WireId, &'a [u8]),
 }
 
 impl<'a> ClientFrame<'a> {
-    /// Appends it, length first.
+    /// Appends the frame, length first.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Datagram(id, datagram) => put_datagram(out, *id, datagram),
@@ -90,10 +90,10 @@ impl<'a> ClientFrame<'a> {
         }
     }
 
-    /// Reads a whole frame, without its length.
+    /// Decodes a whole frame, without its length.
     ///
     /// # Errors
-    /// It is none of this version's.
+    /// The frame is not part of this version.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         Self::read(bytes).ok_or(Malformed)
     }

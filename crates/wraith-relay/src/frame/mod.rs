@@ -1,7 +1,8 @@
-//! What a client and a relay say to each other over TLS (SPEC §13.3): frames `length(2) ‖ type(1) ‖ body`, and datagrams where UDP
-//! does not get through.
+//! Frames between client and relay over TLS (SPEC §13.3): `length(2) ‖ type(1) ‖ body`. They also
+//! carry datagrams if UDP is blocked.
 //!
-//! Invariant: a frame that decodes is well formed and complete; anything else is [`Malformed`], and ends the connection.
+//! Invariant: a decoded frame is well formed and complete. Everything else is [`Malformed`] and
+//! ends the connection.
 
 mod client;
 mod refusal;
@@ -16,36 +17,36 @@ pub use client::{ClientFrame, Proof};
 pub use refusal::Refusal;
 pub use server::{ServerFrame, Welcome};
 
-/// The version of this protocol.
+/// Version of this protocol.
 pub const VERSION: u8 = 1;
-/// Bytes of a mailbox's name.
+/// Length of a mailbox name in bytes.
 pub const MAILBOX_BYTES: usize = 16;
-/// Bytes of the length in front of a frame.
+/// Length of a frame's length field in bytes.
 pub const LENGTH_BYTES: usize = 2;
-/// Type of a frame that carries a datagram: `type(1) ‖ id(8) ‖ datagram`.
+/// Type of a datagram frame: `type(1) ‖ id(8) ‖ datagram`.
 const DATAGRAM: u8 = 0;
-/// Bytes in front of a datagram in its frame, the length included.
+/// Bytes in front of a datagram in its frame, including the length field.
 pub const DATAGRAM_FRAME_HEAD: usize = LENGTH_BYTES + 1 + 8;
-/// Longest frame that is not a datagram: a WELCOME is the longest there is, with room to grow.
+/// Longest frame other than a datagram, in bytes. WELCOME is the longest; there is room to grow.
 pub const CONTROL_MAX: usize = 400;
-/// Longest frame, without its length.
+/// Longest frame without its length field, in bytes.
 pub const FRAME_MAX: usize = DATAGRAM_FRAME_HEAD - LENGTH_BYTES + INNER_MAX;
 
-/// A place at a relay where a client waits to be dialled.
+/// Name of a place at a relay where a client waits to be dialled.
 pub type Mailbox = [u8; MAILBOX_BYTES];
 
-/// The other side does not keep to the protocol.
+/// The other side violated the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a frame of this protocol")]
 pub struct Malformed;
 
-/// The name of the mailbox of a secret: who has the secret can wait there, and nobody else. It goes into tickets.
+/// Derives a mailbox's name, which goes into tickets. Only an owner of the secret can wait at it.
 pub fn mailbox_of(secret: &[u8; 32]) -> Mailbox {
     let name = wraith_crypto::kdf::derive("wraith/1 relay mailbox", secret);
     *name.first_chunk().expect("longer than a name")
 }
 
-/// Appends a frame whose body `write` appends.
+/// Appends a frame; `write` appends its body.
 fn frame(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0, 0, kind]);
@@ -55,7 +56,7 @@ fn frame(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
     out[start..start + LENGTH_BYTES].copy_from_slice(&(len as u16).to_be_bytes());
 }
 
-/// Appends the frame of a datagram.
+/// Appends a datagram frame.
 pub fn put_datagram(out: &mut Vec<u8>, id: WireId, datagram: &[u8]) {
     frame(out, DATAGRAM, |out| {
         out.extend_from_slice(&id.to_be_bytes());
@@ -129,7 +130,7 @@ mod tests {
         ]
     }
 
-    /// The body of the one frame in `out`.
+    /// Returns the body of the only frame in `out`.
     fn body(out: &[u8]) -> &[u8] {
         let (length, body) = out.split_first_chunk().unwrap();
         assert_eq!(usize::from(u16::from_be_bytes(*length)), body.len());

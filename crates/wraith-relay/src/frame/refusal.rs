@@ -1,35 +1,36 @@
-//! Why a relay refuses, as one byte.
+//! Refusals of a relay, encoded as one byte.
 
 use thiserror::Error;
 
-/// Why a relay does not do what it was asked. New ones may come: unknown numbers are [`Refusal::Other`].
+/// Reason of a relay's refusal. Later versions may add more: unknown numbers decode as
+/// [`Refusal::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Refusal {
-    /// It speaks another version.
+    /// The relay speaks another version.
     #[error("the relay speaks another version of the protocol")]
     Version,
-    /// It wants a token that was not shown, or another one.
+    /// The relay requires a token, which is missing or wrong.
     #[error("the relay wants a token, and this is not it")]
     Token,
-    /// It is for certain identities only.
+    /// The relay has an allowlist, and the identity is not on it.
     #[error("the relay is for certain identities only, and this is none of them")]
     Identity,
-    /// Too many wrong proofs, or questions, from this address in short time.
+    /// Too many wrong proofs or requests from this address in a short time.
     #[error("the relay is asked too often from this address; try later")]
     TooOften,
-    /// No room in all, or for this address.
+    /// A limit of the relay or of this address is reached.
     #[error("the relay is full")]
     Full,
-    /// What it may carry in a day is used up.
+    /// The daily traffic limit is reached.
     #[error("the relay has carried what it may carry in a day")]
     Exhausted,
-    /// It is about to end.
+    /// The relay is about to stop.
     #[error("the relay is about to stop")]
     Draining,
-    /// Nobody waits at that mailbox.
+    /// No client waits at the mailbox.
     #[error("nobody waits at this relay under that name")]
     NoMailbox,
-    /// Something that this version does not know.
+    /// A reason unknown to this version.
     #[error("the relay refuses, with reason {0}")]
     Other(u8),
 }

@@ -1,4 +1,4 @@
-//! What a relay says to a client.
+//! Frames from a relay to a client.
 
 use std::net::SocketAddr;
 
@@ -6,58 +6,58 @@ use super::{DATAGRAM, Mailbox, Malformed, Refusal, datagram, flag, frame, put_da
 use crate::header::WireId;
 use crate::wire::{Reader, put_address};
 
-/// What a session is given.
+/// Parameters of a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Welcome {
-    /// Number of the session.
+    /// ID of the session.
     pub session: u64,
-    /// Whether it is the one that the client asked to go on with.
+    /// Whether the requested session was resumed.
     pub resumed: bool,
-    /// Secret of the session; its keys are derived from it.
+    /// Secret from which the session's keys are derived.
     pub secret: [u8; 32],
-    /// Key of the masks of ids on the way up.
+    /// Mask key of IDs from client to relay.
     pub up_mask: [u8; 32],
-    /// Id of the session's bindings.
+    /// ID of the session's binding messages.
     pub binding: WireId,
-    /// With this the relay's UDP port tells another socket where it is seen.
+    /// Secret with which another socket queries its observed address.
     pub observe: [u8; 32],
-    /// UDP port of the relay, at the address it was reached at; 0 if it has none.
+    /// The relay's UDP port at the same address; 0 if it has none.
     pub udp_port: u16,
-    /// A second one, which only tells sockets where they are seen; 0 if it has none.
+    /// The second UDP port, which only reports observed addresses; 0 if there is none.
     pub other_port: u16,
-    /// Where this connection comes from.
+    /// Observed source address of this connection.
     pub observed: SocketAddr,
 }
 
-/// What a relay says.
+/// A relay's frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ServerFrame<'a> {
-    /// The client may use the relay.
+    /// The client is admitted.
     Welcome(Welcome),
-    /// It may not, and the connection ends.
+    /// The client is refused, and the connection ends.
     Refused(Refusal),
-    /// It waits at this mailbox now.
+    /// The client now waits at this mailbox.
     Registered(Mailbox),
-    /// It does not.
+    /// The registration was refused.
     NotRegistered(Mailbox, Refusal),
-    /// There is a pair, whose end here is this.
+    /// A pair was made; holds the request number and the ID of the client's end.
     Dialled(u32, WireId),
-    /// There is none.
+    /// The request for a pair was refused.
     NotDialled(u32, Refusal),
-    /// Somebody dialled a mailbox of this client; its end of the pair.
+    /// A peer dialled a mailbox of this client; holds the ID of the client's end.
     Incoming(WireId, Mailbox),
-    /// A pair is over.
+    /// A pair was closed.
     Closed(WireId),
     /// Answers a PING.
     Pong(u64),
-    /// The relay makes no new pairs, and ends in so many seconds.
+    /// The relay makes no new pairs, and stops in this many seconds.
     Draining(u16),
-    /// From the other end of a pair.
+    /// A datagram from the other end of a pair.
     Datagram(WireId, &'a [u8]),
 }
 
 impl<'a> ServerFrame<'a> {
-    /// Appends it, length first.
+    /// Appends the frame, length first.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let id = |out: &mut Vec<u8>, id: &WireId| out.extend_from_slice(&id.to_be_bytes());
         match self {
@@ -99,10 +99,11 @@ impl<'a> ServerFrame<'a> {
         }
     }
 
-    /// Reads a whole frame, without its length. A type that this version does not know is `Ok(None)`, to be skipped.
+    /// Decodes a whole frame, without its length. Returns `Ok(None)` for an unknown type, which is
+    /// skipped.
     ///
     /// # Errors
-    /// It is malformed.
+    /// The frame is malformed.
     pub fn decode(bytes: &'a [u8]) -> Result<Option<Self>, Malformed> {
         match bytes.first() {
             None => Err(Malformed),

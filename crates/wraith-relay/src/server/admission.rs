@@ -1,6 +1,6 @@
-//! Who may use this relay, and how often one may try.
+//! Admission of clients, with a limit on wrong proofs.
 //!
-//! Invariant: whoever has shown too many wrong proofs from one address is refused before a proof is looked at.
+//! Invariant: after too many wrong proofs from one address, further proofs are refused unchecked.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -11,10 +11,11 @@ use super::options::Admission;
 use crate::frame::{Proof, Refusal};
 use crate::proof::Exporter;
 
-/// Wrong proofs from one address: enough for a mistyped token and the one before it, too few to guess.
+/// Limit of wrong proofs per address: enough for a mistyped token and an outdated one, too few to
+/// guess.
 const WRONG_PROOFS: Limit = Limit { burst: 5, refill: Duration::from_secs(30), addresses: 4096 };
 
-/// See the module.
+/// Admission policy and its rate limiter.
 #[derive(Debug)]
 pub struct Gate {
     admission: Admission,
@@ -22,12 +23,12 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// For those whom `admission` names.
+    /// Creates a gate with this policy.
     pub fn new(admission: Admission) -> Self {
         Self { admission, wrong: Rates::new(WRONG_PROOFS) }
     }
 
-    /// Whether who came from `from` and shows `proof` on the session with `exporter` may use the relay.
+    /// Checks `proof` of a client at `from` on the session with `exporter`.
     pub fn admit(
         &mut self,
         now: Instant,
@@ -40,14 +41,15 @@ impl Gate {
             Admission::Tokens(_) => Refusal::Token,
             Admission::Nodes(_) => Refusal::Identity,
         };
-        // A try is paid for before it is known how it ends, and given back by success only in that the bucket refills.
+        // Every attempt is charged before its result is known. A success is refunded only by the
+        // normal refill.
         if !self.wrong.allow(Source::of(from), now) {
             return Err(Refusal::TooOften);
         }
         let admitted = match &self.admission {
             Admission::Open => true,
             Admission::Tokens(tokens) => {
-                // All are tried, whichever it is.
+                // All tokens are checked, so the time does not depend on the matching one.
                 tokens.iter().fold(false, |found, token| found | proof.shows_token(token, exporter))
             }
             Admission::Nodes(nodes) => {

@@ -1,4 +1,5 @@
-//! The relay's certificate and key: from files of the operator, or made at the first start and kept.
+//! The relay's certificate and key: from the operator's files, or generated at the first start and
+//! kept.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -14,19 +15,19 @@ use zeroize::Zeroizing;
 use super::options::Certificate;
 use crate::error::StartError;
 
-/// File in the relay's folder with key and certificate.
+/// Name of the file with key and certificate in the relay's folder.
 const FILE_NAME: &str = "relay.pem";
-/// Largest file that is read: a chain of certificates is some kilobytes.
+/// Largest file accepted; a certificate chain has a few kilobytes.
 const FILE_MAX: u64 = 1 << 20;
-/// Characters in a line of PEM (RFC 7468 §2).
+/// Characters per line of PEM (RFC 7468 §2).
 const PEM_LINE: usize = 64;
-/// The name in a certificate of our own. Nobody looks at it, and it does not say what this is.
+/// Common name of a self-signed certificate. No client checks it, and it does not identify a relay.
 const COMMON_NAME: &str = "localhost";
 
-/// A chain and its key.
+/// A certificate chain and its key.
 pub type Loaded = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// Reads what `certificate` names; makes what is not there if it is the relay's own.
+/// Loads `certificate`. A missing self-signed one is generated.
 pub fn load(certificate: &Certificate) -> Result<Loaded, StartError> {
     match certificate {
         Certificate::Files { chain, key } => read(chain, key),
@@ -63,14 +64,14 @@ fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     fs::read(path).map(Zeroizing::new)
 }
 
-/// Makes a key and a certificate for it at `path`, readable by this user only, unless there is something.
+/// Writes a new key and certificate to `path`, readable by this user only, unless the file exists.
 fn make(folder: &Path, path: &Path) -> io::Result<()> {
     if path.try_exists()? {
         return Ok(());
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let text = self_signed().map_err(io::Error::other)?;
-    // Written beside and renamed: a file of this name is whole.
+    // Written to a temporary file and renamed, so that `path` is always complete.
     let part = folder.join(format!("{FILE_NAME}.part"));
     let _ = fs::remove_file(&part);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;

@@ -1,4 +1,4 @@
-//! One client's TLS connection: the handshake, HELLO, and then frames until it ends.
+//! One client's TLS connection: handshake, HELLO, then frames until it ends.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -25,24 +25,25 @@ use crate::frame::{ClientFrame, Malformed, Proof, Refusal, ServerFrame, VERSION}
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
 
-/// Bytes of datagrams that may wait for one client: 30 ms of the least that this way should carry.
+/// Most bytes of datagrams queued for one client: 30 ms of the least rate that TLS should carry.
 const OUTBOX_BYTES: usize = 4 << 20;
-/// Who takes nothing of what is written for so long, looked at as often, is gone.
+/// A connection ends if it takes no bytes for this long. Also the interval of that check.
 const STALLED: Duration = Duration::from_secs(30);
-/// What somebody gets who speaks HTTP: the plainest web server there is.
+/// Response to an HTTP client: a minimal web server.
 const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-/// How requests of HTTP/1.1 begin. None of our frames is that long.
+/// First two bytes of HTTP/1.1 requests. None of our first frames has such a length.
 const METHODS: [&[u8]; 3] = [b"GE", b"HE", b"PO"];
 
-/// The first frame of a client.
+/// First frame of a client.
 struct Hello {
     version: u8,
     resume: Option<(u64, [u8; 32])>,
     proof: Proof,
 }
 
-/// Serves a client from its first TLS byte to its end; `place` is what it takes among those that have no session yet.
+/// Serves a client from its first TLS byte to its end. `place` is its slot among connections
+/// without a session.
 pub async fn serve(
     shared: Arc<Shared>,
     acceptor: TlsAcceptor,
@@ -87,7 +88,7 @@ pub async fn serve(
     }
 }
 
-/// What came in place of HELLO.
+/// First bytes that are not a HELLO.
 enum First {
     Http,
     Nothing,
@@ -120,7 +121,7 @@ async fn answer_http(carrier: Carrier<TlsStream<TcpStream>>) {
     let _ = stream.shutdown().await;
 }
 
-/// Gives a client its session and tells it.
+/// Admits a client, creates or resumes its session, and queues the WELCOME.
 fn admit(
     shared: &Shared,
     from: SocketAddr,
@@ -149,8 +150,8 @@ fn admit(
     Ok(client)
 }
 
-/// Frames in both directions, until the connection ends, its client has another one, or the other side does not read for [`STALLED`];
-/// why it ends.
+/// Moves frames in both directions. Returns the reason of the end: a connection error, a newer
+/// connection of the client, or a peer that does not read for [`STALLED`].
 async fn run(
     shared: &Shared,
     client: usize,
@@ -158,12 +159,13 @@ async fn run(
     outbox: &Outbox,
 ) -> io::Error {
     let mut heard = Instant::now();
-    // What is written, and since when none of it is taken.
+    // Bytes written so far, and the time since when no more are taken.
     let (mut progress, mut stalled) = (0, None);
     let longest = shared.timeouts.idle.min(STALLED);
     let mut silence = pin!(sleep(longest));
     poll_fn(|cx| {
-        // Before anything else: with another connection, whatever comes by this one is nobody's.
+        // Checked first: after the client has a newer connection, frames from this one must not be
+        // handled.
         if outbox.poll_closed(cx).is_ready() {
             return Poll::Ready(ErrorKind::ConnectionAborted.into());
         }
@@ -182,7 +184,7 @@ async fn run(
                 Poll::Pending => break,
             }
         }
-        // The timer is set anew only when it fires: a busy client moves it for nothing.
+        // The timer is reset only when it fires; resetting it on every frame would cost too much.
         while silence.as_mut().poll(cx).is_ready() {
             let left = shared.timeouts.idle.saturating_sub(heard.elapsed());
             if left.is_zero() || stalled.is_some_and(|since| since.elapsed() >= longest) {
@@ -195,7 +197,8 @@ async fn run(
     .await
 }
 
-/// The table, for the client of the connection of `outbox`: nobody's number any more once its client has another connection or is gone.
+/// Locks the table for the connection of `outbox`. Fails if that connection is closed, because its
+/// client number may be reused.
 fn table_of<'a>(shared: &'a Shared, outbox: &Outbox) -> io::Result<MutexGuard<'a, Table>> {
     let table = lock(&shared.table);
     if outbox.is_closed() { Err(ErrorKind::ConnectionAborted.into()) } else { Ok(table) }
@@ -247,7 +250,7 @@ fn send_on(shared: &Shared, forwarded: Forwarded) {
     }
 }
 
-/// Writes what `outbox` has, and says goodbye.
+/// Writes the content of `outbox` and shuts the connection down.
 async fn finish(shared: &Shared, carrier: &mut Carrier<TlsStream<TcpStream>>, outbox: &Outbox) {
     let written = poll_fn(|cx: &mut Context<'_>| match carrier.poll_write(cx, outbox) {
         Poll::Ready(_) => Poll::Ready(()),

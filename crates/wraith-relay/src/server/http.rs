@@ -1,5 +1,5 @@
-//! Figures for Prometheus and a word for whoever checks that the relay is well: `GET /metrics` and `GET /healthz`, HTTP/1.1, one
-//! request a connection, on an address of its own.
+//! Prometheus metrics and a health check: `GET /metrics` and `GET /healthz` over HTTP/1.1, one
+//! request per connection, on a separate address.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use tracing::debug;
 
 use super::metrics::Metrics;
 
-/// Longest request: those who ask here send a few hundred bytes.
+/// Longest request; monitoring clients send a few hundred bytes.
 const REQUEST_MAX: usize = 4096;
-/// How long one may take.
+/// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Requests at once.
+/// Most concurrent requests.
 const REQUESTS_MAX: usize = 32;
-/// Pause when the system gives no more files.
+/// Pause after the system ran out of file descriptors.
 const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
 
-/// Answers until it is dropped.
+/// Answers requests until the future is dropped.
 pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
     let room = Arc::new(Semaphore::new(REQUESTS_MAX));
     loop {

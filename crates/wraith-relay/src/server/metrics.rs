@@ -1,9 +1,9 @@
-//! What a relay counts. Numbers only: no address, mailbox or identity is in them.
+//! Metrics of a relay: numbers only, without addresses, mailboxes or identities.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that only grows, or that is set.
+/// A counter or gauge.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -13,12 +13,12 @@ impl Counter {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Sets it.
+    /// Sets the value.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// The number.
+    /// Returns the value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -26,14 +26,14 @@ impl Counter {
 
 macro_rules! metrics {
     ($($field:ident $kind:ident $name:literal $help:literal,)*) => {
-        /// Everything that is counted.
+        /// All metrics.
         #[derive(Debug, Default)]
         pub struct Metrics {
             $(#[doc = $help] pub $field: Counter,)*
         }
 
         impl Metrics {
-            /// In the text format of Prometheus, version 0.0.4.
+            /// Formats the metrics in Prometheus' text format, version 0.0.4.
             pub fn to_text(&self) -> String {
                 let mut text = String::new();
                 $(

@@ -1,5 +1,5 @@
-//! A relay: one port, TCP and UDP, through which two machines that cannot reach each other do; and a second one, UDP, that only says
-//! who asks where it is seen.
+//! The relay server. One TCP and UDP port connects two machines that cannot reach each other. A
+//! second UDP port only reports the observed address of a socket.
 //!
 //! ```text
 //! TCP ──▶ first byte ──0x16──▶ TLS: HELLO, then frames ──┐
@@ -7,11 +7,16 @@
 //! UDP ──▶ thread: header, id, tag ───────────────────────┘
 //! ```
 //!
-//! It is blind: what it passes on is sealed from end to end, and it understands nothing of it. It learns addresses of clients, which
-//! of them are a pair, and how much they send when.
+//! The relay is blind: it forwards end-to-end sealed packets that it cannot read. It observes
+//! clients' addresses, their pairing, and the volume and time of their traffic.
 //!
-//! Invariants: everything is bounded before it is proved who asks; UDP from strangers gets no answer; nobody is sent more than it sent;
-//! what is passed on goes only where a client has shown that it receives, and what is said of where somebody is seen only back to there.
+//! Invariants:
+//!
+//! - Everything before authentication is bounded.
+//! - UDP from strangers gets no answer.
+//! - No address receives more than it sent.
+//! - Forwarded packets go only to a proved address of a client; an observed address is reported
+//!   only to that address.
 
 mod admission;
 mod certificate;
@@ -57,22 +62,22 @@ pub use metrics::{Counter, Metrics};
 pub use options::{Admission, Certificate, Limits, Options};
 pub use shared::Timeouts;
 
-/// First byte of every TLS connection: a record of the handshake (RFC 8446 §5.1).
+/// First byte of every TLS connection: a handshake record (RFC 8446 §5.1).
 const TLS_HANDSHAKE: u8 = 0x16;
-/// Memory for datagrams that wait for TLS connections, and for parts of them that came.
+/// Memory for datagrams queued for TLS connections, and for incomplete frames, in bytes.
 const QUEUES_BYTES: usize = 64 << 20;
-/// How often it is looked for those that are gone.
+/// Interval of the expiry checks.
 const TICK: Duration = Duration::from_secs(2);
-/// How often it is looked, while the relay drains, whether there are pairs.
+/// Interval of the check for remaining pairs while the relay drains.
 const DRAIN_TICK: Duration = Duration::from_millis(200);
-/// Pause when the system gives no more files.
+/// Pause after the system ran out of file descriptors.
 const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
-/// Files this process needs besides connections.
+/// File descriptors needed besides connections.
 const OTHER_FILES: usize = 32;
-/// Ports tried where any will do: one that TCP has may be taken in UDP.
+/// Attempts to find a free port: a port that is free for TCP may be taken for UDP.
 const PORTS_TRIED: usize = 16;
 
-/// A relay that listens.
+/// A listening relay.
 pub struct Server {
     listener: TcpListener,
     udp: Option<Udp>,
@@ -81,24 +86,24 @@ pub struct Server {
     pin: Pin,
     shared: Arc<Shared>,
     rendezvous: Option<Arc<Connections>>,
-    /// TCP connections at once.
+    /// Most concurrent TCP connections.
     connections_max: usize,
     drain: Duration,
 }
 
 impl Server {
-    /// Listens. Must be called in a tokio runtime.
+    /// Starts to listen. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// An address cannot be had, the certificate cannot be used, or the system has no randomness.
+    /// An address is not available, the certificate is unusable, or the system has no randomness.
     pub async fn bind(options: Options) -> Result<Self, StartError> {
         Self::bind_with(options, Timeouts::default()).await
     }
 
-    /// Listens, with other times than usual.
+    /// Same as [`bind`](Self::bind), with explicit timeouts.
     ///
     /// # Errors
-    /// As of [`bind`](Self::bind).
+    /// Same as [`bind`](Self::bind).
     pub async fn bind_with(options: Options, timeouts: Timeouts) -> Result<Self, StartError> {
         let (chain, key) = certificate::load(&options.certificate)?;
         let unusable = |error: rustls::Error| StartError::Certificate {
@@ -151,38 +156,39 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     ///
     /// # Errors
-    /// Of the system.
+    /// The system reports an error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// The second UDP port, if there is UDP.
+    /// Returns the second UDP port, if UDP is enabled.
     pub fn other_port(&self) -> Option<u16> {
         self.shared.other_port.as_ref().map(OtherPort::number)
     }
 
-    /// Where its figures are, if anywhere.
+    /// Returns the address of the metrics, if enabled.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_listener.as_ref()?.local_addr().ok()
     }
 
-    /// What clients know it by.
+    /// Returns the pin by which clients recognise the relay.
     pub fn pin(&self) -> &Pin {
         &self.pin
     }
 
-    /// What it counts.
+    /// Returns the metrics.
     pub fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.shared.metrics)
     }
 
-    /// Serves until `shutdown` is done, and then until there are no pairs or the time for that is over. Dropping this ends it at once.
+    /// Serves until `shutdown` completes, then drains: until no pairs are left or the drain time is
+    /// over. Drop ends the relay at once.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub async fn run_until(mut self, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
         let _stop = StopOnDrop(Arc::clone(&self.shared));
         let udp =
@@ -211,7 +217,7 @@ impl Server {
         };
         let drained = timeout(self.drain, drained);
         tokio::select! {
-            // Clients whose connection broke may still come back to their pairs.
+            // Clients whose connection broke may still return to their pairs.
             () = self.serve(&mut tasks, true) => {}
             in_time = drained => info!(in_time = in_time.is_ok(), "the relay ends"),
         }
@@ -222,7 +228,7 @@ impl Server {
         Ok(())
     }
 
-    /// Accepts connections for ever.
+    /// Accepts connections forever.
     async fn serve(&self, tasks: &mut JoinSet<()>, draining: bool) {
         let places = Places::default();
         let mut tick = interval(TICK);
@@ -231,9 +237,9 @@ impl Server {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, from)) => self.accept(tasks, &places, stream, from, draining),
-                    // This one is gone already.
+                    // The client is gone already.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                    // The system has no more files, which takes a while to change.
+                    // The system is out of file descriptors; that takes a while to change.
                     Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
                 },
                 Some(_) = tasks.join_next() => {}
@@ -271,7 +277,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Looks at the first byte of a connection, and has it served by who understands it.
+/// Selects the protocol by the first byte of a connection.
 async fn dispatch(
     shared: Arc<Shared>,
     acceptor: TlsAcceptor,
@@ -286,12 +292,12 @@ async fn dispatch(
         _ => return,
     }
     match (first[0], rendezvous) {
-        // The state of a client that is here is small; that of a handshake is not, and is gone once it is done.
+        // Boxed, because the handshake state is large and short-lived.
         (TLS_HANDSHAKE, _) => {
             Box::pin(connection::serve(shared, acceptor, stream, from, place)).await
         }
         (0 | 1, Some(rendezvous)) => {
-            // It has bounds of its own.
+            // The rendezvous has limits of its own.
             drop(place);
             rendezvous.serve(stream, from).await;
         }
@@ -299,7 +305,7 @@ async fn dispatch(
     }
 }
 
-/// TCP, and UDP at the same port.
+/// Binds TCP, and UDP at the same port.
 async fn listen(address: SocketAddr, with_udp: bool) -> io::Result<(TcpListener, Option<Udp>)> {
     for _ in 0..PORTS_TRIED {
         let listener = TcpListener::bind(address).await?;
@@ -315,7 +321,7 @@ async fn listen(address: SocketAddr, with_udp: bool) -> io::Result<(TcpListener,
     Err(ErrorKind::AddrInUse.into())
 }
 
-/// The second UDP port beside that of `listen`.
+/// Binds the second UDP port beside that of `listen`.
 fn bind_other(listen: SocketAddr, wanted: Option<u16>) -> io::Result<Udp> {
     let bind = |port| Udp::bind(SocketAddr::new(listen.ip(), port));
     if let Some(port) = wanted {
@@ -325,7 +331,7 @@ fn bind_other(listen: SocketAddr, wanted: Option<u16>) -> io::Result<Udp> {
     next.and_then(|next| bind(next).ok()).map_or_else(|| bind(0), Ok)
 }
 
-/// However a relay ends, its thread does too.
+/// Stops the UDP thread however the relay ends.
 struct StopOnDrop(Arc<Shared>);
 
 impl Drop for StopOnDrop {

@@ -1,4 +1,4 @@
-//! What an operator decides about a relay.
+//! Configuration of a relay.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -9,34 +9,34 @@ use wraith_crypto::NodeId;
 
 use crate::proof::Token;
 
-/// Everything that [`Server::bind`](super::Server::bind) wants to know.
+/// Options of [`Server::bind`](super::Server::bind).
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Address and port, TCP and UDP. Port 0 takes a free one that both have.
+    /// Address and port for TCP and UDP. Port 0 selects a port that is free for both.
     pub listen: SocketAddr,
-    /// False where datagrams are to go over TLS only.
+    /// Whether UDP is used; otherwise all datagrams go over TLS.
     pub udp: bool,
-    /// The second UDP port, at which clients ask where they are seen: 0 for any, by default the one after that of `listen`, or any if
-    /// that is taken.
+    /// The second UDP port, at which clients query their observed address. 0 selects any port. The
+    /// default is the port after that of `listen`, or any if that is taken.
     pub other_port: Option<u16>,
-    /// What it shows.
+    /// Source of the certificate.
     pub certificate: Certificate,
-    /// Who may use it.
+    /// Admission policy.
     pub admission: Admission,
-    /// How much.
+    /// Resource limits.
     pub limits: Limits,
-    /// How long pairs may go on after the relay was asked to stop.
+    /// Time that pairs may continue after a request to stop.
     pub drain: Duration,
-    /// Where its figures are read, by HTTP; nowhere by default.
+    /// HTTP address of the metrics; off by default.
     pub metrics: Option<SocketAddr>,
-    /// Whether codes meet here too.
+    /// Whether the port also serves as a rendezvous for codes.
     pub rendezvous: bool,
-    /// Whether the log names addresses of clients.
+    /// Whether logs contain client addresses.
     pub log_addresses: bool,
 }
 
 impl Options {
-    /// An open relay at `listen` with the certificate kept in `folder`.
+    /// Returns the options of an open relay at `listen`, with its certificate in `folder`.
     pub fn new(listen: SocketAddr, folder: impl Into<PathBuf>) -> Self {
         Self {
             listen,
@@ -53,57 +53,58 @@ impl Options {
     }
 }
 
-/// Where certificate and key are from.
+/// Source of certificate and key.
 #[derive(Clone, Debug)]
 pub enum Certificate {
-    /// PEM files, as other servers take them; the key may be in the same file.
+    /// PEM files; the key may be in the same file.
     Files {
-        /// The certificate, and those that signed it.
+        /// Certificate chain.
         chain: PathBuf,
-        /// Its key.
+        /// Private key.
         key: PathBuf,
     },
-    /// Made at the first start, and kept in `folder`, so that the pin stays.
+    /// Generated at the first start and kept in `folder`, so that the pin stays the same.
     SelfSigned {
-        /// A folder of the relay's own; made if it is not there.
+        /// Private folder of the relay; created if missing.
         folder: PathBuf,
     },
 }
 
-/// Who may use a relay.
+/// Admission policy.
 #[derive(Clone, Debug)]
 pub enum Admission {
-    /// Everybody.
+    /// Every client.
     Open,
-    /// Whoever has one of these.
+    /// Clients with one of these tokens.
     Tokens(Vec<Token>),
-    /// These only; they show their identities to the relay.
+    /// Clients with one of these identities, which they reveal to the relay.
     Nodes(HashSet<NodeId>),
 }
 
-/// How much a relay does, in all and for each. `None` is no limit.
+/// Resource limits, in total and per client. `None` means no limit.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Clients at once.
+    /// Concurrent clients.
     pub clients: usize,
-    /// Clients of one address (all of an IPv4 address, or an IPv6 /64).
+    /// Clients per address (an IPv4 address or an IPv6 /64).
     pub clients_per_address: usize,
-    /// Pairs at once.
+    /// Concurrent pairs.
     pub pairs: usize,
-    /// Pairs that clients of one address may take part in.
+    /// Pairs dialled by clients of one address.
     pub pairs_per_address: usize,
-    /// Bytes a second of one pair, both ways together.
+    /// Bytes per second of one pair, both directions together.
     pub pair_rate: Option<u64>,
-    /// Bytes a second that clients of one address send.
+    /// Bytes per second sent by clients of one address.
     pub address_rate: Option<u64>,
-    /// Bytes a second in all, which pairs that want more than their share get in equal parts.
+    /// Bytes per second in total. Pairs that want more than their share get equal parts.
     pub total_rate: Option<u64>,
-    /// Bytes in 24 hours.
+    /// Bytes per 24 hours.
     pub day_bytes: Option<u64>,
 }
 
 impl Default for Limits {
-    /// Enough for a small server; rates are for the operator to say, who knows the line.
+    /// Returns limits for a small server. The rates depend on the line, so the operator must set
+    /// them.
     fn default() -> Self {
         Self {
             clients: 16_384,

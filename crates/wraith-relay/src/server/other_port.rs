@@ -1,7 +1,9 @@
-//! The relay's second UDP port, at which it does nothing but say where it sees who asks (SPEC §14.2): what two ports see and what gets
-//! back from the one that was not asked tells a client what kind of NAT it is behind.
+//! The relay's second UDP port, which only reports observed addresses (SPEC §14.2). A client
+//! compares the results of both ports and tests which answers arrive; this reveals the type of its
+//! NAT.
 //!
-//! Invariant: what leaves here is an answer to a question under the relay's secret, and goes where that came from.
+//! Invariant: this port sends only answers to requests under the relay's secret, to their source
+//! address.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -16,10 +18,10 @@ use wraith_transport::mover::{RecvSlots, Udp};
 
 use super::shared::{Shared, lock};
 
-/// Pause after the socket failed.
+/// Pause after a socket error.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// See the module. Its lock is held during system calls, which do not block.
+/// The second port. Its lock is held during system calls, which do not block.
 #[derive(Debug)]
 pub struct OtherPort {
     udp: Mutex<Udp>,
@@ -36,24 +38,26 @@ impl OtherPort {
         self.number
     }
 
-    /// Answers `to`, who asked `asked`, from here, at the address of this machine that was asked.
+    /// Sends `answer` to `to` from this port, with the local address at which the `asked` socket
+    /// received the request.
     pub fn answer(&self, asked: &Udp, to: SocketAddr, answer: &[u8]) {
-        // Who waits here holds up everybody's datagrams; a lost answer is asked for again.
+        // Waiting for the lock would delay all datagrams of the relay; a client repeats a lost
+        // request.
         let Ok(mut udp) = self.udp.try_lock() else { return };
         udp.take_source(to, asked);
         udp.send(to, None, answer, answer.len());
     }
 
-    /// Answers what is asked here, for ever.
+    /// Answers requests at this port forever.
     async fn serve(&self, shared: &Shared) -> io::Result<()> {
-        // The same socket, to wait for it.
+        // The same socket, registered for readiness.
         let socket = lock(&self.udp).as_fd().try_clone_to_owned()?;
         let socket = UdpSocket::from_std(socket.into())?;
         let mut slots = RecvSlots::new();
         loop {
             socket.readable().await?;
             match socket.try_io(Interest::READABLE, || self.receive(shared, &mut slots)) {
-                // Others get their turn, however many come.
+                // Other tasks get their turn, however many requests arrive.
                 Ok(()) => tokio::task::yield_now().await,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(_) => sleep(PAUSE).await,
@@ -61,7 +65,7 @@ impl OtherPort {
         }
     }
 
-    /// Answers what is there.
+    /// Answers the available requests.
     fn receive(&self, shared: &Shared, slots: &mut RecvSlots) -> io::Result<()> {
         let filled = lock(&self.udp).receive(slots)?;
         if filled == 0 {
@@ -86,7 +90,7 @@ impl OtherPort {
     }
 }
 
-/// Serves the other port, if there is one, until it fails for good.
+/// Serves the second port, if there is one, until it fails permanently.
 pub async fn serve(shared: Arc<Shared>) {
     if let Some(port) = &shared.other_port
         && let Err(error) = port.serve(&shared).await

@@ -1,6 +1,8 @@
-//! Room for connections that have not shown yet what they are: they hold memory and files before anybody has proved anything.
+//! Limits on connections without a session. They hold memory and files before the client has proved
+//! anything.
 //!
-//! Invariant: at most [`MAX`] at once, and [`MAX_PER_SOURCE`] of one address (all of an IPv4 address, or an IPv6 /64).
+//! Invariant: at most [`MAX`] at once, and [`MAX_PER_SOURCE`] per address (an IPv4 address or an
+//! IPv6 /64).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,16 +12,16 @@ use wraith_discovery::rates::Source;
 
 use super::shared::lock;
 
-/// Connections without a session, each with a TLS handshake under way: some 40 KiB each.
+/// Most connections without a session. Each has a TLS handshake in progress, about 40 KiB.
 const MAX: usize = 1024;
-/// Of one address. A household that comes back after a power cut has fewer.
+/// Most of them per address. A household that reconnects after a power cut has fewer.
 const MAX_PER_SOURCE: usize = 64;
 
-/// See the module.
+/// Counts of open connections per address.
 #[derive(Debug, Default)]
 pub struct Places(Arc<Mutex<HashMap<Source, usize>>>);
 
-/// A place that somebody has, until this is dropped.
+/// A slot of one connection, freed on drop.
 #[derive(Debug)]
 pub struct Place {
     source: Source,
@@ -27,7 +29,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// A place for who comes from `from`; none if there is no room.
+    /// Takes a slot for a client at `from`. Returns `None` if a limit is reached.
     pub fn take(&self, from: IpAddr) -> Option<Place> {
         let source = Source::of(from);
         let mut places = lock(&self.0);

@@ -1,34 +1,36 @@
-//! What may pass: token buckets, the bytes of a day, and shares of a total that is not enough for all.
+//! Traffic limits: token buckets, a daily volume, and fair shares of a total rate.
 //!
-//! A bucket is kept as the time at which what was taken will have been earned again (the generic cell rate algorithm), so it is
-//! 16 bytes and needs no timer.
+//! A bucket is stored as the time at which its tokens will be restored (the generic cell rate
+//! algorithm), so it takes 16 bytes and no timer.
 //!
-//! Shares are max-min fair: in each interval every pair may pass as much as would have given all of them what they wanted in the one
-//! before, the small ones all of it and the others equal parts of the rest. What is over is lost at once and never queued, so
-//! congestion control at both ends sees loss, not a path that grows longer, and the relay holds no memory for it.
+//! Shares are max-min fair. The share of an interval is computed from the demand of the previous
+//! one: small demands are met in full, and the others get equal parts of the rest. Excess datagrams
+//! are dropped at once and never queued. Congestion control at both ends then sees loss, not a
+//! growing delay, and the relay needs no memory.
 
 use std::time::{Duration, Instant};
 
-/// What can be saved up: enough for the bursts of a sender that paces.
+/// Depth of a bucket: enough for the bursts of a paced sender.
 const BURST: Duration = Duration::from_millis(100);
-/// How long shares hold.
+/// Duration of one share computation.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The period of a limit on bytes, which begins with the relay.
+/// Period of the daily limit, which starts with the relay.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bytes a second. See the module.
+/// A token bucket in bytes; see the module documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     paid_at: Instant,
 }
 
 impl Bucket {
-    /// A full one.
+    /// Creates a full bucket.
     pub fn new(now: Instant) -> Self {
         Self { paid_at: now }
     }
 
-    /// Takes `bytes` of a rate, if there are any at all: what is larger than can be saved up is given on credit.
+    /// Takes `bytes` at `rate` if the bucket is not empty. A datagram beyond the bucket's depth is
+    /// granted on credit.
     pub fn take(&mut self, rate: Option<u64>, now: Instant, bytes: usize) -> bool {
         let Some(rate) = rate else { return true };
         let paid_at = self.paid_at.max(now);
@@ -40,7 +42,7 @@ impl Bucket {
     }
 }
 
-/// Bytes of a day.
+/// Bytes used of the daily limit.
 #[derive(Debug)]
 pub struct Day {
     began: Instant,
@@ -48,12 +50,12 @@ pub struct Day {
 }
 
 impl Day {
-    /// The first one.
+    /// Starts the first day.
     pub fn new(now: Instant) -> Self {
         Self { began: now, used: 0 }
     }
 
-    /// Takes `bytes`, if they are left; taking none asks whether any are.
+    /// Takes `bytes` if the day's limit allows it. Taking zero bytes tests whether any are left.
     pub fn take(&mut self, most: Option<u64>, now: Instant, bytes: usize) -> bool {
         let Some(most) = most else { return true };
         while now.saturating_duration_since(self.began) >= DAY {
@@ -68,7 +70,7 @@ impl Day {
     }
 }
 
-/// What one pair wanted and got in the interval under way.
+/// Demand and usage of one pair in the current interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Use {
     interval: u64,
@@ -76,27 +78,28 @@ pub struct Use {
     passed: u64,
 }
 
-/// The total, and the share of each.
+/// The total rate and the share of each pair.
 #[derive(Debug)]
 pub struct Shares {
     total: Bucket,
-    /// Number of the interval under way, from 1, and its end.
+    /// Number of the current interval, from 1, and its end.
     interval: u64,
     ends: Instant,
-    /// What each may pass in it.
+    /// Bytes that each pair may send in this interval.
     share: u64,
-    /// What those wanted that sent anything in it: each pair's own figure, at its place in `wanted`.
+    /// Demand of each pair that sent in this interval, indexed by its `place`.
     wanted: Vec<u64>,
 }
 
 impl Shares {
-    /// Nobody has sent anything.
+    /// Creates the state without traffic.
     pub fn new(now: Instant) -> Self {
         let total = Bucket::new(now);
         Self { total, interval: 1, ends: now + INTERVAL, share: u64::MAX, wanted: Vec::new() }
     }
 
-    /// Takes `bytes` of the total for a pair, which keeps `place` and `pair` for this and for nothing else.
+    /// Takes `bytes` of the total for a pair. `pair` and `place` are the pair's state for this
+    /// function only.
     pub fn take(
         &mut self,
         rate: Option<u64>,
@@ -116,7 +119,8 @@ impl Shares {
         }
         pair.wanted += bytes as u64;
         self.wanted[*place] = pair.wanted;
-        // The first datagram of an interval is within every share, or large ones would never pass a small one.
+        // The first datagram of an interval always fits; otherwise a small share would block large
+        // datagrams forever.
         let within = pair.passed == 0 || pair.passed + bytes as u64 <= self.share;
         let passes = within && self.total.take(Some(rate), now, bytes);
         if passes {
@@ -134,7 +138,8 @@ impl Shares {
     }
 }
 
-/// What each may have so that none that wants less gets less, and all together have no more than `budget`.
+/// Returns the max-min fair share of `budget`: smaller demands are met in full, and the sum stays
+/// within `budget`.
 fn share(wanted: &mut [u64], budget: u64) -> u64 {
     wanted.sort_unstable();
     let (mut left, count) = (budget, wanted.len() as u64);
@@ -187,7 +192,7 @@ mod tests {
         let mut shares = Shares::new(start);
         let mut pairs = [(Use::default(), 0); 3];
         let mut passed = [0; 3];
-        // In each millisecond: 100,000 bytes, 1000 bytes (more than a third), and 100 bytes.
+        // Per millisecond: 100,000 bytes, 1000 bytes (more than a third), and 100 bytes.
         for i in 0..10_000 {
             let now = start + Duration::from_millis(i);
             for (pair, count) in [(0, 100), (1, 1), (2, 1)] {

@@ -1,8 +1,12 @@
-//! Says clients where their other sockets are seen (SPEC §14.2). All have one secret, which the relay draws when it starts and gives to
-//! each inside TLS: a stray datagram costs one hash, however many clients there are. Whoever has it can ask, and can forge an answer to a
-//! question that it sees; what is answered is only ever a candidate that is tried.
+//! Reports the observed addresses of clients' other sockets (SPEC §14.2).
 //!
-//! A question may ask for its answer after a pause. Invariant: of such answers a bounded number waits, one for each socket that asks.
+//! All clients share one secret, which the relay draws at start and sends inside TLS. A stray
+//! datagram therefore costs one hash, however many clients there are. An owner of the secret can
+//! ask, and can forge an answer to a request that it sees. An answer is only a candidate address,
+//! which the client tests.
+//!
+//! A request may ask for a delayed answer. Invariant: the number of delayed answers is bounded,
+//! with one per asking socket.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,18 +22,19 @@ use zeroize::Zeroizing;
 use super::shared::lock;
 use crate::random::Random;
 
-/// Answers that wait for their time, and those of them to one IPv4 address or IPv6 /64: a doctor has five sockets.
+/// Most delayed answers, and most of them per IPv4 address or IPv6 /64. The `doctor` command uses
+/// five sockets.
 const WAITING_MAX: usize = 256;
 const WAITING_OF_ONE_MAX: usize = 16;
 
-/// An answer that waits for its time.
+/// A delayed answer.
 struct Waiting {
     due: Instant,
     to: SocketAddr,
     packet: Vec<u8>,
 }
 
-/// See the module.
+/// Answers address requests and keeps the delayed answers.
 pub struct Reflector {
     secret: Zeroizing<[u8; 32]>,
     questions: punch::Reflector,
@@ -45,17 +50,19 @@ impl Reflector {
         Self { secret, questions, rng, waiting: Mutex::default() }
     }
 
-    /// What clients ask with.
+    /// Returns the secret for clients.
     pub fn secret(&self) -> [u8; 32] {
         *self.secret
     }
 
-    /// The answer to a datagram that is nobody's here, to be sent where it came from: never longer than it. None if it asks nothing.
+    /// Returns the answer to a request, to be sent to its source and never longer than the request.
+    /// `None` if it is no request.
     pub fn answer(&self, from: SocketAddr, datagram: &[u8]) -> Option<punch::Answer> {
         self.questions.answer(from, datagram, &mut *lock(&self.rng))
     }
 
-    /// Keeps an answer until it is due, in place of an earlier one to the same socket; not if too many wait.
+    /// Keeps an answer until it is due, replacing an earlier one to the same socket. It is dropped
+    /// if a limit is reached.
     pub fn keep(&self, due: Instant, to: SocketAddr, packet: Vec<u8>) {
         let mut waiting = lock(&self.waiting);
         waiting.retain(|other| other.to != to);

@@ -1,4 +1,4 @@
-//! What the tasks and the thread of one relay share.
+//! State shared by the tasks and the UDP thread of one relay.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use super::table::Table;
 use super::udp::Port;
 use crate::budget::Budget;
 
-/// See the module. Of the locks only one is held at a time, but for those of outboxes, which are always the last.
+/// Shared state. Only one lock is held at a time, except that an outbox's lock may be taken last.
 #[derive(Debug)]
 pub struct Shared {
     pub table: Mutex<Table>,
     pub gate: Mutex<Gate>,
     pub port: Port,
-    /// 0 where there is no UDP.
+    /// 0 without UDP.
     pub udp_port: u16,
     pub other_port: Option<OtherPort>,
     pub budget: Arc<Budget>,
@@ -28,12 +28,12 @@ pub struct Shared {
     pub timeouts: Timeouts,
 }
 
-/// How long the relay waits for clients.
+/// Limits on waiting for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// From the connection to the end of the TLS handshake.
     pub handshake: Duration,
-    /// From there to a whole HELLO.
+    /// From there to a complete HELLO.
     pub hello: Duration,
     /// Between two frames; a client sends one every 25 s.
     pub idle: Duration,
@@ -50,7 +50,7 @@ impl Default for Timeouts {
 }
 
 impl Shared {
-    /// Does what is due.
+    /// Runs the expired timers.
     pub fn tick(&self, now: Instant) {
         lock(&self.table).tick(now);
         for (to, answer) in self.reflector.take_due(now) {
@@ -58,13 +58,13 @@ impl Shared {
         }
     }
 
-    /// An address as the log names it.
+    /// Formats an address for the log.
     pub fn logged(&self, address: IpAddr) -> String {
         if self.log_addresses { address.to_string() } else { "-".to_owned() }
     }
 }
 
-/// Nothing that is locked panics half done.
+/// Locks `mutex`. Poisoning is ignored, since no panic leaves the data inconsistent.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

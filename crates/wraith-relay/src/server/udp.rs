@@ -1,9 +1,10 @@
-//! The thread that moves UDP datagrams: whole batches in, the table asked once for each, whole batches out.
+//! The UDP thread: receives whole batches, consults the table once per batch, and sends whole
+//! batches.
 //!
-//! What others want sent by UDP (datagrams that came over TLS) is handed over in a bounded queue, because answers must leave from the
-//! address that their receiver knows, which the socket here remembers.
+//! Other threads hand over datagrams (those from TLS) through a bounded queue. They must leave from
+//! the local address that their receiver expects, which this thread's socket remembers.
 //!
-//! Invariant: the lock of the table is not held during a system call.
+//! Invariant: the table's lock is not held during a system call.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,17 +20,17 @@ use wraith_transport::mover::{Received, RecvSlots, Udp};
 use super::shared::{Shared, lock};
 use super::table::Action;
 
-/// Bytes that may wait to be sent for others. More is lost, as the network would lose it.
+/// Most bytes queued by other threads. More are dropped, as the network would drop them.
 const QUEUE_BYTES: usize = 4 << 20;
-/// Pause after the socket failed.
+/// Pause after a socket error.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What the thread and the others share.
+/// State shared by the UDP thread and other threads.
 #[derive(Debug)]
 pub struct Port {
     queue: Mutex<Queue>,
     event: OwnedFd,
-    /// Whether the thread knows that there is something.
+    /// Whether the thread has been signalled.
     signalled: AtomicBool,
     stopped: AtomicBool,
 }
@@ -41,7 +42,7 @@ struct Queue {
 }
 
 impl Port {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             queue: Mutex::default(),
@@ -51,7 +52,7 @@ impl Port {
         })
     }
 
-    /// Has the thread send `datagram` to `to`; false if it is lost.
+    /// Queues `datagram` for `to`. Returns false if it is dropped.
     pub fn send(&self, to: SocketAddr, datagram: Vec<u8>) -> bool {
         let mut queue = lock(&self.queue);
         if queue.bytes + datagram.len() > QUEUE_BYTES {
@@ -64,7 +65,7 @@ impl Port {
         true
     }
 
-    /// Ends the thread.
+    /// Stops the thread.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.signal();
@@ -72,13 +73,13 @@ impl Port {
 
     fn signal(&self) {
         if !self.signalled.swap(true, Ordering::SeqCst) {
-            // The only error is a full counter, and then the descriptor is readable anyway.
+            // The only possible error is a full counter; the descriptor is then readable anyway.
             let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
         }
     }
 
     fn take(&self) -> Vec<(SocketAddr, Vec<u8>)> {
-        // In this order: a signal between the two is one too many, not one too few.
+        // The order matters: a signal in between causes a spurious wake-up instead of a lost one.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         self.signalled.store(false, Ordering::SeqCst);
         let mut queue = lock(&self.queue);
@@ -104,7 +105,7 @@ impl Thread {
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut found = Vec::new();
-        // A signal may be there that nobody has taken; it costs a system call to look.
+        // A signal may be pending from before; checking costs one system call.
         let mut look = true;
         while !shared.port.stopped.load(Ordering::SeqCst) {
             if std::mem::take(&mut look) || shared.port.signalled.load(Ordering::SeqCst) {
@@ -118,7 +119,8 @@ impl Thread {
                         PollFd::new(&self.udp, PollFlags::IN),
                         PollFd::from_borrowed_fd(shared.port.event.as_fd(), PollFlags::IN),
                     ];
-                    // The only error is an interruption by a signal: then it is just a round too many.
+                    // The only possible error is an interruption by a signal, which costs one
+                    // round.
                     let _ = poll(&mut fds, None);
                     look = !fds[1].revents().is_empty();
                 }
@@ -128,7 +130,7 @@ impl Thread {
         }
     }
 
-    /// Passes on what lies in the first `filled` buffers.
+    /// Forwards the content of the first `filled` buffers.
     fn forward(&mut self, filled: usize, found: &mut Vec<Action>) {
         let now = Instant::now();
         let mut table = lock(&self.shared.table);
@@ -145,7 +147,7 @@ impl Thread {
             let Some(from) = received.from.ip() else { continue };
             match action {
                 Action::Send { range, to } => {
-                    // What does not fit is lost: a queue here would only make the path longer.
+                    // A datagram that does not fit is dropped: a queue would only add delay.
                     self.udp.send(to, ecn, &self.slots.buffer(slot)[range], stride);
                 }
                 Action::Reply(reply) => {
@@ -166,7 +168,7 @@ impl Thread {
                                 other.answer(&self.udp, from, &packet);
                             }
                         }
-                        // One or the other.
+                        // A request has only one of the two.
                         (true, false) => {}
                     }
                 }

@@ -1,4 +1,4 @@
-//! A real relay on the loopback interface, against clients that do what no client does: their bytes are made by hand.
+//! A real relay on loopback, against clients with handmade bytes that no real client sends.
 
 mod raw;
 mod tls;

@@ -1,4 +1,4 @@
-//! A client made by hand: frames and datagrams as a test wants them.
+//! A handmade client: frames and datagrams as a test needs them.
 
 use std::future::poll_fn;
 use std::io;
@@ -27,15 +27,15 @@ use crate::random::Random;
 use crate::server::{Metrics, Options, Server, Timeouts};
 use crate::tls;
 
-/// A test that hangs fails after this long.
+/// Timeout of a test that hangs.
 const HANG: Duration = Duration::from_secs(30);
 
-/// Runs what must end.
+/// Runs a future that must complete.
 pub async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(HANG, future).await.expect("hangs")
 }
 
-/// A relay of a test; it ends with this.
+/// A test relay; it stops on drop.
 pub struct Relay {
     pub address: SocketAddr,
     pub metrics: Arc<Metrics>,
@@ -67,14 +67,14 @@ impl Drop for Relay {
     }
 }
 
-/// The TLS side of a client.
+/// TLS side of a client.
 pub struct RawClient {
     carrier: Carrier<TlsStream<TcpStream>>,
     outbox: Outbox,
     pub exporter: Exporter,
 }
 
-/// A stream with TLS on it.
+/// Opens a TLS stream.
 pub async fn tls_stream(relay: SocketAddr) -> TlsStream<TcpStream> {
     let stream = TcpStream::connect(relay).await.unwrap();
     let connector = TlsConnector::from(Arc::new(tls::client_config(None).unwrap()));
@@ -83,7 +83,7 @@ pub async fn tls_stream(relay: SocketAddr) -> TlsStream<TcpStream> {
 }
 
 impl RawClient {
-    /// One that has said nothing.
+    /// Connects without sending a frame.
     pub async fn connect(relay: SocketAddr) -> Self {
         let stream = tls_stream(relay).await;
         let mut exporter = Exporter::default();
@@ -93,7 +93,7 @@ impl RawClient {
         Self { carrier, outbox: Outbox::new(1 << 20, budget), exporter }
     }
 
-    /// One that is welcome.
+    /// Connects and waits for the WELCOME.
     pub async fn welcome(relay: SocketAddr) -> (Self, Welcome) {
         let mut client = Self::connect(relay).await;
         let welcome = client.hello(None).await;
@@ -113,7 +113,7 @@ impl RawClient {
         self.outbox.push_control(|out| frame.encode(out));
     }
 
-    /// Writes, and reads nothing meanwhile; an error when the relay has ended the connection.
+    /// Writes without reading. Fails once the relay has closed the connection.
     pub async fn write_only(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.carrier.get_mut().write_all(bytes).await
     }
@@ -122,7 +122,7 @@ impl RawClient {
         self.outbox.push_control(|out| out.extend_from_slice(bytes));
     }
 
-    /// The next frame; an error when the relay has ended the connection.
+    /// Returns the next frame. Fails once the relay has closed the connection.
     pub async fn receive(&mut self) -> io::Result<Vec<u8>> {
         let Self { carrier, outbox, .. } = self;
         let mut frame = None;
@@ -130,7 +130,7 @@ impl RawClient {
             if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
                 return Poll::Ready(Err(error));
             }
-            // Frames come one by one here: a relay answers each before the next is sent.
+            // Frames arrive one by one: the relay answers each before the test sends the next.
             while frame.is_none() {
                 let read = carrier.poll_read(cx, |bytes| {
                     frame.get_or_insert_with(|| bytes.to_vec());
@@ -148,7 +148,7 @@ impl RawClient {
         Ok(frame.expect("a frame ends the loop"))
     }
 
-    /// Everything sent so far was heard, and nothing else answered.
+    /// Checks that the relay has handled all earlier frames and sent no other response.
     pub async fn ping(&mut self) {
         self.send(&ClientFrame::Ping(77));
         let answer = self.receive().await.unwrap();
@@ -181,7 +181,7 @@ impl RawClient {
     }
 }
 
-/// The UDP side of a client.
+/// UDP side of a client.
 pub struct RawUdp {
     pub socket: UdpSocket,
     relay: SocketAddr,
@@ -211,7 +211,7 @@ impl RawUdp {
         self.keys.seal(&self.up_mask, Direction::Up, &message, &mut self.random)
     }
 
-    /// A datagram of the end `id`.
+    /// Returns a datagram of the end `id`.
     pub fn datagram(&self, id: WireId, inner: &[u8]) -> Vec<u8> {
         let mut datagram = [&[0; HEADER_BYTES], inner].concat();
         let tag = TagKey::new(&self.secret, id, Direction::Up);
@@ -223,7 +223,7 @@ impl RawUdp {
         self.socket.send_to(datagram, self.relay).unwrap();
     }
 
-    /// The next binding that comes to `socket`, and its length on the wire.
+    /// Returns the next binding received at `socket`, and its length on the wire.
     pub fn receive_at(&self, socket: &UdpSocket) -> (Binding, usize) {
         let mut bytes = receive(socket);
         let len = bytes.len();
@@ -235,7 +235,7 @@ impl RawUdp {
         self.receive_at(&self.socket).0
     }
 
-    /// The next datagram, which is for the end `id`, without its header.
+    /// Returns the next datagram without its header. It must be for the end `id`.
     pub fn receive_datagram(&self, id: WireId) -> Vec<u8> {
         let bytes = receive(&self.socket);
         assert_eq!(header::read_id(&self.down_mask, &bytes), Some(id));
@@ -243,7 +243,7 @@ impl RawUdp {
         bytes[HEADER_BYTES..].to_vec()
     }
 
-    /// Proves this socket, with the counters from `counter` on.
+    /// Binds this socket, with counters from `counter` on.
     pub fn bind(&mut self, counter: u64) {
         let message = self.bind_message(counter, None);
         self.send(&message);
@@ -257,7 +257,7 @@ impl RawUdp {
     }
 }
 
-/// On loopback; waits for what must come.
+/// Opens a socket on loopback with a read timeout.
 pub fn socket() -> UdpSocket {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.set_read_timeout(Some(HANG)).unwrap();
@@ -271,7 +271,7 @@ pub fn receive(socket: &UdpSocket) -> Vec<u8> {
     bytes
 }
 
-/// True if nothing has come to `socket`.
+/// Reports whether no datagram has arrived at `socket`.
 pub fn is_silent(socket: &UdpSocket) -> bool {
     socket.set_nonblocking(true).unwrap();
     let result = socket.recv(&mut [0; 100]);

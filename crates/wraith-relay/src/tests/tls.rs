@@ -1,4 +1,5 @@
-//! The TCP port against clients that speak something else, nothing, too much, or of what is not theirs.
+//! The TCP port against clients that speak another protocol, send nothing or too much, or use
+//! resources of others.
 
 use std::time::Duration;
 
@@ -10,13 +11,13 @@ use crate::frame::{ClientFrame, Refusal, ServerFrame};
 use crate::proof::resumption;
 use crate::server::Timeouts;
 
-/// A relay that waits for nobody.
+/// Starts a relay with short timeouts.
 async fn impatient() -> Relay {
     let short = Duration::from_millis(50);
     Relay::start(Timeouts { handshake: short, hello: short, idle: short }, |_| ()).await
 }
 
-/// True once the relay has ended the connection, without a byte.
+/// Reports whether the relay closed the connection without sending a byte.
 async fn is_ended(stream: &mut TcpStream) -> bool {
     let mut answer = Vec::new();
     let read = within(stream.read_to_end(&mut answer)).await;
@@ -27,13 +28,13 @@ async fn is_ended(stream: &mut TcpStream) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_says_nothing_or_half_of_it_is_not_waited_for() {
     let relay = impatient().await;
-    // Nothing; the head of a TLS record and no more; a client hello that never goes on.
+    // Nothing; only the head of a TLS record; an incomplete ClientHello.
     for bytes in [&[][..], &[0x16], &[0x16, 3, 1, 2, 0, 1, 0, 1]] {
         let mut stream = TcpStream::connect(relay.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         assert!(is_ended(&mut stream).await, "{bytes:?}");
     }
-    // TLS, and no HELLO, or half of one; a session, and no word more.
+    // TLS without a HELLO or with half of one; then a session without any frame.
     for bytes in [&[][..], &[0, 30, 1, 1]] {
         let mut client = RawClient::connect(relay.address).await;
         client.send_bytes(bytes);
@@ -86,9 +87,9 @@ async fn malformed_oversized_and_misplaced_frames_end_the_connection() {
         // Longer than any frame of its type.
         &[1, 0x91, 2],
         &[0xff, 0xff, 0],
-        // A datagram shorter than any of ours.
+        // A datagram that is too short.
         &[0, 10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
-        // Once is enough.
+        // A second HELLO.
         &hello,
     ];
     for bytes in bad {
@@ -96,7 +97,7 @@ async fn malformed_oversized_and_misplaced_frames_end_the_connection() {
         client.send_bytes(bytes);
         assert!(client.receive().await.is_err(), "{bytes:?}");
     }
-    // Before HELLO nothing else is.
+    // No other frame is allowed before HELLO.
     let mut client = RawClient::connect(relay.address).await;
     client.send(&ClientFrame::Ping(1));
     assert!(client.receive().await.is_err());
@@ -120,13 +121,13 @@ async fn ends_and_mailboxes_of_others_are_nobodys_own() {
     }
     thief.send(&ClientFrame::Unregister(mailbox));
     thief.ping().await;
-    // The pair and the mailbox are as they were.
+    // The pair and the mailbox are unchanged.
     a.send(&ClientFrame::Datagram(at_a, &[2; 100]));
     a.ping().await;
     let frame = b.receive().await.unwrap();
     assert!(ServerFrame::decode(&frame) == Ok(Some(ServerFrame::Datagram(at_b, &[2; 100]))));
     thief.dial(mailbox).await;
-    // One's own mailbox is none to dial.
+    // A client cannot dial its own mailbox.
     b.incoming().await;
     b.send(&ClientFrame::Dial { request: 3, mailbox });
     let answer = b.receive().await.unwrap();
@@ -142,7 +143,7 @@ async fn only_its_secret_resumes_a_session_and_the_older_connection_ends() {
     let mut thief = RawClient::connect(relay.address).await;
     let wrong = resumption(&[0; 32], &thief.exporter);
     assert!(!thief.hello(Some((welcome.session, wrong))).await.resumed);
-    // A proof of another connection is none here.
+    // A proof from another connection is invalid.
     let copied = resumption(&welcome.secret, &first.exporter);
     let mut thief = RawClient::connect(relay.address).await;
     assert!(!thief.hello(Some((welcome.session, copied))).await.resumed);

@@ -1,14 +1,14 @@
-//! The UDP port against strangers, forgers, and clients that lie about where they are.
+//! The UDP port against strangers, forgers, and clients that lie about their address.
 //!
-//! The relay's thread takes datagrams in the order in which they come, so a question whose answer is awaited shows that nothing sent
-//! before it was answered.
+//! The relay's thread handles datagrams in order of arrival. An answered request therefore shows
+//! that no earlier datagram was answered.
 
 use super::raw::{RawClient, RawUdp, Relay, is_silent, socket};
 use crate::binding::{BINDING_MIN, Binding};
 use crate::frame::ClientFrame;
 use crate::header::WireId;
 
-/// Two clients with a pair, both bound; the second receives by UDP.
+/// Makes a pair of two bound clients; the second receives by UDP.
 async fn pair(relay: &Relay) -> [(RawClient, RawUdp, WireId); 2] {
     let (mut a, welcome_a) = RawClient::welcome(relay.address).await;
     let (mut b, welcome_b) = RawClient::welcome(relay.address).await;
@@ -37,7 +37,7 @@ async fn strangers_and_forged_tags_get_not_one_byte() {
         forged[i] ^= 1;
         udp_a.send(&forged);
     }
-    // Of another's end, with our own keys.
+    // The ID of another client's end, with our own keys.
     udp_a.send(&udp_a.datagram(at_b, &[7; 100]));
     udp_a.send(&good);
     assert_eq!(udp_b.receive_datagram(at_b), [7; 100]);
@@ -58,7 +58,7 @@ async fn a_binding_that_was_seen_before_is_worth_nothing() {
     udp.send(&first);
     let Binding::Challenge { counter: 1, cookie } = udp.receive() else { panic!() };
     let second = udp.bind_message(2, Some((1, cookie)));
-    // Somebody else sends copies of everything, from an address of their own, before and after.
+    // An attacker replays every message from its own address, before and after.
     let thief = socket();
     thief.send_to(&first, relay.address).unwrap();
     udp.send(&second);
@@ -79,7 +79,7 @@ async fn a_cookie_is_good_for_one_address_and_one_counter() {
     let (_client, welcome) = RawClient::welcome(relay.address).await;
     let mut udp = RawUdp::new(relay.address, &welcome);
     udp.bind(1);
-    // The client itself cannot have its datagrams sent to somebody who did not ask.
+    // A client cannot redirect its datagrams to a victim.
     let victim = socket();
     let question = udp.bind_message(3, None);
     udp.send(&question);
@@ -91,7 +91,7 @@ async fn a_cookie_is_good_for_one_address_and_one_counter() {
     let answer = udp.bind_message(5, Some((4, cookie)));
     victim.send_to(&answer, relay.address).unwrap();
     let (Binding::Challenge { counter: 5, .. }, _) = udp.receive_at(&victim) else { panic!() };
-    // A cookie for a counter that is not the last one asked is too old.
+    // A cookie for an older counter is invalid.
     let answer = udp.bind_message(6, Some((4, cookie)));
     other.send_to(&answer, relay.address).unwrap();
     assert!(matches!(udp.receive_at(&other).0, Binding::Challenge { counter: 6, .. }));
@@ -107,7 +107,7 @@ async fn copies_from_forged_addresses_cause_one_small_challenge_and_reach_nobody
     let victim = socket();
     let (long, short) = (udp_a.datagram(at_a, &[8; 1200]), udp_a.datagram(at_a, &[9; 40]));
     assert!(short.len() < BINDING_MIN);
-    // As if somebody wrote the victim's address on what they saw.
+    // An attacker spoofs the victim's address on copied datagrams.
     victim.send_to(&short, relay.address).unwrap();
     for _ in 0..50 {
         victim.send_to(&long, relay.address).unwrap();
@@ -118,7 +118,7 @@ async fn copies_from_forged_addresses_cause_one_small_challenge_and_reach_nobody
     let question = udp_a.bind_message(3, None);
     udp_a.send(&question);
     assert!(matches!(udp_a.receive(), Binding::Bound { counter: 3, .. }));
-    // How many come depends on how long it took; never one for each.
+    // The number of challenges depends on the elapsed time, but is never one per datagram.
     let mut more = 0;
     while !is_silent(&victim) {
         more += 1;
@@ -159,7 +159,7 @@ async fn runs_of_several_pairs_in_one_buffer_all_arrive() {
         b.ping().await;
         others.push((b, udp, at_a, at_b));
     }
-    // Equal datagrams sent in a row are what the kernel merges.
+    // The kernel merges equal-sized datagrams that are sent in a row.
     for round in 0..20_u8 {
         for (_, _, at_a, _) in &others {
             udp_a.send(&udp_a.datagram(*at_a, &[round; 500]));

@@ -1,11 +1,11 @@
-//! Who may use a relay, and how much of it.
+//! Admission to a relay, and resource limits.
 
 use wraith_relay::{Admission, Refusal, RelayConfig, RelayError, Relays, Token, Way};
 use wraith_transport::SecretIdentity;
 
 use crate::support::{Pair, Relay, send, within};
 
-/// How a relay answers a client with `config`.
+/// Connects with `config` and returns the result.
 async fn try_connect(config: RelayConfig) -> Result<(), RelayError> {
     within(Relays::new().unwrap().connect(config)).await.map(drop)
 }
@@ -60,7 +60,8 @@ async fn clients_and_pairs_of_one_address_are_bounded() {
     .await;
     let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
     assert!(refused(&try_connect(relay.config()).await, Refusal::Full));
-    // Who dials is counted, and not who is dialled: others must not use up what an address may have.
+    // The dialling client's address is charged, not the dialled one's: otherwise peers could use up
+    // an address's limit.
     let more = within(pair.dialling_client.dial(pair.mailbox)).await;
     assert!(matches!(more, Err(RelayError::Refused(Refusal::Full))), "{more:?}");
 }

@@ -1,4 +1,4 @@
-//! UDP by way of a proxy that grants an association, or none, or one that it ends, or that lies.
+//! UDP through a proxy that grants an association, refuses it, ends it, or forges datagrams.
 
 use wraith_relay::Way;
 
@@ -12,12 +12,12 @@ async fn where_the_proxy_grants_an_association_datagrams_go_through_it_and_past_
     let relay = Relay::start(|_| ()).await;
     let (one, other) =
         (Proxy::new(relay.address, Speaks::Udp), Proxy::new(relay.address, Speaks::Udp));
-    // One knows the relay's name, the other its address.
+    // One client uses the relay's name, the other its address.
     let configs = [one.config_by_name(relay.config()), other.config(relay.config())];
     let pair = Pair::new(configs, [Way::Udp, Way::Udp]).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
-    // As wide as a direct path on loopback: the header is there besides.
+    // The MTU equals that of a direct path on loopback; the header comes on top.
     assert!(pair.a.stats().mtu > 60_000, "{}", pair.a.stats().mtu);
     assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN as u64);
     for (proxy, client) in [(&one, &pair.dialling_client), (&other, &pair.waiting_client)] {
@@ -29,11 +29,12 @@ async fn where_the_proxy_grants_an_association_datagrams_go_through_it_and_past_
         assert!(proxy.nothing_came_directly());
     }
     assert!(one.names_up() > 0 && other.names_up() == 0);
-    // Names are in front of the first questions alone.
+    // Only the first requests carry the name.
     assert!(one.names_up() < 8, "{}", one.names_up());
 }
 
-/// The width of the path is found as any: what is too long is lost. Runs of what is not come merged, each behind its header.
+/// MTU discovery works as on any path: a datagram that is too long is lost. Shorter runs arrive
+/// merged, each datagram with its header.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn by_a_proxy_behind_which_the_network_is_narrow_what_is_too_long_is_a_loss() {
     let relay = Relay::start(|_| ()).await;
@@ -57,7 +58,7 @@ async fn what_is_not_from_the_relay_by_the_proxy_is_dropped() {
     send(&pair.b, &pair.a, LEN).await;
     assert!(liar.lies() > 100, "{}", liar.lies());
     assert_eq!(pair.dialling_client.status().borrow().way, Way::Udp);
-    // What is said falsely is not heard: it is as if nothing came.
+    // Forged datagrams are ignored, as if nothing arrived.
     liar.withhold();
     send(&pair.b, &pair.a, LEN).await;
     reach(&pair.dialling_client, |status| status.way == Way::Tls).await;
@@ -99,7 +100,7 @@ async fn an_association_outlives_the_connection_to_the_relay() {
     assert!(proxy.nothing_came_directly());
 }
 
-/// It takes as long as a client waits for answers before it gives UDP up.
+/// Takes as long as a client waits for answers before it gives up UDP.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_nothing_comes_by_the_association_any_more_a_transfer_goes_on_over_tls() {
     let relay = Relay::start(|_| ()).await;

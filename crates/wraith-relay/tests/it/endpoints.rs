@@ -1,4 +1,4 @@
-//! Connections of real endpoints through a relay, by UDP, over TLS, and by one of each.
+//! Connections of real endpoints through a relay: both over UDP, both over TLS, and mixed.
 
 use wraith_relay::{Refusal, RelayConfig, RelayError, Way};
 
@@ -23,7 +23,7 @@ async fn a_connection_goes_by_udp() {
     assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN as u64);
     assert_eq!(relay.metrics.bindings.get(), 2);
     assert!(pair.waiting_client.owns(&pair.b.remote()));
-    // The path is as wide as a direct one on loopback.
+    // The MTU equals that of a direct path on loopback.
     assert!(pair.a.stats().mtu > 60_000, "{}", pair.a.stats().mtu);
 }
 

@@ -1,4 +1,4 @@
-//! Ways that move or break while a transfer is under way: it goes on, and no byte is lost.
+//! Paths that move or break during a transfer: it continues, and no byte is lost.
 
 use wraith_relay::{RelayConfig, Relays, Way};
 
@@ -34,7 +34,7 @@ async fn where_udp_never_gets_through_datagrams_go_over_tls() {
     assert_eq!(relay.metrics.bindings.get(), 1);
 }
 
-/// It takes as long as a client waits for answers before it gives UDP up: three seconds.
+/// Takes three seconds: as long as a client waits for answers before it gives up UDP.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_udp_ceases_to_get_through_a_transfer_goes_on_over_tls() {
     let relay = Relay::start(|_| ()).await;
@@ -58,7 +58,7 @@ async fn a_transfer_outlives_the_control_connections_of_both_sides() {
     send(&pair.a, &pair.b, LEN).await;
     until(|| relay.metrics.resumed.get() == 2).await;
     send(&pair.b, &pair.a, LEN).await;
-    // What was registered is there for others.
+    // Registered mailboxes are available again.
     reach(&pair.waiting_client, |status| status.way == Way::Udp).await;
     let address = within(pair.dialling_client.dial(pair.mailbox)).await.unwrap();
     within(connect(&pair.dialling, &pair.waiting, &address)).await;
@@ -73,7 +73,7 @@ async fn a_relay_that_was_killed_and_started_again_has_the_same_pin_and_mailboxe
     reach(&pair.waiting_client, |status| status.way == Way::Down).await;
     let relay = Relay::start_in(folder, address, |_| ()).await;
     assert_eq!(relay.pin, pin);
-    // Both know at once that what they had there is gone.
+    // Both clients detect the lost session.
     within(pair.dialling_client.forgotten(0)).await;
     within(pair.waiting_client.forgotten(0)).await;
     reach(&pair.dialling_client, |status| status.way == Way::Udp).await;
@@ -88,7 +88,7 @@ async fn a_relay_that_was_killed_and_started_again_has_the_same_pin_and_mailboxe
 async fn one_that_comes_back_with_another_key_gets_nothing_of_ours() {
     let relay = Relay::start(|_| ()).await;
     let address = relay.address;
-    // Believed the first time.
+    // Trust on first use.
     let config = RelayConfig { pin: None, ..relay.config() };
     let client = Relays::new().unwrap().connect(config).await.unwrap();
     client.register([7; 32]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Relays on the loopback interface, with real endpoints at both ends.
+//! Relays on loopback, with real endpoints at both ends.
 
 mod admission;
 mod by_proxy;

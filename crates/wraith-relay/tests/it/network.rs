@@ -1,4 +1,5 @@
-//! What lies between a client and its relay: a NAT for UDP that moves and swallows, a TCP connection that is cut.
+//! The network between a client and its relay: a NAT for UDP that rebinds and drops, and a TCP
+//! connection that is cut.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +10,11 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
 use wraith_relay::{Connect, ConnectRelay, Connected, Connecting, RelayConfig};
 
-/// Bytes of a datagram, at most.
+/// Largest datagram in bytes.
 const DATAGRAM_MAX: usize = 65_536;
 
-/// Stands at another loopback address with the relay's port, so that a client takes it for the relay's UDP.
+/// A NAT at another loopback address with the relay's port. The client takes it for the relay's UDP
+/// port.
 #[derive(Debug)]
 pub struct Nat {
     ip: IpAddr,
@@ -25,7 +27,7 @@ pub struct Nat {
 }
 
 impl Nat {
-    /// In front of `relay`, at 127.0.0.`last`.
+    /// Creates a NAT in front of `relay`, at 127.0.0.`last`.
     pub async fn new(relay: SocketAddr, last: u8) -> Arc<Self> {
         let ip = IpAddr::from(Ipv4Addr::new(127, 0, 0, last));
         let inside = Arc::new(UdpSocket::bind((ip, relay.port())).await.unwrap());
@@ -42,7 +44,7 @@ impl Nat {
         nat
     }
 
-    /// Takes another address outside.
+    /// Rebinds to another outside address.
     pub async fn rebind(&self) {
         let outside = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap());
         let (inside, relay) = (Arc::clone(&self.inside), self.relay);
@@ -71,17 +73,17 @@ impl Nat {
         before.iter().for_each(JoinHandle::abort);
     }
 
-    /// No UDP gets through from now on.
+    /// Drops all UDP from now on.
     pub fn swallow(&self) {
         self.swallows.store(true, Ordering::Relaxed);
     }
 
-    /// Cuts every TCP connection that was made through this.
+    /// Cuts every TCP connection through this NAT.
     pub fn cut(&self) {
         self.cut.lock().unwrap().drain(..).for_each(|task| task.abort());
     }
 
-    /// How a client goes through this.
+    /// Returns a configuration that connects through this NAT.
     pub fn config(self: &Arc<Self>, config: RelayConfig) -> RelayConfig {
         RelayConfig { connect: Arc::new(Through(Arc::clone(self))), ..config }
     }

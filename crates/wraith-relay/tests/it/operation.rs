@@ -1,4 +1,5 @@
-//! What an operator sees and does: figures, health, an end without losses, codes at the same port.
+//! Operation of a relay: metrics, health check, draining without losses, and codes at the same
+//! port.
 
 use std::net::SocketAddr;
 use std::time::Duration;

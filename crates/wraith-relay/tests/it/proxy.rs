@@ -1,5 +1,6 @@
-//! A proxy of this process with the UDP of SOCKS5 (RFC 1928 §7), which moves whole batches as a fast one does. To its clients the relay
-//! is at an address where nobody is to send anything: what comes there went past the proxy.
+//! An in-process SOCKS5 proxy with UDP (RFC 1928 §7), which moves whole batches as a fast proxy
+//! does. It presents the relay to its clients at a trap address: a datagram that arrives there
+//! bypassed the proxy.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -17,17 +18,17 @@ use wraith_relay::{
 };
 use wraith_transport::mover::{RecvSlots, Sent, Udp};
 
-/// The relay's, as the proxy alone knows.
+/// Name of the relay, which only the proxy resolves.
 const NAME: &str = "relay.test";
 
-/// What a proxy carries.
+/// Traffic that a proxy carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
     TcpAlone,
     Udp,
-    /// Datagrams of so many bytes at most.
+    /// Datagrams up to this size.
     UdpUpTo(usize),
-    /// And in front of each batch from the relay things that are not from there.
+    /// Datagrams, with forged ones in front of each batch from the relay.
     UdpAndLies,
 }
 
@@ -38,7 +39,7 @@ pub struct Proxy(Arc<Inner>);
 struct Inner {
     relay: SocketAddr,
     speaks: Speaks,
-    /// At the address of the relay, as it is told to clients.
+    /// Socket at the address that clients take for the relay's.
     trap: UdpSocket,
     open: Mutex<watch::Sender<bool>>,
     streams: Mutex<Vec<JoinHandle<()>>>,
@@ -54,9 +55,9 @@ struct Inner {
 }
 
 impl Proxy {
-    /// In front of `relay`.
+    /// Creates a proxy in front of `relay`.
     pub fn new(relay: SocketAddr, speaks: Speaks) -> Self {
-        // Of several proxies the first has the trap for all: they say the same address only if it is free.
+        // The first proxy's trap serves all proxies: a later one finds another free address.
         let trap = (2..=254)
             .find_map(|last| UdpSocket::bind((Ipv4Addr::new(127, 0, 9, last), relay.port())).ok());
         let trap = trap.expect("an address of loopback");
@@ -79,48 +80,48 @@ impl Proxy {
         }))
     }
 
-    /// How a client goes through it that knows the relay's address, which is a trap.
+    /// Returns the configuration of a client that uses the relay's (trap) address.
     pub fn config(&self, config: RelayConfig) -> RelayConfig {
         let host = self.0.trap.local_addr().unwrap().ip().to_string();
         RelayConfig { host, connect: Arc::new(Through(Arc::clone(&self.0))), ..config }
     }
 
-    /// The same for one that knows its name.
+    /// Returns the configuration of a client that uses the relay's name.
     pub fn config_by_name(&self, config: RelayConfig) -> RelayConfig {
         RelayConfig { host: NAME.to_owned(), ..self.config(config) }
     }
 
-    /// Ends what was granted so far, with a word.
+    /// Ends all associations by closing their control connections.
     pub fn end_associations(&self) {
         self.0.open.lock().unwrap().send_replace(false);
     }
 
-    /// Cuts every TCP connection to the relay, and no association.
+    /// Cuts every TCP connection to the relay, but no association.
     pub fn cut_streams(&self) {
         self.0.streams.lock().unwrap().drain(..).for_each(|stream| stream.abort());
     }
 
-    /// No UDP gets through from now on.
+    /// Drops all UDP from now on.
     pub fn swallow(&self) {
         self.0.swallows.store(true, Ordering::Relaxed);
     }
 
-    /// From now on nothing comes down but lies.
+    /// Sends only forged datagrams to clients from now on.
     pub fn withhold(&self) {
         self.0.withholds.store(true, Ordering::Relaxed);
     }
 
-    /// Bytes up and down, without headers.
+    /// Returns the payload bytes to and from the relay.
     pub fn bytes(&self) -> [u64; 2] {
         [&self.0.up, &self.0.down].map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
-    /// Batches of more than one datagram that were sent to the client whole.
+    /// Returns the number of multi-datagram batches that were sent to the client whole.
     pub fn merged_down(&self) -> u64 {
         self.0.merged.load(Ordering::Relaxed)
     }
 
-    /// Datagrams to the relay's name.
+    /// Returns the number of datagrams with the relay's name in their header.
     pub fn names_up(&self) -> u64 {
         self.0.names.load(Ordering::Relaxed)
     }
@@ -133,7 +134,7 @@ impl Proxy {
         self.0.asked.load(Ordering::Relaxed)
     }
 
-    /// The socket that the relay sees.
+    /// Returns the address of the socket that the relay observes.
     pub fn outer(&self) -> SocketAddr {
         self.0.outer.lock().unwrap().expect("an association")
     }
@@ -216,7 +217,7 @@ impl UdpAssociation for Fake {
     fn closed(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         let mut open = self.open.clone();
         Box::pin(async move {
-            // A proxy that is gone has ended it, too.
+            // A dropped proxy has ended the association as well.
             let _ = open.wait_for(|open| !open).await;
         })
     }
@@ -227,7 +228,7 @@ fn header(of: SocketAddrV4) -> Vec<u8> {
 }
 
 impl Inner {
-    /// Until it is ended.
+    /// Forwards datagrams until the association ends.
     fn carry(&self, mut inner: Udp, mut outer: Udp, open: &watch::Receiver<bool>) {
         let SocketAddr::V4(claimed) = self.trap.local_addr().unwrap() else { unreachable!() };
         let claimed = header(claimed);
@@ -294,7 +295,7 @@ impl Inner {
         }
     }
 
-    /// What is as good as `datagram` but for one thing.
+    /// Sends variants of `datagram` with one field changed.
     fn lie(
         &self,
         inner: &mut Udp,
@@ -304,7 +305,7 @@ impl Inner {
         datagram: &[u8],
     ) {
         let good = [claimed, datagram].concat();
-        // Reserved bytes, the number of a fragment, the kind of address, the address, the port.
+        // Reserved bytes, fragment number, address type, address, port.
         for byte in [0, 1, 2, 3, 7, 9] {
             let mut bad = good.clone();
             bad[byte] ^= 3;
@@ -320,7 +321,7 @@ impl Inner {
     }
 }
 
-/// Until there is room.
+/// Repeats `send` until there is room.
 fn whole(mut send: impl FnMut() -> Sent) {
     while let Sent::Blocked(_) = send() {
         thread::yield_now();

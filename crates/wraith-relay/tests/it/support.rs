@@ -1,4 +1,4 @@
-//! A relay, endpoints that use it, and bytes that say where they belong.
+//! A relay, endpoints that use it, and bytes that encode their position.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use wraith_transport::{
     Addr, Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, NodeId, SecretIdentity,
 };
 
-/// A test that hangs fails after this long.
+/// Timeout of a test that hangs.
 pub const HANG: Duration = Duration::from_secs(60);
 
-/// The door at which everybody is let in.
+/// Returns the key of an accept filter that admits every peer.
 pub fn door(peer: NodeId) -> DoorKey {
     DoorKey::of_everybody(peer)
 }
 
-/// Runs what must end.
+/// Runs a future that must complete.
 pub async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(HANG, future).await.expect("hangs")
 }
 
-/// Waits until something that no event tells is so.
+/// Polls for a condition that no event reports.
 pub async fn until(mut is_so: impl FnMut() -> bool) {
     let wait = async {
         while !is_so() {
@@ -38,7 +38,7 @@ pub async fn until(mut is_so: impl FnMut() -> bool) {
     within(wait).await;
 }
 
-/// A relay of this test.
+/// A test relay.
 pub struct Relay {
     pub address: SocketAddr,
     pub pin: Pin,
@@ -50,12 +50,12 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// With options as `change` leaves them.
+    /// Starts a relay with options modified by `change`.
     pub async fn start(change: impl FnOnce(&mut Options)) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), (Ipv4Addr::LOCALHOST, 0).into(), change).await
     }
 
-    /// With the certificate in `folder`.
+    /// Starts a relay with its certificate in `folder`.
     pub async fn start_in(
         folder: TempDir,
         listen: SocketAddr,
@@ -67,7 +67,7 @@ impl Relay {
     }
 
     pub async fn start_with(folder: TempDir, options: Options, timeouts: Timeouts) -> Self {
-        // One that was killed lets go of its port when its threads have noticed.
+        // A killed relay releases its port only after its threads have ended.
         let server = within(async {
             loop {
                 match Server::bind_with(options.clone(), timeouts).await {
@@ -89,17 +89,17 @@ impl Relay {
         Self { address, pin, metrics, metrics_address, stop, task, folder }
     }
 
-    /// Asks it to stop; it drains.
+    /// Asks the relay to stop; it drains.
     pub fn stop(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Waits until it has ended.
+    /// Waits until the relay has ended.
     pub async fn ended(&mut self) {
         within(self.task.take().expect("it ends once")).await.unwrap();
     }
 
-    /// Ends it at once, as a crash would; its folder.
+    /// Aborts the relay like a crash. Returns its folder.
     pub async fn kill(mut self) -> TempDir {
         let task = self.task.take().expect("it ends once");
         task.abort();
@@ -107,7 +107,7 @@ impl Relay {
         self.folder.take().expect("it has one")
     }
 
-    /// How clients of this test reach it.
+    /// Returns the configuration with which clients reach the relay.
     pub fn config(&self) -> RelayConfig {
         let mut config = RelayConfig::new(self.address.ip().to_string(), self.address.port());
         config.pin = Some(self.pin);
@@ -115,7 +115,7 @@ impl Relay {
     }
 }
 
-/// An endpoint, and its relays.
+/// An endpoint and its relays.
 pub struct End {
     pub endpoint: Endpoint,
     pub relays: Relays,
@@ -132,7 +132,7 @@ impl End {
         Self { endpoint: Endpoint::bind(config).unwrap(), relays, node_id }
     }
 
-    /// At `relay`, as `config` says, with datagrams going `way`.
+    /// Connects to the relay of `config` and waits until datagrams use the transport `way`.
     pub async fn at(&self, config: RelayConfig, way: Way) -> RelayClient {
         let client = self.relays.connect(config).await.unwrap();
         reach(&client, |status| status.way == way).await;
@@ -140,7 +140,7 @@ impl End {
     }
 }
 
-/// Waits until `client` is as `wanted`.
+/// Waits until the status of `client` matches `wanted`.
 pub async fn reach(client: &RelayClient, wanted: impl FnMut(&Status) -> bool) -> Status {
     within(client.status().wait_for(wanted)).await.unwrap().clone()
 }
@@ -158,12 +158,12 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Of two clients with these configurations.
+    /// Connects two clients with these configurations.
     pub async fn new(configs: [RelayConfig; 2], ways: [Way; 2]) -> Self {
         Self::numbered(configs, ways, 1).await
     }
 
-    /// The same, of identities of their own.
+    /// Same as [`Pair::new`], with separate identities per `number`.
     pub async fn numbered([dials, waits]: [RelayConfig; 2], ways: [Way; 2], number: u8) -> Self {
         let (dialling, waiting) = (End::new(2 * number), End::new(2 * number + 1));
         let dialling_client = dialling.at(dials, ways[0]).await;
@@ -175,7 +175,7 @@ impl Pair {
     }
 }
 
-/// `dialling` reaches `waiting` at `address`; both ends.
+/// Connects `dialling` to `waiting` at `address`. Returns both ends.
 pub async fn connect(dialling: &End, waiting: &End, address: &Addr) -> (Connection, Connection) {
     let a = dialling
         .endpoint
@@ -186,7 +186,7 @@ pub async fn connect(dialling: &End, waiting: &End, address: &Addr) -> (Connecti
     (a, waiting.endpoint.accept().await.unwrap())
 }
 
-/// A prime, so that bytes in the wrong place differ whatever the size of pieces.
+/// A prime, so that bytes in the wrong place differ whatever the piece size.
 const PERIOD: usize = 1_000_003;
 const PIECE: usize = 256 * 1024;
 
@@ -209,7 +209,7 @@ fn slice(pattern: &Bytes, offset: usize, len: usize) -> Bytes {
     pattern.slice(start..start + len)
 }
 
-/// Sends `len` bytes from one side to the other, every one of them compared.
+/// Sends `len` bytes from one side to the other and verifies every byte.
 pub async fn send(from: &Connection, to: &Connection, len: usize) {
     let (writer, reader) = (write(from.clone(), len), read(to.clone()));
     let (writer, reader) = (tokio::spawn(writer), tokio::spawn(reader));

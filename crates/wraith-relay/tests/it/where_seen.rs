@@ -1,4 +1,5 @@
-//! The relay says sockets where they are seen, at two ports, and answers as it is asked to: what tells a client its NAT.
+//! The relay reports observed addresses at two ports, with the requested kind of answer; a client
+//! uses this to classify its NAT.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use wraith_transport::{AnswerBy, AskError, Endpoint};
 
 use crate::support::{End, HANG, Relay, reach, until, within};
 
-/// What another socket asks with, and the two ports that it asks.
+/// Connects a client. Returns the secret for address requests, and the two ports.
 async fn welcomed(relay: &Relay) -> (End, RelayClient, [u8; 32], [SocketAddr; 2]) {
     let end = End::new(1);
     let client = end.at(relay.config(), Way::Udp).await;
@@ -39,7 +40,7 @@ async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
     let fresh = End::new(2).endpoint;
     let by_other = AnswerBy::Port(other.port());
     assert_eq!(within(fresh.observe_by(secret, first, by_other)).await, Ok(own(&fresh)));
-    // The other port answers from itself alone.
+    // The second port answers only from itself.
     let by_first = AnswerBy::Port(first.port());
     let silence = within(fresh.observe_by(secret, other, by_first)).await;
     assert_eq!(silence, Err(AskError::NoAnswer));
@@ -49,7 +50,7 @@ async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
 async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_not_longer() {
     let relay = Relay::start(|_| ()).await;
     let (end, _client, secret, [first, other]) = welcomed(&relay).await;
-    // Somebody on the way takes the question.
+    // An on-path attacker captures the request.
     let tap = socket();
     let asking = end.endpoint.clone();
     let tapped = tap.local_addr().unwrap();
@@ -63,7 +64,7 @@ async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_n
     let mut answer = [0; 200];
     let (answer_len, from) = tokio::task::block_in_place(|| thief.recv_from(&mut answer)).unwrap();
     assert!(from == other && answer_len <= len, "{from} {answer_len} {len}");
-    // An answer is no question, and neither is what strangers send.
+    // Neither an answer nor a stranger's datagram is a request.
     let strangers = relay.metrics.unauthentic.get();
     thief.send_to(&answer[..answer_len], other).unwrap();
     thief.send_to(&[0x5a; 100], other).unwrap();

@@ -1,4 +1,4 @@
-//! What handles ask, as frames, and what the relay says, as answers to them.
+//! Commands to frames, and the relay's frames to replies.
 
 use std::io;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::client::status::Way;
 use crate::frame::{ClientFrame, Mailbox, Refusal, ServerFrame, mailbox_of};
 use crate::outbox::Outbox;
 
-/// Pairs of one relay: more than it makes for one client.
+/// Most pairs of one relay: more than an honest relay makes for one client.
 const PAIRS_MAX: usize = 1024;
 
 impl Session {
@@ -53,7 +53,7 @@ impl Session {
                 {
                     return Ok(());
                 }
-                // Nobody wants it any more.
+                // The caller is gone.
                 self.hub.with_relay(self.number, |relay| {
                     relay.pairs.remove(&id);
                     relay.outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
@@ -66,7 +66,8 @@ impl Session {
             }
             ServerFrame::Incoming(id, _) => {
                 self.hub.with_relay(self.number, |relay| {
-                    // The relay bounds them too; a lying one gets no more memory than an honest one.
+                    // The relay enforces a limit as well; a malicious one gets no more memory than
+                    // an honest one.
                     if relay.pairs.len() < PAIRS_MAX {
                         relay.add_pair(id);
                     }
@@ -98,7 +99,8 @@ impl Session {
     fn registered(&mut self, mailbox: Mailbox, refused: Option<Refusal>) {
         let waiting = self.registering.remove(&mailbox);
         if refused.is_some() && waiting.is_some() {
-            // Who asked for it hears so, and asks for another; one that was ours before is asked for with the next connection again.
+            // The callers get the refusal. A mailbox that was registered earlier is registered
+            // again on the next connection.
             self.mailboxes.retain(|secret| mailbox_of(secret) != mailbox);
         }
         for reply in waiting.into_iter().flatten() {

@@ -1,10 +1,15 @@
-//! The task of one relay: its TLS connection, made again whenever it breaks; what was asked and not answered; the binding of UDP.
+//! The task of one relay: its TLS connection, which it re-establishes after a loss, the pending
+//! requests, and the UDP binding.
 //!
-//! Where only the TLS connection goes to the relay, UDP goes by an association with the proxy that it goes through, if that grants one, and
-//! is proved and given up as any other; nothing is sent to the relay's own address then.
+//! If only the TLS connection reaches the relay (through a proxy), UDP uses an association with
+//! that proxy, if granted. It is proved and given up like any other UDP path. Nothing is then sent
+//! to the relay's own address.
 //!
-//! Invariants: a session goes on over a new connection with its pairs, if the relay still has it; mailboxes are registered again on
-//! every new one; whoever waits for an answer gets one, or [`RelayError::Down`].
+//! Invariants:
+//!
+//! - A session continues over a new connection with its pairs if the relay still has it.
+//! - Mailboxes are registered again on every new connection.
+//! - Every request gets a reply, or [`RelayError::Down`].
 
 mod frames;
 mod udp;
@@ -34,28 +39,29 @@ use crate::header::WireId;
 use crate::proof::resumption;
 use crate::random::Random;
 
-/// From the first packet to the end of the TLS handshake, and from there to WELCOME.
+/// Time limit for the TLS handshake from the first packet, and again from there to WELCOME.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pauses between attempts to connect again: the first within the grace that a relay gives, the longest for one that is down.
+/// First and longest back-off between connection attempts. The first lies within the relay's grace
+/// period; the longest is for a relay that is down.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
-/// What a handle asks of the task.
+/// A command from a handle.
 #[derive(Debug)]
 pub enum Command {
     /// Wait at the mailbox of this secret, now and after every reconnection.
     Register([u8; 32], Reply<Mailbox>),
-    /// No longer.
+    /// Stop waiting at a mailbox.
     Unregister(Mailbox),
     /// Make a pair.
     Dial(Mailbox, Reply<WireId>),
-    /// End one.
+    /// Close a pair.
     HangUp(WireId),
 }
 
-/// Where an answer goes.
+/// Channel for the reply to a command.
 pub type Reply<T> = oneshot::Sender<Result<T, RelayError>>;
 
-/// See the module.
+/// State of one relay's task.
 pub struct Session {
     config: RelayConfig,
     hub: Arc<Hub>,
@@ -63,14 +69,14 @@ pub struct Session {
     notify: Arc<Notify>,
     status: watch::Sender<Status>,
     random: Random,
-    /// What goes on: number and secret.
+    /// Session to resume: its ID and secret.
     resume: Option<(u64, [u8; 32])>,
     mailboxes: Vec<[u8; 32]>,
     registering: HashMap<Mailbox, Vec<Reply<Mailbox>>>,
     dialling: HashMap<u32, Reply<WireId>>,
     next_request: u32,
     udp: UdpPath,
-    /// How UDP goes to the relay, as the hub has it.
+    /// UDP route to the relay, as stored in the hub.
     route: Option<Route>,
 }
 
@@ -100,7 +106,7 @@ impl Session {
         })
     }
 
-    /// The number by which the hub knows this relay.
+    /// Returns the number by which the hub knows this relay.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -124,12 +130,13 @@ impl Session {
         let welcome = welcome.map_err(|_| RelayError::Timeout)??;
         let udp = udp.filter(|_| self.config.udp && welcome.udp_port != 0);
         let udp = udp.map(|ip| SocketAddr::new(ip, welcome.udp_port));
-        // Whoever was believed the first time is held to it: the next connection hands over the secrets of our mailboxes.
+        // Trust on first use: later connections must show the same key, because they transmit our
+        // mailboxes' secrets.
         self.config.pin = Some(pin);
         Ok(Link { carrier, outbox, welcome, udp, pin })
     }
 
-    /// Serves the first connection, and then one after the other, until no handle is left.
+    /// Serves one connection after the other, starting with `first`, until no handle is left.
     pub async fn run(mut self, first: Link, mut commands: mpsc::Receiver<Command>) {
         let mut link = Some(first);
         let mut association = HeldAssociation::default();
@@ -160,7 +167,8 @@ impl Session {
         }
     }
 
-    /// Waits before another attempt, and refuses what is asked meanwhile. False if no handle is left.
+    /// Waits before the next attempt and rejects requests meanwhile. Returns false if no handle is
+    /// left.
     async fn wait(&mut self, pause: Duration, commands: &mut mpsc::Receiver<Command>) -> bool {
         let fifth = pause.as_millis() as u64 / 5;
         let pause = pause + Duration::from_millis(self.random.below(fifth + 1));
@@ -170,7 +178,7 @@ impl Session {
                 () = &mut due => return true,
                 command = commands.recv() => match command {
                     None => return false,
-                    // It is registered on the next connection, which answers.
+                    // Registered on the next connection, which sends the reply.
                     Some(Command::Register(secret, reply)) => self.remember(secret, reply),
                     Some(Command::Unregister(mailbox)) => self.forget(&mailbox),
                     Some(Command::Dial(_, reply)) => drop(reply.send(Err(RelayError::Down))),
@@ -180,7 +188,7 @@ impl Session {
         }
     }
 
-    /// The connection is gone: what waits for an answer of it has none, and nothing goes by TLS.
+    /// Handles a lost connection: pending requests fail, and TLS is down.
     fn lost(&mut self) {
         for (_, reply) in self.dialling.drain() {
             let _ = reply.send(Err(RelayError::Down));
@@ -201,7 +209,7 @@ impl Session {
         self.registering.remove(mailbox);
     }
 
-    /// Begins with what a new connection was told.
+    /// Applies the WELCOME of a new connection.
     fn begin(&mut self, link: &Link, association: &mut HeldAssociation) {
         let Link { outbox, welcome, udp, pin, .. } = link;
         let is_lost = self.resume.is_some() && !welcome.resumed;
@@ -210,7 +218,7 @@ impl Session {
         let RelayConfig { connect, host, udp: is_wanted, .. } = &self.config;
         let by_proxy = *is_wanted && has_mover && udp.is_none() && welcome.udp_port != 0;
         association.begin(by_proxy.then_some((connect, host, welcome.udp_port)));
-        // What has proved itself for this session is good for it on another connection.
+        // A proved route stays proved for the resumed session.
         let proved = |route: Route| {
             self.route.filter(|of| welcome.resumed && of.to() == route.to()).unwrap_or(route)
         };
@@ -297,7 +305,7 @@ impl Drop for Session {
     }
 }
 
-/// Why a connection is no more served.
+/// Reason why a connection is no longer served.
 enum Ended {
     NoHandle,
     Lost(io::Error),

@@ -1,4 +1,5 @@
-//! How UDP goes to the relay: what [`UdpPath`](crate::client::udp_path::UdpPath) and the association with a proxy decide, done.
+//! Execution of the UDP decisions of [`UdpPath`](crate::client::udp_path::UdpPath) and of the proxy
+//! association.
 
 use std::time::Instant;
 
@@ -14,14 +15,14 @@ use crate::frame::{ClientFrame, Welcome};
 use crate::header::Direction;
 use crate::outbox::Outbox;
 
-/// What the session's messages by UDP are sealed with.
+/// Keys of the session's UDP messages.
 pub(super) struct UdpKeys {
     binding: BindingKeys,
     up_mask: MaskKey,
 }
 
 impl UdpKeys {
-    /// Of a session that begins, or goes on.
+    /// Derives the keys of a new or resumed session.
     pub fn new(welcome: &Welcome) -> Self {
         Self {
             binding: BindingKeys::new(&welcome.secret, welcome.binding),
@@ -31,7 +32,7 @@ impl UdpKeys {
 }
 
 impl Session {
-    /// The mover has bindings for us, or hears nothing.
+    /// Handles the mover's notification: bindings arrived, or UDP is silent.
     pub(super) fn on_notified(
         &mut self,
         keys: &UdpKeys,
@@ -49,7 +50,7 @@ impl Session {
             let Some((header, inner)) = split else { continue };
             let Some(message) = keys.binding.open(Direction::Down, inner) else { continue };
             let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
-            // It answers what was asked last.
+            // The message answers the latest request.
             if let (Some(_), Some(route)) = (rtt, &mut self.route)
                 && route.header().is_none()
             {
@@ -73,7 +74,7 @@ impl Session {
         }
     }
 
-    /// The association with the proxy has come, or gone.
+    /// Handles the start or end of the proxy association.
     pub(super) fn on_association(
         &mut self,
         change: Change,

@@ -1,7 +1,7 @@
-//! Where clients receive UDP (SPEC §13.6), as the relay finds out.
+//! The relay's side of UDP address binding (SPEC §13.6).
 //!
-//! Invariant: an address is bound to a client only after a cookie that was sent there, for a counter that no earlier message had,
-//! came back from there sealed by that client.
+//! Invariant: an address is bound only after a cookie was sent to it and returned from it. The
+//! cookie is for a fresh counter, and the client sealed the response.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use crate::binding::{BINDING_MIN, Binding, BindingKeys, COOKIE_BYTES};
 use crate::header::{Direction, down_mask};
 use crate::wire::put_address;
 
-/// Between two challenges that a client's datagrams from a new address cause: a client that has moved answers the first, and
-/// copies that somebody sends from other people's addresses cause no more.
+/// Least time between two challenges for a client's datagrams from a new address. A client that
+/// moved answers the first. Copies with spoofed source addresses cause no more.
 const CHALLENGE_PAUSE: Duration = Duration::from_millis(100);
 
 impl Table {
-    /// A message of client `number` itself; what is answered, never longer than that was.
+    /// Handles a binding message of client `number`. The response is never longer than the message.
     pub(super) fn on_binding(
         &mut self,
         now: Instant,
@@ -54,7 +54,8 @@ impl Table {
         Some(keys.seal(&mask, Direction::Down, &answer, &mut self.random))
     }
 
-    /// A datagram of `len` bytes of client `number` came from an address that it has not bound; the challenge, if one is due.
+    /// Handles a datagram of `len` bytes of client `number` from an unbound address. Returns the
+    /// challenge, if one is due.
     pub(super) fn challenge(
         &mut self,
         now: Instant,
@@ -77,7 +78,7 @@ impl Table {
         Some(keys.seal(&mask, Direction::Down, &challenge, &mut self.random))
     }
 
-    /// Where datagrams for client `number` go by UDP; None if they go over TLS.
+    /// Returns the UDP address for datagrams to client `number`; `None` if they go over TLS.
     pub(super) fn udp_address(&self, now: Instant, number: usize) -> Option<SocketAddr> {
         let client = self.clients.get(number).filter(|client| client.use_udp)?;
         let (address, since) = client.bound?;
@@ -86,7 +87,7 @@ impl Table {
 }
 
 impl Client {
-    /// Whether `from` is where it is bound.
+    /// Reports whether the client is bound at `from`.
     pub(super) fn is_at(&self, from: SocketAddr) -> bool {
         self.bound.is_some_and(|(address, _)| address == from)
     }

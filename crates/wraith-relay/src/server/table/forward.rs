@@ -1,11 +1,12 @@
-//! From one end of a pair to the other.
+//! Forwarding from one end of a pair to the other.
 //!
-//! A buffer of received datagrams (one, or a run of equal ones from one sender that the kernel merged) is cut into runs that go the
-//! same way; of each datagram the header is written anew where it stands, so a run leaves as it came, in one call. Nothing is
-//! allocated or copied for datagrams that go on by UDP.
+//! A received buffer holds one datagram, or a run of equal-sized ones that the kernel merged. It is
+//! split into runs with the same destination. Each header is rewritten in place, so a run leaves in
+//! one call. Datagrams forwarded by UDP are neither allocated nor copied.
 //!
-//! Invariant: a datagram goes on only if it showed the tag of an end, from where that end's client receives; everything else gets
-//! silence, but for a challenge to a client's new address, which is no longer than what caused it.
+//! Invariant: a datagram is forwarded only with the tag of an end, and only from the bound address
+//! of that end's client. Everything else is dropped. The exception is a challenge to a client's new
+//! address, which is no longer than its cause.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -14,32 +15,32 @@ use std::time::Instant;
 use super::{Pair, Route, Table};
 use crate::header::{self, HEADER_BYTES, WireId};
 
-/// What is to be done with a part of a buffer, or because of it.
+/// Action for a part of a received buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send these bytes of the buffer on.
+    /// Forward these bytes of the buffer.
     Send {
-        /// Which bytes.
+        /// Range in the buffer.
         range: Range<usize>,
-        /// Where they go.
+        /// Destination.
         to: SocketAddr,
     },
-    /// Answer with this where the buffer came from.
+    /// Send this reply to the source of the buffer.
     Reply(Vec<u8>),
-    /// Nobody's: for whoever understands something else.
+    /// Not a datagram of a client; the reflector may recognise it.
     Unknown(Range<usize>),
 }
 
-/// What becomes of a datagram that came over TLS.
+/// Result for a datagram that came over TLS.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Forwarded {
-    /// It is done with.
+    /// Handled.
     Done,
-    /// It goes there by UDP, header and all.
+    /// Send this datagram over UDP, header included.
     ByUdp(SocketAddr, Vec<u8>),
 }
 
-/// Datagrams that go the same way.
+/// Adjacent datagrams with the same destination.
 struct Run {
     range: Range<usize>,
     pair: usize,
@@ -47,7 +48,7 @@ struct Run {
 }
 
 impl Table {
-    /// Takes the datagrams in `buffer`, all but the last of them `stride` long, from `from`.
+    /// Handles the datagrams in `buffer` from `from`, all but the last `stride` bytes long.
     pub fn forward(
         &mut self,
         now: Instant,
@@ -134,7 +135,7 @@ impl Table {
         }
     }
 
-    /// Counts `bytes` from end `side` of `pair` against everything that bounds them; false if they are lost.
+    /// Charges `bytes` from end `side` of `pair` to all limits. Returns false if they are dropped.
     fn within_limits(&mut self, now: Instant, pair: usize, side: usize, bytes: usize) -> bool {
         let Self { pairs, clients, sources, limits, shares, day, metrics, .. } = self;
         let Some(pair) = pairs.get_mut(pair) else { return false };
@@ -155,7 +156,7 @@ impl Table {
         allowed
     }
 
-    /// Writes the headers of a run for its other end, and says where it goes.
+    /// Rewrites the headers of a run for the other end, and appends its action.
     fn send_on(
         &mut self,
         now: Instant,
@@ -190,7 +191,7 @@ impl Table {
         self.metrics.forwarded_bytes.add(bytes);
     }
 
-    /// Takes a datagram that came over the connection of client `number`, from its end `id`.
+    /// Handles a datagram from end `id` over the connection of client `number`.
     pub fn forward_frame(
         &mut self,
         now: Instant,
@@ -225,7 +226,7 @@ impl Table {
     }
 }
 
-/// Whether a datagram goes on.
+/// Result of the admission of a datagram.
 enum Admitted {
     Yes,
     No,

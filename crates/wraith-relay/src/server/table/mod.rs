@@ -1,5 +1,5 @@
-//! Everything that a relay knows: sessions of clients, the mailboxes at which they wait, the pairs between them, and what each may
-//! do. It has no sockets and no clock.
+//! The relay's state: client sessions, their mailboxes, the pairs between clients, and the limits
+//! of each. It has no sockets and no clock.
 //!
 //! ```text
 //! mailbox ──▶ client ◀── session                       id in a datagram ──▶ binding of a client
@@ -7,8 +7,9 @@
 //!               └── pair (two ends, each with an id and keys of its own)
 //! ```
 //!
-//! Invariants: a client that is gone takes its mailboxes, its pairs and every id that led to them along, so a number kept in one
-//! of these never leads to a stranger; what is counted for an address is what its clients have.
+//! Invariants: removing a client removes its mailboxes, its pairs and all IDs that refer to them,
+//! so a stored number never refers to a stranger. The counts of an address equal those of its
+//! clients.
 
 mod binding;
 mod forward;
@@ -35,22 +36,22 @@ use crate::server::rate::{Bucket, Day, Shares, Use};
 pub use forward::{Action, Forwarded};
 use slab::Slab;
 
-/// How long a session waits for its client to connect again: some repetitions of a client that is patient.
+/// Time that a session outlives its connection: several reconnection attempts.
 const GRACE: Duration = Duration::from_secs(30);
-/// A pair through which nothing comes for this long is over: four idle timeouts of a connection.
+/// Idle time after which a pair is closed: four idle timeouts of a connection.
 const PAIR_IDLE: Duration = Duration::from_secs(120);
-/// One of which only one end has sent anything: longer than any handshake takes.
+/// Age at which a pair is closed if only one end has sent anything: longer than any handshake.
 const PAIR_UNANSWERED: Duration = Duration::from_secs(20);
-/// An address that was not bound again for this long is none any more: four keep-alives.
+/// Lifetime of an address binding without renewal: four keep-alives.
 const BINDING_LIFETIME: Duration = Duration::from_secs(60);
-/// Mailboxes of one client: an endpoint needs one.
+/// Most mailboxes per client; an endpoint needs one.
 const MAILBOXES_MAX: usize = 4;
-/// Pairs that wait at one client.
+/// Most pairs per dialled client.
 const PAIRS_PER_CLIENT: usize = 256;
-/// Requests for pairs from one address: a receiver that searches asks once in a while.
+/// Rate limit of dials per address; a searching receiver dials once in a while.
 const DIALS: Limit = Limit { burst: 20, refill: Duration::from_secs(1), addresses: 4096 };
 
-/// See the module.
+/// All state of the relay; see the module documentation.
 #[derive(Debug)]
 pub struct Table {
     clients: Slab<Client>,
@@ -71,34 +72,34 @@ pub struct Table {
     metrics: Arc<Metrics>,
 }
 
-/// Somebody with a session.
+/// A client with a session.
 #[derive(Debug)]
 struct Client {
     session: u64,
     secret: [u8; 32],
     source: Source,
-    /// Its TLS connection; none while it is away.
+    /// Its TLS connection; `None` while it is disconnected.
     link: Option<Arc<Outbox>>,
     gone: Option<Instant>,
-    /// Where it has proved that it receives UDP, and when it last said so.
+    /// Proved UDP address, and the time of the latest proof.
     bound: Option<(SocketAddr, Instant)>,
     use_udp: bool,
     binding: WireId,
-    /// Highest counter of a binding, and which of them was challenged last.
+    /// Highest binding counter, and the counter challenged last.
     highest: u64,
     challenged: u64,
     challenged_at: Option<Instant>,
     mailboxes: Vec<Mailbox>,
-    /// Its pairs, and which of them it made.
+    /// Numbers of its pairs, in both roles.
     pairs: Vec<usize>,
-    /// Ends that were closed while it was away.
+    /// Ends that were closed while it was disconnected.
     missed: Vec<WireId>,
 }
 
-/// Two clients.
+/// A pair of clients.
 #[derive(Debug)]
 struct Pair {
-    /// Who dialled, and who was dialled.
+    /// The dialling end, then the dialled end.
     ends: [End; 2],
     made: Instant,
     used: Instant,
@@ -117,14 +118,14 @@ struct End {
     has_sent: bool,
 }
 
-/// What an id leads to.
+/// Target of an ID.
 #[derive(Clone, Copy, Debug)]
 enum Route {
     Binding { client: usize },
     End { pair: usize, side: usize },
 }
 
-/// What clients of one address have.
+/// Resource usage of the clients of one address.
 #[derive(Debug)]
 struct SourceUse {
     clients: usize,
@@ -132,11 +133,11 @@ struct SourceUse {
     bucket: Bucket,
 }
 
-/// The side of a pair that dialled: its address is whose pairs are counted, for nobody chooses by whom he is dialled.
+/// The dialling side. Pairs count against its address, since a client cannot choose its callers.
 const DIALLER: usize = 0;
 
 impl Table {
-    /// An empty one.
+    /// Creates an empty table.
     pub fn new(now: Instant, limits: Limits, mut random: Random, metrics: Arc<Metrics>) -> Self {
         let up_mask_key = random.bytes();
         Self {
@@ -159,8 +160,8 @@ impl Table {
         }
     }
 
-    /// Gives a client a session, or the one it had, whose earlier connection ends. The client's number, and what it is told; the
-    /// relay's own addresses are for others to fill in.
+    /// Creates a session or resumes one, whose earlier connection ends. Returns the client's number
+    /// and the WELCOME; the caller fills in the relay's ports and observed address.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -198,7 +199,7 @@ impl Table {
         Ok((number, welcome))
     }
 
-    /// Ends that a client has not heard of yet: they were closed while it was away.
+    /// Takes the ends that were closed while the client was disconnected.
     pub fn take_missed(&mut self, number: usize) -> Vec<WireId> {
         self.clients
             .get_mut(number)
@@ -246,7 +247,7 @@ impl Table {
         Ok(number)
     }
 
-    /// A number that is no session and no id yet.
+    /// Draws a number that is neither a session nor an ID.
     fn draw(&mut self) -> u64 {
         loop {
             let number = self.random.u64();
@@ -282,10 +283,11 @@ impl Table {
         }
     }
 
-    /// The connection of `link` ended. Its client has some time to come again, if it has anything to come for.
+    /// Handles the end of the connection of `link`. A client with pairs or mailboxes has a grace
+    /// period to reconnect.
     pub fn disconnected(&mut self, now: Instant, number: usize, link: &Arc<Outbox>) {
         let Some(client) = self.clients.get_mut(number) else { return };
-        // It may have another connection by now.
+        // The client may have a newer connection.
         if !client.link.as_ref().is_some_and(|current| Arc::ptr_eq(current, link)) {
             return;
         }
@@ -316,7 +318,7 @@ impl Table {
         self.metrics.mailboxes.set(self.mailboxes.len() as u64);
     }
 
-    /// A client waits at the mailbox of `secret` from now on, in the place of whoever did.
+    /// Registers a client at the mailbox of `secret`, replacing the previous one.
     pub fn register(&mut self, number: usize, secret: &[u8; 32]) -> (Mailbox, Result<(), Refusal>) {
         let mailbox = mailbox_of(secret);
         let Some(client) = self.clients.get_mut(number) else {
@@ -336,7 +338,7 @@ impl Table {
         (mailbox, Ok(()))
     }
 
-    /// A client waits at `mailbox` no longer.
+    /// Unregisters a client from `mailbox`.
     pub fn unregister(&mut self, number: usize, mailbox: &Mailbox) {
         if self.mailboxes.get(mailbox) == Some(&number) {
             self.mailboxes.remove(mailbox);
@@ -347,7 +349,8 @@ impl Table {
         }
     }
 
-    /// Makes a pair of a client and who waits at `mailbox`, who is told; the client's end of it.
+    /// Makes a pair of a client and the client that waits at `mailbox`, and notifies the latter.
+    /// Returns the ID of the caller's end.
     pub fn dial(
         &mut self,
         now: Instant,
@@ -423,7 +426,7 @@ impl Table {
         }
     }
 
-    /// A client lets go of its end of a pair.
+    /// Closes a pair at the request of one end's client.
     pub fn hang_up(&mut self, number: usize, id: WireId) {
         if let Some(Route::End { pair, side }) = self.routes.get(&id).copied()
             && self.pairs.get(pair).is_some_and(|pair| pair.ends[side].client == number)
@@ -432,7 +435,7 @@ impl Table {
         }
     }
 
-    /// Takes a pair away, and tells its clients but the one `by` whom it ends.
+    /// Removes a pair and notifies its clients, except the client `by` that closed it.
     fn close_pair(&mut self, number: usize, by: Option<usize>) {
         let Some(pair) = self.pairs.remove(number) else { return };
         let dialler = self.clients.get(pair.ends[DIALLER].client).map(|client| client.source);
@@ -454,14 +457,15 @@ impl Table {
         self.metrics.pairs.set(self.pairs.len() as u64);
     }
 
-    /// Whether a client wants its datagrams by UDP, which counts where it has bound an address.
+    /// Sets whether a client receives datagrams by UDP. It has no effect without a bound address.
     pub fn use_udp(&mut self, number: usize, use_udp: bool) {
         if let Some(client) = self.clients.get_mut(number) {
             client.use_udp = use_udp;
         }
     }
 
-    /// No new clients and pairs from now on; everybody hears that the relay ends in `left`.
+    /// Refuses new clients and pairs from now on, and notifies all clients that the relay stops in
+    /// `left`.
     pub fn drain(&mut self, left: Duration) {
         self.draining = true;
         self.metrics.draining.set(1);
@@ -473,12 +477,12 @@ impl Table {
         }
     }
 
-    /// Whether anything would be lost by ending now.
+    /// Reports whether stopping now would break a pair.
     pub fn has_pairs(&self) -> bool {
         self.pairs.len() > 0
     }
 
-    /// Lets go of whom and what has not been heard of for too long.
+    /// Removes expired clients and pairs.
     pub fn tick(&mut self, now: Instant) {
         let since = |then: Instant| now.saturating_duration_since(then);
         let gone = |client: &Client| client.gone.is_some_and(|gone| since(gone) >= GRACE);

@@ -1,6 +1,6 @@
-//! Things that are found by a small number, which is used again once the thing is gone.
+//! A slab: values with small numbers that are reused after removal.
 
-/// See the module.
+/// Values by number, with a free list.
 #[derive(Debug)]
 pub struct Slab<T> {
     slots: Vec<Option<T>>,
