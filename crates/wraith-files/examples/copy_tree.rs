@@ -5,9 +5,9 @@
 //! cargo run --release -p wraith-files --example copy_tree -- [-j WRITERS] FROM… TO
 //! ```
 //!
-//! Measure in a directory that was not emptied in the last minutes: ext4 does not reuse inodes for
-//! a while after they were freed, and searches through all of them on every creation. A new file
-//! system is best.
+//! Measure in a directory that was not emptied in the last minutes. For a while, ext4 does not
+//! reuse freed inodes and searches through all of them on every creation. A new file system is
+//! best.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -1,10 +1,10 @@
 //! Opens files beneath a directory handle, regardless of the links an attacker may have planted
 //! there.
 //!
-//! Invariant: no call here follows a symbolic link, a magic link of `/proc` or a `..`, at any
-//! component, even if a component is replaced during the call. The kernel enforces this in
-//! `openat2`. Before Linux 5.6 and in some sandboxes that call is missing or refused; then each
-//! component is opened relative to the previous one with `O_NOFOLLOW`.
+//! Invariant: no call in this module follows a symbolic link, a magic link of `/proc` or a `..`, at
+//! any component. This holds even if a component is replaced during the call. The kernel enforces
+//! it in `openat2`. Before Linux 5.6 and in some sandboxes that call is missing or refused; then
+//! each component is opened relative to the previous one with `O_NOFOLLOW`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -69,7 +69,7 @@ impl Outcome {
 /// Final state of a committed file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// What happened to it.
+    /// Result of the commit.
     pub outcome: Outcome,
     /// The name under which it is found.
     pub path: RelPath,
@@ -91,7 +91,7 @@ pub(crate) trait Nameable {
 /// Maximum number of copy names tried beside one name.
 pub(crate) const COPIES_MAX: u32 = 9999;
 
-/// Gives `thing` the name `path`, whose parent is `dir`, or the name chosen by the conflict policy.
+/// Gives `thing` the name `path` in the parent `dir`, or the name chosen by the conflict policy.
 pub(crate) fn commit(
     thing: &impl Nameable,
     dir: BorrowedFd<'_>,

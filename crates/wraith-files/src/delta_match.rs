@@ -139,9 +139,8 @@ impl<'a> Assembler<'a> {
     }
 
     /// Fills `out` with the known bytes of the new file from offset `start` on. Returns the missing
-    /// ranges of `out`, whose content is unspecified. If ranges are missing, the other bytes were
-    /// verified against their piece hashes. If none is missing, nothing was verified and the caller
-    /// must verify the whole.
+    /// ranges of `out`; their content is unspecified. If ranges are missing, all other bytes were
+    /// verified against their piece hashes. If none is missing, the caller must verify the whole.
     pub fn fill(&mut self, start: u64, out: &mut [u8]) -> Vec<Range<usize>> {
         let end = start + out.len() as u64;
         let first = self.known.partition_point(|known| known.end() <= start);

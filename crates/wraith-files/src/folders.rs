@@ -44,9 +44,9 @@ enum Origin {
 
 impl TargetDir {
     /// Creates the folder `entry`, and its parents if they have no entry. An existing folder is
-    /// used as it is. The owner may write to it until [`Self::finish_dirs`], whatever its mode.
-    /// Returns true if the folder was created, and [`Error::Exists`] if another object has the
-    /// name.
+    /// used as it is. Until [`Self::finish_dirs`] the owner may write to it, independently of its
+    /// mode. Returns true if the folder was created, and [`Error::Exists`] if another object has
+    /// the name.
     pub fn make_dir(&self, entry: &Entry) -> Result<bool> {
         let made = self.make_new(entry)?;
         self.begin_dir(entry, if made { Origin::Ours } else { Origin::Found })?;

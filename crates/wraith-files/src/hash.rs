@@ -66,7 +66,7 @@ pub fn small_root(content: &[u8]) -> Root {
     slices_root(&[content])
 }
 
-/// Returns the root of a file whose content is the concatenation of `pieces`.
+/// Returns the root of a file with the concatenation of `pieces` as its content.
 pub fn slices_root(pieces: &[&[u8]]) -> Root {
     let mut hasher = blake3::Hasher::new();
     update_pieces(&mut hasher, pieces);

@@ -76,8 +76,8 @@ impl IntervalSet {
         (number < end).then_some(start..end)
     }
 
-    /// Returns the first number after `number` whose membership differs from that of `number`;
-    /// `u64::MAX` if there is none.
+    /// Returns the first number after `number` at which membership in the set changes; `u64::MAX`
+    /// if there is none.
     pub fn alike_until(&self, number: u64) -> u64 {
         let behind = || self.ranges.range(number..).next().map_or(u64::MAX, |(&start, _)| start);
         self.range_of(number).map_or_else(behind, |range| range.end)

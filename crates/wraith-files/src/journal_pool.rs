@@ -1,9 +1,9 @@
 //! Journals of finished files, kept for reuse.
 //!
-//! A tree of many files would otherwise create and remove one journal each. ext4 does not reuse an
-//! inode for a while after it was freed, so every creation searches through all inodes freed in the
-//! last minutes: quadratic time. Renaming an empty journal to its next name avoids that and is
-//! always faster.
+//! Without the pool, a tree of many files would create and remove one journal each. ext4 does not
+//! reuse an inode for a while after it was freed. Every creation then searches through all inodes
+//! freed in the last minutes: quadratic time. Renaming an empty journal to its next name avoids
+//! that and is always faster.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -39,11 +39,11 @@ use crate::target_state::TargetState;
 use crate::tree::Tree;
 use crate::write::{is_all_zero, write_all_at, write_sparse_at};
 
-/// Disk space reserved ahead of the chunks, in bytes: rarely enough to cost nothing, little enough
-/// to be available at once, and acceptable as waste after a kill.
+/// Disk space reserved ahead of the chunks, in bytes. Reservations are rare enough to cost nothing
+/// and small enough to be available at once. A kill may leave this much unused space behind.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Bytes after which write-back of a part is due: few enough to leave little work for the end,
+/// Bytes after which write-back of a part is due. Few enough to leave little work for the end;
 /// enough that each journal commit of the file system is cheap beside them.
 const WRITE_BACK_BYTES: u64 = 32 * 1024 * 1024;
 
@@ -67,7 +67,7 @@ pub struct PartFile {
     pub(crate) parent: Arc<OwnedFd>,
     pub(crate) names: HiddenNames,
     pub(crate) fd: OwnedFd,
-    /// End of the range whose disk space is reserved.
+    /// End of the range with reserved disk space.
     reserved: AtomicU64,
     /// Bytes written since [`Self::write_back`] was last due.
     unwritten: AtomicU64,
@@ -197,9 +197,9 @@ impl PartFile {
         Ok(())
     }
 
-    /// Writes a chunk whose bytes are only partly known, at full length, until the rest arrives.
-    /// The chunk does not count: [`Self::read_unverified`] reads it back, and [`Self::write_chunk`]
-    /// makes it count. Not for chunks that another thread may write.
+    /// Writes a partly known chunk at full length, until the rest arrives. The chunk does not
+    /// count: [`Self::read_unverified`] reads it back, and [`Self::write_chunk`] makes it count.
+    /// Not for chunks that another thread may write.
     pub fn write_unverified(&self, index: u64, bytes: &[u8]) -> Result<()> {
         let is_due = {
             let state = self.lock();
@@ -312,7 +312,7 @@ impl PartFile {
     /// Drops the cached content of the file. After a failed write-back the cache holds content that
     /// the disk does not have; the next recheck then reads the disk.
     pub(crate) fn distrust_cache(&self) {
-        // Only a hint: the recheck reads whatever stays in memory.
+        // Only a hint: the recheck reads any pages that stay in memory.
         let _ = fadvise(&self.fd, 0, None, Advice::DontNeed);
     }
 

@@ -1,7 +1,7 @@
 //! Relative paths that cannot leave the directory they are joined to.
 //!
 //! A peer's names are bytes, not text, and hostile until parsed. A [`RelPath`] proves that they
-//! were parsed: it has at least one component, and no component is empty, `.`, `..`, too long,
+//! were parsed. It has at least one component, and no component is empty, `.`, `..`, too long,
 //! reserved by this crate, or contains NUL. It proves nothing about the object on disk under that
 //! name; `beneath` opens that safely.
 

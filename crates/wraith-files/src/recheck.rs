@@ -158,7 +158,7 @@ impl<'a> Proof<'a> {
         Ok(())
     }
 
-    /// Accepts what the file system reports as a hole, and reads every other chunk.
+    /// Accepts holes reported by the file system, and reads every other chunk.
     fn check_hole(&mut self, range: Range<u64>) -> Result<()> {
         let gaps: Vec<Range<u64>> = self.proven.have.gaps(range).collect();
         for gap in gaps {

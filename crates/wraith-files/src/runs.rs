@@ -88,7 +88,7 @@ impl RunCursor {
         Self { size, sparse, next: 0, end: chunk_count(size), hole_end: None }
     }
 
-    /// Covers all chunks of a file of `size` bytes as one run of data, whatever holes it has.
+    /// Covers all chunks of a file of `size` bytes as one run of data, ignoring any holes.
     pub fn dense(size: u64) -> Self {
         Self::of(size, false)
     }

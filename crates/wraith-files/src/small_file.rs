@@ -1,4 +1,4 @@
-//! Small files, whose content is in memory: created whole or not at all.
+//! Creates small files from content in memory: whole or not at all.
 //!
 //! The file is created without a name (`O_TMPFILE`), written, given its metadata, and only then
 //! linked to its name. A kill at any moment leaves the complete file or nothing, not even a hidden
@@ -99,7 +99,7 @@ impl Nameable for Nameless<'_> {
 }
 
 impl UnnamedFile {
-    /// Writes `pieces` as the content of `entry`, whose parent is `dir`.
+    /// Writes `pieces` as the content of `entry`, in the parent directory `dir`.
     pub(crate) fn write(
         linking: &Linking,
         dir: &Arc<OwnedFd>,

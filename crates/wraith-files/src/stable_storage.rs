@@ -30,7 +30,7 @@ use crate::error::{Context, Error, Result};
 use crate::lock::lock;
 use crate::path::RelPath;
 
-/// Maximum size of a batch whose files are synced one by one rather than with the whole file
+/// Maximum number of files in a batch for which each file is synced, instead of the whole file
 /// system.
 const FEW_FILES: usize = 8;
 

@@ -20,7 +20,7 @@ use crate::target::TargetDir;
 use crate::tree::Tree;
 use crate::write::write_all_at;
 
-/// Mode of a file whose sender specifies none. The umask applies.
+/// Mode of a file if the sender specifies none. The umask applies.
 const MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// Bytes after which their write-back begins, so that little work is left for the end.
@@ -35,7 +35,7 @@ pub struct StreamFile {
     path: RelPath,
     hidden: Vec<u8>,
     written: u64,
-    /// Number of bytes whose write-back has begun.
+    /// Number of bytes handed to write-back.
     begun: u64,
     has_name: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: every path goes through [`Dirs`], which opens parents beneath the root without
 //! following links. Every name is one component relative to such a handle. Nothing outside is
-//! touched, whatever names a peer sends and even if an attacker replaces directories by links
+//! touched: neither by names from a peer, nor if an attacker replaces directories by links
 //! meanwhile.
 
 use std::fs::File;

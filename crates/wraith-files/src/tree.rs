@@ -1,15 +1,15 @@
 //! The two hash trees that a file's root may come from (SPEC §10.6), and the hash of a chunk in
 //! each.
 //!
-//! In BLAKE3's tree the hash of a chunk depends on its position, so the zeros of a hole must be
-//! hashed: three minutes of a core for a terabyte. In the position-free tree every chunk is hashed
-//! as if it were the first. All subtrees of zeros of one size then have the same chaining value,
-//! which a table holds (a sparse Merkle tree). Parents and root are formed alike.
+//! In BLAKE3's tree the hash of a chunk depends on its position. The zeros of a hole must therefore
+//! be hashed: three minutes of a core for a terabyte. In the position-free tree every chunk is
+//! hashed as if it were the first. All subtrees of zeros of one size then have the same chaining
+//! value, which a table holds (a sparse Merkle tree). Parents and root are formed alike.
 //!
 //! A root still determines the position of every byte: a parent distinguishes its left child from
-//! its right one, and the length of the last chunk is hashed with it. Two contents of more than one
-//! chunk never have the same root in different trees. Positions are hashed as counters, so equal
-//! roots would be a collision of BLAKE3. A content of one chunk has the same root in both.
+//! its right one, and the length of the last chunk is hashed. Two contents of more than one chunk
+//! never have the same root in different trees. Positions are hashed as counters, so equal roots
+//! would be a collision of BLAKE3. A content of one chunk has the same root in both.
 
 use std::sync::LazyLock;
 

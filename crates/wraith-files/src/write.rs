@@ -14,8 +14,8 @@ const PIECES_MAX: usize = 1024;
 
 /// Alignment and maximum size in bytes of a write. Linux uses page-cache folios as large as the
 /// write where the file system can (ext4 since 6.16, XFS). Up to 32 KiB (`PAGE_ALLOC_COSTLY_ORDER`)
-/// such a folio is usually available. For a larger one, a machine whose memory is full of cache
-/// moves other pages about, which was seen to double the time of a gigabyte. Smaller writes cost
+/// such a folio is usually available. For a larger one, a machine with its memory full of cache
+/// moves other pages about. That was seen to double the time of a gigabyte. Smaller writes cost
 /// more calls and more bookkeeping.
 const WRITE_BYTES: u64 = 32 * 1024;
 

@@ -5,11 +5,11 @@
 //! cargo run --release -p wraith-transfer --example long_path -- MBIT RTT_MS MIB [MTU]
 //! ```
 //!
-//! Both ends are in this process. Their datagrams pass a relay with the given rate and round trip,
-//! a queue of 100 ms, and the given MTU (default: 1472 bytes of UDP payload; larger ones relieve a
-//! slow machine). The program writes, sends and compares MIB mebibytes. It prints the rate from
-//! connection to receipt, and the best rate of any second, which a window too small for the path
-//! would limit.
+//! Both ends are in this process. Their datagrams pass a relay with the given rate, round trip and
+//! MTU, and a queue of 100 ms. The default MTU is 1472 bytes of UDP payload; larger ones relieve a
+//! slow machine. The program writes, sends and compares MIB mebibytes. It prints the rate from
+//! connection to receipt, and the best rate of any second. A window too small for the path would
+//! limit the latter.
 
 use std::error::Error;
 use std::fs;

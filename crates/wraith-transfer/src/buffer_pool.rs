@@ -3,7 +3,7 @@
 //!
 //! A worker reads the file into the buffer and passes it to the stream without a copy; packets are
 //! cut from it. A buffer returns when the peer has acknowledged its data. The number of buffers
-//! thus bounds the sender's memory, whatever the queues and windows below allow.
+//! thus bounds the sender's memory, independently of the queues and windows below.
 //!
 //! Data read long before it is sent has left the caches by then and is fetched from memory twice.
 //! Hence no more buffers are in use than the path needs ([`BufferPool::take`]), and the most
@@ -23,8 +23,8 @@ use crate::record::{HEADER_BYTES_MAX, RECORD_BODY_BYTES_MAX};
 /// 25 ms.
 const BUFFERS_MAX: usize = 128;
 
-/// Bytes in use on the shortest path: enough that workers and the I/O thread do not wait for each
-/// other, little enough for a second-level cache (2 MiB on current servers).
+/// Bytes in use on the shortest path. Enough that workers and the I/O thread do not wait for each
+/// other; little enough for a second-level cache (2 MiB on current servers).
 const AHEAD_BYTES: u64 = 2 * 1024 * 1024;
 
 /// Maximum age of the estimate of the path's capacity. The statistics behind it are no fresher.
@@ -82,9 +82,9 @@ impl Shared {
     }
 }
 
-/// Returns the bytes worth having in use on one path: [`AHEAD_BYTES`], plus twice the data in
-/// flight without the part that only fills queues along the path. A growing window is never held
-/// back by it.
+/// Returns the bytes worth having in use on one path: [`AHEAD_BYTES`] plus twice the data in
+/// flight. Data that only fills queues along the path does not count. A growing window is never
+/// held back by the result.
 fn worth(path: &ConnectionStats) -> u64 {
     let (rtt, min_rtt) = (path.rtt.as_micros().max(1), path.min_rtt.as_micros());
     let held = u128::from(path.congestion_window) * min_rtt.min(rtt) / rtt;
@@ -101,7 +101,7 @@ impl BufferPool {
     {
         let now = Instant::now();
         let looked = lock(&self.0.state).allowed;
-        // Computed outside the lock: `paths` may cause buffers to be returned.
+        // Computed outside the lock: `paths` may wait for a thread that is returning a buffer.
         let allowed = match looked {
             Some((_, at)) if now - at < ESTIMATE_MAX_AGE => None,
             _ => Some((paths().into_iter().map(|path| worth(&path)).sum(), now)),

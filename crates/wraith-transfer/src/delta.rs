@@ -3,8 +3,8 @@
 //!
 //! The sender lists the pieces of its file. The receiver looks for them in its old copy and
 //! requests the bytes that it lacks. This direction leaks nothing: the sender's pieces belong to a
-//! file that it offers, and the receiver only reveals which of those bytes it lacks. Hashes of the
-//! receiver's file would reveal content that was never offered.
+//! file that it offers, and the receiver only reveals the parts it lacks of that file. Hashes of
+//! the receiver's file would reveal content that was never offered.
 
 use wraith_files::{CHUNK_BYTES, Cv, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceSize, Tree};
 

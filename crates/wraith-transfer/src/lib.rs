@@ -3,8 +3,8 @@
 //!
 //! A sender calls [`serve`], a receiver [`receive`]. Both block, working on a few plain threads,
 //! until the transfer is over. [`Progress`] is polled, [`Events`] is called back, and [`Cancel`]
-//! stops the transfer at any stage, without delay. A new transfer with the same secret into the
-//! same directory continues where the last one stopped, whatever the reason.
+//! stops the transfer at any stage, without delay. After any kind of end, a new transfer with the
+//! same secret into the same directory continues where the last one stopped.
 //!
 //! ```text
 //! sender                                                            receiver

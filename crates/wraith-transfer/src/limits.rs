@@ -141,8 +141,8 @@ pub const PULSE_CHUNKS: u64 = 256;
 /// Gbit/s over a quarter of a second, and half of a transfer's memory.
 pub const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Maximum bytes of records sent before they are requested (SPEC §10.6): the data that fits along
-/// with an offer on a long path, and little enough to waste.
+/// Maximum bytes of records sent before they are requested (SPEC §10.6). They fit along with an
+/// offer on a long path, and are few enough to be wasted.
 pub const PUSH_BYTES_MAX: u64 = 64 * 1024;
 
 /// Number of bytes of a stream after which a receiver reports how much it has taken.

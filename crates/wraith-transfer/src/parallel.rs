@@ -37,8 +37,7 @@ impl ParallelConnections {
         Self { most: most.min(PARALLEL_MAX), at_once: false, bind: Some(Arc::new(bind)) }
     }
 
-    /// Makes a sender open them at once, whatever the speed and round-trip time of the first
-    /// connection.
+    /// Makes a sender open them at once, at any speed and round-trip time of the first connection.
     #[must_use]
     pub fn at_once(self) -> Self {
         Self { at_once: true, ..self }

@@ -1,9 +1,9 @@
 //! The receipt: the receiver's signature over the result of a transfer (SPEC §10.7).
 //!
 //! It covers the transfer, the sender's identity, the manifest (names, sizes, modes, times), and
-//! the result of every entry: the root of each file that the receiver has, and the reason for each
-//! entry that it lacks. The sender checks it against its own records before it reports success.
-//! Either side can keep it as proof.
+//! the result of every entry. That is the root of each file that the receiver has, and the reason
+//! for each entry that it lacks. The sender checks it against its own records before it reports
+//! success. Either side can keep it as proof.
 
 use thiserror::Error;
 use wraith_crypto::{NodeId, SecretIdentity};
@@ -55,7 +55,7 @@ pub struct Receipt {
     /// Number of files that the receiver has: from this connection, from an earlier one, or from
     /// before.
     pub verified: u64,
-    /// Number of entries whose names are taken by other objects that the receiver kept.
+    /// Number of entries replaced by other objects that had their names and were kept.
     pub kept: u64,
     /// Number of entries that it lacks for another reason.
     pub failed: u64,

@@ -87,7 +87,7 @@ fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..2, 4..5, 6..7]);
     let have = part.have();
     assert_eq!(have.missing(part.chunks()).collect::<Vec<_>>(), [2..4, 5..6]);
-    // A chunk that already counts is not written again, whatever content is sent for it.
+    // A chunk that already counts is not written again, even if other content arrives for it.
     let other = content(3, CHUNK_BYTES);
     part.write_chunk(0, &[&other], Tree::Blake3.chunk_cv(0, &[&other])).unwrap();
     assert!(matches!(

@@ -1,10 +1,10 @@
 //! State file of the completed files of a transfer, so that a resumption recognises them without
 //! reading them.
 //!
-//! This hidden file in the target directory holds three fields for each completed file: a 16-byte
-//! mark, the file's root, and a tag that binds the two. The mark is a keyed hash of the entry, the
-//! tree of its root, its final name, and the identity of the file on disk (device, inode, size,
-//! mtime, ctime).
+//! This hidden file in the target directory holds a 16-byte mark for each completed file, the
+//! file's root, and a tag that binds the two. The mark is a keyed hash of four values: the entry,
+//! the tree of its root, its final name, and its identity on disk (device, inode, size, mtime,
+//! ctime).
 //!
 //! - Any change of the file changes its ctime, and the mark no longer matches.
 //! - The key depends on the capability secret and the sender, so others can neither forge marks nor

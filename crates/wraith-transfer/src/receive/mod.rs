@@ -100,8 +100,7 @@ pub(crate) struct Receiving<'a> {
     pushes: Pushes,
     /// Number of open part files.
     open_files: AtomicU64,
-    /// Names given to entries whose own names were taken by protected objects. Later entries must
-    /// not overwrite them.
+    /// Replacement names of entries after a conflict. Later entries must not overwrite them.
     given: Mutex<HashSet<RelPath>>,
     contents: Mutex<ContentDigest>,
     /// Entries that the sender sent but this side lacks; not yet reported.

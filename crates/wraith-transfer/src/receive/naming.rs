@@ -3,7 +3,7 @@
 //!
 //! The data threads hand over verified files and continue. One thread takes all waiting files,
 //! flushes them (SPEC §10.7), and gives them their names. Hence no name reaches the disk before its
-//! content, a batch of any size costs one or two journal commits, and packets wait for a disk only
+//! content, and a batch of any size costs one or two journal commits. Packets wait for a disk only
 //! if it is a whole batch behind. The same thread writes back the received content of large files.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! Small files that arrive with the offer, before they are requested (SPEC §10.6). A receiver that
 //! accepts in advance gets them one round trip earlier.
 //!
-//! Invariant: a pushed file is used only after the decision that it is wanted as a whole, and no
-//! more bytes are kept than Fetch requested.
+//! Invariant: a pushed file is used only after the decision that it is wanted as a whole. No more
+//! bytes are kept than Fetch requested.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

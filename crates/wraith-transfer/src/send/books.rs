@@ -36,7 +36,8 @@ pub(super) struct Figures {
     /// Number of files whose content was sent or is the same at the receiver, and their bytes.
     pub(super) settled: u64,
     pub(super) bytes: u64,
-    /// Number of entries whose names are kept by other objects.
+    /// Number of entries that the receiver skipped because it kept another object under their
+    /// names.
     kept: u64,
     /// Number of entries that the receiver lacks for another reason.
     pub(super) failed: u64,

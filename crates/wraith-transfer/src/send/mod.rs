@@ -1,8 +1,13 @@
 //! The sender: serves one receiver over one connection (SPEC §10).
 //!
-//! Threads: the calling thread reads control messages; one walks the tree and writes the manifest;
-//! each worker reads, hashes and writes its own data stream; one detects stalls. They share the
-//! [`Plan`] and no other contended state.
+//! Threads:
+//!
+//! - The calling thread reads control messages.
+//! - One walks the tree and writes the manifest.
+//! - Each worker reads, hashes and writes its own data stream.
+//! - One detects stalls.
+//!
+//! They share the [`Plan`] and no other contended state.
 //!
 //! Local parameters, unknown to the peer. The reason for each is at its definition:
 //!
@@ -179,8 +184,8 @@ pub struct SendReport {
     /// Number of files that could not be read, changed during reading, or that the receiver could
     /// not keep.
     pub failed: u64,
-    /// Number of files, folders and links missing from the offer: names that no receiver would
-    /// accept, folders that cannot be listed, and entries that appeared too late.
+    /// Number of files, folders and links missing from the offer. These are names that no receiver
+    /// would accept, folders that cannot be listed, and entries that appeared too late.
     pub left_out: u64,
     /// Number of sockets, pipes and devices, which have no content to send.
     pub special: u64,

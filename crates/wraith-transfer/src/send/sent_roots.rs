@@ -2,7 +2,7 @@
 //! the receiver reports having exactly that content.
 //!
 //! A mark is a keyed hash of the path in the manifest, the file's identity on disk (device, inode,
-//! size, mtime, ctime), its root, and the tree of the root. Any change of the file changes its
+//! size, mtime, ctime), and its root with the root's tree. Any change of the file changes its
 //! ctime, and the mark no longer matches. Marks can be kept in a file, so that they outlive the
 //! process. The key depends on the boot ID, so that after a crash of the machine files are read
 //! again.

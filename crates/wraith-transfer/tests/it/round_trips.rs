@@ -13,7 +13,7 @@ use crate::common::{
     Folders, SECRET, endpoint, noise, receive_options, receiver_identity, roots, sender_identity,
 };
 
-/// Time without datagrams after which a side is assumed to wait for the other: far longer than an
+/// Time without datagrams after which a side is assumed to wait for the other. Far longer than an
 /// endpoint takes to answer, and shorter than the 250 ms after which H1 is repeated.
 const QUIET: Duration = Duration::from_millis(100);
 /// A machine that stalls for longer than [`QUIET`] splits a turn in two, but not each time.

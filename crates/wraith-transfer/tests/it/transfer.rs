@@ -1,4 +1,4 @@
-//! A transfer between two endpoints on loopback: what goes in comes out.
+//! A transfer between two endpoints on loopback: the tree arrives unchanged.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -173,7 +173,7 @@ fn a_file_that_cannot_be_read_is_partial_and_the_rest_arrives() {
     let (sent, received) = transfer(&send, options);
     let (sent, received) = (sent.unwrap(), received.unwrap());
     assert_eq!(fs::read(folders.to().join("tree/good")).unwrap(), b"good");
-    // The manifest may have been walked before or after the file went.
+    // The manifest may have been walked before or after the file was removed.
     assert_eq!(sent.failed, received.failed);
     if received.failed == 1 {
         assert_eq!(sent.outcome().unwrap_err().exit_code(), 10);
