@@ -1,10 +1,14 @@
-//! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), for [signatures](crate::sign::ecdsa) and
-//! [agreement](crate::agree::ecdh). AWS-LC computes on P-256, P-384 and P-521, but for public keys of P-256 where the processor has vectors
-//! that ours is faster with (`kernels::p256`); on P-224 and brainpool's, for which AWS-LC has little code of their own, ours is
-//! (`kernels::weierstrass`).
+//! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), for
+//! [signatures](crate::sign::ecdsa) and [agreement](crate::agree::ecdh).
 //!
-//! A private key is a scalar from 1 to the order less 1, most significant byte first, as long as the order. A public key is a point
-//! on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order, so a point that is on one generates all of it.
+//! - P-256, P-384 and P-521: AWS-LC. The exception is public keys of P-256 on processors with the
+//!   vector instructions of the faster `kernels::p256`.
+//! - P-224 and the curves of brainpool: `kernels::weierstrass`, because AWS-LC has little dedicated
+//!   code for them.
+//!
+//! A private key is a scalar from 1 to the order minus 1, big-endian, as long as the order. A
+//! public key is a point on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order,
+//! so every point on a curve generates the whole group.
 #![allow(unsafe_code)]
 
 mod curve;
@@ -31,15 +35,16 @@ pub use curve::Curve;
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
     key: Key,
-    /// The public half: at once, but of a key that AWS-LC generated when it is first asked for, since it takes a division by Z.
+    /// The public half, set at creation. For a key that AWS-LC generated it is computed on first
+    /// use, because it takes a division by Z.
     point: OnceLock<Vec<u8>>,
 }
 
-/// Who computes with a private key.
+/// The private half, by implementation.
 enum Key {
-    /// AWS-LC, which has the private half, and the public one if it made the key.
+    /// AWS-LC's key, which has the private half; if AWS-LC generated it, also the public half.
     AwsLc(Owned<aws::EC_KEY>),
-    /// Our code; the scalar.
+    /// Our implementation, and the scalar.
     Own(&'static dyn weierstrass::Curve, Zeroizing<Vec<u8>>),
 }
 
@@ -50,12 +55,12 @@ impl fmt::Debug for PrivateKey {
 }
 
 impl PrivateKey {
-    /// A new key. `None` if there is no memory.
+    /// Generates a key. Returns `None` if there is no memory.
     pub(crate) fn generate(curve: Curve) -> Option<Self> {
         if let Some(own) = curve.own() {
             let mut wide = Zeroizing::new(vec![0; 2 * curve.bytes()]);
             crate::rand::fill(&mut wide);
-            // It is zero for one in more than 2^255.
+            // The probability that it is zero is below 2^-255.
             return Self::from_scalar(curve, &own.reduce(&wide)?);
         }
         #[cfg(target_arch = "x86_64")]
@@ -63,14 +68,14 @@ impl PrivateKey {
             return Self::from_scalar(curve, &*own.generate());
         }
         let key = curve.new_key()?;
-        // SAFETY: the key is alive and has its group, and after this both halves.
+        // SAFETY: the key is alive and has its group; after the call it has both halves.
         unsafe {
             succeeded(aws::EC_KEY_generate_key(key.as_ptr())).then_some(())?;
             Some(Self { curve, key: Key::AwsLc(key), point: OnceLock::new() })
         }
     }
 
-    /// The key of `scalar`. `None` if it is none of the curve.
+    /// Returns the key of `scalar`, or `None` if it is not a private key of the curve.
     pub(crate) fn from_scalar(curve: Curve, scalar: &[u8]) -> Option<Self> {
         if scalar.len() != curve.bytes() {
             return None;
@@ -82,28 +87,28 @@ impl PrivateKey {
         }
         let point = public_key(curve, scalar)?;
         let (key, scalar) = (curve.new_key()?, number(scalar)?);
-        // SAFETY: the key is alive and has its group; it copies the number, which is alive.
+        // SAFETY: the key is alive and has its group. It copies the number, which is alive.
         let is_set = unsafe { aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()) };
         succeeded(is_set).then_some(Self { curve, key: Key::AwsLc(key), point: point.into() })
     }
 
-    /// Its scalar.
+    /// Returns the scalar.
     pub(crate) fn scalar(&self) -> Zeroizing<Vec<u8>> {
         let key = match &self.key {
             Key::AwsLc(key) => key,
             Key::Own(_, scalar) => return scalar.clone(),
         };
         let mut bytes = Zeroizing::new(vec![0; self.curve.bytes()]);
-        // SAFETY: the key is alive, and has its private half.
+        // SAFETY: the key is alive and has its private half.
         let fits = unsafe { write_number(aws::EC_KEY_get0_private_key(key.as_ptr()), &mut bytes) };
         assert!(fits, "a scalar is below the order");
         bytes
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub(crate) fn point(&self) -> Vec<u8> {
         let written = || match &self.key {
-            // SAFETY: the key is alive, and has its public half, for AWS-LC made it.
+            // SAFETY: the key is alive. It has its public half, because AWS-LC generated it.
             Key::AwsLc(key) => unsafe {
                 self.curve.write_point(aws::EC_KEY_get0_public_key(key.as_ptr()))
             },
@@ -112,14 +117,16 @@ impl PrivateKey {
         self.point.get_or_init(written).clone()
     }
 
-    /// The public half, as a key of its own.
+    /// Returns the public half as a key.
     pub(crate) fn public(&self) -> PublicKey {
         let key = PublicKey::from_point(self.curve, &self.point());
         key.expect("it is a point of the curve, and without memory Rust ends the program, too")
     }
 
-    /// The key in a PKCS #8, whose inside is an ECPrivateKey (RFC 5915). `None` if it is none of the curve, or has another
-    /// public half than belongs to it.
+    /// Parses a key in PKCS #8, which contains an ECPrivateKey (RFC 5915).
+    ///
+    /// Returns `None` if it is not a key of the curve, or contains a public half that does not
+    /// match.
     pub(crate) fn from_pkcs8(curve: Curve, der: &[u8]) -> Option<Self> {
         let info = PrivateKeyInfo::from_der(der).ok()?;
         if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid()) {
@@ -147,7 +154,7 @@ impl PrivateKey {
         (belongs(public) && belongs(info.public_key)).then_some(key)
     }
 
-    /// Its PKCS #8.
+    /// Encodes the key as PKCS #8.
     pub(crate) fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
         let inside = Writer::sequence_of(|w| {
             w.small(1).octet_string(&self.scalar()).nested(der::context_constructed(1), |w| {
@@ -159,7 +166,8 @@ impl PrivateKey {
         PrivateKeyInfo::new(algorithm, &inside).to_der()
     }
 
-    /// The x coordinate of what both sides can compute. `None` if `peer` is no point of the curve.
+    /// Returns the x coordinate of the shared point, or `None` if `peer` is not a point of the
+    /// curve.
     pub(crate) fn agree(&self, peer: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let key = match &self.key {
             Key::AwsLc(key) => key.as_ptr(),
@@ -167,7 +175,8 @@ impl PrivateKey {
         };
         let peer = self.curve.point(peer)?;
         let mut secret = Zeroizing::new(vec![0; self.curve.bytes()]);
-        // SAFETY: the key and the point are alive, and `secret` has the length passed. No function derives anything from it.
+        // SAFETY: the key and the point are alive, and `secret` has the length passed. Without a
+        // derivation function AWS-LC writes the x coordinate itself.
         let len = unsafe {
             let (out, len) = (secret.as_mut_ptr().cast(), secret.len());
             aws::ECDH_compute_key(out, len, peer.as_ptr(), key, None)
@@ -179,7 +188,8 @@ impl PrivateKey {
         Some(secret)
     }
 
-    /// A signature over a hash, as DER or, if `is_fixed`, as r and s one behind the other. `None` if there is no memory.
+    /// Signs a hash. The signature is DER or, if `is_fixed`, r ‖ s. Returns `None` if there is no
+    /// memory.
     pub(crate) fn sign(&self, hash: &[u8], is_fixed: bool) -> Option<Vec<u8>> {
         let key = match &self.key {
             Key::AwsLc(key) => key.as_ptr(),
@@ -193,7 +203,8 @@ impl PrivateKey {
             // SAFETY: the key is alive.
             let mut signature = vec![0; unsafe { aws::ECDSA_size(key) }];
             let (out, mut out_len) = (signature.as_mut_ptr(), 0);
-            // SAFETY: the key is alive, and each pointer is to as many bytes as AWS-LC reads or writes.
+            // SAFETY: the key is alive, and each pointer covers the bytes that AWS-LC reads or
+            // writes.
             let made = unsafe { aws::ECDSA_sign(0, data, len, out, &mut out_len, key) };
             signature.truncate(out_len as usize);
             return succeeded(made).then_some(signature);
@@ -211,7 +222,7 @@ impl PrivateKey {
     }
 }
 
-/// The public half of `scalar`. `None` if that is none of the curve.
+/// Returns the public half of `scalar`, or `None` if it is not a private key of the curve.
 fn public_key(curve: Curve, scalar: &[u8]) -> Option<Vec<u8>> {
     #[cfg(target_arch = "x86_64")]
     if let (Curve::P256, Some(own), Ok(scalar)) = (curve, P256::new(), scalar.try_into()) {
@@ -220,7 +231,10 @@ fn public_key(curve: Curve, scalar: &[u8]) -> Option<Vec<u8>> {
     reference::public_key(curve, scalar)
 }
 
-/// r and s by our code. The nonce is made of randomness, the key and the hash, so that it is a secret even if the randomness is not.
+/// Signs with our implementation and returns r ‖ s.
+///
+/// The nonce is derived from random bytes, the key and the hash, so it stays secret even if the
+/// random bytes are not.
 fn sign_own(own: &dyn weierstrass::Curve, scalar: &[u8], hash: &[u8]) -> Vec<u8> {
     loop {
         let random = Zeroizing::new(crate::rand::bytes::<32>());
@@ -240,7 +254,7 @@ fn sign_own(own: &dyn weierstrass::Curve, scalar: &[u8], hash: &[u8]) -> Vec<u8>
     }
 }
 
-/// A signature as DER, of r and s one behind the other.
+/// Encodes r ‖ s as DER.
 fn to_der(signature: &[u8]) -> Vec<u8> {
     let (r, s) = signature.split_at(signature.len() / 2);
     let mut der = Writer::sequence_of(|w| {
@@ -249,7 +263,7 @@ fn to_der(signature: &[u8]) -> Vec<u8> {
     std::mem::take(&mut *der)
 }
 
-/// The other way round, with `half` bytes of each.
+/// Decodes DER to r ‖ s, with `half` bytes for each.
 fn from_der(der: &[u8], half: usize) -> Option<Vec<u8>> {
     let mut reader = Reader::of_sequence(der).ok()?;
     let mut signature = vec![0; 2 * half];
@@ -264,7 +278,7 @@ fn from_der(der: &[u8], half: usize) -> Option<Vec<u8>> {
 /// A public key.
 pub(crate) struct PublicKey {
     pub(crate) curve: Curve,
-    /// AWS-LC's key, if that verifies.
+    /// AWS-LC's key, on curves where AWS-LC verifies.
     key: Option<Owned<aws::EC_KEY>>,
     point: Vec<u8>,
 }
@@ -276,7 +290,7 @@ impl fmt::Debug for PublicKey {
 }
 
 impl PublicKey {
-    /// The key that `point` is. `None` if it is none of the curve.
+    /// Returns the key of `point`, or `None` if it is not a point of the curve.
     pub(crate) fn from_point(curve: Curve, point: &[u8]) -> Option<Self> {
         let bytes = point.to_vec();
         if let Some(own) = curve.own() {
@@ -288,26 +302,26 @@ impl PublicKey {
         succeeded(is_set).then_some(Self { curve, key: Some(key), point: bytes })
     }
 
-    /// Its point.
+    /// Returns the point.
     pub(crate) fn point(&self) -> Vec<u8> {
         self.point.clone()
     }
 
-    /// The key in a SubjectPublicKeyInfo. `None` if it is none of the curve.
+    /// Parses a SubjectPublicKeyInfo. Returns `None` if it is not a key of the curve.
     pub(crate) fn from_spki(curve: Curve, der: &[u8]) -> Option<Self> {
         let info = SubjectPublicKeyInfo::from_der(der).ok()?;
         let is_ours = info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid());
         is_ours.then(|| Self::from_point(curve, info.key)).flatten()
     }
 
-    /// Its SubjectPublicKeyInfo.
+    /// Encodes the key as SubjectPublicKeyInfo.
     pub(crate) fn to_spki(&self) -> Vec<u8> {
         let curve = self.curve.identifier();
         let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
         SubjectPublicKeyInfo { algorithm, key: &self.point() }.to_der()
     }
 
-    /// Whether `signature`, which is DER, is one over `hash`.
+    /// Returns whether `signature`, in DER, is a valid signature over `hash`.
     pub(crate) fn verify(&self, hash: &[u8], signature: &[u8]) -> bool {
         let Some(key) = &self.key else {
             let signature = from_der(signature, self.curve.bytes());
@@ -320,7 +334,7 @@ impl PublicKey {
         })
     }
 
-    /// Whether `signature`, which is r and s one behind the other, is one over `hash`.
+    /// Returns whether `signature`, as r ‖ s, is a valid signature over `hash`.
     pub(crate) fn verify_fixed(&self, hash: &[u8], signature: &[u8]) -> bool {
         let half = self.curve.bytes();
         if signature.len() != 2 * half {
@@ -333,16 +347,17 @@ impl PublicKey {
     }
 }
 
-/// AWS-LC's functions from bytes to bytes: for the curves that have no code of ours, and beside those that do.
+/// AWS-LC's functions from bytes to bytes: for curves without code of ours, and as the reference
+/// for the others.
 pub(crate) mod reference {
     use super::*;
 
-    /// The public half of `scalar`. `None` if that is none of the curve.
+    /// Returns the public half of `scalar`, or `None` if it is not a private key of the curve.
     pub(crate) fn public_key(curve: Curve, scalar: &[u8]) -> Option<Vec<u8>> {
         let (key, scalar) = (curve.new_key()?, number(scalar)?);
-        // SAFETY: all are alive, and have the curve's group.
+        // SAFETY: all are alive and have the group of the curve.
         unsafe {
-            // This refuses zero, and what is not below the order.
+            // AWS-LC refuses numbers that are not below the order; zero is checked here too.
             let is_set = succeeded(aws::EC_KEY_set_private_key(key.as_ptr(), scalar.as_ptr()));
             if !is_set || aws::BN_is_zero(scalar.as_ptr()) == 1 {
                 return None;
@@ -356,11 +371,11 @@ pub(crate) mod reference {
         }
     }
 
-    /// The key of AWS-LC.
+    /// Returns a key of AWS-LC.
     #[cfg(test)]
     fn key(curve: Curve, scalar: Option<&[u8]>, point: &[u8]) -> Option<Owned<aws::EC_KEY>> {
         let (key, point) = (curve.new_key()?, curve.point(point)?);
-        // SAFETY: all are alive, and the key copies.
+        // SAFETY: all are alive, and the key copies them.
         unsafe {
             if let Some(scalar) = scalar {
                 aws::EC_KEY_set_private_key(key.as_ptr(), number(scalar)?.as_ptr());
@@ -386,7 +401,7 @@ pub(crate) mod reference {
         // SAFETY: the key is alive.
         let mut signature = vec![0; unsafe { aws::ECDSA_size(key.as_ptr()) }];
         let (out, mut len) = (signature.as_mut_ptr(), 0);
-        // SAFETY: the key is alive, and each pointer is to as many bytes as AWS-LC reads or writes.
+        // SAFETY: the key is alive, and each pointer covers the bytes that AWS-LC reads or writes.
         let made = unsafe {
             aws::ECDSA_sign(0, digest.as_ptr(), digest.len(), out, &mut len, key.as_ptr())
         };
@@ -397,7 +412,7 @@ pub(crate) mod reference {
     pub(crate) fn verify(curve: Curve, point: &[u8], digest: &[u8], signature: &[u8]) -> bool {
         let (Some(key), der) = (key(curve, None, point), to_der(signature)) else { return false };
         let (data, len) = (digest.as_ptr(), digest.len());
-        // SAFETY: the key is alive, and both have the lengths passed.
+        // SAFETY: the key is alive, and both slices have the lengths passed.
         succeeded(unsafe { aws::ECDSA_verify(0, data, len, der.as_ptr(), der.len(), key.as_ptr()) })
     }
 }

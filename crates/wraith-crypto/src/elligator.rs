@@ -1,22 +1,25 @@
-//! Elligator2 for Curve25519 (Bernstein, Hamburg, Krasnova, Lange: "Elligator: elliptic-curve points indistinguishable from
-//! uniform random strings", 2013; the map is that of RFC 9380 §6.7.1 with Z = 2): public keys of X25519 that look like random
-//! bytes on the wire.
+//! Elligator2 for Curve25519: public keys of X25519 that look like random bytes on the wire.
 //!
-//! A *representative* is 32 bytes. Each is one of some public key ([`decode`]), and half of the public keys have two ([`encode`]).
-//! What would give a key away, and what [`EphemeralKey::generate`] does about it:
+//! Source: Bernstein, Hamburg, Krasnova, Lange: "Elligator: elliptic-curve points indistinguishable
+//! from uniform random strings", 2013. The map is that of RFC 9380 §6.7.1 with Z = 2.
 //!
-//! | who looks | at random bytes sees | and here |
+//! A *representative* is 32 bytes. Each represents some public key ([`decode`]), and half of the
+//! public keys have two representatives ([`encode`]). An observer could distinguish keys from
+//! random bytes in these ways, all of which [`EphemeralKey::generate`] prevents:
+//!
+//! | property observed | random bytes | countermeasure |
 //! |---|---|---|
-//! | at the top two bits | noise | they are drawn; [`decode`] ignores them |
-//! | which of its key's two representatives it is | either, by chance | that one is drawn |
-//! | whether the decoded point has prime order | yes, of one in eight | the point is *dirty*: one of the eight points of low order, drawn, was added. X25519 multiplies by multiples of eight, so both sides agree all the same |
-//! | how often a value comes | all alike | a key that has no representative is thrown away whole, not walked on from to a neighbour, so those that remain are alike |
+//! | the top two bits | noise | they are random; [`decode`] ignores them |
+//! | which of its key's two representatives it is | either, by chance | one is chosen at random |
+//! | whether the decoded point has prime order | true for one in eight | the point is *dirty*: a random one of the eight points of low order is added. X25519 multiplies by multiples of eight, so both sides still agree |
+//! | the frequency of a value | uniform | a key without a representative is discarded entirely, never replaced by a neighbouring key, so the remaining keys are uniform |
 //!
-//! A representative can be changed without changing its key (the two top bits). Whoever compares keys, or remembers them,
-//! compares what [`decode`] gives; whoever authenticates a message authenticates the 32 bytes as they came.
+//! A representative can be changed without changing its key (the two top bits). So compare and
+//! store the output of [`decode`], never the representative, and authenticate the 32 bytes of a
+//! message as received.
 //!
-//! Nothing branches on, or is an index into memory by, a value that is secret. How often [`EphemeralKey::generate`] draws can be
-//! seen in its time, and says something about the keys thrown away only.
+//! Constant time: no branch and no memory index depends on a secret value. The number of attempts
+//! of [`EphemeralKey::generate`] shows in its time, but it only concerns discarded keys.
 
 mod low_order;
 
@@ -29,7 +32,7 @@ use self::low_order::add_low_order;
 use crate::agree::x25519_public;
 use crate::field::{A, Field};
 
-/// Bits of the last byte of a representative that are not part of the number.
+/// The bits of the last byte of a representative that are not part of the number.
 const SPARE_BITS: u8 = 0b1100_0000;
 
 /// A key pair for one handshake, whose public key has a representative.
@@ -41,7 +44,7 @@ pub struct EphemeralKey {
 }
 
 impl EphemeralKey {
-    /// Draws keys until one has a representative, which is every second one.
+    /// Generates keys until one has a representative, on average every second one.
     #[must_use]
     pub fn generate(rng: &mut impl CryptoRng) -> Self {
         loop {
@@ -51,8 +54,8 @@ impl EphemeralKey {
             rng.fill_bytes(&mut tweak);
             let [tweak] = tweak;
             let clean = Field::from_bytes(&x25519_public(&secret));
-            // Which of the eight it is anybody can compute from the public key, so it may be an index. The bits are
-            // other ones than those that `represent` reads.
+            // The index may be public, because anyone can compute it from the public key. Its bits
+            // are different from those that `represent` reads.
             let (numerator, denominator) = add_low_order(clean, usize::from(tweak >> 1 & 7));
             if let Some((public, representative)) = represent(numerator, denominator, tweak) {
                 return Self { secret, public, representative };
@@ -60,19 +63,19 @@ impl EphemeralKey {
         }
     }
 
-    /// As X25519 takes it: it is clamped there.
+    /// Returns the secret key as X25519 takes it. X25519 clamps it.
     #[must_use]
     pub fn secret(&self) -> &[u8; 32] {
         &self.secret
     }
 
-    /// The u-coordinate of the dirty point, below p. This is what the other side decodes.
+    /// Returns the u-coordinate of the dirty point, below p. The peer decodes the same value.
     #[must_use]
     pub fn public(&self) -> &[u8; 32] {
         &self.public
     }
 
-    /// What goes on the wire.
+    /// Returns the bytes to send on the wire.
     #[must_use]
     pub fn representative(&self) -> &[u8; 32] {
         &self.representative
@@ -87,16 +90,19 @@ impl fmt::Debug for EphemeralKey {
     }
 }
 
-/// The public key of a representative: a u-coordinate below p, of a point of the curve. Any 32 bytes have one. The top two bits
-/// are ignored.
+/// Returns the public key of a representative: the u-coordinate, below p, of a point of the curve.
+/// Every 32 bytes have one. The top two bits are ignored.
 #[must_use]
 pub fn decode(representative: &[u8; 32]) -> [u8; 32] {
     let mut number = *representative;
     number[31] &= !SPARE_BITS;
     let r = Field::from_bytes(&number);
-    // Of d = −A / (1 + 2r²) and −d − A, one is on the curve: d if d³ + A·d² + d is a square. With w = 2r² and D = 1 + w that is N / D³
-    // for N = A·(A²·w − D²), and a square if x = N·D is. The power of x gives 1 / x as well, and 1 / D is N / x. Nothing here is
-    // ever zero: −1/2 is not a square, so D is not, and nor is A² − 4, so N is not.
+    // One of d = −A / (1 + 2r²) and −d − A is on the curve: d, if d³ + A·d² + d is a square. With w
+    // = 2r² and D = 1 + w that is N / D³ for N = A·(A²·w − D²), which is a square if x = N·D is.
+    // The power of x also yields 1 / x, and 1 / D is N / x.
+    //
+    // Nothing in this function is ever zero. −1/2 is not a square, so D is not zero. A² − 4 is not
+    // a square either, so N is not zero.
     let w = r.squared().plus(r.squared());
     let denominator = Field::ONE.plus(w);
     let numerator = A.times(A.squared().times(w).minus(denominator.squared()));
@@ -104,15 +110,19 @@ pub fn decode(representative: &[u8; 32]) -> [u8; 32] {
     let y_squared = x.power().squared();
     let root = x.times(y_squared);
     let is_square = root.squared().equals(Field::ONE);
-    // 1 / x, but for the sign if x is not a square. u is −A·N / x if it is, and −A·w·N / x, with the sign A·w, if not.
+    // 1 / x, up to the sign if x is not a square. If x is a square, u is −A·N / x. If not, u is
+    // −A·w·N / x, and the sign is in A·w.
     let inverse = root.times(y_squared);
     let factor = Field::select(is_square, A.negated(), A.times(w));
     factor.times(numerator).times(inverse).to_bytes()
 }
 
-/// The representative of the public key `u`, of which there are two: bit 0 of `tweak` says which. Its bits 6 and 7 become the top
-/// two of the representative; the others are ignored. `None` if `u` has none, as half of the public keys have, and all that are
-/// no point of the curve. The top bit of `u` is ignored, and it is taken modulo p.
+/// Returns a representative of the public key `u`, or `None` if it has none.
+///
+/// There are two representatives; bit 0 of `tweak` selects one. Bits 6 and 7 of `tweak` become the
+/// top two bits of the representative; its other bits are ignored. Half of the public keys, and all
+/// `u` that are not on the curve, have no representative. The top bit of `u` is ignored, and `u` is
+/// taken modulo p.
 #[must_use]
 pub fn encode(u: &[u8; 32], tweak: u8) -> Option<[u8; 32]> {
     let u = Field::from_bytes(u);
@@ -123,13 +133,16 @@ pub fn encode(u: &[u8; 32], tweak: u8) -> Option<[u8; 32]> {
     on_curve.then_some(representative)
 }
 
-/// The public key u = n / d, a point of the curve, and its representative, as [`encode()`] has it. There are two, the roots of
-/// −u / (2·(u + A)) and of −(u + A) / (2·u). With m = n + A·d and x = −2·n·m these are n / √x and m / √x.
+/// Returns the public key u = n / d, a point of the curve, and its representative (see
+/// [`encode()`]).
+///
+/// The two representatives are the roots of −u / (2·(u + A)) and of −(u + A) / (2·u). With m = n +
+/// A·d and x = −2·n·m these are n / √x and m / √x.
 fn represent(n: Field, d: Field, tweak: u8) -> Option<([u8; 32], [u8; 32])> {
     let m = n.plus(A.times(d));
     let half = n.times(m).negated();
     let x = half.plus(half);
-    // 1 / (d·√x): one power gives both.
+    // 1 / (d·√x): one power yields both the root and the inverse.
     let (is_square, root) = x.times(d.squared()).inverse_root();
     let u = n.times(root.squared().times(x).times(d));
     let r = Field::select(tweak & 1 == 1, m, n).times(root).times(d);
@@ -158,7 +171,7 @@ mod tests {
         bytes
     }
 
-    /// A clean key that has a representative: what [`EphemeralKey`] would be without low-order points.
+    /// The representative of a clean key: an [`EphemeralKey`] without a point of low order.
     fn clean(rng: &mut ChaCha20Rng) -> [u8; 32] {
         loop {
             let tweak = random(rng)[0];
@@ -172,7 +185,7 @@ mod tests {
         *EphemeralKey::generate(rng).representative()
     }
 
-    /// Whether `found` of `draws` is within four standard deviations of what has the probability `p`.
+    /// Returns whether `found` of `draws` is within four standard deviations of the probability `p`.
     fn is_likely(found: usize, draws: usize, p: f64) -> bool {
         let (found, draws) = (found as f64, draws as f64);
         (found - draws * p).abs() < 4.0 * (draws * p * (1.0 - p)).sqrt()
@@ -183,7 +196,7 @@ mod tests {
         (0..count).map(|_| draw(&mut rng)).collect()
     }
 
-    /// How many of `representatives` decode to a point of prime order.
+    /// Returns the number of `representatives` that decode to a point of prime order.
     fn of_prime_order(representatives: &[[u8; 32]]) -> usize {
         let points = representatives.iter().map(|bytes| MontgomeryPoint(decode(bytes)));
         let points = points.map(|u| u.to_edwards(0).expect("a point of the curve"));
@@ -199,12 +212,12 @@ mod tests {
         assert_eq!(of_prime_order(&draws(200, clean)), 200, "what clean keys would show");
     }
 
-    /// How many of `representatives` decode to a point with each of the eight points of low order in it.
+    /// Counts the `representatives` by the point of low order in the decoded point.
     fn of_each_low_order(representatives: &[[u8; 32]]) -> [usize; 8] {
         let mut found = [0; 8];
         for representative in representatives {
             let point = MontgomeryPoint(decode(representative)).to_edwards(0).unwrap();
-            // As often as the prime order, which leaves the part of low order, five times.
+            // Multiplies by the prime order (5 modulo 8), which leaves five times the low-order part.
             let low = point * -Scalar::ONE + point;
             found[EIGHT_TORSION.iter().position(|&other| other == low).unwrap()] += 1;
         }
@@ -229,7 +242,7 @@ mod tests {
         };
         assert_eq!(unlikely(&draws(4000, random)), [0; 0]);
         assert_eq!(unlikely(&draws(4000, generated)), [0; 0]);
-        // What would show without bits 6 and 7 of the tweak.
+        // Without bits 6 and 7 of the tweak, the top two bits would stand out.
         let mut bare = draws(200, generated);
         bare.iter_mut().for_each(|bytes| bytes[31] &= !SPARE_BITS);
         assert_eq!(unlikely(&bare), [254, 255]);
@@ -317,7 +330,7 @@ mod tests {
             }
         }
         assert!(is_likely(on_curve, 1000, 0.25), "{on_curve}");
-        // u + A is zero; and the point of order four of the twist.
+        // u + A is zero, and the point of order four of the twist.
         assert_eq!(encode(&A.negated().to_bytes(), 0), None);
         assert_eq!(encode(&Field::ONE.negated().to_bytes(), 0), None);
     }
@@ -326,7 +339,7 @@ mod tests {
     fn every_32_bytes_decode_to_a_point_of_the_curve() {
         let mut rng = ChaCha20Rng::from_seed([6; 32]);
         let mut edges = vec![[0; 32], [0xff; 32], [0x80; 32]];
-        // The smallest numbers, and the largest without and with the spare bits: about (p−1)/2 and about p.
+        // The smallest numbers, and the numbers around (p−1)/2 and around p.
         for low in 0..=u8::MAX {
             for (rest, high) in [(0, 0), (0xff, 0x3f), (0xff, 0x7f)] {
                 let mut bytes = [rest; 32];

@@ -1,16 +1,18 @@
-//! Where the limbs of a number lie: those of short numbers in the number itself, because to ask for memory takes longer than to add or
-//! multiply them.
+//! Storage of limbs. Short numbers are stored inline, because an allocation takes longer than
+//! adding or multiplying them.
 
 use std::ops::{Deref, DerefMut};
 
 use zeroize::Zeroize;
 
-/// Limbs that lie in the number itself: enough for products of two of 512 bits.
+/// Number of inline limbs: enough for the product of two numbers of 512 bits.
 const SHORT: usize = 16;
 
-/// Little-endian limbs. Wiped when dropped; but as with any value, a short number that the compiler moves leaves a copy in its old place.
+/// Little-endian limbs. Wiped when dropped. As with any value, a move of a short number leaves a
+/// copy in its old place.
 ///
-/// Invariant: `long`, if it has any places, has the limbs, else `short`. The first `len` places count, and the others are zero.
+/// Invariant: the limbs are in `long` if it is not empty, else in `short`. Only the first `len`
+/// places count; all others are zero.
 pub(super) struct Limbs {
     len: usize,
     short: [u64; SHORT],
@@ -22,7 +24,7 @@ impl Limbs {
         Self { len: 0, short: [0; SHORT], long: Vec::new() }
     }
 
-    /// `len` limbs in place of those that were, none of which is known.
+    /// Resizes to `len` limbs and returns them. Their contents are unspecified.
     pub(super) fn room(&mut self, len: usize) -> &mut [u64] {
         if len < self.len {
             let cut = len;
@@ -30,7 +32,7 @@ impl Limbs {
         }
         if len > SHORT && len > self.long.len() {
             (**self).zeroize();
-            // Zeros of the allocator's own take longer.
+            // The allocator's zeroed memory takes longer.
             self.long = Vec::with_capacity(len);
             self.long.resize(len, 0);
         }
@@ -38,7 +40,7 @@ impl Limbs {
         self
     }
 
-    /// Takes zeros at the end away.
+    /// Removes zeros at the most significant end.
     pub(super) fn trim(&mut self) {
         let zeros = self.iter().rev().take_while(|limb| **limb == 0).count();
         self.len -= zeros;
@@ -88,7 +90,7 @@ impl Clone for Limbs {
 
 impl Drop for Limbs {
     fn drop(&mut self) {
-        // What does not count is zero.
+        // All places beyond `len` are zero.
         (**self).zeroize();
     }
 }

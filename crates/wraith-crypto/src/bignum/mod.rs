@@ -1,9 +1,12 @@
-//! Big integers: [`Uint`], the non-negative numbers of up to [`Uint::BITS_MAX`] bits.
+//! Big integers: [`Uint`], a non-negative number of up to [`Uint::BITS_MAX`] bits.
 //!
-//! Additions and products are ours; division, divisors and inverses are AWS-LC's. Powers come from an AVX-512 kernel where the processor has
-//! it and the modulus has at most 8318 bits, else from AWS-LC. Sums, products and powers take time that depends on lengths in limbs only, never
-//! on what the limbs are, so a number's length is public and its value may be secret; division, comparison, divisors and inverses take
-//! time that depends on values. Memory is wiped when a number is dropped.
+//! Additions and products are our own code; AWS-LC computes divisions, divisors and inverses.
+//! Powers use an AVX-512 kernel where the processor has it and the modulus has at most 8318 bits,
+//! else AWS-LC.
+//!
+//! The time of sums, products and powers depends only on lengths in limbs, never on values. So the
+//! length of a number is public, and its value may be secret. The time of division, comparison,
+//! divisors and inverses depends on values. Memory is wiped when a number is dropped.
 
 mod aws;
 mod limbs;
@@ -22,39 +25,40 @@ use crate::kernels::montgomery::{self, Modulus};
 pub(crate) use aws::{gcd, power};
 use limbs::Limbs;
 
-/// Why there is no result.
+/// The reason why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The number would have more than [`Uint::BITS_MAX`] bits.
     #[error("numbers have at most {} bits", Uint::BITS_MAX)]
     TooLarge,
-    /// What is subtracted is the larger number.
+    /// The number subtracted is the larger one.
     #[error("the difference would be negative")]
     Negative,
     /// Division by zero, or modulo zero.
     #[error("division by zero")]
     DivisionByZero,
-    /// Powers have odd moduli.
+    /// The modulus of a power is even.
     #[error("the modulus of a power must be odd")]
     EvenModulus,
     /// The number and the modulus have a common divisor.
     #[error("the number has no inverse")]
     NoInverse,
-    /// The number has more bytes than there is room for.
+    /// The number has more bytes than the buffer.
     #[error("the number does not fit")]
     NoRoom,
-    /// Not hexadecimal digits.
+    /// The input is not a string of hexadecimal digits.
     #[error("not a hexadecimal number")]
     InvalidHex,
-    /// The library could not, for want of memory.
+    /// AWS-LC had no memory.
     #[error("no memory")]
     OutOfMemory,
 }
 
-/// A number: 0, 1, 2 and so on.
+/// A non-negative integer.
 ///
-/// Invariant: the limbs, little-endian, have no zero at their end, and are at most [`Self::LIMBS_MAX`].
+/// Invariant: there are at most [`Self::LIMBS_MAX`] little-endian limbs, of which the last is not
+/// zero.
 ///
 /// ```
 /// use wraith_crypto::bignum::Uint;
@@ -70,18 +74,18 @@ pub struct Uint {
 }
 
 impl Uint {
-    /// Bits of a number, at most.
+    /// Maximum number of bits.
     pub const BITS_MAX: usize = 65_536;
-    /// Limbs of 64 bits, at most.
+    /// Maximum number of limbs of 64 bits.
     pub const LIMBS_MAX: usize = Self::BITS_MAX / 64;
 
-    /// Zero.
+    /// Returns zero.
     #[must_use]
     pub const fn zero() -> Self {
         Self { limbs: Limbs::new() }
     }
 
-    /// The number of little-endian limbs.
+    /// Creates a number from little-endian limbs.
     ///
     /// # Errors
     /// [`Error::TooLarge`].
@@ -91,10 +95,10 @@ impl Uint {
         if number.limbs.len() > Self::LIMBS_MAX { Err(Error::TooLarge) } else { Ok(number) }
     }
 
-    /// The number of `bytes`, most significant first, of any length. No bytes are 0.
+    /// Creates a number from big-endian bytes of any length. The empty slice is 0.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], without counting zeros at the front.
+    /// [`Error::TooLarge`]; leading zeros do not count.
     pub fn from_be_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         let bytes = &bytes[zeros..];
@@ -109,10 +113,10 @@ impl Uint {
         Ok(number)
     }
 
-    /// The number of hexadecimal digits of either case.
+    /// Creates a number from hexadecimal digits of either case.
     ///
     /// # Errors
-    /// [`Error::InvalidHex`] where one of them is none, or there are none; [`Error::TooLarge`].
+    /// [`Error::InvalidHex`] for an invalid digit or an empty string; [`Error::TooLarge`].
     pub fn from_hex(digits: &str) -> Result<Self, Error> {
         let digits = digits.as_bytes();
         if digits.is_empty() {
@@ -135,10 +139,10 @@ impl Uint {
         Ok(number)
     }
 
-    /// Writes the number to all of `out`, most significant byte first, zeros in front.
+    /// Writes the number to all of `out`, big-endian, with leading zeros.
     ///
     /// # Errors
-    /// [`Error::NoRoom`]; `out` is as it was.
+    /// [`Error::NoRoom`]; `out` is then unchanged.
     pub fn write_be_bytes(&self, out: &mut [u8]) -> Result<(), Error> {
         if self.bits().div_ceil(8) > out.len() {
             return Err(Error::NoRoom);
@@ -150,7 +154,7 @@ impl Uint {
         Ok(())
     }
 
-    /// The bytes of the number, most significant first. 0 has none.
+    /// Returns the big-endian bytes of the number. 0 has none.
     #[must_use]
     pub fn to_be_bytes(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(vec![0; self.bits().div_ceil(8)]);
@@ -158,7 +162,7 @@ impl Uint {
         bytes
     }
 
-    /// Lower-case hexadecimal digits, without zeros in front.
+    /// Returns lower-case hexadecimal digits without leading zeros.
     #[must_use]
     pub fn to_hex(&self) -> Zeroizing<String> {
         let digits = data_encoding::HEXLOWER.encode(&self.to_be_bytes());
@@ -169,31 +173,31 @@ impl Uint {
         }
     }
 
-    /// Little-endian limbs, without zeros at the end.
+    /// Returns the little-endian limbs without zeros at the end.
     #[must_use]
     pub fn limbs(&self) -> &[u64] {
         &self.limbs
     }
 
-    /// Bits without zeros in front.
+    /// Returns the number of bits without leading zeros.
     #[must_use]
     pub fn bits(&self) -> usize {
         self.limbs.last().map_or(0, |top| 64 * self.limbs.len() - top.leading_zeros() as usize)
     }
 
-    /// Whether this is 0.
+    /// Returns whether the number is 0.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.limbs.is_empty()
     }
 
-    /// Whether 2 does not divide it.
+    /// Returns whether the number is odd.
     #[must_use]
     pub fn is_odd(&self) -> bool {
         self.limbs.first().is_some_and(|limb| limb & 1 == 1)
     }
 
-    /// The sum.
+    /// Returns the sum.
     ///
     /// # Errors
     /// [`Error::TooLarge`].
@@ -203,7 +207,8 @@ impl Uint {
         Ok(out)
     }
 
-    /// [`Self::add`] into the memory of `out`, if there is enough of it. `out` is any number after an error.
+    /// Computes [`Self::add`] into the memory of `out`, if it has enough. After an error, `out` is
+    /// unspecified.
     ///
     /// # Errors
     /// [`Error::TooLarge`].
@@ -217,7 +222,7 @@ impl Uint {
         if out.limbs.len() > Self::LIMBS_MAX { Err(Error::TooLarge) } else { Ok(()) }
     }
 
-    /// The difference.
+    /// Returns the difference.
     ///
     /// # Errors
     /// [`Error::Negative`].
@@ -227,7 +232,8 @@ impl Uint {
         Ok(out)
     }
 
-    /// [`Self::sub`] into the memory of `out`, if there is enough of it. `out` is any number after an error.
+    /// Computes [`Self::sub`] into the memory of `out`, if it has enough. After an error, `out` is
+    /// unspecified.
     ///
     /// # Errors
     /// [`Error::Negative`].
@@ -242,20 +248,20 @@ impl Uint {
         if borrow == 1 { Err(Error::Negative) } else { Ok(()) }
     }
 
-    /// The product.
+    /// Returns the product.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], where the lengths in limbs allow more than [`Self::BITS_MAX`] bits.
+    /// [`Error::TooLarge`], if the lengths in limbs allow more than [`Self::BITS_MAX`] bits.
     pub fn mul(&self, other: &Self) -> Result<Self, Error> {
         let mut out = Self::zero();
         self.mul_into(other, &mut out)?;
         Ok(out)
     }
 
-    /// [`Self::mul`] into the memory of `out`, if there is enough of it.
+    /// Computes [`Self::mul`] into the memory of `out`, if it has enough.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], as [`Self::mul`]; `out` is as it was.
+    /// [`Error::TooLarge`], as for [`Self::mul`]; `out` is then unchanged.
     pub fn mul_into(&self, other: &Self, out: &mut Self) -> Result<(), Error> {
         let count = self.limbs.len() + other.limbs.len();
         if self.is_zero() || other.is_zero() {
@@ -270,7 +276,7 @@ impl Uint {
         Ok(())
     }
 
-    /// Quotient and remainder, in time that depends on both numbers.
+    /// Returns quotient and remainder, in time that depends on both numbers.
     ///
     /// # Errors
     /// [`Error::DivisionByZero`], [`Error::OutOfMemory`].
@@ -282,16 +288,17 @@ impl Uint {
         Ok((Self::from_limbs(quotient)?, Self::from_limbs(remainder)?))
     }
 
-    /// The remainder, in time that depends on both numbers.
+    /// Returns the remainder, in time that depends on both numbers.
     ///
     /// # Errors
-    /// As [`Self::div_rem`].
+    /// The errors of [`Self::div_rem`].
     pub fn rem(&self, modulus: &Self) -> Result<Self, Error> {
         Ok(self.div_rem(modulus)?.1)
     }
 
-    /// This number to the power of `exponent`, modulo an odd `modulus`. Neither the exponent nor this number, if it is below the modulus, can
-    /// be told from the time.
+    /// Returns this number to the power of `exponent`, modulo an odd `modulus`.
+    ///
+    /// The time reveals neither the exponent nor, if it is below the modulus, this number.
     ///
     /// # Errors
     /// [`Error::DivisionByZero`], [`Error::EvenModulus`], [`Error::OutOfMemory`].
@@ -317,7 +324,7 @@ impl Uint {
         Self::from_limbs(limbs)
     }
 
-    /// The greatest common divisor; of 0 and another number, the other number.
+    /// Returns the greatest common divisor. That of 0 and another number is the other number.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -325,10 +332,12 @@ impl Uint {
         Self::from_limbs(aws::gcd(&self.limbs, &other.limbs)?)
     }
 
-    /// The number below `modulus` that, times this, is 1 modulo `modulus`. Takes time that depends on both.
+    /// Returns the inverse modulo `modulus`, which is below `modulus`. The time depends on both
+    /// numbers.
     ///
     /// # Errors
-    /// [`Error::DivisionByZero`]; [`Error::NoInverse`], also where `modulus` is 1; [`Error::OutOfMemory`].
+    /// [`Error::DivisionByZero`]; [`Error::NoInverse`], also if `modulus` is 1;
+    /// [`Error::OutOfMemory`].
     pub fn mod_inverse(&self, modulus: &Self) -> Result<Self, Error> {
         let reduced = self.rem(modulus)?;
         if *modulus == Self::from(1) || reduced.gcd(modulus)? != Self::from(1) {
@@ -337,13 +346,14 @@ impl Uint {
         Self::from_limbs(aws::inverse(&reduced.limbs, &modulus.limbs)?)
     }
 
-    /// What computes powers modulo this number, if there is something better than AWS-LC.
+    /// Returns the kernel for powers modulo this number, if it supports the number and the
+    /// processor.
     pub(crate) fn to_montgomery(&self) -> Option<Modulus> {
         Modulus::new(&self.limbs)
     }
 }
 
-/// What computes products of two numbers of so many bits here.
+/// Returns the implementation of products of two numbers of `bits` bits on this processor.
 #[must_use]
 pub fn product_backend(bits: usize) -> Backend {
     Backend::Own(
@@ -351,7 +361,7 @@ pub fn product_backend(bits: usize) -> Backend {
     )
 }
 
-/// What computes powers modulo a number of up to 8318 bits here.
+/// Returns the implementation of powers modulo a number of up to 8318 bits on this processor.
 #[must_use]
 pub fn power_backend() -> Backend {
     if montgomery::is_available() { Backend::Own("AVX-512 IFMA".into()) } else { Backend::AwsLc }

@@ -1,12 +1,15 @@
-//! Products of limbs: by columns, from 9 limbs on by the AVX-512 kernel where there is one, and of long numbers by three products of half the size
-//! (Karatsuba). Time depends on lengths only.
+//! Products of limbs. The time depends only on lengths.
+//!
+//! - Short factors: column by column.
+//! - From 9 limbs on: the AVX-512 kernel, if available.
+//! - Long factors: three products of half the size (Karatsuba).
 
 use zeroize::Zeroizing;
 
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::product as kernel;
 
-/// No kernel.
+/// Stands in where there is no kernel.
 #[cfg(not(target_arch = "x86_64"))]
 mod kernel {
     pub(super) const LIMBS_MAX: usize = 0;
@@ -22,15 +25,15 @@ mod kernel {
 
 /// Limbs of the shorter factor from which the kernel is faster than columns.
 const KERNEL: usize = 9;
-/// Limbs of factors from which three products of half the length are faster than columns.
+/// Limbs of the factors from which three products of half the length are faster than columns.
 const KARATSUBA: usize = 32;
 
-/// Whether the kernel multiplies factors of so many limbs.
+/// Returns whether the kernel multiplies factors of `limbs` limbs.
 pub(super) fn has_kernel(limbs: usize) -> bool {
     limbs >= KERNEL && kernel::is_available()
 }
 
-/// `out = a · b`. `out` is as long as both together, and neither is empty.
+/// Sets `out` to `a · b`. `out` is as long as both factors together, and neither is empty.
 pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     let most = if kernel::is_available() { kernel::LIMBS_MAX } else { KARATSUBA - 1 };
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
@@ -41,7 +44,7 @@ pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     if long.len() == short.len() {
         return halves(out, long, short, &mut scratch, most);
     }
-    // Pieces as long as the shorter factor, and what is left.
+    // Pieces as long as the shorter factor, and a shorter rest.
     out.fill(0);
     let mut product = Zeroizing::new(vec![0; 2 * short.len()]);
     for (index, piece) in long.chunks(short.len()).enumerate() {
@@ -56,15 +59,15 @@ pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     }
 }
 
-/// In one piece.
+/// Multiplies without splitting.
 fn whole(out: &mut [u64], a: &[u64], b: &[u64]) {
     if a.len().min(b.len()) < KERNEL || !kernel::multiply(out, a, b) {
         columns(out, a, b);
     }
 }
 
-/// Column by column: each limb of `out` is the sum of products of limbs, in an accumulator of three limbs, which breaks the chain of carries
-/// that rows have.
+/// Multiplies column by column. Each limb of `out` is a sum of products of limbs, in an accumulator
+/// of three limbs. This avoids the carry chain of a product by rows.
 fn columns(out: &mut [u64], a: &[u64], b: &[u64]) {
     match (a.len(), b.len()) {
         (4, 4) => return columns_of::<4>(out, a, b),
@@ -87,7 +90,7 @@ fn columns(out: &mut [u64], a: &[u64], b: &[u64]) {
     }
 }
 
-/// [`columns`] of a length that is known, so that there are no loops.
+/// Computes [`columns`] for a constant length, so that the loops are unrolled.
 fn columns_of<const N: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
     let (Some(a), Some(b)) = (a.first_chunk::<N>(), b.first_chunk::<N>()) else { return };
     let Some((low, rest)) = out.split_first_chunk_mut::<N>() else { return };
@@ -122,7 +125,7 @@ impl Sum {
         self.high += u64::from(is_carried);
     }
 
-    /// The lowest limb; the others move down.
+    /// Returns the lowest limb and shifts the others down.
     #[inline(always)]
     fn shift(&mut self) -> u64 {
         let lowest = self.low as u64;
@@ -132,7 +135,8 @@ impl Sum {
     }
 }
 
-/// Both factors have one length, and `scratch` four times that. Numbers of up to `most` limbs are not halved.
+/// Multiplies factors of equal length by halves. `scratch` has four times that length. Numbers of
+/// up to `most` limbs are not split.
 fn halves(out: &mut [u64], a: &[u64], b: &[u64], scratch: &mut [u64], most: usize) {
     let len = a.len();
     if len <= most || len % 2 == 1 {
@@ -149,7 +153,8 @@ fn halves(out: &mut [u64], a: &[u64], b: &[u64], scratch: &mut [u64], most: usiz
     let (low, high) = out.split_at_mut(len);
     halves(low, a_low, b_low, scratch, most);
     halves(high, a_high, b_high, scratch, most);
-    // (a0 - a1)(b1 - b0) + a0·b0 + a1·b1 is the middle, which is not negative and has one bit more than `len` limbs.
+    // (a0 - a1)(b1 - b0) + a0·b0 + a1·b1 is the middle part. It is not negative, and has one bit
+    // more than `len` limbs.
     let is_negative = a_negative ^ b_negative;
     let mut top = negate_if(middle, is_negative);
     top = top.wrapping_add(add_assign(middle, low)).wrapping_add(add_assign(middle, high));
@@ -158,7 +163,7 @@ fn halves(out: &mut [u64], a: &[u64], b: &[u64], scratch: &mut [u64], most: usiz
     debug_assert_eq!(carry, 0);
 }
 
-/// `out = |a - b|`, and all ones if the difference was negative, else 0.
+/// Sets `out` to `|a - b|`. Returns all ones if the difference is negative, else 0.
 fn difference(out: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
     let borrow = subtract(out, a, b);
     let mask = 0_u64.wrapping_sub(borrow);
@@ -166,7 +171,8 @@ fn difference(out: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
     mask
 }
 
-/// Negates `number` (two's complement) if `mask` is all ones. The limb that follows: `mask`, or 0 where the number is 0.
+/// Negates `number` (two's complement) if `mask` is all ones. Returns the limb that follows:
+/// `mask`, or 0 if the number is 0.
 fn negate_if(number: &mut [u64], mask: u64) -> u64 {
     let mut carry = mask & 1;
     for limb in number {
@@ -176,7 +182,7 @@ fn negate_if(number: &mut [u64], mask: u64) -> u64 {
     mask.wrapping_add(carry)
 }
 
-/// `a -= b`, and what is to be borrowed. `b` is not longer.
+/// Subtracts `b` from `a` and returns the borrow. `b` is not longer.
 pub(crate) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut borrow = false;
@@ -189,7 +195,7 @@ pub(crate) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
     u64::from(borrow)
 }
 
-/// `out = a - b`, and what is to be borrowed. All have one length.
+/// Sets `out` to `a - b` and returns the borrow. All have the same length.
 fn subtract(out: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
     let mut borrow = false;
     for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -198,7 +204,7 @@ fn subtract(out: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
     u64::from(borrow)
 }
 
-/// `a += b`, and the carry. `b` is not longer.
+/// Adds `b` to `a` and returns the carry. `b` is not longer.
 pub(crate) fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = false;
@@ -215,7 +221,7 @@ pub(crate) fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Limbs of which a quarter each is all zeros and all ones.
+    /// Returns limbs, of which a quarter are all zeros and a quarter all ones.
     fn limbs(count: usize, state: &mut u64) -> Vec<u64> {
         let next = || {
             *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

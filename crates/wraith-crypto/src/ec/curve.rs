@@ -1,4 +1,4 @@
-//! The curves: their sizes and names, and what computes on each.
+//! The curves: sizes, object identifiers, and implementations.
 #![allow(unsafe_code)]
 
 use std::ptr;
@@ -15,28 +15,28 @@ use crate::encoding::oid;
 use crate::kernels::p256::P256;
 use crate::kernels::weierstrass;
 
-/// A curve.
+/// An elliptic curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Curve {
-    /// secp224r1, of NIST.
+    /// NIST's secp224r1.
     P224,
-    /// secp256r1, of NIST.
+    /// NIST's secp256r1.
     P256,
-    /// secp384r1, of NIST.
+    /// NIST's secp384r1.
     P384,
-    /// secp521r1, of NIST.
+    /// NIST's secp521r1.
     P521,
-    /// Of brainpool.
+    /// brainpoolP256r1 (RFC 5639).
     BrainpoolP256r1,
-    /// Of brainpool.
+    /// brainpoolP384r1 (RFC 5639).
     BrainpoolP384r1,
-    /// Of brainpool.
+    /// brainpoolP512r1 (RFC 5639).
     BrainpoolP512r1,
 }
 
 impl Curve {
-    /// Bytes of a coordinate. A scalar has as many.
+    /// Returns the size of a coordinate in bytes. A scalar has the same size.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -60,7 +60,7 @@ impl Curve {
         }
     }
 
-    /// The hash of SHA-2 that is as strong.
+    /// Returns the SHA-2 hash of matching strength.
     pub(crate) const fn digest(self) -> Digest {
         match self {
             Self::P224 => Digest::Sha224,
@@ -70,9 +70,9 @@ impl Curve {
         }
     }
 
-    /// AWS-LC's description, which is static.
+    /// Returns AWS-LC's group, which is static.
     pub(super) fn group(self) -> *const aws::EC_GROUP {
-        // SAFETY: always safe.
+        // SAFETY: the calls have no preconditions.
         unsafe {
             match self {
                 Self::P224 => aws::EC_group_p224(),
@@ -86,7 +86,7 @@ impl Curve {
         }
     }
 
-    /// Our code for it.
+    /// Returns our implementation of the curve, if there is one.
     pub(crate) fn own(self) -> Option<&'static dyn weierstrass::Curve> {
         match self {
             Self::P224 => Some(weierstrass::p224()),
@@ -97,7 +97,7 @@ impl Curve {
         }
     }
 
-    /// What computes on it.
+    /// Returns the implementation of the curve.
     pub(crate) fn backend(self) -> Backend {
         match self.own() {
             Some(_) => Backend::Own("portable".into()),
@@ -105,7 +105,7 @@ impl Curve {
         }
     }
 
-    /// What makes key pairs.
+    /// Returns the implementation of key generation on this processor.
     pub(crate) fn key_pair_backend(self) -> Backend {
         #[cfg(target_arch = "x86_64")]
         if self == Self::P256 && P256::new().is_some() {
@@ -114,7 +114,7 @@ impl Curve {
         self.backend()
     }
 
-    /// What names it in a key.
+    /// Returns the parameters that identify the curve in an encoded key.
     pub(super) fn identifier(self) -> Zeroizing<Vec<u8>> {
         let mut parameters = Writer::new();
         parameters.oid(self.oid());
@@ -122,14 +122,14 @@ impl Curve {
     }
 
     pub(super) fn new_key(self) -> Option<Owned<aws::EC_KEY>> {
-        // SAFETY: the key is new and ours, and the group static.
+        // SAFETY: the key is new and ours, and the group is static.
         unsafe {
             let key = Owned::new(aws::EC_KEY_new())?;
             succeeded(aws::EC_KEY_set_group(key.as_ptr(), self.group())).then_some(key)
         }
     }
 
-    /// The point that `bytes` are, which is on the curve.
+    /// Parses a point. Returns `None` unless it is on the curve.
     pub(super) fn point(self, bytes: &[u8]) -> Option<Owned<aws::EC_POINT>> {
         if bytes.len() != 1 + 2 * self.bytes() || bytes[0] != 4 {
             return None;
@@ -144,15 +144,15 @@ impl Curve {
         }
     }
 
-    /// The bytes of `point`, which is not the point at infinity.
+    /// Encodes `point`, which is not the point at infinity.
     ///
     /// # Safety
-    /// It is a live point of this curve.
+    /// `point` is a live point of this curve.
     pub(super) unsafe fn write_point(self, point: *const aws::EC_POINT) -> Vec<u8> {
         let mut bytes = vec![0; 1 + 2 * self.bytes()];
         let (data, len) = (bytes.as_mut_ptr(), bytes.len());
         let form = POINT_CONVERSION_UNCOMPRESSED;
-        // SAFETY: the caller's promise, and `bytes` has the length passed.
+        // SAFETY: the caller guarantees the point, and `bytes` has the length passed.
         let written = unsafe {
             aws::EC_POINT_point2oct(self.group(), point, form, data, len, ptr::null_mut())
         };

@@ -1,7 +1,9 @@
-//! Products of two numbers of four limbs with `mulx`, `adcx` and `adox` (BMI2 and ADX), as text for `asm!`. The reduction that follows is the
-//! prime's own.
+//! Products of two numbers of four limbs with `mulx`, `adcx` and `adox` (BMI2 and ADX), as text for
+//! `asm!`.
+//!
+//! Each prime adds its own reduction.
 
-/// r8…r15 are [rsi] · [rdi]. Uses rax, rcx and rdx.
+/// Sets r8…r15 to [rsi] · [rdi]. Clobbers rax, rcx and rdx.
 macro_rules! product {
     () => {
         concat!(
@@ -22,7 +24,7 @@ macro_rules! product {
             product!("r11", "r12", "r13", "r14", "r15"),
         )
     };
-    // Adds [rsi] · rdx to the limbs, of which the last one is new.
+    // Adds [rsi] · rdx to the limbs. The last limb is new.
     ($t0:literal, $t1:literal, $t2:literal, $t3:literal, $t4:literal) => {
         concat!(
             "xor ",
@@ -57,11 +59,11 @@ macro_rules! product {
     };
 }
 
-/// r8…r15 are [rsi]². Uses rax, rcx and rdx.
+/// Sets r8…r15 to [rsi]². Clobbers rax, rcx and rdx.
 macro_rules! square {
     () => {
         concat!(
-            // The products of different limbs, once: in r9 … r14.
+            // The products of different limbs, each once, in r9 … r14.
             "mov rdx, [rsi]\n",
             "mulx r10, r9, [rsi + 8]\n",
             "mulx r11, rax, [rsi + 16]\n",
@@ -82,7 +84,7 @@ macro_rules! square {
             "mulx r14, rax, [rsi + 24]\n",
             "add r13, rax\n",
             "adc r14, 0\n",
-            // Twice that, and the squares.
+            // Double them and add the squares.
             "xor r15d, r15d\n",
             "mov rdx, [rsi]\n",
             "mulx rax, r8, rdx\n",

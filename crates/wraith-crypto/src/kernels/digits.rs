@@ -1,9 +1,11 @@
-//! Scalars in digits that may be negative, for multiples of points where nothing is secret.
+//! Signed-digit recoding (wNAF) of public scalars, for point multiplication where nothing is
+//! secret. Not constant time.
 
 /// Bits of a digit.
 pub(super) const BITS: usize = 5;
 
-/// Odd digits between zeros, each between −16 and 16, that make up `number`, from the lowest; two of them are at least five apart.
+/// Returns the digits of `number`, the lowest first. Each is zero, or odd and between −16 and 16;
+/// two odd digits are at least five places apart.
 pub(super) fn sparse<const N: usize>(number: &[u64; N]) -> [i8; 513] {
     const { assert!(N <= 8) };
     let bits = |at: usize| {
@@ -13,7 +15,7 @@ pub(super) fn sparse<const N: usize>(number: &[u64; N]) -> [i8; 513] {
     let mut digits = [0; 513];
     let (mut at, mut carry) = (0, 0u64);
     while at <= 64 * N {
-        // Zeros, or ones that a carry runs through.
+        // Zeros, or ones through which a carry runs.
         let skipped = (bits(at) ^ carry.wrapping_neg()).trailing_zeros();
         if skipped > 0 {
             at += skipped as usize;
@@ -39,7 +41,7 @@ mod tests {
         let powers = (0..128).map(|i| 1 << i);
         for number in random.chain(ones).chain(powers).chain([0]) {
             let digits = sparse(&[number as u64, (number >> 64) as u64]);
-            // The highest one stands above the number: modulo 2^128.
+            // The highest digit may stand above the number, so the sum is modulo 2^128.
             let sum = digits.iter().rev().fold(0u128, |sum, &digit| {
                 sum.wrapping_mul(2).wrapping_add(i128::from(digit) as u128)
             });

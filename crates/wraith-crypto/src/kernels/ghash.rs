@@ -1,4 +1,4 @@
-//! GHASH (NIST SP 800-38D §6.4), with the carry-less multiplication of the processor or without.
+//! GHASH (NIST SP 800-38D §6.4), with or without the processor's carry-less multiplication.
 //!
 //! | with | cycles per byte, about (Zen 4) |
 //! |---|---|
@@ -6,9 +6,10 @@
 //! | PCLMULQDQ | 0.5 |
 //! | integer multiplications | 8 |
 //!
-//! The last is Pornin's ("Constant-time Mul", BearSSL): of numbers of which each fourth bit only may be set, an integer product has the
-//! carry-less one in those bits, the carries in the three between. A processor whose multiplication takes the same time whatever it multiplies makes that
-//! constant time.
+//! The last is Pornin's method ("Constant-time Mul", BearSSL). In each factor only every fourth bit
+//! may be set. The integer product then holds the carry-less product in those bits, and the carries
+//! in the three bits between. This is constant time on a processor whose multiplication takes the
+//! same time for all operands.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -28,7 +29,7 @@ enum Key {
 }
 
 impl Ghash {
-    /// The key, with the fastest instructions that are here.
+    /// Creates a key for the fastest instructions that this processor has.
     pub(crate) fn new(hash_key: &[u8; 16]) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(key) = [true, false].into_iter().find_map(|wide| GhashKey::new(hash_key, wide))
@@ -42,7 +43,7 @@ impl Ghash {
         Self(Key::Portable(u128::from_be_bytes(*hash_key)))
     }
 
-    /// The key with each set of instructions that is here, the fastest first.
+    /// Returns the key for each instruction set that this processor has, the fastest first.
     #[cfg(test)]
     fn all(hash_key: &[u8; 16]) -> Vec<Self> {
         let mut all = Vec::new();
@@ -54,7 +55,7 @@ impl Ghash {
         all
     }
 
-    /// The hash after `text`, with zeros behind it if it does not end with a block. A hash begins with 0.
+    /// Returns the hash after `text`, padded with zeros to a whole block. The initial hash is 0.
     #[must_use]
     pub(crate) fn absorb(&self, hash: u128, text: &[u8]) -> u128 {
         match &self.0 {
@@ -69,30 +70,31 @@ impl Ghash {
     }
 }
 
-/// The product of two elements, whose highest bit is the coefficient of x^0.
+/// Multiplies two field elements, in which the highest bit is the coefficient of x^0.
 fn multiply(a: u128, b: u128) -> u128 {
     let (a1, a0) = ((a >> 64) as u64, a as u64);
     let (b1, b0) = ((b >> 64) as u64, b as u64);
     let (low, high) = (carry_less(a0, b0), carry_less(a1, b1));
     let middle = carry_less(a0 ^ a1, b0 ^ b1) ^ low ^ high;
     let (low, high) = (low ^ middle << 64, high ^ middle >> 64);
-    // The product of two such numbers is too low by a factor of x.
+    // In this bit order the carry-less product is too low by a factor of x.
     let high = high << 1 | low >> 127;
     let low = low << 1;
-    // The lower half stands for x^128 and more: x^128 = x^7 + x^2 + x + 1. What that moves out of the half again is folded first.
+    // The lower half holds x^128 and above, where x^128 = x^7 + x^2 + x + 1. The bits that this
+    // reduction shifts out of the half again are folded first.
     let out = low << 127 ^ low << 126 ^ low << 121;
     let low = low ^ out;
     high ^ low ^ low >> 1 ^ low >> 2 ^ low >> 7
 }
 
-/// The carry-less product.
+/// Returns the carry-less product.
 fn carry_less(a: u64, b: u64) -> u128 {
     let low = low_half(a, b);
     let high = low_half(a.reverse_bits(), b.reverse_bits()).reverse_bits() >> 1;
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// The lower half of the carry-less product.
+/// Returns the lower half of the carry-less product.
 fn low_half(a: u64, b: u64) -> u64 {
     const FOURTH: u64 = 0x1111_1111_1111_1111;
     let mut product = 0;
@@ -112,7 +114,7 @@ mod tests {
     use super::*;
     use crate::kernels::tests::bytes;
 
-    /// The multiplication of SP 800-38D §6.3, bit by bit.
+    /// Multiplies bit by bit, as SP 800-38D §6.3 writes it.
     fn by_bits(a: u128, b: u128) -> u128 {
         let (mut sum, mut v) = (0, b);
         for bit in (0..128).rev() {

@@ -1,19 +1,22 @@
-//! The permutation Keccak-f[1600] (FIPS 202, §3) on eight states at once, one in each lane of vectors: with AVX-512 all eight, with AVX2 four
-//! and four. Without them one after the other, by [`keccak`](super::keccak), which is also the twin that the tests compare.
+//! The permutation Keccak-f[1600] (FIPS 202, §3) on eight states at once, one state in each vector
+//! lane.
 //!
-//! On Zen 4 with AVX-512 a key of SLH-DSA-SHAKE-128f, which is some 4500 permutations, takes 330 µs of the processor: 73 ns each with everything
-//! around it.
+//! AVX-512 permutes all eight together, AVX2 four and four. Without them, [`keccak`](super::keccak)
+//! permutes one state after another; it is also the reference in the tests.
+//!
+//! On Zen 4 with AVX-512 an SLH-DSA-SHAKE-128f key, about 4500 permutations, takes 330 µs of
+//! processor time: 73 ns each, including the work around them.
 #![allow(unsafe_code)]
 
 use super::keccak;
 
-/// States that are permuted at once.
+/// Number of states that are permuted at once.
 pub(crate) const STATES: usize = 8;
 
 /// Eight states: word i of state j is `[i][j]`.
 pub(crate) type States = [[u64; STATES]; 25];
 
-/// What computes here.
+/// Returns the instruction set in use on this processor.
 pub(crate) fn backend() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
@@ -27,12 +30,12 @@ pub(crate) fn backend() -> &'static str {
     "portable"
 }
 
-/// Permutes the first `used` states; what becomes of the others is undefined.
+/// Permutes the first `used` states. The other states are unspecified afterwards.
 pub(crate) fn permute(states: &mut States, used: usize) {
     #[cfg(target_arch = "x86_64")]
     if used > 1 {
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has what the function needs.
+            // SAFETY: the line above checked that the processor has the instructions.
             return unsafe { x86::permute_512(states) };
         }
         if is_x86_feature_detected!("avx2") {
@@ -92,7 +95,7 @@ mod x86 {
         }
     }
 
-    /// As [`keccak`](super::super::keccak) does it.
+    /// Computes one round, in the same way as [`keccak`](super::super::keccak).
     #[inline(always)]
     fn round<V: Lanes<u64>>(from: &[V; 25], constant: u64) -> [V; 25] {
         macro_rules! column {
@@ -154,7 +157,7 @@ mod tests {
             {
                 let mut other = states;
                 if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has what the function needs.
+                    // SAFETY: the line above checked that the processor has the instructions.
                     unsafe { x86::permute_256(&mut other) };
                     assert_eq!(other, expected);
                 }

@@ -1,17 +1,19 @@
-//! Vectors of words whose lanes all compute the same: what hash functions need of them, for AVX-512 and AVX2.
+//! Vectors of words in which all lanes compute the same function: the operations of hash functions,
+//! for AVX-512 and AVX2.
 //!
-//! The functions are inlined into kernels that enable the features; nothing else may call them. A kernel is written once, generic over its vector.
+//! A kernel is written once, generic over its vector. The functions are inlined into kernels that
+//! enable the features; no other code may call them.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
 
 /// A vector of words.
 pub(super) trait Lanes<W>: Copy {
-    /// Its lanes.
+    /// Number of lanes.
     const LANES: usize;
 
     fn splat(word: W) -> Self;
-    /// The first [`LANES`](Self::LANES) words.
+    /// Loads the first [`LANES`](Self::LANES) words.
     fn load(words: &[W]) -> Self;
     fn store(self, words: &mut [W]);
     fn add(self, other: Self) -> Self;
@@ -20,19 +22,20 @@ pub(super) trait Lanes<W>: Copy {
     fn rotate_right<const N: i32>(self) -> Self;
     fn shift_right<const N: i32>(self) -> Self;
     fn shift_left<const N: i32>(self) -> Self;
-    /// a ^ b ^ c.
+    /// Returns a ^ b ^ c.
     fn parity(a: Self, b: Self, c: Self) -> Self;
-    /// Where a bit of `a` is set that of `b`, else that of `c`.
+    /// Returns the bit of `b` where the bit of `a` is set, else the bit of `c`.
     fn choice(a: Self, b: Self, c: Self) -> Self;
-    /// What two of three have.
+    /// Returns the bits that are set in at least two of the three.
     fn majority(a: Self, b: Self, c: Self) -> Self;
-    /// a ^ (!b & c).
+    /// Returns a ^ (!b & c).
     fn chi(a: Self, b: Self, c: Self) -> Self;
 }
 
 macro_rules! avx512 {
     ($word:ty, $lanes:literal, $splat:ident, $add:ident, $ror:ident, $shr:ident, $shl:ident, $logic:ident) => {
-        // Why what is unsafe here may be done: only kernels that have enabled AVX-512F call them, and the slices are as long as a vector.
+        // Every unsafe block is sound for the same reason: only kernels that enable AVX-512F call
+        // these functions, and the slices are at least as long as a vector.
         impl Lanes<$word> for __m512i {
             const LANES: usize = $lanes;
 
@@ -107,7 +110,8 @@ macro_rules! avx512 {
 
 macro_rules! avx2 {
     ($word:ty, $lanes:literal, $splat:ident, $add:ident, $shr:ident, $shl:ident) => {
-        // Why what is unsafe here may be done: only kernels that have enabled AVX2 call them, and the slices are as long as a vector.
+        // Every unsafe block is sound for the same reason: only kernels that enable AVX2 call these
+        // functions, and the slices are at least as long as a vector.
         impl Lanes<$word> for __m256i {
             const LANES: usize = $lanes;
 

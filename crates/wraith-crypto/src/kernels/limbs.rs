@@ -1,8 +1,8 @@
-//! Numbers of four limbs. No operation takes notice of what they are.
+//! Arithmetic on numbers of four limbs. Every operation takes the same time for all numbers.
 
 use std::hint::black_box;
 
-/// The least significant limb first.
+/// A number, least significant limb first.
 pub(crate) type Limbs = [u64; 4];
 
 #[inline(always)]
@@ -23,28 +23,28 @@ pub(super) fn sub(a: &Limbs, b: &Limbs) -> (Limbs, bool) {
     ([l0, l1, l2, l3], borrow)
 }
 
-/// The number of `limbs` and, above them, `carry`, minus `modulus` unless that is larger.
+/// Returns the number `limbs + carry · 2^256`, minus `modulus` unless `modulus` is larger.
 #[inline(always)]
 pub(super) fn subtract_once(limbs: &Limbs, carry: bool, modulus: &Limbs) -> Limbs {
     let (difference, borrow) = sub(limbs, modulus);
-    // Below the modulus if the subtraction borrows more than the carry has.
+    // The number is below the modulus if the subtraction borrows and there is no carry.
     let keep = u64::from(borrow & !carry).wrapping_neg();
     std::array::from_fn(|i| difference[i] ^ (keep & (difference[i] ^ limbs[i])))
 }
 
-/// Whether `a` is below `b`.
+/// Returns whether `a` is below `b`.
 pub(super) fn is_below(a: &Limbs, b: &Limbs) -> bool {
     sub(a, b).1
 }
 
-/// All ones if the number is zero, else zero.
+/// Returns all ones if the number is zero, else zero.
 #[inline(always)]
 pub(super) fn zero_mask(limbs: &Limbs) -> u64 {
     let any = limbs[0] | limbs[1] | limbs[2] | limbs[3];
     black_box(((any | any.wrapping_neg()) >> 63).wrapping_sub(1))
 }
 
-/// The number of 32 bytes, most significant first.
+/// Returns the number of 32 big-endian bytes.
 pub(super) fn limbs(bytes: &[u8; 32]) -> Limbs {
     std::array::from_fn(|i| {
         let at = 24 - 8 * i;
@@ -52,7 +52,7 @@ pub(super) fn limbs(bytes: &[u8; 32]) -> Limbs {
     })
 }
 
-/// The 32 bytes of a number, most significant first.
+/// Returns the 32 big-endian bytes of a number.
 pub(super) fn bytes(limbs: &Limbs) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (chunk, limb) in bytes.chunks_exact_mut(8).rev().zip(limbs) {

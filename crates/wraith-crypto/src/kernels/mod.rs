@@ -1,6 +1,8 @@
-//! Inner loops of algorithms that nobody else has, or not as fast: each with what it computes, its source and its speed.
+//! Kernels: inner loops of algorithms that no library has, or has more slowly. Each states its
+//! purpose, its source and its speed.
 //!
-//! A kernel is chosen by what the processor has when the program runs, and is tested against a twin: portable code, or AWS-LC.
+//! The processor's features select a kernel at run time. Each kernel is tested against a reference:
+//! portable code or AWS-LC.
 
 #[cfg(target_arch = "x86_64")]
 mod adx;
@@ -34,14 +36,16 @@ pub(crate) mod weierstrass;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    /// Says past the harness that a kernel was not looked at here, which nothing that is installed could change.
+    /// Reports past the test harness that a kernel was not tested here, for a reason that no
+    /// installation could change.
     pub(crate) fn unchecked(why: &str) {
         let thread = std::thread::current();
         let line = format!("unchecked: {}: {why}\n", thread.name().unwrap_or("a test"));
         std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
     }
 
-    /// Bytes that follow no pattern a kernel could be right about by chance, the same each time.
+    /// Returns `len` pseudorandom bytes, the same in each run. They have no pattern that a wrong
+    /// kernel could match by chance.
     pub(crate) fn bytes(len: usize) -> Vec<u8> {
         let mut out = vec![0; len];
         blake3::Hasher::new().update(b"kernels").finalize_xof().fill(&mut out);

@@ -1,11 +1,13 @@
 //! Products of big integers with AVX-512 IFMA, of up to 64 limbs of 64 bits each.
 //!
-//! Factors are cut into limbs of 52 bits, eight to a vector. Each step adds one factor times a limb of the other, takes the lowest limb of the
-//! sum away, and moves the rest down by one. A lane takes two numbers of 52 bits in each of at most 80 steps, so carries can wait for the
-//! end. Time depends on lengths only.
+//! Factors are split into limbs of 52 bits, eight to a vector. Each step adds one factor times a
+//! limb of the other. It then removes the lowest limb of the sum and shifts the rest down by one. A
+//! lane accumulates two numbers of 52 bits in each of at most 80 steps, so carries can wait for the
+//! end. The time depends only on lengths.
 //!
-//! Expected on Zen 4, one multiply-add of 512 bits a cycle: 2 cycles for every vector and step, 400 with two factors of 2048 bits, and a
-//! hundred and more for the cutting. The twin is the product by columns of [`bignum`](crate::bignum).
+//! Expected on Zen 4, at one multiply-add of 512 bits a cycle: 2 cycles for every vector and step.
+//! That is 400 for two factors of 2048 bits, plus a hundred or more for the splitting. The
+//! reference in tests is the product by columns of [`bignum`](crate::bignum).
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -13,12 +15,12 @@ use std::sync::LazyLock;
 
 use zeroize::Zeroizing;
 
-/// Limbs of 64 bits that a factor has at most.
+/// Maximum length of a factor in limbs of 64 bits.
 pub(crate) const LIMBS_MAX: usize = 64;
 /// Bits of an inner limb.
 const LIMB_BITS: usize = 52;
 const LIMB_MASK: i64 = (1 << LIMB_BITS) - 1;
-/// Bytes of eight inner limbs.
+/// Size of eight inner limbs in bytes.
 const VECTOR_BYTES: usize = LIMB_BITS;
 
 static IS_AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
@@ -28,18 +30,21 @@ static IS_AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
         && is_x86_feature_detected!("avx512vbmi")
 });
 
-/// Whether the processor has what [`multiply`] needs.
+/// Returns whether the processor has the instructions of [`multiply`].
 pub(crate) fn is_available() -> bool {
     *IS_AVAILABLE
 }
 
-/// `out = a · b`; `out` is as long as both together, and both have at most [`LIMBS_MAX`] limbs. Whether the processor can.
+/// Sets `out` to `a · b`. `out` is as long as both factors together.
+///
+/// Returns `false`, and leaves `out` unchanged, if the processor lacks the instructions or a factor
+/// has more than [`LIMBS_MAX`] limbs.
 pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) -> bool {
     if !is_available() || a.len().max(b.len()) > LIMBS_MAX {
         return false;
     }
     let (a, b) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    // SAFETY: the processor has the features.
+    // SAFETY: `is_available` checked the processor's features.
     unsafe {
         match vectors(a) {
             0..=2 => multiply_ifma::<2>(out, a, b),
@@ -93,13 +98,13 @@ fn multiply_ifma<const V: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
     }
 }
 
-/// The bytes of vector `index` that a number of `bytes` bytes has.
+/// Returns a mask of the bytes in vector `index` of a number of `bytes` bytes.
 fn mask(bytes: usize, index: usize) -> __mmask64 {
     let count = bytes.saturating_sub(index * VECTOR_BYTES).min(VECTOR_BYTES);
     (1 << count) - 1
 }
 
-/// Eight limbs of 52 bits: limb `j` begins at byte 6.5 · j.
+/// Returns eight limbs of 52 bits: limb `j` begins at byte 6.5 · j.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn cut(limbs: &[u64], index: usize) -> __m512i {
     const BYTES: [u8; 64] = {
@@ -113,7 +118,7 @@ fn cut(limbs: &[u64], index: usize) -> __m512i {
     };
     let kept = mask(8 * limbs.len(), index);
     let start = limbs.as_ptr().cast::<i8>().wrapping_add(index * VECTOR_BYTES);
-    // SAFETY: the mask keeps to the bytes of `limbs`, and `BYTES` is 64 of them.
+    // SAFETY: the mask selects only bytes of `limbs`, and `BYTES` has 64 bytes.
     let (bytes, order) = unsafe {
         (_mm512_maskz_loadu_epi8(kept, start), _mm512_loadu_si512(BYTES.as_ptr().cast()))
     };
@@ -122,7 +127,8 @@ fn cut(limbs: &[u64], index: usize) -> __m512i {
     _mm512_and_si512(shifted, _mm512_set1_epi64(LIMB_MASK))
 }
 
-/// Writes eight limbs of 52 bits to their place in `out`, without what lies behind its end, which is zero.
+/// Writes eight limbs of 52 bits to their place in `out`. Limbs beyond its end are zero and are
+/// dropped.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn join(out: &mut [u64], index: usize, limbs: __m512i) {
     /// Two limbs are 13 bytes of 16.
@@ -142,29 +148,29 @@ fn join(out: &mut [u64], index: usize, limbs: __m512i) {
     );
     let kept = mask(8 * out.len(), index);
     let start = out.as_mut_ptr().cast::<i8>().wrapping_add(index * VECTOR_BYTES);
-    // SAFETY: the mask keeps to the bytes of `out`, and `BYTES` is 64 of them.
+    // SAFETY: the mask selects only bytes of `out`, and `BYTES` has 64 bytes.
     unsafe {
         let order = _mm512_loadu_si512(BYTES.as_ptr().cast());
         _mm512_mask_storeu_epi8(start, kept, _mm512_permutexvar_epi8(order, pairs));
     }
 }
 
-/// What is carried from vector to vector.
+/// The carries from vector to vector.
 struct Carries {
-    /// The upper bits of the lanes of the vector before.
+    /// The upper bits of the lanes of the previous vector.
     below: __m512i,
     carry: u16,
 }
 
 impl Carries {
-    /// Limbs of 52 bits, from sums of up to 64 bits.
+    /// Normalizes sums of up to 64 bits to limbs of 52 bits.
     #[target_feature(enable = "avx512f")]
     fn resolve(&mut self, lanes: __m512i) -> __m512i {
         let mask = _mm512_set1_epi64(LIMB_MASK);
         let high = _mm512_srli_epi64(lanes, 52);
         let moved = _mm512_alignr_epi64(high, self.below, 7);
         self.below = high;
-        // As in the products of `montgomery`: one bit each is left to carry.
+        // As in the products of `montgomery`, at most one bit is left to carry from each lane.
         let lanes = _mm512_add_epi64(_mm512_and_si512(lanes, mask), moved);
         let makes = u16::from(_mm512_cmpgt_epu64_mask(lanes, mask));
         let hands_on = u16::from(_mm512_cmpeq_epu64_mask(lanes, mask));

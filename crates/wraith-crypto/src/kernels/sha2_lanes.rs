@@ -1,25 +1,31 @@
-//! The compression functions of SHA-256 and SHA-512 (FIPS 180-4) on many states at once, each with its own block: one state in each lane of a
-//! vector, sixteen or eight with AVX-512, half as many with AVX2. Without them one state after the other, by AWS-LC and
-//! [`sha512`](super::sha512), which are also the twins that the tests compare.
+//! The compression functions of SHA-256 and SHA-512 (FIPS 180-4) on many states at once, each with
+//! its own block.
 //!
-//! [`chains`] applies SHA-256 to its own output, as SLH-DSA (FIPS 205) does almost all of its time, and keeps the values in their registers.
-//! On Zen 4 with AVX-512 a key of SLH-DSA-SHA2-128f, which is 4560 hashes, takes 107 µs of the processor: 23 ns a hash with everything around it.
+//! Each vector lane holds one state: sixteen or eight states with AVX-512, half as many with AVX2.
+//! Without them, AWS-LC and [`sha512`](super::sha512) process one state after another; they are
+//! also the references in the tests.
+//!
+//! [`chains`] applies SHA-256 repeatedly to its own output, the operation in which SLH-DSA (FIPS
+//! 205) spends almost all of its time. It keeps the values in registers. On Zen 4 with AVX-512 an
+//! SLH-DSA-SHA2-128f key, 4560 hashes, takes 107 µs of processor time: 23 ns a hash, including the
+//! work around it.
 #![allow(unsafe_code)]
 
 use aws_lc_sys as aws;
 
-/// Chains that [`chains`] runs at once.
+/// Number of chains that [`chains`] runs at once.
 pub(crate) const CHAINS: usize = 16;
 
-/// Sixteen chains. Words are big-endian in bytes; a lane is one chain.
+/// Sixteen chains, one in each lane. Words are big-endian in bytes.
 pub(crate) struct Chains {
-    /// The first words of the block. Of the sixth only the upper half is here: the value begins in its lower half.
+    /// The first words of the block. Only the upper half of the sixth is set: the value begins in
+    /// its lower half.
     pub prefix: [[u32; CHAINS]; 6],
-    /// The value, of which the first `words` given to [`chains`] count. The digest takes its place.
+    /// The value, of which the first `WORDS` words of [`chains`] count. The digest replaces it.
     pub value: [[u32; CHAINS]; 8],
     /// The step of each chain's first hash.
     pub begin: [u8; CHAINS],
-    /// The step before which it ends.
+    /// The step before which each chain ends.
     pub end: [u8; CHAINS],
 }
 
@@ -32,7 +38,7 @@ impl Chains {
     };
 }
 
-/// What computes here: sixteen lanes, eight or one.
+/// Returns the instruction set in use on this processor: sixteen lanes, eight or one.
 pub(crate) fn backend() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
@@ -46,26 +52,29 @@ pub(crate) fn backend() -> &'static str {
     "portable"
 }
 
-/// Hashes every value `end - begin` times: in each step j the block is prefix ‖ value ‖ padding, j added to the last byte of the prefix, of a
-/// message that has one block before, which led to `state`. `WORDS` is the length of the value: 4, 6 or 8. Only a chain of one step may have
-/// another length than its digest.
+/// Hashes every value `end - begin` times.
+///
+/// In step j the block is prefix ‖ value ‖ padding, with j added to the last byte of the prefix. It
+/// is the second block of a message; the first block led to `state`. `WORDS` is the length of the
+/// value: 4, 6 or 8. Only in a chain of one step may that length differ from the digest's.
 pub(crate) fn chains<const WORDS: usize>(state: &[u32; 8], chains: &mut Chains, used: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         // A vector takes as long for one chain as for sixteen.
         if used > 5 && x86::has_avx512() {
-            // SAFETY: the processor has what the function needs.
+            // SAFETY: the line above checked that the processor has the instructions.
             return unsafe { x86::chains_512::<WORDS>(state, chains) };
         }
         if used > 3 && is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
+            // SAFETY: the line above checked that the processor has the instructions.
             return unsafe { x86::chains_256::<WORDS>(state, chains) };
         }
     }
     one_by_one::<WORDS>(state, chains, used);
 }
 
-/// The words of the block but for its beginning: the value, two bytes behind a word's begin, and the padding.
+/// Returns the length of the message in bits: one earlier block, the 22 bytes of the prefix, and
+/// the value.
 const fn bits(words: usize) -> u32 {
     (64 + 22 + 4 * words as u32) * 8
 }
@@ -94,9 +103,9 @@ fn one_by_one<const WORDS: usize>(state: &[u32; 8], chains: &mut Chains, used: u
     }
 }
 
-/// One block of SHA-256.
+/// Compresses one block of SHA-256.
 pub(crate) fn compress_256(state: &mut [u32; 8], block: &[u8; 64]) {
-    // SAFETY: the state has eight words, and the block is one.
+    // SAFETY: the state has eight words, and the block is exactly one.
     unsafe { aws::SHA256_TransformBlocks(state.as_mut_ptr(), block.as_ptr(), 1) };
 }
 
@@ -110,12 +119,12 @@ macro_rules! many {
                 #[cfg(target_arch = "x86_64")]
                 {
                     if states.len() > $lanes / 4 && x86::has_avx512() {
-                        // SAFETY: the processor has what the function needs.
+                        // SAFETY: the line above checked that the processor has the instructions.
                         unsafe { x86::$avx512(states, blocks) };
                         continue;
                     }
                     if states.len() > $lanes / 4 && is_x86_feature_detected!("avx2") {
-                        // SAFETY: as above.
+                        // SAFETY: the line above checked that the processor has the instructions.
                         unsafe { x86::$avx2(states, blocks) };
                         continue;
                     }
@@ -129,15 +138,15 @@ macro_rules! many {
 }
 
 many!(
-    /// A block of SHA-256 into each state.
+    /// Compresses one block of SHA-256 into each state.
     compress_many_256, u32, 64, 16, compress_256, many_32_512, many_32_256
 );
 many!(
-    /// A block of SHA-512 into each state.
+    /// Compresses one block of SHA-512 into each state.
     compress_many_512, u64, 128, 8, compress_512, many_64_512, many_64_256
 );
 
-/// One block of SHA-512.
+/// Compresses one block of SHA-512.
 pub(crate) fn compress_512(state: &mut [u64; 8], block: &[u8; 128]) {
     super::sha512::compress(state, block);
 }
@@ -154,7 +163,7 @@ mod x86 {
         is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
     }
 
-    /// What SHA-256 and SHA-512 differ in.
+    /// The differences between SHA-256 and SHA-512.
     trait Function<V>: Sized + 'static {
         const CONSTANTS: &'static [Self];
         fn sum_0(a: V) -> V;
@@ -207,7 +216,7 @@ mod x86 {
     function!(u32, ROUND_32, 2 13 22, 6 11 25, 7 18 3, 17 19 10);
     function!(u64, ROUND_64, 28 34 39, 14 18 41, 1 8 7, 19 61 6);
 
-    /// The state after a block (FIPS 180-4, §6.2.2 and §6.4.2).
+    /// Returns the state after a block (FIPS 180-4, §6.2.2 and §6.4.2).
     #[inline(always)]
     fn rounds<W: Function<V> + Copy, V: Lanes<W>>(state: &[V; 8], mut w: [V; 16]) -> [V; 8] {
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
@@ -337,7 +346,7 @@ mod x86 {
         }
     }
 
-    /// The constants of SHA-256 are the upper halves of the first of SHA-512 (FIPS 180-4, §4.2).
+    /// The constants of SHA-256 are the upper halves of the first 64 of SHA-512 (FIPS 180-4, §4.2).
     const ROUND_32: [u32; 64] = {
         let (mut constants, mut i) = ([0; 64], 0);
         while i < 64 {
@@ -353,7 +362,7 @@ mod tests {
     use super::*;
     use crate::kernels::tests::bytes;
 
-    /// Of `len` bytes, all different.
+    /// Returns `len` different words.
     fn words_32(len: usize) -> Vec<u32> {
         bytes(4 * len).as_chunks::<4>().0.iter().map(|b| u32::from_be_bytes(*b)).collect()
     }
@@ -384,7 +393,7 @@ mod tests {
         assert_eq!(run(|state, all| chains::<WORDS>(state, all, CHAINS)), expected);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has what the function needs.
+            // SAFETY: the line above checked that the processor has the instructions.
             let halves = run(|state, all| unsafe { x86::chains_256::<WORDS>(state, all) });
             assert_eq!(halves, expected);
         }
@@ -420,7 +429,7 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 let (mut many_32, mut many_64) = (small, large);
-                // SAFETY: the processor has what the functions need.
+                // SAFETY: the lines above checked that the processor has the instructions.
                 unsafe {
                     x86::many_32_256(&mut many_32, &short);
                     x86::many_64_256(&mut many_64, &blocks);

@@ -1,7 +1,9 @@
-//! SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), with tags of 64 bits and of 128.
+//! SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), with tags of 64
+//! and 128 bits.
 //!
-//! Portable: four words that stay in registers, 1.15 cycles per byte on Zen 4, and some 30 for the end. Each word waits for the one before, in
-//! four cycles a round at best; the vectors of AVX-512, whose rotations and exchanges wait longer, take 1.6.
+//! The code is portable: four words that stay in registers, 1.15 cycles per byte on Zen 4, and
+//! about 30 cycles for the end. Each word waits for the previous one, at best four cycles a round.
+//! AVX-512 takes 1.6, because its rotations and shuffles have a longer latency.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -10,32 +12,35 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 pub(crate) struct State([u64; 4]);
 
 impl State {
-    /// Of a key; `wide` for a tag of 128 bits.
+    /// Creates the state of a key. `wide` selects a tag of 128 bits.
     #[inline]
     pub(crate) fn new(key: &[u8; 16], wide: bool) -> Self {
         Self(start(key, wide))
     }
 
-    /// Takes in a word.
+    /// Absorbs a word.
     #[inline]
     pub(crate) fn absorb(&mut self, word: u64) {
         self.0 = with(self.0, word);
     }
 
-    /// Takes in `words`.
+    /// Absorbs `words`.
     #[inline]
     pub(crate) fn absorb_all(&mut self, words: &[[u8; 8]]) {
         self.0 = with_all(self.0, words);
     }
 
-    /// The tag, when all words have been taken in, the one with the length last; of 64 bits its first half.
+    /// Returns the tag after all words, the last of which contains the length. A tag of 64 bits is
+    /// the first half.
     #[inline]
     pub(crate) fn finish(&self, wide: bool) -> [u64; 2] {
         tag(self.0, wide)
     }
 }
 
-/// The tag of a whole message, of 64 bits its first half. What is secret is meant to stay in registers, where there is nothing to wipe.
+/// Returns the tag of a whole message. A tag of 64 bits is the first half.
+///
+/// Secrets are meant to stay in registers, where nothing needs to be wiped.
 #[inline]
 pub(crate) fn digest(key: &[u8; 16], message: &[u8], wide: bool) -> [u64; 2] {
     let (words, rest) = message.as_chunks();
@@ -43,10 +48,10 @@ pub(crate) fn digest(key: &[u8; 16], message: &[u8], wide: bool) -> [u64; 2] {
     tag(with(v, last(message, rest) | (message.len() as u64) << 56), wide)
 }
 
-/// The bytes of `rest`, fewer than eight at the end of `message`, as the lower part of a word.
+/// Returns `rest`, the last fewer than eight bytes of `message`, as the lower part of a word.
 #[inline]
 pub(crate) fn last(message: &[u8], rest: &[u8]) -> u64 {
-    // One read of eight bytes, if there are so many, and no copy whose length is not known.
+    // One read of eight bytes if the message has them, instead of a copy of variable length.
     match message.last_chunk() {
         _ if rest.is_empty() => 0,
         Some(word) => u64::from_le_bytes(*word) >> (64 - 8 * rest.len()),

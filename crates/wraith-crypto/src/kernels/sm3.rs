@@ -1,11 +1,14 @@
 //! The compression function of SM3 (GB/T 32905, §5.3).
 //!
-//! With AVX-512 and BMI2: the message schedule of the next block in vectors, three words at a time, between the rounds of this one, which
-//! are in general registers. 7.7 cycles per byte on Zen 4. Each round waits for the one before for seven cycles, because choice and what
-//! is added to it are a chain of four, and has 25 operations for four adders; the rounds alone take 7.0. The portable twin takes 13.
+//! With AVX-512 and BMI2, vectors compute the message schedule of the next block, three words at a
+//! time. This is interleaved with the rounds of the current block in general registers.
+//!
+//! It takes 7.7 cycles per byte on Zen 4. Each round waits seven cycles for the previous one,
+//! because the choice and its additions are a chain of four. A round has 25 operations for four
+//! adders; the rounds alone take 7.0. The portable reference takes 13.
 #![allow(unsafe_code)]
 
-/// The constant of each round, rotated as the round wants it.
+/// The constant of each round, already rotated.
 const T: [u32; 64] = {
     let mut t = [0; 64];
     let mut j = 0;
@@ -17,7 +20,7 @@ const T: [u32; 64] = {
     t
 };
 
-/// What computes the blocks here.
+/// Returns the implementation in use on this processor.
 pub(crate) fn backend() -> crate::Backend {
     #[cfg(target_arch = "x86_64")]
     if x86::is_there() {
@@ -26,18 +29,18 @@ pub(crate) fn backend() -> crate::Backend {
     crate::Backend::Own("portable".into())
 }
 
-/// Takes in `blocks`, whole ones of 64 bytes.
+/// Absorbs `blocks`, whole blocks of 64 bytes.
 pub(crate) fn compress(state: &mut [u32; 8], blocks: &[u8]) {
     debug_assert!(blocks.len().is_multiple_of(64), "whole blocks");
     #[cfg(target_arch = "x86_64")]
     if x86::is_there() {
-        // SAFETY: the processor has what the function needs.
+        // SAFETY: `is_there` checked that the processor has the instructions.
         return unsafe { x86::compress(state, blocks) };
     }
     compress_portable(state, blocks);
 }
 
-/// As the standard writes it.
+/// Compresses blocks as the standard writes it.
 fn compress_portable(state: &mut [u32; 8], blocks: &[u8]) {
     for block in blocks.as_chunks::<64>().0 {
         let mut w = [0; 68];
@@ -78,27 +81,28 @@ mod x86 {
 
     use super::T;
 
-    /// Groups of three words that follow the sixteen of a block, as many as 64 rounds take.
+    /// Number of groups of three words after the sixteen of a block, as many as 64 rounds need.
     const GROUPS: usize = 18;
-    /// Words that there is room for: groups are written four words wide.
+    /// Number of words allocated. Groups are written four words wide.
     const WORDS: usize = 16 + 3 * GROUPS + 2;
     const XOR: i32 = 0x96;
 
-    /// The words of a block that a round takes: W[j], and W[j] ^ W[j + 4].
+    /// The words of a block that a round reads: W[j], and W[j] ^ W[j + 4].
     #[repr(C, align(64))]
     struct Schedule {
         w: [MaybeUninit<u32>; WORDS],
         x: [MaybeUninit<u32>; WORDS],
     }
 
-    /// Where W[j] ^ W[j + 4] lies behind W[j].
+    /// Offset in bytes from W[j] to W[j] ^ W[j + 4].
     const X: usize = 4 * WORDS;
 
-    /// The last eighteen words of a schedule that is being made, three to a vector, whose last lane is nothing.
+    /// The last eighteen words of a schedule under construction, three to a vector. The last lane
+    /// of each vector is unused.
     struct Words {
-        /// W[j - 18..], …, W[j - 3..].
+        /// The words W[j - 18..], …, W[j - 3..].
         three: [__m128i; 6],
-        /// Those one before each: W[j - 19..], …, W[j - 4..].
+        /// The same, shifted by one word: W[j - 19..], …, W[j - 4..].
         before: [__m128i; 6],
     }
 
@@ -114,7 +118,7 @@ mod x86 {
     pub(super) fn compress(state: &mut [u32; 8], blocks: &[u8]) {
         let Some((first, rest)) = blocks.as_chunks::<64>().0.split_first() else { return };
         let mut schedules = MaybeUninit::<[Schedule; 2]>::uninit();
-        // SAFETY: all that is in a schedule may be uninitialized.
+        // SAFETY: a schedule may be uninitialized as a whole.
         let [now, then] = unsafe { schedules.assume_init_mut() };
         let (mut now, mut then) = (now, then);
         let mut words = begin(now, first);
@@ -132,7 +136,7 @@ mod x86 {
         rounds(state, now, |_| ());
     }
 
-    /// The first sixteen words, and W[j] ^ W[j + 4] of the first twelve.
+    /// Writes the first sixteen words, and W[j] ^ W[j + 4] of the first twelve.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     fn begin(schedule: &mut Schedule, block: &[u8; 64]) -> Words {
@@ -149,7 +153,7 @@ mod x86 {
         for i in 0..3 {
             put(&mut schedule.x, 4 * i, _mm_xor_si128(fours[i], fours[i + 1]));
         }
-        // W[-2] and those before it are in no other word.
+        // No later word depends on W[-2] or earlier ones.
         let zero = _mm_shuffle_epi32::<0>(fours[0]);
         let last = _mm_shuffle_epi32::<0b11_11_10_01>(fours[3]);
         Words {
@@ -158,7 +162,7 @@ mod x86 {
         }
     }
 
-    /// Words `16 + 3 · group` to the second after it.
+    /// Computes three words, from `16 + 3 · group` on.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
     fn extend(schedule: &mut Schedule, words: &mut Words, group: usize) {
@@ -175,7 +179,7 @@ mod x86 {
         words.before = [w16, w13, before_10, before_7, w4, before];
     }
 
-    /// Writes four words from `at` on.
+    /// Writes four words, starting at `at`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
     fn put(row: &mut [MaybeUninit<u32>; WORDS], at: usize, words: __m128i) {
@@ -185,18 +189,21 @@ mod x86 {
         unsafe { _mm_storeu_si128(place.as_mut_ptr().cast(), words) }
     }
 
-    /// All rounds of one block, `meanwhile(j)` before each four of them, whose instructions fill the gaps.
+    /// Computes all rounds of one block. Calls `meanwhile` before every four of them; its
+    /// instructions fill the gaps.
     ///
-    /// The order of instructions is what counts: the compiler's own takes a tenth more. Majority is `(b & c) + ((b ^ c) & a)`, whose parts
-    /// have no bit in common, and of which only the last step waits for `a`.
+    /// The order of the instructions decides the speed; the compiler's own order takes a tenth more
+    /// time. The majority is `(b & c) + ((b ^ c) & a)`. Its terms have no bit in common, and only
+    /// the last step waits for `a`.
     #[inline]
     #[target_feature(enable = "bmi1,bmi2")]
     fn rounds(state: &mut [u32; 8], schedule: &Schedule, mut meanwhile: impl FnMut(usize)) {
         let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
         macro_rules! round {
             ($j:expr, [$($functions:literal)*], $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident) => {
-                // SAFETY: it reads two words of the schedule, which has been made, and writes registers only. It is not called pure, because
-                // the compiler would move all that happens meanwhile to one place.
+                // SAFETY: it reads two words of the schedule, which are initialized, and writes
+                // only registers. It is not marked pure, because the compiler would then gather all
+                // interleaved code in one place.
                 unsafe {
                     asm!(
                         "rorx {ss2:e}, {a:e}, 20",

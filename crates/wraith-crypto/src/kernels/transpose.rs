@@ -1,8 +1,8 @@
-//! Square matrices of words in vectors: rows become columns.
+//! Transposition of square matrices of words in vectors.
 
 use core::arch::x86_64::*;
 
-/// Of 32-bit words: lane j of vector i becomes lane i of vector j.
+/// Transposes 32-bit words: lane j of vector i becomes lane i of vector j.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn transpose_16(rows: [__m512i; 16]) -> [__m512i; 16] {
@@ -11,7 +11,7 @@ pub(super) fn transpose_16(rows: [__m512i; 16]) -> [__m512i; 16] {
         pairs[2 * i] = _mm512_unpacklo_epi32(rows[2 * i], rows[2 * i + 1]);
         pairs[2 * i + 1] = _mm512_unpackhi_epi32(rows[2 * i], rows[2 * i + 1]);
     }
-    // In each quarter q: word 4q + k of four rows beside each other.
+    // Each quarter q holds word 4q + k of four rows side by side.
     let mut fours = pairs;
     for i in 0..4 {
         let [a, b, c, d] = [pairs[4 * i], pairs[4 * i + 1], pairs[4 * i + 2], pairs[4 * i + 3]];
@@ -30,7 +30,7 @@ pub(super) fn transpose_16(rows: [__m512i; 16]) -> [__m512i; 16] {
     columns
 }
 
-/// The same of quarters of 128 bits.
+/// Transposes quarters of 128 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {

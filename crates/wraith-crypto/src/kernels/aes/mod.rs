@@ -1,10 +1,14 @@
-//! AES (FIPS 197) with keys of 128, 192 and 256 bits, whole blocks in the modes that are built of it.
+//! AES (FIPS 197) with keys of 128, 192 and 256 bits, and the block modes built on it. All
+//! functions take whole blocks.
 //!
-//! On x86-64 with AES instructions the rounds are ours ([`x86`]): the modes whose blocks do not wait for each other fill vectors of 512,
-//! 256 or 128 bits, whichever the processor has; the others run as one chain with nothing in it but rounds. Elsewhere the `aes` crate computes the blocks ([`portable`]),
-//! in hardware or in constant-time software; it is also what ours is tested against.
+//! - On x86-64 with AES instructions, [`x86`] computes the rounds. Modes with independent blocks
+//!   fill the processor's widest vectors (512, 256 or 128 bits). The other modes run as one chain
+//!   that consists of rounds only.
+//! - Elsewhere the `aes` crate computes the blocks ([`portable`]), in hardware or in constant-time
+//!   software. It is also the reference in the tests of [`x86`].
 //!
-//! Expected on Zen 4, AES-128: 0.16 cycles a byte where blocks are independent (one round of four blocks a cycle), 2.5 where they wait.
+//! Expected on Zen 4 with AES-128: 0.16 cycles per byte for independent blocks (one round of four
+//! blocks per cycle), and 2.5 for dependent blocks.
 
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -12,7 +16,7 @@ mod x86;
 
 use crate::Backend;
 
-/// Bytes of a block.
+/// Block size in bytes.
 pub(crate) const BLOCK: usize = 16;
 
 /// An expanded key. Wiped when dropped.
@@ -26,7 +30,7 @@ enum Inner {
     Portable(Box<portable::Keys>),
 }
 
-/// Calls a function of whichever has the key.
+/// Calls a function of the implementation that holds the key.
 macro_rules! either {
     ($self:ident, $keys:ident => $call:expr) => {
         match &$self.0 {
@@ -37,9 +41,10 @@ macro_rules! either {
     };
 }
 
-/// Every function takes whole blocks, and leaves in the IV, counter or tweak what the next call goes on with.
+/// Every function takes whole blocks. It leaves in the IV, counter or tweak the value that the next
+/// call continues with.
 impl Aes {
-    /// Expands a key. `None` if it has not 16, 24 or 32 bytes.
+    /// Expands a key. Returns `None` unless the key has 16, 24 or 32 bytes.
     #[inline]
     pub(crate) fn new(key: &[u8]) -> Option<Self> {
         if !matches!(key.len(), 16 | 24 | 32) {
@@ -52,12 +57,12 @@ impl Aes {
         Self::portable(key)
     }
 
-    /// The key computed with by the `aes` crate.
+    /// Expands a key for the `aes` crate.
     fn portable(key: &[u8]) -> Option<Self> {
         Some(Self(Inner::Portable(Box::new(portable::Keys::new(key)?))))
     }
 
-    /// What computes.
+    /// Returns the implementation in use on this processor.
     pub(crate) fn backend() -> Backend {
         #[cfg(target_arch = "x86_64")]
         if let Some(width) = x86::Width::best() {
@@ -66,7 +71,7 @@ impl Aes {
         Backend::Library("aes")
     }
 
-    /// One block.
+    /// Encrypts one block.
     #[inline]
     pub(crate) fn encrypt_block(&self, block: &mut [u8; BLOCK]) {
         either!(self, keys => keys.encrypt_block(block));
@@ -100,11 +105,11 @@ impl Aes {
         either!(self, keys => keys.ofb(iv, blocks(text)));
     }
 
-    /// The counter is the whole block, its first byte the highest.
+    /// Encrypts or decrypts in counter mode. The counter is the whole block, in big-endian order.
     pub(crate) fn ctr(&self, counter: &mut [u8; BLOCK], text: &mut [u8]) {
         let mut text = blocks(text);
         while !text.is_empty() {
-            // A run within which the lower half of the counter does not overflow.
+            // The longest run in which the lower half of the counter does not overflow.
             let low = u128::from_be_bytes(*counter) as u64;
             let run = usize::try_from(low.wrapping_neg().wrapping_sub(1)).unwrap_or(usize::MAX);
             let (now, later) = text.split_at_mut(run.saturating_add(1).min(text.len()));
@@ -115,25 +120,28 @@ impl Aes {
         }
     }
 
-    /// `tweak` is that of the first block, encrypted.
+    /// Encrypts in XTS mode. `tweak` is the encrypted tweak of the first block.
     pub(crate) fn xts_encrypt(&self, tweak: &mut [u8; BLOCK], text: &mut [u8]) {
         either!(self, keys => keys.xts_encrypt(tweak, blocks(text)));
     }
 
-    /// As [`Self::xts_encrypt`].
+    /// Decrypts in XTS mode. `tweak` is as in [`Self::xts_encrypt`].
     pub(crate) fn xts_decrypt(&self, tweak: &mut [u8; BLOCK], text: &mut [u8]) {
         either!(self, keys => keys.xts_decrypt(tweak, blocks(text)));
     }
 
-    /// The last block of CBC from `state`, and nothing written.
+    /// Updates `state` to the last block of a CBC encryption of `data` from `state`. Writes no
+    /// ciphertext.
     pub(crate) fn cbc_mac(&self, state: &mut [u8; BLOCK], data: &[u8]) {
         let (data, rest) = data.as_chunks();
         debug_assert!(rest.is_empty());
         either!(self, keys => keys.cbc_mac(state, data));
     }
 
-    /// The two halves of CCM side by side: CBC-MAC over the plaintext from `mac`, and counter mode from `counter`. The lower half of the
-    /// counter must not overflow.
+    /// Runs the two halves of CCM side by side: CBC-MAC over the plaintext from `mac`, and counter
+    /// mode from `counter`.
+    ///
+    /// The lower half of the counter must not overflow.
     pub(crate) fn ccm<const SEAL: bool>(
         &self,
         mac: &mut [u8; BLOCK],
@@ -150,13 +158,13 @@ fn blocks(text: &mut [u8]) -> &mut [[u8; BLOCK]] {
     blocks
 }
 
-/// The product of a tweak and x, in the field of XTS (IEEE 1619 §5.2).
+/// Multiplies a tweak by x in the field of XTS (IEEE 1619 §5.2).
 #[inline]
 const fn times_x(tweak: u128) -> u128 {
     tweak << 1 ^ (0_u128.wrapping_sub(tweak >> 127) & 0x87)
 }
 
-/// The tweak of the block after.
+/// Returns the tweak of the next block.
 pub(crate) const fn next_tweak(tweak: [u8; BLOCK]) -> [u8; BLOCK] {
     times_x(u128::from_le_bytes(tweak)).to_le_bytes()
 }

@@ -1,4 +1,5 @@
-//! The modes over the blocks of the `aes` crate, which computes several at a time in hardware or in constant-time software.
+//! The block modes over the `aes` crate, which computes several blocks at a time in hardware or in
+//! constant-time software.
 
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
@@ -7,7 +8,7 @@ use super::{BLOCK, times_x};
 
 type Block = [u8; BLOCK];
 
-/// Blocks that are handed over at once.
+/// Number of blocks passed to the `aes` crate at once.
 const BATCH: usize = 32;
 
 #[derive(Clone)]

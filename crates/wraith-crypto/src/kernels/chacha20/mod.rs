@@ -1,6 +1,7 @@
 //! ChaCha20 (RFC 8439, §2.3 and §2.4) and HChaCha20 (draft-irtf-cfrg-xchacha, §2.2).
 //!
-//! Here is the block as the standard writes it, for HChaCha20 and as the twin of [`avx512`] in tests: about 6 cycles per byte.
+//! This file computes the block as the standard writes it, for HChaCha20 and as the reference of
+//! [`avx512`] in tests: about 6 cycles per byte.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
@@ -9,13 +10,13 @@ mod tests;
 
 use zeroize::Zeroizing;
 
-/// Bytes of a block.
+/// Block size in bytes.
 pub(crate) const BLOCK: usize = 64;
 
-/// "expand 32-byte k".
+/// The constants "expand 32-byte k".
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// The words that a block is made of: constants, key, then counter and nonce.
+/// Returns the input words of a block: the constants, the key, then the counter and the nonce.
 fn input(key: &[u8; 32], last: &[u8; 16]) -> [u32; 16] {
     let mut words = [0; 16];
     words[..4].copy_from_slice(&CONSTANTS);
@@ -26,7 +27,7 @@ fn input(key: &[u8; 32], last: &[u8; 16]) -> [u32; 16] {
     words
 }
 
-/// The words of a block of a stream.
+/// Returns the input words of a block of a ChaCha20 stream.
 fn start(key: &[u8; 32], counter: u32, nonce: &[u8; 12]) -> [u32; 16] {
     let mut last = [0; 16];
     last[..4].copy_from_slice(&counter.to_le_bytes());
@@ -44,7 +45,7 @@ fn quarter(x: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
     }
 }
 
-/// Twenty rounds, without the addition behind them.
+/// Computes twenty rounds, without the final addition.
 #[inline]
 fn rounds(x: &mut [u32; 16]) {
     for _ in 0..10 {
@@ -57,10 +58,10 @@ fn rounds(x: &mut [u32; 16]) {
     }
 }
 
-/// The key that 16 bytes of a long nonce make of a key.
+/// Derives a subkey from a key and the first 16 bytes of a long nonce.
 pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16]) -> Zeroizing<[u8; 32]> {
     let mut words = Zeroizing::new(input(key, nonce));
-    // Behind a pointer the words would go through memory each time.
+    // Behind a pointer the words would go through memory in every step.
     let mut turned = *words;
     rounds(&mut turned);
     *words = turned;
@@ -73,7 +74,7 @@ pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16]) -> Zeroizing<[u8; 32]>
     out
 }
 
-/// A block, as RFC 8439, §2.3 writes it.
+/// Returns a block as RFC 8439, §2.3 writes it.
 #[cfg(test)]
 pub(crate) fn block(key: &[u8; 32], counter: u32, nonce: &[u8; 12]) -> [u8; BLOCK] {
     let start = start(key, counter, nonce);

@@ -1,12 +1,14 @@
-//! Eight numbers at a time: which of them might be prime.
+//! A Fermat-like test on eight candidate primes at a time.
 //!
-//! Lane `l` of vector `i` is limb `i` of number `l`. A square is made column by column, each product of two limbs once, and the multiples of
-//! `n` that clear the low half with it, so that sums stay in registers; every column ends with its carry. On Zen 4 one multiply-add a cycle:
-//! 3·L² of them for eight squares of `L` limbs, where eight squares one after the other wait for each other's limbs three times as long.
+//! Lane `l` of vector `i` is limb `i` of number `l`. A square is computed column by column: each
+//! product of two limbs once, together with the multiples of `n` that clear the low half. Sums stay
+//! in registers, and every column ends with its carry. On Zen 4 this takes one multiply-add a
+//! cycle: 3·L² of them for eight squares of `L` limbs. Eight squares one after another would take
+//! three times as long, because each waits for its own limbs.
 //!
-//! Powers are of two, and the radix `2^(52·L)` is one, so that there is no table, and no conversion: a number `2^s` already is the power
-//! `s - 52·L` in Montgomery's form, and to multiply by a small one is to shift: the radix has at least 16 bits
-//! more than the numbers.
+//! The base is two, and the radix `2^(52·L)` is a power of two, so no table and no conversion is
+//! needed. `2^s` already is the Montgomery form of `2^(s - 52·L)`. To multiply by a small power of
+//! two is to shift, because the radix has at least 16 bits more than the numbers.
 
 use std::hint::black_box;
 
@@ -14,21 +16,25 @@ use zeroize::Zeroizing;
 
 use super::{LIMB_BITS, LIMB_MASK, Lanes, bits_at, ifma};
 
-/// Numbers at a time.
+/// Number of candidates at a time.
 pub(crate) const COUNT: usize = 8;
-/// Bits of an exponent that are shifted in at once: 2^7 times a number below `2n` still has a square below `n · 2^(52·L)`.
+/// Exponent bits consumed by one shift. 2^7 times a number below `2n` still has a square below `n ·
+/// 2^(52·L)`.
 const WINDOW: usize = 3;
 
 /// Eight numbers of `L` limbs.
 type Numbers<const L: usize> = [Lanes; L];
 
-/// Whether [`may_be_prime`] takes numbers of so many limbs of 64 bits.
+/// Returns whether [`may_be_prime`] accepts numbers of `limbs` limbs of 64 bits.
 pub(crate) fn is_available(limbs: usize) -> bool {
     ifma::is_available() && matches!(limbs, 16 | 24 | 32)
 }
 
-/// Whether 2 to the power of `(n - 1) / 2` is 1 or -1 modulo `n`, as it is modulo every prime, in time that depends on lengths only. `numbers`
-/// are eight odd ones, and each fills its limbs, of which there are as many as [`is_available`] says.
+/// Returns for each number whether 2 to the power of `(n - 1) / 2` is 1 or -1 modulo `n`. For every
+/// prime it is.
+///
+/// `numbers` are eight odd numbers that fill their limbs; [`is_available`] must accept their number
+/// of limbs. The time depends only on lengths.
 pub(crate) fn may_be_prime(numbers: &[&[u64]; COUNT]) -> [bool; COUNT] {
     assert!(is_available(numbers[0].len()), "the processor has the instructions");
     match numbers[0].len() {
@@ -47,7 +53,7 @@ fn may_be_prime_of<const L: usize>(numbers: &[&[u64]; COUNT]) -> [bool; COUNT] {
             limbs.0[lane] = bits_at(number, index * LIMB_BITS) & LIMB_MASK;
         }
     }
-    // What n times is -1, by Newton's method from three bits on.
+    // `-1 / n`, by Newton's method from three correct bits.
     let n0 = Lanes(n[0].0.map(|limb| {
         let inverse = (0..5).fold(limb, |inverse, _| {
             inverse.wrapping_mul(2_u64.wrapping_sub(limb.wrapping_mul(inverse)))
@@ -55,8 +61,9 @@ fn may_be_prime_of<const L: usize>(numbers: &[&[u64]; COUNT]) -> [bool; COUNT] {
         inverse.wrapping_neg() & LIMB_MASK
     }));
     let n0 = Zeroizing::new(n0);
-    // As an exponent is as good as its opposite, it is `-(n - 1) / 2`: the negative number `-top - 1`, and windows that are positive. (Windows
-    // that are zero throughout, once in 2^1000 times, would have to carry.)
+    // The negated exponent serves as well, so the exponent is `-(n - 1) / 2`: the negative number
+    // `-top - 1`, followed by positive windows. Windows that are all zero, with a probability of
+    // 2^-1000, would need a carry.
     let top = 6 + (bits - 1 - 6) % WINDOW;
     let windows = (bits - 1 - top) / WINDOW;
     let opposites: Vec<Zeroizing<Vec<u64>>> =
@@ -85,7 +92,7 @@ fn may_be_prime_of<const L: usize>(numbers: &[&[u64]; COUNT]) -> [bool; COUNT] {
     is_one_or_last(&squared, &n)
 }
 
-/// The opposite of `(number - 1) / 2`, modulo a power of two.
+/// Returns `-(number - 1) / 2` modulo a power of two.
 fn opposite(number: &[u64]) -> Zeroizing<Vec<u64>> {
     let mut carry = true;
     let above = number[1..].iter().copied().chain([0]);
@@ -98,7 +105,7 @@ fn opposite(number: &[u64]) -> Zeroizing<Vec<u64>> {
     Zeroizing::new(halves.collect())
 }
 
-/// Multiplies each number by the power of two that its shift says.
+/// Multiplies each number by two to the power of its shift.
 fn shift<const L: usize>(numbers: &mut Numbers<L>, shifts: &Lanes) {
     let mut carries = Lanes::default();
     for limbs in numbers {
@@ -110,7 +117,7 @@ fn shift<const L: usize>(numbers: &mut Numbers<L>, shifts: &Lanes) {
     }
 }
 
-/// Whether each number is 1 or `n - 1`.
+/// Returns for each number whether it is 1 or `n - 1`.
 fn is_one_or_last<const L: usize>(numbers: &Numbers<L>, n: &Numbers<L>) -> [bool; COUNT] {
     std::array::from_fn(|lane| {
         let [mut of_one, mut of_last] = [0; 2];

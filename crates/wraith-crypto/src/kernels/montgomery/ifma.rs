@@ -1,20 +1,29 @@
-//! Almost-Montgomery products with AVX-512 IFMA: `a·b / 2^(52·steps) mod n`, below 2n for factors below 2n.
+//! Almost-Montgomery products with AVX-512 IFMA: `a·b / 2^(52·steps) mod n`, below 2n for factors
+//! below 2n.
 //!
-//! Numbers are vectors of eight limbs of 52 bits. Each step takes one limb of `b`: it adds `a` times the limb and the multiple of `n` that
-//! clears the lowest limb of the sum, and moves the sum down by one limb. A lane takes four numbers of 52 bits in each of at most 160 steps
-//! and so stays below 2^62; carries are resolved once, at the end (Gueron, Krasnov: "Software implementation of modular exponentiation,
-//! using advanced vector instructions architectures", 2012). The multiple depends on the lowest limb of the step before, which is the
-//! critical path: what the lowest vector gets from `a` is added one step early, and nothing else waits for it.
+//! Numbers are vectors of eight limbs of 52 bits. Each step takes one limb of `b`:
 //!
-//! Expected on Zen 4, one multiply-add of 512 bits a cycle: 4 cycles for each of `steps · V`, thus 0.8–0.9 thousand cycles for 2048 bits and
-//! 13 thousand for 8192.
+//! 1. It adds `a` times the limb.
+//! 2. It adds the multiple of `n` that clears the lowest limb of the sum.
+//! 3. It shifts the sum down by one limb.
+//!
+//! A lane accumulates four numbers of 52 bits in each of at most 160 steps and so stays below 2^62.
+//! Carries are resolved once, at the end (Gueron, Krasnov: "Software implementation of modular
+//! exponentiation, using advanced vector instructions architectures", 2012).
+//!
+//! The multiple of `n` depends on the lowest limb of the previous step; that is the critical path.
+//! The contribution of `a` to the lowest vector is added one step early, so nothing else lies on
+//! that path.
+//!
+//! Expected on Zen 4, at one multiply-add of 512 bits a cycle: 4 cycles for each of `steps · V`.
+//! That is 0.8–0.9 thousand cycles for 2048 bits and 13 thousand for 8192.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
 use super::{LIMB_MASK, Lanes};
 
-/// Whether the processor has what the functions here need.
+/// Returns whether the processor has the instructions of this module.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
 }
@@ -31,8 +40,9 @@ fn store(lanes: &mut Lanes, value: __m512i) {
     unsafe { _mm512_storeu_si512(lanes.0.as_mut_ptr().cast(), value) }
 }
 
-/// `out = a · b / 2^(52·steps)` modulo `n`, where `n · n0 = -1` modulo 2^52. `out`, `a` and `b` are below `2n`, and `4n < 2^(52·steps)`.
-/// `UNIT` says that `n0` is 1.
+/// Sets `out` to `a · b / 2^(52·steps)` modulo `n`, where `n · n0 = -1` modulo 2^52.
+///
+/// `out`, `a` and `b` are below `2n`, and `4n < 2^(52·steps)`. `UNIT` states that `n0` is 1.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn multiply_ifma<const V: usize, const UNIT: bool>(
     out: &mut [Lanes; V],
@@ -50,7 +60,7 @@ fn multiply_ifma<const V: usize, const UNIT: bool>(
     for step in 0..steps {
         let b_next = b.get((step + 1) / 8).map_or(0, |lanes| lanes.0[(step + 1) % 8]);
         let b_next = _mm512_set1_epi64(b_next.cast_signed());
-        // The multiply-add reads the low 52 bits of its factors only.
+        // The multiply-add reads only the low 52 bits of its factors.
         let mut m = _mm512_broadcastq_epi64(_mm512_castsi512_si128(sum[0]));
         if !UNIT {
             m = _mm512_madd52lo_epu64(zero, m, n0);
@@ -83,7 +93,8 @@ fn multiply_ifma<const V: usize, const UNIT: bool>(
     resolve(out, &sum);
 }
 
-/// Limbs of 52 bits again, from sums of up to 64 bits. The number itself has no more than `8 · V` limbs.
+/// Normalizes sums of up to 64 bits to limbs of 52 bits. The number itself has at most `8 · V`
+/// limbs.
 #[target_feature(enable = "avx512f")]
 fn resolve<const V: usize>(out: &mut [Lanes; V], sum: &[__m512i; V]) {
     let mask = _mm512_set1_epi64(LIMB_MASK.cast_signed());
@@ -94,8 +105,9 @@ fn resolve<const V: usize>(out: &mut [Lanes; V], sum: &[__m512i; V]) {
         let high = _mm512_srli_epi64(lanes, 52);
         let moved = _mm512_alignr_epi64(high, below, 7);
         below = high;
-        // At most 2^52 + 2^12 - 2: what is left to carry is one bit each. A lane makes a carry, or hands one on if it is all ones: an
-        // addition of the two masks lets the carries run.
+        // At most 2^52 + 2^12 - 2, so at most one bit is left to carry from each lane. A lane
+        // generates a carry, or propagates one if it is all ones. The addition of the two masks
+        // ripples the carries.
         let lanes = _mm512_add_epi64(_mm512_and_si512(lanes, mask), moved);
         let makes = u16::from(_mm512_cmpgt_epu64_mask(lanes, mask));
         let hands_on = u16::from(_mm512_cmpeq_epu64_mask(lanes, mask));
@@ -124,8 +136,10 @@ fn select_avx512<const V: usize>(out: &mut [Lanes; V], table: &[[Lanes; V]], ind
     }
 }
 
-/// Of eight numbers side by side, as [`eight`](super::eight) has them, `a² / 2^(52·L)` modulo `n` if it is to `SQUARE`, else
-/// `a / 2^(52·L)`: at most `n` more than the quotient without the remainder, and with limbs of 52 bits. `m` is memory.
+/// Reduces eight numbers side by side, in the layout of [`eight`](super::eight).
+///
+/// Computes `a² / 2^(52·L)` modulo `n` if `SQUARE`, else `a / 2^(52·L)`. The result exceeds the
+/// quotient without its remainder by at most `n`, and its limbs have 52 bits. `m` is scratch space.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn reduce_eight_ifma<const L: usize, const SQUARE: bool>(
     out: &mut [Lanes; L],
@@ -137,7 +151,7 @@ fn reduce_eight_ifma<const L: usize, const SQUARE: bool>(
     let zero = _mm512_setzero_si512();
     let mask = _mm512_set1_epi64(LIMB_MASK.cast_signed());
     let n0 = load(n0);
-    // What the columns so far leave to the next one.
+    // The carry from the columns so far into the next one.
     let mut carried = zero;
     for column in 0..2 * L - 1 {
         let first = (column + 1).saturating_sub(L);
@@ -178,7 +192,7 @@ fn reduce_eight_ifma<const L: usize, const SQUARE: bool>(
     store(&mut out[L - 1], carried);
 }
 
-/// [`reduce_eight_ifma`], for those who know that the processor has what it takes.
+/// Calls [`reduce_eight_ifma`]. Callers have checked [`is_available`].
 #[inline(always)]
 pub(super) fn reduce_eight<const L: usize, const SQUARE: bool>(
     out: &mut [Lanes; L],
@@ -187,11 +201,12 @@ pub(super) fn reduce_eight<const L: usize, const SQUARE: bool>(
     n0: &Lanes,
     m: &mut [Lanes; L],
 ) {
-    // SAFETY: the processor has the features, as said above.
+    // SAFETY: the caller checked the processor's features, as documented above.
     unsafe { reduce_eight_ifma::<L, SQUARE>(out, a, n, n0, m) }
 }
 
-/// `out = a · b / 2^(52·steps)` modulo `n`, for those who have a [`Modulus`](super::Modulus), which is proof that the processor has what it takes.
+/// Sets `out` to `a · b / 2^(52·steps)` modulo `n`. Callers have a [`Modulus`](super::Modulus),
+/// which proves that the processor has the instructions.
 #[inline(always)]
 pub(super) fn multiply<const V: usize, const UNIT: bool>(
     out: &mut [Lanes; V],
@@ -201,13 +216,14 @@ pub(super) fn multiply<const V: usize, const UNIT: bool>(
     n0: u64,
     steps: usize,
 ) {
-    // SAFETY: the processor has the features, as said above.
+    // SAFETY: a `Modulus` exists, so the processor has the features.
     unsafe { multiply_ifma::<V, UNIT>(out, a, b, n, n0, steps) }
 }
 
-/// Entry `index` of `table`, whose every entry is read; for the same.
+/// Copies entry `index` of `table` to `out` and reads every entry. Callers have a
+/// [`Modulus`](super::Modulus).
 #[inline(always)]
 pub(super) fn select<const V: usize>(out: &mut [Lanes; V], table: &[[Lanes; V]], index: usize) {
-    // SAFETY: as above.
+    // SAFETY: a `Modulus` exists, so the processor has the features.
     unsafe { select_avx512(out, table, index) }
 }

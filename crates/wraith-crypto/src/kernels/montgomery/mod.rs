@@ -1,10 +1,12 @@
-//! Powers modulo an odd number of up to 8318 bits, in time that does not depend on the base, the exponent or the modulus.
+//! Powers modulo an odd number of up to 8318 bits, in time that does not depend on the base, the
+//! exponent or the modulus.
 //!
-//! The products are those of `ifma`, in Montgomery's form; this module cuts exponents into windows and fixed bases into a comb. A [`Modulus`]
-//! exists only where the processor has what `ifma` needs: elsewhere AWS-LC computes.
+//! `ifma` computes the products, in Montgomery form. This module splits exponents into windows and
+//! builds combs for fixed bases. A [`Modulus`] exists only where the processor has the instructions
+//! of `ifma`; elsewhere AWS-LC computes the powers.
 //!
-//! Numbers are little-endian limbs of 64 bits outside, of 52 bits inside. Their lengths, and the number of bits of an exponent and of the
-//! modulus, are public.
+//! Numbers are little-endian: limbs of 64 bits in the interface, of 52 bits inside. Their lengths,
+//! and the bit lengths of exponent and modulus, are public.
 
 pub(crate) mod eight;
 #[cfg(target_arch = "x86_64")]
@@ -21,16 +23,16 @@ use portable as ifma;
 use strong::is_strong_probable_prime;
 use zeroize::{DefaultIsZeroes, Zeroize, Zeroizing};
 
-/// Bits of a limb.
+/// Bits of an inner limb.
 const LIMB_BITS: usize = 52;
 const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
-/// Bits of an exponent that one product takes.
+/// Exponent bits consumed by one product.
 const WINDOW: usize = 5;
-/// Entries of a table of powers.
+/// Number of entries in a table of powers.
 const ENTRIES: usize = 1 << WINDOW;
-/// Tables of a comb.
+/// Number of tables of a comb.
 const BLOCKS: usize = 5;
-/// Exponents of a comb have a multiple of so many bits.
+/// The bit length of a comb's exponents is a multiple of this.
 pub(crate) const COMB_BITS_UNIT: usize = WINDOW * BLOCKS;
 
 /// Eight limbs.
@@ -50,20 +52,22 @@ pub(crate) struct Modulus {
     /// `-1/n` modulo 2^52.
     n0: u64,
     steps: usize,
-    /// Limbs of 64 bits.
+    /// Length in limbs of 64 bits.
     limbs: usize,
 }
 
-/// The powers of one base that a product of few of them is any power of it.
+/// Precomputed powers of one base. A product of few of them is any power of it.
 ///
-/// An exponent of `25·rows` bits is five teeth of `5·rows` bits, each of five blocks of `rows` bits. Table `k` has, for every set of
-/// teeth, the product of `base^(2^(rows·(5·tooth + k)))` (Lim, Lee: "More flexible exponentiation with precomputation", CRYPTO 1994).
+/// An exponent of `25·rows` bits is split into five teeth of `5·rows` bits, and each tooth into
+/// five blocks of `rows` bits. For every set of teeth, table `k` holds the product of
+/// `base^(2^(rows·(5·tooth + k)))` (Lim, Lee: "More flexible exponentiation with precomputation",
+/// CRYPTO 1994).
 pub(crate) struct Comb {
     table: Vec<Lanes>,
     rows: usize,
 }
 
-/// Calls a function with the number of vectors, and with whether `n0` is 1, as constants.
+/// Calls a function with two constants: the number of vectors, and whether `n0` is 1.
 macro_rules! with_size {
     ($modulus:expr, $function:ident($($argument:expr),*)) => {{
         let modulus: &Modulus = $modulus;
@@ -84,16 +88,19 @@ macro_rules! with_size {
     }};
 }
 
-/// Whether there can be a [`Modulus`].
+/// Returns whether this processor supports a [`Modulus`].
 pub(crate) fn is_available() -> bool {
     ifma::is_available()
 }
 
-/// Vectors there are products for: of 1024, 2048, 3072, 4096, 6144 and 8192 bits, and somewhat more.
+/// Supported sizes in vectors: 1024, 2048, 3072, 4096, 6144 and 8192 bits, and somewhat more.
 const SIZES: [usize; 6] = [3, 5, 8, 10, 15, 20];
 
 impl Modulus {
-    /// `n` has no zero at its end. `None` if `n` is even or 1, has too many bits, or the processor lacks what it takes.
+    /// Creates a modulus. The last limb of `n` is not zero.
+    ///
+    /// Returns `None` if `n` is even or 1, has too many bits, or the processor lacks the
+    /// instructions.
     pub(crate) fn new(n: &[u64]) -> Option<Self> {
         let top = n.last().copied().unwrap_or(0);
         if !ifma::is_available() || top == 0 || n[0] & 1 == 0 || n == [1] {
@@ -102,7 +109,8 @@ impl Modulus {
         let bits = 64 * n.len() - top.leading_zeros() as usize;
         let steps = (bits + 2).div_ceil(LIMB_BITS);
         let vectors = SIZES.into_iter().find(|size| 8 * size >= steps)?;
-        // Newton: each round doubles the bits that are right, of which an odd number is its own inverse in three.
+        // Newton's method. An odd number is its own inverse modulo 8, so three bits are correct at
+        // first; each round doubles them.
         let mut inverse = n[0];
         for _ in 0..5 {
             inverse = inverse.wrapping_mul(2_u64.wrapping_sub(n[0].wrapping_mul(inverse)));
@@ -119,31 +127,38 @@ impl Modulus {
         Some(modulus)
     }
 
-    /// `base` to the power of the low `bits` bits of `exponent`, modulo `n`, which `base` is below.
+    /// Returns `base` to the power of the low `bits` bits of `exponent`, modulo `n`. `base` is
+    /// below `n`.
     pub(crate) fn power(&self, base: &[u64], exponent: &[u64], bits: usize) -> Zeroizing<Vec<u64>> {
         with_size!(self, power(self, base, exponent, bits))
     }
 
-    /// The comb of `base` for exponents of `bits` bits, a multiple of [`COMB_BITS_UNIT`]. It has 160 numbers.
+    /// Builds the comb of `base` for exponents of `bits` bits, a multiple of [`COMB_BITS_UNIT`]. A
+    /// comb has 160 numbers.
     pub(crate) fn comb(&self, base: &[u64], bits: usize) -> Comb {
         debug_assert!(bits.is_multiple_of(COMB_BITS_UNIT) && bits > 0);
         with_size!(self, comb(self, base, bits / COMB_BITS_UNIT))
     }
 
-    /// The base of `comb`, which was made with this modulus, to the power of `exponent`.
+    /// Returns the base of `comb` to the power of `exponent`. `comb` was built with this modulus.
     pub(crate) fn comb_power(&self, comb: &Comb, exponent: &[u64]) -> Zeroizing<Vec<u64>> {
         with_size!(self, comb_power(self, comb, exponent))
     }
 
-    /// Whether the modulus is a strong probable prime to `base`, from 2 to `n - 2`, where `n` is `1 + odd · 2^zeros` with at most 63 zeros
-    /// (FIPS 186-5, appendix B.3.1). `odd` is as long as the modulus.
+    /// Returns whether the modulus is a strong probable prime to `base` (FIPS 186-5, appendix
+    /// B.3.1).
     ///
-    /// If it is, the time depends on lengths only. If not, then also on `zeros`.
+    /// `base` is from 2 to `n - 2`. `n` is `1 + odd · 2^zeros` with at most 63 zeros, and `odd` is
+    /// as long as the modulus.
+    ///
+    /// If it is one, the time depends only on lengths. If it is not, the time also depends on
+    /// `zeros`.
     pub(crate) fn is_strong_probable_prime(&self, base: &[u64], odd: &[u64], zeros: u32) -> bool {
         with_size!(self, is_strong_probable_prime(self, base, odd, zeros))
     }
 
-    /// Takes `number` out of Montgomery's form. What was below `2n` is at most `n` after a product with 1.
+    /// Takes `number` out of Montgomery form. A number below `2n` is at most `n` after a product
+    /// with 1.
     fn finish<const V: usize, const UNIT: bool>(&self, number: &Number<V>) -> Zeroizing<Vec<u64>> {
         let reduced = self.multiply::<V, UNIT>(number, &small(1));
         let mut limbs = Zeroizing::new(from_lanes(&*reduced, self.limbs));
@@ -181,21 +196,21 @@ impl Modulus {
     }
 }
 
-/// A number of one limb.
+/// Returns a number of one limb.
 fn small<const V: usize>(value: u64) -> Number<V> {
     let mut number = [Lanes::default(); V];
     number[0].0[0] = value;
     number
 }
 
-/// Limbs of 52 bits of `limbs`, which must fit.
+/// Splits `limbs` into limbs of 52 bits. They must fit into `out`.
 fn to_lanes(out: &mut [Lanes], limbs: &[u64]) {
     for (index, limb) in out.iter_mut().flat_map(|lanes| &mut lanes.0).enumerate() {
         *limb = bits_at(limbs, index * LIMB_BITS) & LIMB_MASK;
     }
 }
 
-/// The first `count` limbs of 64 bits of `lanes`.
+/// Returns the first `count` limbs of 64 bits of `lanes`.
 fn from_lanes(lanes: &[Lanes], count: usize) -> Vec<u64> {
     let mut limbs = vec![0; count];
     for (index, limb) in lanes.iter().flat_map(|lanes| &lanes.0).enumerate() {
@@ -210,7 +225,7 @@ fn from_lanes(lanes: &[Lanes], count: usize) -> Vec<u64> {
     limbs
 }
 
-/// 64 bits of `limbs` from bit `at` on.
+/// Returns 64 bits of `limbs`, starting at bit `at`.
 fn bits_at(limbs: &[u64], at: usize) -> u64 {
     let (index, shift) = (at / 64, at % 64);
     let low = limbs.get(index).map_or(0, |limb| limb >> shift);
@@ -218,8 +233,10 @@ fn bits_at(limbs: &[u64], at: usize) -> u64 {
     low | high
 }
 
-/// `R²` modulo `n`, which has `bits` bits: `2^bits - n` is a power of two modulo `n`, some doublings make it `2^t·R` for a small `t`, and
-/// products the exponent that is wanted.
+/// Returns `R²` modulo `n`, which has `bits` bits.
+///
+/// `2^bits - n` is a power of two modulo `n`. Doublings turn it into `2^t·R` for a small `t`, and
+/// products raise that to the wanted exponent.
 fn square_of_radix<const V: usize, const UNIT: bool>(
     modulus: &Modulus,
     n: &[u64],
@@ -250,7 +267,7 @@ fn square_of_radix<const V: usize, const UNIT: bool>(
     Zeroizing::new(number.to_vec())
 }
 
-/// Doubles `number` modulo `n`, which it is below, so many `times`.
+/// Doubles `number` modulo `n`, repeated `times` times. `number` is below `n`.
 fn double(number: &mut [u64], n: &[u64], times: usize) {
     let mut less = Zeroizing::new(vec![0; n.len()]);
     for _ in 0..times {
@@ -281,7 +298,7 @@ fn power<const V: usize, const UNIT: bool>(
     modulus.finish::<V, UNIT>(&power_in_form::<V, UNIT>(modulus, base, exponent, bits))
 }
 
-/// [`power`], in Montgomery's form.
+/// Computes [`power`] and leaves the result in Montgomery form.
 fn power_in_form<const V: usize, const UNIT: bool>(
     modulus: &Modulus,
     base: &[u64],

@@ -1,5 +1,7 @@
-//! What `ifma` computes, one limb after the other: the twin it is tested against. It also stands in where there is no `ifma` to compile, and
-//! says that it is not available: AWS-LC is faster.
+//! The products of `ifma`, one limb after another: the reference in its tests.
+//!
+//! It is also compiled where `ifma` cannot be. There it reports itself as unavailable, because
+//! AWS-LC is faster.
 
 use super::{LIMB_BITS, LIMB_MASK, Lanes};
 
@@ -8,7 +10,8 @@ pub(super) fn is_available() -> bool {
     false
 }
 
-/// `out = a · b / 2^(52·steps)` modulo `n`, where `n · n0 = -1` modulo 2^52. `out`, `a` and `b` are below `2n`, and `4n < 2^(52·steps)`.
+/// Sets `out` to `a · b / 2^(52·steps)` modulo `n`, where `n · n0 = -1` modulo 2^52. `out`, `a` and
+/// `b` are below `2n`, and `4n < 2^(52·steps)`.
 pub(super) fn multiply<const V: usize, const UNIT: bool>(
     out: &mut [Lanes; V],
     a: &[Lanes; V],
@@ -39,7 +42,8 @@ pub(super) fn multiply<const V: usize, const UNIT: bool>(
     }
 }
 
-/// Of eight numbers side by side `a² / 2^(52·L)` modulo `n`, or `a / 2^(52·L)`, as `ifma` has it.
+/// Computes `a² / 2^(52·L)` or `a / 2^(52·L)` modulo `n` for eight numbers side by side, in the
+/// layout of `ifma`.
 pub(super) fn reduce_eight<const L: usize, const SQUARE: bool>(
     out: &mut [Lanes; L],
     a: &[Lanes; L],
@@ -72,7 +76,7 @@ pub(super) fn reduce_eight<const L: usize, const SQUARE: bool>(
     }
 }
 
-/// Entry `index` of `table`, whose every entry is read.
+/// Copies entry `index` of `table` to `out` and reads every entry.
 pub(super) fn select<const V: usize>(out: &mut [Lanes; V], table: &[[Lanes; V]], index: usize) {
     *out = [Lanes::default(); V];
     for (number, entry) in table.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One round of the test of Miller and Rabin (FIPS 186-5, appendix B.3.1) for a modulus that is a secret.
+//! One round of the Miller–Rabin test (FIPS 186-5, appendix B.3.1) for a secret modulus.
 
 use std::hint::black_box;
 
@@ -6,19 +6,19 @@ use zeroize::Zeroizing;
 
 use super::{Modulus, from_lanes, power_in_form};
 
-/// Zeros at the end of `n - 1`, at most.
+/// Maximum number of trailing zeros of `n - 1`.
 const ZEROS_MAX: u64 = 63;
 
-/// What [`Modulus::is_strong_probable_prime`] says.
+/// Implements [`Modulus::is_strong_probable_prime`].
 pub(super) fn is_strong_probable_prime<const V: usize, const UNIT: bool>(
     modulus: &Modulus,
     base: &[u64],
     odd: &[u64],
     zeros: u32,
 ) -> bool {
-    // An odd number has at least one bit more.
+    // `odd` has at least one bit less than its limbs.
     let mut power = power_in_form::<V, UNIT>(modulus, base, odd, 64 * odd.len() - 1);
-    // 0 if the power is 1; 0 if it is -1.
+    // Returns a pair: the first is 0 if the power is 1, the second is 0 if the power is -1.
     let differences = |power: &_| {
         let number = modulus.finish::<V, UNIT>(power);
         let n = Zeroizing::new(from_lanes(&modulus.n, modulus.limbs));
@@ -31,7 +31,8 @@ pub(super) fn is_strong_probable_prime<const V: usize, const UNIT: bool>(
     let (of_one, of_last) = differences(&power);
     let mut is_prime = is_zero(of_one) | is_zero(of_last);
     for squarings in 1..=ZEROS_MAX {
-        // That a composite number is none may be seen. What has passed goes on, for the number of zeros not to be seen.
+        // Timing may reveal that a number is composite. A number that has passed continues, so that
+        // timing does not reveal the number of zeros.
         if is_zero(squarings ^ u64::from(zeros)) & (is_prime ^ 1) == 1 {
             return false;
         }

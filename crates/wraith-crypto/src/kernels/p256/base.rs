@@ -1,8 +1,12 @@
-//! Multiples of the base point of P-256, y² = x³ − 3x + b.
+//! Multiples of the base point of P-256, y² = x³ − 3x + b, in constant time.
 //!
-//! A scalar is made odd (k, or n − k) and cut into 56 windows of five bits whose digits are odd, from −31 to 31: each window has a table of 16
-//! points, looked at from end to end, and no digit is zero. Eight lanes sum up seven windows each, then the lanes are added. So all
-//! sums are of different points, of which none is at infinity, and there is no doubling; only the last one may meet the same point.
+//! - The scalar is made odd (k, or n − k) and split into 56 windows of five bits. The digits are
+//!   odd, from −31 to 31, so no digit is zero.
+//! - Each window has a table of 16 points, which is always read from end to end.
+//! - Eight lanes sum seven windows each; then the lanes are added.
+//!
+//! So all sums are of different points, none of which is at infinity, and there are no doublings.
+//! Only the last sum may meet the same point.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -14,7 +18,7 @@ use super::field::{Cpu, Fe};
 use super::lanes::{BITS, Entry, LANES, POINTS, ROUNDS, Table};
 use super::{N, lanes};
 
-/// A point as x and y.
+/// A point in affine coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Affine {
     pub(super) x: Fe,
@@ -37,7 +41,7 @@ const G: Affine = Affine {
     ]),
 };
 
-/// In Jacobian coordinates: (X / Z², Y / Z³). Not at infinity.
+/// A point in Jacobian coordinates: (X / Z², Y / Z³). Not at infinity.
 #[derive(Clone, Copy, Zeroize)]
 struct Jacobian {
     x: Fe,
@@ -50,7 +54,7 @@ impl Jacobian {
         Self { x, y, z: Fe::ONE }
     }
 
-    /// Twice the point: 5 multiplications and 4 squares.
+    /// Doubles the point: 5 multiplications and 4 squares.
     fn double(&self, cpu: Cpu) -> Self {
         let y_twice = self.y.add(&self.y);
         let z_square = self.z.sqr(cpu);
@@ -66,7 +70,7 @@ impl Jacobian {
         Self { x, y, z: y_twice.mul(&self.z, cpu) }
     }
 
-    /// The sum of two points, which may be the same: 12 multiplications and 4 squares, and a doubling.
+    /// Adds two points, which may be equal: 12 multiplications and 4 squares, and a doubling.
     fn add(&self, other: &Self, cpu: Cpu) -> Self {
         let (square, other_square) = (self.z.sqr(cpu), other.z.sqr(cpu));
         let (zy, other_zy) = (self.y.mul(&other.z, cpu), other.y.mul(&self.z, cpu));
@@ -89,7 +93,7 @@ impl Jacobian {
         }
     }
 
-    /// As x and y, of 1 / Z.
+    /// Converts to affine coordinates, given 1 / Z.
     fn divided(&self, inverse: &Fe, cpu: Cpu) -> Affine {
         let square = inverse.sqr(cpu);
         let cube = square.mul(inverse, cpu);
@@ -97,7 +101,7 @@ impl Jacobian {
     }
 }
 
-/// 70 KiB, made when it is first asked for.
+/// Returns the table of the base point: 70 KiB, built on first use.
 fn table(cpu: Cpu) -> &'static Table {
     static TABLE: OnceLock<Box<Table>> = OnceLock::new();
     TABLE.get_or_init(|| make_table(cpu))
@@ -122,7 +126,7 @@ fn make_table(cpu: Cpu) -> Box<Table> {
     table
 }
 
-/// The points as x and y, with one division for all.
+/// Converts points to affine coordinates, with one inversion for all.
 fn all_affine(points: &[Jacobian; POINTS], cpu: Cpu) -> [Affine; POINTS] {
     let mut products = [Fe::ONE; POINTS];
     for i in 1..POINTS {
@@ -137,13 +141,13 @@ fn all_affine(points: &[Jacobian; POINTS], cpu: Cpu) -> [Affine; POINTS] {
     all
 }
 
-/// `scalar` · G, in a time that does not depend on the scalar, which is above zero and below n.
+/// Returns `scalar` · G, in constant time. The scalar is above zero and below n.
 pub(super) fn multiply(scalar: &Limbs, cpu: Cpu) -> Affine {
     let even = (scalar[0] & 1).wrapping_sub(1);
     let (other, _) = sub(&N, scalar);
     let odd = Zeroizing::new(Fe(*scalar).select(&Fe(other), even).0);
     let chunks = Zeroizing::new(chunks(&odd));
-    // SAFETY: a `Cpu` says that the processor has AVX-512F and IFMA.
+    // SAFETY: a `Cpu` proves that the processor has AVX-512F and IFMA.
     let sums = Zeroizing::new(unsafe { lanes::multiply(table(cpu), &chunks) });
     let [a, b] = [0, 1].map(|i| {
         let [x, y, z] = sums.map(|halves| halves[i]);
@@ -155,8 +159,10 @@ pub(super) fn multiply(scalar: &Limbs, cpu: Cpu) -> Affine {
     product
 }
 
-/// The windows of each lane of an odd number: a one is 2^280 less the 2^i below, so each bit says whether the 2^i one place further down is
-/// added or subtracted.
+/// Splits an odd number into the windows of each lane.
+///
+/// A one is 2^280 minus all the 2^i below it. So each bit decides whether the 2^i one place further
+/// down is added or subtracted.
 fn chunks(odd: &Limbs) -> [u64; LANES] {
     const WIDTH: usize = BITS * ROUNDS;
     let limb = |i: usize| odd.get(i).copied().unwrap_or(0);
@@ -164,7 +170,7 @@ fn chunks(odd: &Limbs) -> [u64; LANES] {
         let (at, shift) = ((lane * WIDTH + 1) / 64, (lane * WIDTH + 1) % 64);
         (limb(at) >> shift | (limb(at + 1) << 1) << (63 - shift)) & ((1 << WIDTH) - 1)
     });
-    // The highest bit of all is set, above those of the number.
+    // The topmost bit, above those of the number, is set.
     chunks[LANES - 1] |= 1 << (WIDTH - 1);
     chunks
 }

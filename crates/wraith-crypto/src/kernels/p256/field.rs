@@ -1,7 +1,10 @@
-//! Numbers modulo the prime of P-256, p = 2^256 − 2^224 + 2^192 + 2^96 − 1 (SP 800-186 §3.2.1.3), in Montgomery form: `Fe` holds x · 2^256 mod
-//! p, below p.
+//! Arithmetic modulo the prime of P-256, p = 2^256 − 2^224 + 2^192 + 2^96 − 1 (SP 800-186
+//! §3.2.1.3), in Montgomery form.
 //!
-//! p is −1 modulo 2^64, so the factor that makes a limb of a product vanish is that limb itself. On Zen 4 a product takes some 35 cycles.
+//! Invariant: `Fe` holds x · 2^256 mod p, below p.
+//!
+//! p is −1 modulo 2^64, so the factor that clears a limb of a product is that limb itself. On Zen 4
+//! a product takes about 35 cycles.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -14,22 +17,22 @@ use super::super::limbs::{Limbs, zero_mask};
 
 pub(super) const P: Limbs = [0xffff_ffff_ffff_ffff, 0xffff_ffff, 0, 0xffff_ffff_0000_0001];
 
-/// A number modulo p.
+/// An integer modulo p.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroize)]
 pub(super) struct Fe(pub(super) Limbs);
 
-/// 2^512 mod p: turns a number into Montgomery form.
+/// 2^512 mod p, the factor that converts a number to Montgomery form.
 #[cfg(test)]
 pub(super) const R2: Fe = Fe([3, 0xffff_fffb_ffff_ffff, 0xffff_ffff_ffff_fffe, 0x4_ffff_fffd]);
 /// 2^768 mod p.
 const R3: Fe = Fe([0xffff_fffd_0000_000a, 0xffff_ffed_ffff_fff7, 0x5_ffff_fffc, 0x18_0000_0001]);
 
-/// Says that the processor has what the code here needs.
+/// Proof that the processor has the instructions of this module.
 #[derive(Clone, Copy)]
 pub(super) struct Cpu(());
 
 impl Cpu {
-    /// If the processor has BMI2, ADX, AVX-512F and IFMA.
+    /// Returns `None` unless the processor has BMI2, ADX, AVX-512F and IFMA.
     pub(super) fn new() -> Option<Self> {
         let has_integers = is_x86_feature_detected!("adx") && is_x86_feature_detected!("bmi2");
         let has_vectors =
@@ -38,8 +41,11 @@ impl Cpu {
     }
 }
 
-/// Reduces r8…r15 into r8…r11 with rax, rcx, rdx, rsi and rdi. Four times the lowest limb m makes itself vanish by m · p, which is m « 96 and
-/// m · 0xffffffff00000001 « 192 above it. Then the upper half is added, and p subtracted if the sum is not below it.
+/// Reduces r8…r15 into r8…r11. Clobbers rax, rcx, rdx, rsi and rdi.
+///
+/// Each of four steps clears the lowest limb m by adding m · p. Above that limb, m · p is m « 96
+/// and m · 0xffffffff00000001 « 192. Then the upper half is added, and p is subtracted unless the
+/// sum is below p.
 macro_rules! reduce {
     () => {
         concat!(
@@ -72,7 +78,7 @@ macro_rules! reduce {
             "
         )
     };
-    // The lowest limb is the highest afterwards.
+    // The lowest limb becomes the highest one.
     ($t0:literal, $t1:literal, $t2:literal, $t3:literal) => {
         concat!(
             "shlx rax, ",
@@ -107,28 +113,29 @@ impl Fe {
     /// 2^256 mod p.
     pub(super) const ONE: Self = Self([1, 0xffff_ffff_0000_0000, u64::MAX, 0xffff_fffe]);
 
-    /// The number, in the usual form.
+    /// Returns the number, out of Montgomery form.
     pub(super) fn to_limbs(self, cpu: Cpu) -> Limbs {
         self.mul(&Self([1, 0, 0, 0]), cpu).0
     }
 
-    /// All ones if it is zero, else zero.
+    /// Returns all ones if the number is zero, else zero.
     #[inline(always)]
     pub(super) fn zero_mask(&self) -> u64 {
         zero_mask(&self.0)
     }
 
-    /// `self`, or `other` where `mask` is all ones.
+    /// Returns `self`, or `other` where `mask` is all ones.
     #[inline(always)]
     pub(super) fn select(&self, other: &Self, mask: u64) -> Self {
         Self(std::array::from_fn(|i| self.0[i] ^ (mask & (self.0[i] ^ other.0[i]))))
     }
 
-    /// The product over 2^256.
+    /// Returns `self · other / 2^256`.
     #[inline(always)]
     pub(super) fn mul(&self, other: &Self, _: Cpu) -> Self {
         let mut out = [0; 4];
-        // SAFETY: reads the 32 bytes at each pointer and writes registers only; a `Cpu` says that the processor has BMI2 and ADX.
+        // SAFETY: the assembly reads 32 bytes at each pointer and writes only registers; a `Cpu`
+        // proves BMI2 and ADX.
         unsafe {
             asm!(
                 product!(),
@@ -144,11 +151,12 @@ impl Fe {
         Self(out)
     }
 
-    /// The square over 2^256.
+    /// Returns `self² / 2^256`.
     #[inline(always)]
     pub(super) fn sqr(&self, _: Cpu) -> Self {
         let mut out = [0; 4];
-        // SAFETY: reads the 32 bytes at the pointer and writes registers only; a `Cpu` says that the processor has BMI2 and ADX.
+        // SAFETY: the assembly reads 32 bytes at the pointer and writes only registers; a `Cpu`
+        // proves BMI2 and ADX.
         unsafe {
             asm!(
                 square!(),
@@ -168,7 +176,7 @@ impl Fe {
     pub(super) fn add(&self, other: &Self) -> Self {
         let [mut r0, mut r1, mut r2, mut r3] = self.0;
         let [b0, b1, b2, b3] = other.0;
-        // SAFETY: writes registers only.
+        // SAFETY: the assembly writes only registers.
         unsafe {
             asm!(
                 "add {r0}, {b0}",
@@ -204,7 +212,7 @@ impl Fe {
     pub(super) fn sub(&self, other: &Self) -> Self {
         let [mut r0, mut r1, mut r2, mut r3] = self.0;
         let [b0, b1, b2, b3] = other.0;
-        // SAFETY: writes registers only.
+        // SAFETY: the assembly writes only registers.
         unsafe {
             asm!(
                 "sub {r0}, {b0}",
@@ -227,16 +235,17 @@ impl Fe {
         Self([r0, r1, r2, r3])
     }
 
-    /// With the other sign where `mask` is all ones.
+    /// Negates the number where `mask` is all ones.
     #[inline(always)]
     pub(super) fn negate_if(&self, mask: u64) -> Self {
         self.select(&Self::ZERO.sub(self), mask)
     }
 
-    /// 1 / `self`; of zero, zero.
+    /// Returns 1 / `self`, or zero for zero.
     #[inline(never)]
     pub(super) fn invert(&self, cpu: Cpu) -> Self {
-        // p is −1 modulo 2^64. 2^768 makes 2^256 of the 2^−256 that the inverse has.
+        // p is −1 modulo 2^64. The plain inverse has a factor of 2^−256; multiplying by 2^768 /
+        // 2^256 makes that 2^256.
         Self(inverse::invert(&self.0, &P, u64::MAX)).mul(&R3, cpu)
     }
 }

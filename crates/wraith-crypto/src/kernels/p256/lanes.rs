@@ -1,7 +1,9 @@
-//! Sums of eight points at a time with AVX-512 IFMA: a vector has one limb of eight numbers, of 52 bits, and a product is times 2^260.
+//! Sums of eight points at a time with AVX-512 IFMA. A vector holds one limb of 52 bits of eight
+//! numbers; the Montgomery radix is 2^260.
 //!
-//! A number is settled if its limbs are below 2^52, none is negative, and it is below 2p and some: so are all that go into a product, and what
-//! comes out is, too. Sums and differences have limbs that are neither, until [`settle`]. On Zen 4 eight products take some 100 cycles.
+//! A number is settled if its limbs are not negative and below 2^52, and it is not much above 2p at
+//! most. Factors and products are settled. Sums and differences are not, until [`settle`]. On Zen 4
+//! eight products take about 100 cycles.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
@@ -16,31 +18,31 @@ use std::arch::x86_64::{
 use super::super::limbs::{Limbs, subtract_once};
 use super::field::{Fe, P};
 
-/// Lanes of a vector.
+/// Number of lanes of a vector.
 pub(super) const LANES: usize = 8;
-/// Bits of a window, how many each lane has, and points of the table of a window.
+/// Bits of a window, windows of each lane, and points in the table of a window.
 pub(super) const BITS: usize = 5;
 pub(super) const ROUNDS: usize = 7;
 pub(super) const POINTS: usize = 1 << (BITS - 1);
-/// Limbs of a number.
+/// Number of limbs of a number.
 const SIZE: usize = 5;
 const MASK: u64 = (1 << 52) - 1;
 
-/// One number of a table in each lane: x before y.
+/// One table entry of each lane: x before y.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Entry([[u64; LANES]; 2 * SIZE]);
 
-/// Of lane l and round r, the odd multiples of 2^(5 (7l + r)) · G.
+/// For lane l and round r, the odd multiples of 2^(5 (7l + r)) · G.
 pub(super) type Table = [[Entry; POINTS]; ROUNDS];
 
 impl Entry {
     pub(super) const EMPTY: Self = Self([[0; LANES]; 2 * SIZE]);
 
-    /// Puts a point into a lane.
+    /// Stores a point in a lane.
     pub(super) fn set(&mut self, lane: usize, x: &Fe, y: &Fe) {
         for (limbs, number) in self.0.chunks_exact_mut(SIZE).zip([x, y]) {
-            // From times 2^256 to times 2^260.
+            // Multiplies by 16: from the radix 2^256 to the radix 2^260.
             let [a, b, c, d] = (0..4).fold(*number, |number, _| number.add(&number)).0;
             let parts = [a, a >> 52 | b << 12, b >> 40 | c << 24, c >> 28 | d << 36, d >> 16];
             for (limb, part) in limbs.iter_mut().zip(parts) {
@@ -67,7 +69,7 @@ fn all(number: u64) -> __m512i {
     _mm512_set1_epi64(number as i64)
 }
 
-/// The limbs of numbers whose lower half has gone, with what is above 52 bits in the next one.
+/// Propagates carries: moves the bits above 52 of each limb into the next one.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn carry([a, b, c, d, e]: Numbers) -> Numbers {
@@ -80,7 +82,8 @@ fn carry([a, b, c, d, e]: Numbers) -> Numbers {
     [low(a), low(b), low(c), low(d), e]
 }
 
-/// A number that is above −16p and below 16p, settled: less q · p, where q · 2^256 is what it has above 2^256, less one.
+/// Settles a number between −16p and 16p. Subtracts q · p, where q + 1 is the part of the number
+/// above 2^256.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn settle([a, b, c, d, e]: Numbers) -> Numbers {
@@ -122,7 +125,10 @@ fn sub(a: &Numbers, b: &Numbers) -> Numbers {
     ]
 }
 
-/// The number of ten limbs over 2^260, modulo p. Five times the lowest limb m makes itself vanish by m · p, which is −m, m · 2^96 and more above.
+/// Divides a number of ten limbs by 2^260, modulo p.
+///
+/// Each of five steps clears the lowest limb m by adding m · p, which is −m, m · 2^96 and higher
+/// terms.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn reduce(mut c: [__m512i; 2 * SIZE]) -> Numbers {
@@ -174,7 +180,8 @@ fn sqr(a: &Numbers) -> Numbers {
     reduce(c)
 }
 
-/// The point of a table in each lane: of the odd multiples the one that the five bits say (see [`super::base`]), having looked at all.
+/// Selects one point of a table in each lane, and reads all points. The five bits of the window
+/// select the odd multiple (see [`super::base`]).
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn take(table: &[Entry; POINTS], window: __m512i) -> (Numbers, Numbers) {
@@ -186,13 +193,13 @@ fn take(table: &[Entry; POINTS], window: __m512i) -> (Numbers, Numbers) {
     for (entry, number) in table.iter().zip(0..) {
         let mask = _mm512_cmpeq_epi64_mask(wanted, all(number));
         for (chosen, limb) in chosen.iter_mut().zip(&entry.0) {
-            // SAFETY: eight limbs are 64 bytes, and an entry is at a multiple of 64.
+            // SAFETY: eight limbs are 64 bytes, and an entry is aligned to 64 bytes.
             let limb = unsafe { _mm512_load_si512(limb.as_ptr().cast()) };
             *chosen = _mm512_mask_mov_epi64(*chosen, mask, limb);
         }
     }
     let [x0, x1, x2, x3, x4, y0, y1, y2, y3, y4] = chosen;
-    // p − y where that is wanted.
+    // p − y in the negative lanes.
     let p = [all(MASK), all((1 << 44) - 1), all(0), all(1 << 36), all(0xffff_ffff_0000)];
     let y = [
         _mm512_mask_sub_epi64(y0, negative, p[0], y0),
@@ -204,7 +211,7 @@ fn take(table: &[Entry; POINTS], window: __m512i) -> (Numbers, Numbers) {
     ([x0, x1, x2, x3, x4], carry(y))
 }
 
-/// The sums with other points of a table: 8 multiplications and 3 squares.
+/// Adds points of a table: 8 multiplications and 3 squares.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn add_affine(a: &Points, x: &Numbers, y: &Numbers) -> Points {
@@ -223,7 +230,7 @@ fn add_affine(a: &Points, x: &Numbers, y: &Numbers) -> Points {
     Points { x, y, z }
 }
 
-/// With the lowest `BY` lanes and the next `BY` in each other's place, and those above likewise.
+/// Swaps the lowest `BY` lanes with the next `BY`, and likewise the lanes above them.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn swap<const BY: usize>(numbers: &Numbers) -> Numbers {
@@ -238,7 +245,7 @@ fn swap<const BY: usize>(numbers: &Numbers) -> Numbers {
     [swap(a), swap(b), swap(c), swap(d), swap(e)]
 }
 
-/// The lower lanes of `low` and the upper ones of `high`.
+/// Joins the lower lanes of `low` and the upper lanes of `high`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn join<const BY: usize>(low: &Numbers, high: &Numbers) -> Numbers {
@@ -249,8 +256,10 @@ fn join<const BY: usize>(low: &Numbers, high: &Numbers) -> Numbers {
     [join(a0, b0), join(a1, b1), join(a2, b2), join(a3, b3), join(a4, b4)]
 }
 
-/// In the lowest `BY` lanes, the sums of those and the next `BY`, of different points. Both halves of the lanes work: 7 multiplications and 2
-/// squares, where it would be 12 and 4.
+/// Adds the lowest `BY` lanes and the next `BY`, which hold different points. The sums are in the
+/// lowest `BY` lanes.
+///
+/// Both halves of the lanes share the work: 7 multiplications and 2 squares instead of 12 and 4.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn add_halves<const BY: usize>(points: &Points) -> Points {
@@ -262,10 +271,10 @@ fn add_halves<const BY: usize>(points: &Points) -> Points {
     let s = mul(&zy, &other_square);
     let zz = mul(z, &other_z);
     let (other_u, other_s) = (swap::<BY>(&u), swap::<BY>(&s));
-    // In the upper lanes they are negative.
+    // In the upper lanes both are negated.
     let h = settle(sub(&other_u, &u));
     let r = settle(sub(&other_s, &s));
-    // From here on, what the lower lanes have | and what the upper ones: h² | r².
+    // From here on the comments list lower lanes | upper lanes: h² | r².
     let squares = sqr(&join::<BY>(&h, &r));
     let other_squares = swap::<BY>(&squares);
     let h_square = join::<BY>(&squares, &other_squares);
@@ -279,10 +288,10 @@ fn add_halves<const BY: usize>(points: &Points) -> Points {
     Points { x, y, z }
 }
 
-/// The numbers of the first two lanes, times 2^256 and below p.
+/// Returns the numbers of the first two lanes, times 2^256 and below p.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn leave(numbers: &Numbers) -> [Fe; 2] {
-    // 2^256 modulo p; by that a product is below p and some, and so below 2^256.
+    // 2^256 modulo p. A product with it is not much above p at most, and so below 2^256.
     let factor = [all(1), all(0xf_f000_0000_0000), all(MASK), all(0xf_ffef_ffff_ffff), all(0xffff)];
     let product = mul(numbers, &factor);
     let mut limbs = [[0u64; LANES]; SIZE];
@@ -297,10 +306,12 @@ fn leave(numbers: &Numbers) -> [Fe; 2] {
     })
 }
 
-/// The sums of the points that the windows of a scalar stand for, of the even lanes and of the odd ones: X, Y and Z of each.
+/// Returns the sums of the points of a scalar's windows, separately for the even and the odd lanes:
+/// X, Y and Z of each.
 ///
-/// `chunks` has the seven windows of each lane, the lowest first. No two points that are added are the same or each other's inverse: without
-/// the power of two that both have, the multiples of G that they are make an odd sum and an odd difference, below n.
+/// `chunks` holds the seven windows of each lane, the lowest first. No two points that are added
+/// are equal or each other's inverse. Without their common power of two, their multiples of G have
+/// an odd sum and an odd difference, below n.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn multiply(table: &Table, chunks: &[u64; LANES]) -> [[Fe; 2]; 3] {
     // SAFETY: eight chunks are 64 bytes.

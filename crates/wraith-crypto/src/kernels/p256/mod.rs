@@ -1,8 +1,10 @@
-//! Key pairs of P-256, secp256r1: multiples of the base point, for processors with AVX-512 IFMA. Everything else on the curve is AWS-LC's.
+//! Key pairs of P-256 (secp256r1): multiples of the base point, for processors with AVX-512 IFMA.
+//! AWS-LC computes everything else on the curve.
 //!
-//! Own work, after the formulas of the Explicit-Formulas Database (madd-2007-bl's kin, dbl-2001-b's) and, for digits that are odd, Joye and
-//! Tunstall, "Exponent recoding and regular exponentiation algorithms", 2009. On Zen 4 a public key takes some 17,500 cycles, of which 5,000
-//! are the division by Z; AWS-LC takes 31,000.
+//! This is our own implementation. The formulas are related to madd-2007-bl and dbl-2001-b of the
+//! Explicit-Formulas Database. The odd digits follow Joye and Tunstall, "Exponent recoding and
+//! regular exponentiation algorithms", 2009. On Zen 4 a public key takes about 17,500 cycles, 5,000
+//! of them for the division by Z; AWS-LC takes 31,000.
 
 mod base;
 mod field;
@@ -18,26 +20,26 @@ use super::limbs::{Limbs, bytes, is_below, limbs, zero_mask};
 /// The order of the base point (SP 800-186 §3.2.1.3).
 const N: Limbs = [0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff_ffff_0000_0000];
 
-/// The code, on a processor that it is for.
+/// The implementation, on a processor that supports it.
 #[derive(Clone, Copy)]
 pub(crate) struct P256(Cpu);
 
 impl P256 {
-    /// Of the processor, what the code uses.
+    /// The processor features in use.
     pub(crate) const FEATURES: &str = "AVX-512, IFMA, BMI2, ADX";
 
-    /// If the processor has BMI2, ADX, AVX-512F and IFMA.
+    /// Returns `None` unless the processor has BMI2, ADX, AVX-512F and IFMA.
     pub(crate) fn new() -> Option<Self> {
         Cpu::new().map(Self)
     }
 
-    /// Whether the bytes, most significant first, are a private key: above zero and below the order.
+    /// Returns whether 32 big-endian bytes are a private key: above zero and below the order.
     pub(crate) fn is_scalar(scalar: &[u8; 32]) -> bool {
         let scalar = Zeroizing::new(limbs(scalar));
         is_below(&scalar, &N) & (zero_mask(&scalar) == 0)
     }
 
-    /// A new private key: random bytes, again and again, until they are one. That is one in 2^32 times not so.
+    /// Generates a private key by rejection sampling. One in 2^32 samples is rejected.
     pub(crate) fn generate(self) -> Zeroizing<[u8; 32]> {
         loop {
             let scalar = crate::rand::secret();
@@ -47,7 +49,8 @@ impl P256 {
         }
     }
 
-    /// The public half of a private key, uncompressed (SEC 1 §2.3.3). Takes a time that does not depend on the key. None if it is none.
+    /// Returns the public half of a private key, uncompressed (SEC 1 §2.3.3), in constant time.
+    /// Returns `None` if the bytes are no private key.
     pub(crate) fn public_key(self, scalar: &[u8; 32]) -> Option<[u8; 65]> {
         Self::is_scalar(scalar).then_some(())?;
         let point = base::multiply(&Zeroizing::new(limbs(scalar)), self.0);

@@ -1,12 +1,18 @@
-//! Poly1305 of eight blocks at once, with the multiplications of 52 bits of AVX-512 IFMA.
+//! Poly1305 of eight blocks at once, with the 52-bit multiplications of AVX-512 IFMA.
 //!
-//! Block i of each eight goes to a lane of its own: acc = acc · r^8 + blocks, or for two groups at once acc · r^16 + blocks · r^8 + blocks. At the end lane
-//! i is multiplied by r^(8-i), and the lanes are added. The method is Goll's and Gueron's ("Vectorization of Poly1305 message authentication code",
-//! 2015), the arrangement ours. The last block of a text has the last lane: what is missing to whole groups is missing in front of the first block.
-//! 36 multiplications for 256 bytes, one a cycle on Zen 4, make 0.14 cycles per byte; expected are 0.15 with all around them, and 50 cycles at the end.
+//! - Block i of each group of eight goes to its own lane. One group updates acc · r^8 + blocks; two
+//!   groups at once acc · r^16 + blocks · r^8 + blocks.
+//! - At the end lane i is multiplied by r^(8-i), and the lanes are added. The method is Goll's and
+//!   Gueron's ("Vectorization of Poly1305 message authentication code", 2015); the arrangement is
+//!   ours.
+//! - The last block of a text is in the last lane. A partial group is padded in front of the first
+//!   block.
+//! - 36 multiplications for 256 bytes, at one a cycle on Zen 4, make 0.14 cycles per byte. Expected
+//!   including the work around them: 0.15, and 50 cycles at the end.
 //!
-//! Here limbs have 44, 44 and 42 bits. 2^132, the weight of a fourth, is 20 modulo the prime. A product of limbs is taken in its lower 52 bits and
-//! in what is above. The latter has the weight of the next limb times 2^8.
+//! Limbs have 44, 44 and 42 bits. 2^132, the weight of a fourth limb, is 20 modulo the prime. A
+//! product of limbs is split into its lower 52 bits and the bits above. The latter have the weight
+//! of the next limb times 2^8.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
@@ -16,13 +22,13 @@ use zeroize::ZeroizeOnDrop;
 
 use super::{BLOCK, Element, Poly1305};
 
-/// Bytes of eight blocks.
+/// Size of eight blocks in bytes.
 pub(crate) const GROUP: usize = 8 * BLOCK;
 
-/// As positions in a text are here: the first group may start before it.
+/// [`GROUP`], signed like positions in a text: the first group may start before the text.
 const STEP: isize = GROUP as isize;
 
-/// Steps in which the powers are made, none of which takes longer than a pair of rounds of a cipher.
+/// Number of steps that compute the powers. No step takes longer than a pair of rounds of a cipher.
 pub(crate) const RAISES: usize = 3;
 
 const MASK_44: u64 = (1 << 44) - 1;
@@ -30,31 +36,33 @@ const MASK_42: u64 = (1 << 42) - 1;
 /// 2^128 in the third limb: the bit behind a whole block.
 const BEHIND: u64 = 1 << 40;
 
-/// A power of r in every lane, or a power of its own in each; and 20 times its upper limbs.
+/// One power of r in every lane, or a different power in each, and 20 times its upper limbs.
 struct Power {
     limbs: [__m512i; 3],
     twenty: [__m512i; 2],
 }
 
-/// Sums of the products' lower halves, by limb, and of their upper ones.
+/// Sums of the lower halves of products, by limb, and of their upper halves.
 struct Products {
     low: [__m512i; 3],
     high: [__m512i; 3],
 }
 
-/// The state of one message: associated data, a text, and a block behind them. Wiped when dropped.
+/// The state of one message: associated data, a text, and a final block. Wiped when dropped.
 #[derive(ZeroizeOnDrop)]
 pub(crate) struct Wide {
-    /// What takes the associated data, and what the tag is finished with.
+    /// Absorbs the associated data and finishes the tag.
     narrow: Poly1305,
-    /// Limb by limb, or word by word until all are there: of r^8, r^7 … r the one that the block in the lane is multiplied by at the end.
+    /// The powers r^8, r^7 … r: in each lane the power by which its block is multiplied at the end.
+    /// In limbs; in words until all powers are computed.
     powers: [__m512i; 3],
-    /// Of r^8 and r^16 the limbs, and 20 times the upper two.
+    /// The limbs of r^8 and r^16, and 20 times their upper two.
     steps: [[u64; 5]; 2],
     acc: [__m512i; 3],
     #[zeroize(skip)]
     last: [u8; BLOCK],
-    /// Where the first group, the next one, and the one behind all begin in the text.
+    /// Position of the first group in the text. `next` is the position of the next group, `end` the
+    /// end of the last one.
     #[zeroize(skip)]
     first: isize,
     #[zeroize(skip)]
@@ -63,7 +71,8 @@ pub(crate) struct Wide {
     end: isize,
 }
 
-/// The block that each lane has: what unpacking the words of two vectors makes of them.
+/// Returns the block of each lane, in the order in which unpacking interleaves the words of two
+/// vectors.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn lanes() -> __m512i {
@@ -71,11 +80,11 @@ fn lanes() -> __m512i {
 }
 
 impl Wide {
-    /// For a text of `len` bytes with `last` behind it. There is no key yet.
+    /// Creates a state for a text of `len` bytes followed by the block `last`. It has no key yet.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn new(len: usize, last: [u8; BLOCK]) -> Self {
-        // No text is as long as memory.
+        // No text is as long as the address space, so this does not overflow.
         let blocks = len.div_ceil(BLOCK) as isize + 1;
         let end = blocks * BLOCK as isize;
         let first = -(-end).rem_euclid(STEP);
@@ -91,7 +100,7 @@ impl Wide {
         }
     }
 
-    /// Takes the one-time key and the associated data.
+    /// Sets the one-time key and absorbs the associated data.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn start(&mut self, key: [u128; 2], aad: &[u8]) {
@@ -100,11 +109,11 @@ impl Wide {
         self.narrow.absorb(aad);
     }
 
-    /// Makes powers, in [`RAISES`] steps behind [`Self::start`].
+    /// Computes the powers, in [`RAISES`] steps after [`Self::start`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn raise<const WAY: usize>(&mut self, step: usize) {
-        // Where r^1, r^2 … are at the end.
+        // The lanes in which r^1, r^2 … are at the end.
         const LANES: [usize; 8] = [7, 5, 3, 1, 6, 4, 2, 0];
         let r = self.narrow.r;
         if step < 2 {
@@ -132,17 +141,19 @@ impl Wide {
     }
 
     fn words(&mut self) -> &mut [[u64; 8]; 3] {
-        // SAFETY: vectors are words without padding, and there are as many.
+        // SAFETY: a vector is eight words without padding, so the lengths match.
         unsafe { &mut *self.powers.as_mut_ptr().cast() }
     }
 
-    /// Takes in the next group or two of those that start before `until`, if there is one. The last block counts to the text.
+    /// Absorbs the next one or two groups that start before `until`, if any. The last block counts
+    /// as part of the text.
     ///
-    /// A copy for each way here is called at one place only, and is inlined there: a call in the midst of vectors would bring them all to memory.
+    /// Each `WAY` has its own copy, which is called at one place only and inlined there. A call
+    /// between vector operations would spill all vectors to memory.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn turn<const WAY: usize>(&mut self, text: &[u8], until: isize) {
-        // What is read here stays in memory: the cipher beside needs the registers.
+        // Its fields stay in memory, because the interleaved cipher needs the registers.
         let this = black_box(self);
         let until = until.min(this.end);
         if this.next < until {
@@ -150,7 +161,7 @@ impl Wide {
         }
     }
 
-    /// Takes in all that start before `until` and are left.
+    /// Absorbs all remaining groups that start before `until`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn all<const WAY: usize>(&mut self, text: &[u8], until: isize) {
@@ -182,7 +193,7 @@ impl Wide {
         (products.carried_with(self.group(text, last)), last + STEP)
     }
 
-    /// The limbs of the group that starts at `at`.
+    /// Returns the limbs of the group that starts at `at`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     fn group(&self, text: &[u8], at: isize) -> [__m512i; 3] {
@@ -200,7 +211,7 @@ impl Wide {
         }
     }
 
-    /// The same of one that has bytes beside the text, or is the first.
+    /// Returns the limbs of a group that is the first, or extends beyond the text.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     fn edge(&self, text: &[u8], at: isize) -> [__m512i; 3] {
@@ -209,7 +220,7 @@ impl Wide {
             let ones =
                 |count: isize| u64::MAX.checked_shr(64 - count.clamp(0, 64) as u32).unwrap_or(0);
             let mask = ones(len - at) & !ones(-at);
-            // SAFETY: the mask lets through what is in the text only.
+            // SAFETY: the mask selects only bytes of the text.
             unsafe { _mm512_maskz_loadu_epi8(mask, text.as_ptr().wrapping_offset(at).cast()) }
         });
         if at + STEP == self.end {
@@ -225,14 +236,14 @@ impl Wide {
         let (some, one) =
             (_mm512_cmpge_epi64_mask(lanes(), first), _mm512_cmpeq_epi64_mask(lanes(), first));
         let mut group = unpacked([a, b], _mm512_maskz_mov_epi64(some, behind));
-        // What came before is added to the first block.
+        // The sum over the associated data is added to the first block.
         for (group, limb) in group.iter_mut().zip(limbs(self.narrow.sum)) {
             *group = _mm512_mask_add_epi64(*group, one, *group, _mm512_set1_epi64(limb as i64));
         }
         group
     }
 
-    /// The tag, behind all turns.
+    /// Returns the tag. All turns must be done.
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn finish(&mut self) -> [u8; BLOCK] {
         debug_assert!(self.next >= self.end, "all was taken in");
@@ -241,7 +252,7 @@ impl Wide {
     }
 }
 
-/// What a number is in limbs, the third of 43 bits.
+/// Returns the limbs of a number. The third has 43 bits.
 #[inline(always)]
 fn limbs(Element([h0, h1, h2]): Element) -> [u64; 3] {
     [h0 & MASK_44, (h0 >> 44 | h1 << 20) & MASK_44, h1 >> 24 | h2 << 40]
@@ -291,7 +302,7 @@ impl Products {
         }
     }
 
-    /// With `more` added, as limbs again.
+    /// Adds `more` and carries the sums back to limbs.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     fn carried_with(mut self, more: [__m512i; 3]) -> [__m512i; 3] {
@@ -301,7 +312,7 @@ impl Products {
         self.carried()
     }
 
-    /// The sum of all lanes. Eight of up to three products each stay below 2^60.
+    /// Returns the sum of all lanes. Eight lanes of up to three products each stay below 2^60.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     fn sum(self) -> Element {
@@ -318,8 +329,8 @@ impl Products {
         Element([sum as u64, (sum >> 64) as u64, (third >> 40) + u64::from(over)])
     }
 
-    /// As limbs again, which no carry goes through: the first is below 2^45, the others hardly above 2^44 and 2^42. Of up to six products no sum here
-    /// reaches 2^60.
+    /// Carries the sums back to limbs, without a full carry chain. The first limb is below 2^45,
+    /// the others hardly above 2^44 and 2^42. With up to six products, no sum reaches 2^60.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     fn carried(self) -> [__m512i; 3] {
@@ -328,7 +339,7 @@ impl Products {
         let [d0, d1, d2] = self.low;
         let d1 = _mm512_add_epi64(d1, _mm512_slli_epi64::<8>(self.high[0]));
         let d2 = _mm512_add_epi64(d2, _mm512_slli_epi64::<8>(self.high[1]));
-        // What is 2^130 and above: it counts five times.
+        // The part from 2^130 on, which counts five times.
         let above =
             _mm512_add_epi64(_mm512_srli_epi64::<42>(d2), _mm512_slli_epi64::<10>(self.high[2]));
         let above = _mm512_add_epi64(above, _mm512_slli_epi64::<2>(above));
@@ -342,14 +353,15 @@ impl Products {
     }
 }
 
-/// The limbs of eight blocks, in the order of [`lanes`].
+/// Returns the limbs of eight blocks, in the order of [`lanes`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn unpacked([a, b]: [__m512i; 2], behind: __m512i) -> [__m512i; 3] {
     split(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b), behind)
 }
 
-/// The limbs of numbers of 128 bits, with what is behind as the third limb has it.
+/// Returns the limbs of numbers of 128 bits. `behind` holds the higher bits, in their place in the
+/// third limb.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn split(low: __m512i, high: __m512i, behind: __m512i) -> [__m512i; 3] {

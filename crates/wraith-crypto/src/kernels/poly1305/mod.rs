@@ -1,7 +1,9 @@
 //! Poly1305 (RFC 8439, §2.5): a polynomial over whole blocks, modulo 2^130 - 5.
 //!
-//! Here is the portable way, one block after the other in four products of 64 bits by 64, each block waiting for the one before: about 14 cycles for 16
-//! bytes. `ifma` takes eight blocks at once. What is here also makes the powers that `ifma` multiplies by, takes short texts, and is its twin in tests.
+//! This file is the portable implementation: one block after another, in four products of 64 by 64
+//! bits. Each block waits for the previous one: about 14 cycles for 16 bytes. `ifma` absorbs eight
+//! blocks at once. The portable code also computes the powers for `ifma`, handles short texts, and
+//! is the reference of `ifma` in tests.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod ifma;
@@ -10,19 +12,21 @@ mod tests;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Bytes of a block.
+/// Block size in bytes.
 pub(crate) const BLOCK: usize = 16;
 
-/// A number modulo 2^130 - 5, not the least one, in words of 64 bits: the third is 4 at most.
+/// A number modulo 2^130 - 5, not necessarily the least, in words of 64 bits. The third word is at
+/// most 4.
 #[derive(Clone, Copy, Default, Zeroize)]
 struct Element([u64; 3]);
 
-/// What texts are multiplied by: below 2^124, with some bits that are 0. The last two of the second word are, so 2^128 times it is 5/4 of it.
+/// The multiplier r: below 2^124, with some bits cleared. The last two bits of the second word are
+/// zero, so 2^128 times that word is 5/4 of it.
 #[derive(Clone, Copy, Default, Zeroize)]
 struct Factor([u64; 2]);
 
 impl Factor {
-    /// Half a key with the bits of §2.5 taken out.
+    /// Clamps half a key as §2.5 requires.
     #[inline(always)]
     fn new(half: u128) -> Self {
         let r = half & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
@@ -38,7 +42,8 @@ impl From<Factor> for Element {
 }
 
 impl Element {
-    /// The sum with 16 bytes and, times 2^128, what is behind them, 0 or 1. [`Self::times`] takes it, although its third word may be 6.
+    /// Adds 16 bytes and `behind` · 2^128, where `behind` is 0 or 1. The third word may become 6;
+    /// [`Self::times`] accepts that.
     #[inline(always)]
     fn plus(self, block: &[u8; BLOCK], behind: u64) -> Self {
         let Self([h0, h1, h2]) = self;
@@ -55,17 +60,17 @@ impl Element {
         let d0 = product(h0, r0) + product(h1, wrapped);
         let d1 = product(h0, r1) + product(h1, r0) + u128::from(h2 * wrapped) + (d0 >> 64);
         let d2 = h2 * r0 + (d1 >> 64) as u64;
-        // What is 2^130 and above: it counts five times.
+        // The part from 2^130 on, which counts five times.
         let above = (d2 & !3) + (d2 >> 2);
         let (sum, over) = words([d0 as u64, d1 as u64]).overflowing_add(u128::from(above));
         Self([sum as u64, (sum >> 64) as u64, (d2 & 3) + u64::from(over)])
     }
 
-    /// The least number that it is, modulo 2^128.
+    /// Returns the least equivalent number, modulo 2^128.
     fn least(self) -> u128 {
         let Self([h0, h1, h2]) = self;
         let whole = words([h0, h1]);
-        // It is below two primes. One is to be taken away if adding 5 reaches 2^130.
+        // The number is below two primes. One is subtracted if adding 5 reaches 2^130.
         let (_, over) = whole.overflowing_add(5);
         whole.wrapping_add(5 * u128::from((h2 + u64::from(over)) >> 2))
     }
@@ -85,13 +90,13 @@ pub(crate) struct Poly1305 {
 }
 
 impl Poly1305 {
-    /// Starts with a one-time key: r and s, its halves.
+    /// Creates a state for a one-time key, of which r and s are the halves.
     #[inline(always)]
     pub(crate) fn new([r, s]: [u128; 2]) -> Self {
         Self { r: Factor::new(r), sum: Element::default(), s }
     }
 
-    /// Takes in whole blocks, and what is behind the last one with zeros up to a whole one.
+    /// Absorbs whole blocks. Pads a partial last block with zeros.
     #[inline(always)]
     pub(crate) fn absorb(&mut self, text: &[u8]) {
         let (blocks, rest) = text.as_chunks::<BLOCK>();
@@ -110,12 +115,12 @@ impl Poly1305 {
         self.sum = self.sum.plus(block, behind).times(self.r);
     }
 
-    /// The tag.
+    /// Returns the tag.
     pub(crate) fn finish(&self) -> [u8; BLOCK] {
         self.sum.least().wrapping_add(self.s).to_le_bytes()
     }
 
-    /// The tag of a message of its own, whose last block may be short.
+    /// Returns the tag of a complete message, of which the last block may be short.
     #[cfg(test)]
     pub(crate) fn tag(key: &[u8; 32], message: &[u8]) -> [u8; BLOCK] {
         let mut this = Self::new(halves(key));
@@ -131,13 +136,13 @@ impl Poly1305 {
     }
 }
 
-/// The halves of a key.
+/// Returns the halves of a key.
 #[cfg(test)]
 fn halves(key: &[u8; 32]) -> [u128; 2] {
     [0, BLOCK].map(|at| u128::from_le_bytes(*key[at..].first_chunk().unwrap()))
 }
 
-/// The block behind the texts in ChaCha20-Poly1305 (RFC 8439, §2.8).
+/// Returns the length block of ChaCha20-Poly1305, which follows the text (RFC 8439, §2.8).
 pub(crate) fn lengths(aad: usize, text: usize) -> [u8; BLOCK] {
     (aad as u128 | (text as u128) << 64).to_le_bytes()
 }

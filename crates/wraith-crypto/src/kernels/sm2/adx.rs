@@ -1,5 +1,7 @@
-//! Arithmetic modulo p with `mulx`, `adcx` and `adox`. On Zen 4 a product takes about 38 cycles, of which the compiler's needs 55; its sums,
-//! too, are slower, for it makes logic of what is a conditional move here.
+//! Arithmetic modulo p with `mulx`, `adcx` and `adox`.
+//!
+//! On Zen 4 a product takes about 38 cycles; the compiler's code takes 55. The compiler's sums are
+//! slower as well, because it emits logic instead of conditional moves.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -7,9 +9,15 @@ use std::arch::asm;
 use super::super::adx::{product, square};
 use super::field::{Adx, Arithmetic, Fe, P};
 
-/// Reduces r8…r15 into r8…r11 with rax, rcx, rdx, rsi and rdi. Twice, the lower two limbs t0 and t1 make themselves vanish by m · p: m0 is t0,
-/// m1 = t1 + t0 − (t0 « 32), and what m · p adds above them is m1 at the third limb and m at the fifth, less m « 32 at the second and the
-/// fourth. Then the upper half is added, and p subtracted if the sum is not below it.
+/// Reduces r8…r15 into r8…r11. Clobbers rax, rcx, rdx, rsi and rdi.
+///
+/// Each of two steps clears the lower two limbs t0 and t1 by adding m · p:
+///
+/// - m0 is t0, and m1 is t1 + t0 − (t0 « 32).
+/// - Above those limbs, m · p adds m1 at the third limb and m at the fifth.
+/// - It subtracts m « 32 at the second and the fourth.
+///
+/// Then the upper half is added, and p is subtracted unless the sum is below p.
 macro_rules! reduce {
     () => {
         concat!(
@@ -84,7 +92,8 @@ impl Arithmetic for Adx {
     #[inline(always)]
     fn mul(a: &Fe, b: &Fe) -> Fe {
         let mut out = [0; 4];
-        // SAFETY: reads the 32 bytes at each pointer and writes registers only; who chose `Adx` has seen BMI2 and ADX.
+        // SAFETY: the assembly reads 32 bytes at each pointer and writes only registers; `Adx` is
+        // chosen only after a check of BMI2 and ADX.
         unsafe {
             asm!(
                 product!(),
@@ -103,7 +112,8 @@ impl Arithmetic for Adx {
     #[inline(always)]
     fn sqr(a: &Fe) -> Fe {
         let mut out = [0; 4];
-        // SAFETY: reads the 32 bytes at the pointer and writes registers only; who chose `Adx` has seen BMI2 and ADX.
+        // SAFETY: the assembly reads 32 bytes at the pointer and writes only registers; `Adx` is
+        // chosen only after a check of BMI2 and ADX.
         unsafe {
             asm!(
                 square!(),
@@ -123,7 +133,7 @@ impl Arithmetic for Adx {
     fn add(a: &Fe, b: &Fe) -> Fe {
         let [mut r0, mut r1, mut r2, mut r3] = a.0;
         let [b0, b1, b2, b3] = b.0;
-        // SAFETY: writes registers only.
+        // SAFETY: the assembly writes only registers.
         unsafe {
             asm!(
                 "add {r0}, {b0}",
@@ -159,7 +169,7 @@ impl Arithmetic for Adx {
     fn sub(a: &Fe, b: &Fe) -> Fe {
         let [mut r0, mut r1, mut r2, mut r3] = a.0;
         let [b0, b1, b2, b3] = b.0;
-        // SAFETY: writes registers only.
+        // SAFETY: the assembly writes only registers.
         unsafe {
             asm!(
                 "sub {r0}, {b0}",

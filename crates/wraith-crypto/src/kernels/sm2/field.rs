@@ -1,8 +1,12 @@
-//! Numbers modulo the prime of SM2's curve, p = 2^256 − 2^224 − 2^96 + 2^64 − 1, in Montgomery form: `Fe` holds x · 2^256 mod p, below p.
+//! Arithmetic modulo the prime of SM2's curve, p = 2^256 − 2^224 − 2^96 + 2^64 − 1, in Montgomery
+//! form and constant time.
 //!
-//! p is −1 modulo 2^64, so the factor that makes a limb of a product vanish is that limb itself, and its multiple of p is made of shifts:
-//! Montgomery's reduction needs no multiplication. Where the processor has BMI2 and ADX a product is 16 `mulx` and two chains of
-//! additions ([`Adx`]), elsewhere what the compiler makes of it ([`Portable`]). All take the same time whatever the numbers are.
+//! Invariant: `Fe` holds x · 2^256 mod p, below p.
+//!
+//! p is −1 modulo 2^64, so the factor that clears a limb of a product is that limb itself. Its
+//! multiple of p consists of shifts: the Montgomery reduction needs no multiplication. With BMI2
+//! and ADX a product is 16 `mulx` and two carry chains ([`Adx`]). Elsewhere the compiler translates
+//! [`Portable`].
 
 use zeroize::Zeroize;
 
@@ -14,7 +18,7 @@ pub(super) use super::super::limbs::{
 pub(crate) const P: Limbs =
     [0xffff_ffff_ffff_ffff, 0xffff_ffff_0000_0000, 0xffff_ffff_ffff_ffff, 0xffff_fffe_ffff_ffff];
 
-/// A number modulo p.
+/// An integer modulo p.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fe(pub(super) Limbs);
 
@@ -24,28 +28,28 @@ impl Zeroize for Fe {
     }
 }
 
-/// How to multiply.
+/// An implementation of the field operations.
 pub(crate) trait Arithmetic: Copy {
-    /// a · b / 2^256.
+    /// Returns a · b / 2^256.
     fn mul(a: &Fe, b: &Fe) -> Fe;
-    /// a² / 2^256.
+    /// Returns a² / 2^256.
     fn sqr(a: &Fe) -> Fe;
-    /// a + b.
+    /// Returns a + b.
     fn add(a: &Fe, b: &Fe) -> Fe;
-    /// a − b.
+    /// Returns a − b.
     fn sub(a: &Fe, b: &Fe) -> Fe;
 }
 
-/// Code for every processor.
+/// Arithmetic for every processor.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-/// Code for processors with BMI2 and ADX.
+/// Arithmetic for processors with BMI2 and ADX.
 #[derive(Clone, Copy)]
 #[cfg(target_arch = "x86_64")]
 pub(crate) struct Adx;
 
-/// 2^512 mod p: turns a number into Montgomery form.
+/// 2^512 mod p, the factor that converts a number to Montgomery form.
 const R2: Fe = Fe([
     0x0000_0002_0000_0003,
     0x0000_0002_ffff_ffff,
@@ -58,17 +62,17 @@ impl Fe {
     /// 2^256 mod p.
     pub(crate) const ONE: Self = Self([1, 0xffff_ffff, 0, 0x1_0000_0000]);
 
-    /// The number of 32 bytes, most significant first, if it is below p.
+    /// Returns the number of 32 big-endian bytes, or `None` unless it is below p.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         Self::from_limbs(&limbs(bytes))
     }
 
-    /// The number of `limbs`, if it is below p.
+    /// Returns the number of `limbs`, or `None` unless it is below p.
     pub(crate) fn from_limbs(limbs: &Limbs) -> Option<Self> {
         is_below(limbs, &P).then(|| Portable::mul(&Self(*limbs), &R2))
     }
 
-    /// The number, in the usual form.
+    /// Returns the number, out of Montgomery form.
     pub(crate) fn to_limbs(self) -> Limbs {
         Portable::mul(&self, &Self([1, 0, 0, 0])).0
     }
@@ -77,13 +81,13 @@ impl Fe {
         bytes(&self.to_limbs())
     }
 
-    /// All ones if it is zero, else zero.
+    /// Returns all ones if the number is zero, else zero.
     #[inline(always)]
     pub(crate) fn zero_mask(&self) -> u64 {
         zero_mask(&self.0)
     }
 
-    /// `self`, or `other` where `mask` is all ones.
+    /// Returns `self`, or `other` where `mask` is all ones.
     #[inline(always)]
     pub(crate) fn select(&self, other: &Self, mask: u64) -> Self {
         Self(std::array::from_fn(|i| self.0[i] ^ (mask & (self.0[i] ^ other.0[i]))))
@@ -104,7 +108,7 @@ impl Fe {
     pub(crate) fn sub(&self, other: &Self) -> Self {
         let (difference, borrow) = sub(&self.0, &other.0);
         let mask = u64::from(borrow).wrapping_neg();
-        // p masked: its limbs are −1, 2^64 − 2^32, −1 and the top one.
+        // Adds p masked: its limbs are −1, −2^32, −1 and the top one, modulo 2^64.
         Self(add(&difference, &P.map(|limb| limb & mask)).0)
     }
 
@@ -113,7 +117,7 @@ impl Fe {
         Self::ZERO.sub(self)
     }
 
-    /// Half of it.
+    /// Returns half of the number.
     #[inline(always)]
     pub(crate) fn half(&self) -> Self {
         let mask = (self.0[0] & 1).wrapping_neg();
@@ -123,7 +127,7 @@ impl Fe {
     }
 }
 
-/// `self^(2^count)`.
+/// Returns `number^(2^count)`.
 #[inline(always)]
 fn square_times<A: Arithmetic>(number: &Fe, count: usize) -> Fe {
     let mut square = A::sqr(number);
@@ -133,16 +137,19 @@ fn square_times<A: Arithmetic>(number: &Fe, count: usize) -> Fe {
     square
 }
 
-/// 1 / `number`; of zero, zero.
+/// Returns 1 / `number`, or zero for zero.
 #[inline(never)]
 pub(crate) fn invert<A: Arithmetic>(number: &Fe) -> Fe {
-    // p is −1 modulo 2^64. Twice 2^512 makes 2^512 of the 2^−256 that the inverse has.
+    // p is −1 modulo 2^64. The plain inverse has a factor of 2^−256; two products with 2^512 make
+    // that 2^256.
     let inverse = Fe(inverse::invert(&number.0, &P, u64::MAX));
     A::mul(&A::mul(&inverse, &R2), &R2)
 }
 
-/// A number whose square is `number`, if there is one: the power (p + 1) / 4, as p is 3 modulo 4. That is 31 ones, a zero, 128 ones, 31
-/// zeros, a one and 62 zeros.
+/// Returns a number whose square is `number`, if there is one. As p is 3 modulo 4, it is the power
+/// (p + 1) / 4.
+///
+/// In binary that exponent is 31 ones, a zero, 128 ones, 31 zeros, a one and 62 zeros.
 pub(super) fn square_root<A: Arithmetic>(number: &Fe) -> Option<Fe> {
     let mut ones_31 = *number;
     for _ in 1..31 {
@@ -180,11 +187,12 @@ impl Arithmetic for Portable {
     }
 }
 
-/// The 512-bit number divided by 2^256, modulo p. It is below p · 2^256.
+/// Divides a number of 512 bits by 2^256, modulo p. It is below p · 2^256.
 fn reduce(product: &[u64; 8]) -> Limbs {
     let mut low = [product[0], product[1], product[2], product[3]];
     for _ in 0..4 {
-        // Adds m · p, which ends in −m, and drops the limb of zeros. What is above is m · (1, 0, 0, 1) − (u, v, u, v).
+        // Adds m · p, which ends in −m, and drops the limb of zeros. The rest is m · (1, 0, 0, 1) −
+        // (u, v, u, v).
         let [m, ..] = low;
         let (u, v) = (m << 32, m >> 32);
         let (sum, _) = add(&[low[1], low[2], low[3], 0], &[m, 0, 0, m]);
@@ -194,7 +202,7 @@ fn reduce(product: &[u64; 8]) -> Limbs {
     subtract_once(&sum, carry, &P)
 }
 
-/// a · b.
+/// Returns a · b.
 #[inline]
 pub(super) fn product(a: &Limbs, b: &Limbs) -> [u64; 8] {
     let mut product = [0; 8];

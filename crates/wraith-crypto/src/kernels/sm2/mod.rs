@@ -1,8 +1,12 @@
-//! Arithmetic of SM2's curve (GB/T 32918.5): the multiples of points that signatures, encryption and key exchange are made of.
+//! Arithmetic of SM2's curve (GB/T 32918.5): point multiplication for signatures, encryption and
+//! key exchange.
 //!
-//! The multiples of the base point come from a table without a doubling, those of another point from windows of five bits.
-//! Own work, after the formulas of the Explicit-Formulas Database (dbl-2001-b's kin, add-1998-cmo-2). On Zen 4 a secret multiple of the base
-//! point takes some 20,000 cycles, one of another point 145,000, and the sum that verifies 155,000.
+//! Multiples of the base point come from a table and need no doublings. Multiples of other points
+//! use windows of five bits.
+//!
+//! This is our own implementation. The formulas are add-1998-cmo-2 and a relative of dbl-2001-b of
+//! the Explicit-Formulas Database. On Zen 4 a secret multiple of the base point takes about 20,000
+//! cycles, of another point 145,000, and the sum of a verification 155,000.
 
 #[cfg(target_arch = "x86_64")]
 mod adx;
@@ -17,22 +21,22 @@ use field::{Arithmetic, Fe, Portable};
 pub(crate) use point::Affine;
 pub(crate) use scalar::Scalar;
 
-/// Bytes of a coordinate, and of a scalar.
+/// Size of a coordinate and of a scalar in bytes.
 pub(crate) const BYTES: usize = 32;
 
-/// Whether the processor has BMI2 and ADX.
+/// Returns whether the processor has BMI2 and ADX.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn has_adx() -> bool {
     std::is_x86_feature_detected!("adx") && std::is_x86_feature_detected!("bmi2")
 }
 
-/// Whether the processor has BMI2 and ADX.
+/// Returns whether the processor has BMI2 and ADX.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const fn has_adx() -> bool {
     false
 }
 
-/// Calls a function with the arithmetic for this processor.
+/// Calls a function with the arithmetic of this processor.
 macro_rules! with_arithmetic {
     ($function:ident($($argument:expr),*)) => {{
         #[cfg(target_arch = "x86_64")]
@@ -47,25 +51,25 @@ impl Affine {
     /// The base point.
     pub(crate) const G: Self = point::G;
 
-    /// The point of two coordinates, if it is on the curve.
+    /// Returns the point of two coordinates, or `None` unless it is on the curve.
     pub(crate) fn from_coordinates(x: &[u8; BYTES], y: &[u8; BYTES]) -> Option<Self> {
         let point = Self { x: Fe::from_bytes(x)?, y: Fe::from_bytes(y)? };
         point.is_on_curve::<Portable>().then_some(point)
     }
 
-    /// The point of an x and the lowest bit of its y.
+    /// Returns the point of an x and the lowest bit of its y, or `None` if there is none.
     pub(crate) fn from_x(x: &[u8; BYTES], is_odd: bool) -> Option<Self> {
         let point = Self::lift_x::<Portable>(Fe::from_bytes(x)?)?;
         Some(point.negate_if(u64::from((point.y.to_limbs()[0] & 1 == 1) != is_odd).wrapping_neg()))
     }
 
-    /// x and y.
+    /// Returns x and y.
     pub(crate) fn to_coordinates(self) -> ([u8; BYTES], [u8; BYTES]) {
         (self.x.to_bytes(), self.y.to_bytes())
     }
 }
 
-/// `scalar` · G, in a time that does not depend on the scalar, which is not zero.
+/// Returns `scalar` · G, in constant time. The scalar is not zero.
 pub(crate) fn multiply_base(scalar: &Scalar) -> Affine {
     fn multiply<A: Arithmetic>(scalar: &Scalar) -> Affine {
         multiply::base_secret::<A>(scalar).to_affine::<A>()
@@ -73,7 +77,8 @@ pub(crate) fn multiply_base(scalar: &Scalar) -> Affine {
     with_arithmetic!(multiply(scalar))
 }
 
-/// `scalar` · `point`, in a time that does not depend on the scalar, which is not zero.
+/// Returns `scalar` · `point`, in a time that does not depend on the scalar. The scalar is not
+/// zero.
 pub(crate) fn multiply(scalar: &Scalar, point: &Affine) -> Affine {
     fn multiply<A: Arithmetic>(scalar: &Scalar, point: &Affine) -> Affine {
         multiply::secret::<A>(scalar, &point.to_jacobian()).to_affine::<A>()
@@ -81,8 +86,9 @@ pub(crate) fn multiply(scalar: &Scalar, point: &Affine) -> Affine {
     with_arithmetic!(multiply(scalar, point))
 }
 
-/// `scalar` · (`point` + `factor` · `other`), in a time that depends on the points and the factor, but not on the scalar, which is not
-/// zero. None if it is the point at infinity.
+/// Returns `scalar` · (`point` + `factor` · `other`), or `None` for the point at infinity.
+///
+/// The time depends on the points and the factor, but not on the scalar, which is not zero.
 pub(crate) fn multiply_sum(
     scalar: &Scalar,
     point: &Affine,
@@ -102,7 +108,8 @@ pub(crate) fn multiply_sum(
     with_arithmetic!(multiply(scalar, point, factor, other))
 }
 
-/// Whether the x of `base_scalar` · G + `scalar` · `point` is `x` modulo n. Takes a time that depends on all of it.
+/// Returns whether the x of `base_scalar` · G + `scalar` · `point` is `x` modulo n. The time
+/// depends on all arguments.
 pub(crate) fn sum_has_x(base_scalar: &Scalar, scalar: &Scalar, point: &Affine, x: &Scalar) -> bool {
     fn check<A: Arithmetic>(
         base_scalar: &Scalar,
@@ -112,7 +119,7 @@ pub(crate) fn sum_has_x(base_scalar: &Scalar, scalar: &Scalar, point: &Affine, x
     ) -> bool {
         let sum = multiply::public::<A>(scalar, &point.to_jacobian());
         let sum = multiply::base_public::<A>(base_scalar).add_public::<A>(&sum);
-        // n is below p, and 2n above it: x may have been reduced once.
+        // n is below p, and 2n above it, so x may have been reduced once.
         let (larger, carry) = field::add(&x.0, &scalar::N);
         let candidates = [Some(x.0), (!carry).then_some(larger)];
         !sum.is_infinity()

@@ -1,8 +1,10 @@
-//! Multiples of points.
+//! Point multiplication.
 //!
-//! A scalar is cut into windows of bits whose digits may be negative (Booth), so that a table has half the points. Multiples of the base
-//! point come from one table for each window, made once, and need no doublings: [`base`]. [`secret`] and [`base`] look at every point of a
-//! table and take the same time whatever the scalar is; [`sum_public`] is for verifying, where nothing is secret.
+//! A scalar is split into windows with signed digits (Booth), so that a table has half the points.
+//! For the base point there is one table for each window, built once, and no doubling ([`base`]).
+//!
+//! [`secret`] and [`base_secret`] read every point of a table and take the same time for all
+//! scalars. [`public`] and [`base_public`] are for verification, where nothing is secret.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -14,7 +16,8 @@ use super::field::{Arithmetic, Fe, Limbs, Portable, invert};
 use super::point::{Affine, G, Jacobian};
 use super::scalar::Scalar;
 
-/// Bits of a window of the base point, and how many there are. The last one has room for what the digit below it carries.
+/// Bits of a window of the base point, and the number of windows. The last one has room for the
+/// carry of the digit below.
 const BASE_BITS: usize = 6;
 const BASE_WINDOWS: usize = 256 / BASE_BITS + 1;
 const BASE_POINTS: usize = 1 << (BASE_BITS - 1);
@@ -23,13 +26,14 @@ const BITS: usize = 5;
 const WINDOWS: usize = 256 / BITS + 1;
 const POINTS: usize = 1 << (BITS - 1);
 
-/// Of window i, the multiples 1 to 32 of 2^(6i) · G: 88 KiB.
+/// For window i, the multiples 1 to 32 of 2^(6i) · G: 88 KiB.
 type BaseTable = [[Affine; BASE_POINTS]; BASE_WINDOWS];
 
-/// Digit `i` of a number in windows of `bits` bits, from −2^(bits − 1) to 2^(bits − 1): how large, and all ones if it is negative.
+/// Returns digit `i` of a number in windows of `bits` bits, from −2^(bits − 1) to 2^(bits − 1): its
+/// absolute value, and all ones if it is negative.
 #[inline(always)]
 fn digit(number: &Limbs, bits: usize, i: usize) -> (u64, u64) {
-    // The bits of the window, and the one below them, which the window below has borrowed.
+    // The bits of the window, and the bit below, which the window below has borrowed.
     let at = (i * bits).wrapping_sub(1);
     let window = if i == 0 {
         number[0] << 1
@@ -45,7 +49,9 @@ fn digit(number: &Limbs, bits: usize, i: usize) -> (u64, u64) {
     ((size >> 1) + (size & 1), negative)
 }
 
-/// All ones if two small numbers are equal, else zero. The compiler is kept from knowing that it is one of the two, of which it would make a
+/// Returns all ones if two small numbers are equal, else zero.
+///
+/// `black_box` hides from the compiler that there are only two results. Otherwise it would emit a
 /// branch.
 #[inline(always)]
 fn equal_mask(a: u64, b: u64) -> u64 {
@@ -53,7 +59,7 @@ fn equal_mask(a: u64, b: u64) -> u64 {
     black_box(((differ.wrapping_sub(1) & !differ) >> 63).wrapping_neg())
 }
 
-/// The table of the base point.
+/// Returns the table of the base point.
 fn base_table() -> &'static BaseTable {
     static TABLE: OnceLock<Box<BaseTable>> = OnceLock::new();
     TABLE.get_or_init(make_base_table)
@@ -79,7 +85,7 @@ fn make_base_table() -> Box<BaseTable> {
     table
 }
 
-/// The points as x and y, with one division for all. None is at infinity.
+/// Converts points to affine coordinates, with one inversion for all. None is at infinity.
 fn all_affine(points: &[Jacobian]) -> Vec<Affine> {
     type A = Portable;
     let mut products = Vec::with_capacity(points.len());
@@ -99,7 +105,7 @@ fn all_affine(points: &[Jacobian]) -> Vec<Affine> {
     out
 }
 
-/// Point number `size` (from 1) of a window, having looked at all; of 0, (0, 0).
+/// Returns point number `size` (from 1) of a window, or (0, 0) for 0. Reads all points.
 #[inline(always)]
 fn choose(window: &[Affine; BASE_POINTS], size: u64) -> Affine {
     let mut chosen = [0u64; 8];
@@ -114,9 +120,10 @@ fn choose(window: &[Affine; BASE_POINTS], size: u64) -> Affine {
     Affine { x: Fe([x0, x1, x2, x3]), y: Fe([y0, y1, y2, y3]) }
 }
 
-/// `scalar` · G.
+/// Returns `scalar` · G.
 ///
-/// The sum of the lower windows is never the same point as the next one's: it is below half the weight of that, and the whole is below n.
+/// The sum of the lower windows never equals the next window's point. It is below half the weight
+/// of that point, and the whole is below n.
 #[inline(always)]
 pub(super) fn base<A: Arithmetic>(
     scalar: &Scalar,
@@ -130,9 +137,10 @@ pub(super) fn base<A: Arithmetic>(
     sum
 }
 
-/// `scalar` · `point`, the scalar being secret.
+/// Returns `scalar` · `point` for a secret scalar.
 ///
-/// Doublings of the sum so far and one addition a window. Only the last one can meet the same point: that sum is smaller than n.
+/// Each window takes doublings of the sum so far and one addition. Only the last addition can meet
+/// the same point, because the sum before is smaller than n.
 pub(super) fn secret<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobian {
     let mut table = [*point; POINTS];
     table[1] = point.double::<A>();
@@ -164,7 +172,7 @@ pub(super) fn secret<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobi
     sum
 }
 
-/// `scalar` · `point` where neither is secret.
+/// Returns `scalar` · `point` where neither is secret.
 pub(super) fn public<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobian {
     let twice = point.double::<A>();
     let mut odd = [*point; 1 << (digits::BITS - 2)];
@@ -185,7 +193,7 @@ pub(super) fn public<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobi
     sum
 }
 
-/// `scalar` · G where nothing is secret.
+/// Returns `scalar` · G where nothing is secret.
 pub(super) fn base_public<A: Arithmetic>(scalar: &Scalar) -> Jacobian {
     base::<A>(scalar, |window, size| match size {
         0 => Affine::NONE,
@@ -193,7 +201,7 @@ pub(super) fn base_public<A: Arithmetic>(scalar: &Scalar) -> Jacobian {
     })
 }
 
-/// `scalar` · G, the scalar being secret.
+/// Returns `scalar` · G for a secret scalar.
 pub(super) fn base_secret<A: Arithmetic>(scalar: &Scalar) -> Jacobian {
     base::<A>(scalar, choose)
 }

@@ -1,8 +1,12 @@
-//! Points of SM2's curve, y² = x³ − 3x + b, in Jacobian coordinates: (X, Y, Z) is (X / Z², Y / Z³), and any with Z = 0 the point at
-//! infinity.
+//! Points of SM2's curve, y² = x³ − 3x + b, in Jacobian coordinates: (X, Y, Z) is (X / Z², Y / Z³).
+//! Z = 0 is the point at infinity.
 //!
-//! The formulas for sums are those for different points. [`Jacobian::add`] and [`Jacobian::add_affine`] take the point at infinity, too,
-//! but not the same point twice; [`Jacobian::add_any`] takes everything. All take the same time, but for [`Jacobian::add_public`].
+//! The addition formulas hold for different points:
+//!
+//! - [`Jacobian::add`] and [`Jacobian::add_affine`] also accept the point at infinity, but not the
+//!   same point twice.
+//! - [`Jacobian::add_any`] accepts all points.
+//! - [`Jacobian::add_public`] accepts all points, but is not constant time. All others are.
 
 use zeroize::Zeroize;
 
@@ -32,7 +36,7 @@ pub(crate) const G: Affine = Affine {
     ]),
 };
 
-/// A point other than the one at infinity; in tables, (0, 0) stands for that.
+/// A point other than the point at infinity. In tables, (0, 0) represents that point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub(crate) struct Affine {
@@ -40,7 +44,7 @@ pub(crate) struct Affine {
     pub(crate) y: Fe,
 }
 
-/// A point.
+/// A point in Jacobian coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Jacobian {
     pub(super) x: Fe,
@@ -63,7 +67,7 @@ impl Zeroize for Jacobian {
     }
 }
 
-/// x³ − 3x + b.
+/// Returns x³ − 3x + b.
 fn y_square<A: Arithmetic>(x: &Fe) -> Fe {
     A::mul(&A::sqr(x), x).sub(&x.double().add(x)).add(&B)
 }
@@ -71,17 +75,17 @@ fn y_square<A: Arithmetic>(x: &Fe) -> Fe {
 impl Affine {
     pub(super) const NONE: Self = Self { x: Fe::ZERO, y: Fe::ZERO };
 
-    /// Whether it lies on the curve.
+    /// Returns whether the point is on the curve.
     pub(super) fn is_on_curve<A: Arithmetic>(&self) -> bool {
         A::sqr(&self.y) == y_square::<A>(&self.x)
     }
 
-    /// One of the two points with this x, if there are any.
+    /// Returns one of the two points with this x, if there are any.
     pub(super) fn lift_x<A: Arithmetic>(x: Fe) -> Option<Self> {
         Some(Self { x, y: square_root::<A>(&y_square::<A>(&x))? })
     }
 
-    /// With the other y where `mask` is all ones.
+    /// Negates the point where `mask` is all ones.
     #[inline(always)]
     pub(super) fn negate_if(&self, mask: u64) -> Self {
         Self { x: self.x, y: self.y.select(&self.y.negate(), mask) }
@@ -99,7 +103,7 @@ impl Jacobian {
         self.z.zero_mask() != 0
     }
 
-    /// The same point as x and y; of the one at infinity, zeros.
+    /// Converts to affine coordinates; the point at infinity becomes (0, 0).
     pub(crate) fn to_affine<A: Arithmetic>(self) -> Affine {
         let inverse = invert::<A>(&self.z);
         let square = A::sqr(&inverse);
@@ -120,10 +124,10 @@ impl Jacobian {
         }
     }
 
-    /// Twice the point: 4 multiplications and 4 squares.
+    /// Doubles the point: 4 multiplications and 4 squares.
     #[inline(never)]
     pub(super) fn double<A: Arithmetic>(&self) -> Self {
-        // Neighbours do not wait for each other.
+        // Neighbouring lines do not depend on each other.
         let y_twice = A::add(&self.y, &self.y);
         let z_square = A::sqr(&self.z);
         let y_square = A::sqr(&y_twice);
@@ -138,7 +142,7 @@ impl Jacobian {
         Self { x, y, z }
     }
 
-    /// The sum with a point of a table: 8 multiplications and 3 squares.
+    /// Adds a point of a table: 8 multiplications and 3 squares.
     #[inline(never)]
     pub(super) fn add_affine<A: Arithmetic>(&self, other: &Affine) -> Self {
         let z_square = A::sqr(&self.z);
@@ -159,14 +163,14 @@ impl Jacobian {
         sum.select(self, none)
     }
 
-    /// The sum of two points: 12 multiplications and 4 squares.
+    /// Adds two points: 12 multiplications and 4 squares.
     #[inline(never)]
     pub(super) fn add<A: Arithmetic>(&self, other: &Self) -> Self {
         let (sum, _, _) = self.sum::<A>(other);
         sum.select(other, self.z.zero_mask()).select(self, other.z.zero_mask())
     }
 
-    /// The sum of two points whatever they are.
+    /// Adds any two points.
     pub(super) fn add_any<A: Arithmetic>(&self, other: &Self) -> Self {
         let (sum, h, r) = self.sum::<A>(other);
         let same = h.zero_mask() & r.zero_mask();
@@ -174,7 +178,7 @@ impl Jacobian {
         sum.select(other, self.z.zero_mask()).select(self, other.z.zero_mask())
     }
 
-    /// The sum of two points whatever they are, in a time that tells how they lie to each other.
+    /// Adds any two points, in a time that reveals whether they are special cases.
     pub(super) fn add_public<A: Arithmetic>(&self, other: &Self) -> Self {
         if self.is_infinity() {
             return *other;
@@ -188,7 +192,7 @@ impl Jacobian {
         }
     }
 
-    /// The sum of different points, and how far their x and their y are apart.
+    /// Adds two different points. Also returns the differences of their x and of their y.
     #[inline(always)]
     fn sum<A: Arithmetic>(&self, other: &Self) -> (Self, Fe, Fe) {
         let z1_square = A::sqr(&self.z);
@@ -212,7 +216,7 @@ impl Jacobian {
         (Self { x, y, z }, h, r)
     }
 
-    /// Whether its x is the number `x`, without a division.
+    /// Returns whether the point's x is `x`, without a division.
     pub(super) fn has_x<A: Arithmetic>(&self, x: &Fe) -> bool {
         A::mul(x, &A::sqr(&self.z)) == self.x
     }

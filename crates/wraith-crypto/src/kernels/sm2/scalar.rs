@@ -1,4 +1,5 @@
-//! Numbers modulo the order of SM2's base point, n. They are secrets more often than not: all of it takes the same time whatever they are.
+//! Arithmetic modulo n, the order of SM2's base point. Most of these numbers are secrets, so all
+//! operations take the same time for all numbers.
 
 use zeroize::Zeroize;
 
@@ -14,7 +15,7 @@ const N_FACTOR: u64 = 0x327f_9e88_7235_0975;
 const R2: Limbs =
     [0x9011_92af_7c11_4f20, 0x3464_504a_de6f_a2fa, 0x620f_c84c_3aff_e0d4, 0x1eb5_e412_a22b_3d3b];
 
-/// A number below n, in the usual form. Whoever has a secret one wipes it.
+/// A number below n, in the usual form. The owner of a secret scalar wipes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scalar(pub(super) Limbs);
 
@@ -27,18 +28,19 @@ impl Zeroize for Scalar {
 impl Scalar {
     pub(crate) const ONE: Self = Self([1, 0, 0, 0]);
 
-    /// The number of 32 bytes, most significant first, if it is below n.
+    /// Returns the number of 32 big-endian bytes, or `None` unless it is below n.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         let limbs = limbs(bytes);
         is_below(&limbs, &N).then_some(Self(limbs))
     }
 
-    /// The number of 32 bytes, most significant first, modulo n.
+    /// Returns the number of 32 big-endian bytes, modulo n.
     pub(crate) fn reduced(bytes: &[u8; 32]) -> Self {
         Self(subtract_once(&limbs(bytes), false, &N))
     }
 
-    /// The number of 64 bytes, most significant first, modulo n. Of uniform bytes it is uniform but for one part in 2^256.
+    /// Returns the number of 64 big-endian bytes, modulo n. For uniform bytes it is uniform, except
+    /// for one part in 2^256.
     pub(crate) fn reduced_wide(bytes: &[u8; 64]) -> Self {
         let half = |at: usize| limbs(bytes[at..at + 32].try_into().expect("32 bytes"));
         let high = Self(montgomery(&half(0), &R2));
@@ -68,13 +70,13 @@ impl Scalar {
         Self(montgomery(&montgomery(&self.0, &R2), &other.0))
     }
 
-    /// 1 / `self`; of zero, zero.
+    /// Returns 1 / `self`, or zero for zero.
     pub(crate) fn invert(&self) -> Self {
         Self(inverse::invert(&self.0, &N, N_FACTOR.wrapping_neg()))
     }
 }
 
-/// a · b / 2^256 mod n. One of the two is below n, the other may be any.
+/// Returns a · b / 2^256 mod n. One factor is below n; the other may be any number.
 fn montgomery(a: &Limbs, b: &Limbs) -> Limbs {
     let mut sum = product(a, b);
     let mut top = false;

@@ -1,10 +1,12 @@
-//! SM4 with GFNI and AVX-512: 64 blocks, of which each byte has a vector of its own.
+//! SM4 with GFNI and AVX-512: 64 blocks, byte-sliced. Each byte position has its own vector.
 //!
-//! The rounds are those of [`gfni`](super::gfni). With byte *j* of all blocks in vector *j* the rotations by whole bytes cost nothing: a round is 12 inversions
-//! with a matrix and 16 sums. In counter mode the vectors of the counters are not loaded and turned around but made: 15 of the 16 bytes are
-//! the same in all blocks, up to one carry.
+//! The rounds are those of [`gfni`](super::gfni). With byte *j* of all blocks in vector *j*,
+//! rotations by whole bytes cost nothing. A round is 12 inversions with a matrix, and 16 sums. In
+//! counter mode the counter vectors are computed instead of loaded and transposed: 15 of the 16
+//! bytes are the same in all blocks, up to one carry.
 //!
-//! The layout is that of byte slicing, used for SM4 by libgcrypt and others with four blocks a vector. On Zen 4: 0.9 cycles per byte.
+//! libgcrypt and others use byte slicing for SM4 with four blocks a vector. On Zen 4: 0.9 cycles
+//! per byte.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
@@ -13,16 +15,16 @@ use super::chain::vl;
 use super::gfni;
 use super::{A, B, Block, C, Counter, P, P_INVERSE, RoundKeys};
 
-/// Blocks beside each other.
+/// Number of blocks side by side.
 pub(super) const BESIDE: usize = 64;
-/// So many and fewer are faster as words.
+/// Up to this number of blocks, the word layout is faster.
 pub(super) const FEW: usize = 16;
-/// Bytes of a vector: four blocks.
+/// Size of a vector in bytes: four blocks.
 const VECTOR: usize = 64;
 
 type Bytes = [__m512i; 16];
 
-/// Whether this processor has the instructions.
+/// Returns whether this processor has the instructions.
 pub(super) fn is_here() -> bool {
     gfni::is_here()
         && std::arch::is_x86_feature_detected!("avx512f")
@@ -49,7 +51,7 @@ pub(super) fn blocks(keys: &RoundKeys, blocks: &mut [Block]) {
     }
 }
 
-/// Encrypts `blocks` in place, with the masks added before and after.
+/// Encrypts `blocks` in place, with the masks xored before and after.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,gfni")]
 pub(super) fn masked(keys: &RoundKeys, blocks: &mut [Block; BESIDE], masks: &[Block; BESIDE]) {
     let (text, masks) = (blocks.as_flattened_mut(), masks.as_flattened());
@@ -67,7 +69,7 @@ fn added(mut a: Bytes, b: Bytes) -> Bytes {
     a
 }
 
-/// Adds the encrypted counters to at most 64 blocks of text, of which the last need not be whole.
+/// Xors the encrypted counters onto at most 64 blocks of text. The last block may be partial.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,gfni")]
 pub(super) fn count(keys: &RoundKeys, counter: Counter, text: &mut [u8]) {
     let state = turn(encrypt(keys, counters(counter)));
@@ -78,11 +80,11 @@ pub(super) fn count(keys: &RoundKeys, counter: Counter, text: &mut [u8]) {
     }
 }
 
-/// The bytes of 64 counters from `first` on.
+/// Returns the bytes of 64 counters, starting at `first`.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn counters(first: Counter) -> Bytes {
-    // After `turn`, place 16q + v is that of block 4v + q.
+    // After `turn`, byte 16q + v of a vector belongs to block 4v + q.
     let low = _mm512_set_epi32(
         0x3f3b_3733,
         0x2f2b_2723,
@@ -101,7 +103,8 @@ fn counters(first: Counter) -> Bytes {
         0x1c18_1410,
         0x0c08_0400,
     );
-    // Where the lowest byte overflows, the others are those of the counter 256 later.
+    // In blocks where the lowest byte overflows, the other bytes are those of the counter 256
+    // later.
     let (before, after) = (first.block(), first.later(256).block());
     let start = _mm512_set1_epi8(before[15] as i8);
     let lowest = _mm512_add_epi8(start, low);
@@ -114,7 +117,7 @@ fn counters(first: Counter) -> Bytes {
     bytes
 }
 
-/// All rounds, from bytes to bytes.
+/// Computes all rounds on the byte-sliced state.
 #[target_feature(enable = "avx512f,gfni")]
 #[inline]
 fn encrypt(keys: &RoundKeys, mut state: Bytes) -> Bytes {
@@ -132,12 +135,12 @@ fn encrypt(keys: &RoundKeys, mut state: Bytes) -> Bytes {
     for byte in &mut state {
         *byte = _mm512_gf2p8affine_epi64_epi8::<0>(*byte, p_inverse);
     }
-    // The words come out the other way round.
+    // The cipher outputs the words in reverse order.
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = state;
     [m, n, o, p, i, j, k, l, e, f, g, h, a, b, c, d]
 }
 
-/// The round that replaces word `W`.
+/// Computes the round that replaces word `W`.
 #[target_feature(enable = "avx512f,gfni")]
 #[inline]
 fn round<const W: usize>(state: &mut Bytes, key: &[u32; 4]) {
@@ -165,7 +168,8 @@ fn sum(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
     _mm512_ternarylogic_epi64::<0x96>(a, b, c)
 }
 
-/// In each quarter: byte *j* of vector *i* becomes byte *i* of vector *j*. Interleaving the halves four times does that.
+/// Transposes each quarter: byte *j* of vector *i* becomes byte *i* of vector *j*. Four
+/// interleavings of the halves do that.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn turn(rows: Bytes) -> Bytes {
@@ -184,14 +188,14 @@ fn interleave(rows: Bytes) -> Bytes {
     pairs!(0 1 2 3 4 5 6 7)
 }
 
-/// The bytes of vector `i` that lie in a text.
+/// Returns a mask of the bytes of vector `i` that are inside a text.
 #[inline]
 fn mask(text: &[u8], i: usize) -> __mmask64 {
     let bytes = text.len().saturating_sub(i * VECTOR).min(VECTOR) as u32;
     u64::MAX.checked_shr(u64::BITS - bytes).unwrap_or(0)
 }
 
-/// `WHOLE` says that there are 64 blocks.
+/// Loads a text. `WHOLE` states that it has 64 blocks.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn load<const WHOLE: bool>(text: &[u8]) -> Bytes {
@@ -200,9 +204,9 @@ fn load<const WHOLE: bool>(text: &[u8]) -> Bytes {
     for (i, row) in rows.iter_mut().enumerate() {
         let from: *const i8 = text.as_ptr().wrapping_add(i * VECTOR).cast();
         *row = match WHOLE {
-            // SAFETY: vector i of 16, which the text has.
+            // SAFETY: the text has 16 vectors, and i is below 16.
             true => unsafe { _mm512_loadu_si512(from.cast()) },
-            // SAFETY: only bytes of the mask are read, which lie in the text.
+            // SAFETY: only bytes of the mask are read, and they are inside the text.
             false => unsafe { _mm512_maskz_loadu_epi8(mask(text, i), from) },
         };
     }
@@ -216,9 +220,9 @@ fn store<const WHOLE: bool>(text: &mut [u8], rows: Bytes) {
     for (i, row) in rows.into_iter().enumerate() {
         let to: *mut i8 = text.as_mut_ptr().wrapping_add(i * VECTOR).cast();
         match WHOLE {
-            // SAFETY: as in `load`.
+            // SAFETY: the text has 16 vectors, and i is below 16.
             true => unsafe { _mm512_storeu_si512(to.cast(), row) },
-            // SAFETY: only bytes of the mask are written, which lie in the text.
+            // SAFETY: only bytes of the mask are written, and they are inside the text.
             false => unsafe { _mm512_mask_storeu_epi8(to, mask(text, i), row) },
         }
     }

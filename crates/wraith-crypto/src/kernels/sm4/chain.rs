@@ -1,15 +1,21 @@
-//! SM4 with GFNI, one block after the other: what the modes that chain blocks wait for.
+//! SM4 with GFNI, one block after another, for the modes that chain blocks.
 //!
-//! The rounds are those of [`gfni`](super::gfni), of one block. The map P is linear, so what chains blocks stays in the state's form, and only the rounds
-//! lie between one block and the next. On Zen 4: 270 cycles a block ([`vl`], whose sums of three and rotations are one instruction), or 330 ([`plain`]).
+//! The rounds are those of [`gfni`](super::gfni), on one block. The map P is linear, so the
+//! chaining value stays in the form of the state. Only the rounds lie between one block and the
+//! next.
+//!
+//! On Zen 4: 270 cycles a block with [`vl`], where sums of three and rotations are one instruction,
+//! and 330 with [`plain`].
 #![allow(unsafe_code)]
 
-/// The functions of one block after the other, with the instructions `$features`, of which `$turn_*` rotates to the right and `$sum` adds three.
+/// Defines the functions for one block after another with the instructions `$features`. `$turn_*`
+/// rotates to the right, and `$sum` xors three vectors.
 macro_rules! one_by_one {
     ($features:literal, $turn_8:expr, $turn_16:expr, $turn_24:expr, $sum:expr) => {
-        /// The rounds, from the state's form to the state's form.
+        /// Computes the rounds. Input and output have the form of the state.
         ///
-        /// From one `t` to the next there are an inversion, a rotation, a sum of three and one of two: all else is done beside that.
+        /// The critical path from one `t` to the next is an inversion, a rotation, a sum of three
+        /// and a sum of two. All else runs beside it.
         #[target_feature(enable = $features)]
         #[inline]
         fn rounds(keys: &RoundKeys, block: __m128i) -> __m128i {
@@ -27,7 +33,8 @@ macro_rules! one_by_one {
             let mut i = 0;
             while i < 32 {
                 for w in 0..4 {
-                    // Of the next round's `t` what this round does not make; the last has no next.
+                    // The part of the next round's `t` that does not depend on this round. The last
+                    // round has no next one.
                     let others =
                         $sum(words[(w + 2) % 4], words[(w + 3) % 4], key((i + w + 1) % 32));
                     let ours = _mm_gf2p8affineinv_epi64_epi8::<0x63>(t, a);
@@ -48,7 +55,7 @@ macro_rules! one_by_one {
         #[target_feature(enable = $features)]
         #[inline]
         fn load(block: &Block) -> __m128i {
-            // SAFETY: 16 bytes can be read.
+            // SAFETY: the reference covers 16 readable bytes.
             let block = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
             _mm_gf2p8affine_epi64_epi8::<0>(block, _mm_set1_epi64x(P as i64))
         }
@@ -58,7 +65,7 @@ macro_rules! one_by_one {
         fn store(block: &mut Block, state: __m128i) {
             let matrix = _mm_set1_epi64x(P_INVERSE as i64);
             let bytes = _mm_gf2p8affine_epi64_epi8::<0>(state, matrix);
-            // SAFETY: 16 bytes can be written.
+            // SAFETY: the reference covers 16 writable bytes.
             unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), bytes) }
         }
 
@@ -69,7 +76,7 @@ macro_rules! one_by_one {
             store(block, state);
         }
 
-        /// Encrypts `blocks` in place, each after the one before.
+        /// Encrypts `blocks` in place, chained.
         #[target_feature(enable = $features)]
         pub(in super::super) fn chain(
             keys: &RoundKeys,
@@ -101,7 +108,7 @@ macro_rules! one_by_one {
             store(iv, state);
         }
 
-        /// As CBC, but that only the last block is kept, in `state`.
+        /// Runs CBC, but keeps only the last block, in `state`.
         #[target_feature(enable = $features)]
         pub(in super::super) fn absorb(keys: &RoundKeys, state: &mut Block, blocks: &[Block]) {
             let mut sum = load(state);
@@ -113,7 +120,7 @@ macro_rules! one_by_one {
     };
 }
 
-/// With AVX2.
+/// The functions with AVX2.
 pub(super) mod plain {
     use core::arch::x86_64::*;
 
@@ -137,7 +144,7 @@ pub(super) mod plain {
     #[target_feature(enable = "avx2")]
     #[inline]
     fn turned(v: __m128i, from: &[u8; 16]) -> __m128i {
-        // SAFETY: 16 bytes can be read.
+        // SAFETY: the reference covers 16 readable bytes.
         _mm_shuffle_epi8(v, unsafe { _mm_loadu_si128(from.as_ptr().cast()) })
     }
 
@@ -156,7 +163,7 @@ pub(super) mod plain {
     );
 }
 
-/// With AVX-512VL.
+/// The functions with AVX-512VL.
 pub(super) mod vl {
     use core::arch::x86_64::*;
 

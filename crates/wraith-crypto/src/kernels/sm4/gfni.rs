@@ -1,10 +1,14 @@
-//! SM4 with GFNI and AVX2: eight or sixteen blocks, in words beside each other.
+//! SM4 with GFNI and AVX2: eight or sixteen blocks, in words side by side.
 //!
-//! The S-box of SM4 is an inversion in the field of AES between affine maps, and what follows it is linear. The state is kept as the inner map P
-//! makes it, and the outer maps are taken together, so that a round is three instructions of the same input:
-//! t = Y1 ^ Y2 ^ Y3 ^ k and Y4 = Y0 ^ A(t) ^ B(t)<<<8 ^ B(t)<<<16 ^ C(t)<<<24, each of A, B and C an inversion and a matrix. P is linear.
+//! The S-box of SM4 is an inversion in the field of AES between affine maps, followed by a linear
+//! layer. The state is kept as mapped by the inner map P, which is linear, and the outer maps are
+//! merged. A round is then three instructions on the same input:
 //!
-//! The formulation is ours. On Zen 4: 16 blocks in 450 cycles.
+//! - t = Y1 ^ Y2 ^ Y3 ^ k
+//! - Y4 = Y0 ^ A(t) ^ B(t)<<<8 ^ B(t)<<<16 ^ C(t)<<<24, where each of A, B and C is an inversion
+//!   and a matrix.
+//!
+//! This formulation is ours. On Zen 4: 16 blocks in 450 cycles.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;
@@ -12,12 +16,13 @@ use core::arch::x86_64::*;
 use super::chain::plain;
 use super::{A, B, Block, C, CONSTANTS, P, P_INVERSE, RoundKeys};
 
-/// Whether this processor has the instructions.
+/// Returns whether this processor has the instructions.
 pub(super) fn is_here() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("gfni")
 }
 
-/// The round keys that four words lead to. Between one and the next there are the S-box, two rotations and four sums.
+/// Expands four words to the round keys. The critical path from one round key to the next is the
+/// S-box, two rotations and four sums.
 #[target_feature(enable = "avx2,gfni")]
 pub(super) fn expand(words: [u32; 4]) -> [u32; 32] {
     let inner = _mm_set1_epi64x(P as i64);
@@ -42,7 +47,7 @@ pub(super) fn expand(words: [u32; 4]) -> [u32; 32] {
     keys
 }
 
-/// Round keys as [`RoundKeys::folded`] has them.
+/// Converts round keys to the form of [`RoundKeys::folded`].
 #[target_feature(enable = "avx2,gfni")]
 pub(super) fn fold(plain: &[u32; 32]) -> [u32; 32] {
     let swap = _mm256_broadcastsi128_si256(_mm_set_epi8(
@@ -50,11 +55,11 @@ pub(super) fn fold(plain: &[u32; 32]) -> [u32; 32] {
     ));
     let mut folded = [0; 32];
     for (folded, plain) in folded.as_chunks_mut::<8>().0.iter_mut().zip(plain.as_chunks::<8>().0) {
-        // SAFETY: 32 bytes can be read behind the reference.
+        // SAFETY: the reference covers 32 readable bytes.
         let words = unsafe { _mm256_loadu_si256(plain.as_ptr().cast()) };
         let words = _mm256_shuffle_epi8(words, swap);
         let words = _mm256_gf2p8affine_epi64_epi8::<0x3e>(words, _mm256_set1_epi64x(P as i64));
-        // SAFETY: 32 bytes can be written behind the reference.
+        // SAFETY: the reference covers 32 writable bytes.
         unsafe { _mm256_storeu_si256(folded.as_mut_ptr().cast(), words) }
     }
     folded
@@ -83,7 +88,7 @@ fn padded<const N: usize, const BLOCKS: usize>(keys: &RoundKeys, blocks: &mut [B
     blocks.copy_from_slice(&whole[..blocks.len()]);
 }
 
-/// `N` times eight blocks, which is what `BLOCKS` must be.
+/// Encrypts `N` times eight blocks side by side. `BLOCKS` must be `8 * N`.
 #[target_feature(enable = "avx2,gfni")]
 #[inline]
 fn beside<const N: usize, const BLOCKS: usize>(keys: &RoundKeys, blocks: &mut [Block; BLOCKS]) {
@@ -93,7 +98,7 @@ fn beside<const N: usize, const BLOCKS: usize>(keys: &RoundKeys, blocks: &mut [B
     let mut words = [[_mm256_setzero_si256(); 4]; N];
     for (n, words) in words.iter_mut().enumerate() {
         for (i, vector) in words.iter_mut().enumerate() {
-            // SAFETY: vector 4n + i of 4N, which are the blocks.
+            // SAFETY: vector 4n + i of the 4N that the blocks fill.
             let plain = unsafe { _mm256_loadu_si256(at.add(4 * n + i)) };
             *vector = _mm256_gf2p8affine_epi64_epi8::<0>(plain, p);
         }
@@ -113,13 +118,14 @@ fn beside<const N: usize, const BLOCKS: usize>(keys: &RoundKeys, blocks: &mut [B
         let vectors = transpose([words[3], words[2], words[1], words[0]]);
         for (i, vector) in vectors.into_iter().enumerate() {
             let cipher = _mm256_gf2p8affine_epi64_epi8::<0>(vector, p_inverse);
-            // SAFETY: as above.
+            // SAFETY: vector 4n + i of the 4N that the blocks fill.
             unsafe { _mm256_storeu_si256(at.add(4 * n + i), cipher) };
         }
     }
 }
 
-/// What a round adds to the word it replaces. The bytes of a word lie in memory's order, the highest first: a rotation to the left goes to the right.
+/// Returns the term that a round xors onto the word it replaces. The bytes of a word are in memory
+/// order, the highest first, so a rotation to the left goes to the right.
 #[target_feature(enable = "avx2,gfni")]
 #[inline]
 fn round(t: __m256i) -> __m256i {
@@ -139,7 +145,7 @@ fn round(t: __m256i) -> __m256i {
     _mm256_xor_si256(_mm256_xor_si256(a, b), _mm256_shuffle_epi8(c, turn(24)))
 }
 
-/// Blocks beside each other become words beside each other, and back.
+/// Transposes blocks side by side into words side by side, and back.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {

@@ -1,13 +1,14 @@
-//! The block cipher SM4 (GB/T 32907-2016): many blocks beside each other, counters, and one block after the other.
+//! The block cipher SM4 (GB/T 32907-2016): independent blocks, counter mode, and chained blocks.
 //!
-//! | kernel | needs | cycles per byte (Zen 4), many blocks; one by one |
+//! | kernel | needs | cycles per byte (Zen 4): many blocks; chained |
 //! |---|---|---|
 //! | [`avx512`] | AVX-512 and GFNI | 0.9; 17 |
 //! | [`gfni`] | AVX2 and GFNI | 1.8; 21 |
 //! | [`aesni`] | AES-NI and AVX | 8; 60 |
 //! | [`portable`] | nothing | 22; 380 |
 //!
-//! None has a table that a secret indexes, or a branch on one; that holds for the expansion of keys too.
+//! Constant time: no kernel has a table index or a branch that depends on a secret. That includes
+//! the key expansion.
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, optimization_barrier};
 
@@ -26,12 +27,14 @@ mod tests;
 /// A block.
 pub(crate) type Block = [u8; 16];
 
-/// The map before the inversion in the S-box, linear part, from the field of SM4 to that of AES; and back. Matrices are written as the instructions
-/// of GFNI take them: the row of bit 7 is the lowest byte.
+/// The linear part of the map before the inversion in the S-box, from the field of SM4 to that of
+/// AES, and its inverse. Matrices are in the format of the GFNI instructions: the row of bit 7 is
+/// the lowest byte.
 const P: u64 = 0x4c28_7db9_1a22_505d;
 #[cfg(target_arch = "x86_64")]
 const P_INVERSE: u64 = 0xb3a4_f586_3284_728b;
-/// The map after the inversion with the linear layer of the round and `P`, for what is not rotated; rotated by 8 and 16; and by 24.
+/// The map after the inversion, combined with the linear layer of the round and `P`: for the part
+/// that is not rotated, the part rotated by 8 and 16, and the part rotated by 24.
 #[cfg(target_arch = "x86_64")]
 const A: u64 = 0x040d_b891_e9a4_81b7;
 #[cfg(target_arch = "x86_64")]
@@ -39,7 +42,7 @@ const B: u64 = 0x2c02_0425_1620_40ad;
 #[cfg(target_arch = "x86_64")]
 const C: u64 = 0x280f_bcb4_ff84_c11a;
 
-/// The linear map `matrix` of a byte.
+/// Applies the linear map `matrix` to a byte.
 #[cfg(target_arch = "x86_64")]
 const fn affine(matrix: u64, x: u8) -> u8 {
     let mut out = 0;
@@ -52,7 +55,7 @@ const fn affine(matrix: u64, x: u8) -> u8 {
     out
 }
 
-/// What computes.
+/// An implementation of the cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kernel {
     #[cfg(target_arch = "x86_64")]
@@ -65,7 +68,7 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
-    /// Every one, the fastest first.
+    /// All kernels, the fastest first.
     pub(crate) const ALL: &[Self] = &[
         #[cfg(target_arch = "x86_64")]
         Self::Avx512,
@@ -76,7 +79,7 @@ impl Kernel {
         Self::Portable,
     ];
 
-    /// Whether this processor has the instructions.
+    /// Returns whether this processor has the instructions.
     pub(crate) fn is_here(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -89,12 +92,12 @@ impl Kernel {
         }
     }
 
-    /// The fastest that is here.
+    /// Returns the fastest kernel that this processor supports.
     pub(crate) fn best() -> Self {
         Self::ALL.iter().copied().find(|kernel| kernel.is_here()).unwrap_or(Self::Portable)
     }
 
-    /// What it uses.
+    /// Returns the names of the processor features that the kernel uses.
     pub(crate) const fn features(self) -> &'static str {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -108,14 +111,14 @@ impl Kernel {
     }
 }
 
-/// How blocks follow from each other.
+/// The chaining mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chain {
-    /// The block before is added before encryption.
+    /// The previous ciphertext block is xored before encryption.
     Cbc,
-    /// The block before is encrypted and added.
+    /// The previous ciphertext block is encrypted and xored.
     Cfb,
-    /// What was added to the block before is encrypted and added.
+    /// The previous key stream block is encrypted and xored.
     Ofb,
 }
 
@@ -123,17 +126,17 @@ pub(crate) enum Chain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroize)]
 pub(crate) struct Counter {
     next: u128,
-    /// Bits that count: the others stay as they are.
+    /// The bits that count; the others do not change.
     mask: u128,
 }
 
 impl Counter {
-    /// All 128 bits count.
+    /// Creates a counter of all 128 bits.
     pub(crate) const fn whole(first: Block) -> Self {
         Self { next: u128::from_be_bytes(first), mask: u128::MAX }
     }
 
-    /// The lowest 32 bits count (GCM).
+    /// Creates a counter of the lowest 32 bits (GCM).
     pub(crate) const fn last_word(first: Block) -> Self {
         Self { next: u128::from_be_bytes(first), mask: 0xffff_ffff }
     }
@@ -148,14 +151,15 @@ impl Counter {
     }
 }
 
-/// The round keys of one direction, in each form that a kernel wants. Wiped when dropped.
+/// The round keys of one direction, in the form of each kernel. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 struct RoundKeys {
-    /// As the standard has them.
+    /// In the form of the standard.
     plain: [u32; 32],
-    /// As [`P`] makes them, with the constant before the inversion, the highest byte first in memory.
+    /// Mapped by [`P`], with the constant before the inversion, and the highest byte first in
+    /// memory.
     folded: [u32; 32],
-    /// Each byte of those four times.
+    /// Each byte of `folded`, four times.
     bytes: [[u32; 4]; 32],
 }
 
@@ -175,11 +179,12 @@ impl RoundKeys {
     }
 }
 
-/// A round key as [`RoundKeys::folded`] has it. Four maps of a byte at a time: a row of the matrix is the same for all.
+/// Converts a round key to the form of [`RoundKeys::folded`]. Maps four bytes at a time: a row of
+/// the matrix is the same for all.
 fn fold(key: u32) -> u32 {
     let mut folded = 0x3e3e_3e3e;
     for bit in 0..8 {
-        // The sum of the bits of each byte that the row picks, in the lowest bit.
+        // The parity of the bits of each byte that the row selects, in the lowest bit.
         let row = (P >> (8 * (7 - bit)) & 0xff) as u32;
         let mut sum = key.swap_bytes() & (0x0101_0101 * row);
         sum ^= sum >> 4;
@@ -200,12 +205,12 @@ pub(crate) struct Sm4 {
 }
 
 impl Sm4 {
-    /// Expands a key, for the fastest kernel.
+    /// Expands a key for the fastest kernel.
     pub(crate) fn new(key: &Block) -> Self {
         Self::with(key, Kernel::best())
     }
 
-    /// Expands a key for a kernel, or the portable one if that is not here.
+    /// Expands a key for `kernel`, or for the portable one if this processor does not support it.
     pub(crate) fn with(key: &Block, kernel: Kernel) -> Self {
         let kernel = if kernel.is_here() { kernel } else { Kernel::Portable };
         let keys = Zeroizing::new(expand(key, kernel));
@@ -218,22 +223,22 @@ impl Sm4 {
         Self { encrypt, decrypt, kernel }
     }
 
-    /// Encrypts each block by itself.
+    /// Encrypts each block independently.
     pub(crate) fn encrypt(&self, blocks: &mut [Block]) {
         self.blocks(&self.encrypt, blocks);
     }
 
-    /// Decrypts each block by itself.
+    /// Decrypts each block independently.
     pub(crate) fn decrypt(&self, blocks: &mut [Block]) {
         self.blocks(&self.decrypt, blocks);
     }
 
-    /// Encrypts each block by itself, with its mask added before and after.
+    /// Encrypts each block independently, with its mask xored before and after.
     pub(crate) fn encrypt_masked(&self, blocks: &mut [Block], masks: &[Block]) {
         self.masked(&self.encrypt, blocks, masks);
     }
 
-    /// Decrypts each block by itself, with its mask added before and after.
+    /// Decrypts each block independently, with its mask xored before and after.
     pub(crate) fn decrypt_masked(&self, blocks: &mut [Block], masks: &[Block]) {
         self.masked(&self.decrypt, blocks, masks);
     }
@@ -244,7 +249,7 @@ impl Sm4 {
         if self.kernel == Kernel::Avx512
             && let (Ok(blocks), Ok(masks)) = ((&mut *blocks).try_into(), masks.try_into())
         {
-            // SAFETY: `with` made sure of the kernel's instructions.
+            // SAFETY: `with` checked that the processor supports the kernel.
             return unsafe { avx512::masked(keys, blocks, masks) };
         }
         add(blocks.as_flattened_mut(), masks.as_flattened());
@@ -252,7 +257,7 @@ impl Sm4 {
         add(blocks.as_flattened_mut(), masks.as_flattened());
     }
 
-    /// A block, encrypted.
+    /// Returns the encrypted block.
     pub(crate) fn encrypted(&self, block: Block) -> Block {
         let mut blocks = [block];
         self.encrypt(&mut blocks);
@@ -262,20 +267,21 @@ impl Sm4 {
     #[allow(unsafe_code)]
     fn blocks(&self, keys: &RoundKeys, blocks: &mut [Block]) {
         match self.kernel {
-            // SAFETY: `with` made sure of the kernel's instructions.
+            // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => unsafe { avx512::blocks(keys, blocks) },
-            // SAFETY: as above.
+            // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(target_arch = "x86_64")]
             Kernel::Gfni => unsafe { gfni::blocks(keys, blocks) },
-            // SAFETY: as above.
+            // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(target_arch = "x86_64")]
             Kernel::AesNi => unsafe { aesni::blocks(keys, blocks) },
             Kernel::Portable => portable::blocks(keys, blocks),
         }
     }
 
-    /// Adds the encrypted counters to `text`, and counts on: by one for the last block if that is not whole.
+    /// Xors the encrypted counters onto `text` and advances the counter. A partial last block also
+    /// advances it by one.
     #[allow(unsafe_code)]
     pub(crate) fn count(&self, counter: &mut Counter, text: &mut [u8]) {
         let mut text = text;
@@ -283,7 +289,7 @@ impl Sm4 {
         if self.kernel == Kernel::Avx512 {
             while text.len() > 16 * avx512::FEW {
                 let (now, later) = text.split_at_mut(text.len().min(16 * avx512::BESIDE));
-                // SAFETY: `with` made sure of the kernel's instructions.
+                // SAFETY: `with` checked that the processor supports the kernel.
                 unsafe { avx512::count(&self.encrypt, *counter, now) };
                 *counter = counter.later(now.len().div_ceil(16) as u128);
                 text = later;
@@ -301,14 +307,15 @@ impl Sm4 {
         }
     }
 
-    /// Encrypts `blocks` one after the other; `iv` is what the first one follows, and becomes what the next one will.
+    /// Encrypts `blocks` chained. `iv` is the chaining value before the first block, and becomes
+    /// the one after the last.
     #[allow(unsafe_code)]
     pub(crate) fn chain(&self, chain: Chain, iv: &mut Block, blocks: &mut [Block]) {
         match self.kernel {
-            // SAFETY: `with` made sure of the kernel's instructions.
+            // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => unsafe { chain::vl::chain(&self.encrypt, chain, iv, blocks) },
-            // SAFETY: as above.
+            // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(target_arch = "x86_64")]
             Kernel::Gfni => unsafe { chain::plain::chain(&self.encrypt, chain, iv, blocks) },
             _ => {
@@ -333,14 +340,14 @@ impl Sm4 {
         }
     }
 
-    /// CBC of which only the last block is kept, in `state`.
+    /// Runs CBC, but keeps only the last block, in `state`.
     #[allow(unsafe_code)]
     pub(crate) fn absorb(&self, state: &mut Block, blocks: &[Block]) {
         match self.kernel {
-            // SAFETY: `with` made sure of the kernel's instructions.
+            // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => unsafe { chain::vl::absorb(&self.encrypt, state, blocks) },
-            // SAFETY: as above.
+            // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(target_arch = "x86_64")]
             Kernel::Gfni => unsafe { chain::plain::absorb(&self.encrypt, state, blocks) },
             _ => {
@@ -353,16 +360,16 @@ impl Sm4 {
     }
 }
 
-/// Adds the first bytes of `b` to `a`, as many as there are of the shorter.
+/// Xors the bytes of `b` onto `a`, up to the end of the shorter one.
 pub(crate) fn add(a: &mut [u8], b: &[u8]) {
     for (a, b) in a.iter_mut().zip(b) {
         *a ^= b;
     }
 }
 
-/// What the words of a key begin with (GB/T 32907 §7.3).
+/// The family key, xored onto the words of a key (GB/T 32907 §7.3).
 const FAMILY: [u32; 4] = [0xa3b1_bac6, 0x56aa_3350, 0x677d_9197, 0xb270_22dc];
-/// What is added in each round of the expansion of a key. Byte j of constant i is 7 (4i + j) modulo 256.
+/// The constants of the key expansion. Byte j of constant i is 7 (4i + j) modulo 256.
 const CONSTANTS: [u32; 32] = {
     let mut constants = [0; 32];
     let mut i = 0;
@@ -373,7 +380,8 @@ const CONSTANTS: [u32; 32] = {
     constants
 };
 
-/// The round keys of a key (GB/T 32907 §7.3), as [`RoundKeys::plain`] and [`RoundKeys::folded`] have them.
+/// Returns the round keys of a key (GB/T 32907 §7.3), in the forms of [`RoundKeys::plain`] and
+/// [`RoundKeys::folded`].
 #[allow(unsafe_code)]
 fn expand(key: &Block, kernel: Kernel) -> ([u32; 32], [u32; 32]) {
     let words: [u32; 4] = std::array::from_fn(|i| {
@@ -381,7 +389,7 @@ fn expand(key: &Block, kernel: Kernel) -> ([u32; 32], [u32; 32]) {
         u32::from_be_bytes(word) ^ FAMILY[i]
     });
     match kernel {
-        // SAFETY: `Sm4::with` made sure of the kernel's instructions.
+        // SAFETY: `Sm4::with` checked that the processor supports the kernel.
         #[cfg(target_arch = "x86_64")]
         Kernel::Avx512 | Kernel::Gfni => unsafe {
             let plain = gfni::expand(words);

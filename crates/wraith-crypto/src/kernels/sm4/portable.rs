@@ -1,15 +1,18 @@
-//! SM4 without any instruction that is not everywhere: bits beside each other, sixteen blocks at a time.
+//! SM4 in portable code: bit-sliced, sixteen blocks at a time.
 //!
-//! A plane holds one bit of each of 64 bytes: byte *k* of a word (the lowest first) of block *b* at place 16*k* + *b*. The S-box is an inversion
-//! between two affine maps; it is computed in GF((2^4)^2), y^2 + y + x^3 + 1 over x^4 + x + 1, where it is three products and a small inversion.
-//! No table, no branch: the time depends on the number of blocks only. About 22 cycles per byte of 16 blocks or more; one block takes as long as 16.
+//! A plane holds one bit of each of 64 bytes. Byte *k* of a word (the lowest first) of block *b* is
+//! at place 16*k* + *b*. The S-box is an inversion between two affine maps. It is computed in
+//! GF((2^4)^2), y^2 + y + x^3 + 1 over x^4 + x + 1, as three products and a small inversion.
+//!
+//! No table and no branch: the time depends only on the number of blocks. It takes about 22 cycles
+//! per byte for 16 blocks or more; one block takes as long as 16.
 
 use super::{Block, CONSTANTS, RoundKeys};
 
-/// The bits of a word of each block, the lowest of each byte first.
+/// The bits of one word of each block, the lowest of each byte first.
 type Planes = [u64; 8];
 
-/// Blocks that fit beside each other.
+/// Number of blocks side by side.
 const BESIDE: usize = 16;
 
 /// Encrypts `blocks` in place.
@@ -46,7 +49,7 @@ fn sixteen(keys: &RoundKeys, blocks: &mut [Block; BESIDE]) {
     }
 }
 
-/// The round keys that four words lead to.
+/// Expands four words to the round keys.
 pub(super) fn expand(mut words: [u32; 4]) -> [u32; 32] {
     CONSTANTS.map(|constant| {
         let [a, b, c, d] = words;
@@ -57,7 +60,7 @@ pub(super) fn expand(mut words: [u32; 4]) -> [u32; 32] {
     })
 }
 
-/// The S-box of every byte of a word.
+/// Applies the S-box to every byte of a word.
 fn substitute_word(word: u32) -> u32 {
     let planes = substitute(&spread(word));
     let mut out = 0;
@@ -69,7 +72,7 @@ fn substitute_word(word: u32) -> u32 {
     out
 }
 
-/// A word that is the same for every block.
+/// Returns the planes of a word that is the same for every block.
 fn spread(word: u32) -> Planes {
     std::array::from_fn(|bit| {
         let mut plane = 0;
@@ -81,7 +84,7 @@ fn spread(word: u32) -> Planes {
     })
 }
 
-/// Rows of bits become columns: bit *c* of byte *r* and bit *r* of byte *c* change places.
+/// Transposes an 8 × 8 matrix of bits: bit *c* of byte *r* and bit *r* of byte *c* are swapped.
 fn transpose(mut x: u64) -> u64 {
     for (shift, mask) in
         [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
@@ -118,9 +121,9 @@ fn store(blocks: &mut [Block; BESIDE], word: usize, planes: &Planes) {
     }
 }
 
-/// x ^ x<<<2 ^ x<<<10 ^ x<<<18 ^ x<<<24 of each word.
+/// Returns x ^ x<<<2 ^ x<<<10 ^ x<<<18 ^ x<<<24 of each word.
 fn linear(x: &Planes) -> Planes {
-    // x ^ x<<<8 ^ x<<<16, which is rotated by two more.
+    // x ^ x<<<8 ^ x<<<16, to be rotated by two more.
     let inner = x.map(|plane| plane ^ plane.rotate_left(16) ^ plane.rotate_left(32));
     std::array::from_fn(|bit| {
         let twice = match bit {
@@ -131,8 +134,10 @@ fn linear(x: &Planes) -> Planes {
     })
 }
 
-/// An affine map: each bit of the result is the sum of the bits of a row of `MATRIX` (the row of bit 7 is its lowest byte, as in the instructions of
-/// GFNI) and of `CONSTANT`.
+/// Applies an affine map. Each bit of the result is the sum of the bits that a row of `MATRIX`
+/// selects, and of a bit of `CONSTANT`.
+///
+/// The row of bit 7 is the lowest byte of `MATRIX`, as in the GFNI instructions.
 #[inline(always)]
 fn affine<const MATRIX: u64, const CONSTANT: u8>(x: &Planes) -> Planes {
     std::array::from_fn(|bit| {
@@ -148,7 +153,8 @@ fn affine<const MATRIX: u64, const CONSTANT: u8>(x: &Planes) -> Planes {
 }
 
 fn substitute(x: &Planes) -> Planes {
-    // Into the tower, the inner affine map with it; and back, with the outer one.
+    // The maps into the tower field and back include the inner and the outer affine map of the
+    // S-box.
     let [l0, l1, l2, l3, h0, h1, h2, h3] = affine::<0xf072_d618_9340_c47f, 0xaf>(x);
     let (low, high) = ([l0, l1, l2, l3], [h0, h1, h2, h3]);
     let sum = add(low, high);
@@ -185,13 +191,13 @@ fn square([a0, a1, a2, a3]: Small) -> Small {
     [a0 ^ a2, a2, a1 ^ a3, a3]
 }
 
-/// By x^3 + 1.
+/// Multiplies by x^3 + 1.
 #[inline(always)]
 fn times_nine([a0, a1, a2, a3]: Small) -> Small {
     [a0 ^ a1, a2, a3, a0]
 }
 
-/// a^14; zero stays zero.
+/// Returns a^14, the inverse. Zero stays zero.
 #[inline(always)]
 fn invert(a: Small) -> Small {
     let a2 = square(a);

@@ -1,5 +1,7 @@
-//! Numbers modulo a prime of at most N limbs: what points need of them, and that for any prime in Montgomery form. No operation takes notice
-//! of what the numbers are.
+//! Arithmetic modulo a prime of at most N limbs: the operations of points, and their implementation
+//! for any prime in Montgomery form.
+//!
+//! Every operation takes the same time for all numbers.
 
 use std::hint::black_box;
 
@@ -10,30 +12,31 @@ use super::super::inverse;
 /// Limbs of a number, the least significant first.
 pub(super) type Limbs<const N: usize> = [u64; N];
 
-/// Numbers modulo the prime of a curve, in the form that is fastest for it.
+/// Arithmetic modulo the prime of a curve, in the form that is fastest for it.
 ///
-/// What [`Self::mul`], [`Self::sqr`], [`Self::settle`], [`Self::negate`] and [`Self::enter`] return is settled. Sums and differences need not
-/// be; in a product, the settled numbers that went into one factor times those of the other are 9 at most.
+/// [`Self::mul`], [`Self::sqr`], [`Self::settle`], [`Self::negate`] and [`Self::enter`] return
+/// settled numbers. Sums and differences need not be settled. Count the settled numbers summed in
+/// each factor of a product: the two counts multiply to at most 9.
 pub(super) trait Arithmetic<const N: usize>: Send + Sync {
-    /// A number. The default is zero.
+    /// A field element. The default is zero.
     type Fe: Copy + Default + Send + Sync + Zeroize;
 
     fn prime(&self) -> &Limbs<N>;
     fn one(&self) -> Self::Fe;
-    /// Of a number that is below the prime.
+    /// Converts a number below the prime to a field element.
     fn enter(&self, number: &Limbs<N>) -> Self::Fe;
-    /// Below the prime.
+    /// Converts a field element to a number below the prime.
     fn leave(&self, number: &Self::Fe) -> Limbs<N>;
     fn add(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
     fn sub(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
     fn mul(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
     fn sqr(&self, a: &Self::Fe) -> Self::Fe;
     fn settle(&self, a: &Self::Fe) -> Self::Fe;
-    /// 1 / a; of zero, zero.
+    /// Returns 1 / a, or zero for zero.
     fn invert(&self, a: &Self::Fe) -> Self::Fe;
-    /// `a`, or `b` where `mask` is all ones.
+    /// Returns `a`, or `b` where `mask` is all ones.
     fn select(a: &Self::Fe, b: &Self::Fe, mask: u64) -> Self::Fe;
-    /// All ones if the number is zero, else zero.
+    /// Returns all ones if the number is zero, else zero.
     fn zero_mask(&self, a: &Self::Fe) -> u64;
 
     fn double(&self, a: &Self::Fe) -> Self::Fe {
@@ -45,7 +48,9 @@ pub(super) trait Arithmetic<const N: usize>: Send + Sync {
     }
 }
 
-/// A prime, and what Montgomery's reduction needs of it. Numbers are below it, and times 2^(64 N) modulo it.
+/// A prime and its constants of Montgomery reduction.
+///
+/// Invariant: a number is stored times 2^(64 N), reduced to below the prime.
 pub(super) struct Field<const N: usize> {
     pub(super) prime: Limbs<N>,
     /// 1 / prime modulo 2^64.
@@ -99,7 +104,7 @@ impl<const N: usize> Arithmetic<N> for Field<N> {
     #[inline(always)]
     fn sub(&self, a: &Fe<N>, b: &Fe<N>) -> Fe<N> {
         let (difference, borrow) = sub(&a.0, &b.0);
-        // Where `a` is known to be zero, a compiler would jump by whether `b` is.
+        // Where `a` is a constant zero, the compiler would branch on whether `b` is zero.
         let mask = black_box(u64::from(borrow).wrapping_neg());
         Fe(add(&difference, &self.prime.map(|limb| limb & mask)).0)
     }
@@ -135,9 +140,9 @@ impl<const N: usize> Arithmetic<N> for Field<N> {
 }
 
 impl<const N: usize> Field<N> {
-    /// Of an odd prime.
+    /// Creates the field of an odd prime.
     pub(super) fn new(prime: Limbs<N>) -> Self {
-        // Newton: each step doubles the bits that are right.
+        // Newton's method: each step doubles the number of correct bits.
         let inverse = (0..6).fold(1u64, |inverse, _| {
             inverse.wrapping_mul(2u64.wrapping_sub(prime[0].wrapping_mul(inverse)))
         });
@@ -158,14 +163,14 @@ impl<const N: usize> Field<N> {
         self.subtract_once(&sum, carry)
     }
 
-    /// `limbs` and the carry above them, less the prime unless that is larger.
+    /// Returns the number `limbs + carry · 2^(64 N)`, minus the prime unless the prime is larger.
     #[inline]
     pub(super) fn subtract_once(&self, limbs: &Limbs<N>, carry: bool) -> Limbs<N> {
         let (difference, borrow) = sub(limbs, &self.prime);
         select(&difference, limbs, u64::from(borrow & !carry).wrapping_neg())
     }
 
-    /// a · b / 2^(64 N). One of the two is below the prime, the other may be any.
+    /// Returns a · b / 2^(64 N). One factor is below the prime; the other may be any number.
     #[inline]
     pub(super) fn mul(&self, a: &Limbs<N>, b: &Limbs<N>) -> Limbs<N> {
         let mut sum = [0; N];
@@ -188,17 +193,17 @@ impl<const N: usize> Field<N> {
         self.subtract_once(&sum, top != 0)
     }
 
-    /// 1 / a of a number in the usual form; of zero, zero.
+    /// Returns 1 / a of a number in the usual form, or zero for zero.
     pub(super) fn invert_usual(&self, a: &Limbs<N>) -> Limbs<N> {
         inverse::invert(a, &self.prime, self.inverse)
     }
 
-    /// Into Montgomery form, of any number.
+    /// Converts any number to Montgomery form.
     pub(super) fn enter(&self, a: &Limbs<N>) -> Limbs<N> {
         self.mul(&self.square, a)
     }
 
-    /// Out of it.
+    /// Converts a number out of Montgomery form.
     pub(super) fn leave(&self, a: &Limbs<N>) -> Limbs<N> {
         let mut one = [0; N];
         one[0] = 1;
@@ -226,25 +231,25 @@ pub(super) fn sub<const N: usize>(a: &Limbs<N>, b: &Limbs<N>) -> (Limbs<N>, bool
     (difference, borrow)
 }
 
-/// `a`, or `b` where `mask` is all ones.
+/// Returns `a`, or `b` where `mask` is all ones.
 #[inline]
 pub(super) fn select<const N: usize>(a: &Limbs<N>, b: &Limbs<N>, mask: u64) -> Limbs<N> {
     std::array::from_fn(|i| a[i] ^ (mask & (a[i] ^ b[i])))
 }
 
-/// All ones if the number is zero, else zero.
+/// Returns all ones if the number is zero, else zero.
 #[inline]
 pub(super) fn zero_mask<const N: usize>(a: &Limbs<N>) -> u64 {
     let any = a.iter().fold(0, |any, limb| any | limb);
     black_box(((any | any.wrapping_neg()) >> 63).wrapping_sub(1))
 }
 
-/// Whether `a` is below `b`.
+/// Returns whether `a` is below `b`.
 pub(super) fn is_below<const N: usize>(a: &Limbs<N>, b: &Limbs<N>) -> bool {
     sub(a, b).1
 }
 
-/// The number of the bytes, at most 8 N, most significant first.
+/// Returns the number of at most 8 N big-endian bytes.
 pub(super) fn limbs<const N: usize>(bytes: &[u8]) -> Limbs<N> {
     let mut limbs = [0; N];
     for (limb, chunk) in limbs.iter_mut().zip(bytes.rchunks(8)) {
@@ -253,7 +258,7 @@ pub(super) fn limbs<const N: usize>(bytes: &[u8]) -> Limbs<N> {
     limbs
 }
 
-/// Writes a number to bytes, at most 8 N, most significant first.
+/// Writes a number as big-endian bytes, at most 8 N.
 pub(super) fn write<const N: usize>(limbs: &Limbs<N>, out: &mut [u8]) {
     for (chunk, limb) in out.rchunks_mut(8).zip(limbs) {
         let bytes = limb.to_be_bytes();

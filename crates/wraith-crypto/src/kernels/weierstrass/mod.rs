@@ -1,9 +1,15 @@
-//! Curves that AWS-LC has without much code of their own, P-224 of NIST and brainpool's r1 of RFC 5639: agreement and signatures, from bytes
-//! to bytes.
+//! Key agreement and signatures on NIST's P-224 and the r1 curves of brainpool (RFC 5639), for
+//! which AWS-LC has little dedicated code. The interface is bytes to bytes.
 //!
-//! Own work: doublings and sums in Jacobian coordinates, digits of five bits that may be negative; for P-224 products of its own ([`p224`]),
-//! for brainpool's primes, which nobody chose for speed, Montgomery's of N limbs in Rust. A curve of brainpool has a twin with a = −3 (RFC 5639 §1.2: the twisted curves, t1), whose doublings are cheaper, and here it is that which computes:
-//! (x, y) is (x · z², y · z³) there. What depends on a secret takes the same time whatever it is.
+//! This is our own implementation:
+//!
+//! - Points are in Jacobian coordinates, scalars in signed digits of five bits.
+//! - P-224 has its own field arithmetic ([`p224`]). The primes of brainpool have no special form,
+//!   so they use Montgomery products of N limbs in Rust.
+//! - A brainpool curve has a twist with a = −3 (RFC 5639 §1.2: the twisted curves, t1), on which
+//!   doublings are cheaper. All computation is on that twist, where (x, y) is (x · z², y · z³).
+//!
+//! The time does not depend on secrets.
 
 mod field;
 mod p224;
@@ -19,31 +25,34 @@ use field::{Arithmetic, Field, Limbs, is_below, limbs, write, zero_mask};
 use p224::P224;
 use point::{Affine, BaseTable, Jacobian, Points};
 
-/// A curve of prime order. Scalars and coordinates have [`Curve::bytes`] bytes, the most significant first; points are uncompressed (SEC 1).
+/// A curve of prime order. Scalars and coordinates are big-endian, of [`Curve::bytes`] bytes;
+/// points are uncompressed (SEC 1).
 pub(crate) trait Curve: Send + Sync {
-    /// Bytes of a coordinate.
+    /// Returns the size of a coordinate in bytes.
     fn bytes(&self) -> usize;
 
-    /// The number of twice as many bytes, modulo the order: a uniform scalar of uniform bytes. Zero once in the age of the universe.
+    /// Returns a number of twice as many bytes, modulo the order: a uniform scalar for uniform
+    /// bytes. Returns `None` for any other length. The probability of zero is negligible.
     fn reduce(&self, wide: &[u8]) -> Option<Zeroizing<Vec<u8>>>;
 
-    /// Whether the bytes are a point of the curve.
+    /// Returns whether the bytes are a point of the curve.
     fn is_point(&self, point: &[u8]) -> bool;
 
-    /// The public half of a scalar. None if it is out of range.
+    /// Returns the public half of a scalar, or `None` if the scalar is out of range.
     fn public_key(&self, scalar: &[u8]) -> Option<Vec<u8>>;
 
-    /// The x of `scalar` times `point`. None if one of them is out of range.
+    /// Returns the x of `scalar` times `point`, or `None` if one of them is out of range.
     fn agree(&self, scalar: &[u8], point: &[u8]) -> Option<Zeroizing<Vec<u8>>>;
 
-    /// r ‖ s of ECDSA over a digest, with a nonce that is used once. None if something is out of range, or r or s are zero.
+    /// Returns r ‖ s of an ECDSA signature over a digest. A nonce must be used only once. Returns
+    /// `None` if an input is out of range, or r or s is zero.
     fn sign(&self, scalar: &[u8], nonce: &[u8], digest: &[u8]) -> Option<Vec<u8>>;
 
-    /// Whether r ‖ s are a signature by the private half of `point` over a digest.
+    /// Returns whether r ‖ s is a signature over a digest by the private half of `point`.
     fn verify(&self, point: &[u8], digest: &[u8], signature: &[u8]) -> bool;
 }
 
-/// What defines a curve, in hexadecimal; z leads to its twin.
+/// The parameters of a curve, in hexadecimal. z maps it to its twist.
 struct Parameters {
     p: &'static str,
     b: &'static str,
@@ -56,12 +65,12 @@ struct Parameters {
 struct Prime<F: Arithmetic<N>, const N: usize> {
     field: F,
     order: Field<N>,
-    /// Of a coordinate and of a scalar; the order has so many bits.
+    /// Size of a coordinate and of a scalar. The order has exactly this many bytes.
     bytes: usize,
-    /// Of the twin.
+    /// The coefficient b of the twist.
     b: F::Fe,
     base: BaseTable<F::Fe>,
-    /// z² and z³, and 1 divided by them.
+    /// z² and z³, and their inverses.
     to_twin: [F::Fe; 2],
     from_twin: [F::Fe; 2],
 }
@@ -92,7 +101,7 @@ impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
         }
     }
 
-    /// A scalar, in the usual form.
+    /// Parses a scalar, in the usual form.
     fn scalar(&self, bytes: &[u8]) -> Option<Zeroizing<Limbs<N>>> {
         if bytes.len() != self.bytes {
             return None;
@@ -101,7 +110,7 @@ impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
         (is_below(&scalar, &self.order.prime) & (zero_mask(&scalar) == 0)).then_some(scalar)
     }
 
-    /// A point, on the twin.
+    /// Parses a point and maps it to the twist.
     fn point(&self, bytes: &[u8]) -> Option<Affine<F::Fe>> {
         let (4, coordinates) = bytes.split_first().map(|(&form, rest)| (form, rest))? else {
             return None;
@@ -123,12 +132,13 @@ impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
         (field.zero_mask(&difference) != 0).then_some(Affine { x, y })
     }
 
-    /// The x of a point of the twin, on the curve and in the usual form.
+    /// Maps the x of a point of the twist to the curve, in the usual form.
     fn x(&self, point: &Affine<F::Fe>) -> Limbs<N> {
         self.field.leave(&self.field.mul(&point.x, &self.from_twin[0]))
     }
 
-    /// Whether the x of a point of the twin, on the curve, is `x`; without a division.
+    /// Returns whether the x of a point of the twist, mapped to the curve, is `x`. Needs no
+    /// division.
     fn has_x(&self, point: &Jacobian<F::Fe>, x: &Limbs<N>) -> bool {
         let field = &self.field;
         if !is_below(x, field.prime()) {
@@ -138,7 +148,7 @@ impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
         field.zero_mask(&field.sub(&x, &point.x)) != 0
     }
 
-    /// The leftmost bits of a digest, as many as the order has, modulo that.
+    /// Returns the leftmost bits of a digest, as many as the order has, modulo the order.
     fn digest(&self, digest: &[u8]) -> Limbs<N> {
         let number = limbs(&digest[..digest.len().min(self.bytes)]);
         self.order.subtract_once(&number, false)
@@ -195,7 +205,7 @@ impl<F: Arithmetic<N>, const N: usize> Curve for Prime<F, N> {
         let (scalar, nonce) = (self.scalar(scalar)?, self.scalar(nonce)?);
         let point = self.field.affine(&self.field.multiply_base(&nonce, &self.base));
         let r = order.subtract_once(&self.x(&point), false);
-        // s = (e + r · d) / k; a product with one factor in Montgomery form is in the usual one.
+        // s = (e + r · d) / k. A product with one factor in Montgomery form is in the usual form.
         let product = Zeroizing::new(order.mul(&order.enter(&r), &scalar));
         let sum = Zeroizing::new(order.add(&product, &self.digest(digest)));
         let inverse = Zeroizing::new(order.enter(&order.invert_usual(&nonce)));
@@ -221,7 +231,7 @@ impl<F: Arithmetic<N>, const N: usize> Curve for Prime<F, N> {
                 &field.multiply_base_public(&u, &self.base),
                 &field.multiply_public(&v, &point),
             );
-            // What r is modulo the order may have been larger by that.
+            // r is reduced modulo the order, so the x may be larger by the order.
             let (larger, carry) = field::add(&r, &order.prime);
             let is_x = self.has_x(&sum, &r) || !carry && self.has_x(&sum, &larger);
             Some(is_x && !field.is_infinity(&sum))
@@ -230,7 +240,7 @@ impl<F: Arithmetic<N>, const N: usize> Curve for Prime<F, N> {
     }
 }
 
-/// P-224, secp224r1. Its table is made when it is first asked for.
+/// Returns P-224 (secp224r1). Its table is built on first use.
 pub(crate) fn p224() -> &'static dyn Curve {
     const PARAMETERS: Parameters = Parameters {
         p: "ffffffffffffffffffffffffffffffff000000000000000000000001",
@@ -244,7 +254,7 @@ pub(crate) fn p224() -> &'static dyn Curve {
     CURVE.get_or_init(|| Prime::new(P224::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
-/// brainpoolP256r1. Its table is made when it is first asked for.
+/// Returns brainpoolP256r1. Its table is built on first use.
 pub(crate) fn brainpool_p256r1() -> &'static dyn Curve {
     const PARAMETERS: Parameters = Parameters {
         p: "a9fb57dba1eea9bc3e660a909d838d726e3bf623d52620282013481d1f6e5377",
@@ -258,7 +268,7 @@ pub(crate) fn brainpool_p256r1() -> &'static dyn Curve {
     CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
-/// brainpoolP384r1. Its table is made when it is first asked for.
+/// Returns brainpoolP384r1. Its table is built on first use.
 pub(crate) fn brainpool_p384r1() -> &'static dyn Curve {
     const PARAMETERS: Parameters = Parameters {
         p: "8cb91e82a3386d280f5d6f7e50e641df152f7109ed5456b412b1da197fb71123acd3a729901d1a71874700133107ec53",
@@ -272,7 +282,7 @@ pub(crate) fn brainpool_p384r1() -> &'static dyn Curve {
     CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
-/// brainpoolP512r1. Its table is made when it is first asked for.
+/// Returns brainpoolP512r1. Its table is built on first use.
 pub(crate) fn brainpool_p512r1() -> &'static dyn Curve {
     const PARAMETERS: Parameters = Parameters {
         p: "aadd9db8dbe9c48b3fd4e6ae33c9fc07cb308db3b3c9d20ed6639cca703308717d4d9b009bc66842aecda12ae6a380e62881ff2f2d82c68528aa6056583a48f3",

@@ -1,7 +1,9 @@
-//! Numbers modulo the prime of P-224, p = 2^224 − 2^96 + 1 (SP 800-186 §3.2.1.2), in four limbs of 56 bits that may be negative.
+//! Arithmetic modulo the prime of P-224, p = 2^224 − 2^96 + 1 (SP 800-186 §3.2.1.2), in four signed
+//! limbs of 56 bits.
 //!
-//! Own work. 2^224 is 2^96 − 1, so what a product has above that is added and subtracted below; with limbs of 64 bits for 56, sums need no
-//! carries. A product takes about 35 cycles on Zen 4, and no code for one processor.
+//! This is our own implementation. 2^224 is 2^96 − 1, so the part of a product above 2^224 is added
+//! and subtracted below. Limbs of 56 bits are stored in 64, so sums need no carries. A product
+//! takes about 35 cycles on Zen 4, in portable code.
 
 use super::super::inverse;
 use super::field::{Arithmetic, Limbs, select, sub, zero_mask};
@@ -9,22 +11,22 @@ use super::field::{Arithmetic, Limbs, select, sub, zero_mask};
 const BITS: usize = 56;
 const MASK: i64 = (1 << BITS) - 1;
 
-/// The least significant limb first. Settled: from −2^8 to 2^56 + 2^48.
+/// A number, least significant limb first. Settled: each limb is from −2^8 to 2^56 + 2^48.
 type Fe = [i64; 4];
 
-/// The prime.
+/// The field of P-224.
 pub(super) struct P224 {
     prime: Limbs<4>,
 }
 
 impl P224 {
-    /// Of p itself.
+    /// Creates the field, given p itself.
     pub(super) const fn new(prime: Limbs<4>) -> Self {
         Self { prime }
     }
 }
 
-/// What is in the upper bits of each limb goes to the next one, and from the last one to the first two.
+/// Moves the upper bits of each limb to the next limb, and those of the last limb to the first two.
 #[inline(always)]
 fn settle([a, b, c, d]: Fe) -> Fe {
     let above = d >> BITS;
@@ -36,10 +38,11 @@ fn settle([a, b, c, d]: Fe) -> Fe {
     ]
 }
 
-/// The number whose limbs are those of a product, times 2^8.
+/// Reduces the limbs of a product, which are multiplied by 2^8.
 #[inline(always)]
 fn reduce(limbs: [i128; 7]) -> Fe {
-    // Each splits into 56 bits and those above without a shift of both its halves.
+    // The factor 2^8 splits each limb into 56 bits and the bits above without a shift across both
+    // halves.
     let low = limbs.map(|limb| (limb as u64 >> 8) as i64);
     let high = limbs.map(|limb| (limb >> 64) as i64);
     let mut out = [
@@ -66,7 +69,7 @@ fn product(a: i64, b: i64) -> i128 {
     i128::from(a) * i128::from(b)
 }
 
-/// All limbs but the last one from 0 to 2^56.
+/// Propagates carries: all limbs but the last are then at least 0 and below 2^56.
 #[inline(always)]
 fn carry([a, b, c, d]: Fe) -> Fe {
     let b = b + (a >> BITS);
@@ -92,7 +95,8 @@ impl Arithmetic<4> for P224 {
 
     #[inline(always)]
     fn leave(&self, number: &Fe) -> Limbs<4> {
-        // Settled, it is above −p and below 2p; then it is below 2^224 without what is above that.
+        // Settled, the number is above −p and below 2p. Once the bits above 2^224 are folded, it is
+        // below 2^224.
         let [a, b, c, d] = carry(settle(*number));
         let above = d >> BITS;
         let [a, b, c, d] =
@@ -112,7 +116,8 @@ impl Arithmetic<4> for P224 {
         [a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]]
     }
 
-    /// The limbs of a factor are below 2^59, and those of one times those of the other below 9 · 2^112 and some.
+    /// The limbs of a factor are below 2^59. The product of two limbs, one of each factor, is not
+    /// much above 9 · 2^112 at most.
     #[inline(always)]
     fn mul(&self, a: &Fe, b: &Fe) -> Fe {
         let (a, b) = (a.map(|limb| limb << 4), b.map(|limb| limb << 4));

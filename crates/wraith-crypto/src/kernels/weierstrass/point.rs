@@ -1,4 +1,5 @@
-//! Points of y² = x³ − 3x + b in Jacobian coordinates, and their multiples; see the twin for one curve, `kernels::sm2`, for how.
+//! Points of y² = x³ − 3x + b in Jacobian coordinates, and point multiplication. `kernels::sm2`,
+//! the same for one curve, explains the method.
 
 use std::hint::black_box;
 
@@ -7,18 +8,19 @@ use zeroize::Zeroize;
 use super::super::digits;
 use super::field::{Arithmetic, Limbs};
 
-/// Bits of a window, and points of its table.
+/// Bits of a window, and number of points in its table.
 const BITS: usize = 5;
 const POINTS: usize = 1 << (BITS - 1);
 
-/// A point as x and y; (0, 0) stands for the one at infinity.
+/// A point in affine coordinates. (0, 0) represents the point at infinity.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Affine<Fe> {
     pub(super) x: Fe,
     pub(super) y: Fe,
 }
 
-/// (X, Y, Z) is (X / Z², Y / Z³); any with Z = 0 is the point at infinity, and so is the default. All settled.
+/// A point in Jacobian coordinates: (X, Y, Z) is (X / Z², Y / Z³). Z = 0, as in the default, is the
+/// point at infinity. All coordinates are settled.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Jacobian<Fe> {
     pub(super) x: Fe,
@@ -37,12 +39,12 @@ impl<Fe: Zeroize> Zeroize for Jacobian<Fe> {
 /// The multiples 1 to 16 of 2^(5i) · G, for each window i.
 pub(super) type BaseTable<Fe> = Vec<[Affine<Fe>; POINTS]>;
 
-/// How many windows the scalars below an order of so many bits have.
+/// Returns the number of windows of scalars below an order of `bits` bits.
 const fn windows(bits: usize) -> usize {
     bits / BITS + 1
 }
 
-/// What points are computed with.
+/// The operations on points.
 pub(super) trait Points<const N: usize>: Arithmetic<N> {
     fn jacobian(&self, point: &Affine<Self::Fe>) -> Jacobian<Self::Fe> {
         let none = self.zero_mask(&point.x) & self.zero_mask(&point.y);
@@ -79,7 +81,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         Self::select(y, &self.negate(y), mask)
     }
 
-    /// Twice the point: 4 multiplications and 4 squares.
+    /// Doubles the point: 4 multiplications and 4 squares.
     #[inline(never)]
     fn double_point(&self, point: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
         let y_square = self.sqr(&point.y);
@@ -95,7 +97,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         Jacobian { x, y: self.settle(&y), z }
     }
 
-    /// The sum with a point of a table, which is not the same one.
+    /// Adds a different point of a table.
     #[inline(never)]
     fn add_affine(&self, a: &Jacobian<Self::Fe>, b: &Affine<Self::Fe>) -> Jacobian<Self::Fe> {
         let z_square = self.sqr(&a.z);
@@ -128,7 +130,8 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         Jacobian { x, y, z }
     }
 
-    /// The sum of two points, which are neither the same nor at infinity, and how far their x and y are apart.
+    /// Adds two points, which are neither equal nor at infinity. Also returns the differences of
+    /// their x and y.
     #[inline(always)]
     fn sum(
         &self,
@@ -145,7 +148,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         (sum, h, r)
     }
 
-    /// The sum of two points, which are not the same.
+    /// Adds two points, which are not equal.
     #[inline(never)]
     fn add_point(&self, a: &Jacobian<Self::Fe>, b: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
         let (sum, _, _) = self.sum(a, b);
@@ -153,7 +156,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         Self::select_point(&sum, a, self.zero_mask(&b.z))
     }
 
-    /// The sum of two points whatever they are.
+    /// Adds any two points.
     fn add_any(&self, a: &Jacobian<Self::Fe>, b: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
         let (sum, h, r) = self.sum(a, b);
         let same = self.zero_mask(&h) & self.zero_mask(&r);
@@ -162,7 +165,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         Self::select_point(&sum, a, self.zero_mask(&b.z))
     }
 
-    /// The sum of two points whatever they are, in a time that tells how they lie to each other.
+    /// Adds any two points, in a time that reveals whether they are special cases.
     fn add_public(&self, a: &Jacobian<Self::Fe>, b: &Jacobian<Self::Fe>) -> Jacobian<Self::Fe> {
         if self.is_infinity(a) {
             return *b;
@@ -174,7 +177,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         if self.zero_mask(&h) & self.zero_mask(&r) == 0 { sum } else { self.double_point(a) }
     }
 
-    /// The table of a base point, for scalars of so many bits.
+    /// Builds the table of a base point, for scalars of `bits` bits.
     fn base_table(&self, base: &Affine<Self::Fe>, bits: usize) -> BaseTable<Self::Fe> {
         let mut first = self.jacobian(base);
         let mut table = Vec::new();
@@ -198,7 +201,8 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         table
     }
 
-    /// `scalar` times the base point of `table`, the scalar being a secret below the order. Only the last sum can be of the same points.
+    /// Returns `scalar` times the base point of `table`. The scalar is a secret below the order.
+    /// Only the last sum can be of equal points.
     fn multiply_base(&self, scalar: &Limbs<N>, table: &BaseTable<Self::Fe>) -> Jacobian<Self::Fe> {
         let mut sum = Jacobian::default();
         for (i, window) in table.iter().enumerate() {
@@ -219,7 +223,8 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         sum
     }
 
-    /// `scalar` times a point, the scalar being a secret below the order, which has so many bits. Only the last sum can be of the same points.
+    /// Returns `scalar` times a point. The scalar is a secret below the order, which has `bits`
+    /// bits. Only the last sum can be of equal points.
     fn multiply(
         &self,
         scalar: &Limbs<N>,
@@ -246,7 +251,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         sum
     }
 
-    /// `scalar` times the base point of `table`, where nothing is secret.
+    /// Returns `scalar` times the base point of `table`, where nothing is secret.
     fn multiply_base_public(
         &self,
         scalar: &Limbs<N>,
@@ -266,7 +271,7 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         sum
     }
 
-    /// `scalar` times a point, where neither is secret.
+    /// Returns `scalar` times a point, where neither is secret.
     fn multiply_public(&self, scalar: &Limbs<N>, point: &Affine<Self::Fe>) -> Jacobian<Self::Fe> {
         let point = self.jacobian(point);
         let twice = self.double_point(&point);
@@ -291,7 +296,8 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
 
 impl<const N: usize, F: Arithmetic<N>> Points<N> for F {}
 
-/// Digit `i` of a number in windows of five bits, from −16 to 16 (Booth): how large, and all ones if it is negative.
+/// Returns digit `i` of a number in windows of five bits, from −16 to 16 (Booth): its absolute
+/// value, and all ones if it is negative.
 fn digit<const N: usize>(number: &Limbs<N>, i: usize) -> (u64, u64) {
     let window = if i == 0 {
         number[0] << 1
@@ -307,7 +313,9 @@ fn digit<const N: usize>(number: &Limbs<N>, i: usize) -> (u64, u64) {
     ((size >> 1) + (size & 1), negative)
 }
 
-/// All ones if two small numbers are equal, else zero. The compiler is kept from knowing that it is one of the two, of which it would make a
+/// Returns all ones if two small numbers are equal, else zero.
+///
+/// `black_box` hides from the compiler that there are only two results. Otherwise it would emit a
 /// branch.
 #[inline(always)]
 fn equal_mask(a: u64, b: u64) -> u64 {

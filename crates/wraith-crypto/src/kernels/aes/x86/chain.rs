@@ -1,6 +1,9 @@
-//! The modes in which each block waits for the one before. What they take is the rounds of one block after another; so nothing else
-//! lies on that way: the first round key and what is added to the next block are folded into the key of the last round,
-//! whose result is the next block after round 0 already.
+//! The modes in which each block depends on the previous one: CBC encryption, CBC-MAC, CFB
+//! encryption and OFB, and CCM.
+//!
+//! Their time is the latency of the rounds of one block after another, so nothing else lies on that
+//! critical path. The first round key and the data added to the next block are folded into the last
+//! round key. The result of the last round is then the next block after its round 0.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -9,7 +12,7 @@ use super::{Block, KEYS_MAX, load, store};
 
 type RoundKeys = [__m128i; KEYS_MAX];
 
-/// The rounds between the first key and the last.
+/// Computes the rounds between the first key and the last.
 #[target_feature(enable = "aes")]
 #[inline]
 fn middle<const ROUNDS: usize>(keys: &RoundKeys, mut state: __m128i) -> __m128i {
@@ -19,7 +22,7 @@ fn middle<const ROUNDS: usize>(keys: &RoundKeys, mut state: __m128i) -> __m128i 
     state
 }
 
-/// The last key with the first on it.
+/// Returns the last round key xored with the first.
 #[target_feature(enable = "aes")]
 #[inline]
 fn turn<const ROUNDS: usize>(keys: &RoundKeys) -> __m128i {
@@ -38,7 +41,7 @@ pub(super) fn cbc<const ROUNDS: usize>(keys: &RoundKeys, iv: &mut Block, text: &
     let Some(first) = text.first() else { return };
     let mut state = _mm_xor_si128(_mm_xor_si128(load(iv), keys[0]), load(first));
     for i in 0..text.len() {
-        // What is added for the next block: its text, or nothing behind the last.
+        // Added for the next block: its text, or zero after the last block.
         let next = text.get(i + 1).map_or(_mm_setzero_si128(), |next| load(next));
         state = _mm_aesenclast_si128(middle::<ROUNDS>(keys, state), _mm_xor_si128(turn, next));
         store(&mut text[i], _mm_xor_si128(state, _mm_xor_si128(next, keys[0])));
@@ -81,8 +84,10 @@ pub(super) fn ofb<const ROUNDS: usize>(keys: &RoundKeys, iv: &mut Block, text: &
     store(iv, _mm_xor_si128(state, keys[0]));
 }
 
-/// CBC-MAC over the plaintext and counter mode, one block of each beside the other: the rounds of the counter take place while those
-/// of the MAC wait. Opening, the MAC is one block behind, because the plaintext must be there.
+/// Runs CBC-MAC over the plaintext and counter mode, one block of each side by side. The rounds of
+/// the counter fill the latency of the MAC's rounds.
+///
+/// When opening, the MAC is one block behind, because it needs the plaintext.
 #[target_feature(enable = "aes,ssse3")]
 pub(super) fn ccm<const SEAL: bool, const ROUNDS: usize>(
     keys: &RoundKeys,

@@ -1,14 +1,16 @@
 //! The key expansion of FIPS 197 §5.2.
 //!
-//! The substitution of a word is the last round of a block that has it in every column: with equal columns ShiftRows changes
-//! nothing, and the round constant is that round's key. This takes half the time of the instruction made for it.
+//! SubWord is computed as the last round of a block that holds the word in every column. With equal
+//! columns ShiftRows changes nothing, and the round constant serves as the key of that round. This
+//! takes half the time of the dedicated instruction.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
 use super::KEYS_MAX;
 
-/// Shuffles that put the word at `byte` into every column, as it is or rotated by a byte.
+/// Returns a shuffle that copies the word at `byte` into every column, as it is or rotated by one
+/// byte.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
 fn column(byte: i32, rotated: bool) -> __m128i {
@@ -16,14 +18,14 @@ fn column(byte: i32, rotated: bool) -> __m128i {
     _mm_set1_epi32((byte + a) | (byte + b) << 8 | (byte + c) << 16 | (byte + d) << 24)
 }
 
-/// The words of `from` that `shuffle` picks, substituted, xored with `constant`.
+/// Returns SubWord of the words of `from` that `shuffle` selects, xored with `constant`.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
 fn substituted(from: __m128i, shuffle: __m128i, constant: i32) -> __m128i {
     _mm_aesenclast_si128(_mm_shuffle_epi8(from, shuffle), _mm_set1_epi32(constant))
 }
 
-/// Each word xored with all the words before it.
+/// Xors each word with all the words before it.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
 fn running_xor(words: __m128i) -> __m128i {
@@ -31,7 +33,7 @@ fn running_xor(words: __m128i) -> __m128i {
     _mm_xor_si128(words, _mm_slli_si128::<8>(words))
 }
 
-/// The round keys of a key of 16, 24 or 32 bytes; zeros behind them.
+/// Returns the round keys of a key of 16, 24 or 32 bytes, followed by zeros.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
 pub(super) fn expand(key: &[u8]) -> [__m128i; KEYS_MAX] {
@@ -40,7 +42,8 @@ pub(super) fn expand(key: &[u8]) -> [__m128i; KEYS_MAX] {
     keys
 }
 
-/// Hands out the round keys of a key of 16, 24 or 32 bytes, each with its round, as soon as it is known: what is done with one does not hold up the next.
+/// Passes each round key of a key of 16, 24 or 32 bytes to `take`, with its round number, as soon
+/// as it is computed. Work in `take` does not delay the next round key.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
 pub(crate) fn expand_with(key: &[u8], take: impl FnMut(usize, __m128i)) {
@@ -70,14 +73,15 @@ fn expand_128(key: &[u8], mut take: impl FnMut(usize, __m128i)) {
     }
 }
 
-/// Six words at a time: four in one register, two in another. Twice that is three keys.
+/// Computes six words at a time: four in one register and two in another. Two such steps make three
+/// round keys.
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
 fn expand_192(key: &[u8], mut take: impl FnMut(usize, __m128i)) {
     let last = column(4, true);
     let mut four = load(key, 0);
     let mut two = _mm_srli_si128::<8>(load(key, 8));
-    // The two words before, where a key begins with them.
+    // The previous two words, for round keys that begin with them.
     let mut before = two;
     for i in 0..9 {
         if i > 0 {
@@ -114,7 +118,7 @@ fn expand_256(key: &[u8], mut take: impl FnMut(usize, __m128i)) {
     }
 }
 
-/// The keys of decryption.
+/// Returns the round keys of decryption (the equivalent inverse cipher, FIPS 197 §5.3.5).
 #[target_feature(enable = "aes,ssse3")]
 #[inline]
 pub(super) fn inverse(keys: &[__m128i; KEYS_MAX], rounds: usize) -> [__m128i; KEYS_MAX] {

@@ -1,4 +1,5 @@
-//! AES with the instructions of x86-64: the keys, the choice of width, and the door to the code of each mode.
+//! AES with the instructions of x86-64: the key schedule, the choice of vector width, and dispatch
+//! to the code of each mode.
 //!
 //! Invariant: [`Keys`] exist only on a processor that has the instructions of their width.
 #![allow(unsafe_code)]
@@ -18,17 +19,17 @@ use wide::{CbcDecrypt, CfbDecrypt, Ctr, EcbDecrypt, EcbEncrypt, Mode, XtsDecrypt
 
 type Block = [u8; BLOCK];
 
-/// Round keys of the largest key: 14 rounds, and one to begin with.
+/// Number of round keys of the largest key: 14 rounds and the initial one.
 const KEYS_MAX: usize = 15;
 
-/// How many bits the vectors have.
+/// Vector width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
-    /// AES-NI: one block.
+    /// AES-NI: one block per vector.
     Bits128,
-    /// VAES without AVX-512: two.
+    /// VAES without AVX-512: two blocks per vector.
     Bits256,
-    /// VAES with AVX-512: four.
+    /// VAES with AVX-512: four blocks per vector.
     Bits512,
 }
 
@@ -36,13 +37,13 @@ impl Width {
     #[cfg(test)]
     pub(super) const ALL: [Self; 3] = [Self::Bits128, Self::Bits256, Self::Bits512];
 
-    /// The widest there is here.
+    /// Returns the widest vectors that this processor supports.
     #[inline]
     pub(super) fn best() -> Option<Self> {
         [Self::Bits512, Self::Bits256, Self::Bits128].into_iter().find(|width| width.is_here())
     }
 
-    /// Whether this processor has the instructions.
+    /// Returns whether this processor has the instructions.
     #[inline]
     pub(super) fn is_here(self) -> bool {
         use std::arch::is_x86_feature_detected as has;
@@ -69,14 +70,15 @@ impl Width {
 #[repr(align(64))]
 pub(super) struct Keys {
     encrypt: [__m128i; KEYS_MAX],
-    /// In the order of decryption, those between the first and the last through InvMixColumns (FIPS 197 §5.3.5).
+    /// In the order of decryption. The keys between the first and the last have passed through
+    /// InvMixColumns (FIPS 197 §5.3.5).
     decrypt: [__m128i; KEYS_MAX],
     rounds: usize,
     #[zeroize(skip)]
     width: Width,
 }
 
-/// Calls a function of `chain` for the number of rounds.
+/// Calls a function of `chain` for the key's number of rounds.
 macro_rules! chain {
     ($self:ident, $function:ident $(::<$c:ident>)? ( $($argument:expr),* )) => {
         // SAFETY: `self` exists, so the processor has the instructions.
@@ -91,12 +93,14 @@ macro_rules! chain {
 }
 
 impl Keys {
-    /// Expands a key of 16, 24 or 32 bytes, for a width that is here.
+    /// Expands a key of 16, 24 or 32 bytes for a width that this processor supports.
+    ///
+    /// Panics if the processor does not support the width.
     #[inline]
     pub(super) fn new(key: &[u8], width: Width) -> Self {
         assert!(width.is_here(), "the caller asked the processor");
         let rounds = key.len() / 4 + 6;
-        // SAFETY: the processor has the instructions.
+        // SAFETY: the assertion above checked the instructions.
         unsafe {
             let encrypt = expand::expand(key);
             Self { decrypt: expand::inverse(&encrypt, rounds), encrypt, rounds, width }
@@ -135,7 +139,7 @@ impl Keys {
         chain!(self, ofb(iv, text));
     }
 
-    /// The lower half of the counter overflows behind the text at the earliest.
+    /// The lower half of the counter must not overflow before the end of the text.
     pub(super) fn ctr(&self, counter: &mut Block, text: &mut [Block]) {
         self.wide::<Ctr>(counter, text);
     }
@@ -163,7 +167,7 @@ impl Keys {
 
     fn wide<M: Mode>(&self, iv: &mut Block, text: &mut [Block]) {
         let keys = if M::DECRYPT { &self.decrypt } else { &self.encrypt };
-        // The first and the last too, and no more.
+        // The keys of all rounds, including the first and the last, without the unused ones.
         let keys = &keys[..=self.rounds];
         // SAFETY: `self` exists, so the processor has the instructions of its width.
         unsafe {
@@ -176,18 +180,18 @@ impl Keys {
     }
 }
 
-/// A block in a register.
+/// Loads a block into a register.
 #[target_feature(enable = "sse2")]
 #[inline]
 fn load(block: &Block) -> __m128i {
-    // SAFETY: 16 bytes can be read behind the reference.
+    // SAFETY: the reference covers 16 readable bytes.
     unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
 }
 
-/// A register in memory.
+/// Stores a register to a block.
 #[target_feature(enable = "sse2")]
 #[inline]
 fn store(block: &mut Block, value: __m128i) {
-    // SAFETY: 16 bytes can be written behind the reference.
+    // SAFETY: the reference covers 16 writable bytes.
     unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), value) }
 }

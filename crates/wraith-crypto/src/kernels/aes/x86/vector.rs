@@ -1,6 +1,8 @@
-//! One, two or four blocks in a register, and what the modes do with them, so that each mode is written once.
+//! Vectors of one, two or four blocks and their operations. They let [`wide`](super::wide) define
+//! each mode once.
 //!
-//! Every function is inlined into one that has the instructions enabled: into `wide::with_128`, `with_256` or `with_512`.
+//! Every function is inlined into a caller that enables the instructions: `wide::with_128`,
+//! `with_256` or `with_512`.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -8,14 +10,15 @@ use std::arch::x86_64::*;
 /// A vector of blocks.
 ///
 /// # Safety
-/// Its functions may be called only on a processor that has the instructions of the width, AES and carry-less multiplication.
+/// The functions may be called only on a processor that has the instructions of the width, AES and
+/// carry-less multiplication.
 pub(super) unsafe trait Vector: Copy {
-    /// How many.
+    /// Number of blocks in the vector.
     const BLOCKS: usize;
 
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
-    /// The same block everywhere.
+    /// Returns a vector of copies of one block.
     unsafe fn broadcast(block: __m128i) -> Self;
     unsafe fn first(self) -> __m128i;
     unsafe fn last(self) -> __m128i;
@@ -25,17 +28,17 @@ pub(super) unsafe trait Vector: Copy {
     unsafe fn encrypt_last(self, key: Self) -> Self;
     unsafe fn decrypt(self, key: Self) -> Self;
     unsafe fn decrypt_last(self, key: Self) -> Self;
-    /// The last block of `before`, and all but the last of this.
+    /// Returns the last block of `before` followed by all blocks of `self` but the last.
     unsafe fn behind(self, before: Self) -> Self;
-    /// The bytes of each block reversed.
+    /// Reverses the bytes of each block.
     unsafe fn reversed(self) -> Self;
-    /// The lower half of each block, as a number, made larger by as many as there are blocks.
+    /// Adds the number of blocks to the lower half of each block.
     unsafe fn counted_on(self) -> Self;
-    /// Each block, as a tweak of XTS, multiplied by x as often as there are blocks.
+    /// Multiplies each block, as an XTS tweak, by x once for each block of the vector.
     unsafe fn tweaked_on(self) -> Self;
 }
 
-// SAFETY: the functions are the instructions of the width.
+// SAFETY: the functions use only the instructions of the width.
 unsafe impl Vector for __m128i {
     const BLOCKS: usize = 1;
 
@@ -117,7 +120,7 @@ unsafe impl Vector for __m128i {
     }
 }
 
-// SAFETY: the functions are the instructions of the width.
+// SAFETY: the functions use only the instructions of the width.
 unsafe impl Vector for __m256i {
     const BLOCKS: usize = 2;
 
@@ -204,7 +207,7 @@ unsafe impl Vector for __m256i {
     }
 }
 
-// SAFETY: the functions are the instructions of the width.
+// SAFETY: the functions use only the instructions of the width.
 unsafe impl Vector for __m512i {
     const BLOCKS: usize = 4;
 
@@ -291,7 +294,7 @@ unsafe impl Vector for __m512i {
     }
 }
 
-/// Shuffle that reverses the bytes of a block.
+/// Returns a shuffle that reverses the bytes of a block.
 #[inline(always)]
 unsafe fn reversal() -> __m128i {
     // SAFETY: every x86-64 processor has the instruction.

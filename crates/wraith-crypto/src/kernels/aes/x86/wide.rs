@@ -1,8 +1,9 @@
-//! The modes whose blocks do not wait for each other: eight vectors at a time, so that the rounds of one fill the time that those of
-//! another take.
+//! The modes with independent blocks. Eight vectors are in flight at a time, so that the rounds of
+//! one fill the latency of the others.
 //!
-//! Each such mode enciphers something of each block (the block, the block before, a counter) and xors something onto what comes out
-//! (nothing, the block before, the text), which is folded into the key of the last round.
+//! Each mode passes an input for each block through the rounds: the block, the previous block, or a
+//! counter. It then xors an output mask onto the result: zero, the previous block, or the text. The
+//! mask is folded into the key of the last round.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -11,53 +12,54 @@ use super::Block;
 use super::vector::Vector;
 use crate::kernels::aes::times_x;
 
-/// Vectors of a group.
+/// Number of vectors in a group.
 const GROUP: usize = 8;
 
-/// What a mode puts through the rounds, and what it adds behind them.
+/// The input and the output mask of a mode.
 pub(super) trait Mode {
-    /// Which way the rounds go.
+    /// Whether the rounds are those of decryption.
     const DECRYPT: bool;
-    /// What is handed on from vector to vector.
+    /// The state carried from vector to vector.
     type State<V: Vector>: Copy;
 
-    /// From the IV, counter or tweak.
+    /// Returns the initial state, from the IV, counter or tweak.
     unsafe fn begin<V: Vector>(iv: &Block) -> Self::State<V>;
-    /// What goes through the rounds for the vector that is read at `at`, and is `i` in its group.
+    /// Returns the input of the rounds for the vector at `at`, number `i` of its group.
     unsafe fn input<V: Vector>(state: &mut Self::State<V>, at: *const u8, i: usize) -> V;
-    /// What is added behind the rounds of the same; called in the same order when all of the group have been through.
+    /// Returns the mask to xor onto the result of the rounds for the same vector. Called in the
+    /// same order, after the rounds of the whole group.
     unsafe fn output<V: Vector>(state: &mut Self::State<V>, at: *const u8, i: usize) -> V;
-    /// The IV, counter or tweak for what comes next.
+    /// Writes the IV, counter or tweak of the next call.
     unsafe fn end<V: Vector>(state: Self::State<V>, iv: &mut Block);
 }
 
-/// With AES-NI.
+/// Processes a text with AES-NI.
 #[target_feature(enable = "aes,ssse3,pclmulqdq")]
 pub(super) unsafe fn with_128<M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
-    // SAFETY: the instructions are enabled.
+    // SAFETY: this function enables the instructions.
     unsafe { all::<__m128i, M>(keys, iv, text) };
 }
 
-/// With VAES.
+/// Processes a text with VAES.
 #[target_feature(enable = "avx2,aes,vaes,pclmulqdq,vpclmulqdq")]
 pub(super) unsafe fn with_256<M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
-    // SAFETY: the instructions are enabled.
+    // SAFETY: this function enables the instructions.
     unsafe { all::<__m256i, M>(keys, iv, text) };
 }
 
-/// With VAES and AVX-512.
+/// Processes a text with VAES and AVX-512.
 #[target_feature(enable = "avx512f,avx512bw,avx2,aes,vaes,pclmulqdq,vpclmulqdq")]
 pub(super) unsafe fn with_512<M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
-    // SAFETY: the instructions are enabled.
+    // SAFETY: this function enables the instructions.
     unsafe { all::<__m512i, M>(keys, iv, text) };
 }
 
-/// All of a text: groups, then half a group, then vectors, then blocks.
+/// Processes a whole text: groups, then half a group, then single vectors, then single blocks.
 #[inline(always)]
 unsafe fn all<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
     let rest = text.len() % V::BLOCKS;
     let (vectors, blocks) = text.split_at_mut(text.len() - rest);
-    // SAFETY: whole vectors and blocks lie there; the caller enabled the instructions.
+    // SAFETY: the slices hold whole vectors and whole blocks; the caller enabled the instructions.
     unsafe {
         if !vectors.is_empty() {
             run::<V, M>(keys, iv, vectors);
@@ -72,7 +74,7 @@ unsafe fn all<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [
     }
 }
 
-/// Whole vectors.
+/// Processes a text of whole vectors.
 #[inline(always)]
 unsafe fn run<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
     // SAFETY: as in `all`.
@@ -93,7 +95,7 @@ unsafe fn run<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [
     }
 }
 
-/// `N` vectors in place.
+/// Processes `N` vectors in place.
 #[inline(always)]
 unsafe fn group<V: Vector, M: Mode, const N: usize>(
     keys: &[__m128i],
@@ -126,7 +128,7 @@ unsafe fn group<V: Vector, M: Mode, const N: usize>(
     }
 }
 
-/// Every block by itself.
+/// ECB: each block passes through the rounds on its own.
 pub(super) struct Ecb<const DECRYPT: bool>;
 pub(super) type EcbEncrypt = Ecb<false>;
 pub(super) type EcbDecrypt = Ecb<true>;
@@ -139,7 +141,7 @@ impl<const DECRYPT: bool> Mode for Ecb<DECRYPT> {
     unsafe fn begin<V: Vector>(_: &Block) {}
     #[inline(always)]
     unsafe fn input<V: Vector>(_: &mut (), at: *const u8, _: usize) -> V {
-        // SAFETY: a vector lies at `at`.
+        // SAFETY: `at` points to a whole vector.
         unsafe { V::load(at) }
     }
     #[inline(always)]
@@ -151,7 +153,8 @@ impl<const DECRYPT: bool> Mode for Ecb<DECRYPT> {
     unsafe fn end<V: Vector>(_: (), _: &mut Block) {}
 }
 
-/// The block before is added behind the rounds. The state is the ciphertext of the vector before.
+/// CBC decryption: the mask is the previous block. The state is the ciphertext of the previous
+/// vector.
 pub(super) struct CbcDecrypt;
 
 impl Mode for CbcDecrypt {
@@ -165,12 +168,12 @@ impl Mode for CbcDecrypt {
     }
     #[inline(always)]
     unsafe fn input<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: a vector lies at `at`.
+        // SAFETY: `at` points to a whole vector.
         unsafe { V::load(at) }
     }
     #[inline(always)]
     unsafe fn output<V: Vector>(before: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: a vector lies at `at`, not written over yet.
+        // SAFETY: `at` points to a whole vector, which is not overwritten yet.
         unsafe {
             let text = V::load(at);
             text.behind(std::mem::replace(before, text))
@@ -183,7 +186,8 @@ impl Mode for CbcDecrypt {
     }
 }
 
-/// The block before goes through the rounds, the text is added. The state is the ciphertext of the vector before.
+/// CFB decryption: the input is the previous block, the mask is the text. The state is the
+/// ciphertext of the previous vector.
 pub(super) struct CfbDecrypt;
 
 impl Mode for CfbDecrypt {
@@ -197,7 +201,7 @@ impl Mode for CfbDecrypt {
     }
     #[inline(always)]
     unsafe fn input<V: Vector>(before: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: a vector lies at `at`, not written over yet.
+        // SAFETY: `at` points to a whole vector, which is not overwritten yet.
         unsafe {
             let text = V::load(at);
             text.behind(std::mem::replace(before, text))
@@ -205,7 +209,7 @@ impl Mode for CfbDecrypt {
     }
     #[inline(always)]
     unsafe fn output<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: a vector lies at `at`.
+        // SAFETY: `at` points to a whole vector.
         unsafe { V::load(at) }
     }
     #[inline(always)]
@@ -215,7 +219,8 @@ impl Mode for CfbDecrypt {
     }
 }
 
-/// Counters go through the rounds, the text is added. The state is the next counters as numbers, the first byte of a block the highest.
+/// Counter mode: the input is the counters, the mask is the text. The state is the next counters as
+/// numbers, of which the first byte of a block is the most significant.
 pub(super) struct Ctr;
 
 impl Mode for Ctr {
@@ -226,7 +231,7 @@ impl Mode for Ctr {
     unsafe fn begin<V: Vector>(iv: &Block) -> V {
         let first = u128::from_be_bytes(*iv);
         let counters = [0, 1, 2, 3].map(|i| first.wrapping_add(i));
-        // SAFETY: no vector has more than four blocks.
+        // SAFETY: a vector has at most four blocks.
         unsafe { V::load(counters.as_ptr().cast()) }
     }
     #[inline(always)]
@@ -236,7 +241,7 @@ impl Mode for Ctr {
     }
     #[inline(always)]
     unsafe fn output<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: a vector lies at `at`.
+        // SAFETY: `at` points to a whole vector.
         unsafe { V::load(at) }
     }
     #[inline(always)]
@@ -246,7 +251,8 @@ impl Mode for Ctr {
     }
 }
 
-/// A tweak is added before and behind the rounds. The state is the next tweaks, and those of the group.
+/// XTS: the tweak is xored before and after the rounds. The state is the next tweaks and the tweaks
+/// of the current group.
 pub(super) struct Xts<const DECRYPT: bool>;
 pub(super) type XtsEncrypt = Xts<false>;
 pub(super) type XtsDecrypt = Xts<true>;
@@ -261,13 +267,13 @@ impl<const DECRYPT: bool> Mode for Xts<DECRYPT> {
         for i in 1..4 {
             tweaks[i] = times_x(tweaks[i - 1]);
         }
-        // SAFETY: no vector has more than four blocks.
+        // SAFETY: a vector has at most four blocks.
         unsafe { (V::load(tweaks.as_ptr().cast()), [V::zero(); GROUP]) }
     }
     #[inline(always)]
     unsafe fn input<V: Vector>(state: &mut (V, [V; GROUP]), at: *const u8, i: usize) -> V {
         let (next, tweaks) = state;
-        // SAFETY: a vector lies at `at`.
+        // SAFETY: `at` points to a whole vector.
         unsafe {
             tweaks[i] = *next;
             *next = next.tweaked_on();
