@@ -40,8 +40,8 @@ pub struct EndpointConfig {
     /// Maximum number of established connections. Beyond it, H1s get no answer.
     pub connections_max: usize,
     /// Maximum number of half-open handshakes, between H2 and H3. Half of them are reserved for
-    /// initiators that returned a cookie (SPEC §3.6). When that half is full, the oldest handshake
-    /// of the source with the most is evicted.
+    /// initiators that returned a cookie (SPEC §3.6). When all places are taken, the oldest
+    /// handshake of the source with the most is evicted, unproven initiators first.
     pub half_open_max: usize,
 }
 

@@ -117,7 +117,7 @@ impl Connection {
         [bytes, owed]: [usize; 2],
     ) {
         if from == self.path.remote {
-            // It has followed us.
+            // The peer has followed our move.
             self.settling.take_if(|_| !probes);
         } else if self.chosen.as_ref().is_none_or(|chosen| chosen.remote != from) {
             let moves = !probes && !self.stays(now, from);

@@ -26,9 +26,10 @@ pub(super) const DATAGRAM_HEADER: usize = 5;
 const SEGMENTS_MAX: usize = 64;
 /// Maximum duration of a key phase (SPEC §4.5).
 const PHASE_MAX: Duration = Duration::from_secs(120);
-/// A connection whose key sealed this many packets closes. The sealer's own limit (SPEC §4.5) panics when it is passed,
-/// so the rest of the batch and the CLOSE packets, some hundreds, have room below it: a peer that keeps us sending and
-/// acknowledges nothing must not get that far.
+/// A connection closes once its key has sealed this many packets. The sealer panics beyond its own
+/// limit (SPEC §4.5), so the rest of the batch and the CLOSE packets, some hundreds, need room
+/// below it. Otherwise a peer that keeps us sending and acknowledges nothing could reach that
+/// panic.
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// An MTU probe is sent only if the path is estimated to carry this many packets of its size per
 /// second. The pacer delays data by a probe's size, so on a slower path a search would hold data

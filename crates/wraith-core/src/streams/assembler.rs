@@ -1,17 +1,20 @@
-//! Received bytes of a stream, put in order.
+//! Reassembly of a stream's received bytes.
 //!
-//! Each payload is copied once, to its place in a block; the block itself is then handed to the application.
-//! Invariants: `blocks[i]` holds the offsets `base + i × BLOCK_BYTES ..`; `base <= read <= front()`; `read` lies in
-//! the first block if there is any; `received` holds every offset that arrived, read or not. Bytes below `front()`
-//! are never written again.
+//! Each payload is copied once, to its place in a block; the block itself is then passed to the
+//! application. Invariants:
+//!
+//! - `blocks[i]` holds the offsets from `base + i × BLOCK_BYTES`.
+//! - `base <= read <= front()`, and `read` lies in the first block, if there is one.
+//! - `received` holds every offset that arrived, read or not.
+//! - Bytes below `front()` are never written again.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::{BLOCK_BYTES, Block, BlockPool, RangeSet, RecvSlice};
 
-/// Below this the bytes are copied out and the block stays, so that a trickle of small messages does not keep a
-/// block each in the application's hands.
+/// Below this size, bytes are copied out and the block stays. Otherwise a trickle of small messages
+/// would leave one block each with the application.
 const HAND_OVER_BYTES: usize = 32 * 1024;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -25,32 +28,33 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
-    /// Every byte below this offset arrived.
+    /// Returns the offset below which every byte arrived.
     pub(super) fn front(&self) -> u64 {
         self.received.first().filter(|first| first.start == 0).map_or(0, |first| first.end)
     }
 
-    /// Bytes that were taken.
+    /// Returns the number of bytes read.
     pub(super) fn read(&self) -> u64 {
         self.read
     }
 
-    /// True if there is something to take.
+    /// Returns true if bytes can be read.
     pub(super) fn is_readable(&self) -> bool {
         self.front() > self.read
     }
 
-    /// Separate ranges received.
+    /// Returns the number of separate received ranges.
     pub(super) fn ranges(&self) -> usize {
         self.received.len()
     }
 
-    /// The bytes at `range` would be apart from all others.
+    /// Returns true if the bytes at `range` would form a new separate range.
     pub(super) fn makes_range(&self, range: Range<u64>) -> bool {
         range.start > self.front() && !self.received.touches(&range)
     }
 
-    /// Takes in the bytes at `offset`; their end must be within the receive window. Repeated ones are ignored.
+    /// Inserts the bytes at `offset`; their end must lie within the receive window. Repeated bytes
+    /// are ignored.
     #[inline]
     pub(super) fn insert(&mut self, pool: &BlockPool, offset: u64, data: &[u8]) {
         let front = self.front();
@@ -77,7 +81,7 @@ impl Assembler {
         }
     }
 
-    /// The next bytes in order: at most up to the end of the first block.
+    /// Returns the next bytes in order, at most up to the end of the first block.
     pub(super) fn take(&mut self) -> Option<RecvSlice> {
         let front = self.front();
         if front == self.read {
@@ -86,7 +90,8 @@ impl Assembler {
         let block_end = self.base + BLOCK;
         let range = (self.read - self.base) as usize..(front.min(block_end) - self.base) as usize;
         self.read = self.base + range.end as u64;
-        // Bytes behind a gap keep the block here; when they are in a later one, only its place is kept.
+        // Bytes behind a gap keep the block in this buffer. If they are in a later block, only its
+        // place is kept.
         let more_in_block = self.received.iter().nth(1).is_some_and(|next| next.start < block_end);
         let slot = self.blocks.front_mut().expect("unread bytes are in the first block");
         if range.len() >= HAND_OVER_BYTES && (front >= block_end || !more_in_block) {
@@ -110,7 +115,7 @@ impl Assembler {
         }
     }
 
-    /// Throws everything away that was not taken.
+    /// Discards all unread bytes.
     pub(super) fn clear(&mut self) {
         self.blocks = VecDeque::new();
         self.received = RangeSet::new();
@@ -134,7 +139,7 @@ mod tests {
 
     #[test]
     fn bytes_in_any_order_come_out_in_order() {
-        // Deterministic shuffles of overlapping pieces over five blocks, read at odd moments.
+        // Deterministic shuffles of overlapping pieces over five blocks, read at irregular moments.
         for seed in 0..20u64 {
             let total = 5 * BLOCK + 12_345;
             let step = 1_000 + seed * 977;

@@ -1,20 +1,22 @@
-//! Waiting for the peer's credit.
+//! Blocked frames: announcements that a limit of the peer blocks us.
 //!
-//! Limits are repeated until they arrive, so that a peer that does its part never leaves us waiting for one it granted. Nothing
-//! here relies on it: who is kept back says so, and whoever hears it repeats the limit, or raises it by as little as it can.
-//! That also keeps a connection alive on which the peer's application takes its time.
+//! Lost limit updates are retransmitted, so an honest peer never leaves us blocked after it raised
+//! a limit. Blocked frames do not rely on that: a blocked sender announces its limit, and the
+//! receiver repeats or slightly raises it. They also keep a connection alive while the peer's
+//! application is slow.
 //!
-//! The owner decides when to speak (a timer, while nothing else is in flight); see [`Streams::announce_blocked`].
+//! The owner decides when to announce: a timer, while nothing else is in flight (see
+//! [`Streams::announce_blocked`]).
 
 use super::{STREAMS_MAX, StreamId, Streams};
 use crate::Violation;
 use crate::frame::{FrameWriter, SentFrame, SentFrames};
 
-/// Streams named at once; the others have their turn the next time.
+/// Maximum number of streams per announcement. The others follow in the next one.
 const STREAMS_NAMED_MAX: usize = 8;
 
 impl Streams {
-    /// True if a limit of the peer keeps back bytes that were written, or a stream that was to be opened.
+    /// Returns true if a limit of the peer blocks written bytes or the opening of a stream.
     pub fn is_blocked(&self) -> bool {
         self.stream_wanted || !self.queues.blocked.is_empty() || self.is_data_blocked()
     }
@@ -24,7 +26,7 @@ impl Streams {
         unsent && self.credit() == 0
     }
 
-    /// Tells the peer, in the next packet, which of its limits keep us back; nothing if none does.
+    /// Schedules blocked frames for the next packet, if any limit of the peer blocks us.
     pub fn announce_blocked(&mut self) {
         self.blocked_due = self.is_blocked();
     }
@@ -40,7 +42,7 @@ impl Streams {
         if out.len() > before {
             sent.push(SentFrame::Blocked);
         }
-        // What did not fit into an otherwise empty packet waits for the next time.
+        // Frames that do not fit into an otherwise empty packet wait for the next announcement.
         self.blocked_due = !all && out.len() == before;
         all
     }
@@ -63,12 +65,12 @@ impl Streams {
         true
     }
 
-    /// DATA_BLOCKED: the peer waits at `maximum`.
+    /// Handles DATA_BLOCKED: the peer is blocked at `maximum`.
     pub fn on_data_blocked(&mut self, maximum: u64) {
         self.own.window_due |= self.own.window.on_blocked(maximum);
     }
 
-    /// STREAM_DATA_BLOCKED: the peer waits at `maximum` on a stream.
+    /// Handles STREAM_DATA_BLOCKED: the peer is blocked at `maximum` on a stream.
     pub fn on_stream_data_blocked(&mut self, id: u64, maximum: u64) -> Result<(), Violation> {
         let id = StreamId(id);
         self.admit(id)?;
@@ -79,7 +81,7 @@ impl Streams {
         Ok(())
     }
 
-    /// STREAMS_BLOCKED: the peer may open `maximum` streams and wants another.
+    /// Handles STREAMS_BLOCKED: the peer may open `maximum` streams and wants another.
     pub fn on_streams_blocked(&mut self, maximum: u64) -> Result<(), Violation> {
         if maximum > STREAMS_MAX {
             return Err(Violation::protocol("stream limit above 2^60"));

@@ -1,22 +1,24 @@
-//! What streams may use, and what the application hears of them.
+//! Limits of streams, and their events for the application.
 
 use super::StreamId;
 use crate::RecvSlice;
 
-/// Limits of the streams of one connection. The first three are told to the peer in the handshake (SPEC §3.3).
+/// Limits of the streams of one connection. The first three are sent to the peer in the handshake
+/// (SPEC §3.3).
 #[derive(Clone, Debug)]
 pub struct StreamConfig {
-    /// Receive window that the connection starts with, bytes (`initial_max_data`).
+    /// Initial receive window of the connection, in bytes (`initial_max_data`).
     pub connection_window: u64,
-    /// Receive window that each stream starts with, bytes (`initial_max_stream_data`).
+    /// Initial receive window of each stream, in bytes (`initial_max_stream_data`).
     pub stream_window: u64,
-    /// Streams the peer may have open at once (`initial_max_streams`).
+    /// Maximum number of streams that the peer may have open at once (`initial_max_streams`).
     pub streams_max: u64,
-    /// Ceiling of the connection's receive window: the memory that the peer can make us hold.
+    /// Maximum receive window of the connection, in bytes. It bounds the memory that the peer can
+    /// occupy.
     pub connection_window_max: u64,
-    /// Ceiling of the receive window of one stream.
+    /// Maximum receive window of one stream, in bytes.
     pub stream_window_max: u64,
-    /// Bytes of one stream held until they are acknowledged.
+    /// Maximum number of unacknowledged bytes that one stream buffers.
     pub send_buffer_max: u64,
 }
 
@@ -33,41 +35,42 @@ impl Default for StreamConfig {
     }
 }
 
-/// What [`Streams::read`](super::Streams::read) found.
+/// Result of [`Streams::read`](super::Streams::read).
 #[derive(Debug)]
 pub enum Read {
     /// The next bytes, at least one. A slice of 32 KiB or more may hold a whole block of memory
-    /// ([`BLOCK_BYTES`](crate::BLOCK_BYTES)): whoever queues slices counts them as that.
+    /// ([`BLOCK_BYTES`](crate::BLOCK_BYTES)); a caller that queues slices must account for that.
     Slice(RecvSlice),
     /// All bytes of the stream were read.
     Finished,
-    /// Nothing now; [`StreamEvent::Readable`] says when to try again.
+    /// No bytes now; [`StreamEvent::Readable`] follows.
     Blocked,
 }
 
-/// Something the application should know about a stream.
+/// An event of a stream for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// The peer opened it.
+    /// The peer opened the stream.
     Opened(StreamId),
-    /// There is something to read. Comes once, then again only after a read was [`Read::Blocked`].
+    /// Bytes, or the end, can be read. Reported once, and again only after a read returned
+    /// [`Read::Blocked`].
     Readable(StreamId),
-    /// There is room to write. Comes after the room was used up.
+    /// The stream accepts bytes again after its capacity was used up.
     Writable(StreamId),
-    /// Every byte and the end were acknowledged.
+    /// The peer acknowledged every byte and the end.
     Acked(StreamId),
-    /// The peer does not want more; sending was given up.
+    /// The peer stopped reading, so our sending side was reset.
     Stopped {
         /// The stream.
         id: StreamId,
-        /// The peer's code.
+        /// The peer's error code.
         code: u64,
     },
-    /// The peer gave up sending; bytes not read yet are gone.
+    /// The peer reset its sending side; unread bytes are discarded.
     Reset {
         /// The stream.
         id: StreamId,
-        /// The peer's code.
+        /// The peer's error code.
         code: u64,
     },
 }

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Which side of a connection we are.
+/// Our side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// We sent H1.
+    /// The side that sends H1.
     Initiator,
-    /// We answered it.
+    /// The side that answers it.
     Responder,
 }
 
 impl Role {
-    /// The other side.
+    /// Returns the other side.
     pub const fn peer(self) -> Self {
         match self {
             Self::Initiator => Self::Responder,
@@ -21,22 +21,23 @@ impl Role {
     }
 }
 
-/// Names one stream of a connection.
+/// Identifies one stream of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId(pub u64);
 
 impl StreamId {
-    /// The `sequence`-th stream (from 0) that `opener` opens. `sequence` is below 2^61.
+    /// Returns the id of the `sequence`-th stream (from 0) that `opener` opens. `sequence` is below
+    /// 2^61.
     pub const fn new(opener: Role, sequence: u64) -> Self {
         Self(sequence << 1 | matches!(opener, Role::Responder) as u64)
     }
 
-    /// Who opened it.
+    /// Returns the side that opened the stream.
     pub const fn opener(self) -> Role {
         if self.0 & 1 == 0 { Role::Initiator } else { Role::Responder }
     }
 
-    /// How many streams of this opener came before it.
+    /// Returns the number of streams that this side opened before it.
     pub const fn sequence(self) -> u64 {
         self.0 >> 1
     }

@@ -1,11 +1,11 @@
-//! Frames of the peer. Everything is checked before anything changes; an error means that the peer broke the protocol
-//! and the connection must be closed.
+//! Handles frames of the peer. Each frame is validated before anything changes. An error is a
+//! protocol violation, and the connection must be closed.
 
 use super::{RANGES_MAX, STREAMS_MAX, StreamEvent, StreamId, Streams};
 use crate::Violation;
 
 impl Streams {
-    /// STREAM: `data` at `offset`, the last of the stream if `fin`.
+    /// Handles STREAM: `data` at `offset`, the end of the stream if `fin`.
     pub fn on_stream(
         &mut self,
         id: u64,
@@ -44,20 +44,21 @@ impl Streams {
             self.own.window_due |= self.own.window.discard(arrival.discarded);
         }
         if fin {
-            // A due window is not needed any more, and a stopped half may be over.
+            // A due window update is obsolete, and a stopped half may be over.
             stream.enqueue(id, &mut self.queues);
             self.forget_if_over(id);
         }
         Ok(())
     }
 
-    /// True, once, if bytes were not taken because they would have made one gap too many: their packet did not arrive as far as
-    /// the peer is to know. Bytes next to others are always taken, so filling the first gap goes on.
+    /// Returns true, once, if bytes were refused because they would have created one gap too many.
+    /// Their packet must not be acknowledged. Bytes adjacent to received ones are always accepted,
+    /// so the first gap can always be filled.
     pub fn take_refused(&mut self) -> bool {
         std::mem::take(&mut self.own.refused)
     }
 
-    /// RESET_STREAM.
+    /// Handles RESET_STREAM.
     pub fn on_reset_stream(
         &mut self,
         id: u64,
@@ -83,7 +84,8 @@ impl Streams {
         Ok(())
     }
 
-    /// STOP_SENDING: answered with RESET_STREAM (RFC 9000 §3.5), unless everything arrived already.
+    /// Handles STOP_SENDING with RESET_STREAM (RFC 9000 §3.5), unless everything was acknowledged
+    /// already.
     pub fn on_stop_sending(&mut self, id: u64, code: u64) -> Result<(), Violation> {
         let id = StreamId(id);
         self.admit(id)?;
@@ -96,13 +98,13 @@ impl Streams {
         Ok(())
     }
 
-    /// MAX_DATA.
+    /// Handles MAX_DATA.
     pub fn on_max_data(&mut self, maximum: u64) -> Result<(), Violation> {
         self.peer.max_data = self.peer.max_data.max(maximum);
         Ok(())
     }
 
-    /// MAX_STREAM_DATA.
+    /// Handles MAX_STREAM_DATA.
     pub fn on_max_stream_data(&mut self, id: u64, maximum: u64) -> Result<(), Violation> {
         let id = StreamId(id);
         self.admit(id)?;
@@ -116,7 +118,7 @@ impl Streams {
         Ok(())
     }
 
-    /// MAX_STREAMS.
+    /// Handles MAX_STREAMS.
     pub fn on_max_streams(&mut self, maximum: u64) -> Result<(), Violation> {
         if maximum > STREAMS_MAX {
             return Err(Violation::protocol("stream limit above 2^60"));
@@ -126,8 +128,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Lets a frame for stream `id` in: "using a stream opens all lower ones of that kind" (SPEC §6), as far as the
-    /// peer may.
+    /// Admits a frame for stream `id`: "using a stream opens all lower ones of that kind" (SPEC
+    /// §6), within the peer's limit.
     pub(super) fn admit(&mut self, id: StreamId) -> Result<(), Violation> {
         let opened = self.table.opened(id.opener());
         if id.sequence() < opened {
@@ -150,7 +152,7 @@ impl Streams {
 }
 
 impl super::OwnLimits {
-    /// Whether `more` bytes may arrive on all streams together.
+    /// Checks that `more` bytes fit the receive window of all streams.
     fn check(&self, more: u64) -> Result<(), Violation> {
         if more > self.window.limit() - self.received {
             return Err(Violation::flow_control("more bytes on all streams than allowed"));

@@ -1,21 +1,28 @@
 //! Streams of a connection (SPEC §6): ordered bytes in both directions, under flow control.
 //!
-//! # How it is used
+//! # Usage
 //!
-//! [`Streams`] has four sides. The application opens, writes, finishes, resets, reads and stops; frames of the peer
-//! go in through the `on_*` methods of `incoming.rs`; frames to the peer come out of [`Streams::write_frames`], and what
-//! became of them comes back through [`Streams::on_acked`] and [`Streams::on_lost`] (`outgoing.rs`); events for the
-//! application come out of [`Streams::poll_event`]. Nothing here reads a clock, allocates per packet or copies a byte
-//! more than once in each direction.
+//! [`Streams`] has four interfaces:
 //!
-//! # What must stay true
+//! - The application opens, writes, finishes, resets, reads and stops streams.
+//! - The `on_*` methods of `incoming.rs` handle frames of the peer.
+//! - [`Streams::write_frames`] writes frames to the peer. [`Streams::on_acked`] and
+//!   [`Streams::on_lost`] settle them (`outgoing.rs`).
+//! - [`Streams::poll_event`] returns events for the application.
 //!
-//! - Every byte that arrives lies within the windows we announced, or the peer broke the protocol.
-//! - We send no byte beyond what the peer announced.
+//! The module reads no clock, allocates nothing per packet, and copies each byte at most once per
+//! direction.
+//!
+//! # Invariants
+//!
+//! - Every accepted byte lies within the windows we announced; any other byte is a protocol
+//!   violation.
+//! - We send no byte beyond the limits that the peer announced.
 //! - A stream is in a send queue exactly when it has something to send from it.
-//! - Whatever a limit of the peer keeps back is known at any time without a search, so that the peer can be told.
-//! - A stream whose halves are both over is forgotten; frames for it are ignored, and if the peer had opened it, it
-//!   may open another one.
+//! - The state shows without a search which limits of the peer block us, so that blocked frames are
+//!   cheap.
+//! - A stream with both halves over is removed, and frames for it are ignored. If the peer had
+//!   opened it, the peer may open another one.
 
 mod assembler;
 mod blocked;
@@ -48,44 +55,46 @@ use stream::{SendQueues, Stream};
 use table::Table;
 use window::Window;
 
-/// Received ranges held apart by gaps, over all streams of a connection: 128 KiB of them. A sender with 39 MB in flight in packets
-/// of 1200 bytes that loses half of them at random makes as many. What would make more is as good as lost.
+/// Maximum number of received ranges separated by gaps, over all streams of a connection: 128 KiB
+/// of memory. A sender with 39 MB in flight in packets of 1200 bytes creates as many when half of
+/// them are lost at random. Data that would create more is refused, as if its packet were lost.
 const RANGES_MAX: usize = 8192;
 
-/// Largest stream limit that makes sense: above it ids would not fit a varint.
+/// Maximum stream limit. Above it, stream ids would not fit a varint.
 const STREAMS_MAX: u64 = 1 << 60;
 
-/// What the peer allows us.
+/// Limits that the peer announced.
 #[derive(Debug, Default)]
 struct PeerLimits {
-    /// Bytes on all streams together.
+    /// Maximum number of bytes on all streams together.
     max_data: u64,
-    /// Bytes on a stream that it did not say more about.
+    /// Initial maximum number of bytes on each stream.
     stream_data: u64,
-    /// Streams we may open in total.
+    /// Maximum number of streams that we may open in total.
     max_streams: u64,
 }
 
-/// What the peer was allowed.
+/// Limits that we announced, and their use by the peer.
 #[derive(Debug)]
 struct OwnLimits {
-    /// Bytes on all streams together.
+    /// Receive window of all streams together.
     window: Window,
     window_due: bool,
     /// Sum of the highest offsets received on all streams.
     received: u64,
-    /// Sum of the received ranges of all streams.
+    /// Number of received ranges of all streams.
     ranges: usize,
-    /// A frame was not taken because of that.
+    /// A frame was refused because of the limit on ranges.
     refused: bool,
-    /// Streams that the peer may open in total, as announced.
+    /// Announced maximum number of streams that the peer may open in total.
     max_streams: u64,
     max_streams_due: bool,
-    /// The same, counting streams that are over; announced when it is worth a frame.
+    /// The current maximum, including replacements for streams that are over. It is announced when
+    /// it is worth a frame.
     max_streams_earned: u64,
 }
 
-/// All streams of one connection; see the module documentation.
+/// All streams of one connection (see the module documentation).
 pub struct Streams {
     role: Role,
     config: StreamConfig,
@@ -94,17 +103,17 @@ pub struct Streams {
     queues: SendQueues,
     peer: PeerLimits,
     own: OwnLimits,
-    /// Bytes sent on all streams together, each counted once.
+    /// Bytes sent on all streams together, without retransmissions.
     sent: u64,
-    /// The application wanted a stream that the peer did not allow.
+    /// The application tried to open a stream beyond the peer's limit.
     stream_wanted: bool,
-    /// The peer is to be told which of its limits keep us back.
+    /// Blocked frames are due in the next packet.
     blocked_due: bool,
     events: VecDeque<StreamEvent>,
 }
 
 impl Streams {
-    /// No streams yet, and none may be opened before [`Self::set_peer_limits`].
+    /// Creates an empty set. No stream can be opened before [`Self::set_peer_limits`].
     pub fn new(role: Role, config: &StreamConfig, pool: BlockPool) -> Self {
         let streams_max = config.streams_max.min(STREAMS_MAX);
         Self {
@@ -131,7 +140,8 @@ impl Streams {
         }
     }
 
-    /// The peer's parameters (SPEC §3.3): bytes on all streams, bytes on each, streams we may open.
+    /// Applies the peer's parameters (SPEC §3.3): bytes on all streams, bytes on each, and streams
+    /// that we may open.
     pub fn set_peer_limits(&mut self, max_data: u64, max_stream_data: u64, max_streams: u64) {
         self.peer.max_data = self.peer.max_data.max(max_data);
         self.peer.stream_data = max_stream_data;
@@ -145,7 +155,7 @@ impl Streams {
         }
     }
 
-    /// Opens a stream; `None` while the peer allows no more.
+    /// Opens a stream. Returns `None` while the peer's limit is reached.
     pub fn open(&mut self) -> Option<StreamId> {
         self.stream_wanted = self.table.opened(self.role) >= self.peer.max_streams;
         if self.stream_wanted {
@@ -159,7 +169,8 @@ impl Streams {
         self.table.open(opener, Box::new(stream))
     }
 
-    /// Queues `bytes`. The caller respects [`Self::send_capacity`], which it may overshoot by one buffer.
+    /// Queues `bytes`. The caller must respect [`Self::send_capacity`], which one buffer may
+    /// exceed.
     pub fn write(&mut self, id: StreamId, bytes: Bytes) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.write(bytes)?;
@@ -170,13 +181,15 @@ impl Streams {
         Ok(())
     }
 
-    /// Bytes that may be written now. After 0 for a stream that can be written to, [`StreamEvent::Writable`] follows.
+    /// Returns the number of bytes that may be written now. After 0 on a writable stream,
+    /// [`StreamEvent::Writable`] follows.
     pub fn send_capacity(&mut self, id: StreamId) -> usize {
         let room = self.table.get_mut(id).map_or(0, |stream| stream.send.capacity());
         usize::try_from(room).unwrap_or(usize::MAX)
     }
 
-    /// Ends our side after what was written; [`StreamEvent::Acked`] says when all of it arrived.
+    /// Ends our side after the bytes written so far. [`StreamEvent::Acked`] reports that all of
+    /// them arrived.
     pub fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.finish()?;
@@ -184,7 +197,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Gives up sending: bytes that have not arrived may never do. No effect on a side that is already over.
+    /// Resets our side: bytes still in flight may never arrive. No effect on a side that is already
+    /// over.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.reset(code, false);
@@ -193,7 +207,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Tells the peer that we will not read more, and throws unread bytes away.
+    /// Stops reading: sends STOP_SENDING and discards unread bytes.
     pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         let ranges = stream.recv.ranges();
@@ -205,10 +219,12 @@ impl Streams {
         Ok(())
     }
 
-    /// The next bytes of a stream, in order. `srtt` is the smoothed round-trip time, by which windows grow.
+    /// Returns the next bytes of a stream, in order. `srtt` is the round-trip time by which windows
+    /// grow.
     ///
-    /// Read until [`Read::Blocked`], or no further [`StreamEvent::Readable`] comes. After [`Read::Finished`] or an
-    /// error the stream may be forgotten: another read then says [`StreamError::Closed`].
+    /// The caller reads until [`Read::Blocked`]; otherwise no further [`StreamEvent::Readable`]
+    /// comes. After [`Read::Finished`] or an error, the stream may be removed; another read then
+    /// returns [`StreamError::Closed`].
     pub fn read(&mut self, now: Time, srtt: Duration, id: StreamId) -> Result<Read, StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         let read = stream.recv.read(now, srtt)?;
@@ -224,12 +240,12 @@ impl Streams {
         Ok(read)
     }
 
-    /// The next event, in the order they happened.
+    /// Returns the next event, in order of occurrence.
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
         self.events.pop_front()
     }
 
-    /// Streams that are not over.
+    /// Returns the number of streams that are not over.
     pub fn live(&self) -> usize {
         self.table.len()
     }
@@ -248,8 +264,8 @@ impl Streams {
         }
     }
 
-    /// Tells the peer of streams it may open again once it used up half of what it may have open: not a frame for
-    /// every stream, and never too late.
+    /// Announces a new stream limit once the peer has used half of its concurrent streams. That is
+    /// not a frame for every stream, and never too late.
     fn announce_streams(&mut self) {
         let left = self.own.max_streams - self.table.opened(self.role.peer());
         if left <= self.config.streams_max / 2 && self.own.max_streams_earned > self.own.max_streams

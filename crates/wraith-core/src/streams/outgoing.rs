@@ -1,15 +1,15 @@
-//! Frames to the peer, and what became of them.
+//! Writes frames to the peer, and settles them when they are acknowledged or lost.
 //!
-//! Order within a packet: what makes room at the peer or here first (MAX_*, RESET_STREAM, STOP_SENDING), then bytes that
-//! were lost, then new ones; streams take turns, a frame each. A second, redundant copy of a retransmission goes into a packet
-//! of its own, while there is nothing else to send.
+//! Order within a packet: control frames (MAX_*, RESET_STREAM, STOP_SENDING), then lost bytes, then
+//! new bytes. Streams take turns, one frame each. A redundant second copy of a retransmission goes
+//! into a separate packet, when nothing else is left to send.
 
 use super::send::{Delivery, Progress};
 use super::{StreamEvent, StreamId, Streams};
 use crate::frame::{FrameWriter, SentFrame, SentFrames};
 
 impl Streams {
-    /// True if [`Self::write_frames`] has something to write into an empty packet.
+    /// Returns true if [`Self::write_frames`] would write into an empty packet.
     pub fn has_pending(&self) -> bool {
         self.has_control()
             || !self.queues.free.is_empty()
@@ -17,7 +17,7 @@ impl Streams {
             || (!self.queues.new.is_empty() && self.credit() > 0)
     }
 
-    /// True if some of it is a frame of [`Self::write_control_frames`].
+    /// Returns true if [`Self::write_control_frames`] would write into an empty packet.
     #[inline]
     pub fn has_control(&self) -> bool {
         self.own.window_due
@@ -26,12 +26,13 @@ impl Streams {
             || !self.queues.control.is_empty()
     }
 
-    /// New bytes that the peer allows on all streams together.
+    /// Returns the number of new bytes that the peer's connection limit allows.
     pub(super) fn credit(&self) -> u64 {
         self.peer.max_data - self.sent
     }
 
-    /// Writes frames until the packet is full or nothing is left to send, and notes them in `sent`.
+    /// Writes frames until the packet is full or nothing is left to send, and records them in
+    /// `sent`.
     pub fn write_frames(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
         let _ = self.write_limits(out, sent)
             && self.write_control(out, sent)
@@ -41,9 +42,9 @@ impl Streams {
             && (self.queues.redundant.is_empty() || self.write_redundant(out, sent));
     }
 
-    /// Writes only what the peer waits for or is to know: limits, resets, stops, and what keeps us back. These are small, few and
-    /// answered by nothing, and everything the peer wants to send may depend on them, so they may go where data has to wait.
-    /// Returns false when the packet is full.
+    /// Writes only control frames: limits, resets, stops and blocked frames. They are small, few
+    /// and elicit no answer, and the peer's data may depend on them. Therefore they may be sent
+    /// while data must wait. Returns false when the packet is full.
     #[cold]
     pub fn write_control_frames(
         &mut self,
@@ -55,7 +56,8 @@ impl Streams {
             && (!self.blocked_due || self.write_blocked(out, sent))
     }
 
-    /// Each of these returns false when the packet is full. The first two are inlined because most packets have nothing for them.
+    /// Each `write_*` method returns false when the packet is full. The first two are inlined
+    /// because most packets contain nothing of theirs.
     #[inline(always)]
     fn write_limits(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
         if self.own.window_due {
@@ -122,7 +124,7 @@ impl Streams {
 
     #[cold]
     fn write_redundant(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
-        // The other copy may be in this packet.
+        // The first copy may be in this packet.
         if sent.iter().any(|frame| matches!(frame, SentFrame::Stream { .. })) {
             return true;
         }
@@ -136,7 +138,7 @@ impl Streams {
         true
     }
 
-    /// The packet that carried `frame` was acknowledged. Frames of others are ignored.
+    /// Handles the acknowledgement of `frame`. Other modules' frames are ignored.
     pub fn on_acked(&mut self, frame: &SentFrame) {
         match *frame {
             SentFrame::Stream { id, offset, len, fin } => {
@@ -171,7 +173,7 @@ impl Streams {
         }
     }
 
-    /// The packet that carried `frame` was lost. Frames of others are ignored.
+    /// Handles the loss of `frame`. Other modules' frames are ignored.
     pub fn on_lost(&mut self, frame: &SentFrame) {
         let id = match *frame {
             SentFrame::MaxData => {

@@ -1,8 +1,12 @@
 //! The receiving half of a stream.
 //!
-//! Bytes count against both windows up to the highest offset seen, whether or not they arrived in between. The half
-//! is over when the application has read the end, when the peer reset it, or when, after the application stopped it,
-//! the final size is known and the peer knows that it was stopped.
+//! Bytes count against both windows up to the highest offset received, gaps included. The half is
+//! over in one of three cases:
+//!
+//! - the application has read the end;
+//! - the peer reset it;
+//! - the application stopped it, the final size is known, and the peer has acknowledged
+//!   STOP_SENDING.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -16,14 +20,14 @@ use crate::{BlockPool, StreamError, Time, Violation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// The application does not want more; STOP_SENDING must reach the peer.
+    /// The application stopped reading; STOP_SENDING must reach the peer.
     Stopped {
         code: u64,
         delivery: Delivery,
     },
-    /// The peer gave up.
+    /// The peer reset the stream.
     Reset(u64),
-    /// The application has read the end, or needs nothing any more.
+    /// The application has read the end, or needs nothing more.
     Over,
 }
 
@@ -33,10 +37,10 @@ pub(super) struct RecvHalf {
     assembler: Assembler,
     window: Window,
     window_due: bool,
-    /// Highest offset seen.
+    /// Highest offset received.
     highest: u64,
     final_size: Option<u64>,
-    /// The application was told that there is something to read.
+    /// A readable event was reported to the application.
     told: bool,
 }
 
@@ -63,17 +67,18 @@ impl RecvHalf {
         }
     }
 
-    /// Separate ranges received.
+    /// Returns the number of separate received ranges.
     pub(super) fn ranges(&self) -> usize {
         self.assembler.ranges()
     }
 
-    /// The bytes at `range` would make one more.
+    /// Returns true if the bytes at `range` would form a new separate range.
     pub(super) fn makes_range(&self, range: Range<u64>) -> bool {
         self.state == State::Open && self.assembler.makes_range(range)
     }
 
-    /// Checks a frame that ends at `end`. Returns by how much it raises the highest offset; nothing is changed.
+    /// Validates a frame that ends at `end`, without changing anything. Returns the increase of the
+    /// highest offset.
     #[inline]
     pub(super) fn check(&self, end: u64, is_final: bool) -> Result<u64, Violation> {
         if end > self.window.limit() {
@@ -92,7 +97,7 @@ impl RecvHalf {
         Ok(end.saturating_sub(self.highest))
     }
 
-    /// Takes in a frame that [`Self::check`] let pass.
+    /// Inserts a frame that passed [`Self::check`].
     #[inline]
     pub(super) fn accept(
         &mut self,
@@ -104,7 +109,7 @@ impl RecvHalf {
         let end = offset + data.len() as u64;
         let discarded = match self.state {
             State::Open => 0,
-            // Nobody will read them, so they are consumed as they come.
+            // The application will not read these bytes, so they count as consumed.
             _ => end.saturating_sub(self.highest),
         };
         self.highest = self.highest.max(end);
@@ -133,10 +138,11 @@ impl RecvHalf {
         self.final_size == Some(self.assembler.front())
     }
 
-    /// Takes in a RESET_STREAM that [`Self::check`] let pass. `Some` if it ended the half: bytes discarded.
+    /// Handles a RESET_STREAM that passed [`Self::check`]. Returns the discarded bytes if it ended
+    /// the half.
     pub(super) fn on_reset(&mut self, code: u64, final_size: u64) -> Option<Discarded> {
         let unread = match self.state {
-            // Everything is here: the application may as well have it.
+            // All bytes arrived, so the application still gets them.
             State::Open if self.has_everything() => return None,
             State::Open => final_size - self.assembler.read(),
             State::Stopped { .. } => final_size - self.highest,
@@ -151,7 +157,7 @@ impl RecvHalf {
         Some(Discarded { bytes: unread, tell })
     }
 
-    /// The next bytes; `consumed` is told how many.
+    /// Returns the next bytes, and counts them as consumed in the stream's window.
     pub(super) fn read(&mut self, now: Time, srtt: Duration) -> Result<Read, StreamError> {
         match self.state {
             State::Open => {}
@@ -173,7 +179,7 @@ impl RecvHalf {
         Ok(Read::Blocked)
     }
 
-    /// The application does not want more. Returns how many received bytes it will never read.
+    /// Stops reading. Returns the number of received bytes that will never be read.
     pub(super) fn stop(&mut self, code: u64) -> Result<u64, StreamError> {
         if self.state != State::Open {
             return Err(StreamError::Closed);
@@ -189,7 +195,7 @@ impl RecvHalf {
         Ok(unread)
     }
 
-    /// The code, if a STOP_SENDING is due.
+    /// Returns the error code if a STOP_SENDING is due.
     pub(super) fn due_stop(&self) -> Option<u64> {
         match self.state {
             State::Stopped { code, delivery: Delivery::Due } => Some(code),
@@ -205,7 +211,7 @@ impl RecvHalf {
         }
     }
 
-    /// The limit, if a MAX_STREAM_DATA is due.
+    /// Returns the limit if a MAX_STREAM_DATA is due.
     pub(super) fn due_window(&self) -> Option<u64> {
         self.window_due.then(|| self.window.limit())
     }
@@ -214,7 +220,7 @@ impl RecvHalf {
         self.window_due = false;
     }
 
-    /// The peer waits for more than `maximum`.
+    /// Handles STREAM_DATA_BLOCKED: the peer is blocked at `maximum`.
     pub(super) fn on_blocked(&mut self, maximum: u64) {
         if self.state == State::Open && self.final_size.is_none() {
             self.window_due |= self.window.on_blocked(maximum);
@@ -226,22 +232,22 @@ impl RecvHalf {
     }
 }
 
-/// What a STREAM frame changed for others.
+/// Effects of a STREAM frame outside the stream.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    /// The application should be told that there is something to read.
+    /// A readable event is due.
     pub(super) readable: bool,
-    /// Bytes that count as consumed because nobody will read them.
+    /// Bytes that count as consumed because they will never be read.
     pub(super) discarded: u64,
-    /// Something before the highest byte is missing.
+    /// Bytes below the highest offset are missing.
     pub(super) gap: bool,
 }
 
-/// What a RESET_STREAM changed for others.
+/// Effects of a RESET_STREAM outside the stream.
 #[derive(Debug)]
 pub(super) struct Discarded {
-    /// Bytes that count as consumed because nobody will read them.
+    /// Bytes that count as consumed because they will never be read.
     pub(super) bytes: u64,
-    /// The application should be told.
+    /// A reset event is due.
     pub(super) tell: bool,
 }

@@ -1,8 +1,8 @@
 //! The sending half of a stream.
 //!
-//! Each byte below `sent` is in flight, lost, or acknowledged; lost ones are in `lost` and go out again before new
-//! ones. Bytes at `sent` and above were never sent; only these need flow control. The half is over when every byte
-//! and the end were acknowledged, or the reset was.
+//! Each byte below `sent` is in flight, lost or acknowledged. Lost bytes are in `lost` and are
+//! retransmitted before new bytes leave. Bytes from `sent` on are new; only these need flow control
+//! credit. The half is over when every byte and the end were acknowledged, or the reset was.
 
 use std::ops::Range;
 
@@ -12,20 +12,21 @@ use super::send_buffer::SendBuffer;
 use crate::frame::{FrameWriter, SentFrame};
 use crate::{RangeSet, StreamError};
 
-/// Room that must be free before a writer that ran out of it is woken, so that it does not wake for each packet.
+/// Free room at which a blocked writer is woken, so that it does not wake for each packet.
 const WAKE_BYTES: u64 = 64 * 1024;
-/// The same, as a part of a small buffer.
+/// The same threshold as a fraction of a small buffer.
 const WAKE_PART: u64 = 8;
-/// Bytes taken beyond what the peer allows: enough that a new limit finds bytes to send, little enough that what was
-/// just read is still in a cache when it is sealed.
+/// Bytes accepted beyond the peer's limit. They suffice to send at once when the limit rises. They
+/// are few enough that bytes just read are still in the cache when they are sealed.
 const AHEAD_BYTES: u64 = 512 * 1024;
-/// Only so small a part of what is outstanding is repeated: more was lost because the path was too full.
+/// Divisor: retransmissions are duplicated only if they are at most this fraction of the
+/// outstanding bytes. More losses indicate a congested path.
 const REPEATED_PART: u64 = 8;
 
-/// How far a frame that must arrive has got.
+/// Delivery state of a frame that must arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
-    /// To be sent, for the first time or again.
+    /// To be sent or retransmitted.
     Due,
     InFlight,
     Acked,
@@ -33,20 +34,20 @@ pub(super) enum Delivery {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Takes bytes.
+    /// Accepts bytes.
     Open,
-    /// Takes no more bytes; the end is said by FIN.
+    /// Accepts no more bytes; FIN announces the end.
     Finishing(Delivery),
-    /// Given up: by us, or by the peer (`stopped`).
+    /// Reset by us, or at the peer's request (`stopped`).
     Reset { code: u64, delivery: Delivery, stopped: bool },
 }
 
-/// What an acknowledgement means to the application.
+/// Effect of an acknowledgement on the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// A writer that had no room has some again.
+    /// A blocked writer has room again.
     Room,
-    /// Every byte and the end arrived.
+    /// The peer acknowledged every byte and the end.
     Complete,
 }
 
@@ -55,15 +56,16 @@ pub(super) struct SendHalf {
     state: State,
     buffer: SendBuffer,
     buffer_max: u64,
-    /// Bytes were refused, or would have been: the writer waits for room.
+    /// The writer used up the capacity and waits for room.
     starved: bool,
     sent: u64,
     lost: RangeSet,
-    /// Sent again after a loss, and neither acknowledged nor lost since. What is sent once more on top of that is removed.
+    /// Retransmitted bytes that are neither acknowledged nor lost again. Bytes sent a second time
+    /// as redundant copies are removed.
     retransmitted: RangeSet,
-    /// Bytes in `retransmitted`.
+    /// Number of bytes in `retransmitted`.
     retransmitted_bytes: u64,
-    /// Absolute offset the peer allows.
+    /// The peer's limit, an absolute offset.
     max: u64,
 }
 
@@ -82,7 +84,7 @@ impl SendHalf {
         }
     }
 
-    /// True when nothing is left to send or to wait for.
+    /// Returns true when nothing is left to send or to be acknowledged.
     pub(super) fn is_over(&self) -> bool {
         match self.state {
             State::Open => false,
@@ -106,7 +108,7 @@ impl SendHalf {
         Ok(())
     }
 
-    /// Bytes that may be written now; if none, the writer is woken later.
+    /// Returns the number of bytes that may be written now. After 0, the writer is woken later.
     pub(super) fn capacity(&mut self) -> u64 {
         if self.state != State::Open {
             return 0;
@@ -127,8 +129,8 @@ impl SendHalf {
         Ok(())
     }
 
-    /// Gives up sending, because the peer wants it (`stopped`) or we do. Returns false, without an effect, for a
-    /// half that is over or already reset.
+    /// Resets the half, at the peer's request (`stopped`) or our own. Returns false, without
+    /// effect, if the half is over or already reset.
     pub(super) fn reset(&mut self, code: u64, stopped: bool) -> bool {
         if self.is_over() || matches!(self.state, State::Reset { .. }) {
             return false;
@@ -141,13 +143,13 @@ impl SendHalf {
         true
     }
 
-    /// The peer allows more. True if a waiting writer has room again.
+    /// Raises the peer's limit. Returns true if a blocked writer has room again.
     pub(super) fn on_max(&mut self, max: u64) -> bool {
         self.max = self.max.max(max);
         self.state == State::Open && self.relieve()
     }
 
-    /// True, once, if a writer waits and there is room worth waking it for.
+    /// Returns true, once, if a blocked writer has enough room to be woken.
     fn relieve(&mut self) -> bool {
         let relieved = self.starved && self.room() >= self.wake_bytes();
         self.starved &= !relieved;
@@ -158,19 +160,21 @@ impl SendHalf {
         WAKE_BYTES.min(self.buffer_max / WAKE_PART).max(1)
     }
 
-    /// Something can be sent that needs no flow control credit: lost bytes, or an end without bytes.
+    /// Returns true if data can be sent without flow control credit: lost bytes, or an end without
+    /// bytes.
     pub(super) fn has_free(&self) -> bool {
         !self.lost.is_empty() || self.owes_bare_fin()
     }
 
-    /// A retransmission is neither acknowledged nor lost yet.
+    /// Returns true if a retransmission is neither acknowledged nor lost yet.
     pub(super) fn has_retransmitted(&self) -> bool {
         self.retransmitted_bytes > 0
     }
 
-    /// A retransmission should be sent once more, redundantly: nothing new can be sent before it arrives, because the peer's
-    /// window or our buffer is full behind it, or because it is the end. The copy then delays nothing, and saves a round trip
-    /// if the retransmission was lost too.
+    /// Returns true if a retransmission should be sent a second time, as a redundant copy. That is
+    /// the case when no new bytes can be sent before it arrives: the peer's window or our buffer is
+    /// full behind it, or it is the end. The copy then delays nothing. It saves a round trip if the
+    /// retransmission was lost too.
     pub(super) fn has_redundant(&self) -> bool {
         if !self.has_retransmitted() || !self.lost.is_empty() {
             return false;
@@ -185,24 +189,24 @@ impl SendHalf {
         self.state == State::Finishing(Delivery::Due) && self.sent == self.buffer.end()
     }
 
-    /// New bytes can be sent within the stream's own limit.
+    /// Returns true if new bytes can be sent within the stream's own limit.
     pub(super) fn has_new(&self) -> bool {
         self.sent < self.buffer.end().min(self.max) && !matches!(self.state, State::Reset { .. })
     }
 
-    /// There are bytes that were never sent, and the peer's limit for the stream keeps them back.
+    /// Returns true if the peer's limit for the stream blocks new bytes.
     pub(super) fn is_blocked(&self) -> bool {
         self.sent == self.max
             && self.sent < self.buffer.end()
             && !matches!(self.state, State::Reset { .. })
     }
 
-    /// Absolute offset the peer allows.
+    /// Returns the peer's limit, an absolute offset.
     pub(super) fn max(&self) -> u64 {
         self.max
     }
 
-    /// Code and final size, if a RESET_STREAM is due.
+    /// Returns the error code and final size if a RESET_STREAM is due.
     pub(super) fn due_reset(&self) -> Option<(u64, u64)> {
         match self.state {
             State::Reset { code, delivery: Delivery::Due, .. } => Some((code, self.sent)),
@@ -230,7 +234,7 @@ impl SendHalf {
         }
     }
 
-    /// Writes one frame of [`Self::has_free`]; `None` if it does not fit.
+    /// Writes one frame of [`Self::has_free`]. Returns `None` if it does not fit.
     pub(super) fn write_free(&mut self, id: u64, out: &mut FrameWriter<'_>) -> Option<SentFrame> {
         let range = self.lost.first().unwrap_or(self.sent..self.sent);
         let frame = self.write_frame(id, range.start, range.end, out)?;
@@ -243,7 +247,7 @@ impl SendHalf {
         Some(frame)
     }
 
-    /// Writes one frame of [`Self::has_redundant`]; `None` if it does not fit.
+    /// Writes one frame of [`Self::has_redundant`]. Returns `None` if it does not fit.
     pub(super) fn write_redundant(
         &mut self,
         id: u64,
@@ -257,7 +261,7 @@ impl SendHalf {
         Some(frame)
     }
 
-    /// `range` was acknowledged, lost, or sent once more.
+    /// Handles a retransmitted `range` that was acknowledged, lost, or sent a second time.
     fn settle_retransmitted(&mut self, range: Range<u64>) {
         if self.has_retransmitted() {
             self.remove_from_retransmitted(range);
@@ -269,7 +273,8 @@ impl SendHalf {
         self.retransmitted_bytes -= self.retransmitted.remove(range);
     }
 
-    /// Writes one frame of at most `credit` new bytes; `None` if it does not fit. Returns it with its bytes.
+    /// Writes one frame of at most `credit` new bytes, and returns it with their number. Returns
+    /// `None` if it does not fit.
     #[inline]
     pub(super) fn write_new(
         &mut self,
@@ -295,7 +300,7 @@ impl SendHalf {
         out: &mut FrameWriter<'_>,
     ) -> Option<SentFrame> {
         let last = end == self.buffer.end() && matches!(self.state, State::Finishing(_));
-        // A packet is far below 4 GiB: what does not fit is written later.
+        // A packet is far below 4 GiB; the rest is written later.
         let available = u32::try_from(end - offset).unwrap_or(u32::MAX);
         let buffer = &mut self.buffer;
         let source = |to: &mut [u8], ends: bool| {
@@ -313,7 +318,7 @@ impl SendHalf {
         Some(SentFrame::Stream { id, offset, len: len as u32, fin })
     }
 
-    /// Says whether the application should be told something.
+    /// Handles an acknowledgement. Returns its effect on the application, if any.
     #[inline]
     pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Option<Progress> {
         if matches!(self.state, State::Reset { .. }) || self.is_over() {

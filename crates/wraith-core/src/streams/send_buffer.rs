@@ -1,7 +1,9 @@
-//! Bytes that were written but not acknowledged yet.
+//! Written bytes that are not acknowledged yet.
 //!
-//! A queue of the application's own buffers, each with the stream offset of its first byte; nothing is copied until
-//! a packet is built. Invariant: the segments are contiguous, cover `acked .. end`, and the first one holds at least
+//! A queue of the application's own buffers, each with the stream offset of its first byte. Nothing
+//! is copied until a packet is built. Invariants: the segments are contiguous and cover `acked ..
+//! end`. The first one holds at least one unacknowledged byte. `acked_above` holds acknowledged
+//! ranges that start above `acked`.
 //! one byte that is not acknowledged. `acked_above` holds acknowledged ranges that start above `acked`.
 
 use std::collections::VecDeque;
@@ -11,9 +13,9 @@ use bytes::Bytes;
 
 use crate::RangeSet;
 
-/// Memory of a segment besides its bytes, so that very many tiny writes fill a buffer too.
+/// Memory of a segment besides its bytes, so that many tiny writes fill a buffer too.
 const SEGMENT_OVERHEAD_BYTES: u64 = 64;
-/// Fewer bytes are copied faster than shared.
+/// Smallest slice to share. Fewer bytes are faster to copy.
 const SLICE_BYTES_MIN: usize = 512;
 
 #[derive(Debug)]
@@ -34,27 +36,27 @@ pub(super) struct SendBuffer {
     end: u64,
     acked: u64,
     acked_above: RangeSet,
-    /// Index of the segment where the last copy ended; packets follow each other.
+    /// Index of the segment where the last copy ended. Packets usually continue there.
     cursor: usize,
 }
 
 impl SendBuffer {
-    /// Offset after the last byte written.
+    /// Returns the offset after the last byte written.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Offset of the first byte that was not acknowledged.
+    /// Returns the offset of the first unacknowledged byte.
     pub(super) fn acked(&self) -> u64 {
         self.acked
     }
 
-    /// Memory in use, bytes.
+    /// Returns the memory in use, in bytes.
     pub(super) fn held(&self) -> u64 {
         self.end - self.acked + self.segments.len() as u64 * SEGMENT_OVERHEAD_BYTES
     }
 
-    /// True if every byte written was acknowledged.
+    /// Returns true if every byte written was acknowledged.
     pub(super) fn is_acked(&self) -> bool {
         self.acked == self.end
     }
@@ -69,8 +71,8 @@ impl SendBuffer {
         self.segments.push_back(Segment { start, bytes });
     }
 
-    /// The `len` bytes from `offset` on without copying them, if that is worth it and they lie in one segment. They must
-    /// be held.
+    /// Returns the `len` bytes from `offset` without a copy, if they lie in one segment and sharing
+    /// is worthwhile. They must be in the buffer.
     #[inline]
     pub(super) fn slice(&mut self, offset: u64, len: usize) -> Option<Bytes> {
         if len < SLICE_BYTES_MIN {
@@ -83,7 +85,7 @@ impl SendBuffer {
         all.then(|| segment.bytes.slice(start..start + len))
     }
 
-    /// Moves the cursor to the segment that holds `offset`.
+    /// Moves the cursor to the segment that contains `offset`.
     fn seek(&mut self, offset: u64) {
         let holds = |s: &Segment| s.start <= offset && offset < s.end();
         if !self.segments.get(self.cursor).is_some_and(holds) {
@@ -91,7 +93,7 @@ impl SendBuffer {
         }
     }
 
-    /// Copies the bytes from `offset` on into `target`. All of them must be held.
+    /// Copies the bytes from `offset` into `target`. All of them must be in the buffer.
     pub(super) fn copy(&mut self, mut offset: u64, mut target: &mut [u8]) {
         self.seek(offset);
         while !target.is_empty() {
@@ -108,7 +110,7 @@ impl SendBuffer {
         }
     }
 
-    /// `range` was acknowledged; segments that are no longer needed go.
+    /// Handles the acknowledgement of `range`, and frees acknowledged segments.
     pub(super) fn ack(&mut self, range: Range<u64>) {
         if range.start > self.acked {
             self.acked_above.insert(range);
@@ -127,12 +129,12 @@ impl SendBuffer {
         }
     }
 
-    /// The parts of `range` that are not acknowledged.
+    /// Iterates over the unacknowledged parts of `range`.
     pub(super) fn unacked(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         self.acked_above.gaps(range.start.max(self.acked)..range.end)
     }
 
-    /// Forgets all bytes; `end` stays.
+    /// Discards all bytes; `end` stays.
     pub(super) fn clear(&mut self) {
         self.segments = VecDeque::new();
         self.acked_above = RangeSet::new();

@@ -1,21 +1,21 @@
-//! A queue of streams that have one kind of frame to send, served round robin.
+//! A round-robin queue of streams with one kind of frame to send.
 //!
-//! Invariant: a stream is in the queue exactly when its [`Queued`] flag says so, and the flag is set exactly when the
-//! stream has something to send. So an empty queue means that there is nothing to do. Entering, and leaving from the
-//! front, are O(1). Leaving from elsewhere scans the queue; it happens only when something rare (a reset, a late
-//! acknowledgement) takes the work away.
+//! Invariant: a stream is in the queue exactly when its [`Queued`] flag is set, which is exactly
+//! when it has something to send. An empty queue therefore means that nothing is pending. Entering,
+//! and leaving from the front, are O(1). Leaving from elsewhere scans the queue. That happens only
+//! on a rare event, such as a reset or a late acknowledgement.
 
 use std::collections::VecDeque;
 
 use super::StreamId;
 
-/// Streams with something to send, in the order in which they are served.
+/// Streams with something to send, in the order of service.
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
     queue: VecDeque<StreamId>,
 }
 
-/// Whether a stream is in a queue; kept by the stream, one for each queue.
+/// Membership flag of a stream in one queue. The stream holds one per queue.
 #[derive(Debug, Default)]
 pub(super) struct Queued {
     queued: bool,
@@ -32,24 +32,24 @@ impl SendQueue {
         self.queue.is_empty()
     }
 
-    /// Streams in it.
+    /// Returns the number of streams.
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// The stream to serve next.
+    /// Returns the stream to serve next.
     pub(super) fn front(&self) -> Option<StreamId> {
         self.queue.front().copied()
     }
 
-    /// Moves stream `id`, which was served, from the front to the back, if it is still there.
+    /// Moves stream `id`, which was just served, from the front to the back, if it is still queued.
     pub(super) fn rotate(&mut self, id: StreamId) {
         if self.queue.len() > 1 && self.front() == Some(id) {
             self.queue.rotate_left(1);
         }
     }
 
-    /// Puts stream `id`, whose flag is `flag`, into the queue or takes it out.
+    /// Enqueues or removes stream `id` with its membership flag `flag`.
     #[inline]
     pub(super) fn set(&mut self, id: StreamId, flag: &mut Queued, queued: bool) {
         if queued == flag.queued {

@@ -1,4 +1,4 @@
-//! One stream: both halves, and where it waits to send.
+//! One stream: both halves, and its membership in the send queues.
 
 use super::recv::RecvHalf;
 use super::send::{Delivery, SendHalf};
@@ -17,23 +17,24 @@ pub(super) struct Stream {
     blocked: Queued,
 }
 
-/// Streams with something to send, by what it is.
+/// Send queues, one per kind of frame.
 #[derive(Debug, Default)]
 pub(super) struct SendQueues {
-    /// RESET_STREAM, STOP_SENDING, MAX_STREAM_DATA.
+    /// RESET_STREAM, STOP_SENDING and MAX_STREAM_DATA frames.
     pub(super) control: SendQueue,
-    /// STREAM frames that need no flow control credit: lost bytes, and ends without bytes.
+    /// STREAM frames without flow control credit: lost bytes, and ends without bytes.
     pub(super) free: SendQueue,
-    /// New bytes.
+    /// STREAM frames with new bytes.
     pub(super) new: SendQueue,
-    /// STREAM frames with a second copy of a retransmission: only while there is nothing else.
+    /// STREAM frames with a redundant copy of a retransmission, served when nothing else is
+    /// pending.
     pub(super) redundant: SendQueue,
-    /// New bytes that the peer's limit for the stream keeps back.
+    /// New bytes that the peer's limit for the stream blocks.
     pub(super) blocked: SendQueue,
 }
 
 impl Stream {
-    /// `max_send`: what the peer allows from the start.
+    /// Creates a stream. `max_send` is the peer's initial limit.
     pub(super) fn new(config: &StreamConfig, max_send: u64) -> Self {
         Self {
             send: SendHalf::new(max_send, config.send_buffer_max),
@@ -46,7 +47,7 @@ impl Stream {
         }
     }
 
-    /// True when both halves are over.
+    /// Returns true when both halves are over.
     pub(super) fn is_over(&self) -> bool {
         self.send.is_over() && self.recv.is_over()
     }
@@ -57,7 +58,7 @@ impl Stream {
             || self.recv.due_stop().is_some()
     }
 
-    /// Enters the queues from which it has something to send, and leaves the others. To be called after every change.
+    /// Updates the membership in all queues except `blocked`. To be called after every change.
     pub(super) fn enqueue(&mut self, id: StreamId, queues: &mut SendQueues) {
         let control = self.has_control();
         queues.control.set(id, &mut self.control, control);
@@ -68,7 +69,7 @@ impl Stream {
         }
     }
 
-    /// As [`Self::enqueue`], for the one queue that only a new limit, new bytes or an end can concern.
+    /// Updates the membership in `blocked`, which only a new limit, new bytes or an end can affect.
     #[cold]
     pub(super) fn enqueue_blocked(&mut self, id: StreamId, queues: &mut SendQueues) {
         queues.blocked.set(id, &mut self.blocked, self.send.is_blocked());
@@ -88,7 +89,7 @@ impl Stream {
         queues.blocked.set(id, &mut self.blocked, false);
     }
 
-    /// Writes what is due besides STREAM frames; false if something did not fit.
+    /// Writes all due control frames. Returns false if one did not fit.
     pub(super) fn write_control(
         &mut self,
         StreamId(id): StreamId,

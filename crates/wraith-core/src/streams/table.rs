@@ -1,9 +1,10 @@
-//! The live streams of a connection, found by id.
+//! The live streams of a connection, by id.
 //!
-//! One side for each opener: its streams in order of their sequence, and how many it has opened. A sequence below
-//! that count which is not found belongs to a stream that is over and forgotten. Streams are added at the end. A
-//! lookup first tries where the last one succeeded, then where the stream stands if none in between is forgotten;
-//! otherwise it is a binary search. Memory is proportional to the live streams, not to those ever opened.
+//! Each opener has a list of its streams, ordered by sequence number, and a count of the streams
+//! that it opened. A sequence number below that count that is not in the list belongs to a removed
+//! stream. New streams are appended. A lookup first tries the position of the last one, then the
+//! position for the case that no stream in between was removed. Otherwise it is a binary search.
+//! Memory is proportional to the live streams.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use super::{Role, StreamId};
 struct Side {
     live: VecDeque<(u64, Box<Stream>)>,
     opened: u64,
-    /// Where the last lookup succeeded.
+    /// Position of the last successful lookup.
     last: usize,
 }
 
@@ -33,12 +34,12 @@ impl Table {
         }
     }
 
-    /// Streams that `opener` has opened, dead or alive.
+    /// Returns the number of streams that `opener` has opened, including removed ones.
     pub(super) fn opened(&mut self, opener: Role) -> u64 {
         self.side(opener).opened
     }
 
-    /// Live streams.
+    /// Returns the number of live streams.
     pub(super) fn len(&self) -> usize {
         self.initiator.live.len() + self.responder.live.len()
     }
@@ -52,7 +53,7 @@ impl Table {
         id
     }
 
-    /// The stream, unless it is over or was never opened.
+    /// Returns the stream, unless it was removed or never opened.
     #[inline]
     pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         let side = self.side(id.opener());
@@ -60,7 +61,7 @@ impl Table {
         side.live.get_mut(side.last).map(|(_, stream)| &mut **stream)
     }
 
-    /// Forgets a stream.
+    /// Removes a stream.
     pub(super) fn remove(&mut self, id: StreamId) {
         let side = self.side(id.opener());
         if let Some(i) = side.find(id.sequence()) {
@@ -68,7 +69,7 @@ impl Table {
         }
     }
 
-    /// Every live stream.
+    /// Iterates over all live streams.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (StreamId, &mut Stream)> {
         let initiator = self.initiator.live.iter_mut().map(|entry| (Role::Initiator, entry));
         let responder = self.responder.live.iter_mut().map(|entry| (Role::Responder, entry));
@@ -87,11 +88,12 @@ impl Side {
         self.search(sequence)
     }
 
-    /// Cold: packets in a row are of the same stream. So the lookup of every packet is small enough to be inlined.
+    /// Cold: successive packets carry the same stream. Thus the common lookup is small enough to be
+    /// inlined.
     #[cold]
     #[inline(never)]
     fn search(&self, sequence: u64) -> Option<usize> {
-        // Without forgotten ones in between, streams stand where their distance to the first says.
+        // If no stream in between was removed, the position follows from the distance to the first.
         let distance = sequence.checked_sub(self.live.front()?.0)? as usize;
         if self.live.get(distance).is_some_and(|(found, _)| *found == sequence) {
             return Some(distance);

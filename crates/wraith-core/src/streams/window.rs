@@ -1,37 +1,40 @@
-//! A receive window (SPEC §6): how far the peer may send, on a stream or on the connection.
+//! A receive window (SPEC §6): the limit up to which the peer may send, on a stream or on the
+//! connection.
 //!
-//! Offsets are absolute. `limit` is what the peer was, or is about to be, told and never shrinks;
-//! `consumed <= limit` as long as the caller rejects what lies beyond the limit, and at any time at most `size` bytes
-//! beyond `consumed` are allowed.
+//! Offsets are absolute. `limit` is the announced limit, or the one about to be announced; it never
+//! shrinks. Invariant: `limit <= consumed + size`, and `consumed <= limit` as long as the caller
+//! rejects bytes beyond the limit.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// The window grows while it holds less than what is consumed in so many round trips. One is the path; a lost packet
-/// holds everything behind it back for one and a half more, and where its repetition is lost too, for three.
+/// The window grows until it holds the consumption of this many round trips. One is the path. A
+/// lost packet delays everything behind it by one and a half more, and by three if its
+/// retransmission is lost too.
 const ROUND_TRIPS: f64 = 4.0;
-/// The same on a network, where a sender that starts grows threefold in each and queues make round trips longer.
+/// The same on a network path, where a starting sender triples its rate each round trip and queues
+/// lengthen round trips.
 const ROUND_TRIPS_LONG: f64 = 8.0;
-/// The same once the peer has used up the window while something lost was missing: where round trips are short, loss is known
-/// several of them late.
+/// The same once the peer used up the window behind a lost packet: where round trips are short,
+/// loss detection takes several of them.
 const ROUND_TRIPS_GAPS: f64 = 8.0;
-/// The window counts as used up when less than this part of it is left.
+/// Divisor: the window counts as used up when less than this fraction of it is left.
 const USED_UP_PART: u64 = 8;
-/// In one measurement it grows this much at most.
+/// Maximum growth factor per measurement.
 const GROWTH_MAX: u64 = 4;
 /// Shortest round trip assumed: below it, threads waiting for a core, not the path, decide how much is in flight. Not
 /// longer either: what waits in a window larger than the caches costs more time per byte on a fast machine.
 const RTT_MIN: Duration = Duration::from_micros(500);
-/// Shortest time over which consumption is measured, so that one burst after a hiccup is not taken for a rate.
+/// Minimum duration of a measurement, so that a burst after a stall does not count as a rate.
 const MEASURE_MIN: Duration = Duration::from_millis(2);
-/// Bytes per second that a window allows for from the start where the round trip is long: 10 Gbit/s, so the ceiling
-/// decides. On a long path a window that only followed consumption would stop the sender at each loss while it
-/// still starts, and a sender that jumps at once.
+/// Rate in bytes per second that the initial window allows on a long path: 10 Gbit/s, so the
+/// maximum applies. A window that only followed consumption would stall a starting sender at each
+/// loss, and a sender with a jump start at once.
 const RATE_ASSUMED: f64 = 1_250_000_000.0;
-/// A long round trip.
+/// Round trip from which a path counts as long.
 const RTT_LONG: Duration = Duration::from_millis(10);
-/// A new limit is announced when this part of the window was consumed.
+/// Divisor: a new limit is announced when this fraction of the window was consumed.
 const ANNOUNCE_PART: u64 = 4;
 
 #[derive(Debug)]
@@ -40,9 +43,9 @@ pub(super) struct Window {
     size_max: u64,
     limit: u64,
     consumed: u64,
-    /// When and where the current measurement began.
+    /// Start of the current measurement: time and consumed offset.
     measured_from: Option<(Time, u64)>,
-    /// It has been used up behind a gap.
+    /// The window was used up behind a gap.
     gaps: bool,
 }
 
@@ -58,13 +61,13 @@ impl Window {
         }
     }
 
-    /// Absolute offset up to which the peer may send.
+    /// Returns the absolute offset up to which the peer may send.
     pub(super) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The peer has sent up to `received`, and something before that is missing. Returns true if the limit moved and should be
-    /// announced: the first time that this stops the peer.
+    /// Handles a gap below `received`, the highest offset from the peer. Doubles the window the
+    /// first time that this blocks the peer. Returns true if a new limit should be announced.
     pub(super) fn behind_gap(&mut self, received: u64) -> bool {
         if self.gaps || received + self.size / USED_UP_PART < self.limit {
             return false;
@@ -74,7 +77,7 @@ impl Window {
         self.discard(0)
     }
 
-    /// The application took `bytes`. Returns true if the limit moved and should be announced.
+    /// Counts `bytes` that the application read. Returns true if a new limit should be announced.
     pub(super) fn consume(&mut self, now: Time, rtt: Duration, bytes: u64) -> bool {
         let long = rtt >= RTT_LONG;
         let round_trips = match (long, self.gaps) {
@@ -101,13 +104,14 @@ impl Window {
         self.discard(bytes)
     }
 
-    /// The peer waits at `maximum`. Returns true if there is more to announce, or was already: any step helps who waits.
+    /// Handles a peer that is blocked at `maximum`. Returns true if the limit is higher: any step
+    /// helps a blocked peer.
     pub(super) fn on_blocked(&mut self, maximum: u64) -> bool {
         self.limit = self.limit.max(self.consumed + self.size);
         self.limit > maximum
     }
 
-    /// `bytes` were thrown away. Returns true if the limit moved and should be announced.
+    /// Counts `bytes` that were discarded. Returns true if a new limit should be announced.
     pub(super) fn discard(&mut self, bytes: u64) -> bool {
         self.consumed += bytes;
         let target = self.consumed + self.size;
@@ -125,7 +129,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(5);
 
-    /// In tenths of a millisecond.
+    /// Returns a time in tenths of a millisecond.
     fn at(tenths: u64) -> Time {
         Time::ZERO + Duration::from_micros(tenths * 100)
     }
@@ -178,7 +182,8 @@ mod tests {
         let mut consumed = 0u64;
         for i in 0..9 {
             let bytes = 40_000 * 3u64.pow(i);
-            // Room for what is on its way, while the sender, who hears of it half a round trip later, sends three times that.
+            // Room for the bytes in flight. The sender sees the limit half a round trip later and
+            // then sends three times as much.
             assert!(window.limit() >= consumed + 2 * bytes, "stopped in round {i}");
             window.consume(at(u64::from(i) * 200), rtt, bytes);
             consumed += bytes;
@@ -194,7 +199,7 @@ mod tests {
         assert_eq!(window.limit(), 2000);
         assert!(!window.behind_gap(2000));
         assert_eq!(window.limit(), 2000);
-        // From now on it holds eight round trips.
+        // From now on, the window holds eight round trips.
         let consumed = 40 * 500;
         (0..40).for_each(|i| _ = window.consume(at(i * 50), RTT, 500));
         assert!(window.limit() >= consumed + 3900, "{}", window.limit());

@@ -1,4 +1,5 @@
-//! Credit that vanished, as if nobody had ever repeated it, is made up for when the side that waits says so.
+//! Credit that vanished without a retransmission is announced again when the blocked side sends
+//! blocked frames.
 
 use super::pair::{Pair, Side};
 use crate::Time;
@@ -19,7 +20,8 @@ fn pair(connection_window: u64) -> Pair {
     Pair::new(&config, &config, Default::default(), 1)
 }
 
-/// Everything `from` wants to say, seen by nobody, and never known to be lost.
+/// Drops all pending packets of `from`, without reporting their loss. Returns the number of credit
+/// frames in them.
 fn vanish(from: &mut Side) -> usize {
     let packets = std::iter::from_fn(|| written(from));
     packets.flatten().filter(is_credit).count()
@@ -37,7 +39,7 @@ fn is_credit(frame: &SentFrame) -> bool {
 
 #[test]
 fn windows_that_vanished_are_announced_again_to_who_is_blocked() {
-    // The limit of the stream, then that of the connection.
+    // The limit of the stream, then the limit of the connection.
     for connection_window in [1 << 20, WINDOW] {
         let mut pair = pair(connection_window);
         let id = pair.a.streams.open().unwrap();

@@ -1,4 +1,5 @@
-//! Honest peers on bad channels: every byte arrives once and in order, limits hold, memory returns.
+//! Honest peers on bad channels: every byte arrives once and in order, limits hold, and memory is
+//! freed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,7 +25,8 @@ fn tight() -> StreamConfig {
     }
 }
 
-/// An application that echoes nothing but sends `total` bytes on each of `streams` streams and reads what comes.
+/// An application that sends `total` bytes on each of `streams` streams and reads all received
+/// bytes. It echoes nothing.
 struct App {
     streams: u64,
     total: u64,
@@ -155,7 +157,8 @@ fn one_stream_after_the_other_never_uses_up_the_limit_or_memory() {
     assert_eq!(pair.b.streams.read(at(0), RTT, StreamId(2)).unwrap_err(), StreamError::Closed);
 }
 
-/// Moves `total` bytes on one stream, reading everything after each flight; returns the flights it took.
+/// Transfers `total` bytes on one stream and reads everything after each flight. Returns the number
+/// of flights.
 fn bulk(config: &StreamConfig, channel: Channel, ms_per_flight: u64, total: u64) -> u64 {
     let mut pair = Pair::new(config, config, channel, 3);
     let id = pair.a.streams.open().unwrap();
@@ -186,7 +189,7 @@ fn windows_grow_to_the_path_when_the_reader_keeps_up() {
     let total = 4 << 20;
     // Two flights make a round trip of 8 ms: windows double until they are 1 MiB.
     assert!(bulk(&config, Channel::default(), 4, total) < 40);
-    // The same data with a reader that looks every 80 ms: windows stay as they are.
+    // The same data with a reader that reads every 80 ms: windows do not grow.
     assert!(bulk(&config, Channel::default(), 80, total) > 300);
 }
 

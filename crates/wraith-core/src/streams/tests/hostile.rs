@@ -1,4 +1,5 @@
-//! A peer that breaks the rules ends the connection with the right code; one that bends them gains nothing.
+//! A peer that breaks the rules ends the connection with the right code; a peer that bends them
+//! gains nothing.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ fn bytes_beyond_the_connection_window_are_a_violation() {
     streams.on_stream(0, WINDOW - 1, false, b"x").unwrap();
     streams.on_stream(2, WINDOW / 2 - 1, false, b"x").unwrap();
     streams.on_stream(0, 5, false, b"x").unwrap();
-    // Used up behind gaps: it has doubled, once.
+    // The window was used up behind gaps, so it has doubled once.
     streams.on_stream(4, WINDOW - 1, false, b"x").unwrap();
     streams.on_stream(6, WINDOW / 2 - 1, false, b"x").unwrap();
     assert_eq!(code_of(streams.on_stream(8, 0, false, b"x")), code::FLOW_CONTROL);
@@ -119,7 +120,7 @@ fn a_million_tiny_gaps_are_cut_off() {
             assert!(streams.own.ranges <= RANGES_MAX);
         }
         assert!(refused > 1 << 16, "{refused}");
-        // Who fills gaps instead is never refused, and gets everything across.
+        // A sender that fills gaps is never refused and delivers everything.
         for id in [0, 2] {
             for offset in 0..WINDOW / 2 {
                 streams.on_stream(id, offset, false, b"y").unwrap();

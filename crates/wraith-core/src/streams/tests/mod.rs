@@ -1,5 +1,6 @@
-//! Two [`Streams`] joined by a channel that may lose, repeat and reorder, with every rule of flow control checked on
-//! the way (`Pair`); what must hold for honest peers (`exchange`, `blocked`) and against hostile ones (`hostile`).
+//! Tests of two [`Streams`] joined by a channel that may lose, repeat and reorder packets (`pair`).
+//! It checks every flow control rule. `exchange` and `blocked` test honest peers, `hostile` tests
+//! hostile ones.
 
 mod blocked;
 mod exchange;

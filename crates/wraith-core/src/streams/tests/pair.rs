@@ -1,4 +1,4 @@
-//! A pair of endpoints of the stream layer, without packet numbers, clocks or cryptography.
+//! Two sides of the stream layer, without packet numbers, clocks or cryptography.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use crate::frame::{Frame, FrameWriter, Frames, SentFrame, SentFrames};
 use crate::streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 use crate::{BlockPool, StreamError, Time, Violation};
 
-/// Short, so that windows grow by what is consumed and not by what long paths are assumed to need.
+/// Short, so that windows grow by consumption and not by the assumption for long paths.
 pub(super) const RTT: Duration = Duration::from_millis(8);
 
-/// xorshift64*: the tests need no more.
+/// The xorshift64* generator.
 #[derive(Clone, Debug)]
 pub(super) struct Rng(u64);
 
@@ -31,7 +31,7 @@ impl Rng {
     }
 }
 
-/// The byte of stream `id` at `offset`.
+/// Returns the byte of stream `id` at `offset`.
 pub(super) fn byte(id: StreamId, role: Role, offset: u64) -> u8 {
     let salt = id.0 * 31 + matches!(role, Role::Responder) as u64 * 17;
     ((offset ^ (offset >> 8) ^ (offset >> 17)).wrapping_mul(167) ^ salt) as u8
@@ -41,14 +41,14 @@ pub(super) fn bytes(id: StreamId, role: Role, range: std::ops::Range<u64>) -> Ve
     range.map(|offset| byte(id, role, offset)).collect()
 }
 
-/// A packet on its way, or waiting to be settled.
+/// A packet in flight, or waiting to be settled.
 #[derive(Clone, Debug)]
 struct Packet {
     payload: Vec<u8>,
     sent: SentFrames,
 }
 
-/// What the channel does, in percent of packets.
+/// Impairments of the channel, in percent of packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Channel {
     pub(super) loss: u64,
@@ -58,14 +58,14 @@ pub(super) struct Channel {
     pub(super) spurious: u64,
 }
 
-/// One side with what a checker must know of it.
+/// One side with the state that the checks need.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) role: Role,
     pub(super) streams: Streams,
     pub(super) events: Vec<StreamEvent>,
     packets: Vec<Packet>,
-    /// The limits this side was told: on all streams, and on each.
+    /// The limits announced to this side: on all streams, and on each.
     max_data: u64,
     max_stream_data: HashMap<u64, u64>,
     initial_stream_data: u64,
@@ -88,7 +88,7 @@ impl Side {
         }
     }
 
-    /// Packs what is pending into one packet of `size` bytes.
+    /// Packs pending frames into one packet of `size` bytes.
     fn pack(&mut self, size: usize) -> Option<Packet> {
         if !self.streams.has_pending() {
             return None;
@@ -104,7 +104,7 @@ impl Side {
         Some(Packet { payload, sent })
     }
 
-    /// Nothing beyond what the other side has allowed.
+    /// Checks that nothing exceeds the other side's limits.
     fn check_limits(&mut self, payload: &[u8]) {
         for frame in Frames::new(payload) {
             let Frame::Stream { id, offset, data, .. } = frame.unwrap() else { continue };
@@ -118,7 +118,7 @@ impl Side {
         assert!(total <= self.max_data, "sent {total}, allowed {}", self.max_data);
     }
 
-    /// Feeds one packet in.
+    /// Handles one packet.
     pub(super) fn receive(&mut self, payload: &[u8]) -> Result<(), Violation> {
         let streams = &mut self.streams;
         for frame in Frames::new(payload) {
@@ -155,7 +155,7 @@ impl Side {
         Ok(())
     }
 
-    /// Events since the last call.
+    /// Returns the events since the last call.
     pub(super) fn take_events(&mut self) -> Vec<StreamEvent> {
         while let Some(event) = self.streams.poll_event() {
             self.events.push(event);
@@ -172,7 +172,8 @@ impl Side {
         self.streams.write(id, bytes(id, self.role, range).into())
     }
 
-    /// Reads until blocked or finished, checking content from `*offset` on; true if finished.
+    /// Reads until blocked or finished, and checks the content from `*offset` on. Returns true if
+    /// finished.
     pub(super) fn read(
         &mut self,
         now: Time,
@@ -216,20 +217,21 @@ impl Pair {
         }
     }
 
-    /// A channel that does no harm, and default limits.
+    /// Returns a pair with a perfect channel and default limits.
     pub(super) fn calm() -> Self {
         let config = StreamConfig::default();
         Self::new(&config, &config, Channel::default(), 1)
     }
 
-    /// One flight each way: up to `packets` packets of a random size, moved, settled. Returns how many were sent.
+    /// Runs one flight each way: up to `packets` packets of a random size, transferred and settled.
+    /// Returns how many were sent.
     pub(super) fn exchange(&mut self, packets: usize) -> usize {
         let there = flight(&mut self.a, &mut self.b, self.channel, &mut self.rng, packets);
         let back = flight(&mut self.b, &mut self.a, self.channel, &mut self.rng, packets);
         there + back
     }
 
-    /// Exchanges until nobody has anything to send.
+    /// Exchanges flights until neither side has anything to send.
     pub(super) fn settle(&mut self) {
         for _ in 0..10_000 {
             if self.exchange(64) == 0 {

@@ -1,5 +1,5 @@
-//! What was lost and sent again is sent once more while nothing else can be: the peer's window is full behind it, or it is
-//! the end.
+//! A retransmission is sent a second time while nothing else can be sent: the peer's window is full
+//! behind it, or it is the end.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::streams::{Role, StreamConfig, StreamId, Streams};
 const WINDOW: u64 = 100_000;
 const PACKET: usize = 1200;
 
-/// A sender whose peer allows [`WINDOW`] bytes and never more.
+/// Returns a sender whose peer allows [`WINDOW`] bytes and never more.
 fn sender() -> (Streams, StreamId) {
     let mut streams = Streams::new(Role::Initiator, &StreamConfig::default(), BlockPool::default());
     streams.set_peer_limits(WINDOW, WINDOW, 1);
@@ -18,7 +18,7 @@ fn sender() -> (Streams, StreamId) {
     (streams, id)
 }
 
-/// The frames of the next packet, and the bytes they carry.
+/// Returns the frames of the next packet, and the range of bytes that they carry.
 fn next(streams: &mut Streams) -> Option<(SentFrames, Range<u64>)> {
     if !streams.has_pending() {
         return None;
@@ -32,7 +32,7 @@ fn next(streams: &mut Streams) -> Option<(SentFrames, Range<u64>)> {
     Some((sent, bytes.expect("only one stream has something to say")))
 }
 
-/// Everything there is to send, packet by packet.
+/// Returns all pending packets.
 fn flight(streams: &mut Streams) -> Vec<(SentFrames, Range<u64>)> {
     std::iter::from_fn(|| next(streams)).take(1000).collect()
 }
@@ -83,7 +83,7 @@ fn the_end_of_a_stream_is_repeated_until_it_is_acknowledged() {
     let twice = next(&mut streams).unwrap();
     assert_eq!(twice.1, last.1);
     assert!(!streams.has_pending());
-    // Both copies are lost, too: it goes on.
+    // Both copies are lost too: the end is retransmitted again.
     lose(&mut streams, &once);
     lose(&mut streams, &twice);
     assert_eq!(flight(&mut streams).len(), 2);
