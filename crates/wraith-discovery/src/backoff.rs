@@ -1,10 +1,10 @@
-//! Pauses between attempts at something that is down: each twice as long as the one before, up to a bound.
+//! Exponential back-off between attempts: each pause doubles, up to a limit.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// See the module.
+/// State of a back-off.
 #[derive(Debug)]
 pub struct Backoff {
     first: Duration,
@@ -17,19 +17,20 @@ impl Backoff {
         Self { first, longest, next: first }
     }
 
-    /// A place that is down: many contacts that wait at one server stay within what it allows.
+    /// Returns the back-off for a place that is down. It keeps many waiting contacts within the
+    /// limits of one server.
     pub fn of_a_place() -> Self {
         Self::new(Duration::from_secs(3), Duration::from_secs(60))
     }
 
-    /// The pause that is due.
+    /// Returns the pause that is due.
     pub fn advance(&mut self) -> Duration {
         let pause = self.next;
         self.next = (2 * pause).min(self.longest);
         pause
     }
 
-    /// It was up: the next pause is the first again.
+    /// Resets the pause after a success.
     pub fn reset(&mut self) {
         self.next = self.first;
     }

@@ -1,29 +1,29 @@
-//! The secret that names what may be fetched. It is the whole authorization of a transfer, so it is never shown by
-//! `Debug`, is compared in constant time, and is wiped when dropped.
+//! The secret that authorizes a transfer. `Debug` never shows it, comparison takes constant time,
+//! and drop wipes it.
 
 use std::fmt;
 
-/// 128 random bits: whoever holds them may fetch what they name (SPEC §2).
+/// 128 random bits. Any holder may fetch the files that they name (SPEC §2).
 #[derive(Clone)]
 pub struct Capability([u8; Capability::LEN]);
 
 impl Capability {
-    /// Bytes of a capability secret; 128 bits cannot be guessed online or offline.
+    /// Length of a capability in bytes; 128 bits cannot be guessed online or offline.
     pub const LEN: usize = 16;
 
-    /// Takes 16 bytes of randomness as the secret.
+    /// Uses 16 random bytes as the secret.
     pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
 
-    /// The secret itself, for the encrypted session or the ticket; never for a log.
+    /// Returns the secret for the encrypted session or the ticket; never for a log.
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }
 }
 
 impl PartialEq for Capability {
-    /// Takes the same time wherever the first difference is.
+    /// Compares in constant time.
     fn eq(&self, other: &Self) -> bool {
         wraith_crypto::equal(&self.0, &other.0)
     }

@@ -1,7 +1,7 @@
-//! How servers are reached by TCP: straight, or by a way of the application's own, such as a proxy.
+//! TCP connections to servers: direct, or through the application's own connector, such as a proxy.
 //!
-//! Invariant: where only a stream goes to the server, nobody takes its sender's address for one of ours, and nothing is sent to the
-//! server's own address.
+//! Invariant: if only a stream reaches the server, its source address is not taken for ours, and
+//! nothing is sent to the server's own address.
 
 use std::fmt;
 use std::io;
@@ -14,18 +14,20 @@ use tokio::time::timeout;
 
 use crate::place::BoxFuture;
 
-/// How long one address of a server may take to accept. A name may have several, of which some lead nowhere.
+/// Time limit per address of a server. A name may have several addresses, and some may be
+/// unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A stream of bytes to a server.
+/// A byte stream to a server.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// What a [`Connect`] has made.
+/// Result of a [`Connect`].
 pub struct Connected {
-    /// To the server's TCP port.
+    /// Stream to the server's TCP port.
     pub stream: Box<dyn Stream>,
-    /// Where the server's UDP ports are; none where only the stream goes there (a proxy).
+    /// IP address of the server's UDP ports; `None` if only the stream reaches it (through a
+    /// proxy).
     pub udp: Option<IpAddr>,
 }
 
@@ -35,16 +37,16 @@ impl fmt::Debug for Connected {
     }
 }
 
-/// The future of a [`Connect`].
+/// Future of a [`Connect`].
 pub type Connecting<'a> = BoxFuture<'a, io::Result<Connected>>;
 
-/// Makes connections to servers. Timeouts of a whole attempt are the caller's.
+/// Connects to servers. The caller limits the time of a whole attempt.
 pub trait Connect: Send + Sync + fmt::Debug {
     /// Connects to `port` of `host`, a name or an IP address without brackets.
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a>;
 }
 
-/// Straight, by TCP: the addresses of a name one after the other.
+/// Connects directly by TCP, trying the addresses of a name in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Direct;
 

@@ -1,20 +1,25 @@
-//! How one side learns where the other is and what it may fetch: with a [`Ticket`], everything a receiver needs on one
-//! line of text (SPEC §2), or with a [`Code`], a nameplate and two words that people can say, which brings the ticket over
-//! (SPEC §11), or, once it knows the other, without either ([`contact`], SPEC §12).
+//! Discovery: how one side finds the other. There are three ways:
 //!
+//! - a [`Ticket`]: one line of text with everything that a receiver needs (SPEC §2),
+//! - a [`Code`]: a nameplate and two words that people can speak, which transfers the ticket (SPEC
+//!   §11),
+//! - for known peers, neither ([`contact`], SPEC §12).
 //! ```text
-//!   announce, join             contact::{listen, search}        what an application calls
-//!   code exchange              contact exchange                 who may hear what; each written once
-//!   ──────────────────── MeetingPlace ────────────────────      opaque sealed messages
-//!   lan        rendezvous (client)        places of one's own
+//!   announce, join             contact::{listen, search}        the API of an application code
+//!   exchange              contact exchange                 authorization; each written once
+//!   ──────────────────── MeetingPlace ────────────────────      opaque sealed messages lan
+//!   rendezvous (client)        the application's own places
 //! ```
 //!
-//! Everything that waits is a future on tokio, of any flavour; dropping it, or the handle that stands for it, ends it. There is
-//! no thread, and nothing wakes up to look whether something has changed.
+//! Every wait is a future on tokio, of any flavour. Dropping it, or its handle, cancels it. There
+//! are no threads and no polling.
 //!
-//! Invariants: a [`Ticket`] that exists is well formed; text and bytes become one in [`Ticket::decode`] and `FromStr` and
-//! nowhere else, and whatever they accept encodes to the same bytes again. A [`Code`] is good for one guess, whoever makes
-//! it and wherever: [`Creator`] and [`pake::Joiner`] see to it on their sides, in one state for all places.
+//! Invariants:
+//!
+//! - A [`Ticket`] is well formed. [`Ticket::decode`] and `FromStr` are the only parsers, and
+//!   accepted input encodes to the same bytes.
+//! - A [`Code`] allows one guess in total, at all places together. [`Creator`] and [`pake::Joiner`]
+//!   enforce this on their sides.
 
 #![forbid(unsafe_code)]
 
@@ -56,7 +61,7 @@ pub use relay_addr::{
 pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
 
-/// The example of the README, as a test.
+/// Runs the README example as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! Which places are used: those of this crate, and those that an application brings along.
+//! Selection of the places to use: built-in ones and those of the application.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use crate::place::{MeetingPlace, Place};
 use crate::rendezvous::RendezvousPlace;
 use crate::store::RecordStore;
 
-/// The places to use.
+/// The configured places.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// On the local network.
+    /// Interfaces of the local network.
     pub lan: Lan,
-    /// At this server, as `HOST:PORT`.
+    /// Rendezvous server, as `HOST:PORT`.
     pub rendezvous: Option<String>,
-    /// How that server is reached: straight, if this is none.
+    /// Connector to that server; `None` connects directly.
     pub connect: Option<Arc<dyn Connect>>,
-    /// Beside those.
+    /// The application's own places.
     pub others: Vec<Arc<dyn MeetingPlace>>,
-    /// Where records are left, as on the DHT: for contacts, transfers, tickets and long codes.
+    /// Record stores such as the DHT: for contacts, transfers, tickets and long codes.
     pub stores: Vec<Arc<dyn RecordStore>>,
 }
 
 impl Places {
-    /// All where both sides are there at the same time, the nearest first. A new kind of place is one more line here.
+    /// Returns all live meeting places, nearest first. A new kind of place needs one line here.
     pub fn all(&self) -> Vec<Arc<dyn MeetingPlace>> {
         let mut all: Vec<Arc<dyn MeetingPlace>> = Vec::new();
         all.extend(LanPlace::new(self.lan.clone()).map(|place| Arc::new(place) as _));
@@ -36,12 +36,12 @@ impl Places {
         all
     }
 
-    /// What they are called.
+    /// Returns the names of the meeting places.
     pub fn names(&self) -> Vec<Place> {
         self.all().iter().map(|place| place.place()).collect()
     }
 
-    /// What those that store are called.
+    /// Returns the names of the record stores.
     pub fn store_names(&self) -> Vec<Place> {
         self.stores.iter().map(|store| store.place()).collect()
     }

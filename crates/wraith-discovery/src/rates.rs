@@ -1,25 +1,27 @@
-//! How often one address may ask: a bucket of tokens for each, in a table that does not grow. A full table forgets those
-//! whose bucket is full again. If there are none, a newcomer takes the place of who was heard longest ago, who may come again
-//! as a newcomer. So whoever has many addresses does not keep all others out; but what all of them together can cause is
-//! bounded too, since such changes have a pace and newcomers a small bucket.
+//! A rate limiter per address: a token bucket for each, in a bounded table.
+//!
+//! A full table forgets addresses with full buckets. If there are none, a newcomer replaces the
+//! address that was inactive longest, which may return as a newcomer. An attacker with many
+//! addresses therefore cannot lock others out. Its total effect is bounded as well, since
+//! replacements are rate-limited and newcomers have a small bucket.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Newcomers that may take somebody's place at once, and the time in which one more may.
+/// Burst of replacements, and the interval of further ones.
 const CHANGES_AT_ONCE: u32 = 50;
 const CHANGE_REFILL: Duration = Duration::from_millis(5);
-/// What one that took a place may do at once: all that a meeting needs, with a repetition.
+/// Burst of a newcomer that replaced another address: enough for a meeting with one repetition.
 const NEWCOMER_BURST: f64 = 4.0;
 
-/// Whom a limit is for. A household has one IPv4 address, and a whole /64 of IPv6 ones; all neighbours on a link share the
-/// network of its own addresses, so there each counts for itself.
+/// The unit of a limit. A household has one IPv4 address, or an IPv6 /64. Link-local IPv6 addresses
+/// of a network share one prefix, so each counts separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source(IpAddr);
 
 impl Source {
-    /// Whom an address belongs to.
+    /// Returns the unit that an address belongs to.
     pub fn of(ip: IpAddr) -> Self {
         match ip.to_canonical() {
             IpAddr::V4(ip) => Self(ip.into()),
@@ -32,23 +34,23 @@ impl Source {
     }
 }
 
-/// The buckets.
+/// Token buckets per source.
 #[derive(Debug)]
 pub struct Rates {
     buckets: HashMap<Source, Bucket>,
     limit: Limit,
-    /// For newcomers that take a place.
+    /// Rate limit of replacements.
     changes: Option<Bucket>,
 }
 
-/// What an address may do.
+/// Limit per address.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// Requests at once.
+    /// Most requests in a burst.
     pub burst: u32,
-    /// One more in this time.
+    /// Interval of further requests.
     pub refill: Duration,
-    /// Addresses remembered.
+    /// Most addresses remembered.
     pub addresses: usize,
 }
 
@@ -59,7 +61,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// False if there is no token to take.
+    /// Takes a token. Returns false if there is none.
     fn take(&mut self, limit: Limit, now: Instant) -> bool {
         let tokens = self.tokens_at(now, limit);
         if tokens < 1.0 {
@@ -77,12 +79,12 @@ impl Bucket {
 }
 
 impl Rates {
-    /// Nobody has asked yet.
+    /// Creates an empty table.
     pub fn new(limit: Limit) -> Self {
         Self { buckets: HashMap::new(), limit, changes: None }
     }
 
-    /// Takes one token; false if there is none.
+    /// Takes one token of `source`. Returns false if there is none.
     pub fn allow(&mut self, source: Source, now: Instant) -> bool {
         let limit = self.limit;
         if !self.buckets.contains_key(&source) {
@@ -92,7 +94,7 @@ impl Rates {
         self.buckets.get_mut(&source).is_some_and(|bucket| bucket.take(limit, now))
     }
 
-    /// The bucket of one more, for which there is room now; None if too many came in somebody's place just before.
+    /// Makes a bucket for a new source. `None` if replacements are rate-limited.
     fn newcomer(&mut self, now: Instant) -> Option<Bucket> {
         let limit = self.limit;
         if self.buckets.len() >= limit.addresses {

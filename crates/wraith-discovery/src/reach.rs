@@ -1,4 +1,4 @@
-//! Where somebody can be reached: addresses to dial and relays, as contacts, records and calls carry it:
+//! Reachability of a peer, addresses and relays, as carried by contact messages, records and calls:
 //!
 //! ```text
 //! addresses(1) ‖ address(19)* ‖ relays(1) ‖ relay*
@@ -10,26 +10,26 @@ use crate::contact::{ADDRESS_LEN, Addresses, decode_address, encode_address};
 use crate::relay_addr::{MAX_RELAYS, RelayAddr};
 use crate::ticket::MAX_ADDRESSES;
 
-/// How somebody can be reached.
+/// Addresses and relays of a peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Where to dial, the most useful first; at most [`MAX_ADDRESSES`] travel.
+    /// Addresses to dial, most useful first; at most [`MAX_ADDRESSES`] are sent.
     pub addresses: Addresses,
-    /// Relays, the best first; at most [`MAX_RELAYS`] travel.
+    /// Relays, best first; at most [`MAX_RELAYS`] are sent.
     pub relays: Vec<RelayAddr>,
 }
 
-/// Makes the list of where we can be reached; it is told our address as whoever asks sees it.
+/// Returns our current reachability. The argument is our address as the asking side sees it.
 pub type MakeReach = Box<dyn Fn(Option<IpAddr>) -> Reach + Send + Sync>;
 
 impl Reach {
-    /// Whether there is nothing.
+    /// Reports whether there are neither addresses nor relays.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty() && self.relays.is_empty()
     }
 
-    /// Appends at most `room` bytes, two at least. What has no room is left out from the end: a relay only where no address goes for it
-    /// but one that is not the first.
+    /// Appends at most `room` bytes, and at least two. Entries that do not fit are dropped from the
+    /// end. Relays take precedence over all addresses except the first.
     pub(crate) fn encode(&self, room: usize, out: &mut Vec<u8>) {
         let (mut left, mut relays) = (room.saturating_sub(2), Vec::new());
         let first = usize::from(!self.addresses.is_empty()) * ADDRESS_LEN;
@@ -48,7 +48,7 @@ impl Reach {
         relays.iter().for_each(|relay| relay.encode(out));
     }
 
-    /// What `bytes` begin with, and the rest; None if they make no sense.
+    /// Decodes the start of `bytes` and returns the rest. `None` if it is malformed.
     pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (count, rest) = bytes.split_first()?;
         let count = usize::from(*count);

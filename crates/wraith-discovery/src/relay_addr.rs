@@ -1,21 +1,22 @@
-//! Where somebody can be reached through a relay (SPEC §13): the relay, what its certificate must be, and the mailbox there.
+//! Address of a peer at a relay (SPEC §13): the relay, its certificate's pin, and the peer's
+//! mailbox.
 //!
-//! Invariant: the host of one that exists can be looked up and shown as it is: it is short, and has no character that means
-//! anything to a terminal, a URL or a resolver.
+//! Invariant: the host can be resolved and shown as it is: it is short and has no character with a
+//! meaning for a terminal, a URL or a resolver.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Most relays that one side is reached by: one that works and one more, so that a ticket stays short.
+/// Most relays per peer: one and a spare, so that a ticket stays short.
 pub const MAX_RELAYS: usize = 2;
-/// Longest name of a relay's host. Names can be four times as long; those that people type are not.
+/// Longest host name of a relay. Names can be four times as long; typed ones are not.
 pub const MAX_HOST_LEN: usize = 64;
-/// Bytes of what a relay's certificate is known by.
+/// Length of a certificate pin in bytes.
 pub const PIN_LEN: usize = 32;
-/// Bytes of a mailbox's name.
+/// Length of a mailbox name in bytes.
 pub const MAILBOX_LEN: usize = 16;
-/// Longest binary form.
+/// Longest binary form in bytes.
 pub const MAX_RELAY_LEN: usize = 1 + MAX_HOST_LEN + 2 + PIN_LEN + MAILBOX_LEN;
 
 /// A mailbox at a relay.
@@ -27,23 +28,23 @@ pub struct RelayAddr {
     mailbox: [u8; MAILBOX_LEN],
 }
 
-/// Why this is no address at a relay.
+/// Reason why this is not a relay address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RelayAddrError {
-    /// The host is empty, too long, or holds a character that neither names nor addresses have.
+    /// The host is empty, too long, or has a character that is invalid in names and addresses.
     #[error("the name of a relay is empty, too long or holds a character that no name has")]
     BadHost,
-    /// Port 0.
+    /// The port is 0.
     #[error("a relay has port 0")]
     BadPort,
-    /// It is cut short.
+    /// The input is truncated.
     #[error("it is cut short")]
     WrongLength,
 }
 
 impl RelayAddr {
     /// # Errors
-    /// Of host and port.
+    /// The host or port is invalid.
     pub fn new(
         host: &str,
         port: u16,
@@ -60,22 +61,22 @@ impl RelayAddr {
         Ok(Self { host: host.to_owned(), port, pin, mailbox })
     }
 
-    /// A name or an IP address, without brackets.
+    /// Returns the host: a name or an IP address without brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// TCP and UDP.
+    /// Returns the port for TCP and UDP.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// What the relay's certificate is known by.
+    /// Returns the pin of the relay's certificate.
     pub const fn pin(&self) -> &[u8; PIN_LEN] {
         &self.pin
     }
 
-    /// Who is reached there.
+    /// Returns the peer's mailbox.
     pub const fn mailbox(&self) -> &[u8; MAILBOX_LEN] {
         &self.mailbox
     }
@@ -89,10 +90,10 @@ impl RelayAddr {
         out.extend_from_slice(&self.mailbox);
     }
 
-    /// The first one of `bytes`, and the rest.
+    /// Decodes the first address in `bytes` and returns the rest.
     ///
     /// # Errors
-    /// There is none.
+    /// The input is malformed.
     pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), RelayAddrError> {
         let short = RelayAddrError::WrongLength;
         let (&len, bytes) = bytes.split_first().ok_or(short)?;
@@ -104,14 +105,14 @@ impl RelayAddr {
         Ok((Self::new(host, u16::from_be_bytes(*port), *pin, *mailbox)?, bytes))
     }
 
-    /// Bytes of the binary form.
+    /// Returns the length of the binary form in bytes.
     pub(crate) fn encoded_len(&self) -> usize {
         MAX_RELAY_LEN - MAX_HOST_LEN + self.host.len()
     }
 }
 
 impl fmt::Display for RelayAddr {
-    /// The relay, for people.
+    /// Shows the relay without its mailbox.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
             true => write!(f, "[{}]:{}", self.host, self.port),
@@ -121,7 +122,7 @@ impl fmt::Display for RelayAddr {
 }
 
 impl fmt::Debug for RelayAddr {
-    /// Without the mailbox: who knows it can knock there.
+    /// Omits the mailbox, because its name allows dialling it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RelayAddr({self})")
     }

@@ -1,22 +1,24 @@
-//! What a place that *stores* is: [`RecordStore`]. Who wants to be found **puts** a record under a key, who looks **gets** it, and
-//! neither needs the other to be there at that moment.
+//! [`RecordStore`]: the interface of a place that *stores*. A peer that wants to be found **puts** a record under a key, and the other peer
+//! **gets** it. They need not be online at the same time.
 //!
 //! ```text
-//!   contacts   transfers   tickets   long codes      who may find whom: `crate::contact`, `crate::code`
+//!   contacts   transfers   tickets   long codes      authorization: `crate::contact`,
+//!   `crate::code`
 //!        └────────┬──┴────────┴──────┘
 //!               record                               sealed, padded, under a new key each hour: `crate::record`
 //!                 │
 //!            RecordStore                             opaque bytes under an Ed25519 key: this file
 //!                 │
-//!         the Mainline DHT, or one of your own
+//!         the Mainline DHT, or your own store
 //! ```
 //!
-//! It is the shape of BEP 44's mutable items: a value of at most [`MAX_VALUE_LEN`] bytes, signed with the key that names it, and
-//! a sequence number. Anybody may read what is stored, so nothing that can be guessed may be asked for there; only who has the
-//! seed can write. What was stored cannot be taken back, only overwritten.
+//! The model is BEP 44's mutable items: a value of at most [`MAX_VALUE_LEN`] bytes with a sequence
+//! number, signed with the key that names it. Anyone may read a stored value, so its key must not
+//! be guessable. Only an owner of the seed can write. A stored value cannot be deleted, only
+//! overwritten.
 //!
-//! Invariants: a store hands out only what verifies under the key that was asked for. Nothing outlives the futures and boxes
-//! returned here, and at rest a store sends nothing.
+//! Invariants: a store returns only values that verify under the requested key. Nothing outlives
+//! the returned futures and boxes, and an idle store sends nothing.
 
 use std::fmt;
 
@@ -25,79 +27,80 @@ use zeroize::Zeroizing;
 
 use crate::place::{BoxFuture, Place, PlaceError};
 
-/// The longest value that a node of the DHT keeps (BEP 44).
+/// Longest value that a DHT node stores (BEP 44), in bytes.
 pub const MAX_VALUE_LEN: usize = 1000;
 
-/// The Ed25519 public key that a record stands under.
+/// Ed25519 public key that names a record.
 pub type RecordKey = [u8; 32];
 
-/// Somewhere records can be left. See the module.
+/// A store of records; see the module documentation.
 pub trait RecordStore: Send + Sync + fmt::Debug + 'static {
-    /// What it is called.
+    /// Returns the store's name.
     fn place(&self) -> Place;
 
-    /// Whether anybody answers there.
+    /// Tests whether the store answers.
     ///
     /// # Errors
-    /// Why not, within a few seconds.
+    /// The reason of the failure, within a few seconds.
     fn probe(&self) -> BoxFuture<'static, Result<(), PlaceError>>;
 
-    /// Stores `record` under the key of `seed`, in the place of whatever has a lower sequence number there. If what is there has a
-    /// higher one, the record gets one above that: a clock that was set back must not keep anybody from publishing.
+    /// Stores `record` under the key of `seed`, replacing records with lower sequence numbers. If
+    /// the stored one is higher, the record gets the next number: a clock that was set back must
+    /// not prevent publishing.
     ///
     /// # Errors
-    /// It is not stored.
+    /// The record was not stored.
     fn put(
         &self,
         seed: RecordSeed,
         record: StoredRecord,
     ) -> BoxFuture<'static, Result<(), PlaceError>>;
 
-    /// Looks for what is stored under `key`. Nothing happens before the first [`RecordLookup::next`].
+    /// Looks for the record under `key`. Nothing is sent before the first [`RecordLookup::next`].
     fn get(&self, key: RecordKey) -> Box<dyn RecordLookup>;
 
-    /// The same with few questions, for who asks often: it asks only where [`Self::get`] has shown that the record may be, and may miss
-    /// what is there.
+    /// Same as [`Self::get`] with few queries, for frequent searches. It asks only nodes that an
+    /// earlier [`Self::get`] found, and may miss a record.
     fn glance(&self, key: RecordKey) -> Box<dyn RecordLookup> {
         self.get(key)
     }
 }
 
-/// One look for a record. Dropping it ends it.
+/// One search for a record. Drop ends it.
 pub trait RecordLookup: Send {
-    /// The next record that verifies, each with a higher sequence number than the one before: some who store hold an old one.
-    /// None when everybody was asked. Cancel-safe.
+    /// Returns the next verified record, each with a higher sequence number than the previous one,
+    /// since some nodes hold old records. `None` after the last node. Cancel-safe.
     ///
     /// # Errors
-    /// Nobody could be asked.
+    /// No node answered.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<StoredRecord>, PlaceError>>;
 }
 
-/// A value under its key.
+/// A value with its sequence number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRecord {
-    /// A higher one replaces a lower one.
+    /// A higher number replaces a lower one.
     pub seq: i64,
     /// At most [`MAX_VALUE_LEN`] bytes.
     pub value: Vec<u8>,
 }
 
-/// What the key pair of a record is made of: who has it can write the record. Wiped when dropped.
+/// Seed of a record's key pair. An owner of the seed can write the record. Wiped on drop.
 #[derive(Clone)]
 pub struct RecordSeed(Zeroizing<[u8; 32]>);
 
 impl RecordSeed {
-    /// Takes 32 bytes that cannot be guessed.
+    /// Uses 32 unguessable bytes as the seed.
     pub fn new(seed: [u8; 32]) -> Self {
         Self(Zeroizing::new(seed))
     }
 
-    /// The key that the record is found under.
+    /// Returns the key that names the record.
     pub fn key(&self) -> RecordKey {
         self.signer().node_id().0
     }
 
-    /// Signs for that key.
+    /// Returns the signer for that key.
     pub fn signer(&self) -> SecretIdentity {
         SecretIdentity::from_seed(*self.0)
     }

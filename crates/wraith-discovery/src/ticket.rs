@@ -4,11 +4,12 @@
 //! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | check(4) )
 //! ```
 //!
-//! One without relays is of version 3 and has nothing in their place; one with relays is of version 4. Versions 1 and 2 are
-//! those of an older handshake.
+//! A ticket without relays has version 3 and omits that field; one with relays has version 4.
+//! Versions 1 and 2 belong to an older handshake.
 //!
-//! The check tells a mistyped ticket from a wrong one, so people learn which of the two to fix. It authenticates
-//! nothing: the handshake proves the NodeId, and the sender the capability.
+//! The check distinguishes a mistyped ticket from a wrong one, so that users can tell which to fix.
+//! It authenticates nothing: the handshake proves the NodeId, and the sender verifies the
+//! capability.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,12 +23,12 @@ use wraith_crypto::kdf;
 use crate::Capability;
 use crate::relay_addr::{MAX_RELAYS, RelayAddr, RelayAddrError};
 
-/// The version of a ticket without relays.
+/// Version of a ticket without relays.
 pub const VERSION: u8 = 3;
-/// The version of one that names relays.
+/// Version of a ticket with relays.
 const VERSION_WITH_RELAYS: u8 = 4;
 
-/// Most addresses in a ticket: more interfaces than a machine usefully has, and the ticket stays one short line.
+/// Most addresses in a ticket: more interfaces than a machine usefully has, within one short line.
 pub const MAX_ADDRESSES: usize = 16;
 
 const PREFIX: &str = "wraith:";
@@ -36,12 +37,13 @@ const CHECK_CONTEXT: &str = "wraith/1 ticket check";
 const FAMILY_IPV4: u8 = 4;
 const FAMILY_IPV6: u8 = 6;
 const HEAD_LEN: usize = 1 + 32 + Capability::LEN + 1;
-/// Longest binary form: every address an IPv6 one. With relays there is room for fewer.
+/// Longest binary form, with IPv6 addresses only. Relays reduce the number of addresses.
 pub(crate) const MAX_LEN: usize = HEAD_LEN + MAX_ADDRESSES * 19 + CHECK_LEN;
-/// Longest text that can be a ticket, with room for the spaces and line breaks a chat program puts in.
+/// Longest text accepted as a ticket, with room for spaces and line breaks that a chat program
+/// inserts.
 const MAX_TEXT_LEN: usize = 4 * MAX_LEN;
 
-/// Who sends, where it can be reached, and the secret that names what it offers.
+/// The sender, its addresses, and the secret that names its offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
     node_id: NodeId,
@@ -50,50 +52,50 @@ pub struct Ticket {
     relays: Vec<RelayAddr>,
 }
 
-/// Why a text is not a ticket.
+/// Reason why a text is not a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TicketError {
-    /// It does not begin with `wraith:`.
+    /// It does not start with `wraith:`.
     #[error("it does not begin with \"wraith:\"")]
     NotATicket,
-    /// A character outside the base32 alphabet, or a length base32 cannot have.
+    /// A character outside the base32 alphabet, or an invalid length.
     #[error("it holds a character that tickets never hold, or a part is missing")]
     NotBase32,
-    /// Too short for any ticket, too long, or its address count and length disagree.
+    /// Too short, too long, or a length that contradicts the address count.
     #[error("it is cut short or has something appended")]
     WrongLength,
     /// The check does not match: a character was changed, lost or added.
     #[error("a character was changed on the way")]
     Mistyped,
-    /// From a newer program.
+    /// Made by a newer version.
     #[error("it was made by a newer version of wraith (format {0}): update wraith on this machine")]
     UnknownVersion(u8),
-    /// It was made by a version whose handshake is not spoken any more.
+    /// Made by an older version, whose handshake is no longer supported.
     #[error(
         "it was made by an older version of wraith (format {0}), whose handshake is not spoken any more: update wraith on the sender's machine, and take a new one"
     )]
     OlderVersion(u8),
-    /// An address family that is neither IPv4 nor IPv6, or port 0.
+    /// Port 0, or an address family other than IPv4 and IPv6.
     #[error("it holds an address that cannot be reached")]
     BadAddress,
     /// More than [`MAX_ADDRESSES`] addresses.
     #[error("it holds more than {MAX_ADDRESSES} addresses")]
     TooManyAddresses,
-    /// No relay or more than [`MAX_RELAYS`] where relays are named, or one that cannot be.
+    /// An invalid relay, or an invalid number of relays: none, or more than [`MAX_RELAYS`].
     #[error("it names a relay that cannot be reached")]
     BadRelay,
 }
 
 impl Ticket {
-    /// A ticket for what `capability` names at `node_id`, reachable at `addresses` (tried in this order).
-    /// Of more than [`MAX_ADDRESSES`] addresses the first ones are kept.
+    /// Makes a ticket for the offer that `capability` names at `node_id`. `addresses` are tried in
+    /// order; those beyond [`MAX_ADDRESSES`] are dropped.
     pub fn new(node_id: NodeId, capability: Capability, mut addresses: Vec<SocketAddr>) -> Self {
         addresses.truncate(MAX_ADDRESSES);
         Self { node_id, capability, addresses, relays: Vec::new() }
     }
 
-    /// The same, reachable by these relays too, the best first. Of more than [`MAX_RELAYS`] the first ones are kept, and of the
-    /// addresses as many as there is room for.
+    /// Adds relays, best first. Relays beyond [`MAX_RELAYS`] are dropped, and so are addresses that
+    /// no longer fit.
     pub fn with_relays(mut self, mut relays: Vec<RelayAddr>) -> Self {
         relays.truncate(MAX_RELAYS);
         self.relays = relays;
@@ -103,22 +105,22 @@ impl Ticket {
         self
     }
 
-    /// Whom the handshake must authenticate.
+    /// Returns the NodeId that the handshake must authenticate.
     pub const fn node_id(&self) -> NodeId {
         self.node_id
     }
 
-    /// What may be fetched.
+    /// Returns the capability of the offer.
     pub const fn capability(&self) -> &Capability {
         &self.capability
     }
 
-    /// Where to dial, best first.
+    /// Returns the addresses to dial, best first.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The relays that it can be reached by, best first.
+    /// Returns the sender's relays, best first.
     pub fn relays(&self) -> &[RelayAddr] {
         &self.relays
     }
@@ -130,7 +132,7 @@ impl Ticket {
         HEAD_LEN + addresses + usize::from(!self.relays.is_empty()) + relays + CHECK_LEN
     }
 
-    /// The binary form of SPEC §2, without `wraith:`.
+    /// Returns the binary form of SPEC §2, without `wraith:`.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(MAX_LEN);
         out.push(if self.relays.is_empty() { VERSION } else { VERSION_WITH_RELAYS });
@@ -162,7 +164,7 @@ impl Ticket {
     /// Parses the binary form.
     ///
     /// # Errors
-    /// Everything of [`TicketError`] but the two about text.
+    /// All of [`TicketError`] except the two about text.
     pub fn decode(bytes: &[u8]) -> Result<Self, TicketError> {
         if bytes.len() < HEAD_LEN + CHECK_LEN || bytes.len() > MAX_LEN {
             return Err(TicketError::WrongLength);
@@ -213,7 +215,7 @@ impl fmt::Display for Ticket {
 impl FromStr for Ticket {
     type Err = TicketError;
 
-    /// Letter case and white space do not matter: mail and chat programs change both.
+    /// Ignores case and white space, which mail and chat programs change.
     fn from_str(text: &str) -> Result<Self, TicketError> {
         if text.len() > MAX_TEXT_LEN {
             return Err(TicketError::WrongLength);
@@ -234,7 +236,7 @@ fn check(body: &[u8]) -> [u8; CHECK_LEN] {
     [a, b, c, d]
 }
 
-/// The rest of a ticket; every read is checked against its end.
+/// The rest of a ticket; every read is bounds-checked.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

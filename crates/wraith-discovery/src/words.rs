@@ -1,23 +1,29 @@
-//! The words of a code: two lists of 1024 English words, the second for the second place and the first for the others, so that a pair
-//! is worth 20 bits and three words 30.
+//! The word lists of codes: two lists of 1024 English words. The second list is for the second
+//! position, the first for all others. Two words hold 20 bits, three hold 30.
 //!
-//! Invariants (tests below): a word has 4 to 7 letters; within a list no two share their first four letters, and none
-//! becomes another by changing, losing, adding one letter or swapping two neighbours; no word is in both lists. So one
-//! slip of the finger never turns a code into another code, and four letters are enough to type. The lists may be
-//! put in any order, but a word is never taken out while codes with it are about: the words themselves are the secret.
+//! Invariants (tested below):
+//!
+//! - A word has 4 to 7 letters.
+//! - Within a list, no two words share their first four letters.
+//! - Within a list, changing, dropping or adding one letter, or swapping two neighbours, never
+//!   yields another word.
+//! - No word is in both lists.
+//!
+//! One typing error therefore never turns a code into another code, and four letters are enough to
+//! type. The lists may be reordered, but no word may be removed while codes with it are in use: the
+//! words themselves are the secret.
 
 use std::sync::LazyLock;
 
-/// Words in each list; each is worth 10 bits.
+/// Words per list; each word holds 10 bits.
 pub const WORDS_PER_LIST: usize = 1024;
 
-/// Letters after which a word that is not finished yet is taken for the only one that begins so. Fewer would make a guess
-/// out of a slip.
+/// Least number of letters in an abbreviated word. Fewer would turn a typing error into a guess.
 const SHORTEST_PREFIX: usize = 3;
 
-/// How many words are proposed in place of one that is not in the list.
+/// Most suggestions for an unknown word.
 const MOST_PROPOSALS: usize = 5;
-/// Slips beyond which a word is not like another.
+/// Most typing errors in a suggestion.
 const MOST_SLIPS: usize = 2;
 
 static LISTS: LazyLock<[Vec<&str>; 2]> = LazyLock::new(|| {
@@ -25,18 +31,18 @@ static LISTS: LazyLock<[Vec<&str>; 2]> = LazyLock::new(|| {
         .map(|text| text.lines().collect())
 });
 
-/// Where in a code a word stands.
+/// Position of a word in a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// After the number.
     First,
-    /// After the first.
+    /// After the first word.
     Second,
-    /// At the end of a code for several receivers.
+    /// Last word of a code for several receivers.
     Third,
 }
 
-/// The words that may stand at a place, in alphabetical order.
+/// Returns the words for a position in alphabetical order.
 pub fn list(place: Place) -> &'static [&'static str] {
     match place {
         Place::First | Place::Third => &LISTS[0],
@@ -44,7 +50,8 @@ pub fn list(place: Place) -> &'static [&'static str] {
     }
 }
 
-/// The word that was meant by `typed` (lower case): the word itself, or the only one that begins so.
+/// Returns the word that `typed` (lower case) means: the word itself, or the only one with this
+/// prefix.
 pub fn find(place: Place, typed: &str) -> Option<&'static str> {
     let words = list(place);
     if let Ok(at) = words.binary_search(&typed) {
@@ -56,7 +63,7 @@ pub fn find(place: Place, typed: &str) -> Option<&'static str> {
     }
 }
 
-/// All words that begin with `prefix` (lower case).
+/// Returns all words that start with `prefix` (lower case).
 pub fn beginning_with(place: Place, prefix: &str) -> &'static [&'static str] {
     let words = list(place);
     let from = words.partition_point(|word| *word < prefix);
@@ -64,7 +71,7 @@ pub fn beginning_with(place: Place, prefix: &str) -> &'static [&'static str] {
     &words[from..from + len]
 }
 
-/// The words most like `typed`: what somebody may have meant who typed a word that is not there. None if none is like it.
+/// Returns the words closest to `typed` as suggestions, or none if no word is close.
 pub fn nearest(place: Place, typed: &str) -> Vec<&'static str> {
     let mut ranked: Vec<_> = list(place)
         .iter()
@@ -75,10 +82,11 @@ pub fn nearest(place: Place, typed: &str) -> Vec<&'static str> {
     ranked.into_iter().take(MOST_PROPOSALS).map(|(_, word)| word).collect()
 }
 
-/// Letters changed, lost, added, or swapped with their neighbour on the way from `a` to `b` (optimal string alignment).
+/// Returns the number of changed, lost, added or swapped letters between `a` and `b` (optimal
+/// string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
-    // Rows of the table for the letters of `a` before last, last, and now.
+    // Rows of the table for the letter of `a` before last, the last, and the current one.
     let mut before = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {

@@ -1,7 +1,8 @@
-//! Waiting with a code at every place at once, for who made it.
+//! The creator's side: waits with a code at all places at once.
 //!
-//! Each place is a task: it announces a nameplate, serves joiners from [`CodeAnnouncement::begin`] on, and announces it again
-//! when the place was lost. The tasks share one [`CreatorState`], so a code is one guess however many places there are.
+//! Each place has a task. It announces a nameplate, serves joiners from [`CodeAnnouncement::begin`]
+//! on, and announces the nameplate again after the place was lost. The tasks share one
+//! [`CreatorState`], so a code allows one guess at all places together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,82 +26,85 @@ use crate::place::{
 use crate::places::Places;
 use crate::record::publish::WITHDRAW_TIMEOUT;
 
-/// How long the code may be held back for a server to name a nameplate. The code is on the screen within 300 ms.
+/// Longest delay of the code while a server selects a nameplate. The code is on the screen within
+/// 300 ms.
 const NAMEPLATE_TIMEOUT: Duration = Duration::from_millis(200);
-/// The same when there is nowhere else to wait, so that without the server there is no point in a code.
+/// The same if no other place is available, since the code is useless without the server.
 const ONLY_PLACE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Nameplates that are wished for: three digits at most are quick to say, and on one local network two people rarely pick
-/// the same.
+/// Highest nameplate requested. Three digits are quick to speak, and two codes on one local network
+/// rarely collide.
 const SHORT_NAMEPLATES: u32 = 999;
 
-/// What a code is good for.
+/// Options of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CodeOptions {
-    /// Who has the ticket.
+    /// The side that has the ticket.
     pub ticket_side: TicketSide,
-    /// How long it is good if nobody uses it.
+    /// Lifetime of an unused code.
     pub life: Duration,
-    /// How many identities may use it; `u32::MAX` is any number. With more than one it has a third word.
+    /// Number of identities that may use it; `u32::MAX` means any number. A code for more than one
+    /// has a third word.
     pub uses: u32,
 }
 
 impl CodeOptions {
-    /// A code for one joiner.
+    /// Returns the options of a code for one joiner.
     pub const fn new(ticket_side: TicketSide, life: Duration) -> Self {
         Self { ticket_side, life, uses: 1 }
     }
 
-    /// The same, for so many.
+    /// Sets the number of joiners.
     pub const fn uses(mut self, uses: u32) -> Self {
         self.uses = uses;
         self
     }
 }
 
-/// A code that is waited with, until this is dropped.
+/// An announced code. Drop withdraws it.
 #[derive(Debug)]
 pub struct CodeAnnouncement {
     code: Code,
     places: Vec<Place>,
     missing: Vec<(Place, PlaceError)>,
-    /// Of a short code, until [`Self::begin`].
+    /// Tasks of a short code before [`Self::begin`].
     prepared: Option<Prepared>,
-    /// Of a long code: withdraws it.
+    /// Withdraws a long code.
     stop: Option<watch::Sender<bool>>,
     end: End,
     events: mpsc::UnboundedReceiver<CodeEvent>,
-    /// Of places where everybody hears everything, and of the others, which are told why a code has ended.
+    /// Tasks of broadcast places, and of all others. The latter are told why a code has ended.
     broadcasts: JoinSet<()>,
     mailboxes: JoinSet<()>,
 }
 
-/// What waits for [`CodeAnnouncement::begin`].
+/// Tasks that wait for [`CodeAnnouncement::begin`].
 #[derive(Debug)]
 struct Prepared {
     state: Arc<CreatorState>,
-    /// The tasks that wait, and whether their place is among those that were told.
+    /// The tasks' channels, and whether each place was listed to the caller.
     waiting: Vec<(oneshot::Sender<Begin>, bool)>,
 }
 
-/// What a place's task needs to serve joiners.
+/// Parameters for a place's task to serve joiners.
 #[derive(Debug)]
 struct Begin {
     nameplate: u32,
     state: Arc<CreatorState>,
     end: End,
-    /// The user was told that we wait there.
+    /// Whether the place was listed to the caller.
     is_listed: bool,
 }
 
-/// What a place's task says at first: what was announced there.
+/// First report of a place's task: the place's index and the announced nameplate.
 type Report = (usize, Result<Option<u32>, PlaceError>);
 
-/// Makes a code and prepares to wait for joiners with it at all places, as the identity `own`. `ticket` makes what a joiner with
-/// the right words gets; it is not called if the joiner has the ticket.
+/// Makes a code and prepares to wait for joiners at all places, as the identity `own`. `ticket`
+/// makes the ticket for a joiner with the right words; it is not called if the joiner has the
+/// ticket.
 ///
-/// Done when the code can be shown: a server is given 200 ms to name a nameplate, and 3 s if there is nowhere else.
-/// Cancel-safe; must be called in a tokio runtime.
+/// Returns once the code can be shown. A server has 200 ms to select a nameplate, or 3 s if there
+/// is no other place. Cancel-safe; must be called in a tokio runtime.
 ///
 /// # Errors
 /// [`NoRandomness`]
@@ -117,7 +121,8 @@ pub async fn announce(
     Ok(announce_at(wish, words, places.all(), options, own, ticket).await)
 }
 
-/// The same with this nameplate, if it is free, and words from these random bytes: two for one use, three for more.
+/// Same as [`announce`], with a requested nameplate and words from these random bytes: two words
+/// for one use, three for more.
 pub(super) async fn announce_at(
     wish: u32,
     words: [u8; 6],
@@ -165,7 +170,7 @@ pub(super) async fn announce_at(
     CodeAnnouncement { code, places, missing, prepared, stop, end, events, broadcasts, mailboxes }
 }
 
-/// What so many places report in time. It is short once there is a place where the code is good.
+/// Collects the first reports of `count` places. The wait is short once any place is up.
 async fn first_reports(
     count: usize,
     reports: &mut mpsc::UnboundedReceiver<Report>,
@@ -186,7 +191,7 @@ async fn first_reports(
 }
 
 impl CodeAnnouncement {
-    /// One of a long code, which `tasks` wait with until they see `stop`.
+    /// Wraps a long code, which `tasks` serve until they see `stop`.
     pub(super) fn stored(
         code: Code,
         (places, missing): AtAndMissing,
@@ -200,28 +205,29 @@ impl CodeAnnouncement {
         Self { code, places, missing, prepared, stop, end, events, broadcasts, mailboxes }
     }
 
-    /// The code to say.
+    /// Returns the code.
     pub const fn code(&self) -> &Code {
         &self.code
     }
 
-    /// Where it is waited. Empty if there is no such place: then the code is good for nothing.
+    /// Returns the places where the code waits. If there are none, the code is useless.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Where it is not although it was to be, and why. What is missing now may come: that is told as [`CodeEvent::Back`].
+    /// Returns the places that failed, with reasons. A place that recovers is reported as
+    /// [`CodeEvent::Back`].
     pub fn missing(&self) -> &[(Place, PlaceError)] {
         &self.missing
     }
 
-    /// Begins to serve joiners, and to tell. Until then they wait: so the code is shown first. Must be called in a tokio
-    /// runtime; a second time it does nothing, nor with a long code.
+    /// Starts to serve joiners and to report events, so the code can be shown first. Must be called
+    /// in a tokio runtime. Further calls have no effect, nor do calls with a long code.
     pub fn begin(&mut self) {
         let Some(Prepared { state, waiting }) = self.prepared.take() else { return };
         for (begin, is_listed) in waiting {
             let (nameplate, state) = (self.code.nameplate(), Arc::clone(&state));
-            // A task that is gone already had no place to wait at.
+            // A finished task had no usable place.
             let _ = begin.send(Begin { nameplate, state, end: self.end.clone(), is_listed });
         }
         let mut end = self.end.clone();
@@ -233,7 +239,7 @@ impl CodeAnnouncement {
         });
     }
 
-    /// The next event; None if there is no place left from which one can come. Cancel-safe.
+    /// Returns the next event, or `None` if no place is left. Cancel-safe.
     pub async fn next_event(&mut self) -> Option<CodeEvent> {
         loop {
             let running = self.broadcasts.len() + self.mailboxes.len();
@@ -247,9 +253,11 @@ impl CodeAnnouncement {
         }
     }
 
-    /// Withdraws the code. If it has ended, places where latecomers can learn why are told first, for half a second at
-    /// most: a server would otherwise say that nobody waits there. A long code that nobody used is overwritten where it was stored, within
-    /// 3 s; what was said to who used it stays for two minutes.
+    /// Withdraws the code.
+    ///
+    /// If it has ended, the places first get the reason, within half a second: otherwise a server
+    /// would report that nobody waits there. An unused long code is overwritten at its stores
+    /// within 3 s. The reply to the joiner of a used one stays for two minutes.
     pub async fn close(mut self) {
         if let Some(stop) = self.stop {
             if self.end.reached() != Some(Refusal::Used) {
@@ -267,8 +275,8 @@ impl CodeAnnouncement {
     }
 }
 
-/// One place's task: announces the wish, reports, and once begun keeps the code's own nameplate announced until the code or
-/// the task ends.
+/// Task of one place: announces the requested nameplate and reports the result. After the start it
+/// keeps the code's nameplate announced until the code or the task ends.
 async fn wait_at(
     place: Arc<dyn MeetingPlace>,
     wish: u32,
@@ -286,7 +294,7 @@ async fn wait_at(
         if is_unusable(&announcement) {
             return;
         }
-        // A server that is asked twice at once is not asked more than a joiner asks it.
+        // Dropped first, so that the server counts one connection of ours at a time.
         drop(announcement);
         announcement = place.announce(exactly).await;
     }
@@ -319,17 +327,17 @@ fn is_unusable(announced: &Result<Box<dyn Announcement>, PlaceError>) -> bool {
     matches!(announced, Err(PlaceError::Unusable(_)))
 }
 
-/// Where a code waits, and where it does not.
+/// Places where the code waits, and failed places.
 pub(super) type AtAndMissing = (Vec<Place>, Vec<(Place, PlaceError)>);
 
-/// What the user knows of a place: that it is up, that it is down, or neither.
+/// State of a place as last reported to the caller: up, down, or not reported.
 pub(super) struct Status {
     place: Place,
     known: Option<bool>,
 }
 
 impl Status {
-    /// Of a place that the user was told of, or of one that is missing.
+    /// Creates the status of a listed or a failed place.
     pub fn new(place: Place, is_listed: bool) -> Self {
         Self { place, known: is_listed.then_some(true) }
     }

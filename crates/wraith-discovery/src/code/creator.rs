@@ -1,7 +1,8 @@
-//! The side that made a code, wherever joiners come from: one state for all meeting places, so that one guess is one guess.
+//! The creator's state of one code, shared by all meeting places, so that they allow one guess
+//! together.
 //!
 //! ```text
-//!            hello: a run begins, nothing is decided; right proof, and uses are left
+//!            hello: a run begins, nothing is decided; or right proof with uses left
 //!            ┌───┐
 //!            ▼   │   right proof, the last use
 //!  made ──▶ Open ┴──────────────▶ Over(Used)
@@ -11,9 +12,10 @@
 //!            └──────────────────▶ Over(Expired)
 //! ```
 //!
-//! Joiners with the right words are answered with the same words again, whatever the state. Invariant: at most one wrong
-//! proof is ever compared, however often the code may be used, so more uses give nobody more guesses. No path leads back to
-//! Open.
+//! Joiners with the right words get the same response again in any state.
+//!
+//! Invariant: at most one wrong proof is ever compared, however many uses the code has. More uses
+//! therefore do not allow more guesses. No transition leads back to Open.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -27,42 +29,43 @@ use super::pake::{
 use super::text::Code;
 use crate::place::Refusal;
 
-/// Exchanges that may be under way at once. A joiner finishes within a round trip; beyond this number the oldest is
-/// dropped, so a flood of hellos costs memory for this many and keeps out joiners slower than it: at most some hundred a
-/// second are answered on a local network, so a joiner has half a second there.
+/// Most concurrent exchanges. A joiner finishes within a round trip. Beyond this number the oldest
+/// is dropped, so a flood of hellos has bounded memory. It only excludes joiners slower than the
+/// flood: a local network answers some hundred hellos a second, so a joiner has half a second
+/// there.
 const MAX_RUNS: usize = 512;
 
-/// Joiners whose welcome is kept for when they ask again, which they do within seconds.
+/// Joiners whose welcome is kept for a repeated request, which follows within seconds.
 const MAX_SERVED: usize = 64;
 
-/// Identities that are known to have used a code. Of more, the oldest would spend another use.
+/// Most identities remembered as users. If an older one returns, it spends another use.
 const MAX_USERS: usize = 4096;
 
-/// What became of a proof.
+/// Result of a proof.
 #[derive(Debug)]
 pub enum Judged {
-    /// It was right; this is the welcome. `first` unless the joiner has had it before and asks again.
+    /// The proof was right. `first` is false if the joiner repeats a request.
     Right {
-        /// For the joiner.
+        /// Message for the joiner.
         welcome: Box<[u8; WELCOME_LEN]>,
-        /// Who it is.
+        /// The joiner's identity.
         joiner: NodeId,
-        /// False when the joiner asks again.
+        /// Whether this is the joiner's first request.
         first: bool,
     },
-    /// It was not, or came too late. [`Refusal::Wrong`] comes once in a creator's life.
+    /// The proof was wrong or too late. [`Refusal::Wrong`] occurs once per creator.
     Refused(Refusal),
 }
 
-/// One code and what has become of it.
+/// State of one code.
 #[derive(Debug)]
 pub struct Creator {
     code: Code,
     ticket_side: TicketSide,
     expires: Instant,
-    /// Identities that are still welcome.
+    /// Number of identities that may still use it.
     uses: u32,
-    /// Those that have used it, the oldest first: they may come again, and spend no second use.
+    /// Identities that have used it, oldest first. They may return without spending another use.
     users: VecDeque<NodeId>,
     /// Joiners that proved the words, oldest first.
     served: VecDeque<Served>,
@@ -80,36 +83,37 @@ struct Served {
 
 #[derive(Debug)]
 enum State {
-    /// Runs by the joiner's hello, oldest first.
+    /// Exchanges by the joiner's hello, oldest first.
     Open(VecDeque<([u8; HELLO_LEN], CreatorRun)>),
     Over(Refusal),
 }
 
 impl Creator {
-    /// A code that nobody has tried yet, good for one joiner.
+    /// Creates the state of an unused code for one joiner.
     pub fn new(code: Code, ticket_side: TicketSide, expires: Instant) -> Self {
         let (served, state) = (VecDeque::new(), State::Open(VecDeque::new()));
         let users = VecDeque::new();
         Self { code, ticket_side, expires, uses: 1, users, served, state }
     }
 
-    /// The same, good for so many identities of joiners, at least one. A wrong guess ends it for all.
+    /// Sets the number of identities that may use the code, at least one. A wrong guess ends it for
+    /// all.
     pub fn with_uses(mut self, uses: u32) -> Self {
         self.uses = uses.max(1);
         self
     }
 
-    /// The code.
+    /// Returns the code.
     pub const fn code(&self) -> &Code {
         &self.code
     }
 
-    /// When the code ends if nobody uses it.
+    /// Returns the expiry time of the unused code.
     pub const fn expires(&self) -> Instant {
         self.expires
     }
 
-    /// Why nobody new is served any more; None while the code is open.
+    /// Returns the reason why new joiners are refused, or `None` while the code is open.
     pub fn over(&mut self, now: Instant) -> Option<Refusal> {
         if matches!(self.state, State::Open(_)) && now >= self.expires {
             self.state = State::Over(Refusal::Expired);
@@ -127,10 +131,10 @@ impl Creator {
         }
     }
 
-    /// The answer to a hello. The same hello gets the same answer again.
+    /// Returns the answer to a hello. A repeated hello gets the same answer.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason of the refusal.
     pub fn hello(
         &mut self,
         now: Instant,
@@ -158,8 +162,8 @@ impl Creator {
         }
     }
 
-    /// Judges the proof of the joiner that said `hello`; `given` is called for what a right one gets: a ticket for this identity,
-    /// or who the creator is if the joiner gives.
+    /// Judges the proof of the joiner with `hello`. For a right proof, `given` makes the payload:
+    /// the ticket for this identity, or the creator's NodeId if the joiner has the ticket.
     pub fn judge(
         &mut self,
         now: Instant,
@@ -198,7 +202,7 @@ impl Creator {
                 self.users.pop_front();
             }
             self.users.push_back(joiner);
-            // An endless code stays so.
+            // An unlimited code stays unlimited.
             self.uses -= u32::from(self.uses != u32::MAX);
         }
         if self.uses == 0 {
@@ -207,10 +211,10 @@ impl Creator {
         Judged::Right { welcome, joiner, first: true }
     }
 
-    /// What the joiner gave that said `hello` and proved the words.
+    /// Opens the ticket from the joiner that sent `hello` and proved the words.
     ///
     /// # Errors
-    /// Why it is not taken.
+    /// The reason of the refusal.
     pub fn ticket(
         &self,
         hello: &[u8; HELLO_LEN],
@@ -248,7 +252,7 @@ mod tests {
         panic!("no ticket is made for a wrong guess")
     }
 
-    /// A joiner with these words up to its proof.
+    /// Runs a joiner with these words up to its proof.
     fn come(creator: &mut Creator, now: Instant, words: u8) -> ([u8; HELLO_LEN], Proven) {
         let joiner = Joiner::new(&code(words), TicketSide::Creator);
         let hello = joiner.hello();

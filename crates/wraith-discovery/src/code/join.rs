@@ -1,8 +1,9 @@
-//! Looking for the creator of a code at every place at once, for who typed it.
+//! The joiner's side: looks for the creator of a code at all places at once.
 //!
-//! The places share one [`Guess`]: the first whose creator answers makes it, and from then on the code is met there or
-//! nowhere. Whoever searches is told right before the guess leaves, and may keep it ([`Spend`]): who answers learns from it whether
-//! the words that it guessed were right, so a code must not be guessed with twice. Nothing runs on its own, so dropping the future ends everything.
+//! The places share one [`Guess`]. The first place whose creator answers makes the guess; from then
+//! on the search succeeds there or fails. Right before the guess leaves, [`Spend`] is called and
+//! may hold it back. The answering peer can check the guessed words, so a code must not be guessed
+//! twice. There is no background task: drop ends everything.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -30,79 +31,85 @@ use crate::place::{BoxFuture, MeetingPlace, Place, PlaceError, Query, Refusal, T
 use crate::places::Places;
 use crate::reach::MakeReach;
 
-/// Between two attempts at a place where nobody is yet; a server allows thirty at once and one each 2 s.
+/// Interval between attempts at a place without the creator. A server allows a burst of thirty,
+/// then one every 2 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(700);
-/// A refusal proves nothing, so for this long another answer may come, from there or from another place.
+/// Time to wait for another answer after a refusal, which is unauthenticated.
 const REFUSAL_DOUBT: Duration = Duration::from_millis(700);
 
-/// Called right before the one guess leaves, to remember that the code is spent; false: it was spent before, and nothing leaves.
+/// Called right before the only guess leaves, to record that the code is spent. Returns false if it
+/// was spent before; then nothing is sent.
 pub type Spend = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// A joiner and a creator have met.
+/// A successful meeting of joiner and creator.
 #[derive(Debug)]
 pub struct Met {
-    /// The ticket that the creator gave to the joiner's identity; empty if the joiner gave.
+    /// The creator's ticket for the joiner's identity; empty if the joiner had the ticket.
     pub ticket: Zeroizing<Vec<u8>>,
-    /// Who the creator says it is, if the joiner gave: its ticket is for this identity.
+    /// The creator's claimed identity if the joiner had the ticket, which is made for this
+    /// identity.
     pub creator: Option<NodeId>,
-    /// Where.
+    /// The meeting place.
     pub place: Place,
-    /// Where the creator's messages came from, if they came straight from it.
+    /// Source address of the creator's messages, if they came directly.
     pub from: Option<SocketAddr>,
-    /// Where the creator can be reached and a secret of the two, if they met where records are stored.
+    /// The creator's addresses and a shared secret, if they met through stored records.
     pub left: Option<LeftCall>,
 }
 
-/// An attempt that met nobody.
+/// A failed search.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{why}")]
 pub struct JoinError {
-    /// The most telling reason of all places.
+    /// Most informative reason of all places.
     pub why: NotMet,
-    /// The guess has left: whoever got it has had one try at the words. The code must not be tried again.
+    /// Whether the guess has left. The recipient then had one try at the words, and the code must
+    /// not be used again.
     pub is_spent: bool,
-    /// Places where nobody could be looked for, and why.
+    /// Places that could not be searched, with reasons.
     pub unusable: Vec<(Place, PlaceError)>,
 }
 
-/// Why a joiner met nobody, the least telling first: of several places the most telling reason counts.
+/// Reason of a failed search, least informative first. The greatest of all places' reasons is
+/// reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 #[non_exhaustive]
 pub enum NotMet {
-    /// There is no place to look at.
+    /// No place is configured.
     #[error("there is no place to look at")]
     NoPlace,
-    /// No place can be used.
+    /// No place is usable.
     #[error("no place can be used")]
     Unreachable,
-    /// Nobody is there with this nameplate.
+    /// No creator waits at this nameplate.
     #[error("nobody waits with this nameplate")]
     Nobody,
-    /// Who waits there with this nameplate waits for another kind of code: of another direction, or with another number of words.
+    /// The creator at this nameplate has another kind of code: another direction or number of
+    /// words.
     #[error("another kind of code is waited with there")]
     OtherKind,
-    /// The place has no room, or wants us to wait.
+    /// The place is full or rate-limits us.
     #[error("there is no room")]
     Busy,
-    /// Who answered said nothing that the maker of a code says. No guess was made.
+    /// The answer is not that of a code's creator. No guess was made.
     #[error("who answered did not make this code")]
     Nonsense,
-    /// Somebody was there, took the guess, and fell silent.
+    /// A peer took the guess and stopped answering.
     #[error("somebody answered and then fell silent")]
     Silent,
-    /// The code was used by somebody else.
+    /// Another joiner used the code.
     #[error("the code was used by somebody else")]
     Used,
-    /// The time of the code is up.
+    /// The code has expired.
     #[error("the code has expired")]
     Expired,
-    /// Somebody guessed wrong before.
+    /// An earlier wrong guess burned the code.
     #[error("somebody guessed wrong before, so the code is burned")]
     Burned,
-    /// The guess was wrong, or who answered does not know the words.
+    /// The guess was wrong, or the answering peer does not have the words.
     #[error("the words are wrong, and the code is burned")]
     Wrong,
-    /// The guess was kept back: the code was spent before.
+    /// The guess was held back because the code was spent before.
     #[error("the code was tried before")]
     Spent,
 }
@@ -120,11 +127,11 @@ impl From<Refusal> for NotMet {
     }
 }
 
-/// Why one place met nobody.
+/// Failure at one place.
 #[derive(Clone, Debug)]
 pub(super) struct Missed {
     why: NotMet,
-    /// If nobody could be looked for there.
+    /// Error of the place, if it could not be searched.
     error: Option<PlaceError>,
 }
 
@@ -146,7 +153,7 @@ impl From<PlaceError> for Missed {
 }
 
 impl Missed {
-    /// Whether it may be otherwise in a moment: a server that is down may come back, and a creator may only begin to wait.
+    /// Reports whether a retry may succeed: a server may recover, and a creator may start to wait.
     fn may_change(&self) -> bool {
         let may = matches!(
             self.why,
@@ -156,12 +163,12 @@ impl Missed {
     }
 }
 
-/// Looks for the creator of `code` until `deadline`, as the identity `own`. `ticket` makes the joiner's ticket for the creator's
-/// identity, if the joiner has it. `spend` is called before the guess leaves; a long code is no guess. Dropping the future ends the
-/// search.
+/// Looks for the creator of `code` until `deadline`, as the identity `own`. If the joiner has the
+/// ticket, `ticket` makes it for the creator's identity. `spend` is called before the guess leaves;
+/// a long code involves no guess. Drop ends the search.
 ///
 /// # Errors
-/// The most telling reason of all places.
+/// The most informative reason of all places.
 pub async fn join(
     code: &Code,
     own: NodeId,
@@ -173,10 +180,11 @@ pub async fn join(
     join_reachable(code, own, ticket, places, deadline, spend, None).await
 }
 
-/// The same; `reach` says where we can be reached, which the creator of a long code is told: both sides may have to begin.
+/// Same as [`join`], with our addresses for the creator of a long code: both sides may have to
+/// start sending.
 ///
 /// # Errors
-/// The most telling reason of all places.
+/// The most informative reason of all places.
 pub async fn join_reachable(
     code: &Code,
     own: NodeId,
@@ -199,7 +207,7 @@ pub async fn join_reachable(
     met.map_err(|failed| JoinError { is_spent: guess.has_left.load(Relaxed), ..failed })
 }
 
-/// What the first attempt brings that meets the creator, or why none does.
+/// Returns the first success, or the combined reasons of all failures.
 pub(super) async fn first_met(mut attempts: Vec<Attempt>) -> Result<Met, JoinError> {
     let mut failed = JoinError { why: NotMet::NoPlace, is_spent: false, unusable: Vec::new() };
     while let Some((place, ended)) = first_ended(&mut attempts).await {
@@ -218,10 +226,10 @@ pub(super) async fn first_met(mut attempts: Vec<Attempt>) -> Result<Met, JoinErr
     Err(failed)
 }
 
-/// One place's part of a search.
+/// The search at one place.
 pub(super) type Attempt = (Place, BoxFuture<'static, Result<Met, Missed>>);
 
-/// Takes out the first attempt that ends; None if there is none.
+/// Removes and returns the first attempt that ends, or `None` if there is none.
 async fn first_ended(attempts: &mut Vec<Attempt>) -> Option<(Place, Result<Met, Missed>)> {
     poll_fn(|cx| {
         for index in 0..attempts.len() {
@@ -235,18 +243,18 @@ async fn first_ended(attempts: &mut Vec<Attempt>) -> Option<(Place, Result<Met, 
     .await
 }
 
-/// What the places share. The one guess is in it, so only one place can make it.
+/// State shared by the places. It holds the only guess, so one place can make it.
 struct Guess {
     own: NodeId,
     nameplate: u32,
     hello: [u8; HELLO_LEN],
     joiner: Mutex<Option<Joiner>>,
     is_made: watch::Sender<bool>,
-    /// What the joiner gives, if it is the one that gives.
+    /// Makes the joiner's ticket, if it has one.
     ticket: Option<MakeTicket>,
     deadline: Instant,
     spend: Spend,
-    /// The guess is on its way to somebody.
+    /// Whether the guess has been sent.
     has_left: AtomicBool,
 }
 
@@ -266,16 +274,16 @@ impl Guess {
         Self { own, nameplate, hello, joiner, is_made, ticket, deadline, spend, has_left }
     }
 
-    /// Makes the guess on this answer; None if another place has made it.
+    /// Makes the guess for this answer. `None` if another place has made it.
     fn make(&self, answer: &[u8; ANSWER_LEN]) -> Option<Result<Proven, WrongWords>> {
         let joiner = self.joiner.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         self.is_made.send_replace(true);
         Some(joiner.take(answer))
     }
 
-    /// Waits until some place has made it.
+    /// Waits until a place has made the guess.
     async fn made(&self) {
-        // The sender is `self`, so it is there.
+        // The sender is owned by `self`, so it exists.
         let _ = self.is_made.subscribe().wait_for(|is_made| *is_made).await;
     }
 }
@@ -294,21 +302,21 @@ struct Guessed {
     seen: Option<IpAddr>,
 }
 
-/// One place's part: until the creator is met, or there is no hope.
+/// Runs the search at one place until the creator is met or success is impossible.
 async fn attempt(place: &dyn MeetingPlace, guess: &Guess) -> Result<Met, Missed> {
     let mut last = Missed::from(NotMet::Nobody);
     let guessed = select! {
-        // Whoever makes the guess is not stopped by its having been made.
+        // Biased: the place that makes the guess must not be cancelled by it.
         biased;
         guessed = look(place, guess, &mut last) => guessed?,
         () = guess.made() => return Err(last),
         () = sleep_until(guess.deadline) => return Err(last),
     };
-    // The guess is made here: from now on it succeeds here or nowhere.
+    // The guess is made at this place: the search now succeeds here or fails.
     Ok(prove(place, guess, guessed).await?)
 }
 
-/// Asks again and again until a creator answers. `last` is why none has.
+/// Retries until a creator answers. `last` receives the reason of the latest failure.
 async fn look(
     place: &dyn MeetingPlace,
     guess: &Guess,
@@ -324,7 +332,7 @@ async fn look(
     }
 }
 
-/// One attempt, up to the guess.
+/// Makes one attempt, up to the guess.
 async fn ask(
     place: &dyn MeetingPlace,
     guess: &Guess,
@@ -357,7 +365,7 @@ async fn ask(
     }
 }
 
-/// From the guess to the ticket.
+/// Runs the exchange from the guess to the ticket.
 async fn prove(place: &dyn MeetingPlace, guess: &Guess, guessed: Guessed) -> Result<Met, NotMet> {
     let Guessed { mut query, proven, from, seen } = guessed;
     if !(guess.spend)() {
@@ -368,7 +376,7 @@ async fn prove(place: &dyn MeetingPlace, guess: &Guess, guessed: Guessed) -> Res
     let proof = Message::Proof(proven.proof(guess.own));
     let welcome = exchange(&mut *query, &proof, patience, |message| match message {
         Message::Welcome(welcome) => Some(Ok(welcome)),
-        // To one that has had the guess.
+        // These refusals are impossible after a guess.
         Message::Refused(Refusal::Unfit | Refusal::Unknown) => Some(Err(NotMet::Silent)),
         Message::Refused(why) => Some(Err(why.into())),
         _ => None,
@@ -385,7 +393,7 @@ async fn prove(place: &dyn MeetingPlace, guess: &Guess, guessed: Guessed) -> Res
     Ok(Met { ticket, creator, place: place.place(), from, left: None })
 }
 
-/// Says something and waits for what `take` takes, however many messages come that are none of the expected ones.
+/// Sends a message and waits for one that `take` accepts, ignoring all others.
 async fn exchange<T>(
     query: &mut dyn Query,
     message: &Message,

@@ -1,33 +1,33 @@
-//! What joiner and creator say to each other wherever they meet: the messages of [`super::pake`] behind one byte that says
-//! which (SPEC §11.4).
+//! Messages between joiner and creator at any place: those of [`super::pake`] behind a type byte
+//! (SPEC §11.4).
 
 use super::pake::{ANSWER_LEN, HELLO_LEN, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
 use crate::place::{MAX_MESSAGE_LEN, Refusal};
 
-// A place has room for the longest message.
+// The longest message must fit a place's limit.
 const _: () = assert!(MAX_MESSAGE_LEN == 1 + WELCOME_LEN);
 
-/// One message.
+/// A message of the code exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Joiner: I look for this code.
+    /// Joiner: starts an exchange.
     Hello([u8; HELLO_LEN]),
-    /// Creator: here I am.
+    /// Creator: answers the hello.
     Answer([u8; ANSWER_LEN]),
-    /// Joiner: my guess.
+    /// Joiner: the guess.
     Proof([u8; PROOF_LEN]),
-    /// Creator: it is right, and this is yours.
+    /// Creator: accepts the guess, with the payload for the joiner.
     Welcome(Box<[u8; WELCOME_LEN]>),
-    /// Joiner: this is yours.
+    /// Joiner: its ticket.
     Ticket(Box<[u8; TICKET_LEN]>),
-    /// Creator: no.
+    /// Creator: refuses.
     Refused(Refusal),
-    /// Creator: I have your ticket.
+    /// Creator: confirms the joiner's ticket.
     Ack,
 }
 
 impl Message {
-    /// `kind(1) ‖ body`.
+    /// Encodes `kind(1) ‖ body`.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, body): (u8, &[u8]) = match self {
             Self::Hello(bytes) => (1, bytes),
@@ -44,7 +44,7 @@ impl Message {
         out
     }
 
-    /// The message of these bytes, if they are exactly one.
+    /// Decodes bytes that are exactly one message.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, body) = bytes.split_first()?;
         Some(match kind {

@@ -1,20 +1,26 @@
-//! Codes: how two people bring a ticket from one machine to the other by saying a nameplate and two words (SPEC §11).
+//! Codes: two people transfer a ticket between machines by speaking a nameplate and two words (SPEC
+//! §11).
 //!
-//! The side that made the code is its **creator**, the one that typed it the **joiner**; the ticket is on either side. The
-//! exchange is three questions of the joiner with one answer each, the same at every place:
+//! The side that made the code is its **creator**, the one that typed it the **joiner**. Either
+//! side may have the ticket. The joiner sends three requests with one response each, the same at
+//! every place:
 //!
 //! ```text
 //!   joiner                      creator
 //!   hello    ──────────────▶
 //!            ◀──────────────    answer       nothing is decided yet
-//!   proof    ──────────────▶                 the one guess, and who the joiner is
-//!            ◀──────────────    welcome      with the ticket, or who the creator is
+//!   proof    ──────────────▶                 the only guess, and the joiner's identity
+//!            ◀──────────────    welcome      the ticket, or the creator's identity
 //!   ticket   ──────────────▶                 if the joiner has it
 //!            ◀──────────────    ack
 //! ```
 //!
-//! [`text`] is the code as people see it, [`pake`] what two words prove, [`message`] the bytes, [`creator`] what may be decided
-//! how often, [`long`] the codes that need no server. [`announce`] and [`join`] bring them to all places at once.
+//! - [`text`]: the code as people see it
+//! - [`pake`]: the proof of the words
+//! - [`message`]: the encoding
+//! - [`creator`]: the limits on guesses and uses
+//! - [`long`]: codes that need no server
+//! - [`announce`] and [`join`]: the exchange at all places at once
 
 mod announce;
 mod creator;
@@ -39,8 +45,8 @@ pub use pake::TicketSide;
 pub use state::CodeEvent;
 pub use text::{Code, CodeError};
 
-/// Makes the bytes of the ticket for one identity; it is told our address as the place sees it. Called before the ticket leaves:
-/// whoever serves it knows for whom it is before that one can come.
+/// Makes the bytes of the ticket for one identity. The argument is our address as the place sees
+/// it. Called before the ticket leaves, so the sender can expect this identity before it connects.
 pub type MakeTicket = Box<dyn Fn(NodeId, Option<IpAddr>) -> Zeroizing<Vec<u8>> + Send + Sync>;
 
 /// The system has no randomness, so no code can be made.

@@ -1,22 +1,26 @@
-//! The exchange that the words carry: SPAKE2 with confirmation by both sides, and under its keys the ticket and the identity of
-//! who may use it (SPEC §11.2).
+//! The exchange behind the words: SPAKE2 with confirmation by both sides. Its keys seal the ticket
+//! and the identity of its user (SPEC §11.2).
 //!
 //! ```text
 //!  joiner (typed the code)                        creator (made it)
 //!  hello   = form ‖ X                    ───────────▶
 //!                                  ◀───────────  answer = Y
 //!  proof   = confirm joiner
-//!            ‖ sealed NodeId        ───────────▶  right or wrong: the one guess
+//!            ‖ sealed NodeId        ───────────▶  right or wrong: the only guess
 //!                                  ◀───────────  welcome = confirm creator ‖ sealed ticket,
-//!                                                 or the creator's NodeId if the joiner gives
-//!  ticket    = sealed ticket         ───────────▶  only if the joiner gives
+//!                                                 or the creator's NodeId if the joiner has the ticket
+//!  ticket    = sealed ticket         ───────────▶  only if the joiner has the ticket
 //! ```
 //!
-//! So whoever gives a ticket has learnt before, from somebody who knows the words, which NodeId it is for.
+//! The side with the ticket therefore has the NodeId that the ticket is for, from a peer with the
+//! words, before it sends the ticket.
 //!
-//! Invariants: X and Y say nothing about the words, so only `proof` is a guess, and the creator says whether it was right
-//! before it shows anything that depends on the words. A joiner makes one `proof` in its life: [`Joiner::take`] consumes it.
-//! Every key depends on the words, the nameplate, who gives, X and Y.
+//! Invariants:
+//!
+//! - X and Y reveal nothing about the words, so only `proof` is a guess.
+//! - The creator reports the result before it reveals anything that depends on the words.
+//! - A joiner makes one `proof`: [`Joiner::take`] consumes it.
+//! - Every key depends on the words, the nameplate, the side with the ticket, X and Y.
 
 use std::fmt;
 
@@ -28,13 +32,13 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::text::Code;
 
-/// A group element.
+/// Length of a group element in bytes.
 const ELEMENT_LEN: usize = 32;
-/// SPAKE2 messages carry the sender's side in front of the element: 'A' is the joiner, 'B' the creator.
+/// SPAKE2 messages start with the sender's side: 'A' is the joiner, 'B' the creator.
 const JOINER_SIDE: u8 = b'A';
 const CREATOR_SIDE: u8 = b'B';
 const CONFIRM_LEN: usize = 32;
-/// The longest thing that is sealed: a ticket with every address it can have (SPEC §2), behind its length.
+/// Longest sealed plaintext: a ticket with all possible addresses (SPEC §2), behind its length.
 const PLAIN_LEN: usize = 2 + crate::ticket::MAX_LEN;
 const SEALED_LEN: usize = PLAIN_LEN + TAG_BYTES;
 const NODE_ID_LEN: usize = 32;
@@ -45,33 +49,36 @@ pub const HELLO_LEN: usize = 1 + ELEMENT_LEN;
 pub const ANSWER_LEN: usize = ELEMENT_LEN;
 /// `confirm joiner(32) ‖ sealed NodeId(48)`.
 pub const PROOF_LEN: usize = CONFIRM_LEN + NODE_ID_LEN + TAG_BYTES;
-/// `confirm creator(32) ‖ sealed(376)`; always as long, so its length tells nothing.
+/// `confirm creator(32) ‖ sealed(376)`; the length is constant, so it reveals nothing.
 pub const WELCOME_LEN: usize = CONFIRM_LEN + SEALED_LEN;
 /// `sealed(376)`.
 pub const TICKET_LEN: usize = SEALED_LEN;
 
-/// Whose ticket travels. Part of everything that is confirmed, so a code made for one direction is wrong in the other.
+/// The side with the ticket. Part of every confirmation, so a code for one direction fails in the
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TicketSide {
-    /// Who made the code sends files.
+    /// The creator of the code sends files.
     Creator = 1,
-    /// Who typed the code sends files.
+    /// The joiner sends files.
     Joiner = 2,
 }
 
-/// What kind of code is talked about: who has the ticket, and how many words there are. It is in the hello, so that a code that was made
-/// for the other direction, or that lacks its third word, is no guess; and part of everything that is confirmed.
+/// Returns the form of a code: the side with the ticket and the number of words. The hello carries
+/// it, so a code of the other direction or without its third word costs no guess. It is also part
+/// of every confirmation.
 const fn form(code: &Code, ticket_side: TicketSide) -> u8 {
     ticket_side as u8 + if code.is_for_several() { 2 } else { 0 }
 }
 
-/// The other side does not know the words, or somebody changed a message. Which of the two cannot be told.
+/// The peer does not have the words, or a message was modified. The two cases are
+/// indistinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the other side does not know the words")]
 pub struct WrongWords;
 
-/// The side that typed the code, before it has guessed.
+/// The joiner before its guess.
 #[derive(Debug)]
 pub struct Joiner {
     state: Spake2<Ed25519Group>,
@@ -81,7 +88,7 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Begins an exchange.
+    /// Starts an exchange.
     pub fn new(code: &Code, ticket_side: TicketSide) -> Self {
         let form = form(code, ticket_side);
         let (joiner, creator) = identities(code.nameplate(), form);
@@ -89,17 +96,18 @@ impl Joiner {
         Self { state, x: element(&message), nameplate: code.nameplate(), form }
     }
 
-    /// The first message. It may be sent to anybody, as often as needed.
+    /// Returns the first message. It reveals nothing and may be sent to any host, any number of
+    /// times.
     pub fn hello(&self) -> [u8; HELLO_LEN] {
         let mut hello = [self.form; HELLO_LEN];
         hello[1..].copy_from_slice(&self.x);
         hello
     }
 
-    /// Takes a creator's answer and makes the one guess of this joiner.
+    /// Processes a creator's answer and makes this joiner's only guess.
     ///
     /// # Errors
-    /// [`WrongWords`] if the answer cannot be a creator's. The guess is spent all the same.
+    /// [`WrongWords`] if the answer cannot be a creator's. The guess is spent nevertheless.
     pub fn take(self, answer: &[u8; ANSWER_LEN]) -> Result<Proven, WrongWords> {
         let key = finish(self.state, CREATOR_SIDE, answer)?;
         Ok(Proven(Keys::new(key, self.nameplate, self.form, &self.x, answer)))
@@ -111,7 +119,8 @@ impl Joiner {
 pub struct Proven(Keys);
 
 impl Proven {
-    /// The message that carries the guess, and to who knows the words who the joiner is: of the same joiner always the same.
+    /// Returns the message with the guess and the joiner's identity, which only a peer with the
+    /// words can read. It is deterministic per identity.
     pub fn proof(&self, own: NodeId) -> [u8; PROOF_LEN] {
         let mut proof = [0; PROOF_LEN];
         let (confirm, sealed) = proof.split_at_mut(CONFIRM_LEN);
@@ -123,7 +132,8 @@ impl Proven {
         proof
     }
 
-    /// Checks that the creator knows the words too; what it gave: a ticket, or who it is when the joiner gives.
+    /// Verifies that the creator has the words. Returns its payload: the ticket, or its NodeId if
+    /// the joiner has the ticket.
     ///
     /// # Errors
     /// [`WrongWords`]
@@ -135,13 +145,14 @@ impl Proven {
         open(&self.0.from_creator, sealed)
     }
 
-    /// The last message when the joiner gives. Only for a creator whose welcome was opened.
+    /// Returns the last message if the joiner has the ticket. Only for a creator whose welcome was
+    /// verified.
     pub fn ticket(&self, ticket: &[u8]) -> [u8; TICKET_LEN] {
         seal(&self.0.from_joiner, ticket)
     }
 }
 
-/// One exchange at the side that made the code.
+/// One exchange on the creator's side.
 #[derive(Debug)]
 pub struct CreatorRun {
     y: [u8; ELEMENT_LEN],
@@ -152,7 +163,7 @@ impl CreatorRun {
     /// Answers a joiner.
     ///
     /// # Errors
-    /// [`WrongWords`] if the hello cannot be a joiner's of this code.
+    /// [`WrongWords`] if the hello cannot belong to this code.
     pub fn new(
         code: &Code,
         ticket_side: TicketSide,
@@ -171,12 +182,12 @@ impl CreatorRun {
         Ok(Self { y, keys: Keys::new(key, code.nameplate(), form, &x, &y) })
     }
 
-    /// The second message. It says nothing about the words.
+    /// Returns the second message. It reveals nothing about the words.
     pub const fn answer(&self) -> [u8; ANSWER_LEN] {
         self.y
     }
 
-    /// Who the joiner is, if the guess is right.
+    /// Returns the joiner's identity if the guess is right.
     ///
     /// # Errors
     /// [`WrongWords`]
@@ -191,8 +202,8 @@ impl CreatorRun {
         text.first_chunk().map(|node_id| NodeId(*node_id)).ok_or(WrongWords)
     }
 
-    /// The message for a joiner that guessed right, with what it is given: the ticket, or the creator's NodeId when the joiner
-    /// gives.
+    /// Returns the welcome for a joiner with the right guess. `ticket` is the ticket, or the
+    /// creator's NodeId if the joiner has the ticket.
     pub fn welcome(&self, ticket: &[u8]) -> [u8; WELCOME_LEN] {
         let mut welcome = [0; WELCOME_LEN];
         let (confirm, sealed) = welcome.split_at_mut(CONFIRM_LEN);
@@ -201,7 +212,7 @@ impl CreatorRun {
         welcome
     }
 
-    /// What a joiner gave.
+    /// Opens the joiner's ticket.
     ///
     /// # Errors
     /// [`WrongWords`]
@@ -210,7 +221,7 @@ impl CreatorRun {
     }
 }
 
-/// Everything that both sides derive from the shared key. Each key seals one message.
+/// All keys derived from the shared secret. Each key seals one message.
 struct Keys {
     confirm_joiner: [u8; CONFIRM_LEN],
     confirm_creator: [u8; CONFIRM_LEN],
@@ -264,13 +275,14 @@ fn identities(nameplate: u32, form: u8) -> (Identity, Identity) {
     (name("joiner"), name("creator"))
 }
 
-/// The element of a message that SPAKE2 made.
+/// Returns the element of a SPAKE2 message.
 fn element(message: &[u8]) -> [u8; ELEMENT_LEN] {
     message[1..].try_into().expect("a SPAKE2 message is its side and one element")
 }
 
-/// The shared key. Elements outside the prime-order subgroup, of which nobody honest sends one, are refused: with them a
-/// stranger would learn the lowest bits of our scalar. A NodeId is the same kind of point, so its check is the check.
+/// Computes the shared key. Elements outside the prime-order subgroup are rejected: they would
+/// reveal the lowest bits of our scalar, and no honest peer sends one. A NodeId is a point of the
+/// same kind, so its validation is used.
 fn finish(
     state: Spake2<Ed25519Group>,
     their_side: u8,
@@ -282,7 +294,7 @@ fn finish(
     state.finish(&message).map(Zeroizing::new).map_err(|_| WrongWords)
 }
 
-/// `length(2) ‖ bytes ‖ zeros`, sealed. The key is used once, so the nonce is zero.
+/// Seals `length(2) ‖ bytes ‖ zeros`. The key is used once, so the nonce is zero.
 fn seal(key: &[u8; 32], bytes: &[u8]) -> [u8; SEALED_LEN] {
     let mut sealed = [0; SEALED_LEN];
     let (plain, tag) = sealed.split_at_mut(PLAIN_LEN);
@@ -344,10 +356,10 @@ mod tests {
         let proof = proven.proof(OWN);
         assert_eq!(run.judge(&proof), Ok(OWN));
         assert!(!proof.windows(4).any(|bytes| bytes == [9; 4]), "it is sealed");
-        // The same joiner says the same again, and another identity is another proof.
+        // The same joiner's proof is identical; another identity's differs.
         assert_eq!(proven.proof(OWN), proof);
         assert_eq!(run.judge(&proven.proof(NodeId([8; 32]))), Ok(NodeId([8; 32])));
-        // Somebody on the way who puts the identity of another exchange in its place is found.
+        // A man in the middle that substitutes another exchange's identity is detected.
         let (_, other) = guess(&code, &code, TicketSide::Joiner);
         let mut mixed = proof;
         mixed[CONFIRM_LEN..].copy_from_slice(&other.proof(OWN)[CONFIRM_LEN..]);
@@ -379,7 +391,7 @@ mod tests {
         let code = code([1; 4]);
         let hello = Joiner::new(&code, TicketSide::Joiner).hello();
         assert_eq!(CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap_err(), WrongWords);
-        // Somebody who changes the byte that says so on the way gains nothing.
+        // A man in the middle gains nothing by changing the form byte.
         let joiner = Joiner::new(&code, TicketSide::Joiner);
         let mut hello = joiner.hello();
         hello[0] = TicketSide::Creator as u8;

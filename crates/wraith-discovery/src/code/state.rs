@@ -1,6 +1,7 @@
-//! What becomes of a code that is announced: the one state of its creator that all places share, and what it tells.
+//! The creator's shared state of an announced code, and its events.
 //!
-//! Invariant: messages are judged one at a time, wherever they come in, so two places cannot both take a guess.
+//! Invariant: messages are judged one at a time across all places, so two places cannot both accept
+//! a guess.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,62 +19,63 @@ use super::pake::{HELLO_LEN, TicketSide};
 use crate::contact::LeftCall;
 use crate::place::{Place, PlaceError, Question, Refusal, Responder, Response};
 
-/// What the creator of a code is told while it waits.
+/// An event for the creator of a code.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CodeEvent {
-    /// Somebody guessed wrong there, and the code is burned.
+    /// A joiner guessed wrong at this place, and the code is burned.
     WrongGuess(Place),
-    /// Somebody proved to know the words; the ticket is theirs, or theirs comes next.
+    /// A joiner proved the words. It gets the ticket, or its own ticket follows.
     Used {
-        /// Where.
+        /// The meeting place.
         place: Place,
-        /// Who it says it is. A ticket that it got is for this identity.
+        /// The joiner's claimed identity. Its ticket is for this identity.
         joiner: NodeId,
     },
-    /// Somebody who knows the words of a long code can be reached there. [`Self::Used`] follows once the joiner can see that it was
-    /// let in.
+    /// A joiner of a long code has published its addresses. [`Self::Used`] follows once the joiner
+    /// can see its admission.
     LeftCall(Place, LeftCall),
     /// The joiner's ticket.
     Ticket {
-        /// Its bytes.
+        /// The ticket's bytes.
         ticket: Zeroizing<Vec<u8>>,
-        /// Where it came from, on a local network: its sender can be reached there, even by an address that means nothing
-        /// elsewhere.
+        /// Source address on a local network. The sender is reachable there, even at an address
+        /// that is not valid elsewhere.
         from: Option<SocketAddr>,
     },
-    /// The time is up, nobody came.
+    /// The code expired unused.
     Expired,
-    /// Nobody can come from there at present.
+    /// No joiner can arrive at this place at present.
     Lost(Place, PlaceError),
-    /// Somebody can again.
+    /// The place has recovered.
     Back(Place),
 }
 
-/// Takes events.
+/// Receives events.
 pub type Events = mpsc::UnboundedSender<CodeEvent>;
 
-/// See the module.
+/// State of an announced code; see the module documentation.
 pub struct CreatorState {
     judge: Mutex<Judge>,
-    /// The identity of the creator.
+    /// The creator's identity.
     own: NodeId,
     side: TicketSide,
     ticket: MakeTicket,
-    /// One for each right proof and each change of a place: few, so they need no bound.
+    /// One event per right proof and per change of a place; these are few, so the channel needs no
+    /// limit.
     events: Events,
     end: watch::Sender<Option<Refusal>>,
 }
 
-/// What is behind the lock.
+/// State behind the lock.
 struct Judge {
     creator: Creator,
-    /// The joiner has the ticket, and has not given it yet.
+    /// The joiner has the ticket and has not sent it yet.
     is_owed: bool,
 }
 
 impl CreatorState {
-    /// The state of `creator`. `end` is told when nobody new is let in.
+    /// Wraps `creator`. `end` is notified when new joiners are refused.
     pub fn new(
         creator: Creator,
         own: NodeId,
@@ -87,16 +89,16 @@ impl CreatorState {
     }
 
     pub fn tell(&self, event: CodeEvent) {
-        // Without a handle there is nobody to tell.
+        // Without a handle the event is dropped.
         let _ = self.events.send(event);
     }
 
-    /// When the code ends if nobody uses it.
+    /// Returns the expiry time of the unused code.
     pub fn expires(&self) -> Instant {
         self.lock().creator.expires()
     }
 
-    /// The time is up: unless something else has ended the code, this does.
+    /// Expires the code unless it has ended already.
     pub fn expire(&self) {
         if self.lock().creator.over(Instant::now()) == Some(Refusal::Expired) {
             self.tell(CodeEvent::Expired);
@@ -128,7 +130,7 @@ impl CreatorState {
             }
             Message::Ticket(ticket) if self.side == TicketSide::Joiner => {
                 match judge.creator.ticket(hello, &ticket) {
-                    // One that is said again is acknowledged again, and told once.
+                    // A repeated ticket is acknowledged again, but reported once.
                     Ok(ticket) if std::mem::take(&mut judge.is_owed) => {
                         let event = CodeEvent::Ticket { ticket, from: asked.from };
                         self.telling(&Message::Ack, event, judge.creator.over(now))
@@ -141,7 +143,7 @@ impl CreatorState {
         })
     }
 
-    /// The response to a proof; `end` if the code is over with it.
+    /// Builds the response to a proof; `end` is set if the code ends with it.
     fn judged(&self, judged: Judged, end: Option<Refusal>, place: &Place) -> Response {
         match judged {
             Judged::Right { welcome, joiner, first: true } => {
@@ -158,7 +160,7 @@ impl CreatorState {
         }
     }
 
-    /// A response after which `event` is told, and the end if it has come.
+    /// Builds a response that reports `event` after it was sent, and the end if it has come.
     fn telling(&self, message: &Message, event: CodeEvent, end: Option<Refusal>) -> Response {
         let (events, ended) = (self.events.clone(), self.end.clone());
         say(message).then(move || {
@@ -170,7 +172,7 @@ impl CreatorState {
     }
 
     fn lock(&self) -> MutexGuard<'_, Judge> {
-        // A creator is left whole by whatever may panic in it.
+        // A panic cannot leave the creator inconsistent.
         self.judge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,12 +1,14 @@
-//! A code such as `7-crater-lemon`: a nameplate, a number that says where to meet, and two words that are the secret; of a code for
-//! several receivers three.
+//! The text form of a code, such as `7-crater-lemon`: a nameplate and two secret words, or three
+//! words for several receivers.
 //!
-//! Two words are worth 20 bits. That is enough only because nobody can try them out: the exchange they are used in
-//! ([`super::pake`]) shows a guess to be right or wrong once, and a wrong one ends the code. A right guess is missed by the one
-//! receiver whose place it took, but not by several, and their code is waited with for longer: so theirs is worth 30 bits.
+//! Two words hold 20 bits. That suffices only because they cannot be tested offline: the exchange
+//! ([`super::pake`]) reveals the result of one guess, and a wrong guess ends the code. With one
+//! receiver, a successful attacker is noticed, because the receiver is refused. With several it is
+//! not, and their code waits longer, so it has 30 bits.
 //!
-//! A long code, such as `crater-lemon-forest-piano-silver-velvet`, has no number and six words, of both lists in turn: 60 bits, because it
-//! can be tried out ([`super::long`]). A word that is lost, or two that change places, make no code of it.
+//! A long code, such as `crater-lemon-forest-piano-silver-velvet`, has no number and six words,
+//! alternately from both lists. It has 60 bits, because it can be tested offline ([`super::long`]).
+//! Text with a lost or swapped word is not a code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,13 +19,13 @@ use zeroize::Zeroizing;
 use crate::place::MAX_NAMEPLATE;
 use crate::words::{self, Place, WORDS_PER_LIST};
 
-/// Longest text that can be a code, with room for spaces.
+/// Longest text accepted as a code, with room for spaces.
 const MAX_TEXT_LEN: usize = 80;
 
-/// Words of a long code.
+/// Number of words in a long code.
 const LONG_WORDS: usize = 6;
 
-/// Where two sides meet, and what they prove to each other there.
+/// A code: the meeting point and the secret words.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code(Form);
 
@@ -32,16 +34,17 @@ enum Form {
     Short {
         nameplate: u32,
         words: [&'static str; 2],
-        /// Of a code for several receivers.
+        /// Third word of a code for several receivers.
         third: Option<&'static str>,
     },
     Long([&'static str; LONG_WORDS]),
 }
 
-/// Why a text is not a code. None of these costs a guess: they are known before anything is sent.
+/// Reason why a text is not a code. All are detected before anything is sent, so none costs a
+/// guess.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CodeError {
-    /// It does not begin with a nameplate, a number from 1 to [`MAX_NAMEPLATE`].
+    /// It does not start with a nameplate, a number from 1 to [`MAX_NAMEPLATE`].
     #[error("a code begins with a number, as 7-crater-lemon does")]
     NoNameplate,
     /// Fewer than two words, or more than three.
@@ -54,12 +57,12 @@ pub enum CodeError {
         "a code without a number has six words, as crater-lemon-forest-piano-silver-velvet does"
     )]
     WrongLongCount,
-    /// A word that no code has at this place.
+    /// A word that is not in the list for its position.
     #[error("no code has the word \"{typed}\" there{}", meant(nearest))]
     UnknownWord {
-        /// What was typed, in lower case.
+        /// The typed word in lower case.
         typed: String,
-        /// Words that are like it.
+        /// Similar words.
         nearest: Vec<&'static str>,
     },
 }
@@ -73,35 +76,35 @@ fn meant(nearest: &[&str]) -> String {
 }
 
 impl Code {
-    /// A code for one receiver with this nameplate, its two words taken from 4 random bytes.
+    /// Makes a code for one receiver from a nameplate and 4 random bytes, which select two words.
     pub fn new(nameplate: u32, [a, b, c, d]: [u8; 4]) -> Self {
         let words = [drawn(Place::First, [a, b]), drawn(Place::Second, [c, d])];
         Self(Form::Short { nameplate, words, third: None })
     }
 
-    /// A code for several receivers, its three words taken from 6 random bytes.
+    /// Makes a code for several receivers. The 6 random bytes select three words.
     pub fn for_several(nameplate: u32, [a, b, c, d, e, f]: [u8; 6]) -> Self {
         let words = [drawn(Place::First, [a, b]), drawn(Place::Second, [c, d])];
         Self(Form::Short { nameplate, words, third: Some(drawn(Place::Third, [e, f])) })
     }
 
-    /// A long code, its six words taken from 12 random bytes.
+    /// Makes a long code. The 12 random bytes select six words.
     pub fn long(random: [u8; 2 * LONG_WORDS]) -> Self {
         let (random, _) = random.as_chunks();
         Self(Form::Long(std::array::from_fn(|at| drawn(long_place(at), random[at]))))
     }
 
-    /// Whether it is a short one for several receivers.
+    /// Reports whether this is a short code for several receivers.
     pub const fn is_for_several(&self) -> bool {
         matches!(self.0, Form::Short { third: Some(_), .. })
     }
 
-    /// Whether it is met where records are stored, without a server.
+    /// Reports whether this is a long code, which uses record stores instead of a server.
     pub const fn is_long(&self) -> bool {
         matches!(self.0, Form::Long(_))
     }
 
-    /// Where to meet. It is no secret. 0, which no nameplate is, of a long code.
+    /// Returns the nameplate, which is public. A long code returns 0, which is not a nameplate.
     pub const fn nameplate(&self) -> u32 {
         match self.0 {
             Form::Short { nameplate, .. } => nameplate,
@@ -109,7 +112,7 @@ impl Code {
         }
     }
 
-    /// The secret.
+    /// Returns the words, which are the secret.
     pub(crate) fn secret(&self) -> Zeroizing<String> {
         let mut secret = Zeroizing::new(String::with_capacity(MAX_TEXT_LEN));
         for (at, word) in self.words().enumerate() {
@@ -127,12 +130,14 @@ impl Code {
         words.iter().copied().chain(third)
     }
 
-    /// Whether a text begins as a code does, so that it was meant to be one and not a ticket or a command.
+    /// Reports whether a text starts like a code, so that it was not meant as a ticket or a
+    /// command.
     pub fn looks_like(text: &str) -> bool {
         text.trim_start().starts_with(|c: char| c.is_ascii_digit()) || Self::looks_long(text)
     }
 
-    /// Six words of which most can stand where they are: the name of a file with six words in it is no code.
+    /// Reports whether a text has six words of which most fit their positions. The name of a file
+    /// with six words does not.
     fn looks_long(text: &str) -> bool {
         if text.len() > MAX_TEXT_LEN {
             return false;
@@ -144,10 +149,10 @@ impl Code {
     }
 }
 
-/// Words of a long code that must be right for the rest to be taken for slips.
+/// Words of a long code that must be right for the others to count as typing errors.
 const MOST_WORDS: usize = 4;
 
-/// The lists take turns.
+/// The lists alternate.
 const fn long_place(at: usize) -> Place {
     if at.is_multiple_of(2) { Place::First } else { Place::Second }
 }
@@ -174,8 +179,8 @@ impl fmt::Debug for Code {
 impl FromStr for Code {
     type Err = CodeError;
 
-    /// Takes what people type: any case, anything but letters and digits between the parts, and of a word only its
-    /// beginning.
+    /// Parses typed input: any case, any separators other than letters and digits, and abbreviated
+    /// words.
     fn from_str(text: &str) -> Result<Self, CodeError> {
         if text.len() > MAX_TEXT_LEN {
             return Err(CodeError::WrongCount);
@@ -208,7 +213,7 @@ fn short<'a>(mut parts: impl Iterator<Item = &'a str>) -> Result<Code, CodeError
 fn long(parts: &[&str]) -> Result<Code, CodeError> {
     let parts: &[&str; LONG_WORDS] = match parts.try_into() {
         Ok(parts) => parts,
-        // Two or three words lack the number of a short code.
+        // Two or three words: the number of a short code is missing.
         Err(_) if parts.len() <= 3 => return Err(CodeError::NoNameplate),
         Err(_) => return Err(CodeError::WrongLongCount),
     };
@@ -219,7 +224,7 @@ fn long(parts: &[&str]) -> Result<Code, CodeError> {
     Ok(Code(Form::Long(words)))
 }
 
-/// The number of words divides 2^16, so all are equally likely.
+/// 2^16 is a multiple of the number of words, so all are equally likely.
 fn drawn(place: Place, random: [u8; 2]) -> &'static str {
     words::list(place)[usize::from(u16::from_be_bytes(random)) % WORDS_PER_LIST]
 }
@@ -258,7 +263,7 @@ mod tests {
             prop_assert_eq!(text.parse(), Ok(code.clone()));
             prop_assert_eq!(text.to_uppercase().replace('-', "  ").parse(), Ok(code.clone()));
             let short: Vec<&str> = text.split('-').map(|part| &part[..part.len().min(4)]).collect();
-            // Four digits may be another nameplate, so it stays whole.
+            // Four digits may be another nameplate, so only words are abbreviated.
             let short = format!(" {nameplate}_{}\n", short[1..].join("."));
             prop_assert_eq!(short.parse(), Ok(code));
         }
@@ -315,7 +320,7 @@ mod tests {
                 assert_eq!(typed, slip);
                 assert!(nearest.contains(&first), "{nearest:?}");
             }
-            // Then it was the beginning of another word, which no word with a q at its end is.
+            // The input may be the prefix of another word, but no word fits with a `q` appended.
             other => panic!("{other:?}"),
         }
     }

@@ -1,7 +1,8 @@
-//! Waiting with a long code: the creator's side, at every place that stores.
+//! Long codes, the creator's side: waits at all record stores.
 //!
-//! Each store is a task: it keeps the offer published in this hour, ahead of the next one too, and looks for joiners in the hours in which
-//! somebody may have found the offer. The tasks share one [`Uses`], so a code has its uses once, however many stores there are.
+//! Each store has a task. It keeps the offer published in the current hour and ahead in the next.
+//! It looks for joiners in all hours in which the offer may have been found. The tasks share one
+//! [`Uses`], so the uses count across all stores.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -31,32 +32,35 @@ use crate::record::find::RecordFinder;
 use crate::record::hour::{CLOCK_SKEW_SECONDS, hour_of, unix_seconds};
 use crate::store::RecordStore;
 
-/// How long the code may be held back to see whether any store can be reached.
+/// Longest delay of the code to test whether a store is reachable.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Between two looks for a joiner, for as long after the code was made. Nodes of the DHT ban who asks for one thing several times a
-/// second, and a code that waits for hours should be no burden to them.
+/// Intervals between searches for a joiner, by the age of the code. DHT nodes ban clients that
+/// request one target several times a second, and a code that waits for hours should cost them
+/// little.
 const LOOKS: [(Duration, Duration); 2] = [
     (Duration::from_secs(120), Duration::from_secs(1)),
     (Duration::from_secs(600), Duration::from_secs(2)),
 ];
-/// The same after that.
+/// Interval after that.
 const SLOW_LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// An offer is written anew after this time.
+/// Interval between republications of an offer.
 const REPUBLISH_INTERVAL: Duration = Duration::from_secs(15 * 60);
-/// How long an offer is good; not longer than the code.
+/// Lifetime of an offer; at most that of the code.
 const OFFER_LIFE_SECONDS: u64 = 20 * 60;
-/// How long what was said to the last joiner is good, and stays looked after: a joiner takes seconds.
+/// Lifetime of the reply to the last joiner, during which it is kept published. A joiner needs
+/// seconds.
 const REPLY_LIFE: Duration = Duration::from_secs(120);
-/// The next hour's offer is written so long before it.
+/// Lead time for publishing the next hour's offer.
 const LEAD_SECONDS: u64 = 120;
-/// Joiners that were served and get the same again; more come to no code within minutes.
+/// Served joiners whose reply is kept. A code has fewer joiners within minutes.
 const MAX_SERVED: usize = 64;
 
-/// Makes a long code and waits for joiners with it where records are stored, as the identity `own`. `ticket` makes what a joiner
-/// gets, `reach` says where we can be reached: both sides may have to begin. The rest is as with [`crate::announce`], but that
-/// joiners are let in from here on: nobody has the code before it is shown.
+/// Makes a long code and waits for joiners at the record stores, as the identity `own`. `ticket`
+/// makes a joiner's ticket. `reach` returns our addresses: both sides may have to start sending.
+/// Otherwise like [`crate::announce`], except that joiners are served at once: only the caller has
+/// the code before it is shown.
 ///
-/// Done when a store has answered, or could not within 3 s. Cancel-safe; must be called in a tokio runtime.
+/// Returns once a store has answered, or after 3 s. Cancel-safe; must be called in a tokio runtime.
 ///
 /// # Errors
 /// [`NoRandomness`]
@@ -110,7 +114,7 @@ pub async fn announce_long(
     Ok(CodeAnnouncement::stored(code, (at, missing), end, stop, told, tasks))
 }
 
-/// Each store, and whether it answers.
+/// Probes all stores in parallel.
 async fn probed(
     stores: &[Arc<dyn RecordStore>],
 ) -> Vec<(Arc<dyn RecordStore>, Result<(), PlaceError>)> {
@@ -132,7 +136,7 @@ async fn probed(
     answers
 }
 
-/// What the tasks of all stores share.
+/// State shared by the tasks of all stores.
 struct Creator {
     own: NodeId,
     side: TicketSide,
@@ -145,10 +149,10 @@ struct Creator {
     ended: watch::Sender<Option<Refusal>>,
 }
 
-/// Who may come, and who came.
+/// Remaining uses and served joiners.
 struct Uses {
     left: u32,
-    /// Those that came, and what they got; the last one is in the offer.
+    /// Served joiners with their tickets; the last one is in the offer.
     served: VecDeque<(NodeId, Zeroizing<Vec<u8>>)>,
     ended: Option<Refusal>,
     /// Counts changes of the offer.
@@ -157,16 +161,16 @@ struct Uses {
 
 impl Creator {
     fn tell(&self, event: CodeEvent) {
-        // Without a handle there is nobody to tell.
+        // Without a handle the event is dropped.
         let _ = self.events.send(event);
     }
 
     fn uses(&self) -> MutexGuard<'_, Uses> {
-        // What may panic in between is making a ticket, before anything is changed.
+        // Only `ticket` may panic under the lock, before any change.
         self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Unless something else has ended the code, this does.
+    /// Ends the code unless it has ended already.
     fn end(&self, why: Refusal) {
         let mut uses = self.uses();
         if uses.ended.is_none() {
@@ -179,11 +183,12 @@ impl Creator {
         }
     }
 
-    /// Lets a joiner in, if it may come; whether the offer has changed, and whether it comes for the first time.
+    /// Admits a joiner if possible. Returns whether the offer has changed, and whether the joiner
+    /// is new.
     fn admit(&self, join: &Join) -> (bool, bool) {
         let mut uses = self.uses();
         if let Some(at) = uses.served.iter().position(|(joiner, _)| *joiner == join.joiner) {
-            // It has not seen what it got, perhaps because another one came in between.
+            // The joiner has not seen its reply, perhaps because another joiner's replaced it.
             let again = uses.served.remove(at).expect("the position was just found");
             uses.served.push_back(again);
             uses.version += 1;
@@ -200,7 +205,7 @@ impl Creator {
             uses.served.pop_front();
         }
         uses.served.push_back((join.joiner, ticket));
-        // An endless code stays so.
+        // An unlimited code stays unlimited.
         uses.left -= u32::from(uses.left != u32::MAX);
         if uses.left == 0 {
             uses.ended = Some(Refusal::Used);
@@ -209,12 +214,13 @@ impl Creator {
         (true, true)
     }
 
-    /// What the record says now, and which version of it that is.
+    /// Returns the record's present content and its version.
     fn content(&self, now: u64) -> (u64, Content) {
         let uses = self.uses();
         let served = uses.served.back().cloned();
         let life = match uses.ended {
-            // Also when somebody was served: others may come, and nothing is written anew before it is time.
+            // The normal lifetime applies after a joiner as well: others may follow, and the offer
+            // is republished only when due.
             None => {
                 let left = self.expires.saturating_duration_since(Instant::now()).as_secs();
                 left.min(OFFER_LIFE_SECONDS)
@@ -227,18 +233,18 @@ impl Creator {
     }
 }
 
-/// One store's task.
+/// Task of one store.
 struct Waiter {
     store: Arc<dyn RecordStore>,
     creator: Arc<Creator>,
     status: Status,
-    /// The hours in which there is an offer.
+    /// Hours with a published offer.
     hours: Vec<Hour>,
-    /// Which version of the offer stands there, and since when.
+    /// Published version of the offer, and the time of its publication.
     published: Option<(u64, Instant)>,
 }
 
-/// What is the creator's in an hour.
+/// The creator's keys and joiner search of one hour.
 struct Hour {
     keys: CodeKeys,
     joiners: RecordFinder,
@@ -250,7 +256,7 @@ impl Waiter {
             () = self.wait() => return,
             stopped = stopped.wait_for(|stopped| *stopped) => if stopped.is_err() { return },
         }
-        // The newest first, as there may be no time for the others.
+        // Newest first, since time may run out before the others.
         for hour in self.hours.iter().rev() {
             if let Err(why) = self.put(hour, &Content::withdrawn(unix_seconds())).await {
                 debug!(place = self.store.place().name(), %why, "a code was not withdrawn");
@@ -258,7 +264,7 @@ impl Waiter {
         }
     }
 
-    /// Until the code has ended and whoever came had time to see that.
+    /// Runs until the code has ended and the last joiner had time to read its reply.
     async fn wait(&mut self) {
         let (begun, mut backoff) = (Instant::now(), Backoff::of_a_place());
         let mut ended: Option<Instant> = None;
@@ -285,7 +291,7 @@ impl Waiter {
         }
     }
 
-    /// Writes what has changed, and looks for a joiner once.
+    /// Publishes changes and looks for a joiner once.
     async fn turn(&mut self) -> Result<(), PlaceError> {
         let has_new_hour = self.keep_hours().await?;
         let version = self.creator.uses().version;
@@ -303,8 +309,8 @@ impl Waiter {
         Ok(())
     }
 
-    /// The hours that an offer must stand in: this one, the next one shortly before it, and the one before for as long as clocks
-    /// that are behind may show it, if there was an offer in it.
+    /// Updates the hours in which an offer must be published: the current one, and the next shortly
+    /// before it starts. The previous one stays while slow clocks may still be in it.
     async fn keep_hours(&mut self) -> Result<bool, PlaceError> {
         let now = unix_seconds();
         self.hours.retain(|hour| hour.keys.hour >= hour_of(now.saturating_sub(CLOCK_SKEW_SECONDS)));
@@ -334,21 +340,21 @@ impl Waiter {
         self.store.put(offer.seed(*hour), offer.seal(*hour, content)?).await
     }
 
-    /// A joiner of this hour, and where it can be reached.
+    /// Returns a joiner of this hour and its addresses.
     async fn look(&mut self, at: usize) -> Result<Option<(Join, Content)>, PlaceError> {
         let mut found = None;
         let look = self.hours[at].joiners.look(|content| {
             if content.kind == Kind::Join {
                 found = Join::decode(&content.body).map(|join| (join, content));
             }
-            // Whoever it is has waited long enough.
+            // The first joiner found is served at once.
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         look.await?;
         Ok(found)
     }
 
-    /// Lets a joiner in, and tells it once that is written.
+    /// Admits a joiner. Reports it after the reply was published.
     async fn joined(
         &mut self,
         at: usize,
@@ -366,7 +372,7 @@ impl Waiter {
             let call = LeftCall { peer, reach, punch_secret };
             creator.tell(CodeEvent::LeftCall(place.clone(), call));
         }
-        // The hour in which the joiner looks comes first.
+        // The joiner's hour is published first.
         self.hours.swap(0, at);
         self.publish_until_written().await;
         if is_new {
@@ -383,7 +389,7 @@ impl Waiter {
         Ok(())
     }
 
-    /// Whoever was let in must see it, so this does not give up.
+    /// Publishes until it succeeds: an admitted joiner must see its reply.
     async fn publish_until_written(&mut self) {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(20));
         while let Err(why) = self.publish().await {

@@ -1,4 +1,4 @@
-//! Finding the creator of a long code: the joiner's side, at every place that stores.
+//! Long codes, the joiner's side: finds the creator at all record stores.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -25,17 +25,18 @@ use crate::record::find::{Pace, RecordFinder};
 use crate::record::hour::{hours_to_look_in, unix_seconds};
 use crate::store::RecordStore;
 
-/// The creator looks every few seconds, and writing takes some as well; then it is gone.
+/// Longest wait for the creator's reply. The creator looks every few seconds, and publishing takes
+/// several more.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// A joiner says once more that it is there after this time: another one may have written in its place.
+/// Interval between repetitions of the join record, which another joiner may have overwritten.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(12);
-/// Between two looks for the creator's answer.
+/// Interval between searches for the creator's reply.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long what a joiner says is good, in seconds.
+/// Lifetime of the join record in seconds.
 const JOIN_LIFE_SECONDS: u64 = 180;
 
-/// As [`crate::join`], of a long code. Nobody gets a guess from a joiner, because who answers has the words: so such a code can be
-/// tried again. `reach` says where we can be reached.
+/// Same as [`crate::join`] for a long code. The joiner reveals no guess, because only a peer with
+/// the words can answer. Such a code can therefore be tried again. `reach` returns our addresses.
 pub async fn join_long(
     code: &Code,
     own: NodeId,
@@ -53,7 +54,7 @@ pub async fn join_long(
     first_met(attempts).await
 }
 
-/// What the attempts share.
+/// State shared by the attempts.
 struct Joiner {
     words: Zeroizing<String>,
     own: NodeId,
@@ -68,10 +69,10 @@ struct Hour {
     offers: RecordFinder,
 }
 
-/// What the creator says, and where it can be reached.
+/// The creator's offer and its addresses.
 type Found = (Offer, Reach);
 
-/// One store's part: until the creator is met, or there is no hope.
+/// Runs the search at one store until the creator is met or success is impossible.
 async fn attempt(store: Arc<dyn RecordStore>, joiner: &Joiner) -> Result<Met, Missed> {
     let mut last = Missed::from(NotMet::Nobody);
     let found = timeout_at(joiner.deadline, look(&store, joiner, &mut last)).await;
@@ -82,7 +83,7 @@ async fn attempt(store: Arc<dyn RecordStore>, joiner: &Joiner) -> Result<Met, Mi
     Ok(meet(&store, joiner, hour, found).await?)
 }
 
-/// Looks until there is an offer. `last` is why there was none so far.
+/// Searches until there is an offer. `last` receives the reason of the latest failure.
 async fn look(
     store: &Arc<dyn RecordStore>,
     joiner: &Joiner,
@@ -102,7 +103,7 @@ async fn look(
             };
             match offer(&mut hours[at].offers).await {
                 Ok(Some((offer, reach))) => match offer.ended {
-                    // It was for us, in an attempt that was broken off.
+                    // It was for us, in an interrupted attempt.
                     Some(_) if joiner.is_let_in(&offer) => {
                         return Ok((hours.swap_remove(at), (offer, reach)));
                     }
@@ -118,7 +119,7 @@ async fn look(
     }
 }
 
-/// Says who we are, and waits for what becomes of it.
+/// Publishes the join record and waits for the result.
 async fn meet(
     store: &Arc<dyn RecordStore>,
     joiner: &Joiner,
@@ -135,7 +136,7 @@ async fn meet(
     let looking = async {
         loop {
             match offer(&mut offers).await {
-                // Who else has the words may write here; it is no other code for that.
+                // Another owner of the words may publish here; that is not this creator's offer.
                 Ok(Some((offer, now))) if offer.creator == creator => {
                     if joiner.is_let_in(&offer) {
                         return Ok((offer, now));
@@ -158,7 +159,8 @@ async fn meet(
     }
 }
 
-/// Says that we are there, and meanwhile the creator's answer is looked for: it may come before all nodes have confirmed.
+/// Republishes the join record while the reply is searched for. The reply may arrive before all
+/// nodes have confirmed.
 async fn say_again_and_again(
     store: Arc<dyn RecordStore>,
     keys: &CodeKeys,
@@ -185,7 +187,7 @@ impl Joiner {
         if self.ticket.is_some() { TicketSide::Joiner } else { TicketSide::Creator }
     }
 
-    /// Whether the creator has let us in.
+    /// Reports whether the creator has admitted us.
     fn is_let_in(&self, offer: &Offer) -> bool {
         let is_for_us = |(joiner, _): &(NodeId, _)| *joiner == self.own;
         offer.side == self.side() && offer.served.as_ref().is_some_and(is_for_us)
@@ -204,14 +206,14 @@ impl Hour {
     }
 }
 
-/// What the creator says that it has not said before.
+/// Returns the creator's next offer, if it has changed.
 async fn offer(offers: &mut RecordFinder) -> Result<Option<Found>, PlaceError> {
     let mut found = None;
     let look = offers.look(|content| {
         if content.kind == Kind::Offer {
             found = Offer::decode(&content.body).map(|offer| (offer, content.reach));
         }
-        // Most nodes have the newest; an older one only costs another look.
+        // Most nodes have the newest record; an older one only costs another search.
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     look.await?;

@@ -1,4 +1,4 @@
-//! What six words become in an hour.
+//! Key derivation of a long code: six words and an hour.
 
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -9,41 +9,43 @@ use crate::contact::PUNCH_SECRET_LEN;
 use crate::place::PlaceError;
 use crate::record::slot::Slot;
 
-/// Memory of one guess: what makes a graphics card no faster than its memory, and a phone still has.
+/// Memory of one Argon2id computation. Memory bandwidth then limits a graphics card, and a phone
+/// can still afford it.
 const MEMORY_KIB: u32 = 64 * 1024;
-/// Passes over it: together a fifth of a second on a slow core.
+/// Passes over the memory: together a fifth of a second on a slow core.
 const PASSES: u32 = 3;
-/// One thread: two hours may have to be tried, and those of others are none of ours.
+/// One thread: two hours may be computed in turn, and other cores stay free.
 const LANES: u32 = 1;
 const SALT_LEN: usize = 16;
 
-/// The creator of a code writes here.
+/// Role of the creator's record.
 const CREATOR: u8 = 1;
-/// The joiner writes here.
+/// Role of the joiner's record.
 const JOINER: u8 = 2;
 
-/// What both sides of a code compute for an hour.
+/// Keys of a code for one hour, the same on both sides.
 #[derive(Clone)]
 pub struct CodeKeys {
     pub hour: u64,
-    /// Where the creator writes.
+    /// Slot of the creator's record.
     pub offer: Slot,
-    /// Where joiners write.
+    /// Slot of the joiners' record.
     pub join: Slot,
     secret: Zeroizing<[u8; 32]>,
 }
 
 impl CodeKeys {
-    /// Those of these words. Takes a fifth of a second, and its memory only once at a time.
+    /// Derives the keys of these words. Takes a fifth of a second. Only one computation runs at a
+    /// time, because of its memory.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is not enough memory.
     pub async fn of(words: &Zeroizing<String>, hour: u64) -> Result<Self, PlaceError> {
         static ONE: Semaphore = Semaphore::const_new(1);
         let permit = ONE.acquire().await.expect("nobody closes it");
         let words = words.clone();
         let stretched = spawn_blocking(move || {
-            // Also when nobody waits for it any more.
+            // Held until the end even if the caller has been cancelled.
             let _permit = permit;
             stretch(&words, hour)
         });
@@ -55,14 +57,14 @@ impl CodeKeys {
         Ok(Self { hour, offer, join, secret })
     }
 
-    /// What tells packets of these two from all others while they try to reach each other.
+    /// Derives the secret that authenticates the hole-punching packets of these two peers.
     pub fn punch_secret(&self, creator: NodeId, joiner: NodeId) -> [u8; PUNCH_SECRET_LEN] {
         let parts = [&self.secret[..], creator.as_bytes(), joiner.as_bytes()];
         kdf::derive_parts("wraith/1 code punch", &parts)
     }
 }
 
-/// Argon2id. The salt is the hour's, so that work on one hour is of no use in another.
+/// Argon2id with an hourly salt, so that precomputation for one hour is useless in another.
 fn stretch(words: &str, hour: u64) -> Option<Zeroizing<[u8; 32]>> {
     let salt = kdf::derive("wraith/1 long code salt", &hour.to_be_bytes());
     let params = kdf::Argon2Params { memory_kib: MEMORY_KIB, passes: PASSES, lanes: LANES };

@@ -1,11 +1,13 @@
-//! What stands in the body of the records of a long code.
+//! Bodies of the records of a long code.
 //!
 //! ```text
-//! offer = creator(32) ‖ side(1) ‖ ended(1) ‖ joiner(32) ‖ length(2) ‖ ticket      the joiner is zero before somebody came
-//! join  = joiner(32) ‖ side(1) ‖ length(2) ‖ ticket                               the ticket is empty unless the joiner has it
+//! offer = creator(32) ‖ side(1) ‖ ended(1) ‖ joiner(32) ‖ length(2) ‖ ticket      joiner is zero
+//! before the first one join  = joiner(32) ‖ side(1) ‖ length(2) ‖ ticket
+//! ticket is empty unless the joiner has it
 //! ```
 //!
-//! `side` is who has the ticket, as in the messages of a short code: 1 the creator, 2 the joiner; `ended` a refusal, or 0.
+//! `side` is the side with the ticket, as in a short code: 1 is the creator, 2 the joiner. `ended`
+//! is a refusal, or 0.
 
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
@@ -14,18 +16,18 @@ use crate::code::TicketSide;
 use crate::place::Refusal;
 use crate::ticket::MAX_LEN;
 
-/// What the creator says.
+/// The creator's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     pub creator: NodeId,
     pub side: TicketSide,
-    /// Why nobody new is let in.
+    /// Reason why new joiners are refused.
     pub ended: Option<Refusal>,
-    /// Who was let in last, and the ticket that was made for it.
+    /// The joiner admitted last, and its ticket.
     pub served: Option<(NodeId, Zeroizing<Vec<u8>>)>,
 }
 
-/// What a joiner says.
+/// A joiner's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     pub joiner: NodeId,
@@ -101,7 +103,7 @@ fn push_ticket(out: &mut Vec<u8>, ticket: &[u8]) {
     out.extend_from_slice(ticket);
 }
 
-/// The ticket at the end.
+/// Parses the ticket at the end.
 fn ticket(bytes: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let (len, ticket) = bytes.split_first_chunk()?;
     let fits = ticket.len() == usize::from(u16::from_be_bytes(*len)) && ticket.len() <= MAX_LEN;
