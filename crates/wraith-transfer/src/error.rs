@@ -207,7 +207,8 @@ impl TransferError {
         }
     }
 
-    /// Returns the program's exit code for this error (DESIGN §15: 1, 4–8, 10, 11, 130).
+    /// Returns the program's exit code for this error: 0, 1, 2, 4–8, 10, 11 or 130
+    /// (docs/endings.md).
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Refused { .. } => 4,
