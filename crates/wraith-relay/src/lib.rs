@@ -1,8 +1,7 @@
 //! A relay for two machines that cannot reach each other directly, with its client (SPEC §13).
 //!
 //! ```text
-//! one endpoint ── Relays (its mover) ══ UDP, or TLS ══▶ Server ◀══ UDP, or TLS ══ Relays ── the
-//! other endpoint
+//! one endpoint ── Relays (its mover) ══ UDP, or TLS ══▶ Server ◀══ UDP, or TLS ══ Relays ── the other endpoint
 //! ```
 //!
 //! The relay forwards sealed packets and cannot read them. Connections, loss recovery and
