@@ -1,11 +1,10 @@
 //! A client of the Mainline DHT as a record store ([`wraith_discovery::RecordStore`], SPEC §11.8).
 //!
 //! ```text
-//! Dht            the store: known nodes and the limit of concurrent operations         store.rs,
-//! nodes.rs Operation      one get or put with its own socket, which closes at its end
-//! operation.rs Lookup         selects the next node to ask; no I/O, no clock
-//! lookup.rs krpc           the messages, in bencode
-//! krpc.rs, bencode.rs
+//! Dht            the store: known nodes and the limit of concurrent operations         store.rs, nodes.rs
+//! Operation      one get or put with its own socket, which closes at its end           operation.rs
+//! Lookup         selects the next node to ask; no I/O, no clock                        lookup.rs
+//! krpc           the messages, in bencode                                              krpc.rs, bencode.rs
 //! ```
 //!
 //! The crate is a client only: it contains no code that answers a request. Each operation has its
