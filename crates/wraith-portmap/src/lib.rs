@@ -5,9 +5,9 @@
 //!     │ watch
 //!   keeper                 one task: request, renew, detect loss, request again, remove
 //!     │
-//!   router                 selects the protocol: the first that grants a port ├── port_control
-//!   PCP and NAT-PMP (by crab_nat) └── igd/               UPnP: ssdp → description → soap, over a
-//!   bounded HTTP client
+//!   router                 selects the protocol: the first that grants a port
+//!   ├── port_control       PCP and NAT-PMP (by crab_nat)
+//!   └── igd/               UPnP: ssdp → description → soap, over a bounded HTTP client
 //! ```
 //!
 //! The router is not trusted:
