@@ -4,11 +4,12 @@
 //! - a [`Code`]: a nameplate and two words that people can speak, which transfers the ticket (SPEC
 //!   §11),
 //! - for known peers, neither ([`contact`], SPEC §12).
+//!
 //! ```text
-//!   announce, join             contact::{listen, search}        the API of an application code
-//!   exchange              contact exchange                 authorization; each written once
-//!   ──────────────────── MeetingPlace ────────────────────      opaque sealed messages lan
-//!   rendezvous (client)        the application's own places
+//!   announce, join             contact::{listen, search}        the API of an application
+//!   code exchange              contact exchange                 authorization; each written once
+//!   ──────────────────── MeetingPlace ────────────────────      opaque sealed messages
+//!   lan        rendezvous (client)        the application's own places
 //! ```
 //!
 //! Every wait is a future on tokio, of any flavour. Dropping it, or its handle, cancels it. There

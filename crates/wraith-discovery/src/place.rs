@@ -1,11 +1,11 @@
 //! What a place to meet is: [`MeetingPlace`], with two operations. Who waits **announces** a topic, who looks **queries** it.
 //!
 //! ```text
-//!   code exchange   contact exchange          what is said, and who may hear it: `crate::code`, `crate::contact`
+//!   code exchange   contact exchange          messages and authorization: `crate::code`, `crate::contact`
 //!        └───────┬───────┘
 //!           MeetingPlace                      opaque sealed messages: this file
 //!        ┌───────┼──────────────┐
-//!       lan  rendezvous  one of your own      how they get there
+//!       lan  rendezvous  your own place       transport
 //! ```
 //!
 //! A place moves bytes it cannot read and decides nothing: it puts an envelope of its own around them, repeats what may be

@@ -2,8 +2,7 @@
 //! **gets** it. They need not be online at the same time.
 //!
 //! ```text
-//!   contacts   transfers   tickets   long codes      authorization: `crate::contact`,
-//!   `crate::code`
+//!   contacts   transfers   tickets   long codes      authorization: `crate::contact`, `crate::code`
 //!        └────────┬──┴────────┴──────┘
 //!               record                               sealed, padded, under a new key each hour: `crate::record`
 //!                 │

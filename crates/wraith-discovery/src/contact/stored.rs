@@ -1,8 +1,8 @@
 //! Contacts where records are stored (SPEC §12.4): nobody answers there, so both sides leave word and look for the other's.
 //!
 //! ```text
-//!   listener  publishes where it is, for each contact           caller    looks for it at 1, 1, 2, 3, 5, 10 s …
-//!             looks for calls, each contact every 2.5 s          publishes a call with its own addresses
+//!   listener  publishes its addresses, for each contact         caller    looks for them at 1, 1, 2, 3, 5, 10 s …
+//!             looks for calls, each contact every 2.5 s         publishes a call with its own addresses
 //! ```
 //!
 //! With nobody behind a NAT the listener's record is enough: the caller dials. With a NAT on both sides the call is what lets the listener

@@ -1,8 +1,8 @@
 //! Where a record stands in an hour, and what it is sealed with.
 //!
 //! ```text
-//! slot   = derive("wraith/1 … record", secret of both sides ‖ who writes ‖ purpose)
-//! seed   = derive("wraith/1 record key", slot ‖ hour(8))                 the Ed25519 seed of the key it stands under
+//! slot   = derive("wraith/1 … record", secret of both sides ‖ writer ‖ purpose)
+//! seed   = derive("wraith/1 record key", slot ‖ hour(8))                 the Ed25519 seed of the storage key
 //! sealed = salt(16) ‖ ChaCha20-Poly1305(content)                         always 900 bytes
 //! ```
 //!

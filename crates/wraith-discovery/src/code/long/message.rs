@@ -1,9 +1,8 @@
 //! Bodies of the records of a long code.
 //!
 //! ```text
-//! offer = creator(32) ‖ side(1) ‖ ended(1) ‖ joiner(32) ‖ length(2) ‖ ticket      joiner is zero
-//! before the first one join  = joiner(32) ‖ side(1) ‖ length(2) ‖ ticket
-//! ticket is empty unless the joiner has it
+//! offer = creator(32) ‖ side(1) ‖ ended(1) ‖ joiner(32) ‖ length(2) ‖ ticket      joiner is zero before the first one
+//! join  = joiner(32) ‖ side(1) ‖ length(2) ‖ ticket                               ticket is empty unless the joiner has it
 //! ```
 //!
 //! `side` is the side with the ticket, as in a short code: 1 is the creator, 2 the joiner. `ended`

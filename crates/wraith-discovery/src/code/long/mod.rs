@@ -7,8 +7,8 @@
 //! pick out a single code to test.
 //!
 //! ```text
-//!   creator                        records                          joiner offer: creator's NodeId
-//!   ──▶   creator's key of the hour   ──▶  found
+//!   creator                        records                          joiner
+//!   offer: creator's NodeId  ──▶   creator's key of the hour   ──▶  found
 //!                            ◀──   joiner's key of the hour    ◀──  joiner's NodeId, addresses, its ticket if any
 //!   offer with the joiner    ──▶   creator's key of the hour   ──▶  the ticket, or its acceptance
 //! ```
