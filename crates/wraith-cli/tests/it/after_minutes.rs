@@ -1,7 +1,7 @@
-//! What waits for minutes, because a time is what is tested.
+//! Tests that wait for minutes, because they test a time.
 //!
-//! The harness begins tests in the order of their names, modules first. So this module has the first name of all: its tests wait
-//! while all others run, and nothing waits for them in the end.
+//! The harness starts tests in the order of their names, modules first. This module has the first
+//! name of all, so its tests wait while all others run.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,10 +17,10 @@ use wraith_discovery::Ticket;
 use wraith_transfer::limits::STALL_TIMEOUT;
 
 const SLEEP: Duration = Duration::from_secs(60);
-/// A little longer than silence is borne.
+/// Slightly longer than the engine tolerates silence.
 const STANDSTILL: Duration = STALL_TIMEOUT.saturating_add(Duration::from_secs(25));
 
-/// Lets a frozen file system go on, also when a test fails.
+/// A frozen file system. Drop thaws it, even if the test fails.
 struct Frozen<'a>(&'a Path);
 
 impl Drop for Frozen<'_> {
@@ -29,7 +29,8 @@ impl Drop for Frozen<'_> {
     }
 }
 
-/// A disk that stands still for longer than a silent peer is waited for: both sides wait for it, and nothing is lost.
+/// Both sides wait for a disk that stalls for longer than they wait for a silent peer, and nothing
+/// is lost.
 #[test]
 #[ignore = "more than two minutes of waiting; cargo xtask test has the patience"]
 fn a_disk_that_stands_still_for_two_minutes_is_waited_for() {
@@ -42,7 +43,7 @@ fn a_disk_that_stands_still_for_two_minutes_is_waited_for() {
     receiver.event("progress");
     let frozen = Frozen(&world.path("target"));
     assert!(succeeds(Command::new("fsfreeze").arg("-f").arg(frozen.0)));
-    // Nothing tells the end of a silence but the clock.
+    // Only the clock ends this wait.
     thread::sleep(STANDSTILL);
     drop(frozen);
     receiver.finish().expect_exit(0);
@@ -53,7 +54,7 @@ fn a_disk_that_stands_still_for_two_minutes_is_waited_for() {
     );
 }
 
-/// The network is as good as ever, but nothing comes.
+/// The network works, but no data arrives.
 fn give_up(process: Process) {
     let outcome = process.finish();
     let error = outcome.expect_error(6);

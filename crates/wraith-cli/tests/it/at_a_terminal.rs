@@ -1,4 +1,4 @@
-//! What a person meets at a terminal: questions, answers, Ctrl-C.
+//! Behaviour at a terminal: questions, answers, Ctrl-C.
 
 use crate::support::pty::Terminal;
 use crate::support::{World, lan, tree};

@@ -1,4 +1,5 @@
-//! Files that change while they are sent: the others arrive, the changed one does not pass for whole, the exit is 10.
+//! Files that change while they are sent. The other files arrive, the changed one is not kept, and
+//! the exit code is 10.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::journal::wait_until_verified;
 use crate::support::{World, tree};
 
-/// A tree whose first file keeps the sender busy while a later one is changed.
+/// Makes a tree whose first file keeps the sender busy while the test changes a later one.
 fn tree_with_victim(world: &World) -> (PathBuf, PathBuf) {
     let root = world.source().join("tree");
     tree::file(&root.join("a first"), 1, 300 << 20);
@@ -16,12 +17,13 @@ fn tree_with_victim(world: &World) -> (PathBuf, PathBuf) {
     (root.clone(), root.join("b victim"))
 }
 
-/// Transfers while `change` is done to the victim, after the walk has seen it and long before it is sent. Both sides say what was
-/// `done` to it; whether it had been opened by then, and so was read, is a matter of chance.
+/// Runs a transfer and applies `change` to the victim after the walk and long before it is sent.
+/// Both sides report the change as `done`. Whether the sender has opened the file by then is
+/// random.
 fn transfer_while(done: &str, change: impl FnOnce(&Path)) -> World {
     let world = World::new();
     let (root, victim) = tree_with_victim(&world);
-    // Slow enough that there is time for the change.
+    // Slow enough to leave time for the change.
     let mut sender = world.send_with(&[root], &["--rate", "100M"]);
     let receiver = world.receive(&sender.ticket());
     wait_until_verified(&world.target().join("tree"), "a first", 1);
@@ -80,7 +82,7 @@ fn a_file_that_is_replaced_by_a_link_is_not_followed() {
 fn a_file_that_is_replaced_is_said_to_be() {
     let world = transfer_while("replaced", |victim| {
         let other = victim.with_file_name("other");
-        // A small one, or the victim would be sent meanwhile.
+        // A small file, or the victim would be sent meanwhile.
         tree::file(&other, 9, 10);
         fs::rename(other, victim).unwrap();
     });

@@ -1,4 +1,4 @@
-//! The last lines of a transfer say what has arrived, and nothing else.
+//! The closing lines of a transfer report exactly the received files.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::process::Stdio;
 
 use crate::support::{self, Process, World, tree};
 
-/// Transfers for people. What both sides say, and their exit codes.
+/// Runs a transfer with text output. Returns the output and the exit codes of both sides.
 fn transfer(world: &World, path: &Path, more: &[&str]) -> [(String, i32); 2] {
     let mut command = world.wraith("sender");
     command.args(["send", "--ticket", "--listen", "127.0.0.1:0"]).arg(path);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut received = (String::new(), 0);
-    // Modes stop this receiver, whoever runs the tests.
+    // The receiver runs as a user without privileges, so that file modes apply to it.
     tree::set_mode(&world.target(), 0o777);
     let (_, (status, sent)) = support::process::said_by(command.spawn().unwrap(), |ticket| {
         let mut command = world.wraith_as_nobody("receiver");
@@ -24,7 +24,7 @@ fn transfer(world: &World, path: &Path, more: &[&str]) -> [(String, i32); 2] {
     [(sent, status.code().unwrap()), received]
 }
 
-/// A folder that the receiver may not write to.
+/// Makes a folder that the receiver cannot write to.
 fn closed(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     tree::set_mode(folder, 0o555);

@@ -1,4 +1,4 @@
-//! Transfers by code on the local network, which is loopback here; and what becomes of a code.
+//! Transfers by code on the local network, which is loopback here, and the states of a code.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ fn film(world: &World) -> std::path::PathBuf {
     film
 }
 
-/// A receiver that has been asked whether it accepts, or will be, and the pipe for its answer.
+/// Starts a receiver that asks whether to accept. Returns it with the pipe for its answer.
 fn undecided(world: &World, side: &str, code: &str) -> (Process, std::io::PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = world.wraith(side);
@@ -86,14 +86,15 @@ fn of_two_receivers_with_one_code_exactly_one_gets_it() {
     let code = sender.code();
     let (mut one, mut answer_one) = undecided(&world, "one", &code);
     let (two, mut answer_two) = undecided(&world, "two", &code);
-    // Whoever is first is asked and waits for an answer, so the sender is still there for the other.
+    // The first receiver is asked and waits for an answer, so the sender is still there for the
+    // other.
     sender.event("connected");
     let _ = (answer_one.write_all(b"y\n"), answer_two.write_all(b"y\n"));
     let first_won = one.event_where_either("met", "error")["event"] == "met";
     let (winner, loser) = if first_won { (one, two) } else { (two, one) };
     winner.finish().expect_exit(0);
     let lost = loser.finish();
-    // The loser came while the sender was there and is told, or after it had gone.
+    // The loser came while the sender was there and got its answer, or came after it had gone.
     let error =
         if lost.status.code() == Some(3) { lost.expect_error(3) } else { lost.expect_error(5) };
     assert!(error["hint"].as_str().is_some());
@@ -164,7 +165,7 @@ fn without_any_place_to_meet_the_ticket_is_shown_and_said_why() {
     assert!(error.expect_error(2)["hint"].as_str().unwrap().contains("--ticket"));
 }
 
-/// A receiver that makes the code, and that code.
+/// Starts a receiver that makes a code. Returns it with the code.
 fn made_by_receiver(world: &World) -> (Process, String) {
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "--yes", "--code", "-o"]).arg(world.target()).args(LOOPBACK);
@@ -232,7 +233,7 @@ fn a_place_that_cannot_be_used_is_told_and_none_that_was_not_asked_for() {
     let (message, hint) = looked(&["--lan", "nosuch"]);
     assert!(message.contains("no interface called nosuch"), "{message}");
     assert!(!hint.contains("--rendezvous"), "{hint}");
-    // Nothing listens there.
+    // An unused port.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = free.to_string();
     let (message, _) = looked(&["--lan", "lo", "--rendezvous", &server]);

@@ -1,4 +1,5 @@
-//! Meeting by multicast between two network namespaces joined by a cable (veth), with nothing else: no server, no route.
+//! Meeting by multicast between two network namespaces joined by a cable (veth), without a server
+//! or a route.
 
 use crate::support::cable::Cable;
 use crate::support::{self, Process, World, tree};
@@ -23,7 +24,8 @@ fn transfer_over(cable: &Cable) {
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
-/// The same with a code that the receiver makes: it dials the sender where its ticket came from.
+/// The same with a code that the receiver makes. It dials the address from which the sender's
+/// ticket came.
 fn transfer_by_a_code_of_the_receiver(cable: &Cable) {
     let world = World::new();
     let film = world.source().join("film.mov");

@@ -1,4 +1,4 @@
-//! Settings: from the command line, over the environment, over the config file, over what is built in.
+//! The precedence of settings: command line, environment, config file, built-in default.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -38,7 +38,7 @@ impl Config {
         (output.status.code(), out, err)
     }
 
-    /// `wraith config list` of one key: value, source, place.
+    /// Returns one key of `wraith config list`: its value and source.
     fn setting(&self, change: impl Fn(&mut Command), key: &str) -> (String, String) {
         let mut command = self.command(&["config", "list", "--json"]);
         change(&mut command);
@@ -101,7 +101,8 @@ fn each_source_goes_before_the_next() {
     assert_eq!(config.setting(env, "json"), pair("true", "flag"));
 }
 
-/// What a sender that nobody comes to does, by the seconds it was told to wait: from the file it gives up, otherwise not.
+/// The timeout of a sender without a receiver reveals the effective value. With the value from the
+/// file it gives up, otherwise it waits.
 #[test]
 fn a_command_does_what_the_file_says_unless_it_is_told_otherwise() {
     let world = World::new();
@@ -130,7 +131,7 @@ fn a_command_does_what_the_file_says_unless_it_is_told_otherwise() {
         world.receive(&ticket).finish().expect_exit(0);
         sender.finish().expect_exit(0);
     }
-    // The command line goes before the environment, and without the file there is no timeout of 0.
+    // The command line overrides the environment. Without the file there is no timeout of 0.
     send(&["--timeout", "0"], Some("60")).finish().expect_error(3);
     let mut without = send(&["--no-config", "--ticket", "--listen", "127.0.0.1:0"], None);
     world.receive(&without.ticket()).finish().expect_exit(0);
@@ -171,7 +172,7 @@ fn a_mistake_names_file_line_key_and_the_nearest_one() {
     fs::write(config.path(), "send = {\n").unwrap();
     let (code, _, err) = config.run(&["--json", "id"]);
     assert_eq!(code, Some(2), "{err}");
-    // What shows or mends it works.
+    // Commands that show or repair the file still work.
     for words in [&["--help"][..], &["config", "path"], &["completions", "bash"], &["--version"]] {
         assert_eq!(config.run(words).0, Some(0), "{words:?}");
     }
@@ -227,7 +228,7 @@ fn the_file_is_in_the_home_folder() {
     assert_eq!(text(&command.output().unwrap()).0.trim(), "/x/config/wraith/config.toml");
 }
 
-/// In the file it would have every `wraith send` go to that contact without a word.
+/// As a setting, it would silently redirect every `wraith send` to that contact.
 #[test]
 fn what_is_about_one_command_is_no_setting() {
     let config = Config::new("");
@@ -254,7 +255,7 @@ fn what_is_about_one_command_is_no_setting() {
     let (_, listed, _) = config.run(&["config", "list"]);
     assert!(listed.contains("send.timeout") && !listed.contains("send.to "), "{listed}");
 
-    // Nor is a variable of the environment.
+    // The same holds for an environment variable.
     let mut command = config.command(&["send", film, "--timeout", "0", "--ticket", "--json"]);
     command.args(["--listen", "127.0.0.1:0"]).env("WRAITH_SEND_TO", "bob");
     let outcome = Process::start("send", &mut command).finish();
@@ -330,7 +331,7 @@ fn a_variable_that_sets_nothing_is_warned_about() {
     );
     assert!(err.contains("WRAITH_SEND_OUT in the environment"), "{err}");
     assert!(!err.contains("WRAITH_TEST_X") && !err.contains("WRAITH_HOME"), "{err}");
-    // Scripts are told too.
+    // Scripts get the warning too.
     let mut command = config.command(&["id", "--json"]);
     let (out, _) = text(&command.env("WRAITH_SEND_OUT", "x").output().unwrap());
     assert!(

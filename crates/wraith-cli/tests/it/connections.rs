@@ -1,11 +1,12 @@
-//! `--connections`: several connections carry one transfer.
+//! `--connections`: several parallel connections carry one transfer.
 
 use crate::support::journal::wait_until_verified;
 use crate::support::{self, World, tree};
 
 const SIZE: usize = 120_000_000;
 
-/// Sends a large file and a small one with these options; the connections that each side says it used.
+/// Sends a large and a small file with these options. Returns the number of connections that each
+/// side reports.
 fn connections_of(sender: &[&str], receiver: &[&str]) -> (u64, u64) {
     let world = World::new();
     let trip = world.source().join("trip");
@@ -23,10 +24,11 @@ fn connections_of(sender: &[&str], receiver: &[&str]) -> (u64, u64) {
     (connections(&sent), connections(&received))
 }
 
-/// On a busy machine a transfer may be over before the last connection has carried anything; not each time.
+/// On a busy machine, a transfer may end before the last connection has carried any data; the next
+/// attempt may differ.
 const ATTEMPTS: usize = 4;
 
-/// The most connections that any of a few transfers used.
+/// Returns the largest number of connections in a few transfers.
 fn most_connections_of(sender: &[&str], receiver: &[&str]) -> (u64, u64) {
     (0..ATTEMPTS).map(|_| connections_of(sender, receiver)).max().expect("there are some")
 }

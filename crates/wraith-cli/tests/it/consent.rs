@@ -1,4 +1,5 @@
-//! A yes is a yes to what was shown: a sender that offers something else afterwards does not get it written.
+//! Consent covers only the offer that was shown. If the sender offers something else later, the
+//! receiver does not write it.
 
 use std::fs;
 use std::io::{PipeWriter, Write};
@@ -9,7 +10,7 @@ use wraith_transfer::Offer;
 use crate::lying::sender::{Liar, LyingSender, file, folder, offer_of};
 use crate::support::{Process, World, tree};
 
-/// `wraith receive` that asks, and a way to answer.
+/// Starts a `wraith receive` that asks. Returns it with the pipe for its answers.
 fn asking(world: &World, ticket: &str, more: &[&str]) -> (Process, PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = world.wraith("receiver");
@@ -21,7 +22,7 @@ fn answer(answers: &mut PipeWriter, words: &str) {
     answers.write_all(words.as_bytes()).unwrap();
 }
 
-/// Offers so much, and lists these entries.
+/// Makes an offer of this size, and lists these entries.
 fn offer(sender: &LyingSender, files: u64, bytes: u64, entries: &[Entry]) -> Liar {
     let mut liar = sender.offer(offer_of(files, bytes));
     entries.iter().for_each(|entry| liar.list(entry));
@@ -29,7 +30,7 @@ fn offer(sender: &LyingSender, files: u64, bytes: u64, entries: &[Entry]) -> Lia
     liar
 }
 
-/// Loses the connection after the receiver has accepted and asked for what it wants.
+/// Drops the connection after the receiver has accepted and sent its requests.
 fn lose(mut liar: Liar) {
     liar.decided();
     liar.connection.close(wraith_transfer::close::STALLED, "gone");
@@ -79,7 +80,7 @@ fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists
     let (mut receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
     let names = Some(vec![b"a".to_vec().into(), b"t".to_vec().into()]);
     let mut liar = sender.offer(Offer { names, ..offer_of(3, 100) });
-    // Nothing is listed before the question is put.
+    // The question comes before any entry is listed.
     receiver.event("openings");
     answer(&mut answers, "y\n");
     for entry in [file("a", 6), file("b", 6), folder("t"), file("t/x", 6)] {
@@ -104,7 +105,7 @@ fn an_offer_of_more_is_asked_about_again_and_a_no_holds() {
     let liar = offer(&sender, 1, 100, &[file("a", 6)]);
     answer(&mut answers, "y\n");
     lose(liar);
-    // Of another extent; the yes is not for that.
+    // An offer of another size, which the consent does not cover.
     let more = [file("a", 6), file("b", 600)];
     let liar = offer(&sender, 2, 1000, &more);
     assert!(

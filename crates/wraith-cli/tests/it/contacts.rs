@@ -1,4 +1,4 @@
-//! Contacts: how they come to be, what changes them, and what never does.
+//! Contacts: how they are created and changed, and the properties that never change.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use crate::support::pty::Terminal;
 use crate::support::{Process, World, tree};
 use serde_json::Value;
 
-/// A file to send, and its name.
+/// Makes a file to send. Returns its path.
 fn film(world: &World) -> std::path::PathBuf {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 100_000);
@@ -42,7 +42,7 @@ fn a_transfer_by_ticket_makes_contacts_of_both_sides_where_they_ask_for_it() {
     let path = world.path("home-sender").join("contacts.toml");
     assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
 
-    // Whom we know is told by name, and nobody is asked or changed.
+    // A known peer is shown by name, without a question and without a change.
     let mut sender = world.send(&[&film]);
     let received = world.receive(&sender.ticket()).finish();
     assert_eq!(received.last("connected")["contact"], "anna");
@@ -166,7 +166,7 @@ fn damage_is_reported_and_stops_only_what_needs_contacts() {
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }
 
-/// A receiver at a terminal that has accepted; what it says next is about contacts.
+/// Starts a receiver at a terminal and accepts. Its next output is about contacts.
 fn at_a_terminal(world: &World, film: &Path) -> (Process, Terminal) {
     let mut sender = world.send(&[film]);
     let ticket = sender.ticket();
@@ -196,7 +196,7 @@ fn at_a_terminal_the_other_side_can_be_kept_under_a_name() {
     sender.finish().expect_exit(0);
     assert_eq!(names(&world.contacts("receiver")), ["anna"]);
 
-    // A known one is shown by name, and not asked about.
+    // A known peer is shown by name, without a question.
     let (sender, terminal) = at_a_terminal(&world, &film);
     let screen = terminal.expect_exit(0);
     assert!(screen.contains("anna at 127.0.0.1") && !screen.contains("Keep the"), "{screen}");

@@ -1,9 +1,10 @@
-//! Contacts find each other by multicast between two network namespaces: no server, no address, no code.
+//! Contacts find each other by multicast between two network namespaces, without a server, an
+//! address or a code.
 
 use crate::support::cable::Cable;
 use crate::support::{self, Process, World, tree};
 
-/// Bob listens at one end, anna sends from the other; a stranger is there too.
+/// Bob listens at one end, and Anna sends from the other. A stranger is there too.
 fn send_over(cable: &Cable) {
     let world = World::new();
     let film = world.source().join("film.mov");
@@ -27,7 +28,8 @@ fn send_over(cable: &Cable) {
     tree::assert_same(&film, &world.target().join("film.mov"));
     send("stranger", &["--timeout", "2"]).expect_error(3);
 
-    // At the same place it is dialled without a search the next time, and with one it is found in any case.
+    // Next time, the known address is dialled without a search. With a search, the contact is found
+    // in any case.
     send("anna", &[]).expect_exit(0);
     listener.event("done");
     listener.signal(libc::SIGINT);

@@ -1,4 +1,4 @@
-//! Names that try to drive the terminal arrive as they are on the disk, and harmless on the screen.
+//! Names with control characters are stored unchanged on the disk, and escaped on the screen.
 
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use wraith_transfer::Offer;
 const NAMES: [&str; 4] =
     ["bell\u{7} clear\u{1b}[2J", "line\nwraith: all is well", "\u{202e}fdp.exe", "cr\rlf\u{9b}2J"];
 
-/// In order, as a manifest needs them.
+/// Returns the names in the order that a manifest needs.
 fn sorted() -> Vec<&'static [u8]> {
     let mut names: Vec<&[u8]> = NAMES.iter().map(|name| name.as_bytes()).collect();
     names.push(b"not utf-8 \xff\x1b");
@@ -20,7 +20,7 @@ fn sorted() -> Vec<&'static [u8]> {
     names
 }
 
-/// Sends the names; every second file is one that "changed", so that warnings show names too.
+/// Sends the names. Every second file is reported as changed, so that warnings show names too.
 fn send(sender: LyingSender) {
     let name = "\u{1b}]0;title\u{7}\u{202e}gift\r".into();
     let mut liar = sender.offer(Offer { name, ..offer_of(9, 100) });

@@ -1,5 +1,5 @@
-//! Content that is not what its sender says: the receiver ends with 8, nothing gets a name, what was verified before stays,
-//! and an honest sender of the same transfer finishes it.
+//! Content that does not match its hashes. The receiver ends with 8, and no damaged file gets its
+//! name. Chunks verified before are kept, and an honest sender of the same transfer completes it.
 
 use std::thread;
 
@@ -12,12 +12,12 @@ use wraith_transfer::record::{Ending, Header};
 
 const SIZE: usize = 10 * CHUNK + 77;
 
-/// The true content of `film`.
+/// Returns the true content of `film`.
 fn content() -> Vec<u8> {
     tree::noise(1, SIZE)
 }
 
-/// An offer of `film`, as an honest sender of it lists it.
+/// Offers `film` and lists it like an honest sender.
 fn offer(world: &World, sender: &LyingSender) -> Liar {
     let film = world.source().join("film");
     std::fs::write(&film, content()).unwrap();
@@ -30,7 +30,8 @@ fn offer(world: &World, sender: &LyingSender) -> Liar {
     liar
 }
 
-/// Ends the lie as the receiver does: with 8, in words, and without a file.
+/// Checks that the receiver has detected the lie: it ends with 8 and a message, and without the
+/// file.
 fn expect_caught(world: &World, receiver: Process, liar: Liar) -> Outcome {
     let outcome = receiver.finish();
     let message = outcome.expect_error(8)["message"].as_str().unwrap().to_owned();
@@ -40,7 +41,7 @@ fn expect_caught(world: &World, receiver: Process, liar: Liar) -> Outcome {
     outcome
 }
 
-/// An honest sender of the same transfer; how many bytes it had to send.
+/// Completes the same transfer with an honest sender. Returns the number of bytes it had to send.
 fn finish_honestly(world: &World, sender: LyingSender) -> u64 {
     let receiver = world.receive(&sender.ticket());
     let film = world.source().join("film");
@@ -103,7 +104,7 @@ fn chunks_that_are_true_but_do_not_make_the_root_get_no_name() {
     let chunks = SIZE.div_ceil(CHUNK) as u64;
     liar.record(Header::End { entry: 0, ending: Ending::Complete, chunks, root: [9; 32] }, b"");
     expect_caught(&world, receiver, liar);
-    // Which of the chunks was a lie nobody can tell, so none is kept.
+    // The receiver cannot tell which chunk was wrong, so it keeps none.
     assert_eq!(finish_honestly(&world, sender), SIZE as u64);
 }
 

@@ -1,4 +1,4 @@
-//! The demonstration judges itself; here only that it does, and cleans up.
+//! The demonstration checks itself; this test only checks that it succeeds and cleans up.
 
 use crate::support::{Process, World, tree};
 

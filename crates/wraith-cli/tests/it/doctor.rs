@@ -1,4 +1,5 @@
-//! `wraith doctor` on this machine, with a rendezvous server of our own, and with what it must find wrong.
+//! `wraith doctor` on this machine, with a rendezvous server of the test, and with faults that it
+//! must find.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -64,7 +65,7 @@ fn it_tries_everything_and_reaches_the_server_that_is_configured() {
     let rendezvous = check(&outcome, "rendezvous")["found"].as_str().unwrap();
     assert!(rendezvous.contains("127.0.0.1"), "{rendezvous}");
     assert!(check(&outcome, "protocol")["found"].as_str().unwrap().contains("127.0.0.1 ("));
-    // The number that was opened is free again, and the server serves on.
+    // The doctor has released its nameplate, and the server still serves.
     let again = world.wraith("one").args(["doctor", "--rendezvous", &address]).output().unwrap();
     assert!(again.status.success());
     let text = String::from_utf8_lossy(&again.stdout).into_owned();
@@ -136,7 +137,7 @@ fn relays_are_tried_by_tls_and_udp_and_say_where_this_machine_is_seen() {
     assert_eq!(nat["status"], "ok");
     let found = nat["found"].as_str().unwrap();
     assert!(found.starts_with("none: seen at 127.0.0.1:"), "{nat}");
-    // By both ports of the one relay, and what its other port sends gets through.
+    // Seen by both ports of the single relay, and packets from its other port get through.
     for fact in [" by 2,", "lets in other ports of who was asked"] {
         assert!(found.contains(fact), "{nat}");
     }

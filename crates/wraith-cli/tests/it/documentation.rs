@@ -1,4 +1,4 @@
-//! What the documents say of the program is what the program says of itself.
+//! The documents and the program's own output must agree.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn help(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Of a table whose heading begins with `heading`: the cells of each row.
+/// Returns the cells of each row of the table whose heading starts with `heading`.
 pub(crate) fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
     let rows = document.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
@@ -24,7 +24,7 @@ pub(crate) fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
     rows.map(|line| cells(line)[1..].to_vec()).collect()
 }
 
-/// The exit codes that `wraith --help` lists, with their meaning.
+/// Returns the exit codes in `wraith --help`, with their meaning.
 fn codes_of_help() -> BTreeMap<u8, String> {
     let help = help(&["--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, list) = help.split_once("Exit codes: ").unwrap();
@@ -42,7 +42,7 @@ fn help_and_documents_have_the_same_exit_codes() {
     for row in table(&document("README.md"), "| exit |") {
         let numbers = row[0].split(',').map(|number| number.trim().parse::<u8>().unwrap());
         of_readme.extend(numbers);
-        // What the help says may be repeated, the README says.
+        // The README marks the same codes as resumable as the help.
         let resumable = row[0] == "6" || row[0] == "7";
         assert!(!resumable || row[2] == "continues", "{row:?}");
         if resumable {
@@ -82,7 +82,7 @@ fn the_readme_lists_every_command() {
     }
 }
 
-/// The sources of all crates as one text.
+/// Returns the sources of all crates as one text.
 fn all_sources() -> String {
     fn collect(folder: &Path, text: &mut String) {
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {

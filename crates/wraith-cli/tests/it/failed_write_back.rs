@@ -1,5 +1,5 @@
-//! A disk that takes everything and loses it later, as a thin pool does that has run out: exit 7 on both sides, no receipt, no
-//! name, and with a good disk everything arrives.
+//! A disk that accepts writes and loses them later, like an exhausted thin pool. Both sides end
+//! with 7, without a receipt or a final name. With a good disk, everything arrives.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::support::disk_image::{Disk, FileSystem, disk, succeeds};
 use crate::support::{World, is_root, skipped, tree};
 
-/// A file system of 128 MiB whose image has room for a quarter of it.
+/// A file system of 128 MiB on a device with space for a quarter of it.
 struct ThinDisk {
     disk: Option<Disk>,
     pool: PathBuf,
@@ -36,8 +36,8 @@ impl Drop for ThinDisk {
     }
 }
 
-/// Both sides end with 7, and nobody signs anything. Whether it is a sync that tells, or a write to a file system that has given up
-/// by then, is the kernel's choice.
+/// Checks that both sides end with 7, without a signature. The kernel decides whether a sync fails,
+/// or a later write to a file system in an error state.
 fn expect_failure(world: &World, root: &std::path::Path) {
     let mut sender = world.send(&[root]);
     let received = world.receive(&sender.ticket()).finish();

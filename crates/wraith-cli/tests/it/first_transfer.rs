@@ -1,4 +1,5 @@
-//! A first transfer by code, as two people see it at two terminals: few lines, none of them twice, none broken inside a word.
+//! A first transfer by code at two terminals: few lines, no line twice, no word broken across
+//! lines.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -6,10 +7,10 @@ use std::num::NonZero;
 use crate::support::pty::Terminal;
 use crate::support::{World, lan, tree};
 
-/// Lines that each of the two may see, empty ones included.
+/// Maximum number of lines on each side, including empty ones.
 const LINES_MAX: usize = 12;
 
-/// What stands on a terminal in the end.
+/// Returns the final content of a terminal.
 fn lines(terminal: &str, (rows, columns): (u16, u16)) -> Vec<String> {
     let some = |n| NonZero::new(n).expect("a terminal has a size");
     let mut screen = vt100::Parser::new(some(rows), some(columns), 0);

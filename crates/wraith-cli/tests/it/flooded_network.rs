@@ -1,4 +1,5 @@
-//! A local network that somebody floods while two sides look for each other: they meet, and the flood takes no memory.
+//! A flood on the local network while two sides look for each other. They meet, and the flood takes
+//! no memory.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -16,11 +17,11 @@ use wraith_discovery::{Code, TicketSide};
 
 /// More addresses than the creator of a code remembers.
 const SOURCES: usize = 200;
-/// Packets in a round of the flood, and the pause after it: two thousand a second.
+/// Packets in a round of the flood, and the pause after it: two thousand packets a second.
 const ROUND: u64 = 4;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Somebody who sends to the group from many addresses until dropped.
+/// An attacker that sends to the group from many addresses until dropped.
 struct Flood {
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
@@ -46,7 +47,7 @@ impl Flood {
             }
         });
         let flood = Self { stop, sent, thread: Some(thread) };
-        // All addresses have been heard.
+        // Every address has sent several packets by then.
         while flood.sent.load(Relaxed) < 5 * SOURCES as u64 {
             thread::sleep(PAUSE);
         }
@@ -61,7 +62,7 @@ impl Drop for Flood {
     }
 }
 
-/// A socket that sends to the group on loopback from an address of its own.
+/// Returns a socket that sends to the group on loopback from an address of its own.
 fn from_another_address(n: usize) -> UdpSocket {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
     let own = Ipv4Addr::new(127, 9, (n >> 8) as u8, n as u8);
@@ -79,14 +80,14 @@ fn waiting(world: &World) -> (Process, String) {
     (sender, code)
 }
 
-/// The receiver finds the sender, and neither has grown.
+/// Checks that the receiver finds the sender, and that neither has used too much memory.
 fn still_meets(world: &World, mut sender: Process, code: &str) {
     let (reader, mut answer) = std::io::pipe().unwrap();
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "--lan", "lo", "--timeout", "120", "-o"]);
     let command = command.arg(world.target()).arg(code).stdin(reader);
     let mut receiver = Process::start_with_stdin("receive", command);
-    // Now one waits for an answer and the other for its peer, so both are still there.
+    // One side waits for an answer and the other for its peer, so both still run.
     receiver.event("offer");
     sender.event("connected");
     for side in [&sender, &receiver] {
@@ -137,7 +138,8 @@ fn a_flood_that_knows_the_number_keeps_nobody_apart() {
     let world = World::new();
     let (sender, code) = waiting(&world);
     let number = code.split('-').next().unwrap().parse().unwrap();
-    // Each begins an exchange of its own, and none ends one: a wrong proof would burn the code.
+    // Each hello starts an exchange and none completes it, because a wrong proof would burn the
+    // code.
     let hellos: Vec<_> = (0..100)
         .map(|n| Joiner::new(&Code::new(number, [n; 4]), TicketSide::Creator).hello())
         .collect();

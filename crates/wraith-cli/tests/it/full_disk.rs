@@ -1,4 +1,4 @@
-//! A disk that fills up ends the transfer with 7 on both sides; with room again, it continues.
+//! A full disk ends the transfer with 7 on both sides. With free space again, it resumes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{self, World, is_root, skipped, tree};
 
-/// A file system of its own; unmounted in the end.
+/// A file system of its own. Drop unmounts it.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -47,7 +47,7 @@ fn a_code_that_cannot_be_remembered_as_tried_is_told_so() {
     fs::create_dir_all(&home).unwrap();
     let Some(_disk) = small_disk(&home, "size=64k,mode=700") else { return };
     assert!(world.wraith("receiver").arg("id").output().unwrap().status.success());
-    // What is left is filled, so that a write fails and opening does not.
+    // The remaining space is filled, so that opening a file succeeds and a write fails.
     let _ = fs::write(home.join("filler"), vec![0; 1 << 20]);
     let (_server, address) = world.rendezvous();
     let film = world.source().join("film.mov");
@@ -82,7 +82,7 @@ fn a_disk_without_room_is_told_before_anything_is_written() {
 #[test]
 fn a_disk_that_fills_up_keeps_what_is_verified() {
     let world = World::new();
-    // Inodes run out long before bytes do: no check beforehand can see it.
+    // Inodes run out long before bytes, so no check in advance can detect it.
     let Some(disk) = small_disk(&world.target(), "size=64m,nr_inodes=100") else { return };
     let root = world.source().join("tree");
     for n in 0..300 {
@@ -105,7 +105,7 @@ fn a_disk_that_fills_up_keeps_what_is_verified() {
     assert!(again.all("file").any(|f| f["status"] == "already-here"));
 }
 
-/// It is known before the sender is called, who therefore waits on.
+/// The receiver checks before it calls the sender, so the sender keeps waiting.
 #[test]
 fn a_read_only_target_ends_with_7_and_the_ticket_stays_good() {
     let world = World::new();

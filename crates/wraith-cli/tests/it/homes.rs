@@ -1,4 +1,5 @@
-//! A home folder that keeps nothing stops no transfer; one that others can write to, or that is no home, stops everything.
+//! A home folder that cannot be written stops no transfer. One that others can write to, or that is
+//! no folder, stops every command.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::support::pty::Terminal;
 use crate::support::{Process, World, is_root, skipped, tree};
 
-/// A home of this side that cannot be written, also not by root.
+/// A home of this side that no user can write to, not even root.
 struct ReadOnly(std::path::PathBuf);
 
 impl ReadOnly {
@@ -57,7 +58,7 @@ fn with_homes_that_are_read_only_files_move_and_nothing_is_remembered() {
         assert!(message.contains("remembers nothing"), "{message}");
     }
     tree::assert_same(&film, &world.target().join("film.mov"));
-    // What is about the memory itself fails.
+    // Commands that need to store state fail.
     let id = world.wraith("sender").arg("id").output().unwrap();
     assert_eq!(id.status.code(), Some(7));
 }
@@ -159,7 +160,7 @@ fn where_nothing_can_be_remembered_no_continuation_is_promised() {
 #[test]
 fn the_end_is_the_last_line_whatever_is_said_behind_it() {
     if is_root() {
-        // Modes stop nobody else here.
+        // The tests run as root, so file modes apply only to another user.
         let world = World::new();
         let film = world.source().join("film.mov");
         tree::file(&film, 1, 1000);

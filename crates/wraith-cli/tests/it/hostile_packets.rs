@@ -1,4 +1,4 @@
-//! Peers and strangers that send what no honest program sends, against a real `wraith send`.
+//! Peers and strangers that send packets no honest program sends, against a real `wraith send`.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use wraith_core::DoorKey;
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::Ticket;
 
-/// A sender of one file, and where it listens.
+/// Starts a sender of one file. Returns it with its ticket.
 fn sender(world: &World) -> (Process, String, Ticket) {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 3_000_000);
@@ -18,7 +18,7 @@ fn sender(world: &World) -> (Process, String, Ticket) {
     (sender, text, ticket)
 }
 
-/// An honest receiver still gets everything, and both sides end well.
+/// Checks that an honest receiver still gets everything, and that both sides end well.
 fn still_serves(world: &World, sender: Process, ticket: &str) {
     world.receive(ticket).finish().expect_exit(0);
     sender.finish().expect_exit(0);
@@ -29,7 +29,7 @@ fn address(ticket: &Ticket) -> SocketAddr {
     ticket.addresses()[0]
 }
 
-/// Frames with one number each are enough to say most wrong things.
+/// Builds a packet payload from frames.
 fn frames(write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
     let mut buf = vec![0; 1300];
     let mut out = FrameWriter::new(&mut buf);
@@ -48,7 +48,7 @@ fn strangers_get_no_answer_to_anything() {
         let garbage: Vec<u8> = (0..len).map(|i: usize| (i * i + len) as u8).collect();
         socket.send(&garbage).unwrap();
     }
-    // What is sent later is answered later: the keys are there when all that came before was answered.
+    // The sender answers in order: once the keys are there, it has handled all earlier packets.
     let invited = RawPeer::connect_by(socket, &ticket);
     assert_eq!(invited.strays(), 0, "a stranger was answered");
     still_serves(&world, sender, &text);
@@ -77,7 +77,7 @@ fn who_has_the_address_of_one_that_has_gone_is_answered_too() {
         let mut gone = RawPeer::connect(address(&ticket), &ticket);
         gone.send(&[frame]);
         let socket = gone.into_socket();
-        // What the sender says to who is gone, as it repeats its first packet or closes.
+        // The sender still sends packets to the peer that has gone: retransmissions, or a close.
         socket.peek(&mut [0]).unwrap();
         let peer = RawPeer::connect_by(socket, &ticket);
         assert_ne!(peer.strays(), 0);
@@ -152,7 +152,7 @@ fn random_frames_never_bring_the_sender_down() {
         for _ in 0..20 {
             let mut bytes = vec![0; 1 + (seed as usize * 37) % 1200];
             noise.fill(&mut bytes);
-            // A plausible type in front reaches deeper than a random one.
+            // A plausible frame type reaches deeper into the parser than a random one.
             bytes[0] = (seed % 0x22) as u8;
             peer.send(&bytes);
         }

@@ -1,5 +1,5 @@
-//! Senders that lie: about names, about content, about counts. Nothing outside the target is touched, nothing unverified
-//! gets a name, and the receiver says what happened.
+//! Senders that lie about names, content and counts. Nothing outside the target is touched, no
+//! unverified file gets its name, and the receiver reports the reason.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::support::hostile::{HostileSender, Kind, Script, chunk, end, entry, manifest, whole};
 use crate::support::{Outcome, World, tree};
 
-/// Plays the script to `wraith receive`; how that ended.
+/// Plays the script to `wraith receive`. Returns its outcome.
 fn receive(world: &World, script: Script) -> Outcome {
     let sender = HostileSender::listen();
     let ticket = sender.ticket();
@@ -29,7 +29,7 @@ fn file_named(path: &[u8]) -> Script {
     }
 }
 
-/// Everything next to and in the target, so that an escape shows.
+/// Returns everything next to and in the target, so that an escape is visible.
 fn everything(world: &World) -> Vec<PathBuf> {
     let (outside, inside) = (tree::names(&world.path("")), tree::names(&world.target()));
     outside.into_iter().chain(inside).filter(|n| !n.starts_with("home-receiver")).collect()

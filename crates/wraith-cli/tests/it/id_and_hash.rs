@@ -1,4 +1,4 @@
-//! The commands without a peer.
+//! Commands without a peer.
 
 use std::fs;
 use std::process::Output;

@@ -1,4 +1,4 @@
-//! What a process costs the machine: how often a sender that waits wakes up, and how many threads there are.
+//! The resource use of a process: wake-ups of a waiting sender, and numbers of threads.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use crate::support::{Process, World, lan, tree};
 
-/// Threads of a sender that waits, and of each side of a transfer.
+/// Maximum number of threads of a waiting sender, and of each side of a transfer.
 const THREADS_WAITING_MAX: usize = 4;
 const THREADS_MAX: usize = 8;
-/// Long enough that a timer of a second or less shows, and that what only begins does not count as a habit.
+/// Long enough to detect a timer of a second or less, and to make start-up work negligible.
 const WINDOW: Duration = Duration::from_secs(4);
 
-/// How often the threads of a process gave the processor away by themselves: each time they wake up, they do it again.
+/// Returns the number of voluntary context switches of all threads. Each wake-up ends with one.
 fn waits_of(process: &Process) -> u64 {
     let of_thread = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("status")).ok()?;
@@ -25,7 +25,7 @@ fn waits_of(process: &Process) -> u64 {
 }
 
 fn threads_of(process: &Process) -> usize {
-    // It may have ended meanwhile.
+    // The process may have ended meanwhile.
     fs::read_dir(format!("/proc/{}/task", process.pid())).map_or(0, Iterator::count)
 }
 
@@ -45,7 +45,7 @@ fn a_sender_that_waits_with_code_network_and_server_wakes_up_less_than_twice_a_s
     let ready = sender.event("ready");
     assert_eq!(ready["waiting_at"], serde_json::json!(["lan", address]));
     let before = waits_of(&sender);
-    // No wait for anything: this is the time over which it is measured.
+    // This is the measuring time, not a wait for an event.
     thread::sleep(WINDOW);
     let woken = waits_of(&sender) - before;
     assert!(woken < 2 * WINDOW.as_secs(), "it woke up {woken} times in {WINDOW:?}");

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: stop cleanly, keep the part, say how to go on.
+//! Ctrl-C and SIGTERM: the process stops cleanly, keeps its partial files, and shows how to resume.
 
 use crate::support::journal::wait_until_verified;
 use crate::support::pty::Terminal;
@@ -103,7 +103,7 @@ fn ctrl_c_at_the_question_stops_at_once() {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 10);
     let mut sender = world.send_with(&[&film], &["--reconnect", "0"]);
-    // A terminal nobody types at.
+    // An input that never answers.
     let (reader, _writer) = std::io::pipe().unwrap();
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", &sender.ticket(), "-o"]).arg(world.target()).stdin(reader);

@@ -1,8 +1,8 @@
-//! The events of `--json`: which, in which order, with which fields.
+//! The events of `--json`: their kinds, order and fields.
 
 use crate::support::{Outcome, World, tree};
 
-/// The kinds of events in order, without repetitions.
+/// Returns the kinds of events in order, without repetitions.
 fn kinds(outcome: &Outcome) -> Vec<&str> {
     let mut kinds: Vec<&str> =
         outcome.events.iter().map(|e| e["event"].as_str().unwrap()).collect();

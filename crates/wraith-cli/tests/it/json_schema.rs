@@ -1,5 +1,6 @@
-//! Every line of `--json` is as `docs/events.schema.json` has it. [`support::Process`] checks each line of each test; here is
-//! that the check finds faults, and transfers of many kinds; one that is partly done is in `changing_files.rs`.
+//! Every line of `--json` must match `docs/events.schema.json`. [`support::Process`] checks each
+//! line in every test. This module tests the checker itself, and many kinds of transfers. A partial
+//! transfer is in `changing_files.rs`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -32,7 +33,7 @@ fn the_check_finds_what_is_not_documented() {
     }
 }
 
-/// The kinds of events, which the process has held against the schema already.
+/// Returns the kinds of events. The process has checked them against the schema.
 fn kinds(outcomes: &[&Outcome]) -> BTreeSet<String> {
     let events = outcomes.iter().flat_map(|outcome| &outcome.events);
     events.map(|event| event["event"].as_str().unwrap().to_owned()).collect()
@@ -69,7 +70,7 @@ fn a_transfer_by_code() {
     assert_has(&kinds(&[&sent]), &story);
     assert_has(&kinds(&[&received]), &["met", "connected", "offer", "accept", "file", "done"]);
 
-    // The other way round, with a wrong code first.
+    // A code made by the receiver, with a wrong code first.
     let mut command = world.wraith("server");
     let server = command.args(["rendezvous", "--json", "--listen", &address]);
     let mut server = Process::start("rendezvous", server);
@@ -102,7 +103,7 @@ fn a_transfer_that_is_refused_or_has_a_wrong_ticket() {
     refused.expect_error(4);
     sender.finish().expect_error(4);
     assert_has(&kinds(&[&refused]), &["connected", "offer", "error"]);
-    // Nobody is there any more.
+    // The sender has ended.
     world.receive_with(&ticket, &["--timeout", "1"]).finish().expect_error(3);
 }
 
@@ -117,7 +118,7 @@ fn a_transfer_that_is_lost_and_comes_back() {
     wait_until_verified(&world.target().join("tree"), "film.mov", 1);
     let killed = sender.kill();
     assert_has(&kinds(&[&killed]), &["ready", "connected", "offer", "accept"]);
-    // A folder is in its place, which is worth a note.
+    // A folder takes the place of a file, which causes a note.
     tree::file(&tree.join("in the way"), 2, 100);
     std::fs::create_dir_all(world.target().join("tree/in the way/inside")).unwrap();
     let mut again = world.send_with(&[&tree], &["--reconnect", "60"]);

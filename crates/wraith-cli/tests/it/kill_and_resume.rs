@@ -1,5 +1,6 @@
-//! A hundred times kill -9 at a random moment, of the receiver, the sender or both: every transfer completes, nothing
-//! half-written ever stands under its final name, and nothing that was verified is fetched again.
+//! Kills the receiver, the sender or both a hundred times with SIGKILL at random moments. Every
+//! transfer completes, no final name refers to a partial file, and no verified chunk is fetched
+//! again.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use crate::support::{Outcome, Process, World, tree};
 
 const KILLS: u32 = 100;
 const CHUNK: u64 = 256 << 10;
-/// Whole chunks and a rest.
+/// Whole chunks and a remainder.
 const FILM_BYTES: u64 = 160 * CHUNK + 1234;
 const FILM_CHUNKS: u64 = 161;
 const SMALL_FILES: u64 = 40;
@@ -47,16 +48,16 @@ impl Transfer {
         self.world.target().join("tree")
     }
 
-    /// Chunks of the film that must never move again.
+    /// Returns the number of chunks of the film that must never move again.
     fn verified(&self) -> u64 {
-        // The film gets its name before its journal goes, so in this order neither is missed.
+        // The film gets its name before its journal is removed, so this order misses neither.
         let journal = verified_chunks(&self.part_folder(), "film.mov");
         let whole = self.part_folder().join("film.mov").exists();
         if whole { FILM_CHUNKS } else { journal }
     }
 
-    /// Starts what does not run and kills `victim` when a random part of the rest has arrived. Chunks that are verified
-    /// then.
+    /// Starts the missing sides, and kills `victim` when a random part of the rest has arrived.
+    /// Returns the number of chunks verified by then.
     fn round(&mut self, victim: Victim, random: &mut Random) -> u64 {
         let before = self.verified();
         let goal = (before + random.below(FILM_CHUNKS / 4)).min(FILM_CHUNKS);
@@ -77,7 +78,7 @@ impl Transfer {
             }
             Victim::Sender => {
                 sender.kill();
-                // It would wait for the sender; its user does not.
+                // The receiver would wait for the sender, so the test stops it.
                 receiver.signal(libc::SIGINT);
                 receiver.finish()
             }
@@ -93,15 +94,16 @@ impl Transfer {
         after
     }
 
-    /// Runs to the end without a kill; what is verified must not move again.
+    /// Runs to the end without a kill. Verified chunks must not move again.
     fn complete(mut self) {
         if !self.is_whole() {
             let before = self.verified();
             let mut sender = self.sender.take().unwrap_or_else(|| self.start_sender());
             let mut received = self.world.receive(&self.ticket.clone().unwrap()).finish();
             if received.status.code() == Some(3) {
-                // The receiver was killed after its receipt, but before it had tidied up: the sender has ended well. What
-                // that receiver knew of finished files stays, and is of no use to the next ticket.
+                // The receiver was killed after its receipt and before it had cleaned up, so the
+                // sender has ended well. The receiver's list of completed files remains, and the
+                // next ticket cannot use it.
                 sender.finish().expect_exit(0);
                 for marks in tree::leftovers(&self.world.target()) {
                     assert_eq!(
@@ -131,7 +133,7 @@ impl Transfer {
         sender
     }
 
-    /// Every file under its final name is whole.
+    /// Checks that every file under its final name is complete.
     fn check_names(&self) {
         let (here, there) = (self.root(), self.part_folder());
         let small = |n: u64| format!("small/{n}");
@@ -142,7 +144,7 @@ impl Transfer {
         }
     }
 
-    /// The last connection moved no more than was missing before it.
+    /// Checks that the last connection moved no more than was missing before.
     fn check_counts(&self, received: &Outcome, before: u64) {
         let Some(done) = received.all("done").last() else { return };
         let most = (FILM_CHUNKS - before) * CHUNK + SMALL_FILES * SMALL_FILES * 1000;

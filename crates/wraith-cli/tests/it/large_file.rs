@@ -20,7 +20,7 @@ fn a_sparse_file_beyond_4_gib_arrives_sparse() {
     let copy = world.target().join("disk.img");
     let (here, there) = (File::open(&image).unwrap(), File::open(&copy).unwrap());
     assert_eq!(there.metadata().unwrap().len(), 5 * GIB);
-    // With so little on the disk, everything but the data is a hole.
+    // The file takes so little disk space that everything except the data must be holes.
     let on_disk = fs::metadata(&copy).unwrap().blocks() * 512;
     assert!(on_disk < 4 << 20, "{on_disk} bytes are on the disk");
     for at in data {

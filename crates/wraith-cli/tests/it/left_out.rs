@@ -1,5 +1,6 @@
-//! What cannot be sent is never left out in silence: it is named, both sides know how much it is, and the exit is 10. What
-//! has no content to send (pipes, sockets, devices) is counted and said.
+//! Entries that cannot be sent are reported: each is named, both sides know the number, and the
+//! exit code is 10. Special files without content (pipes, sockets, devices) are counted and
+//! reported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +11,7 @@ use std::slice;
 
 use crate::support::{self, Outcome, Process, World, tree};
 
-/// `wraith send` of `paths` by a user whom modes stop, without `--json`.
+/// Returns a `wraith send` of `paths` by a user without privileges, to whom file modes apply.
 fn send_as_nobody(world: &World, paths: &[PathBuf], json: bool) -> Command {
     let mut command = world.wraith_as_nobody("sender");
     command.arg("send").args(json.then_some("--json"));
@@ -23,7 +24,7 @@ fn folder_that_cannot_be_listed(at: &Path) {
     fs::set_permissions(at, fs::Permissions::from_mode(0o0)).unwrap();
 }
 
-/// Sends the tree to a receiver of its own.
+/// Sends the tree to a receiver.
 fn transfer(world: &World, command: &mut Command) -> (Outcome, Outcome) {
     let mut sender = Process::start("send", command);
     let received = world.receive(&sender.ticket()).finish();
@@ -143,7 +144,7 @@ fn what_is_no_file_is_refused_before_there_is_a_ticket() {
         assert!(error["hint"].as_str().unwrap().contains("wraith send -"), "{error}");
         assert_eq!(outcome.all("ready").count(), 0);
     }
-    // What a shell makes of <(command).
+    // A shell makes this path of <(command).
     let mut command = Command::new("bash");
     command.env("WRAITH_HOME", world.path("home-sender")).env("WRAITH_LAN", "off");
     command.env("WRAITH_DHT", "off").env("WRAITH_PORT_MAPPING", "off");

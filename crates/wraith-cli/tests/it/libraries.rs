@@ -1,11 +1,13 @@
-//! The cryptographic libraries that docs/THREATS.md names are those that Cargo.lock puts into the program.
+//! The cryptographic libraries in docs/THREATS.md must be those that Cargo.lock puts into the
+//! program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::documentation::{document, table};
 
-/// What cryptographic libraries are made with: who depends on one of these is taken for one.
+/// Building blocks of cryptographic libraries. A package that depends on one of these counts as
+/// one.
 const SIGNS: [&str; 9] = [
     "aws-lc-sys",
     "cipher",
@@ -17,18 +19,20 @@ const SIGNS: [&str; 9] = [
     "subtle",
     "zeroize",
 ];
-/// Depend on one of them and compute nothing: a container whose elements can be wiped, the buffer of a hash function, and an encoding of
-/// keys that is in Cargo.lock for a feature that nobody asks for.
+/// Packages that depend on one of them and compute nothing: a container with wipeable elements, the
+/// buffer of a hash function, and an encoding of keys. Cargo.lock has the last one only for an unused
+/// feature.
 const NO_CRYPTOGRAPHY: [&str; 3] = ["arrayvec", "block-buffer", "der"];
 
-/// Cargo.lock has what any package of the workspace asks for. Where only a benchmark asks for more of a library, this is what the program
-/// has of it.
+/// Cargo.lock has the dependencies of all packages of the workspace. If only a benchmark needs more
+/// of a library, these are its dependencies in the program.
 const OF_THE_PROGRAM: [(&str, &[&str]); 1] = [("snow", &["rustc_version", "subtle"])];
 
 /// A package of Cargo.lock: its name and version.
 type Package = (String, String);
 
-/// Every package of Cargo.lock with the names it depends on; a version follows a name that is there more than once.
+/// Returns every package of Cargo.lock with the names of its dependencies. A name with several
+/// versions is followed by its version.
 fn locked() -> BTreeMap<Package, Vec<String>> {
     let lock = document("Cargo.lock");
     let packages = lock.split("[[package]]").skip(1).map(|block| {
@@ -41,7 +45,8 @@ fn locked() -> BTreeMap<Package, Vec<String>> {
     packages.collect()
 }
 
-/// What the manifest of our crate `name` says it depends on, but for its tests; `None` if it is not one of ours.
+/// Returns the dependencies in the manifest of our crate `name`, except those for tests; `None` if
+/// it is not our crate.
 fn declared(name: &str) -> Option<BTreeSet<String>> {
     let manifest = format!("crates/{name}/Cargo.toml");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -58,7 +63,7 @@ fn declared(name: &str) -> Option<BTreeSet<String>> {
     Some(names)
 }
 
-/// The packages that the program is made of, on any platform.
+/// Returns the packages that the program contains, on any platform.
 fn of_the_program(locked: &BTreeMap<Package, Vec<String>>) -> BTreeSet<Package> {
     let find = |dependency: &str| {
         let (name, version) = dependency.split_once(' ').unwrap_or((dependency, ""));
@@ -82,7 +87,8 @@ fn of_the_program(locked: &BTreeMap<Package, Vec<String>>) -> BTreeSet<Package> 
     seen
 }
 
-/// Name and version of each library in the table of docs/THREATS.md, with what it says of its state.
+/// Returns name and version of each library in the table of docs/THREATS.md, with its documented
+/// state.
 fn documented() -> BTreeMap<Package, String> {
     let mut libraries = BTreeMap::new();
     for row in table(&document("docs/THREATS.md"), "| library |") {

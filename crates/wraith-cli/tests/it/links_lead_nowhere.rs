@@ -1,4 +1,4 @@
-//! Links, sent or found, never become a way out of the target: nothing is written through one.
+//! Links, sent or existing, never lead out of the target: nothing is written through one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use crate::lying::canaries::Canaries;
 use crate::lying::sender::{Liar, LyingSender, file, folder, link, offer_of};
 use crate::support::{World, tree};
 
-/// A sender that lists `folder/x` in place of whatever is called `folder`, and sends it.
+/// Starts a sender that lists and sends `folder/x`, for any existing entry named `folder`.
 fn send_into_folder(sender: LyingSender, size: usize) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut liar = sender.offer(offer_of(2, 10 << 20));
@@ -23,7 +23,7 @@ fn send_into_folder(sender: LyingSender, size: usize) -> JoinHandle<()> {
     })
 }
 
-/// The content of entry 1, whether asked for or not.
+/// Sends the content of entry 1, requested or not.
 fn send_content(liar: &mut Liar, content: &[u8]) {
     if content.len() <= CHUNK {
         return liar.whole(1, content);

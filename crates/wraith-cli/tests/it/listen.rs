@@ -1,4 +1,4 @@
-//! `wraith listen` and `wraith send --to`: files move between people who know each other, without a code.
+//! `wraith listen` and `wraith send --to`: transfers between contacts, without a code.
 
 use std::io::{PipeWriter, Write};
 use std::process::Stdio;
@@ -15,7 +15,7 @@ fn film(world: &World) -> std::path::PathBuf {
     film
 }
 
-/// A world in which anna and bob know each other, bob listens, and anna knows where.
+/// Makes a world in which Anna and Bob are contacts, Bob listens, and Anna has his address.
 fn friends(more: &[&str]) -> (World, Process) {
     let world = World::new();
     film(&world);
@@ -25,7 +25,7 @@ fn friends(more: &[&str]) -> (World, Process) {
     (world, listener)
 }
 
-/// What is in the target folder.
+/// Returns the names in the target folder.
 fn arrived(world: &World) -> Vec<String> {
     let names = tree::names(&world.target());
     let mut names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
@@ -50,7 +50,7 @@ fn after_one_transfer_by_ticket_the_next_ones_need_none() {
     sender.finish().expect_exit(0);
     std::fs::remove_file(world.target().join("film.mov")).unwrap();
 
-    // Where bob listens is his usual port, which anna knows from his key.
+    // Bob listens on his usual port, which Anna derives from his key.
     let mut listener = Process::start("listen", &mut world.listen_command("receiver", CONTACTS));
     let listening = listener.event("listening");
     assert_eq!((&listening["contacts"], &listening["accept"]), (&1.into(), &"contacts".into()));
@@ -64,7 +64,7 @@ fn after_one_transfer_by_ticket_the_next_ones_need_none() {
     assert_eq!(done["files"], 1);
     tree::assert_same(&film, &world.target().join("film.mov"));
 
-    // It goes on listening; the next one is another transfer.
+    // The listener continues; the next offer is another transfer.
     tree::file(&world.source().join("second"), 2, 5000);
     world.send_to("sender", "BOB", "second", &[]).finish().expect_exit(0);
     listener.event("done");
@@ -124,7 +124,7 @@ fn nobody_there_is_told_with_what_was_tried() {
     assert!(sent.expect_error(3)["message"].as_str().unwrap().contains("no address is known"));
 }
 
-/// A listener that asks, and the pipe for its answers.
+/// Starts a listener that asks. Returns it with the pipe for its answers and its address.
 fn asking(world: &World) -> (Process, PipeWriter, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = world.listen_command("bob", &["--accept", "ask", "--listen", "127.0.0.1:0"]);
@@ -146,7 +146,7 @@ fn the_policy_ask_asks_about_everybody_and_strangers_once() {
     assert_eq!(listener.event("connected")["contact"], "anna");
     answers.write_all(b"n\n").unwrap();
     no.finish().expect_error(4);
-    // A no to a contact is for this time.
+    // A no to a contact holds for this offer only.
     tree::file(&world.source().join("other"), 3, 100);
     let yes = world.send_to("anna", "bob", "other", &[]);
     listener.event_where("offer", |offer| offer["name"] == "other");
@@ -217,7 +217,7 @@ fn after_a_kill_of_the_sender_the_same_command_continues() {
     answers.write_all(b"y\n").unwrap();
     first.event("accept");
     first.kill();
-    // It was accepted before, so nobody is asked.
+    // The offer was accepted before, so there is no question.
     world.send_to("anna", "bob", "large", &[]).finish().expect_exit(0);
     listener.event("done");
     stop(listener);
@@ -247,7 +247,7 @@ fn contacts_meet_on_the_local_network_without_an_address() {
     world.know("bob", "anna", None);
     world.know("anna", "bob", None);
     let mut command = world.listen_command("bob", &["--accept", "contacts", "--lan", "lo"]);
-    // Not the usual port: only the answer tells it.
+    // Not the usual port: only the answer of the network reveals it.
     let mut listener = Process::start("listen", command.args(["--listen", "0.0.0.0:0"]));
     assert_eq!(listener.event("listening")["waiting_at"], serde_json::json!(["lan"]));
     let sent = world.send_to("anna", "bob", "film.mov", &["--lan", "lo"]).finish();
@@ -260,7 +260,7 @@ fn contacts_meet_on_the_local_network_without_an_address() {
     sent.expect_exit(0);
     assert_eq!(sent.last("met")["place"], "address");
 
-    // To a stranger it does not exist, although it knows the key.
+    // A stranger gets no answer, although it has the key.
     world.know("stranger", "bob", None);
     let more = ["--lan", "lo", "--timeout", "2"];
     let error = world.send_to("stranger", "bob", "film.mov", &more).finish();
@@ -288,7 +288,7 @@ fn contacts_meet_at_a_rendezvous_server_and_remember_it() {
     tree::assert_same(&film, &world.target().join("film.mov"));
     assert_eq!(world.contacts("anna")[0]["rendezvous"], server_at);
 
-    // Bob moves to another address; anna finds him where they met.
+    // Bob moves to another address; Anna finds him at the server.
     stop(listener);
     let (mut listener, _) =
         world.listen("bob", &["--accept", "contacts", "--rendezvous", &server_at]);
@@ -296,7 +296,7 @@ fn contacts_meet_at_a_rendezvous_server_and_remember_it() {
     sent.expect_exit(0);
     assert_eq!(sent.last("met")["place"], server_at);
     listener.event("done");
-    // Who is removed is not answered there either.
+    // A removed contact gets no answer there either.
     world.contact("bob", &["remove", "anna"]).expect_exit(0);
     listener.event_where("guests", |event| event["contacts"] == 0);
     stop(listener);
@@ -332,7 +332,7 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
     sender.finish().expect_exit(0);
     tree::assert_same(&film, &world.target().join("film.mov"));
 
-    // Whoever was taken from can be kept.
+    // After a transfer, the sender can be saved as a contact.
     let sender = world.send_to("stranger", "bob", "film.mov", &[]);
     terminal.expect("Accept?");
     terminal.send("y\n");
@@ -341,7 +341,7 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
     terminal.expect("carla is a contact now");
     sender.finish().expect_exit(0);
 
-    // Never means that too, from now on.
+    // The answer never turns the question off from then on.
     for (side, is_asked) in [("second", true), ("third", false)] {
         world.know(side, "bob", Some("127.0.0.1"));
         std::fs::remove_file(world.target().join("film.mov")).unwrap();
@@ -399,7 +399,7 @@ fn a_stranger_with_many_keys_fills_no_screen_and_is_no_limit_to_contacts() {
     world.know("bob", "anna", None);
     let (mut listener, mut answers, address) = asking(&world);
     world.know("anna", "bob", Some(&address));
-    // For all of them and anna, whoever is asked about.
+    // Answers for all of them and Anna, in any order.
     answers.write_all("n\n".repeat(KEYS as usize + 1).as_bytes()).unwrap();
     let begun = std::time::Instant::now();
     for n in 0..KEYS {
@@ -463,7 +463,7 @@ fn an_answer_that_was_meant_for_one_offer_is_none_to_the_next() {
     one.signal(libc::SIGINT);
     one.finish().expect_error(130);
     terminal.expect("Press Enter for the next one.");
-    // Typed by somebody who has the first offer in mind.
+    // An answer that was meant for the first offer.
     terminal.send("y\n");
     terminal.expect("Accept? [y/N/l = list]");
     assert!(arrived(&world).is_empty() && !two.has_ended());
@@ -481,7 +481,7 @@ fn strangers_that_wait_do_not_keep_a_contact_out() {
     world.know("bob", "anna", None);
     let (mut listener, mut answers, address) = asking(&world);
     world.know("anna", "bob", Some(&address));
-    // As many as there is room for, of whom one is asked about and the others wait.
+    // As many strangers as there is room for: one is asked about, the others wait.
     let sides: Vec<_> = (0..16).map(|n| format!("stranger{n}")).collect();
     let mut strangers = Vec::new();
     for side in &sides {
@@ -494,7 +494,7 @@ fn strangers_that_wait_do_not_keep_a_contact_out() {
     anna.event("offer");
     let ended = strangers.iter_mut().filter_map(|s| s.has_ended().then_some(())).count();
     assert!(ended <= 1, "one made room");
-    // The one that is asked about is told no, and so on until it is anna's turn.
+    // Each stranger in turn gets a no, until it is Anna's turn.
     let mut asked = 0;
     loop {
         let connected = listener.event("connected");
@@ -520,7 +520,8 @@ fn a_sender_to_a_contact_keeps_to_its_timeout_and_shows_no_progress_before_it_is
     for side in ["hasty", "patient"] {
         world.know(side, "bob", Some(&address));
     }
-    // To both it is silent. The machine may be slow, but not so slow that one second becomes more than ten.
+    // The listener answers neither. Even on a slow machine, one second does not become more than
+    // ten.
     let mut patient = world.send_to("patient", "bob", "film.mov", &[]);
     let hasty = world.send_to("hasty", "bob", "film.mov", &["--timeout", "1"]).finish();
     hasty.expect_error(3);
@@ -568,7 +569,7 @@ fn a_stranger_that_is_slow_does_not_keep_the_turn_from_who_waits() {
     let failed = listener.event("failed");
     assert!(failed["message"].as_str().unwrap().contains("others wait"), "{failed}");
     listener.event("done");
-    // It is told why, and comes back.
+    // The slow stranger gets the reason, and comes back.
     let told = slow.event("reconnecting");
     assert!(told["message"].as_str().unwrap().contains("others wait"), "{told}");
     assert_eq!(listener.event("connected")["contact"], Value::Null);

@@ -1,4 +1,4 @@
-//! The log: nothing unless it is asked for, what happens if it is, and never a secret.
+//! The log: empty unless requested, complete if requested, and never with a secret.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,11 +10,12 @@ use wraith_discovery::{Capability, Ticket};
 
 use crate::support::{World, lan, tree};
 
-/// One transfer by code with everything logged: both logs together, the code, and what nobody may read in them.
+/// The result of one transfer by code with full logging: both logs together, the code, and all
+/// secrets.
 struct Logged {
     log: String,
     code: String,
-    /// Bytes that are secret.
+    /// The secret bytes.
     secrets: Vec<Vec<u8>>,
     ticket: String,
 }
@@ -54,7 +55,7 @@ fn transfer() -> Logged {
     Logged { log, code, secrets, ticket }
 }
 
-/// The capability of the send that is waiting.
+/// Returns the capability of the waiting sender.
 fn capability(world: &World) -> Vec<u8> {
     let records = fs::read_dir(world.path("home-sender/sends")).unwrap().map(Result::unwrap);
     let record = records.map(|entry| entry.path()).find(|path| path.extension().is_none());
@@ -72,7 +73,8 @@ fn words(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect()
 }
 
-/// How secret bytes would look in a log: in hexadecimal, in base32, and as Rust shows a slice.
+/// Returns the forms in which secret bytes could appear in a log: hexadecimal, base32, and Rust's
+/// debug output.
 fn forms(secret: &[u8]) -> [String; 3] {
     let shown = format!("{:?}", &secret[..8]);
     let shown = shown.trim_matches(['[', ']']).to_owned();
@@ -101,7 +103,7 @@ fn a_log_of_everything_has_no_secret_in_it() {
         }
         let (said, vocabulary) = (words(&logged.log), words(&unrelated.log));
         for word in logged.code.split('-').skip(1) {
-            // A word that the log of another code has too is none of this code.
+            // A word that the log of another code also has does not come from this code.
             assert!(!said.contains(word) || vocabulary.contains(word), "{word} in\n{lower}");
         }
     }

@@ -1,11 +1,12 @@
-//! A peer that is killed mid-way: the other side waits for it, continues with it, or ends with 6 and says how to go on.
+//! A peer that is killed during a transfer. The other side waits, and then resumes with it or ends
+//! with 6 and a hint.
 
 use crate::support::journal::wait_until_verified;
 use crate::support::{Process, World, tree};
 
 const SIZE: usize = 400 << 20;
 
-/// A transfer that is under way: some bytes have arrived, and many are left.
+/// Starts a transfer and waits until some bytes have arrived; many are left.
 fn under_way(world: &World, reconnect: &str) -> (Process, Process, String) {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, SIZE);

@@ -1,5 +1,5 @@
-//! Peers that lie about files of which the receiver has an old copy: the old copy stays as it is, nothing wrong gets a name,
-//! and each side says what happened.
+//! Peers that lie about files of which the receiver has an old copy. The old copy stays unchanged,
+//! no wrong file gets its name, and each side reports the failure.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ fn old() -> Vec<u8> {
     tree::noise(1, BYTES - 5)
 }
 
-/// The first half of it is in the old copy.
+/// Returns the new content; its first half is in the old copy.
 fn new() -> Vec<u8> {
     [&old()[..4 * CHUNK], &tree::noise(2, BYTES - 4 * CHUNK)].concat()
 }
 
-/// Plays `lie` to a receiver that has the old copy and wants what differs.
+/// Plays `lie` to a receiver that has the old copy and requests a delta.
 fn receive(lie: impl FnOnce(&mut Liar)) -> (World, Outcome) {
     let world = World::new();
     fs::write(world.target().join("film"), old()).unwrap();
@@ -46,7 +46,7 @@ fn receive(lie: impl FnOnce(&mut Liar)) -> (World, Outcome) {
     (world, outcome)
 }
 
-/// The receiver ends with this code, and has only its old copy.
+/// Checks that the receiver ends with this code and keeps only its old copy.
 #[track_caller]
 fn expect_caught(code: i32, lie: impl FnOnce(&mut Liar)) {
     let (world, outcome) = receive(lie);
@@ -57,7 +57,7 @@ fn expect_caught(code: i32, lie: impl FnOnce(&mut Liar)) {
     assert!(fs::read(world.target().join("film")).unwrap() == old());
 }
 
-/// The pieces of some bytes, as records have them.
+/// Encodes the content-defined pieces of `bytes`, as in records.
 fn pieces_of(bytes: &[u8], average: u32) -> Vec<u8> {
     let mut cutter = Cutter::new(PieceSize::new(average).unwrap());
     let mut body = Vec::new();
@@ -70,7 +70,7 @@ fn pieces_of(bytes: &[u8], average: u32) -> Vec<u8> {
     body
 }
 
-/// Tells the pieces of `pieces` and the chaining values of `content`.
+/// Sends the pieces of `pieces` and the chaining values of `content`.
 fn sketch(liar: &mut Liar, pieces: &[u8], content: &[u8]) {
     let body = pieces_of(pieces, 32 * 1024);
     liar.record(Header::Sketch { entry: 0, at: 0, len: body.len() as u32 }, &body);
@@ -80,7 +80,7 @@ fn sketch(liar: &mut Liar, pieces: &[u8], content: &[u8]) {
     liar.record(Header::Proofs { entry: 0, first: 0, len: cvs.len() as u32 }, &cvs);
 }
 
-/// The finer pieces that were asked for.
+/// Sends the finer pieces that the receiver requested.
 fn refine(liar: &mut Liar, pieces: &[u8], asked: &Refine) {
     for span in &asked.spans {
         let bytes = &pieces[span.first as usize..(span.first + span.count) as usize];
@@ -89,7 +89,8 @@ fn refine(liar: &mut Liar, pieces: &[u8], asked: &Refine) {
     }
 }
 
-/// Answers every question with the bytes of `content` and the pieces of `pieces`, then ends with `root`.
+/// Answers every request with the bytes of `content` and the pieces of `pieces`, then ends with
+/// `root`.
 fn answer(liar: &mut Liar, pieces: &[u8], content: &[u8], root: [u8; 32]) {
     let mut sent = 0;
     loop {
@@ -124,7 +125,7 @@ fn root(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes).as_bytes()
 }
 
-/// The next message that asks for bytes; before it, questions about `pieces` are answered.
+/// Returns the next message that requests bytes. Answers requests about `pieces` before it.
 fn lack(liar: &mut Liar, pieces: &[u8]) -> Lack {
     loop {
         match liar.next().expect("the receiver is still there") {
@@ -224,7 +225,7 @@ fn other_bytes_than_were_asked_for_are_refused() {
     let zeros = vec![0; CHUNK];
     for lie in [0, 1, 2, 3] {
         expect_caught(1, |liar| {
-            // Zeros are known everywhere, and are not what the chaining values say.
+            // The receiver has zeros anyway, but they do not match the chaining values.
             let claimed = vec![0; BYTES];
             sketch(liar, &claimed, &new());
             let lack = lack(liar, &claimed);
@@ -289,7 +290,7 @@ fn a_receiver_that_asks_for_what_there_is_not_is_refused() {
         let mut liar = Dialler::new(1).accept(&ticket);
         let whole = vec![span(0, 1)];
         liar.say(&Message::Want(Want { upto: 1, whole, delta: vec![0], ..Want::default() }));
-        // Until the worker has the file, nobody listens.
+        // Nothing reads the message until a worker has the file.
         while !sender.has_ended() {
             liar.say(&lie);
             std::thread::sleep(std::time::Duration::from_millis(20));

@@ -1,5 +1,5 @@
-//! Receivers that lie to `wraith send`: one without the secret is sent away and the next is served; one with it ends the
-//! transfer, and the sender says why.
+//! Receivers that lie to `wraith send`. One without the secret is rejected, and the next one is
+//! served. One with the secret ends the transfer, and the sender reports why.
 
 use crate::lying;
 use crate::lying::receiver::{Dialler, Liar};
@@ -12,7 +12,7 @@ use wraith_transfer::message::{
 use wraith_transfer::{ContentDigest, Exception};
 use wraith_transport::CloseReason;
 
-/// A sender of `a`, `b` and `c` of 50 chunks.
+/// Starts a sender of `a`, `b`, and `c` of 50 chunks.
 fn sender(world: &World) -> (Process, Ticket, String) {
     let names = ["a", "b", "c"].map(|name| world.source().join(name));
     tree::file(&names[0], 1, 5);
@@ -23,7 +23,7 @@ fn sender(world: &World) -> (Process, Ticket, String) {
     (sender, text.parse().unwrap(), text)
 }
 
-/// An honest receiver still gets everything.
+/// Checks that an honest receiver still gets everything.
 fn still_serves(world: &World, sender: Process, ticket: &str) {
     world.receive(ticket).finish().expect_exit(0);
     sender.finish().expect_exit(0);
@@ -32,7 +32,7 @@ fn still_serves(world: &World, sender: Process, ticket: &str) {
     }
 }
 
-/// The lie ends both sides, and each is told why.
+/// Checks that the lie ends the transfer, and that both sides get the reason.
 fn expect_caught(lie: impl FnOnce(&mut Liar)) {
     let world = World::new();
     let (sender, ticket, _) = sender(&world);
@@ -93,7 +93,7 @@ fn garbage_in_place_of_messages_is_refused() {
         }))
     });
     expect_caught(|liar| {
-        // A Want whose list claims to be endless.
+        // A Want with a list of a huge declared length.
         let cbor = [0x82, 0x05, 0xa2, 0x00, 0x03, 0x01, 0x9b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
         liar.write(&[&(cbor.len() as u32).to_be_bytes()[..], &cbor].concat());
     });
@@ -123,7 +123,7 @@ fn a_forged_receipt_never_makes_a_success() {
     });
 }
 
-/// A receipt of the identity made from seed 1, with this said in it.
+/// Returns a receipt signed by the identity with seed 1, changed by `say`.
 fn signed(liar: &Liar, ticket: &Ticket, say: impl FnOnce(&mut ReceiptBody)) -> Message {
     let mut body = ReceiptBody {
         transfer_id: liar.offer.transfer_id,
@@ -143,14 +143,14 @@ fn signed(liar: &Liar, ticket: &Ticket, say: impl FnOnce(&mut ReceiptBody)) -> M
     Message::Receipt(body)
 }
 
-/// All three are skipped, as the sender knows it.
+/// Sets the true content: all three files are skipped.
 fn skipped(body: &mut ReceiptBody) {
     let mut contents = ContentDigest::new();
     (0..3).for_each(|entry| contents.except(entry, Exception::Skipped));
     (body.contents, body.kept) = (contents.digest(), 3);
 }
 
-/// What the sender makes of a receiver that takes nothing and signs for this.
+/// Checks the sender's exit code for a receiver that takes nothing and signs this receipt.
 #[track_caller]
 fn expect_exit(code: i32, say: impl FnOnce(&mut ReceiptBody)) {
     let world = World::new();
@@ -168,20 +168,20 @@ fn expect_exit(code: i32, say: impl FnOnce(&mut ReceiptBody)) {
 
 #[test]
 fn a_receipt_that_says_something_else_than_the_sender_knows_never_makes_a_success() {
-    // The truth, so that the others are told apart from it.
+    // The truth is accepted, so the other failures come from the lies.
     expect_exit(0, |_| {});
     let with = |body: &mut ReceiptBody, change: &dyn Fn(&mut ContentDigest)| {
         let mut contents = ContentDigest::new();
         change(&mut contents);
         body.contents = contents.digest();
     };
-    // It has them all, by some roots or by none.
+    // It claims all files, with some roots or without any.
     expect_exit(8, |body| (body.verified, body.kept, body.bytes) = (3, 0, 13_107_210));
     expect_exit(8, |body| {
         (body.verified, body.kept) = (3, 0);
         with(body, &|contents| (0..3).for_each(|entry| contents.add(entry, &[7; 32])));
     });
-    // One is left out, one counts twice, one was never offered, one has another reason.
+    // One file is left out, one counts twice, one was never offered, one has another reason.
     expect_exit(8, |body| body.kept = 2);
     expect_exit(8, |body| {
         with(body, &|contents| (0..2).for_each(|n| contents.except(n, Exception::Skipped)));
@@ -195,7 +195,7 @@ fn a_receipt_that_says_something_else_than_the_sender_knows_never_makes_a_succes
         with(body, &|contents| (0..4).for_each(|n| contents.except(n, Exception::Skipped)));
     });
     expect_exit(8, |body| (body.kept, body.failed) = (0, 3));
-    // It is for another list, another transfer, another sender.
+    // It is for another manifest, another transfer, another sender.
     expect_exit(1, |body| body.manifest = [0; 32]);
     expect_exit(1, |body| body.transfer_id = [0; 16]);
     expect_exit(1, |body| body.sender = [0; 32]);
@@ -221,7 +221,7 @@ fn what_is_said_to_be_there_with_another_root_is_sent_and_never_signed_for_as_th
     let mut liar = Dialler::new(1).accept(&ticket);
     let compare = (0..3).map(|entry| Compare { entry, root: [7; 32] }).collect();
     liar.say(&Message::Want(Want { upto: 3, compare, ..Want::default() }));
-    // Each comes as it is, because the sender has read its own.
+    // The sender sends each file completely, because it has computed the roots itself.
     liar.read_data(2 + 2 * (41 + 5) + 50 * (49 + lying::CHUNK) + 46);
     let receipt = signed(&liar, &ticket, |body| {
         let mut contents = ContentDigest::new();
@@ -244,7 +244,7 @@ fn what_was_never_sent_cannot_be_said_to_be_missing() {
             liar.say(&Message::Exceptions(Exceptions { entries }));
         });
     }
-    // Nothing is said about the second.
+    // No decision about the second file.
     expect_caught(|liar| liar.want(3, &[(0, 1), (2, 1)]));
 }
 

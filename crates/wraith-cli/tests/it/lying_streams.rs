@@ -1,4 +1,4 @@
-//! A sender that lies in a stream: nothing comes out that was not verified.
+//! A sender that lies in a stream. The receiver writes no unverified byte.
 
 use std::process::Output;
 use std::thread;
@@ -10,7 +10,7 @@ use wraith_transfer::Offer;
 use wraith_transfer::message::Message;
 use wraith_transport::block_on;
 
-/// A piece behind `before`.
+/// Encodes a piece that follows `before`.
 fn piece(before: &[u8], bytes: &[u8]) -> Vec<u8> {
     let check = blake3::hash(&[before, bytes].concat());
     [&(bytes.len() as u32).to_be_bytes()[..], check.as_bytes(), bytes].concat()
@@ -20,7 +20,7 @@ fn end(total: u64) -> Vec<u8> {
     [&[0; 4][..], &total.to_be_bytes()].concat()
 }
 
-/// What `wraith receive -o -` does with this stream behind its first byte.
+/// Runs `wraith receive -o -` against this stream, which follows its first byte.
 fn received(name: &str, kind: u8, script: &[u8], out: &str) -> (World, Output) {
     let world = World::new();
     let sender = LyingSender::listen();
@@ -31,12 +31,12 @@ fn received(name: &str, kind: u8, script: &[u8], out: &str) -> (World, Output) {
         let mut greeted = sender.greet();
         greeted.hello();
         greeted.say(&Message::Offer(offer));
-        // A receiver that has heard enough is gone at any moment.
+        // The receiver may close at any moment.
         if let Ok((mut stream, _unused)) = block_on(greeted.connection.open_stream()) {
             let _ = block_on(stream.write_all(&bytes));
             let _ = stream.finish();
         }
-        // Whatever it says, until it goes.
+        // Ignores all messages until the receiver closes.
         block_on(greeted.connection.closed());
     });
     let out = if out == "-" { out.into() } else { world.target() };

@@ -1,9 +1,14 @@
-//! The program itself, as real processes: one behaviour a module, one binary, so that it is linked once.
+//! Tests of the program as real processes: one behaviour in each module, and one test binary, so
+//! that it is linked once.
 //!
-//! What a test starts has a folder of its own (`support::World`) and nothing else of this process: tests run at the same
-//! time, so none of them changes the environment, the working directory or a limit. What all of them share is the network:
-//! those that meet by multicast on loopback take turns (`support::lan`). `lying` and `raw_peer` are the peers that
-//! tests play themselves.
+//! Invariants:
+//!
+//! - Each test uses a folder of its own (`support::World`). Tests run in parallel, so none changes
+//!   the environment, the working directory or a limit of this process.
+//! - All tests share the network. Tests that meet by multicast on loopback take turns
+//!   (`support::lan`).
+//!
+//! `lying` and `raw_peer` are the peers that tests control themselves.
 
 mod after_minutes;
 mod at_a_terminal;

@@ -1,4 +1,5 @@
-//! Senders that list without end: what the receiver keeps is bounded, and it can be stopped or stops by itself.
+//! Senders that list entries without end. The receiver's memory is bounded, and it stops by itself
+//! or on request.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use wraith_transfer::Offer;
 
 const MILLION: u64 = 1_000_000;
 
-/// Longer than a busy machine takes to make room if it makes any.
+/// Longer than a busy machine needs to free some room.
 const BLOCKED: Duration = Duration::from_secs(2);
 
 fn encoded(entry: &Entry) -> Vec<u8> {
@@ -19,7 +20,7 @@ fn encoded(entry: &Entry) -> Vec<u8> {
     bytes
 }
 
-/// A process that was told to stop by its user.
+/// Sends SIGINT and checks the result.
 fn interrupt(receiver: Process) {
     receiver.signal(libc::SIGINT);
     let outcome = receiver.finish();
@@ -34,7 +35,8 @@ fn expect_bounded(receiver: &Process) {
     assert!(peak < MEMORY_MAX, "{} MiB", peak >> 20);
 }
 
-/// Lists a million files, sends the first `settled` of them and nothing more, until the receiver takes no more.
+/// Lists a million files and sends only the first `settled` of them, until the receiver stops
+/// reading.
 fn list_a_million(name: impl Fn(u64) -> String, settled: u64) {
     let world = World::new();
     let sender = LyingSender::listen();
@@ -74,7 +76,7 @@ fn links_with_the_longest_targets_are_not_all_kept_in_memory() {
     let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
     let mut liar = sender.offer(offer_of(MILLION, 0));
     let target = [b'n'; 4095];
-    // More than may be kept, and no more: each is a block of the disk, too.
+    // Slightly more than fits in the permitted memory; each link also takes a block of the disk.
     const LINKS: usize = 40_000;
     const { assert!(LINKS * 4095 > MEMORY_MAX * 6 / 5) };
     liar.list(&folder("folder"));
@@ -113,7 +115,7 @@ fn an_offer_of_everything_there_is_can_be_shown_and_refused() {
         largest: everything,
         ..offer_of(everything, everything)
     });
-    // Only now: a refusal would end the connection before the offer is made in full.
+    // Only now, because a refusal would end the connection before the whole offer is made.
     std::io::Write::write_all(&mut writer, b"n\n").unwrap();
     receiver.finish().expect_error(4);
     liar.told();

@@ -1,5 +1,6 @@
-//! What opens up what is here: permissions that others get, and links that lead out. Both are shown, and the umask of the receiver
-//! decides about permissions, unless its user says otherwise.
+//! Access for others: permissions of the group and others, and links that lead out. Both are shown
+//! with the offer. The receiver's umask decides about permissions, unless the user asks to keep
+//! them.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -9,7 +10,7 @@ use std::process::Command;
 use crate::support::journal::wait_until_verified;
 use crate::support::{Process, World, tree};
 
-/// `wraith receive` under this umask.
+/// Starts `wraith receive` under this umask.
 fn receive(world: &World, umask: &str, ticket: &str, more: &[&str]) -> Process {
     let program = world.wraith("receiver");
     let mut command = Command::new("sh");
@@ -29,7 +30,7 @@ fn mode(path: &Path) -> u32 {
         & 0o7777
 }
 
-/// Everything that can be open to others.
+/// Makes a tree in which everything is open to others.
 fn open_tree(root: &Path) {
     tree::file(&root.join("folder/small"), 1, 100);
     tree::file(&root.join("folder/large"), 2, 600_000);

@@ -1,10 +1,10 @@
-//! A machine without a network says so at once, before a ticket that nobody can use.
+//! A machine without a network reports that at once, instead of a ticket that no receiver can use.
 
 use std::process::{Command, Stdio};
 
 use crate::support::{World, is_root, skipped, tree};
 
-/// What wraith says, with nothing but these commands' interfaces, and its exit code.
+/// Runs wraith with only the interfaces that `set_up` makes. Returns its output and exit code.
 fn alone(world: &World, set_up: &str, words: &[&str]) -> (String, String, Option<i32>) {
     let wraith = world.wraith("one");
     let mut command = Command::new("unshare");

@@ -1,4 +1,4 @@
-//! The offer before anything is written: what it shows, what it asks, and what the answers do.
+//! The offer before anything is written: its text, its questions, and the effect of the answers.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::support::journal::wait_until_verified;
 use crate::support::pty::Terminal;
 use crate::support::{Process, World, lan, tree};
 
-/// `wraith receive` at a terminal, into the target folder.
+/// Starts `wraith receive` at a terminal, into the target folder.
 fn at_terminal(world: &World, ticket: &str, more: &[&str], rows: u16) -> Terminal {
     let mut command = world.wraith("receiver");
     command.args(["receive", "-o"]).arg(world.target()).args(more).arg(ticket);
@@ -18,7 +18,8 @@ fn content(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A folder with some of everything that an offer points out; parts of it are at the target already.
+/// Makes a folder with some of everything that an offer points out. Parts of it exist at the
+/// target.
 fn gift(world: &World) -> std::path::PathBuf {
     let gift = world.source().join("gift");
     tree::file(&gift.join(".ssh/authorized_keys"), 1, 10);
@@ -121,7 +122,7 @@ fn a_long_list_is_shown_page_by_page() {
     sender.finish().expect_exit(0);
 }
 
-/// Three files `a`, `b` and `c` with the content "new", which are "old" at the target.
+/// Makes three files `a`, `b` and `c` with the content "new!", which exist at the target as "old".
 fn taken(world: &World) -> Vec<std::path::PathBuf> {
     let names = ["a", "b", "c"];
     for name in names {

@@ -1,4 +1,5 @@
-//! A file of which the receiver has an older copy is fetched as what differs; what is here already is not fetched at all.
+//! Delta transfer: of a file with an older copy at the receiver, only the differences are fetched.
+//! Existing files are not fetched at all.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -10,15 +11,16 @@ use crate::support::random::Random;
 use crate::support::{Outcome, World, tree};
 
 const MB: usize = 1 << 20;
-/// Not a multiple of anything.
+/// Not a multiple of any block size.
 const BYTES: usize = 32 * MB + 12_345;
 
-/// What finding out that loopback takes datagrams of 64 KiB costs; of real networks a hundredth.
+/// Cost of the MTU probes on loopback, which takes datagrams of 64 KiB. Real networks need a
+/// hundredth of it.
 const PROBES: usize = 600_000;
 
 const OVERWRITE: &[&str] = &["--on-conflict", "overwrite"];
 
-/// A sender of `film` and a receiver with another one.
+/// A sender with a `film`, and a receiver with another version of it.
 struct Pair {
     world: World,
     old: Vec<u8>,
@@ -49,7 +51,8 @@ impl Pair {
         received
     }
 
-    /// The new file is in place of the old one, nothing else is left, and no more than `most` bytes were fetched.
+    /// Checks that the new file replaces the old one, that no other file is left, and that at most
+    /// `most` bytes were fetched.
     #[track_caller]
     fn overwrite(&self, most: usize) {
         let received = self.run(&[], OVERWRITE);
@@ -58,13 +61,13 @@ impl Pair {
         let done = received.last("done");
         let of_done = |key: &str| done[key].as_u64().unwrap() as usize;
         assert!(of_done("bytes_moved") <= most, "{most} expected: {done}");
-        // Pieces, chaining values, packets, and what only loopback has.
+        // Pieces, chaining values, packet headers, and the probes on loopback.
         let wire_most = most + BYTES / 200 + PROBES;
         assert!(of_done("wire_bytes") <= wire_most, "{wire_most} expected: {done}");
     }
 }
 
-/// What differs between two nights: some hundred small edits, a block more, a block less.
+/// Applies the changes of one day: a hundred small edits, one inserted block, one removed block.
 fn edited(old: &[u8]) -> Vec<u8> {
     let mut new = old.to_vec();
     for n in 0..100 {
@@ -76,7 +79,7 @@ fn edited(old: &[u8]) -> Vec<u8> {
     new
 }
 
-/// Bytes around an edit that are fetched with it.
+/// Bytes fetched in addition to an edit.
 const AROUND: usize = 3000;
 
 #[test]
@@ -198,7 +201,7 @@ fn kills_in_the_middle_cost_nothing_that_was_verified() {
         let ended = receiver.has_ended();
         receiver.kill();
         let after = verified();
-        // It may have been done before it was killed, and its journal be there still.
+        // The file may have been complete before the kill, with its journal still there.
         if ended || after == 0 || fs::read(pair.target()).unwrap() == pair.new {
             break;
         }

@@ -1,4 +1,4 @@
-//! Finding each other with nothing but the DHT: nodes of the test's own on loopback, real programs.
+//! Rendezvous by the DHT alone: real programs, and DHT nodes of the test on loopback.
 
 use std::sync::OnceLock;
 
@@ -6,10 +6,10 @@ use mainline::Testnet;
 
 use crate::support::{Process, World, tree};
 
-/// As many as make lookups of several hops.
+/// Enough nodes for lookups of several hops.
 const NODES: usize = 50;
 
-/// One node of the network, as the program takes it. The network lives as long as the tests.
+/// Returns the address of one node for the program. The network lives as long as the tests.
 pub fn bootstrap() -> &'static str {
     static TESTNET: OnceLock<Testnet> = OnceLock::new();
     let testnet =
@@ -17,7 +17,7 @@ pub fn bootstrap() -> &'static str {
     &testnet.bootstrap[0]
 }
 
-/// Everything but the DHT is off.
+/// Returns options with the DHT as the only meeting place.
 fn places() -> [&'static str; 4] {
     ["--dht", "on", "--dht-bootstrap", bootstrap()]
 }
@@ -82,7 +82,7 @@ fn who_has_a_ticket_finds_a_sender_that_has_moved() {
     let mut first = start("[::]:0");
     let ticket = first.ticket();
     first.kill();
-    // The same offer on another port; the old one is in the ticket.
+    // The same offer on another port; the ticket has the old one.
     let taken: wraith_discovery::Ticket = ticket.parse().unwrap();
     let port = taken.addresses()[0].port();
     let _taken = std::net::UdpSocket::bind(("0.0.0.0", port)).unwrap();
@@ -106,7 +106,7 @@ fn where_no_node_answers_it_is_said_and_nothing_hangs() {
     let mut command = world.wraith("sender");
     let mut sender =
         Process::start("send", command.args(["send", "--json"]).args(places).arg(&film));
-    // There is a ticket in its place.
+    // The sender falls back to a ticket.
     assert!(sender.event("ready")["ticket"].is_string());
     sender.signal(libc::SIGINT);
 }

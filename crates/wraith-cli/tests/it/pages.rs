@@ -1,4 +1,4 @@
-//! Completions and man pages: there for every command, and what reads them accepts them.
+//! Completions and man pages exist for every command, and their readers accept them.
 
 use std::fs;
 use std::io::Write;
@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 use crate::support::{World, skipped};
 
 fn run(world: &World, words: &[&str]) -> String {
-    // None of it may show.
+    // The variable must not appear in the output.
     let mut command = world.wraith("one");
     let output = command.args(words).env("WRAITH_SEND_TIMEOUT", "4711").output().unwrap();
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The names of all commands, as the help lists them.
+/// Returns the names of all commands, as listed in the help.
 fn commands(world: &World) -> Vec<String> {
     let help = run(world, &["--help"]);
     let lines = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
@@ -25,7 +25,7 @@ fn commands(world: &World) -> Vec<String> {
     names
 }
 
-/// Whether a program is installed.
+/// Returns whether a program is installed.
 fn has(program: &str) -> bool {
     let mut command = Command::new(program);
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -36,7 +36,7 @@ fn has(program: &str) -> bool {
     there
 }
 
-/// What a program says against its standard input.
+/// Returns a program's complaint about its standard input.
 fn complaint(command: &mut Command, input: &str) -> Option<String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -65,7 +65,7 @@ fn completions_know_every_command_and_shells_accept_them() {
     }
 }
 
-/// What a real shell makes of the last of these words, after `script`.
+/// Returns the completions of the last word in a real shell, after `script`.
 fn completed(bash: &mut Command, script: &str, words: &[&str]) -> Vec<String> {
     let [.., previous, last] = words else { panic!("too few words") };
     let ask = format!(
@@ -86,7 +86,7 @@ fn bash_completes_commands_options_and_algorithms() {
     if !has("bash") {
         return;
     }
-    // What the user set for other commands is in no name.
+    // The user's settings must not appear in any completion.
     run(&world, &["config", "set", "json", "true"]);
     let script = run(&world, &["completions", "bash"]);
     for (words, expected) in [
@@ -107,10 +107,10 @@ fn bash_completes_commands_options_and_algorithms() {
     }
     for shell in ["zsh", "fish", "elvish", "powershell"] {
         let knows = run(&world, &["completions", shell]).contains("SM4-GCM");
-        // The makers of the last two know commands and options only.
+        // The generators for the last two handle only commands and options.
         assert_eq!(knows, ["zsh", "fish"].contains(&shell), "{shell}");
     }
-    // Whatever is offered, any spelling is taken.
+    // Completion offers one spelling; the command accepts any.
     run(&world, &["crypto", "hash", "sm_3", "/dev/null"]);
 }
 
@@ -124,7 +124,7 @@ fn bash_completes_the_names_of_contacts() {
         world.know("one", name, None);
     }
     let script = run(&world, &["completions", "bash"]);
-    // The program is found as a user's shell finds it.
+    // The shell finds the program through PATH.
     let bin = world.path("bin");
     std::fs::create_dir(&bin).unwrap();
     let wraith = world.wraith("one");

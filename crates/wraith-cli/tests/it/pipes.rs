@@ -12,7 +12,7 @@ use crate::support::pty::Terminal;
 use crate::support::{Process, World, tree};
 use serde_json::Value;
 
-/// `wraith send -`, and what writes into it.
+/// Starts `wraith send -`. Returns it with its input pipe.
 fn send(world: &World, more: &[&str]) -> (Process, PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = world.wraith("sender");
@@ -20,7 +20,7 @@ fn send(world: &World, more: &[&str]) -> (Process, PipeWriter) {
     (Process::start_with_stdin("send", command.stdin(reader)), writer)
 }
 
-/// `wraith receive -o -`, whose events are on standard error.
+/// A `wraith receive -o -`, whose events are on standard error.
 struct Receiver {
     child: Child,
     out: Option<PipeReader>,
@@ -33,7 +33,7 @@ fn receive(world: &World, ticket: &str) -> Receiver {
     command.args(["receive", "--json", "-o", "-", ticket]).stdin(Stdio::null());
     command.stdout(stdout).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Else the end of the output is never seen.
+    // Otherwise this process would keep the pipe open, and the output would never end.
     command.stdout(Stdio::null());
     let mut stderr = child.stderr.take().unwrap();
     let events = thread::spawn(move || {
@@ -141,7 +141,7 @@ fn a_tree_goes_from_tar_to_tar() {
         .unwrap();
     assert!(status.success());
     assert!(sender.wait().unwrap().success());
-    // Not the times: tar keeps whole seconds.
+    // Without times, because tar keeps whole seconds.
     let same = Command::new("diff").arg("-r").args([world.source(), world.target()]).status();
     assert!(same.unwrap().success());
 }
@@ -191,7 +191,7 @@ fn a_reader_that_stops_stops_the_writer_and_going_on_goes_on() {
         }
     });
     let mut receiver = receive(&world, &ticket);
-    // Nobody reads. The writer comes to a stand when every buffer on the way is full.
+    // Nothing reads the output, so the writer stops when every buffer on the way is full.
     let mut before = u64::MAX;
     while before != written.load(Relaxed) || before == 0 {
         before = written.load(Relaxed);

@@ -1,4 +1,4 @@
-//! `--policy`: what packets may be sealed with.
+//! `--policy`: the permitted packet ciphers.
 
 use crate::support::{World, tree};
 
@@ -36,7 +36,7 @@ fn two_whose_policies_have_nothing_in_common_do_not_meet() {
     let refused = world.receive_with(&ticket, &["--timeout", "2"]).finish();
     refused.expect_error(3);
     assert_eq!(refused.all("connected").count(), 0);
-    // The offer stands for who has the policy.
+    // The offer stays valid for a receiver with the right policy.
     world.receive_with(&ticket, &["--policy", "sm"]).finish().expect_exit(0);
     sending.finish().expect_exit(0);
 }

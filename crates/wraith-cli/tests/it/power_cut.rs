@@ -1,9 +1,10 @@
-//! A power cut, as an image of the target's disk at that moment: nothing stands half-written under a final name, nothing that was
-//! confirmed is missing or wrong, and the transfer continues from what is there.
+//! A power cut, simulated by an image of the target's disk at that moment. No final name refers to
+//! a partial file, no confirmed file is missing or wrong, and the transfer resumes from the image.
 //!
-//! The disk is a file system in a file: ext4, XFS, btrfs. A snapshot of that file, taken while everything goes on, holds what had been written to the disk, and
-//! not what the kernel still kept. It does not show a flush that is missing: what was handed to the device counts as written here. All the while another
-//! program makes the file system commit its journal, so that a name does not wait for its content by chance.
+//! The disk is a file system in a file: ext4, XFS or btrfs. A snapshot of that file, taken during
+//! the transfer, holds the data written to the disk, without the kernel's cache. It does not detect
+//! a missing flush, because all data handed to the device counts as written. Meanwhile another
+//! program makes the file system commit its journal. So no rename waits for its content by chance.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ use crate::support::disk_image::{FileSystem, Shelf, disk};
 use crate::support::random::Random;
 use crate::support::{World, tree};
 
-/// Cuts of each test on ext4, a quarter of them on the others, unless `WRAITH_POWER_CUTS` says how many.
+/// Number of cuts in each test on ext4; a quarter of it on the others. `WRAITH_POWER_CUTS`
+/// overrides it.
 const CUTS: u64 = 4;
 
 const SMALL_FILES: u64 = 150;
@@ -36,8 +38,8 @@ fn make_source(root: &Path) {
     tree::file(&root.join("film.mov"), 1, FILM_BYTES);
 }
 
-/// Makes the file system commit its journal again and again until `done`. Of btrfs an `fsync` would write a log of one file, so
-/// there it is everything at once.
+/// Makes the file system commit its journal repeatedly until `done`. On btrfs an `fsync` would
+/// write a log of one file, so there the whole file system is synced.
 fn commit_journal(on: FileSystem, at: &Path, done: &AtomicBool) {
     let other = File::create(at.join("other program")).unwrap();
     let mut len = 0;
@@ -51,7 +53,7 @@ fn commit_journal(on: FileSystem, at: &Path, done: &AtomicBool) {
     }
 }
 
-/// Sets the flag, also when a test fails.
+/// Sets the flag when dropped, even if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -60,7 +62,8 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Files under final names in `there`; all of them as in `here`.
+/// Returns the number of files under final names in `there`. All of them must equal those in
+/// `here`.
 fn whole_files(here: &Path, there: &Path) -> u64 {
     let mut count = 0;
     let Ok(entries) = fs::read_dir(there) else { return 0 };

@@ -1,4 +1,4 @@
-//! Progress as people see it: at a real terminal, in a log, and not at all.
+//! Progress for people: at a terminal, in a log, and with `--quiet`.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const FILM_BYTES: usize = 250 << 20;
 
-/// Two large files, of which each gets a line.
+/// Makes two large files, each with a progress line of its own.
 fn two_films(world: &World) -> std::path::PathBuf {
     let folder = world.source().join("films");
     tree::file(&folder.join("first film.mov"), 1, FILM_BYTES);
@@ -31,7 +31,8 @@ fn at_a_terminal_each_large_file_has_a_line_and_nothing_is_left_of_them() {
     let screen = terminal.expect_exit(0);
     sender.finish().expect_exit(0);
     assert!(screen.contains("\x1b[36m"), "a bar has a color");
-    // The cursor goes up to the first line, and everything below is wiped before the last word.
+    // The cursor moves up to the first line, and everything below is erased before the closing
+    // line.
     assert!(["\x1b[1A", "\x1b[2A"].iter().any(|up| screen.contains(up)), "{screen:?}");
     let (_, last) = screen.rsplit_once("\x1b[J").unwrap();
     assert!(last.starts_with("Received 2 files"), "{last:?}");
@@ -50,7 +51,7 @@ fn without_color_and_on_a_narrow_terminal() {
     let screen = terminal.expect_exit(0);
     sender.finish().expect_exit(0);
     assert!(!screen.contains("\x1b[36m") && !screen.contains("\x1b[2m"), "{screen:?}");
-    // What is redrawn never wraps. The first and the last piece have what was said beside it.
+    // A redrawn line never wraps. The first and the last part contain other text beside it.
     let is_drawing = |drawn: &&str| {
         drawn.contains("B/s") && !drawn.contains("verified") && !drawn.contains("offers")
     };
@@ -71,7 +72,7 @@ fn in_a_terminal_that_becomes_narrower_the_old_line_is_wiped_in_all_its_rows() {
     let mut command = world.wraith("receiver");
     command.args(["receive", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
     let mut terminal = Terminal::start(&mut command, 24, 120);
-    // A line of more than 40 columns, which takes two rows or three of a terminal that has 40.
+    // A line of more than 40 columns, which takes two or three rows of a terminal with 40.
     terminal.expect("over loopback");
     terminal.expect("over loopback");
     terminal.resize(24, 40);
@@ -106,7 +107,7 @@ fn programs_learn_the_path_and_what_the_transfer_waits_for() {
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "-o"]).arg(world.target()).arg(sender.ticket());
     let receiver = Process::start_with_stdin("receive", command.stdin(Stdio::from(reader)));
-    // Nobody answers the question yet, so the sender has neither disk nor processor to wait for.
+    // The question has no answer yet, so the sender waits for neither disk nor processor.
     let progress = sender.event_where("progress", |progress| !progress["bottleneck"].is_null());
     assert_eq!((&progress["path"], &progress["bottleneck"]), (&"loopback".into(), &"net".into()));
     writer.write_all(b"y\n").unwrap();
@@ -116,7 +117,7 @@ fn programs_learn_the_path_and_what_the_transfer_waits_for() {
 
 #[test]
 fn a_cap_is_no_slow_network() {
-    // So many chunks a second that the rate is steady.
+    // Enough chunks a second for a steady rate.
     for (of_sender, of_receiver) in [(&["--rate", "5M"][..], &[][..]), (&[], &["--rate", "5M"])] {
         let world = World::new();
         let film = world.source().join("film.mov");
@@ -124,7 +125,7 @@ fn a_cap_is_no_slow_network() {
         let mut sender = world.send_with(&[film], of_sender);
         let receiver = world.receive_with(&sender.ticket(), of_receiver).finish();
         let sent = sender.finish();
-        // A sender knows what its receiver asks for.
+        // A sender knows the rate limit of its receiver.
         let capped = if of_receiver.is_empty() { vec![&sent] } else { vec![&sent, &receiver] };
         for side in capped {
             let is_capped = |progress: &serde_json::Value| progress["bottleneck"] == "rate";
@@ -182,7 +183,7 @@ fn what_is_there_already_does_not_count_as_speed() {
     sent.expect_exit(0);
     for outcome in [&received, &sent] {
         for progress in outcome.all("progress") {
-            // A burst and what waits in buffers come on top of the cap.
+            // A burst and buffered data come on top of the limit.
             let rate = progress["bytes_per_second"].as_u64().unwrap();
             assert!(rate < 3 * RATE, "{}: {progress}", outcome.name);
         }

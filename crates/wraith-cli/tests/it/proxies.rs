@@ -1,5 +1,5 @@
-//! Relays and rendezvous servers through proxies: a relay whose name the proxy alone knows, so that nothing reaches it past the proxy, or
-//! one at an address where everybody else finds a trap.
+//! Relays and rendezvous servers through proxies. Either only the proxy can resolve the relay's
+//! name, or the relay's address is a trap for direct packets.
 
 use std::process::Command;
 
@@ -15,19 +15,19 @@ fn relay(world: &World) -> (Process, String) {
     (relay, format!("{NAME}:{port}"))
 }
 
-/// A relay, and the trap at the address by which clients know it.
+/// Starts a relay, and a trap at the address that clients have.
 fn relay_and_trap(world: &World) -> (Process, Trap) {
     let (relay, server) = relay(world);
     let port = server.rsplit_once(':').unwrap().1.parse().unwrap();
     (relay, Trap::new(port))
 }
 
-/// A transfer by code with nothing but the relay at `server`; `proxied` says how both sides are told of the proxy.
+/// Runs a transfer by code with only the relay at `server`. `proxied` sets the proxy of both sides.
 fn transfer(world: &World, server: &str, proxied: impl Fn(&mut Command)) {
     transfer_of(world, server, 1_000_000, proxied);
 }
 
-/// The same of so many bytes.
+/// The same with this many bytes.
 fn transfer_of(world: &World, server: &str, bytes: usize, proxied: impl Fn(&mut Command)) {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, bytes);
@@ -57,7 +57,7 @@ fn a_code_and_its_transfer_go_through_a_socks5_proxy() {
     transfer(&world, &server, |command| {
         command.args(["--proxy", &url]);
     });
-    // Each side to the relay, and to the rendezvous server there.
+    // Each side connects to the relay, and to its rendezvous server.
     let asked = proxy.asked();
     assert!(asked.len() >= 4 && asked.iter().all(|target| *target == server), "{asked:?}");
     assert_eq!(proxy.associations(), (0, 2), "each side has asked, and goes by TLS");
@@ -68,14 +68,15 @@ fn where_a_socks5_proxy_carries_udp_a_transfer_goes_by_it() {
     let world = World::new();
     let (_relay, trap) = relay_and_trap(&world);
     let named = format!("{NAME}:{}", trap.address.port());
-    // The proxy may be all that knows where the relay is, or not.
+    // The relay's address, resolvable by the proxy alone or by both.
     for (server, bytes) in [(named, 30_000_000), (trap.address.to_string(), 29_000_000)] {
         let proxy = Proxy::start(Speaks::Socks5AndUdp);
         transfer_of(&world, &server, bytes, |command| {
             command.args(["--proxy", &proxy.url()]);
         });
         assert_eq!(proxy.associations(), (2, 0));
-        // It goes up from the one and down to the other; what the handshakes took by TLS is less than all overhead.
+        // The data goes up from one side and down to the other. The bytes of the handshakes over
+        // TLS are fewer than the whole overhead.
         let (up, down) = proxy.udp_bytes();
         assert!(up > bytes as u64 * 9 / 10 && down > bytes as u64 * 9 / 10, "{up} {down}");
         trap.assert_empty();
@@ -111,7 +112,7 @@ fn what_a_proxy_says_by_udp_that_is_not_of_the_relay_harms_nobody() {
     trap.assert_empty();
 }
 
-/// Without a proxy a relay is asked by UDP where it sees the socket: by the socket itself, straight.
+/// Without a proxy, the socket itself asks the relay directly by UDP for its outside address.
 #[test]
 fn a_relay_behind_a_proxy_is_not_asked_directly_where_it_sees_us() {
     let world = World::new();
@@ -125,7 +126,8 @@ fn a_relay_behind_a_proxy_is_not_asked_directly_where_it_sees_us() {
             _ => proxy.url(),
         };
         let place = ["--relay", &trap.address.to_string(), "--proxy", &url];
-        // Both may go directly, and say so to each other; that is what they are asked for.
+        // Both sides may use direct paths and exchange their addresses; that is what they ask the
+        // relay for.
         let mut command = world.wraith("sender");
         command.args(["send", "--json"]).args(place).arg(&film);
         let mut sender = Process::start("send", &mut command);

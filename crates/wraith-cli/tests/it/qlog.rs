@@ -1,4 +1,4 @@
-//! `--qlog FILE`: what happens to packets, as existing viewers read it.
+//! `--qlog FILE`: packet events in the format of existing viewers.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{World, tree};
 
-/// The records of a JSON-SEQ file (RFC 7464): the header, then the events.
+/// Returns the records of a JSON-SEQ file (RFC 7464): the header, then the events.
 fn records(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     let records = text.split('\u{1e}').skip(1);

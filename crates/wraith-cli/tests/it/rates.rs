@@ -1,4 +1,4 @@
-//! A cap on the rate. Only "not faster" is asserted: slower is the machine's business.
+//! Rate limits. The tests check only the upper bound, because slower is the machine's affair.
 
 use crate::support::{Process, World, tree};
 
@@ -46,7 +46,7 @@ fn several_receivers_share_the_rate() {
     let film = film(&world, BYTES / 2);
     let mut sender = world.send_with(&[&film], &["--rate", RATE, "-n", "2"]);
     let ticket = sender.ticket();
-    // Both stand at the question first, so that they are served at the same time.
+    // Both wait at the question first, so that they are served at the same time.
     let waiting: Vec<_> = ["one", "two"]
         .map(|side| {
             let (reader, writer) = std::io::pipe().unwrap();

@@ -1,5 +1,5 @@
-//! What a sender keeps of a transfer proves on any machine what the receiver has signed for, with nothing but the file and the
-//! receiver's NodeId.
+//! A receipt kept by a sender proves on any machine which files the receiver has signed for. The
+//! proof needs only the file and the receiver's NodeId.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,14 +9,14 @@ use std::process::Stdio;
 use crate::support::{self, Outcome, Process, World, tree};
 use wraith::state::{Fault, open_receipt};
 
-/// `wraith verify --json --receipt` on a machine that has seen nothing of the transfer.
+/// Runs `wraith verify --json --receipt` on a machine without any state of the transfer.
 fn verify(world: &World, file: &Path, more: &[&str]) -> Outcome {
     let mut command = world.wraith("elsewhere");
     Process::start("verify", command.args(["verify", "--json", "--receipt"]).arg(file).args(more))
         .finish()
 }
 
-/// Sends these paths and keeps the receipt in this file; the receiver takes them so.
+/// Sends these paths with `--receipt`, to a receiver with these options.
 fn send_and_keep(
     world: &World,
     paths: &[PathBuf],
@@ -57,7 +57,7 @@ fn a_receipt_proves_a_tree_with_everything_on_another_machine() {
     verify(&world, &file, &["--by", &by]).expect_exit(0);
     verify(&world, &file, &["--by", &world.node_id("sender")]).expect_error(8);
 
-    // What the receiver keeps itself is as good.
+    // The receiver's own list is as good.
     let record = tree::names(&world.path("home-receiver/received")).remove(0);
     let record = world.path("home-receiver/received").join(record);
     verify(&world, &record, &["--by", &by, target.to_str().unwrap()]).expect_exit(0);
@@ -110,7 +110,7 @@ fn no_byte_of_a_receipt_can_be_another() {
         assert!(proves(&bytes).is_err(), "one more before byte {at}");
         assert!(proves(&good[..at]).is_err(), "cut off at {at}");
     }
-    // And whole lines, one less and one more.
+    // Also with a whole line removed or repeated.
     let ends: Vec<_> = (0..good.len()).filter(|&at| good[at] == 0).collect();
     for pair in ends.windows(2) {
         let line = &good[pair[0] + 1..=pair[1]];
@@ -119,7 +119,7 @@ fn no_byte_of_a_receipt_can_be_another() {
         assert!(proves(&without).is_err() && proves(&twice).is_err());
         assert!(proves(&[&good[..], line].concat()).is_err());
     }
-    // The program says so.
+    // The program reports it.
     fs::write(&edited, [&good[..], b"x"].concat()).unwrap();
     let outcome = verify(&world, &edited, &[]);
     let error = outcome.expect_error(8);
@@ -151,7 +151,7 @@ fn what_the_receiver_does_not_have_is_named_with_the_reason() {
         (&1.into(), &3.into(), &0.into())
     );
 
-    // The receiver's own list has the same.
+    // The receiver's own list has the same entries.
     let mut command = world.wraith("receiver");
     let own = Process::start("verify", command.args(["verify", "--json"]).arg(world.target()));
     let own = own.finish();
@@ -162,7 +162,7 @@ fn what_the_receiver_does_not_have_is_named_with_the_reason() {
     assert_eq!(own.last("verified")["lacking"], 3);
 }
 
-/// Bytes that a process has read from files so far.
+/// Returns the bytes that a process has read from files so far.
 fn bytes_read(pid: u32) -> u64 {
     let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
     let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
@@ -275,7 +275,7 @@ fn a_receipt_replaces_nothing() {
         let error = outcome.expect_error(2);
         assert!(error["message"].as_str().unwrap().contains("there already"), "{error}");
     }
-    // Also what comes there while it is sent.
+    // The same for a file that appears there during the transfer.
     let place = world.path("r.receipt");
     let mut sender = world.send_with(&[&film], &["--receipt", place.to_str().unwrap()]);
     let ticket = sender.ticket();

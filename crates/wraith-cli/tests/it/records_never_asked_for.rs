@@ -1,5 +1,5 @@
-//! Records that answer no Want, or say what the manifest did not: the receiver ends with 1 and says who did what, and
-//! nothing of it gets a name.
+//! Records that answer no Want, or that contradict the manifest. The receiver ends with 1 and names
+//! the sender's violation, and none of the data gets a name.
 
 use std::thread;
 
@@ -10,7 +10,8 @@ use wraith_files::{Kind, Tree};
 use wraith_transfer::message::Message;
 use wraith_transfer::record::{Ending, Header};
 
-/// `small` of 5 bytes, `film` of 2 chunks and 100 bytes, `sparse` of 4 chunks are wanted; then comes a lie.
+/// Requests `small` of 5 bytes, `film` of 2 chunks and 100 bytes, and `sparse` of 4 chunks; then
+/// comes a lie.
 fn expect_caught(words: &str, lie: impl FnOnce(&mut Liar) + Send + 'static) {
     let world = World::new();
     let sender = LyingSender::listen();

@@ -1,4 +1,4 @@
-//! The receiver's user says no.
+//! The receiver's user declines.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use crate::support::{Process, World, tree};
 fn answer(world: &World, ticket: &str, words: &str) -> Process {
     let (reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(words.as_bytes()).unwrap();
-    // Before it looks: whether more could come is what it asks.
+    // Closed before the receiver checks its input, because it checks whether more can come.
     drop(writer);
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "-o"]).arg(world.target()).arg(ticket);

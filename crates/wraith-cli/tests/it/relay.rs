@@ -1,4 +1,5 @@
-//! `wraith relay` as a program: it says where it is and what its key is, keeps that key, meets codes, and ends when it is told to.
+//! `wraith relay` as a program: it reports its address and its key, keeps that key, serves codes,
+//! and ends on a signal.
 
 use crate::support::{Process, World, tree};
 

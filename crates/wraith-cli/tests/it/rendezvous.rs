@@ -17,7 +17,7 @@ fn film(world: &World) -> std::path::PathBuf {
     film
 }
 
-/// A server that does with each connection what the test says. Returns its address.
+/// Starts a server that calls `act` for each connection. Returns its address.
 fn fake(mut act: impl FnMut(TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -40,7 +40,8 @@ fn say(stream: &mut TcpStream, frame: &ServerFrame) {
     let _ = stream.write_all(&frame.encode());
 }
 
-/// What a server can answer a joiner by itself: it makes up a code with the right number and plays the creator.
+/// Returns a server's own answer to a joiner: it makes up a code with the right nameplate and plays
+/// the creator.
 fn made_up_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
     let ClientFrame::Join { nameplate, message } = next_frame(stream, buffer)? else { return None };
     let code = Code::new(nameplate, [0xaa; 4]);
@@ -98,7 +99,7 @@ fn a_receiver_that_comes_first_waits_for_nobody_in_vain() {
 fn when_the_server_is_down_the_local_network_still_works() {
     let _alone = lan::alone();
     let world = World::new();
-    // A port that was free a moment ago: nobody listens there.
+    // A port that was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let places = ["--lan", "lo", "--rendezvous", &address];
     let mut sender = world.send_by_code(&[film(&world)], &places);
@@ -133,7 +134,7 @@ fn a_server_that_talks_on_without_judging_a_guess_is_left() {
     let address = fake(|mut stream| {
         let mut buffer = Vec::new();
         let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
-        // What belongs to the exchange, but not here.
+        // A valid frame of the exchange, in the wrong place.
         let again = ServerFrame::Told { joiner: 0, message: answer }.encode();
         while stream.write_all(&again).is_ok() {
             thread::sleep(Duration::from_millis(50));
@@ -184,7 +185,7 @@ fn a_server_that_floods_is_left() {
     sender.finish().expect_exit(0);
 }
 
-/// A connection from another loopback address, so that limits per address count it apart.
+/// Connects from another loopback address, so that limits per address count it separately.
 fn connect_from(source: [u8; 4], to: SocketAddr) -> Option<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::from((source, 0)).into()).unwrap();
@@ -193,7 +194,7 @@ fn connect_from(source: [u8; 4], to: SocketAddr) -> Option<TcpStream> {
     Some(socket.into())
 }
 
-/// Most memory that a process has used so far, in KiB.
+/// Returns the peak memory of a process so far, in KiB.
 fn peak_memory_kib(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -202,7 +203,7 @@ fn peak_memory_kib(pid: u32) -> Option<u64> {
 
 #[test]
 fn a_flood_takes_a_bounded_part_of_memory_and_keeps_nobody_out() {
-    /// A few MiB for the program and 4096 × 9 KiB for the most connections it could ever have.
+    /// A few MiB for the program, and 4096 × 9 KiB for the maximum number of connections.
     const MOST_KIB: u64 = 48 * 1024;
     let world = World::new();
     let (server, address) = world.rendezvous();
@@ -217,7 +218,7 @@ fn a_flood_takes_a_bounded_part_of_memory_and_keeps_nobody_out() {
             2 => ClientFrame::Ping.encode().repeat(500),
             _ => vec![0xff; 3000],
         };
-        // It may hang up on us at once.
+        // The server may close the connection at once.
         let _ = stream.write_all(&frame);
         held.push(stream);
     }

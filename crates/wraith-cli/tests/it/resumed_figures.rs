@@ -1,4 +1,5 @@
-//! After a resume both sides show the same: what is there in all, what moved since they met again, and how fast.
+//! After a resume both sides show the same figures: the total, the bytes moved since the reconnect,
+//! and the rate.
 
 use std::path::PathBuf;
 
@@ -33,7 +34,7 @@ fn assert_agree(sent: &Outcome, received: &Outcome) {
         assert!(moved > 0 && moved <= BYTES - 8 * (256 << 10), "{done}");
     }
     assert_eq!(ours["bytes_moved"], theirs["bytes_moved"]);
-    // Both count from the acceptance, which one hears of a round trip later, to the receipt.
+    // Both count from the acceptance, which one side learns a round trip later, to the receipt.
     let rates = [ours, theirs].map(|done| figure(done, "bytes_per_second") as f64);
     assert!((0.8..1.25).contains(&(rates[0] / rates[1])), "{rates:?}");
 }

@@ -1,4 +1,4 @@
-//! A tree with everything arrives as it was.
+//! A tree with all kinds of entries arrives unchanged.
 
 use crate::support::{World, tree};
 

@@ -1,4 +1,4 @@
-//! One sender, several receivers: each is served on its own.
+//! One sender with several receivers; each is served independently.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,14 @@ fn film(world: &World, bytes: usize) -> PathBuf {
     film
 }
 
-/// The receiver `side`, into a folder of its own, with the identity `home`.
+/// Starts the receiver `side`, into a folder of its own, with the identity `home`.
 fn receiver(world: &World, side: &str, home: &str, wanted: &str, more: &[&str]) -> Process {
     let mut command = world.wraith(home);
     command.args(["receive", "--json", "-o"]).arg(world.path(side)).args(more).arg(wanted);
     Process::start("receive", &mut command)
 }
 
-/// A receiver whose user says no.
+/// Starts a receiver whose user declines.
 fn refusing(world: &World, side: &str, wanted: &str, more: &[&str]) -> Process {
     let (reader, mut answer) = std::io::pipe().unwrap();
     std::io::Write::write_all(&mut answer, b"n\n").unwrap();
@@ -41,7 +41,7 @@ fn ten_receivers_at_once_all_get_everything() {
     let film = film(&world, 20_000_000);
     let mut sender = world.send_with(&[&film], &["-n", "10"]);
     let ticket = sender.ticket();
-    // Half of them are one user's, in several windows.
+    // Half of the receivers belong to one user with several windows each.
     let sides: Vec<_> = (0..10).map(|n| (format!("side {n}"), format!("home {}", n % 5))).collect();
     let running: Vec<_> = sides
         .iter()
@@ -127,7 +127,7 @@ fn one_more_than_wanted_is_told_so() {
     let film = film(&world, 1_000_000);
     let mut sender = world.send_with(&[&film], &["-n", "2"]);
     let ticket = sender.ticket();
-    // Two that stand at the question take both places.
+    // Two receivers at the question take both places.
     let asked: Vec<_> = ["one", "two"]
         .map(|side| {
             let (reader, writer) = std::io::pipe().unwrap();
@@ -183,7 +183,7 @@ fn whoever_refuses_or_is_killed_comes_again_and_the_place_stays_theirs() {
     command.args(["receive", "--json", "-o"]).arg(world.path("two")).args(LOOPBACK).arg(&code);
     let mut two = Process::start_with_stdin("receive", command.stdin(reader));
     two.event("offer");
-    // Both places are taken, by who has not got anything yet.
+    // Both places are taken by receivers that have no data yet.
     let third = receiver(&world, "three", "three", &code, &with_yes).finish();
     let error = third.expect_error(5);
     assert!(error["message"].as_str().unwrap().contains("used"), "{error}");

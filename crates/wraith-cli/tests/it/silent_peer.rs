@@ -1,5 +1,6 @@
-//! Peers that stop talking, at every point where the other side waits for them: Ctrl-C still ends it at once with 130,
-//! and nobody else is kept waiting. That a stall in the middle ends it too, stands in `after_minutes`.
+//! Peers that fall silent at every point where the other side waits for them. Ctrl-C still ends the
+//! wait at once with 130, and no other peer has to wait. `after_minutes` tests the timeout of a
+//! stalled transfer.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -17,12 +18,12 @@ fn interrupt(process: Process) {
     process.finish().expect_error(130);
 }
 
-/// A receiver, and what its sender does before it falls silent.
+/// Runs a receiver, with `speak` as its sender before it falls silent.
 fn receiver_of(speak: impl FnOnce(&LyingSender, &mut Process)) {
     receiver_that(interrupt, speak);
 }
 
-/// The same, and how it ends.
+/// The same, with `ends` as the end of the receiver.
 pub fn receiver_that(ends: fn(Process), speak: impl FnOnce(&LyingSender, &mut Process)) {
     let world = World::new();
     let sender = LyingSender::listen();
@@ -32,7 +33,7 @@ pub fn receiver_that(ends: fn(Process), speak: impl FnOnce(&LyingSender, &mut Pr
     ends(receiver);
 }
 
-/// An offer of one large file, accepted.
+/// Makes an offer of one large file, which the receiver accepts.
 pub fn offered(sender: &LyingSender) -> Liar {
     let mut liar = sender.offer(offer_of(1, 100 * CHUNK as u64));
     liar.list(&file("film", 100 * CHUNK));
@@ -46,7 +47,7 @@ fn a_receiver_stops_when_its_sender_does_not_even_say_hello() {
     receiver_of(|sender, _| kept = Some(sender.greet()));
 }
 
-/// What a sender does that has served somebody else and is about to end.
+/// A sender behaves like this when it has served another receiver and is about to end.
 #[test]
 fn a_sender_that_ends_before_it_says_hello_is_not_waited_for() {
     let world = World::new();
@@ -68,7 +69,7 @@ fn a_receiver_stops_when_its_sender_never_makes_an_offer() {
         let mut greeted = sender.greet();
         greeted.hello();
         receiver.event("connected");
-        // It says what it waits for, and for how long.
+        // The receiver reports the missing message, and the time left.
         let awaiting = receiver.event("awaiting");
         assert_eq!(awaiting["what"], "offer");
         let left = awaiting["seconds_left"].as_u64().unwrap();
@@ -135,7 +136,7 @@ fn a_receiver_stops_in_the_middle_of_a_chunk_that_drips() {
     });
 }
 
-/// A sender of 100 MB and its ticket.
+/// Starts a sender of 100 MB. Returns it with its ticket.
 fn sender(world: &World) -> (Process, Ticket, String) {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 100_000_000);
@@ -164,7 +165,7 @@ fn a_sender_stops_when_its_receiver_asks_for_nothing_or_reads_nothing() {
         let mut liar = Dialler::new(1).accept(&ticket);
         if asks {
             liar.want(1, &[(0, 1)]);
-            // What it may send ahead is in the windows; the rest waits on the disk.
+            // The flow-control windows limit the data sent ahead; the rest stays on the disk.
             sender.event("progress");
             assert!(peak_memory(sender.pid()) < MEMORY_MAX);
         }
@@ -179,7 +180,7 @@ fn any_number_of_silent_strangers_keeps_no_receiver_out() {
     let (sender, ticket, text) = sender(&world);
     let diallers: Vec<_> = (1..=40).map(Dialler::new).collect();
     let silent: Vec<_> = diallers.iter().map(|dialler| dialler.connect(&ticket)).collect();
-    // The last ones are still there; the first ones had to make room.
+    // The last ones are still connected; the first ones were displaced.
     let told = wraith_transport::block_on(silent[0].closed());
     assert!(matches!(told, CloseReason::Peer { code: close::OTHER, .. }), "{told:?}");
     world.receive_with(&text, &["--reconnect", "0"]).finish().expect_exit(0);

@@ -1,4 +1,4 @@
-//! A machine that sleeps in the middle of a transfer, or gets another address, costs time and nothing else.
+//! A machine that sleeps during a transfer, or gets another address, loses only time.
 
 use std::thread;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use crate::support::{Outcome, Process, World, is_root, skipped, tree};
 
 const BYTES: usize = 40_000_000;
 const CHUNK: u64 = 256 * 1024;
-/// Slow enough that the transfer is under way for certain when something happens to it.
+/// Slow enough for the transfer to be under way when the test interferes.
 const RATE: &str = "8M";
-/// Longer than a connection bears silence (10 s), so that both sides have to make a new one.
+/// Longer than the idle timeout of a connection (10 s), so that both sides must reconnect.
 const NAP: Duration = Duration::from_secs(15);
 
-/// Neither side loses anything when `who` is stopped for a while.
+/// Checks that neither side loses data when `who` is stopped for a while.
 pub fn sleeps(who: &str, time: Duration) {
     let world = World::new();
     let film = world.source().join("film.mov");
@@ -25,7 +25,7 @@ pub fn sleeps(who: &str, time: Duration) {
     let sleeper = if who == "sender" { &sender } else { &receiver };
     sleeper.signal(libc::SIGSTOP);
     let before = verified_chunks(&world.target(), "film.mov");
-    // Not a wait for something: the time is what is tested.
+    // Not a wait for an event: the time itself is tested.
     thread::sleep(time);
     sleeper.signal(libc::SIGCONT);
     let received = receiver.finish();
@@ -50,7 +50,7 @@ fn a_sender_that_sleeps_goes_on_where_it_was() {
     sleeps("sender", NAP);
 }
 
-/// What a pipe gave cannot be read again: it is still there after the sleep.
+/// Piped data cannot be read again, so it must survive the sleep.
 #[test]
 fn a_stream_goes_on_after_a_sleep() {
     let world = World::new();
@@ -78,12 +78,12 @@ fn a_stream_goes_on_after_a_sleep() {
     assert!(moved < BYTES as u64 - 2_000_000, "{moved}");
 }
 
-/// Two machines and a cable between them.
+/// Makes two machines with a cable between them.
 fn cable() -> Option<Cable> {
     is_root().then(|| Cable::new(Some(["10.77.0.1/24", "10.77.0.2/24"]))).flatten()
 }
 
-/// This end gets another address.
+/// Gives this end another address.
 fn readdress(cable: &Cable, end: usize) {
     cable.readdress(end, &format!("10.77.0.{}/24", end + 1), "10.77.0.99/24");
 }
@@ -108,7 +108,7 @@ fn a_sender_that_is_started_again_elsewhere_is_found_with_the_old_ticket() {
     started_elsewhere(true);
 }
 
-/// The sender is killed and started again with another address; if `both`, the receiver too.
+/// Kills the sender and restarts it with another address; if `both`, the receiver too.
 fn started_elsewhere(both: bool) {
     let Some(cable) = cable() else {
         return skipped("namespaces need root and ip");
@@ -146,7 +146,7 @@ fn started_elsewhere(both: bool) {
     assert!(moved <= BYTES as u64 - before * CHUNK, "{moved} bytes again after {before} chunks");
 }
 
-/// The machine at this end of the cable gets another address in the middle of a transfer.
+/// Gives the machine at this end of the cable another address during a transfer.
 fn address_changes(end: usize) {
     let Some(cable) = cable() else {
         return skipped("namespaces need root and ip");

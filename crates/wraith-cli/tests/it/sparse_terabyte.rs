@@ -1,4 +1,5 @@
-//! A file of a terabyte with a few megabytes in it: killed on the way and resumed, verified, and known when it comes again.
+//! A sparse file of a terabyte with a few megabytes of data. It survives a kill and a resume, is
+//! verified, and is recognised when it is sent again.
 
 use std::fs::File;
 use std::ops::Range;
@@ -12,10 +13,10 @@ use crate::support::{Process, World, skipped, tree};
 const TB: u64 = 1 << 40;
 const ISLAND: u64 = 2_000_000;
 
-/// At the front, somewhere, and up to the last byte.
+/// Offsets of the data: at the start, in the middle, and up to the last byte.
 const ISLANDS: [u64; 3] = [0, 700_000_000_123, TB - ISLAND];
 
-/// False where the file system cannot hold such a file.
+/// Makes the file. Returns false if the file system cannot store it.
 fn make(path: &Path) -> bool {
     let file = File::create(path).unwrap();
     if let Err(error) = file.set_len(TB) {
@@ -33,10 +34,10 @@ fn make(path: &Path) -> bool {
     has_holes
 }
 
-/// Where the file system says that there is data.
+/// Returns the data ranges that the file system reports.
 fn data_of(file: &File) -> Vec<Range<u64>> {
     let seek = |at: u64, whence| {
-        // SAFETY: it only moves the position of a file that nobody reads by its position.
+        // SAFETY: lseek only moves the file position, and no code reads this file by its position.
         unsafe { libc::lseek(file.as_raw_fd(), at as i64, whence) }
     };
     let (mut all, mut at) = (Vec::new(), 0);
@@ -47,7 +48,7 @@ fn data_of(file: &File) -> Vec<Range<u64>> {
     all
 }
 
-/// The same bytes, without reading what is a hole in both.
+/// Checks that both files have the same bytes, without reading common holes.
 fn assert_same_content(a: &Path, b: &Path) {
     let (a, b) = (File::open(a).unwrap(), File::open(b).unwrap());
     for file in [&a, &b] {
@@ -76,7 +77,7 @@ fn a_sparse_terabyte_survives_a_kill_is_verified_and_known_again() {
     let ticket = sender.ticket();
     let mut receiver = world.receive(&ticket);
     receiver.event("accept");
-    // Those at the front, the hole behind them, and some of the next ones.
+    // The chunks at the start, the hole behind them, and some chunks of the next data.
     wait_until_verified(&world.target(), "disk.img", 11);
     receiver.kill();
     let copy = world.target().join("disk.img");
@@ -90,7 +91,7 @@ fn a_sparse_terabyte_survives_a_kill_is_verified_and_known_again() {
     let moved = received.last("done")["bytes_moved"].as_u64().unwrap();
     assert!(moved < 2 * ISLAND, "{moved} bytes were moved again");
     assert_eq!(received.last("done")["bytes"], TB);
-    // What is told of it is not what b3sum would say.
+    // The reported root differs from the output of b3sum.
     let (here, there) = (received.last("file"), sent.last("file"));
     assert!(here["root"].is_null() && here["position_free_root"].is_string(), "{here}");
     assert_eq!(here["position_free_root"], there["position_free_root"]);
@@ -110,7 +111,7 @@ fn a_sparse_terabyte_survives_a_kill_is_verified_and_known_again() {
     }
     assert_eq!(received.last("done")["bytes_moved"], 0);
 
-    // A byte more in the last hole.
+    // One more byte in the last hole.
     File::options().write(true).open(&copy).unwrap().write_all_at(&[1], TB - TB / 8).unwrap();
     verify(&[target]).expect_error(8);
     verify(&["--receipt", receipt, target]).expect_error(8);

@@ -1,4 +1,4 @@
-//! `wraith speed`: its rows, its words, and its events.
+//! `wraith speed`: its rows, its messages, and its events.
 
 use std::process::{Command, Stdio};
 
@@ -65,10 +65,10 @@ fn the_list_measures_nothing_and_says_what_would_be() {
     ] {
         assert!(out.contains(name), "{name} is not in {out}");
     }
-    // A whole name is that row alone.
+    // A full name selects exactly that row.
     assert_eq!(speed(&world, &["--list", "aes-128-gcm encrypt"]).1.lines().count(), 1);
     assert_eq!(speed(&world, &["--list", "128-gcm encrypt"]).1.lines().count(), 2);
-    // An algorithm's is its operations alone, though others have it in their names.
+    // The name of an algorithm selects its operations only, although other rows contain it.
     assert_eq!(speed(&world, &["--list", "sha256"]).1.lines().count(), 1);
     assert_eq!(speed(&world, &["--list", "aes-128-gcm"]).1.lines().count(), 4);
     let (_, out, _) = speed(&world, &["--list", "--json", "ML-KEM-768"]);

@@ -1,4 +1,5 @@
-//! A code is tried once: who answered it learnt one guess from the proof, and gets no second one by having it typed again.
+//! A code is tried once. An attacker that answered it got one guess from the proof, and gets no
+//! second one when the user types the code again.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +22,7 @@ fn film(world: &World) -> PathBuf {
     film
 }
 
-/// It says that the code is used up, since when, and not to try it again.
+/// Checks that the message says that the code is used up, since when, and not to try it again.
 #[track_caller]
 fn assert_used_up(outcome: &Outcome) {
     let error = outcome.expect_error(5);
@@ -30,17 +31,17 @@ fn assert_used_up(outcome: &Outcome) {
     assert!(hint.contains("new code") && !hint.contains("again with"), "{error}");
 }
 
-/// What a server does to who looks for a code, after it has answered in the place of the code's maker.
+/// The server's behaviour towards a joiner, after it has answered in place of the code's creator.
 #[derive(Clone, Copy)]
 enum Then {
-    /// It holds the proof, and says nothing more.
+    /// It keeps the proof and sends nothing more.
     Silence,
-    /// It says that nothing is known of the exchange, as if a proof more would help.
+    /// It claims that the exchange is unknown, so that the client might send another proof.
     Unknown,
 }
 
-/// A rendezvous server that guesses: it answers in the place of the maker, and takes the proof. Its address, and how many hellos and
-/// proofs it has had.
+/// Starts a guessing rendezvous server, which answers in place of the creator and takes the proof.
+/// Returns its address, and the numbers of hellos and proofs it has got.
 fn guessing(then: Then) -> (String, Arc<[AtomicUsize; 2]>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -129,7 +130,7 @@ fn a_receiver_that_is_killed_when_its_proof_has_left_does_not_make_it_again() {
     assert_used_up(&world.receive_with(CODE, &place).finish());
     assert_eq!(counts[1].load(SeqCst), 1);
 
-    // What remembers it is its owner's, and has no word of it.
+    // The file with the spent code is readable only by its owner, and contains no word of the code.
     let file = world.path("home-receiver").join("spent-codes");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let text = std::fs::read_to_string(&file).unwrap();

@@ -1,4 +1,4 @@
-//! Datagrams from strangers: the port stays silent and the transfer unharmed.
+//! Datagrams from strangers: the port stays silent and the transfer is not affected.
 
 use std::net::UdpSocket;
 

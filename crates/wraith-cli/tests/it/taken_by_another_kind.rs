@@ -1,5 +1,6 @@
-//! Names that something of another kind has at the target: a folder's by a file or a link, a file's or a link's by a folder. The
-//! conflict policy holds for them too, for everything below a folder as well, and a dry run has said what happens.
+//! Names taken at the target by another kind of entry: a folder's name by a file or a link, a
+//! file's or a link's by a folder. The conflict policy applies to them and to everything below a
+//! folder, as the dry run announces.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::support::journal::wait_until_verified;
 use crate::support::{Outcome, Process, World, tree};
 
-/// What is offered: each name is of one kind here and of another at the target.
+/// Makes the offered tree. Each name is of one kind here and of another at the target.
 fn offered(root: &Path) {
     tree::file(&root.join("folder-on-file/in/large"), 1, 600_000);
     tree::file(&root.join("folder-on-file/small"), 2, 100);
@@ -26,7 +27,7 @@ fn offered(root: &Path) {
     symlink("file-on-full", root.join("link-on-full")).unwrap();
 }
 
-/// What has the names, at the target.
+/// Makes the entries at the target that take the names.
 fn there(root: &Path) {
     fs::create_dir_all(root).unwrap();
     fs::write(root.join("folder-on-file"), "mine").unwrap();
@@ -52,7 +53,7 @@ fn dry_run(world: &World, ticket: &str, more: &[&str]) -> Vec<Value> {
     looked.all("would_receive").cloned().collect()
 }
 
-/// Holds what a dry run has said of every entry against what is there now.
+/// Compares the announcement of a dry run for each entry with the result.
 fn expect_as_said(said: &[Value], world: &World) {
     for entry in said {
         let (offered, action) =
@@ -139,7 +140,7 @@ fn by_default_everything_gets_a_new_name_with_all_that_is_in_it() {
         action(&said, "t/folder-on-file/in/large"),
         ("new", Some("t/folder-on-file (1)/in/large"))
     );
-    // Modes, times, links and content of all of it.
+    // Modes, times, links and content of the whole tree.
     for name in
         ["folder-on-file", "folder-on-link", "file-on-empty", "large-on-full", "link-on-full"]
     {
@@ -154,7 +155,7 @@ fn by_default_everything_gets_a_new_name_with_all_that_is_in_it() {
     assert!(note("t/folder-on-file").as_str().unwrap().contains("t/folder-on-file (1)"));
     assert!(note("t/link-on-full").as_str().unwrap().contains("t/link-on-full (1)"));
 
-    // The list of what was received has the names that are there.
+    // The received list has the actual names.
     let mut command = world.wraith("receiver");
     let verified =
         Process::start("verify", command.args(["verify", "--json"]).arg(world.target())).finish();
@@ -216,7 +217,7 @@ fn what_came_under_another_name_is_not_overwritten_by_what_comes_after_it() {
     let received = world.receive_with(&sender.ticket(), &["--on-conflict", "overwrite"]).finish();
     received.expect_exit(0);
     sender.finish().expect_exit(0);
-    // Every one of them is there, under whatever name.
+    // All of them exist, under any name.
     let content = fs::read(source.join("a")).unwrap();
     let names = tree::names(&target);
     let files = names.iter().map(|name| target.join(name)).filter(|path| path.is_file());
@@ -253,7 +254,7 @@ fn after_a_kill_the_same_renamed_folder_is_continued_and_nobody_elses() {
     tree::file(&tree.join("film"), 2, 60 << 20);
     tree::set_mode(&tree, 0o750);
     fs::write(world.target().join("t"), "mine").unwrap();
-    // Of somebody else, with something in it that must stay as it is.
+    // A folder of another transfer, whose content must stay unchanged.
     fs::create_dir(world.target().join("t (1)")).unwrap();
     fs::write(world.target().join("t (1)/a"), "mine").unwrap();
     let mut sender = world.send_with(&[&tree], &["--reconnect", "600"]);

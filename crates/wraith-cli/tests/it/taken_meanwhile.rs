@@ -1,4 +1,4 @@
-//! A name that was free when a file was asked for, and is taken by something else when it has arrived.
+//! A name that was free when the file was requested, and is taken when it has arrived.
 
 use std::fs;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ fn a_file_that_somebody_makes_meanwhile_stays_and_both_sides_end_well() {
     assert_eq!(fs::read(there.join("large")).unwrap(), b"somebody's");
     assert_eq!(tree::names(&there), ["a", "large"].map(PathBuf::from), "no part is left");
 
-    // It was not received, so it is none of what is checked.
+    // The file was not received, so it is not checked.
     assert_eq!(records(&world).len(), 1);
     let verified = verify(&world);
     verified.expect_exit(0);

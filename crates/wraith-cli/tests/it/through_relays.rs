@@ -1,4 +1,5 @@
-//! Transfers through a relay: by code and by ticket, with a token, hidden from each other, and when the relay dies.
+//! Transfers through a relay: by code and by ticket, with a token, with hidden addresses, and after
+//! the relay dies.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use wraith_discovery::Ticket;
 
 use crate::support::{Outcome, Process, World, tree};
 
-/// A relay of the program, at this address, and where it is.
+/// Starts a relay of the program at this address. Returns it with its actual address.
 fn relay(world: &World, listen: &str, words: &[&str]) -> (Process, String) {
     let mut command = world.wraith("relay");
     command.args(["relay", "--json", "--drain", "0", "--listen", listen]).args(words);
@@ -22,7 +23,7 @@ fn film(world: &World, bytes: usize) -> std::path::PathBuf {
     film
 }
 
-/// The sender of `world`, on every address of this machine, as relays need it.
+/// Starts a sender on every address of this machine, as relays need it.
 fn send(world: &World, film: &std::path::Path, words: &[&str]) -> Process {
     let mut command = world.wraith("sender");
     Process::start("send", command.args(["send", "--json"]).args(words).arg(film))
@@ -139,7 +140,7 @@ fn a_relay_with_a_token_is_for_those_who_have_it() {
     world.receive_with(&ticket, &with).finish().expect_exit(0);
     sender.finish().expect_exit(0);
     tree::assert_same(&film, &world.target().join("film.mov"));
-    // Who waits hears so, too.
+    // The waiting side gets the message too.
     let mut sender = send(&world, &film, &["--ticket", "--relay", &address]);
     let note = sender.event("note")["message"].as_str().unwrap().to_owned();
     assert!(note.contains("token") && note.contains("not asked again"), "{note}");
@@ -171,7 +172,7 @@ fn a_transfer_outlives_its_relay_and_nothing_verified_is_sent_again() {
 fn a_relay_that_is_not_there_is_told_and_stops_nothing_else() {
     let world = World::new();
     let film = film(&world, 1_000);
-    // Taken and let go: nobody listens there.
+    // A port that was free a moment ago.
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = gone.to_string();
     let mut sender = send(&world, &film, &["--ticket", "--relay", &gone]);

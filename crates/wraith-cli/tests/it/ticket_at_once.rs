@@ -1,4 +1,4 @@
-//! The ticket comes before anything is read, so its delay does not depend on the size.
+//! The ticket is printed before any file is read, so its delay does not depend on the size.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -6,10 +6,10 @@ use std::process::Stdio;
 
 use crate::support::{self, World, tree};
 
-/// Far less than the file, far more than a program reads to start.
+/// Far fewer bytes than the file, and far more than a program reads at start-up.
 const STARTUP_BYTES: u64 = 4 << 20;
 
-/// Bytes that a process has read so far, from Linux.
+/// Returns the bytes that a process has read so far, from Linux.
 fn bytes_read(pid: u32) -> Option<u64> {
     let io = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     io.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()

@@ -1,5 +1,5 @@
-//! The ticket that a code brings is good for the one identity that proved the code's words: also after a crash, and for nobody
-//! who copies it.
+//! The ticket of a code is valid only for the identity that proved the code's words, also after a
+//! crash. A copy is useless to others.
 
 use std::io::PipeWriter;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ fn film(world: &World, bytes: usize) -> PathBuf {
     film
 }
 
-/// `wraith receive` of one side into a folder of its own, without an answer yet.
+/// Starts `wraith receive` of one side into a folder of its own, without an answer yet.
 fn undecided(world: &World, side: &str, wanted: &str) -> (Process, PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = world.wraith(side);
@@ -25,21 +25,22 @@ fn undecided(world: &World, side: &str, wanted: &str) -> (Process, PipeWriter) {
     (Process::start_with_stdin("receive", command.stdin(Stdio::from(reader))), writer)
 }
 
-/// The same with a yes beforehand.
+/// The same with `--yes`.
 fn receive(world: &World, side: &str, wanted: &str) -> Process {
     let mut command = world.wraith(side);
     command.args(["receive", "--json", "--yes", "-o"]).arg(world.path(side)).args(LOOPBACK);
     Process::start("receive", command.arg(wanted))
 }
 
-/// Who is answered by nobody, with a ticket or a code of before: that is said, and sooner than without being told.
+/// Checks that a receiver with an old ticket or code gets no answer and reports that, within a
+/// short timeout.
 fn finds_nobody(world: &World, side: &str, wanted: &str) {
     let mut command = world.wraith(side);
     command.args(["receive", "--json", "--yes", "--timeout", "3", "-o"]).arg(world.path(side));
     Process::start("receive", command.args(LOOPBACK).arg(wanted)).finish().expect_error(3);
 }
 
-/// The ticket that a code brought to this side, as it keeps it.
+/// Returns the ticket that a code brought to this side, as saved there.
 fn kept_ticket(world: &World, side: &str) -> Ticket {
     let folder = world.path(&format!("home-{side}")).join("codes");
     let kept: Vec<_> =
@@ -54,7 +55,7 @@ fn send_at(world: &World, film: &PathBuf, address: SocketAddr, more: &[&str]) ->
     Process::start("send", command.arg(film))
 }
 
-/// Stops it; what it says that can be done next.
+/// Stops the sender. Returns its hint.
 fn interrupt(sender: Process) -> String {
     sender.signal(libc::SIGINT);
     let stopped = sender.finish();
@@ -80,7 +81,7 @@ fn a_copy_of_the_ticket_is_worth_nothing_to_anybody_else() {
     let copied = receive(&world, "thief", &ticket.to_string()).finish();
     let other = wraith_discovery::Capability::from_bytes([7; 16]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
-    // A copy opens the door, and no more; another secret does not even do that.
+    // A copy passes the accept filter and nothing more; another secret does not even do that.
     copied.expect_error(5);
     finds_nobody(&world, "thief", &wrong.to_string());
     assert!(!world.path("thief").join("film.mov").exists());
@@ -148,7 +149,7 @@ fn what_goes_on_for_who_had_one_code_goes_on_for_no_other_code() {
     receiver.event("offer");
     sender.kill();
 
-    // The same file to the maker of another code, whose words were typed wrong twice.
+    // The same file to the creator of another code, with its words mistyped.
     let mut command = world.wraith("other");
     command.args(["receive", "--json", "--yes", "--code", "-o"]).arg(world.path("other"));
     let mut waiting = Process::start("receive", command.args(LOOPBACK));
@@ -178,7 +179,8 @@ fn who_stops_the_sender_before_anybody_accepts_takes_the_ticket_back() {
 
     let mut sender = send_at(&world, &film, ticket.addresses()[0], &[]);
     let code = sender.code();
-    // Both what the code of before brought and that code itself, which stands for it there.
+    // Both the ticket of the earlier code and that code itself, for which the thief has saved the
+    // ticket.
     finds_nobody(&world, "thief", &ticket.to_string());
     finds_nobody(&world, "thief", &stolen);
     receive(&world, "receiver", &code).finish().expect_exit(0);
@@ -237,7 +239,7 @@ fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
     let ready = sender.event("ready");
     assert_eq!(ready["continues_for"], serde_json::json!([]));
     let code = ready["code"].as_str().unwrap().to_owned();
-    // It comes back by itself, to where it was, and nobody answers it.
+    // The thief reconnects by itself at the old address and gets no answer.
     thief.finish().expect_error(6);
     receive(&world, "receiver", &code).finish().expect_exit(0);
     sender.finish().expect_exit(0);

@@ -1,5 +1,5 @@
-//! Two receivers of one user who want the same, such as one in a forgotten terminal: whose user accepts first receives it, and the other
-//! is told which process that is, and into which folder.
+//! Two receivers of one user for the same transfer, such as one in a forgotten terminal. The first
+//! to accept receives it. The other reports the process and the folder of the first.
 
 use std::io::{PipeWriter, Write};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::support::journal::wait_until_verified;
 use crate::support::{Outcome, Process, World, tree};
 
-/// Long enough to be in the middle, at this rate.
+/// Large enough to be interrupted in the middle, at this rate.
 const BYTES: usize = 4_000_000;
 const SLOWLY: &[&str] = &["--rate", "1MB"];
 
@@ -34,7 +34,7 @@ impl Scene {
         Process::start("receive", command.args(more).arg(&self.ticket))
     }
 
-    /// One that has put its question.
+    /// Starts a receiver and waits for its question.
     fn asking(&self, folder: &str) -> (Process, PipeWriter) {
         let (reader, writer) = std::io::pipe().unwrap();
         let mut command = self.world.wraith("receiver");

@@ -1,5 +1,5 @@
-//! A sender whose manifest names what must not be created: the receiver stops with 11, says why, and nothing outside the
-//! target is touched.
+//! A sender whose manifest contains unsafe names. The receiver stops with 11 and a message, and
+//! nothing outside the target is touched.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use crate::lying::canaries::Canaries;
 use crate::lying::sender::{Liar, LyingSender, file, folder, link, offer_of, raw_file};
 use crate::support::{Outcome, World, tree};
 
-/// Lets `lie` list entries and send what it likes to a receiver; how that one ended.
+/// Runs `lie` as a sender against a receiver. Returns the receiver's outcome.
 fn deceive(world: &World, lie: impl FnOnce(&mut Liar) + Send + 'static) -> Outcome {
     let sender = LyingSender::listen();
     let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
@@ -16,7 +16,7 @@ fn deceive(world: &World, lie: impl FnOnce(&mut Liar) + Send + 'static) -> Outco
         let mut liar = sender.offer(offer_of(10, 1000));
         lie(&mut liar);
         liar.end_manifest();
-        // Whatever is asked for, until the receiver has had enough.
+        // Sends every requested file until the receiver closes.
         while let Some(want) = liar.want() {
             for entry in want.whole.iter().flat_map(|span| span.first..span.first + span.count) {
                 liar.whole(entry as u32, b"gotcha");
@@ -38,7 +38,7 @@ fn expect_refused(world: &World, outcome: &Outcome, words: &str) {
     assert!(tree::leftovers(&world.target()).iter().all(|path| path.ends_with(state_file())));
 }
 
-/// The list of finished files stays behind a failure.
+/// Returns the name of the list of completed files, which remains after a failure.
 fn state_file() -> String {
     let id = wraith_crypto::kdf::derive("wraith/1 transfer id", &lying::SECRET);
     let hex: String = id[..16].iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,5 @@
-//! What was asked for and cannot be written is no success: the exit is 7. A reader that has seen enough is none of it.
+//! A requested output that cannot be written is a failure with exit code 7. A reader that closes
+//! the pipe is none.
 
 use std::fs::File;
 use std::process::Stdio;

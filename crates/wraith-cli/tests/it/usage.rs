@@ -1,4 +1,4 @@
-//! A command line that makes no sense ends with 2 and says what would.
+//! An invalid command line ends with 2 and a message with the right command.
 
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
@@ -42,7 +42,7 @@ fn every_kind_of_wrong_usage_ends_with_2_and_help() {
     }
 }
 
-/// What a command line without an answer to it says, and its exit code.
+/// Runs a command line without an answer to its questions. Returns its message and its exit code.
 fn said(world: &World, words: &[&str], variables: &[(&str, &str)]) -> (String, Option<i32>) {
     let mut command = world.wraith("one");
     command.args(words).current_dir(world.source()).envs(variables.iter().copied());

@@ -1,4 +1,4 @@
-//! What was received is checked again: all of it as it was, and every way in which it can differ.
+//! `wraith verify` accepts an unchanged tree and detects every kind of difference.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{self, Outcome, Process, World, tree};
 
-/// `wraith verify --json` as the receiver, with more arguments.
+/// Runs `wraith verify --json` as the receiver, with more arguments.
 fn verify(world: &World, more: &[&OsStr]) -> Outcome {
     let mut command = world.wraith("receiver");
     Process::start("verify", command.args(["verify", "--json"]).args(more)).finish()
@@ -19,7 +19,7 @@ fn verify_target(world: &World) -> Outcome {
     verify(world, &[world.target().as_os_str()])
 }
 
-/// Status and path of everything that differs.
+/// Returns status and path of every difference.
 fn differences(outcome: &Outcome) -> Vec<(String, String)> {
     let of = |event: &serde_json::Value, field: &str| event[field].as_str().unwrap().to_owned();
     let mut all: Vec<_> =
@@ -47,7 +47,7 @@ fn records(world: &World) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A change of the bytes of a record.
+/// A change of the bytes of a received list.
 type Edit<'a> = dyn Fn(&mut Vec<u8>) + 'a;
 
 fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
@@ -61,7 +61,7 @@ fn a_tree_with_everything_is_as_it_was_received() {
     let world = World::new();
     let root = world.source().join("tree");
     tree::everything(&root);
-    // Something else has the name.
+    // Another file has the name.
     tree::file(&world.target().join("tree/modes/odd"), 99, 77);
     world.transfer(&[&root]);
     assert!(world.target().join("tree/modes/odd (1)").exists());
@@ -75,7 +75,7 @@ fn a_tree_with_everything_is_as_it_was_received() {
     assert_eq!(record.len(), 1, "nothing but the record is left: {record:?}");
     assert_eq!(fs::metadata(&record[0]).unwrap().permissions().mode() & 0o777, 0o600);
 
-    // By its id too, and by no other.
+    // By its own id too, and not by an unknown one.
     let listed = verify(&world, &["--list".as_ref()]);
     listed.expect_exit(0);
     let id = listed.last("received")["id"].as_str().unwrap().to_owned();
@@ -84,7 +84,7 @@ fn a_tree_with_everything_is_as_it_was_received() {
     verify(&world, &[world.source().as_os_str()]).expect_error(1);
     verify(&world, &["/nonexistent".as_ref()]).expect_error(1);
 
-    // The one that was in the way is nobody's; the one that was renamed is ours.
+    // The file that took the name is not part of the transfer; the renamed one is.
     tree::file(&world.target().join("tree/modes/odd"), 98, 77);
     verify_target(&world).expect_exit(0);
     tree::file(&world.target().join("tree/modes/odd (1)"), 98, 100);
@@ -106,7 +106,7 @@ fn whatever_changes_is_named() {
     verify_target(&world).expect_exit(0);
     let at = |name: &str| world.target().join("t").join(name);
 
-    // One bit, and back.
+    // Flip one bit, and flip it back.
     for name in ["large", "sparse"] {
         let file = OpenOptions::new().read(true).write(true).open(at(name)).unwrap();
         let mut byte = [0];
@@ -116,7 +116,7 @@ fn whatever_changes_is_named() {
         file.write_all_at(&byte, 2_500_000).unwrap();
         verify_target(&world).expect_exit(0);
     }
-    // Shorter, longer, gone.
+    // Shorter, longer, missing.
     OpenOptions::new().write(true).open(at("large")).unwrap().set_len(2_999_999).unwrap();
     expect_difference(&world, "changed", "t/large");
     tree::file(&at("large"), 1, 3_000_000);
@@ -125,12 +125,12 @@ fn whatever_changes_is_named() {
     tree::file(&at("large"), 1, 3_000_000);
     fs::rename(at("a/small"), at("a/other")).unwrap();
     expect_difference(&world, "missing", "t/a/small");
-    // A link to the very same content is no file.
+    // A link to the same content is no file.
     symlink("other", at("a/small")).unwrap();
     expect_difference(&world, "kind", "t/a/small");
     fs::remove_file(at("a/small")).unwrap();
     fs::rename(at("a/other"), at("a/small")).unwrap();
-    // Nor is a folder that is a link the folder.
+    // A link to the same folder is no folder.
     fs::rename(at("a"), at("b")).unwrap();
     symlink("b", at("a")).unwrap();
     let outcome = verify_target(&world);
@@ -148,7 +148,7 @@ fn whatever_changes_is_named() {
     expect_difference(&world, "changed", "t/link");
     fs::remove_file(at("link")).unwrap();
     symlink("a/small", at("link")).unwrap();
-    // A name that could do harm at a terminal.
+    // A name that is unsafe at a terminal.
     fs::remove_file(world.target().join("t").join(odd)).unwrap();
     expect_difference(&world, "missing", "t/odd \\xff\\x0a\\x1b[31m");
     let mut command = world.wraith("receiver");
@@ -259,7 +259,7 @@ fn a_folder_that_was_moved_is_found_when_it_is_named() {
     fs::rename(world.target(), &moved).unwrap();
     verify(&world, &[id.as_ref()]).expect_error(8);
     verify(&world, &[id.as_ref(), "--moved-to".as_ref(), moved.as_os_str()]).expect_exit(0);
-    // By where it was, too.
+    // By its former path, too.
     let old = world.target();
     verify(&world, &[old.as_os_str(), "--moved-to".as_ref(), moved.as_os_str()]).expect_exit(0);
     for path in [old.as_os_str(), moved.as_os_str()] {
@@ -280,10 +280,11 @@ fn what_an_earlier_connection_verified_is_checked_too() {
     let mut sender = world.send_with(&[&root], &["--reconnect", "60"]);
     let ticket = sender.ticket();
     let mut receiver = world.receive_with(&ticket, &["--rate", "40M"]);
-    // Names are given once their contents are on the disk, which may take longer than the first of the large file.
+    // Names are given once their content is on the disk, which may take longer than the first
+    // chunks of the large file.
     receiver.event("file");
     support::journal::wait_until_verified(&world.target().join("tree"), "z-large", 2);
-    // It stops cleanly, so what it wrote down is complete.
+    // It stops cleanly, so its list is complete.
     receiver.signal(libc::SIGINT);
     receiver.finish().expect_error(130);
     let again = world.receive(&ticket).finish();
@@ -309,7 +310,7 @@ fn a_record_that_is_not_wanted_or_cannot_be_kept_costs_nothing_else() {
     verify_target(&world).expect_error(1);
     assert!(records(&world).is_empty());
 
-    // A file is where the folder of the records belongs.
+    // A file has the name of the folder for received lists.
     fs::remove_dir(world.path("home-receiver/received")).unwrap();
     fs::write(world.path("home-receiver/received"), "").unwrap();
     let (_, received) = world.transfer(&[&film]);
@@ -335,7 +336,7 @@ fn a_record_with_too_little_room_says_what_it_leaves_out() {
     let bytes = fs::metadata(&record).unwrap().len();
     assert!((60 << 10..=64 << 10).contains(&bytes), "{bytes}");
 
-    // What is in it is checked, and what is not is counted.
+    // Listed files are checked, and the others are counted.
     let outcome = verify_target(&world);
     outcome.expect_exit(0);
     let verified = outcome.last("verified");
@@ -359,7 +360,7 @@ fn a_record_with_too_little_room_says_what_it_leaves_out() {
     fs::remove_file(at(inside[0])).unwrap();
     expect_difference(&world, "missing", &format!("t/file-{:04}", inside[0]));
 
-    // The figure of what is left out is signed too.
+    // The signature also covers the number of unlisted files.
     edit(&record, |bytes| {
         let name = b"\0rest ";
         let at = bytes.windows(name.len()).position(|window| window == name).unwrap() + name.len();

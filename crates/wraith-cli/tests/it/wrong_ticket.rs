@@ -1,4 +1,4 @@
-//! Tickets that are mistyped, that name nothing, or that nobody answers.
+//! Tickets that are mistyped, that match no offer, or that get no answer.
 
 use std::net::UdpSocket;
 
@@ -44,7 +44,7 @@ fn a_ticket_with_another_secret_is_not_answered_and_the_sender_goes_on() {
 fn a_peer_that_does_not_answer_is_not_found() {
     let world = World::new();
     let ticket: Ticket = offer(&world).ticket().parse().unwrap();
-    // The sender is gone by now; this socket takes what arrives and never answers.
+    // The sender has ended by now; this socket receives packets and never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let ticket = Ticket::new(ticket.node_id(), ticket.capability().clone(), vec![address]);

@@ -1,5 +1,6 @@
-//! Every way to end, on both sides, for people and for scripts: `docs/endings.md` says what each is, and is made from what the program does
-//! (`WRAITH_BLESS=1`). People and scripts get the same sentence and the same exit code, and the README's table has every code.
+//! Every way in which commands end, on both sides, for people and for scripts. `docs/endings.md`
+//! lists them and is generated from the program's output (`WRAITH_BLESS=1`). People and scripts
+//! must get the same sentence and the same exit code, and the README's table must have every code.
 
 mod scene;
 mod table;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use scene::Scene;
 use table::ALL;
 
-/// Conditions that are played at the same time; most wait.
+/// Number of conditions that run in parallel; most of them only wait.
 const AT_ONCE: usize = 6;
 
 const HEAD: &str = "# How commands end\n\n\
@@ -22,7 +23,7 @@ const HEAD: &str = "# How commands end\n\n\
     and compares.\n\n\
     | what happens | side | exit | first sentence |\n|---|---|---|---|\n";
 
-/// The lines of one condition.
+/// Runs one condition and returns its lines of the document.
 fn play(number: usize) -> String {
     let (what, play) = ALL[number];
     let of = |json: bool| {
@@ -72,7 +73,7 @@ fn every_ending_is_as_documented_for_people_and_for_scripts() {
     check_readme(&text);
 }
 
-/// Every exit code that the README explains is the end of some condition, and the other way round.
+/// Checks that the README's exit codes are exactly those of the conditions.
 fn check_readme(endings: &str) {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).unwrap();

@@ -1,4 +1,4 @@
-//! Programs of one condition, for people or for scripts, and how each of them ended.
+//! The programs of one condition, for people or for scripts, and their results.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -8,31 +8,31 @@ use std::time::{Duration, Instant};
 
 use crate::support::{World, tree};
 
-/// After this long a program hangs.
+/// Time after which a program counts as hung.
 const HANG: Duration = Duration::from_secs(60);
 const LOOK_PACE: Duration = Duration::from_millis(10);
 
-/// What a condition plays on.
+/// The environment of one condition.
 pub struct Scene {
     pub world: World,
     pub json: bool,
 }
 
-/// A program at work.
+/// A running program.
 pub struct Side {
     name: String,
     child: Child,
     json: bool,
-    /// What it has printed, and what it has said.
+    /// Files with its standard output and standard error.
     printed: std::path::PathBuf,
     said: std::path::PathBuf,
 }
 
-/// How it ended.
+/// The result of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     pub exit: i32,
-    /// The first sentence of it; nothing of a success.
+    /// First sentence of the failure; empty for a success.
     pub sentence: String,
 }
 
@@ -43,12 +43,12 @@ impl Scene {
         Self { world, json }
     }
 
-    /// Starts the program with these words, in the folder of the source, as the side `name`.
+    /// Starts the program with these words, in the source folder, as the side `name`.
     pub fn start(&self, name: &str, words: &[&str]) -> Side {
         self.start_with(name, words, "", |_| {})
     }
 
-    /// The same with something on standard input, and whatever else `change` wants.
+    /// The same with `input` on standard input, and with `change` applied to the command.
     pub fn start_with(
         &self,
         name: &str,
@@ -69,7 +69,7 @@ impl Scene {
         Side { name: name.to_owned(), child, json: self.json, printed, said }
     }
 
-    /// A sender of the film with more words, and the ticket or code that it shows.
+    /// Starts a sender of the film with more words. Returns it with its ticket or code.
     pub fn send(&self, more: &[&str]) -> (Side, String) {
         let words = [&["send", "--listen", "127.0.0.1:0", "film.mov"], more].concat();
         let sender = self.start("sender", &words);
@@ -77,14 +77,14 @@ impl Scene {
         (sender, shown)
     }
 
-    /// A receiver into the target folder.
+    /// Starts a receiver into the target folder.
     pub fn receive(&self, name: &str, wanted: &str, more: &[&str]) -> Side {
         let target = self.world.target();
         let words = ["receive", "--yes", "-o", target.to_str().unwrap(), wanted];
         self.start(name, &[&words, more].concat())
     }
 
-    /// A transfer of three seconds by ticket, of which something has arrived.
+    /// Starts a transfer of three seconds by ticket, and waits until some data has arrived.
     pub fn under_way(&self, more: &[&str]) -> (Side, Side) {
         let (sender, ticket) = self.send(&[&["--ticket", "--rate", "1M"], more].concat());
         let receiver = self.receive("receiver", &ticket, more);
@@ -93,7 +93,7 @@ impl Scene {
         (sender, receiver)
     }
 
-    /// A sentence without what is another in each run.
+    /// Replaces the parts of a sentence that differ in each run.
     pub fn without_chance(&self, sentence: &str) -> String {
         let folder = self.world.path("").display().to_string();
         let words = sentence.replace(&folder, "…/");
@@ -123,7 +123,7 @@ impl Side {
         String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
     }
 
-    /// Waits until it has said or printed `words`; the word behind them.
+    /// Waits until the program has written `words`. Returns the word behind them.
     pub fn wait_for(&self, words: &str) -> String {
         let mut found = None;
         until(&format!("{} says {words:?}", self.name), || {
@@ -137,7 +137,8 @@ impl Side {
     }
 
     pub fn signal(&self, signal: i32) {
-        // SAFETY: kill has no memory effects; the child has not been waited for, so the pid is still its own.
+        // SAFETY: kill has no memory effects. The child has not been waited for, so the pid is
+        // still its own.
         assert_eq!(unsafe { libc::kill(self.child.id() as libc::pid_t, signal) }, 0);
     }
 
@@ -158,7 +159,7 @@ impl Side {
         let sentence = match (exit, self.json) {
             (0, _) => String::new(),
             (_, true) => {
-                // With data on standard output, events go where people read.
+                // If standard output carries data, events go to standard error.
                 let events = if printed.is_empty() { &said } else { &printed };
                 let last = events.lines().last().unwrap_or_default();
                 let event: serde_json::Value = serde_json::from_str(last)
@@ -183,7 +184,7 @@ impl Drop for Side {
     }
 }
 
-/// Waits for something that another process does.
+/// Waits for a condition that another process fulfils.
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + HANG;

@@ -1,4 +1,4 @@
-//! The conditions: what happens, and what becomes of each side.
+//! The table of conditions, with the result of each side.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,13 +8,13 @@ use super::scene::{End, Scene};
 use crate::lying::sender::{LyingSender, offer_of, raw_file};
 use crate::support::{World, lan, other_words, tree};
 
-/// Sides and their ends.
+/// The sides and their results.
 pub type Ends = Vec<(&'static str, End)>;
 
-/// What happens, and the play of it.
+/// The description of a condition, and the function that plays it.
 pub type Condition = (&'static str, fn(&Scene) -> Ends);
 
-/// A valid one, of version 1.
+/// A valid ticket of version 1.
 const OLDER_TICKET: &str = "wraith:agfiry65oqe7dfp5klns2pf2lvzmuzyjx4ozieq36n2iqanub5xvyaqcaibaeaqcaibaeaqcaibaeaqa6w2muya";
 const TICKET: &[&str] = &["--ticket"];
 const LAN: &[&str] = &["--lan", "lo"];
@@ -138,7 +138,7 @@ pub const ALL: [Condition; 44] = [
         alone(s, "one", &["id"])
     }),
     ("standard output takes nothing", |_| {
-        // What cannot be written there is told on standard error.
+        // A failed write to standard output is reported on standard error.
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let with = |command: &mut Command| {
             command.stdout(full);
@@ -172,7 +172,7 @@ fn both(sender: End, receiver: End) -> Ends {
     vec![("sender", sender), ("receiver", receiver)]
 }
 
-/// One program that ends by itself.
+/// Runs one program that ends by itself.
 fn alone(scene: &Scene, name: &'static str, words: &[&str]) -> Ends {
     vec![(name, scene.start(name, words).end())]
 }
@@ -245,7 +245,7 @@ fn wrong_words(scene: &Scene, places: &[&str]) -> Ends {
 }
 
 fn used_code(scene: &Scene, places: &[&str]) -> Ends {
-    // It is slow, and so still there.
+    // The sender is slow, so it is still there.
     let (sender, code) = scene.send(&[places, &["--rate", "1M"]].concat());
     let first = scene.receive("receiver", &code, places);
     sender.wait_for(if scene.json { "\"event\":\"offer\"" } else { "Offered " });
@@ -268,7 +268,7 @@ fn old_ticket(scene: &Scene) -> Ends {
     let port = "127.0.0.1:".to_owned();
     sender.signal(libc::SIGTERM);
     sender.end();
-    // The same port, and another secret.
+    // The same port, with another secret.
     let ticket_of = |ticket: &str| ticket.parse::<wraith_discovery::Ticket>().unwrap();
     let at = ticket_of(&ticket).addresses()[0].port();
     let words = ["send", "--ticket", "--new", "film.mov", "--listen"];
@@ -278,7 +278,7 @@ fn old_ticket(scene: &Scene) -> Ends {
     vec![("receiver", scene.receive("receiver", &ticket, &[]).end())]
 }
 
-/// The film, received.
+/// Transfers the film. Returns the received file.
 fn received(scene: &Scene) -> std::path::PathBuf {
     let (sender, ticket) = scene.send(TICKET);
     assert_eq!(scene.receive("receiver", &ticket, &[]).end().exit, 0);
@@ -286,7 +286,7 @@ fn received(scene: &Scene) -> std::path::PathBuf {
     scene.world.target().join("film.mov")
 }
 
-/// A tree on its way, to whose last file something happens.
+/// Transfers a tree, and applies `change` to its last file meanwhile.
 fn meanwhile(scene: &Scene, change: fn(&Scene)) -> Ends {
     let source = scene.world.source();
     fs::create_dir(source.join("tree")).unwrap();

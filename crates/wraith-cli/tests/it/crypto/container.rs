@@ -1,10 +1,11 @@
-//! What `enc` writes, `dec` reads; any change of it is noticed, and lets nothing out.
+//! `dec` reads the output of `enc`. Every change of it is detected, and then no plaintext is
+//! released.
 
 use std::io::Read;
 
 use super::{Bench, bytes, said};
 
-/// Head of a file with a key: magic, AEAD, source, salt, commitment.
+/// Header of a file with a key: magic, AEAD, source, salt, commitment.
 const HEAD: usize = 8 + 1 + 1 + 32 + 32;
 const CHUNK: usize = 65_536;
 const TAG: usize = 16;
@@ -52,7 +53,7 @@ fn any_byte_that_is_changed_is_noticed_and_no_file_is_left() {
         changed[at] ^= 1 << (at % 8);
         let output = bench.run_with(&["dec", "-k", "key", "-o", "again"], &changed);
         let code = output.status.code();
-        // The byte of the source may have become another source, which another secret opens.
+        // The changed byte may name another valid source, which needs another kind of secret.
         assert!(code == Some(8) || (at == 9 && code == Some(2)), "{at}: {}", said(&output));
         assert_eq!(bench.names(), before, "{at}");
     }
@@ -133,7 +134,7 @@ fn a_passphrase_opens_what_it_has_closed_and_another_does_not() {
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
     let said = bench.fails(&["dec", "sealed", "-k", "key"], 2);
     assert!(said.contains("with a passphrase"), "{said}");
-    // A head that asks for more memory than is allowed costs nothing.
+    // A header that requests too much memory is refused at once.
     let mut costly = bench.read("sealed");
     costly[10..14].copy_from_slice(&u32::MAX.to_le_bytes());
     bench.write("costly", &costly);

@@ -1,4 +1,4 @@
-//! How commands end: names that are none, disks that are full, readers that go away, and the events for programs.
+//! Failures of commands: unknown names, full disks, closed pipes, and the events for programs.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,8 @@ use super::{Bench, bytes, mode, said};
 use crate::support::skipped;
 
 impl Bench {
-    /// A command that has begun to write: it has read so much that the pipe and its buffers hold no more, and its file is there.
+    /// Starts a command and waits until it has created its output file. It blocks on the full input
+    /// pipe.
     fn begun(&self, command: &mut Command) -> Child {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let pipe = child.stdin.as_mut().unwrap();
@@ -83,7 +84,8 @@ fn sha256sum_checks_the_hashes_of_files_whatever_their_names() {
         b" two  spaces *",
         "\u{202e}fdp.exe".as_bytes(),
     ];
-    // None is no Unicode or has a `\r`: some file systems do not take the one, nor older checkers the other.
+    // No name has invalid UTF-8, which some file systems refuse, or a `\r`, which older checkers
+    // misread.
     let names = names.map(|name| OsString::from(OsStr::from_bytes(name)));
     for name in &names {
         std::fs::write(bench.world.source().join(name), name.as_bytes()).unwrap();
@@ -141,7 +143,7 @@ fn every_result_has_its_event() {
     assert_eq!(bad[0]["code"], "verification_failed");
     let list = bench.events(&["list", "kem"], 0);
     assert!(list.iter().any(|each| each["name"] == "ML-KEM-768" && each["kind"] == "kem"));
-    // Data on standard output is alone there.
+    // Standard output carries only the data.
     let output = bench.run(&["enc", "text", "-k", "key", "--json"]);
     assert!(output.stdout.starts_with(b"WRAITHC1"));
     assert!(said(&output).contains("\"written\""), "{}", said(&output));
@@ -227,7 +229,7 @@ fn a_file_that_may_not_grow_is_told_and_leaves_nothing() {
     bench.write("text", &bytes(1 << 20));
     let mut command = bench.command(&["enc", "text", "-k", "key", "-o", "sealed"]);
     let limit = libc::rlimit { rlim_cur: 1 << 17, rlim_max: 1 << 17 };
-    // SAFETY: between fork and exec one system call is made, which neither allocates nor takes a lock.
+    // SAFETY: one system call is made between fork and exec. It neither allocates nor takes a lock.
     unsafe {
         std::os::unix::process::CommandExt::pre_exec(&mut command, move || {
             match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
@@ -246,7 +248,7 @@ fn a_file_that_may_not_grow_is_told_and_leaves_nothing() {
 fn what_is_begun_is_for_its_owner_until_it_has_its_name() {
     let bench = Bench::new();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
-    // As files are made here.
+    // A file with the default mode.
     bench.write("text", b"text");
     let mut child = bench.begun(&mut bench.command(&["enc", "-k", "key", "-o", "sealed"]));
     let names = bench.names();

@@ -1,4 +1,4 @@
-//! Key files: for their owner only, never overwritten by accident, and refused when they are none.
+//! Key files: readable only by their owner, never overwritten by accident, and refused if invalid.
 
 use super::{Bench, mode, said};
 
@@ -66,7 +66,7 @@ fn a_secret_that_is_encapsulated_is_the_one_that_is_opened() {
     assert_eq!(mode(&bench.path("one")), 0o600);
     bench.ok(&["kem", "decapsulate", "ciphertext", "-k", "key", "-o", "other"]);
     assert_eq!(bench.read("one"), bench.read("other"));
-    // The same place by another name: neither appears, with or without --force.
+    // Both outputs name the same file by different paths: neither appears, with or without --force.
     bench.write("both", b"before");
     for more in [&[][..], &["--force"]] {
         let words = ["kem", "encapsulate", "-k", "public", "-s", "both", "-o", "./both"];
@@ -151,7 +151,7 @@ fn standard_input_is_one_thing_only() {
         assert!(said(&output).contains("standard input"), "{words:?}: {}", said(&output));
     }
     assert!(!bench.path("no").exists());
-    // One thing may come from there, and it may be the key.
+    // One input may come from standard input, even the key.
     let output = bench.run_with(&["enc", "ed", "-k", "-", "-o", "sealed"], &bench.read("key"));
     assert!(output.status.success(), "{}", said(&output));
     bench.ok(&["dec", "sealed", "-k", "key", "-o", "again"]);
@@ -167,7 +167,7 @@ fn a_pipe_of_somebody_else_s_gets_no_key() {
         crate::support::skipped("only root can make a pipe somebody else's");
         return;
     }
-    // Kept open, so that nobody waits for a reader.
+    // Kept open, so that no writer waits for a reader.
     let reader = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
     for more in [&[][..], &["--force"]] {
         let said = bench.fails(&[&["genkey", "Ed25519", "-o", "pipe"], more].concat(), 2);

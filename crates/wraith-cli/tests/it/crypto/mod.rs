@@ -1,4 +1,5 @@
-//! `wraith crypto` as processes: what it writes, what it says against damage, and that other programs understand it.
+//! `wraith crypto` as a process: its output, its messages about damage, and its compatibility with
+//! other programs.
 
 mod container;
 mod endings;
@@ -13,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::support::{World, schema};
 
-/// A folder, and the program in it.
+/// Runs the program in a folder of its own.
 struct Bench {
     world: World,
 }
@@ -35,7 +36,7 @@ impl Bench {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// The names of all files there are.
+    /// Returns the names of all files in the folder.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.world.source()).unwrap();
         let mut names: Vec<String> =
@@ -44,7 +45,7 @@ impl Bench {
         names
     }
 
-    /// `wraith crypto …` in the folder.
+    /// Returns a `wraith crypto …` command in the folder.
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.world.wraith("one");
         command.current_dir(self.world.source()).arg("crypto").args(words);
@@ -61,14 +62,14 @@ impl Bench {
         let mut child = self.command(words).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         let bytes = stdin.to_vec();
-        // It may end before it has read all.
+        // The program may end before it has read everything.
         let writer = std::thread::spawn(move || drop(pipe.write_all(&bytes)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
         output
     }
 
-    /// Standard output of a run that must succeed.
+    /// Runs a command that must succeed. Returns its standard output.
     #[track_caller]
     fn ok(&self, words: &[&str]) -> Vec<u8> {
         let output = self.run(words);
@@ -76,7 +77,8 @@ impl Bench {
         output.stdout
     }
 
-    /// What a run says that must fail with this code, in one or two lines, and write nothing to standard output.
+    /// Runs a command that must fail with this code, with one or two lines of message and an empty
+    /// standard output. Returns the message.
     #[track_caller]
     fn fails(&self, words: &[&str], code: i32) -> String {
         let output = self.run(words);
@@ -87,7 +89,7 @@ impl Bench {
         said
     }
 
-    /// The events of a run with `--json`, each as the schema has it.
+    /// Runs a command with `--json`. Returns its events, checked against the schema.
     fn events(&self, words: &[&str], code: i32) -> Vec<serde_json::Value> {
         let mut words = words.to_vec();
         words.push("--json");
@@ -107,7 +109,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Bytes that look random and are the same every time.
+/// Returns pseudorandom bytes, the same in every run.
 fn bytes(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {

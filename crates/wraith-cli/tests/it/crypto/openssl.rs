@@ -1,11 +1,11 @@
-//! What `openssl` makes of our files, and we of its files.
+//! Compatibility with `openssl`, in both directions.
 
 use std::process::{Command, Stdio};
 
 use super::{Bench, bytes};
 use crate::support::skipped;
 
-/// Whether there is an `openssl` of version 3 or later.
+/// Returns whether `openssl` of version 3 or later is installed.
 fn has_openssl() -> bool {
     let output = Command::new("openssl").arg("version").output();
     let is_there = output.is_ok_and(|output| {
@@ -20,7 +20,7 @@ fn has_openssl() -> bool {
 }
 
 impl Bench {
-    /// Whether `openssl …` in the folder succeeds.
+    /// Runs `openssl …` in the folder. Returns whether it succeeds.
     fn openssl(&self, words: &[&str]) -> bool {
         let mut command = Command::new("openssl");
         command.current_dir(self.world.source()).args(words);
@@ -29,7 +29,7 @@ impl Bench {
     }
 }
 
-/// The name here, how openssl makes such a key, and its options for a signature.
+/// Our name, the openssl options that make such a key, and its options for a signature.
 const SIGNATURES: [(&str, &[&str], &[&str]); 6] = [
     ("Ed25519", &["-algorithm", "ED25519"], &["-rawin"]),
     ("Ed448", &["-algorithm", "ED448"], &["-rawin"]),
@@ -71,7 +71,7 @@ fn signatures_and_keys_go_both_ways() {
     let bench = Bench::new();
     bench.write("text", &bytes(5000));
     for (name, made, options) in SIGNATURES {
-        // Ours, read by openssl; then its own, read by us.
+        // Our files, read by openssl; then its files, read by us.
         for is_ours in [true, false] {
             if is_ours {
                 bench.ok(&["genkey", name, "-o", "key", "--force"]);
@@ -151,7 +151,7 @@ fn a_raw_text_with_the_wrong_key_leaves_no_file() {
     let raw = ["--raw", "-a", "AES-256-CBC", "--iv", &iv];
     bench.ok(&[&["enc", "text", "-k", "key", "-o", "sealed"][..], &raw].concat());
     let words = [&["dec", "sealed", "-k", "other", "-o", "again"][..], &raw].concat();
-    // One key of 256 gives a text that ends as padding does.
+    // One wrong key in 256 gives a text that ends like valid padding.
     let output = bench.run(&words);
     assert!(matches!(output.status.code(), Some(8 | 0)));
     assert_eq!(bench.path("again").exists(), output.status.success());
@@ -163,7 +163,8 @@ fn a_raw_text_with_the_wrong_key_leaves_no_file() {
     assert!(!bench.path("no").exists());
 }
 
-/// Options of `openssl` that make another PEM block with a key in it, the label it has, and the command that is proposed.
+/// `openssl` options that make another PEM block with a key, its label, and the conversion command
+/// that we suggest.
 const OTHER_BLOCKS: [(&[&str], &str, &str); 4] = [
     (
         &["genrsa", "-traditional", "-out", "key", "2048"],
@@ -227,7 +228,7 @@ fn keys_in_other_forms_are_told_with_the_command_that_makes_ours_of_them() {
     bench.ok(&["verify", "text", "-k", "public", "-s", "signature"]);
 }
 
-/// Options of `openssl genpkey`, and what is said of such a key.
+/// `openssl genpkey` options, and our message about such a key.
 const OTHER_KEYS: [(&[&str], &str); 5] = [
     (&["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"], "2048 to 4096 bits"),
     (&["-algorithm", "RSA-PSS"], "a key for RSA-PSS alone"),
@@ -337,7 +338,7 @@ fn keys_with_compressed_points_or_curves_written_out_are_told_with_the_command_t
             let make = ["pkey", "-in", "key", "-out"];
             assert!(bench.openssl(&[&make[..], &["private"], form].concat()), "{curve}");
             assert!(bench.openssl(&[&make[..], &["public", "-pubout"], form].concat()), "{curve}");
-            // The advice as it is printed, with the names of the files.
+            // The advice as printed, with the names of the files.
             let advised = |said: &str| {
                 let (_, command) = said.trim_end().split_once("openssl ").unwrap();
                 let words = command.split_whitespace();

@@ -1,10 +1,10 @@
-//! A passphrase that is typed: nothing shows it, and nobody types one for what cannot be.
+//! Typed passphrases are not echoed, and the program asks for one only after all other checks.
 
 use super::Bench;
 use crate::support::pty::Terminal;
 
 impl Bench {
-    /// `wraith crypto …` in the folder, at a terminal.
+    /// Starts `wraith crypto …` in the folder, at a terminal.
     fn at_a_terminal(&self, words: &[&str]) -> Terminal {
         let mut command = self.world.wraith("one");
         command.current_dir(self.world.source()).arg("crypto").args(words);
@@ -63,7 +63,7 @@ fn what_cannot_be_is_told_before_a_passphrase_is_asked_for() {
         (&["dec", "-p", "sealed", "-o", "x"], 2, "encrypted with a key in hexadecimal"),
     ] {
         let mut terminal = bench.at_a_terminal(words);
-        // A person who is asked nevertheless answers.
+        // Answers a question that should not come.
         terminal.send("violet\nviolet\n");
         let screen = terminal.expect_exit(code);
         assert!(screen.contains(message), "{words:?}: {screen}");

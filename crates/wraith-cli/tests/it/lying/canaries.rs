@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use crate::support::World;
 
-/// What stands outside the target, as it was.
+/// A snapshot of everything outside the target.
 pub struct Canaries {
     root: PathBuf,
     before: BTreeMap<PathBuf, (u64, u32, i64, i64, Vec<u8>)>,
 }
 
 impl Canaries {
-    /// Puts things next to the target that would be in the way of an escape, and remembers them.
+    /// Puts entries next to the target, in the way of an escape, and takes a snapshot.
     pub fn around(world: &World) -> Self {
         for name in ["x", "outside/x", "outside/folder/x"] {
             let path = world.path(name);

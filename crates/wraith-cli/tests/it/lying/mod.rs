@@ -1,7 +1,7 @@
-//! Peers that speak the real protocol over real sockets and lie in it, played by a test step by step.
+//! Peers that speak the real protocol over real sockets and lie. A test controls them step by step.
 //!
-//! Framing is done by the crates, so that a test says only what the lie is. Writing never fails a test: a process that has
-//! seen enough closes at any moment, and that is what the test looks for.
+//! The crates do the framing, so that a test only contains the lie. A failed write never fails a
+//! test: the process under test may close at any moment, and the test expects exactly that.
 
 pub mod canaries;
 pub mod receiver;
@@ -15,7 +15,7 @@ pub const CHUNK: usize = 256 << 10;
 /// The secret in a lying sender's ticket.
 pub const SECRET: [u8; 16] = [0x5e; 16];
 
-/// The next message; `None` when the stream ends first.
+/// Reads the next message; `None` if the stream ends first.
 fn read_message(stream: &mut RecvStream) -> Option<Message> {
     let mut prefix = [0; 4];
     block_on(stream.read_exact(&mut prefix)).ok()?;
@@ -24,7 +24,7 @@ fn read_message(stream: &mut RecvStream) -> Option<Message> {
     Some(Message::from_bytes(&body).unwrap())
 }
 
-/// The most memory a process had so far, in bytes.
+/// Returns the peak memory of a process so far, in bytes.
 pub fn peak_memory(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -32,5 +32,5 @@ pub fn peak_memory(pid: u32) -> usize {
     kilobytes << 10
 }
 
-/// What a process may use, whatever its peer does.
+/// Maximum memory of a process, for every behaviour of its peer.
 pub const MEMORY_MAX: usize = 128 << 20;

@@ -11,13 +11,13 @@ use wraith_transport::{
 
 use super::read_message;
 
-/// Somebody who dials.
+/// A client that dials.
 pub struct Dialler {
     endpoint: Endpoint,
 }
 
 impl Dialler {
-    /// With an identity of its own.
+    /// Makes a client with an identity of its own.
     pub fn new(seed: u8) -> Self {
         let mut core = EndpointConfig::new(SecretIdentity::from_seed([seed; 32]));
         core.transport.keep_alive = true;
@@ -37,7 +37,7 @@ impl Dialler {
         Caller { connection, send, recv }
     }
 
-    /// Goes on to the point where the manifest has arrived and everything may be asked for.
+    /// Proceeds until the manifest has arrived and every entry may be requested.
     pub fn accept(&self, ticket: &Ticket) -> Liar {
         let mut caller = self.dial(ticket);
         caller.hello();
@@ -56,7 +56,7 @@ impl Dialler {
     }
 }
 
-/// Has a control stream, and has said nothing.
+/// A client with a control stream that has sent nothing yet.
 pub struct Caller {
     pub connection: Connection,
     pub send: SendStream,
@@ -85,18 +85,18 @@ impl Caller {
     }
 }
 
-/// Has accepted the offer and read the manifest.
+/// A receiver that has accepted the offer and read the manifest.
 pub struct Liar {
     pub connection: Connection,
     send: SendStream,
     _recv: RecvStream,
-    /// The manifest, then the data streams.
+    /// The manifest stream, then the data streams.
     streams: Vec<(SendStream, RecvStream)>,
     pub offer: Offer,
     manifest: Vec<u8>,
 }
 
-/// The signature of the identity made from `seed` over a receipt.
+/// Returns the signature over a receipt by the identity with this `seed`.
 pub fn signature(seed: u8, body: &ReceiptBody) -> [u8; 64] {
     let mut signed = b"wraith/1 receipt".to_vec();
     signed.extend_from_slice(&body.transfer_id);
@@ -110,7 +110,7 @@ pub fn signature(seed: u8, body: &ReceiptBody) -> [u8; 64] {
 }
 
 impl Liar {
-    /// The hash at the end of the manifest.
+    /// Returns the hash at the end of the manifest.
     pub fn manifest_hash(&self) -> [u8; 32] {
         *self.manifest.last_chunk().unwrap()
     }
@@ -128,13 +128,13 @@ impl Liar {
         self.say(&Message::Want(Want { upto, whole, ..Want::default() }));
     }
 
-    /// Says that something else has the names of these files, and stays.
+    /// Reports that something else has the names of these files, and stays.
     pub fn skip(&mut self, upto: u64, skipped: &[(u64, u64)]) {
         let skipped = skipped.iter().map(|&(first, count)| Span { first, count }).collect();
         self.say(&Message::Want(Want { upto, skipped, ..Want::default() }));
     }
 
-    /// Reads so many bytes of the data streams, together with their first ones.
+    /// Reads this many bytes from the data streams, including their first ones.
     pub fn read_data(&mut self, bytes: usize) {
         let moment = std::time::Duration::from_millis(5);
         let mut left = bytes;
@@ -147,7 +147,7 @@ impl Liar {
         }
     }
 
-    /// To its end; what is announced later could not be asked for now.
+    /// Reads the manifest to its end, so that every entry may be requested.
     fn read_manifest(&mut self) {
         while let Some(piece) = block_on(self.streams[0].1.read_chunk()).unwrap() {
             self.manifest.extend_from_slice(&piece);

@@ -15,7 +15,7 @@ use wraith_transport::{
 
 use super::{CHUNK, SECRET, read_message};
 
-/// Waits for receivers.
+/// A server that waits for receivers.
 pub struct LyingSender {
     endpoint: Endpoint,
 }
@@ -33,12 +33,12 @@ impl LyingSender {
         Ticket::new(identity().node_id(), Capability::from_bytes(SECRET), addresses).to_string()
     }
 
-    /// The next receiver, of whom nothing was read.
+    /// Accepts the next receiver without reading from it.
     pub fn accept(&self) -> Connection {
         block_on(self.endpoint.accept()).unwrap()
     }
 
-    /// The next receiver, after Hello and Fetch, to which nothing was said.
+    /// Accepts the next receiver and reads its Hello and Fetch, without an answer.
     pub fn greet(&self) -> Greeted {
         let connection = self.accept();
         let (send, mut recv) = block_on(connection.accept_stream()).unwrap();
@@ -48,7 +48,7 @@ impl LyingSender {
         Greeted { connection, control: (send, recv) }
     }
 
-    /// The next receiver, after an offer, with a manifest and a data stream.
+    /// Accepts the next receiver and makes an offer, with a manifest and a data stream.
     pub fn offer(&self, offer: Offer) -> Liar {
         self.greet().offer(offer)
     }
@@ -58,7 +58,7 @@ fn identity() -> SecretIdentity {
     SecretIdentity::from_seed([0xba; 32])
 }
 
-/// An offer of this much.
+/// Returns an offer of this size.
 pub fn offer_of(entries: u64, bytes: u64) -> Offer {
     let id = wraith_crypto::kdf::derive("wraith/1 transfer id", &SECRET);
     Offer {
@@ -93,7 +93,7 @@ pub fn link(path: &str, target: &[u8]) -> Entry {
     entry(path.as_bytes(), Kind::Symlink { target: target.to_vec() })
 }
 
-/// A file entry whose path no honest encoder takes.
+/// Encodes a file entry with a path that no honest encoder accepts.
 pub fn raw_file(path: &[u8], size: u64) -> Vec<u8> {
     let mut bytes = vec![1];
     bytes.extend_from_slice(&0o644u32.to_be_bytes());
@@ -104,18 +104,18 @@ pub fn raw_file(path: &[u8], size: u64) -> Vec<u8> {
     bytes
 }
 
-/// A chunk that is what it says.
+/// Returns a truthful chunk record.
 pub fn chunk(entry: u32, index: u64, bytes: &[u8]) -> Header {
     let cv = Tree::Blake3.chunk_cv(index, &[bytes]);
     Header::Chunk { entry, index, len: bytes.len() as u32, cv }
 }
 
-/// A small file that is what it says.
+/// Returns a truthful record of a small file.
 pub fn whole(entry: u32, bytes: &[u8]) -> Header {
     Header::Whole { entry, len: bytes.len() as u32, root: small_root(bytes) }
 }
 
-/// A receiver that waits for an offer.
+/// The connection of a receiver that waits for an offer.
 pub struct Greeted {
     pub connection: Connection,
     pub control: (SendStream, RecvStream),
@@ -140,7 +140,8 @@ impl Greeted {
             let _ = block_on(stream.write_all(&[kind]));
             stream
         };
-        // Before the offer, to which a receiver may say no at once. Nobody looks for them until it has come.
+        // Opened before the offer, because a receiver may decline it at once. The receiver ignores
+        // them until the offer has come.
         let (manifest, data) = (open(1), open(2));
         self.hello();
         self.say(&Message::Offer(offer));
@@ -149,7 +150,7 @@ impl Greeted {
     }
 }
 
-/// A receiver that was made an offer.
+/// The connection of a receiver that has got an offer.
 pub struct Liar {
     pub connection: Connection,
     pub control: (SendStream, RecvStream),
@@ -184,7 +185,7 @@ impl Liar {
         self.write_manifest(batch);
     }
 
-    /// Lists entries until the receiver has taken nothing for `limit`.
+    /// Lists entries until the receiver has read nothing for `limit`.
     pub fn list_until_blocked(
         &mut self,
         entries: impl IntoIterator<Item = Vec<u8>>,
@@ -225,7 +226,7 @@ impl Liar {
         let _ = block_on(self.data.write_chunks([Bytes::from(bytes), body]));
     }
 
-    /// A small file, whole.
+    /// Sends a small file, complete.
     pub fn whole(&mut self, entry: u32, bytes: &[u8]) {
         self.record(whole(entry, bytes), bytes);
     }
@@ -237,12 +238,12 @@ impl Liar {
         self.record(Header::End { entry, ending: Ending::Complete, chunks, root }, b"");
     }
 
-    /// The next message of the receiver.
+    /// Returns the next message of the receiver.
     pub fn next(&mut self) -> Option<Message> {
         read_message(&mut self.control.1)
     }
 
-    /// The next Want, if the receiver is still there.
+    /// Returns the next Want, if the receiver is still there.
     pub fn want(&mut self) -> Option<Want> {
         loop {
             match self.next()? {
@@ -274,7 +275,7 @@ impl Liar {
         panic!("no receipt");
     }
 
-    /// How the receiver ended it.
+    /// Returns how the receiver closed the connection.
     pub fn told(self) -> CloseReason {
         block_on(self.connection.closed())
     }

@@ -1,7 +1,9 @@
-//! A peer that is authentic but says whatever a test wants: the handshake by the real crate, then frames byte by byte.
+//! An authenticated peer with full control over its packets: the real crate does the handshake,
+//! then the test writes frames byte by byte.
 //!
-//! As a real one does, it says again what nothing answers, and passes over what is not for it. Both happen: a system may give
-//! a peer the port of one that has gone, and what the sender says to that one is still under way then.
+//! Like a real peer, it retransmits unanswered packets and ignores packets that are not for it.
+//! Both happen: the system may give it the port of a peer that has gone, while the sender's packets
+//! to that peer are still in flight.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,12 +21,13 @@ use wraith_noise::{
 
 use crate::support::process::HANG;
 
-/// How long is listened before the same is said again.
+/// Retransmission interval.
 const REPEAT: Duration = Duration::from_millis(250);
-/// An H1 is said so often before there is a new one: an older one gets no answer any more after five seconds.
+/// Number of transmissions of an H1 before there is a new one. An H1 older than five seconds gets
+/// no answer.
 const H1_TIMES: usize = 16;
 
-/// Peers made so far.
+/// Number of peers made so far.
 static PEERS: AtomicU64 = AtomicU64::new(0);
 
 pub struct RawPeer {
@@ -35,11 +38,12 @@ pub struct RawPeer {
     strays: usize,
 }
 
-/// A socket that hears `remote` alone, and has heard nothing.
+/// Returns a socket that receives only from `remote`, with an empty buffer.
 pub fn socket(remote: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(remote).unwrap();
-    // Until then it heard everybody, and what was meant for who had the port before.
+    // Before the connect, it also received packets from others, meant for the former owner of the
+    // port.
     socket.set_nonblocking(true).unwrap();
     while socket.recv(&mut [0; 1]).is_ok() {}
     socket.set_nonblocking(false).unwrap();
@@ -50,7 +54,7 @@ fn identity() -> SecretIdentity {
     SecretIdentity::from_seed([42; 32])
 }
 
-/// The two datagrams of a true H1 to `responder`, at a door of the caller's choice.
+/// Returns the two datagrams of a valid H1 to `responder`, with a door key of the caller's choice.
 pub fn h1(responder: NodeId, door: &DoorKey) -> [Vec<u8>; 2] {
     begin(responder, door).1
 }
@@ -58,7 +62,7 @@ pub fn h1(responder: NodeId, door: &DoorKey) -> [Vec<u8>; 2] {
 fn begin(responder: NodeId, door: &DoorKey) -> (Initiator, [Vec<u8>; 2], ChaCha20Rng) {
     let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds };
-    // An H1 that was seen before is answered with silence, so no two peers may send the same.
+    // A repeated H1 gets no answer, so no two peers may send the same one.
     let mut rng = ChaCha20Rng::seed_from_u64(PEERS.fetch_add(1, Relaxed));
     let ephemeral = EphemeralKey::generate(&mut rng);
     let (initiator, h1) =
@@ -66,7 +70,8 @@ fn begin(responder: NodeId, door: &DoorKey) -> (Initiator, [Vec<u8>; 2], ChaCha2
     (initiator, h1, rng)
 }
 
-/// All handshakes that one peer began: a sender that was stopped for long answers the older ones, too.
+/// All handshakes that one peer has started. A sender that was stopped for long also answers the
+/// older ones.
 #[derive(Default)]
 struct Attempts(Vec<(Initiator, ChaCha20Rng)>);
 
@@ -77,7 +82,8 @@ impl Attempts {
         h1
     }
 
-    /// `None` if a datagram answers none of them; else, if that is all of the answer now, which it answers and what it says.
+    /// Reads a datagram. Returns `None` if it answers no attempt, `Some(None)` if the answer is
+    /// incomplete, and otherwise the attempt with its answer.
     fn read(&mut self, datagram: &[u8]) -> Option<Option<(usize, ResponderHello)>> {
         let read = |(i, (initiator, _)): (usize, &mut (Initiator, _))| {
             match initiator.read_h2(datagram) {
@@ -96,7 +102,7 @@ impl Attempts {
     }
 }
 
-/// Lets `say` speak up to `times` times, until `hear` makes something of a datagram that comes.
+/// Calls `say` up to `times` times, until `hear` accepts a datagram.
 fn ask<T>(
     socket: &UdpSocket,
     times: usize,
@@ -107,7 +113,7 @@ fn ask<T>(
     for _ in 0..times {
         say();
         let until = Instant::now() + REPEAT;
-        // Who was stopped meanwhile still hears what has come.
+        // After a stop of this process, received packets are still read.
         loop {
             let left = until.saturating_duration_since(Instant::now());
             socket.set_read_timeout(Some(left.max(Duration::from_millis(1)))).unwrap();
@@ -120,7 +126,7 @@ fn ask<T>(
     None
 }
 
-/// The same until only a peer that is dead can be silent.
+/// The same, for so long that only a dead peer can be silent.
 fn ask_long<T>(
     socket: &UdpSocket,
     what: &str,
@@ -137,7 +143,7 @@ impl RawPeer {
         Self::connect_by(socket(remote), ticket)
     }
 
-    /// The same by a socket that is connected.
+    /// The same over a connected socket.
     pub fn connect_by(socket: UdpSocket, ticket: &Ticket) -> Self {
         let responder = ticket.node_id();
         let door = &DoorKey::of_ticket(ticket.capability().as_bytes(), responder);
@@ -178,24 +184,25 @@ impl RawPeer {
         Self { socket, sealer, opener, next_pn: 0, strays }
     }
 
-    /// Leaves the connection as it is, but not its address.
+    /// Abandons the connection, and returns its socket.
     pub fn into_socket(self) -> UdpSocket {
         self.socket.set_read_timeout(Some(HANG)).unwrap();
         self.socket
     }
 
-    /// Datagrams that came until both sides had the keys, and were no part of the handshake.
+    /// Returns the number of datagrams that came before both sides had the keys and were no part of
+    /// the handshake.
     pub fn strays(&self) -> usize {
         self.strays
     }
 
-    /// Sends one authentic packet with these bytes where frames should be.
+    /// Sends one authenticated packet with these bytes in place of frames.
     pub fn send(&mut self, frames: &[u8]) {
         let Self { socket, sealer, next_pn, .. } = self;
         send(socket, sealer, next_pn, frames);
     }
 
-    /// Sends such packets until a CLOSE comes; its code.
+    /// Sends such packets until a CLOSE comes. Returns its code.
     pub fn closed_for(&mut self, frames: &[u8]) -> u64 {
         let Self { socket, sealer, opener, next_pn, .. } = self;
         let say = || send(socket, sealer, next_pn, frames);

@@ -1,17 +1,17 @@
-//! Two machines and nothing but a cable between them: network namespaces joined by veth. Needs root and `ip`.
+//! Two machines joined by a cable: network namespaces with a veth pair. Needs root and `ip`.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Two namespaces and the cable; removed when dropped.
+/// Two namespaces and the cable. Drop removes them.
 #[derive(Debug)]
 pub struct Cable {
     names: [String; 2],
 }
 
 impl Cable {
-    /// None without root or `ip`.
+    /// Makes the cable. Returns None without root or `ip`.
     pub fn new(addresses: Option<[&str; 2]>) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
@@ -32,7 +32,7 @@ impl Cable {
             if let Some(addresses) = addresses {
                 assert!(ip(&["-n", name, "addr", "add", addresses[at], "dev", "cable"]));
             } else {
-                // Its link-local address is good at once: nobody else is on the cable.
+                // Skips duplicate address detection, because the cable has no other host.
                 Command::new("ip")
                     .args([
                         "netns",
@@ -50,7 +50,7 @@ impl Cable {
         Some(cable)
     }
 
-    /// A link-local address stands only a moment after the cable is up.
+    /// Waits for the link-local addresses, which appear a moment after the cable is up.
     pub fn wait_for_ipv6(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         for name in &self.names {
@@ -68,14 +68,14 @@ impl Cable {
         }
     }
 
-    /// This end gets another address in place of the one it had.
+    /// Replaces the address of this end.
     pub fn readdress(&self, end: usize, before: &str, after: &str) {
         let name = &self.names[end];
         assert!(ip(&["-n", name, "addr", "del", before, "dev", "cable"]));
         assert!(ip(&["-n", name, "addr", "add", after, "dev", "cable"]));
     }
 
-    /// The command, run at one end.
+    /// Returns the command, to run at one end.
     pub fn at(&self, end: usize, command: &Command) -> Command {
         let mut inside = Command::new("ip");
         inside.args(["netns", "exec", &self.names[end]]).arg(command.get_program());

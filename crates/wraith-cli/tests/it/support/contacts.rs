@@ -1,4 +1,4 @@
-//! Two or more sides that know each other, and what they do.
+//! Helpers for two or more sides that are contacts.
 
 use std::process::Command;
 
@@ -7,26 +7,26 @@ use serde_json::Value;
 use super::{Outcome, Process, World};
 
 impl World {
-    /// What a side is called by its key.
+    /// Returns the NodeId of a side.
     pub fn node_id(&self, side: &str) -> String {
         let id = Process::start("id", self.wraith(side).args(["id", "--json"])).finish();
         id.last("id")["node_id"].as_str().unwrap().to_owned()
     }
 
-    /// `wraith contact …` of one side.
+    /// Runs `wraith contact …` on one side.
     pub fn contact(&self, side: &str, words: &[&str]) -> Outcome {
         let mut command = self.wraith(side);
         Process::start("contact", command.args(["contact", "--json"]).args(words)).finish()
     }
 
-    /// The contacts of a side, as it lists them.
+    /// Returns the contacts that a side lists.
     pub fn contacts(&self, side: &str) -> Vec<Value> {
         let listed = self.contact(side, &["list"]);
         listed.expect_exit(0);
         listed.all("contact").cloned().collect()
     }
 
-    /// Makes `side` know `other` by its name, at an address if there is one.
+    /// Adds `other` as a contact of `side`, with an address if there is one.
     pub fn know(&self, side: &str, other: &str, address: Option<&str>) {
         let node_id = self.node_id(other);
         let mut words = vec!["add", other, &node_id];
@@ -34,14 +34,14 @@ impl World {
         self.contact(side, &words).expect_exit(0);
     }
 
-    /// `wraith listen --json` of a side into the target folder.
+    /// Returns a `wraith listen --json` of a side, into the target folder.
     pub fn listen_command(&self, side: &str, more: &[&str]) -> Command {
         let mut command = self.wraith(side);
         command.args(["listen", "--json", "-o"]).arg(self.target()).args(more);
         command
     }
 
-    /// The same, started on a port of its own on loopback; and its address.
+    /// Starts it on a port of its own on loopback. Returns it with its address.
     pub fn listen(&self, side: &str, more: &[&str]) -> (Process, String) {
         let mut command = self.listen_command(side, more);
         let mut listener = Process::start("listen", command.args(["--listen", "127.0.0.1:0"]));
@@ -49,7 +49,7 @@ impl World {
         (listener, address)
     }
 
-    /// `wraith send --json --to` of what is in the source folder.
+    /// Starts `wraith send --json --to` with a file of the source folder.
     pub fn send_to(&self, side: &str, to: &str, name: &str, more: &[&str]) -> Process {
         let mut command = self.wraith(side);
         command.args(["send", "--json", "--to", to]).args(more).arg(self.source().join(name));

@@ -1,4 +1,4 @@
-//! A disk of one's own: a file system in a file, mounted as a loop device.
+//! A disk for one test: a file system in a file, mounted as a loop device.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{is_root, skipped, unchecked};
 
-/// What an image holds.
+/// The file system of an image.
 #[derive(Clone, Copy, Debug)]
 pub enum FileSystem {
     Ext4,
@@ -15,7 +15,7 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// MiB of an image; as few as the file system's own program allows.
+    /// Returns the size of an image in MiB, as small as mkfs allows.
     fn usual_size(self) -> u64 {
         match self {
             Self::Ext4 => 128,
@@ -24,7 +24,7 @@ impl FileSystem {
         }
     }
 
-    /// Makes it in `image`.
+    /// Makes the file system in `image`.
     fn make(self, image: &Path, mib: u64) -> Result<(), &'static str> {
         let (program, options): (_, &[&str]) = match self {
             Self::Ext4 => ("mkfs.ext4", &["-q", "-F", "-m", "0", "-J", "size=16"]),
@@ -41,7 +41,7 @@ impl FileSystem {
         made.then_some(()).ok_or(missing)
     }
 
-    /// How an image of it is mounted, also beside the one that it is a copy of.
+    /// Returns mount options that also allow a copy beside its original.
     fn mount_options(self) -> &'static str {
         match self {
             Self::Ext4 | Self::Btrfs => "loop",
@@ -50,7 +50,7 @@ impl FileSystem {
     }
 }
 
-/// A mounted image; unmounted in the end.
+/// A mounted image. Drop unmounts it.
 pub struct Disk {
     image: PathBuf,
     holds: FileSystem,
@@ -62,7 +62,7 @@ pub fn succeeds(command: &mut Command) -> bool {
 }
 
 impl Disk {
-    /// Mounts `image` at the folder `at`, which is made. `None` where no loop device can be had.
+    /// Mounts `image` at the folder `at`, which it creates. Returns `None` without a loop device.
     fn mount(image: &Path, holds: FileSystem, at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let options = ["-o", holds.mount_options()];
@@ -70,14 +70,14 @@ impl Disk {
         mounted.then(|| Self { image: image.to_owned(), holds, at: at.to_owned() })
     }
 
-    /// What would be there after a power cut now, in `image`, beside this disk's own image on a [`Shelf`]: all of one moment,
-    /// whatever is being written.
+    /// Copies the disk as after a power cut now, into `image`, beside this disk's own image on a
+    /// [`Shelf`]. The copy is a snapshot of a single moment, even during writes.
     pub fn cut(&self, image: &Path) {
         let (now, copy) = (File::open(&self.image).unwrap(), File::create(image).unwrap());
         rustix::fs::ioctl_ficlone(&copy, &now).expect("a snapshot of the image");
     }
 
-    /// Mounts what [`Self::cut`] left in `image`, at the folder `at`.
+    /// Mounts a copy made by [`Self::cut`] at the folder `at`.
     pub fn mount_cut(&self, image: &Path, at: &Path) -> Self {
         Self::mount(image, self.holds, at).expect("the copy mounts")
     }
@@ -89,7 +89,8 @@ impl Drop for Disk {
     }
 }
 
-/// A new file system at the folder `at`, its image in the folder `images`. Says why if there can be none.
+/// Makes a new file system at the folder `at`, with its image in the folder `images`. Reports the
+/// reason if that is impossible.
 pub fn disk(holds: FileSystem, at: &Path, images: &Path) -> Option<Disk> {
     disk_of(holds, holds.usual_size(), at, images)
 }
@@ -111,24 +112,24 @@ fn disk_of(holds: FileSystem, mib: u64, at: &Path, images: &Path) -> Option<Disk
     disk
 }
 
-/// A folder for images: in memory where that is possible, so that the machine's own disk has no part in it.
+/// Makes a folder for images: in memory if possible, so that the machine's own disk plays no part.
 pub fn images() -> tempfile::TempDir {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     in_memory.unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// A folder for images that can be copied in one moment: on XFS, which shares the blocks of a copy. A copy that is read block by
-/// block is of many moments while anybody writes, the kernel itself included, and so of none that ever was.
+/// A folder for images that can be copied atomically, on XFS, which shares the blocks of a copy. A
+/// copy read block by block would mix several moments while any process or the kernel writes.
 pub struct Shelf {
     disk: Disk,
     _images: tempfile::TempDir,
 }
 
 impl Shelf {
-    /// Of this size at most; what is not used costs nothing.
+    /// Maximum size; unused space costs nothing.
     const MIB: u64 = 4096;
 
-    /// Says why if there can be none.
+    /// Makes the folder. Reports the reason if that is impossible.
     pub fn new() -> Option<Self> {
         let images = images();
         let at = images.path().join("shelf");

@@ -1,6 +1,7 @@
-//! A sender that speaks the protocol of SPEC §10 as it likes, byte by byte, to the real `wraith receive`.
+//! A sender with full control over the protocol of SPEC §10, byte by byte, against the real `wraith
+//! receive`.
 //!
-//! Everything is written by hand from the specification and shares no code with the transfer engine.
+//! It is written by hand from the specification and shares no code with the transfer engine.
 
 use std::thread::{self, JoinHandle};
 
@@ -13,13 +14,13 @@ use wraith_transport::{
 
 const SECRET: [u8; 16] = [0x5e; 16];
 
-/// What it says.
+/// The data that the sender sends.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Counts in the Offer.
     pub files: u64,
     pub bytes: u64,
-    /// In place of the Hello and Offer, when not empty.
+    /// Replaces the Hello and the Offer, unless empty.
     pub control: Vec<u8>,
     /// The manifest stream without its kind byte; [`manifest`] makes one.
     pub manifest: Vec<u8>,
@@ -50,11 +51,11 @@ impl HostileSender {
         Ticket::new(node_id, Capability::from_bytes(SECRET), addresses).to_string()
     }
 
-    /// Plays the script to one receiver on a thread; ends with how the receiver closed.
+    /// Plays the script to one receiver, on a thread. Its result is the receiver's close reason.
     pub fn play(self, script: Script) -> JoinHandle<CloseReason> {
         thread::spawn(move || {
             let connection = block_on(self.endpoint.accept()).unwrap();
-            // A receiver that has enough closes at any moment; that ends the script, and is what the test looks for.
+            // The receiver may close at any moment. That ends the script, and the test expects it.
             let _streams = block_on(speak(&connection, &script));
             let reason = block_on(connection.closed());
             self.endpoint.close();
@@ -75,7 +76,7 @@ async fn speak(connection: &Connection, script: &Script) -> Result<Vec<SendStrea
     } else {
         send(&mut control, &script.control).await?;
     }
-    // Accept.
+    // The Accept message.
     read_message(&mut from_receiver).await?;
     let (mut manifest, _) = connection.open_stream().await?;
     send(&mut manifest, &[1]).await?;
@@ -83,7 +84,7 @@ async fn speak(connection: &Connection, script: &Script) -> Result<Vec<SendStrea
     send(&mut data, &[2]).await?;
     send(&mut manifest, &script.manifest).await?;
     manifest.finish()?;
-    // Want: only what is wanted may be sent, and a lie should not be found out by bad timing.
+    // The Want message. Only requested data may be sent, and bad timing must not reveal the lie.
     read_message(&mut from_receiver).await?;
     send(&mut data, &script.data).await?;
     Ok(vec![control, manifest, data])
@@ -110,7 +111,7 @@ enum Value<'a> {
     Text(&'a str),
 }
 
-/// `length(4) | CBOR [type, {key: value, …}]`.
+/// Encodes `length(4) | CBOR [type, {key: value, …}]`.
 fn message(kind: u64, fields: &[(u64, Value<'_>)]) -> Vec<u8> {
     let mut cbor = vec![0x82];
     cbor_head(&mut cbor, 0, kind);
@@ -156,14 +157,14 @@ fn offer(script: &Script) -> Vec<u8> {
     message(3, &fields)
 }
 
-/// What a manifest entry is.
+/// The kind of a manifest entry.
 #[derive(Clone, Debug)]
 pub enum Kind {
     File(u64),
     Link(Vec<u8>),
 }
 
-/// `length(4) | kind(1) | mode(4) | mtime(8 + 4) | path length(2) | path | rest`.
+/// Encodes `length(4) | kind(1) | mode(4) | mtime(8 + 4) | path length(2) | path | rest`.
 pub fn entry(path: &[u8], kind: &Kind) -> Vec<u8> {
     let (number, mode, rest): (u8, u32, Vec<u8>) = match kind {
         Kind::File(size) => (1, 0o644, size.to_be_bytes().to_vec()),
@@ -178,7 +179,7 @@ pub fn entry(path: &[u8], kind: &Kind) -> Vec<u8> {
     [&(body.len() as u32).to_be_bytes()[..], &body].concat()
 }
 
-/// A whole manifest stream of entries, with a right count and hash at its end.
+/// Encodes a complete manifest stream, with the right count and hash at its end.
 pub fn manifest(entries: &[Vec<u8>]) -> Vec<u8> {
     let all = entries.concat();
     let hash = blake3::hash(&all);
@@ -186,19 +187,19 @@ pub fn manifest(entries: &[Vec<u8>]) -> Vec<u8> {
     [&all[..], &[0; 4], &count, hash.as_bytes()].concat()
 }
 
-/// The record of a file of at most one chunk.
+/// Encodes the record of a file of at most one chunk.
 pub fn whole(entry: u32, root: [u8; 32], bytes: &[u8]) -> Vec<u8> {
     let length = (bytes.len() as u32).to_be_bytes();
     [&[1][..], &entry.to_be_bytes(), &length, &root, bytes].concat()
 }
 
-/// The record of one chunk of a larger file.
+/// Encodes the record of one chunk of a larger file.
 pub fn chunk(entry: u32, index: u64, cv: [u8; 32], bytes: &[u8]) -> Vec<u8> {
     let length = (bytes.len() as u32).to_be_bytes();
     [&[2][..], &entry.to_be_bytes(), &index.to_be_bytes(), &length, &cv, bytes].concat()
 }
 
-/// The record that ends a larger file as complete, after so many chunks.
+/// Encodes the record that ends a larger file as complete, after this many chunks.
 pub fn end(entry: u32, chunks: u64, root: [u8; 32]) -> Vec<u8> {
     [&[4][..], &entry.to_be_bytes(), &[0], &chunks.to_be_bytes(), &root].concat()
 }

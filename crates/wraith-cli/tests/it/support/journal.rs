@@ -1,5 +1,5 @@
-//! Reads the journal beside a part file, knowing only its layout: what counts as verified there must never be fetched
-//! again.
+//! Reads the journal of a partial file, by its layout alone. Chunks that count as verified there
+//! must never be fetched again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use super::process::HANG;
 const HEADER_BYTES: usize = 128;
 const RECORD_BYTES: usize = 48;
 
-/// Chunks of a file that its journal says are verified; 0 where there is none.
+/// Returns the number of verified chunks in the journal of a file; 0 without a journal.
 pub fn verified_chunks(folder: &Path, name: &str) -> u64 {
     let journal = folder.join(format!(".{name}.wraith-journal"));
     let Ok(bytes) = fs::read(journal) else { return 0 };
@@ -22,7 +22,7 @@ pub fn verified_chunks(folder: &Path, name: &str) -> u64 {
     records.map(index).collect::<BTreeSet<_>>().len() as u64
 }
 
-/// Waits until so many chunks of a file are verified: the transfer is under way for certain.
+/// Waits until this many chunks of a file are verified, so that the transfer is under way.
 pub fn wait_until_verified(folder: &Path, name: &str, chunks: u64) {
     let start = Instant::now();
     while verified_chunks(folder, name) < chunks {

@@ -1,11 +1,11 @@
-//! The local network of these tests, which is multicast on loopback: one port for everybody on the machine.
+//! The local network of the tests: multicast on loopback, with one port for the whole machine.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The network for one test at a time: two senders on one network may pick the same number of three digits, and
-/// everybody hears a flood.
+/// Locks the network for one test. Two senders on it may pick the same three-digit nameplate, and a
+/// flood reaches every test.
 pub fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
-    // A test that failed leaves nothing behind that could disturb the next.
+    // A failed test leaves nothing that could disturb the next one.
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }

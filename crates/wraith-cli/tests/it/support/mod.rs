@@ -1,7 +1,8 @@
-//! What the process tests share: the real binary with its JSON events, trees of files, and a comparison that trusts
-//! nothing of the program.
+//! Shared parts of the process tests: the real binary with its JSON events, trees of files, and a
+//! comparison independent of the program.
 //!
-//! Waiting is always for an event of a process or for its end. The deadline only turns a hang into a failure.
+//! Invariant: a test only waits for an event of a process or for its end. The deadline merely turns
+//! a hang into a failure.
 
 pub mod cable;
 pub mod contacts;
@@ -24,24 +25,25 @@ use std::process::Command;
 
 pub use process::{Outcome, Process};
 
-/// A user who owns nothing.
+/// A user without any files.
 const NOBODY: u32 = 65_534;
 
-/// The program under test: the one cargo built along with the tests, or the one named by `WRAITH_PROGRAM`. The latter is how
-/// `cargo xtask test` has the release build tested without compiling every test with its optimizations.
+/// Returns the program under test: the one built by cargo with the tests, or the one in
+/// `WRAITH_PROGRAM`. With the latter, `cargo xtask test` tests the release build without compiling
+/// every test with its optimizations.
 fn program() -> PathBuf {
     let named = std::env::var_os("WRAITH_PROGRAM");
     named.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_wraith")), PathBuf::from)
 }
 
-/// A code with the same number and other words.
+/// Returns a code with the same nameplate and other words.
 pub fn other_words(code: &str) -> String {
     let number = code.split('-').next().unwrap().parse().unwrap();
     let mut others = (0..2).map(|n| wraith_discovery::Code::new(number, [n; 4]).to_string());
     others.find(|other| other != code).unwrap()
 }
 
-/// A folder with a place for everything two sides need; removed in the end.
+/// A folder with everything that two sides need. Drop removes it.
 #[derive(Debug)]
 pub struct World {
     folder: tempfile::TempDir,
@@ -69,13 +71,13 @@ impl World {
         self.path("target")
     }
 
-    /// The program, with the identity and state of one side.
+    /// Returns a command of the program, with the identity and state of one side.
     pub fn wraith(&self, side: &str) -> Command {
         let mut command = Command::new(program());
         command.env("WRAITH_HOME", self.path(&format!("home-{side}")));
         command.env_remove("NO_COLOR");
         command.env_remove("WRAITH_RENDEZVOUS");
-        // No test speaks to the network it happens to run on.
+        // No test uses the real network of the machine.
         for way in ["WRAITH_LAN", "WRAITH_DHT", "WRAITH_PORT_MAPPING"] {
             command.env(way, "off");
         }
@@ -88,7 +90,7 @@ impl World {
         command
     }
 
-    /// A rendezvous server of the program, and its address.
+    /// Starts a rendezvous server of the program. Returns it with its address.
     pub fn rendezvous(&self) -> (Process, String) {
         let mut command = self.wraith("server");
         let mut server = Process::start(
@@ -99,13 +101,14 @@ impl World {
         (server, address)
     }
 
-    /// The same for a user whom modes stop, even where the tests run as root.
+    /// The same as a user without privileges, to whom file modes apply even if the tests run as
+    /// root.
     pub fn wraith_as_nobody(&self, side: &str) -> Command {
         let mut command = self.wraith(side);
         if is_root() {
             let home = self.path(&format!("home-{side}"));
             std::fs::create_dir_all(&home).unwrap();
-            // The folder of the test is for root alone otherwise.
+            // Otherwise only root can enter the folder of the test.
             tree::set_mode(self.folder.path(), 0o755);
             let owner = format!("{NOBODY}:{NOBODY}");
             let given = Command::new("chown").args(["-R", &owner]).arg(&home).status().unwrap();
@@ -115,7 +118,7 @@ impl World {
         command
     }
 
-    /// `wraith send --json --ticket` of these paths on loopback, with more arguments.
+    /// Starts `wraith send --json --ticket` of these paths on loopback, with more arguments.
     pub fn send_with(&self, paths: &[impl AsRef<OsStr>], more: &[&str]) -> Process {
         let mut command = self.wraith("sender");
         command.args(["send", "--json", "--ticket"]).args(more);
@@ -129,14 +132,14 @@ impl World {
         self.send_with(paths, &[])
     }
 
-    /// `wraith send --json` of these paths on loopback by code, with more arguments.
+    /// Starts `wraith send --json` of these paths on loopback by code, with more arguments.
     pub fn send_by_code(&self, paths: &[impl AsRef<OsStr>], more: &[&str]) -> Process {
         let mut command = self.wraith("sender");
         command.args(["send", "--json", "--listen", "127.0.0.1:0"]).args(more);
         Process::start("send", command.args(paths))
     }
 
-    /// `wraith receive --json --yes` into the target folder, with more arguments.
+    /// Starts `wraith receive --json --yes` into the target folder, with more arguments.
     pub fn receive_with(&self, ticket: &str, more: &[&str]) -> Process {
         let mut command = self.wraith("receiver");
         command.args(["receive", "--json", "--yes", "-o"]).arg(self.target());
@@ -147,7 +150,7 @@ impl World {
         self.receive_with(ticket, &[])
     }
 
-    /// Sends everything in the source folder to the target folder; both sides must succeed.
+    /// Sends these paths to the target folder. Both sides must succeed.
     pub fn transfer(&self, paths: &[impl AsRef<OsStr>]) -> (Outcome, Outcome) {
         let mut sender = self.send(paths);
         let receiver = self.receive(&sender.ticket());
@@ -159,19 +162,19 @@ impl World {
     }
 }
 
-/// Whether the tests run as root, who may mount and is stopped by no mode.
+/// Returns whether the tests run as root, which may mount and bypasses file modes.
 pub fn is_root() -> bool {
     let uid = Command::new("id").arg("-u").output().unwrap().stdout;
     uid.trim_ascii() == b"0"
 }
 
-/// Says why a test proved nothing here: past the harness, which keeps what a passing test prints to itself, and in the form
-/// that `cargo xtask test` counts.
+/// Reports why a test proved nothing here. It bypasses the harness, which hides the output of a
+/// passing test, and has the form that `cargo xtask test` counts.
 pub fn skipped(why: &str) {
     say("skipped", why);
 }
 
-/// The same of what nothing that is installed could change, so that CI does not fail for it.
+/// The same for a reason that no installation could change, so that CI does not fail for it.
 pub fn unchecked(why: &str) {
     say("unchecked", why);
 }

@@ -1,4 +1,4 @@
-//! A running `wraith --json`, its events as they come, and how it ended.
+//! A running `wraith --json`, its events as they arrive, and its result.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,10 +10,11 @@ use serde_json::Value;
 
 use super::schema;
 
-/// Nothing here takes this long, not even on a busy machine with two cores; beyond it a process hangs.
+/// Time after which a process counts as hung. No test takes this long, even on a busy machine with
+/// two cores.
 pub const HANG: Duration = Duration::from_secs(180);
 
-/// A process of ours. Killed when dropped.
+/// A process of the test. Drop kills it.
 #[derive(Debug)]
 pub struct Process {
     name: &'static str,
@@ -23,7 +24,7 @@ pub struct Process {
     seen: Vec<Value>,
 }
 
-/// How a process ended and what it said.
+/// The result and the output of a process.
 #[derive(Debug)]
 pub struct Outcome {
     pub name: &'static str,
@@ -38,7 +39,7 @@ impl Process {
         Self::start_with_stdin(name, command)
     }
 
-    /// The same, with the standard input that the command was given.
+    /// The same, with the standard input that the command has.
     pub fn start_with_stdin(name: &'static str, command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = mpsc::channel();
@@ -59,17 +60,17 @@ impl Process {
         self.child.id()
     }
 
-    /// The next event of this kind; events before it are kept for [`Self::finish`].
+    /// Waits for the next event of this kind. Events before it are kept for [`Self::finish`].
     pub fn event(&mut self, kind: &str) -> Value {
         self.event_where(kind, |_| true)
     }
 
-    /// The next event of one of two kinds.
+    /// Waits for the next event of one of two kinds.
     pub fn event_where_either(&mut self, one: &str, other: &str) -> Value {
         self.next_event(&format!("{one} or {other}"), |e| e["event"] == one || e["event"] == other)
     }
 
-    /// The next event of this kind that meets the condition.
+    /// Waits for the next event of this kind that meets the condition.
     pub fn event_where(&mut self, kind: &str, condition: impl Fn(&Value) -> bool) -> Value {
         self.next_event(kind, |event| event["event"] == kind && condition(event))
     }
@@ -91,24 +92,25 @@ impl Process {
         }
     }
 
-    /// The ticket of a sender.
+    /// Returns the ticket of a sender.
     pub fn ticket(&mut self) -> String {
         self.event("ready")["ticket"].as_str().unwrap().to_owned()
     }
 
-    /// The code of a sender.
+    /// Returns the code of a sender.
     pub fn code(&mut self) -> String {
         self.event("ready")["code"].as_str().expect("a code").to_owned()
     }
 
-    /// Sends a signal, such as `INT`.
+    /// Sends a signal by its number.
     pub fn signal(&self, signal: i32) {
-        // SAFETY: kill has no memory effects; the child has not been waited for, so the pid is still its own.
+        // SAFETY: kill has no memory effects. The child has not been waited for, so the pid is
+        // still its own.
         let sent = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
         assert_eq!(sent, 0);
     }
 
-    /// Kill -9, and waits until it is gone.
+    /// Sends SIGKILL, and waits for the end.
     pub fn kill(mut self) -> Outcome {
         self.child.kill().unwrap();
         self.finish()
@@ -148,7 +150,7 @@ impl Drop for Process {
 }
 
 impl Outcome {
-    /// Asserts the exit code, and shows everything said when it is another.
+    /// Asserts the exit code, and shows all output if it differs.
     #[track_caller]
     pub fn expect_exit(&self, code: i32) -> &Self {
         let shown: Vec<_> = self.events.iter().filter(|e| e["event"] != "progress").collect();
@@ -158,12 +160,12 @@ impl Outcome {
         self
     }
 
-    /// The events of one kind.
+    /// Returns the events of one kind.
     pub fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> + use<'a> {
         self.events.iter().filter(move |event| event["event"] == kind)
     }
 
-    /// The last event of a kind.
+    /// Returns the last event of a kind.
     #[track_caller]
     pub fn last(&self, kind: &str) -> &Value {
         match self.events.iter().rfind(|event| event["event"] == kind) {
@@ -172,7 +174,7 @@ impl Outcome {
         }
     }
 
-    /// Asserts that it failed with this code and says what, and what to do next.
+    /// Asserts that the process failed with this code, a message, and a hint.
     #[track_caller]
     pub fn expect_error(&self, code: i32) -> &Value {
         self.expect_exit(code);
@@ -192,8 +194,8 @@ fn parse(line: &str) -> Value {
     event
 }
 
-/// A sender for people, whose outputs are piped: what it prints, while `with` is given the ticket; then how it ended, and
-/// what it said to people.
+/// Runs a sender without `--json` whose outputs are piped. Calls `with` with the ticket. Returns
+/// standard output, the exit status, and standard error.
 pub fn said_by(mut child: Child, with: impl FnOnce(&str)) -> (String, (ExitStatus, String)) {
     let mut stderr = child.stderr.take().unwrap();
     let said = thread::spawn(move || {

@@ -1,7 +1,8 @@
-//! A SOCKS5 and an HTTP proxy, written from their RFCs, that lead to relays by what nobody else knows or finds.
+//! A SOCKS5 and an HTTP proxy, written from their RFCs, that lead to relays by a name or an address
+//! that is useless without them.
 //!
-//! Invariant: nobody but these proxies knows [`NAME`], so whoever reaches it went through one; at the address of a [`Trap`] they alone
-//! reach a relay, and who goes there past them is caught.
+//! Invariants: only these proxies resolve [`NAME`], so a connection to it went through one. At the
+//! address of a [`Trap`] only they reach a relay, and the trap catches direct packets.
 
 use std::io::{self, Read, Write};
 use std::net::{
@@ -12,27 +13,28 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Loopback to these proxies; top-level domain `test` is in no name server (RFC 6761).
+/// A name that means loopback to these proxies. No name server has the top-level domain `test` (RFC
+/// 6761).
 pub const NAME: &str = "relay.test";
 /// Addresses of traps, which are loopback to these proxies.
 const TRAPS: [u8; 3] = [127, 0, 9];
-/// How often somebody who waits for datagrams looks whether it is over.
+/// Interval at which a thread that waits for datagrams checks for the end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a proxy speaks.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
     /// Without UDP ASSOCIATE.
     Socks5,
     Socks5AndUdp,
-    /// It ends every association after so many bytes from its client.
+    /// Ends every association after this many bytes from its client.
     Socks5AndUdpUpTo(u64),
-    /// In front of every datagram of the server's it says things that are not from there.
+    /// Sends forged datagrams before every datagram of the server.
     Socks5AndLies,
     Http,
 }
 
-/// A proxy of this process, and what it was asked for.
+/// A proxy in this process, with a record of its requests.
 #[derive(Debug)]
 pub struct Proxy {
     pub address: SocketAddr,
@@ -68,24 +70,24 @@ impl Proxy {
         format!("socks5://{}", self.address)
     }
 
-    /// Every `HOST:PORT` that a connection was made to.
+    /// Returns the `HOST:PORT` of every requested connection.
     pub fn asked(&self) -> Vec<String> {
         self.state.asked.lock().unwrap().clone()
     }
 
-    /// How often UDP was granted, and refused.
+    /// Returns how often UDP was granted, and refused.
     pub fn associations(&self) -> (u64, u64) {
         let State { associations, refused, .. } = &*self.state;
         (associations.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
     }
 
-    /// Bytes that went up and down by UDP, without headers.
+    /// Returns the bytes that went up and down by UDP, without headers.
     pub fn udp_bytes(&self) -> (u64, u64) {
         (self.state.up.load(Ordering::Relaxed), self.state.down.load(Ordering::Relaxed))
     }
 }
 
-/// An address at which proxies reach the relay of this port, and others nobody but this.
+/// An address where proxies reach the relay with this port, and other clients reach only the trap.
 #[derive(Debug)]
 pub struct Trap {
     pub address: SocketAddr,
@@ -106,7 +108,7 @@ impl Trap {
         set.expect("an address of loopback")
     }
 
-    /// Nobody came here past the proxy.
+    /// Asserts that no packet bypassed the proxy.
     pub fn assert_empty(&self) {
         let tcp = self.tcp.accept().map(|(_, from)| from).map_err(|error| error.kind());
         assert_eq!(tcp, Err(io::ErrorKind::WouldBlock));
@@ -115,7 +117,7 @@ impl Trap {
     }
 }
 
-/// Where the proxies find whom they are asked for.
+/// Resolves a target as the proxies do.
 fn resolve(host: &str, port: u16) -> SocketAddr {
     match host.parse::<Ipv4Addr>() {
         Ok(ip) if !ip.octets().starts_with(&TRAPS) => (ip, port).into(),
@@ -146,12 +148,13 @@ fn serve(mut client: TcpStream, speaks: Speaks, state: &Arc<State>) -> Option<()
 }
 
 fn copy(mut from: TcpStream, mut to: TcpStream) {
-    // One end closed or broke; the other hears of it.
+    // One end closed or broke, so close the other.
     let _ = std::io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// RFC 1928 §7: as long as the client holds the connection, or until the bytes are used up.
+/// Serves an association (RFC 1928 §7) while the client holds the connection, or until the bytes
+/// are used up.
 fn associate(mut control: TcpStream, speaks: Speaks, state: &Arc<State>) -> Option<()> {
     if speaks == Speaks::Socks5 {
         state.refused.fetch_add(1, Ordering::Relaxed);
@@ -181,21 +184,21 @@ fn associate(mut control: TcpStream, speaks: Speaks, state: &Arc<State>) -> Opti
             let _ = control.shutdown(Shutdown::Both);
         });
     }
-    // An address that leads nowhere, as of a proxy behind a NAT.
+    // An unreachable address, as from a proxy behind a NAT.
     control.write_all(&[5, 0, 0, 1, 192, 0, 2, 1, high, low]).ok()?;
     while control.read(&mut [0; 64]).is_ok_and(|len| len > 0) {}
     udp.over.store(true, Ordering::Relaxed);
     Some(())
 }
 
-/// One association. Whoever sends first is its client, and whom it sends to its one server.
+/// One UDP association. The first sender is its client, and the first target its only server.
 #[derive(Debug)]
 struct Udp {
     speaks: Speaks,
     inner: Arc<UdpSocket>,
     outer: Arc<UdpSocket>,
     client: Mutex<Option<SocketAddr>>,
-    /// As it is called, if it is by an address, and where it is.
+    /// The server's address as the client names it, if by an address, and its real address.
     server: Mutex<Option<(SocketAddrV4, SocketAddr)>>,
     over: AtomicBool,
     state: Arc<State>,
@@ -207,7 +210,7 @@ impl Udp {
             match socket.recv_from(buffer) {
                 Ok(received) => return Some(received),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // What was sent before was refused.
+                // An earlier datagram was refused.
                 Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused),
             }
         }
@@ -254,9 +257,9 @@ impl Udp {
         }
     }
 
-    /// What is as good as `good` but for one thing, and what is nothing at all.
+    /// Sends datagrams that differ from `good` in one field, and garbage.
     fn lie(&self, client: SocketAddr, header: &[u8], good: &[u8]) {
-        // Reserved bytes, the number of a fragment, the kind of address, the address, the port.
+        // Reserved bytes, the fragment number, the address type, the address, the port.
         for byte in [0, 1, 2, 3, 7, 9] {
             let mut bad = good.to_vec();
             bad[byte] ^= 3;
@@ -271,7 +274,7 @@ impl Udp {
     }
 }
 
-/// Whom a datagram is for, and what.
+/// Returns the target of a datagram, and its payload.
 fn unwrap(datagram: &[u8]) -> (String, u16, &[u8]) {
     let (host, rest) = match datagram {
         [0, 0, 0, 1, a, b, c, d, rest @ ..] => (IpAddr::from([*a, *b, *c, *d]).to_string(), rest),
@@ -285,7 +288,7 @@ fn unwrap(datagram: &[u8]) -> (String, u16, &[u8]) {
     (host, u16::from_be_bytes(*port), payload)
 }
 
-/// RFC 1928: no authentication, a command, a name or an IPv4 address.
+/// Reads a request (RFC 1928): no authentication, a command, a name or an IPv4 address.
 fn socks5_request(client: &mut TcpStream) -> Option<(u8, String, u16)> {
     let [5, methods] = read(client)? else { return None };
     client.read_exact(&mut vec![0; methods.into()]).ok()?;
@@ -304,7 +307,7 @@ fn socks5_request(client: &mut TcpStream) -> Option<(u8, String, u16)> {
     Some((command, host, u16::from_be_bytes(read(client)?)))
 }
 
-/// RFC 9110 §9.3.6.
+/// Reads the target of a CONNECT request (RFC 9110 §9.3.6).
 fn http_target(client: &mut TcpStream) -> Option<(String, u16)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

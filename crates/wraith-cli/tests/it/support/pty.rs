@@ -1,5 +1,5 @@
-//! A program at a real pseudo-terminal: it sees a terminal on all three of its streams, and the test types and reads as a
-//! person does.
+//! A program at a real pseudo-terminal. All three of its streams are a terminal, and the test types
+//! and reads like a person.
 //!
 //! ```ignore
 //! let mut terminal = Terminal::start(world.wraith("receiver").args(["receive", &ticket]), 24, 80);
@@ -8,8 +8,9 @@
 //! let (status, screen) = terminal.finish();
 //! ```
 //!
-//! Everything the program wrote is kept; [`Terminal::expect`] goes on where the last one ended, so each answer is looked
-//! for after its question. Ctrl-C is `send("\x03")`: the terminal makes a signal of it.
+//! All output of the program is kept. [`Terminal::expect`] continues where the last call ended, so
+//! each answer is expected after its question. Ctrl-C is `send("\x03")`: the terminal turns it into
+//! a signal.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -25,19 +26,20 @@ use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr
 
 use super::process::HANG;
 
-/// A program at a terminal. Killed when dropped.
+/// A program at a terminal. Drop kills it.
 #[derive(Debug)]
 pub struct Terminal {
     child: Child,
     keyboard: std::fs::File,
     output: Receiver<Vec<u8>>,
     seen: Vec<u8>,
-    /// Where the next [`Self::expect`] begins to look.
+    /// Offset at which the next [`Self::expect`] starts.
     read: usize,
 }
 
 impl Terminal {
-    /// Starts the command as the leader of a session with a terminal of that size, in UTF-8 and without JSON.
+    /// Starts the command as the leader of a session with a terminal of that size, in UTF-8 and
+    /// without JSON.
     pub fn start(command: &mut Command, rows: u16, columns: u16) -> Self {
         let (master, slave) = open(rows, columns);
         let fd = slave.as_raw_fd();
@@ -45,7 +47,8 @@ impl Terminal {
         command.stdin(Stdio::from(slave.try_clone().unwrap()));
         command.stdout(Stdio::from(slave.try_clone().unwrap()));
         command.stderr(Stdio::from(slave.try_clone().unwrap()));
-        // SAFETY: between fork and exec only two system calls are made; neither allocates nor takes a lock.
+        // SAFETY: only two system calls are made between fork and exec. Neither allocates nor takes
+        // a lock.
         unsafe {
             command.pre_exec(move || {
                 if libc::setsid() < 0 || libc::ioctl(fd, libc::TIOCSCTTY, 0) < 0 {
@@ -56,7 +59,7 @@ impl Terminal {
         }
         let child = command.spawn().unwrap();
         drop(slave);
-        // The command still holds the terminal; while anybody does, its end is not seen.
+        // The command still holds the terminal. Its end is visible only when no handle is left.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut screen = std::fs::File::from(master.try_clone().unwrap());
         let (sender, output) = mpsc::channel();
@@ -72,13 +75,14 @@ impl Terminal {
         Self { child, keyboard: std::fs::File::from(master), output, seen: Vec::new(), read: 0 }
     }
 
-    /// Another size, as when somebody drags the window.
+    /// Resizes the terminal, like dragging the window.
     pub fn resize(&self, rows: u16, columns: u16) {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.keyboard, size).unwrap();
     }
 
-    /// Stops the program and continues it, as a shell does on Ctrl-Z and `fg`. A shell shows what is typed meanwhile.
+    /// Stops the program and continues it, like Ctrl-Z and `fg` in a shell. The shell turns the
+    /// echo on meanwhile.
     pub fn stop_and_continue(&self) {
         let program = Pid::from_child(&self.child);
         kill_process(program, Signal::STOP).unwrap();
@@ -88,12 +92,13 @@ impl Terminal {
         kill_process(program, Signal::CONT).unwrap();
     }
 
-    /// Types.
+    /// Types the text.
     pub fn send(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits until the program has written `text`, and returns what came before it since the last call.
+    /// Waits until the program has written `text`. Returns the output before it since the last
+    /// call.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> String {
         let deadline = Instant::now() + HANG;
@@ -119,19 +124,19 @@ impl Terminal {
         }
     }
 
-    /// Says no to the question that ends a transfer with somebody unknown.
+    /// Declines the question after a transfer with an unknown peer.
     #[track_caller]
     pub fn keep_nobody(&mut self) {
         self.expect("as a contact? A name, Enter for no, or never: ");
         self.send("\n");
     }
 
-    /// Everything written so far, as it came (with the terminal's `\r\n`).
+    /// Returns all output so far, unchanged (with the terminal's `\r\n`).
     pub fn screen(&self) -> String {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
 
-    /// Waits for the end; how it ended, and everything that was written.
+    /// Waits for the end. Returns the exit status and all output.
     pub fn finish(mut self) -> (ExitStatus, String) {
         let deadline = Instant::now() + HANG;
         loop {
@@ -148,7 +153,7 @@ impl Terminal {
         (status, self.screen())
     }
 
-    /// Waits for the end and asserts the exit code; returns everything that was written.
+    /// Waits for the end and asserts the exit code. Returns all output.
     #[track_caller]
     pub fn expect_exit(self, code: i32) -> String {
         let (status, screen) = self.finish();

@@ -1,13 +1,13 @@
-//! Random choices whose seed is printed, so that a failure can be repeated.
+//! Random choices with a printed seed, so that a failure can be reproduced.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 #[derive(Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A new seed each time, or the one in `WRAITH_TEST_SEED`.
+    /// Uses a new seed each time, or the one in `WRAITH_TEST_SEED`.
     pub fn fresh() -> Self {
         let given = std::env::var("WRAITH_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
@@ -16,7 +16,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A number from 0 to `end` - 1.
+    /// Returns a number from 0 to `end` - 1.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

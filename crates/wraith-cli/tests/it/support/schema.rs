@@ -1,5 +1,5 @@
-//! The check of a line of `--json` against `docs/events.schema.json`: stricter than the schema, which lets programs meet
-//! fields they do not know. Here an event or field that is not documented is a failure.
+//! Checks a line of `--json` against `docs/events.schema.json`. It is stricter than the schema,
+//! which allows unknown fields: an undocumented event or field is a failure.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,13 +15,13 @@ fn schema() -> &'static Value {
     })
 }
 
-/// The names of all documented events.
+/// Returns the names of all documented events.
 pub fn events() -> Vec<&'static str> {
     let all = schema()["oneOf"].as_array().unwrap();
     all.iter().map(|event| event["properties"]["event"]["const"].as_str().unwrap()).collect()
 }
 
-/// What is wrong with an event; None if it is as documented.
+/// Returns the fault of an event; None if it matches the documentation.
 pub fn fault(event: &Value) -> Option<String> {
     let all = schema()["oneOf"].as_array().unwrap();
     let of = |documented: &&Value| documented["properties"]["event"]["const"] == event["event"];

@@ -1,4 +1,5 @@
-//! Trees of files to send, and the comparison of what arrived: names, kinds, bytes, modes, times, links, holes.
+//! Trees of files to send, and the comparison of the result: names, kinds, bytes, modes, times,
+//! links, holes.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
@@ -8,7 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Bytes that depend on `seed` and cannot be compressed.
+/// Returns incompressible bytes that depend on `seed`.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let mut hasher = blake3::Hasher::new();
@@ -17,13 +18,13 @@ pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Writes a file of noise and everything above it.
+/// Writes a file of noise, and makes its parent folders.
 pub fn file(path: &Path, seed: u64, len: usize) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, noise(seed, len)).unwrap();
 }
 
-/// A tree with everything a file system can hold that we promise to keep.
+/// Makes a tree with every file system feature that transfers preserve.
 pub fn everything(root: &Path) {
     let at = |name: &str| root.join(name);
     file(&at("empty"), 0, 0);
@@ -63,7 +64,7 @@ pub fn everything(root: &Path) {
     set_time(&at("empty folder/with"), 1_500_000_000, 1);
 }
 
-/// A file of `len` bytes that is a hole but for a few bytes at each of `data`.
+/// Makes a sparse file of `len` bytes with a few bytes at each offset of `data`.
 pub fn sparse(path: &Path, len: u64, data: &[u64]) {
     let file = File::create(path).unwrap();
     file.set_len(len).unwrap();
@@ -82,7 +83,7 @@ pub fn set_time(path: &Path, seconds: u64, nanos: u32) {
     File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
 }
 
-/// Asserts that two trees are the same in everything, below and including the roots.
+/// Asserts that two trees are equal in everything, below and including the roots.
 #[track_caller]
 pub fn assert_same(a: &Path, b: &Path) {
     if let Some(difference) = difference(a, b) {
@@ -124,7 +125,7 @@ fn difference(a: &Path, b: &Path) -> Option<String> {
     if x.len() != y.len() {
         return say(&format!("{} and {} bytes", x.len(), y.len()));
     }
-    // A file with holes must have them again, give or take the block size of the file system.
+    // A sparse file must stay sparse, within the block size of the file system.
     let (left, right) = (x.blocks() * 512, y.blocks() * 512);
     if left < x.len() / 2 && right > left + (1 << 20) {
         return say(&format!("takes {left} and {right} bytes of disk"));
@@ -132,7 +133,7 @@ fn difference(a: &Path, b: &Path) -> Option<String> {
     if same_bytes(a, b) { None } else { say("other bytes") }
 }
 
-/// Every name in a folder, sorted.
+/// Returns every name in a folder, sorted.
 pub fn names(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<PathBuf> = entries.map(|e| e.unwrap().file_name().into()).collect();
@@ -155,7 +156,7 @@ fn same_bytes(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// Everything below a folder that is still under a temporary name of ours.
+/// Returns every path below a folder that still has a temporary name of wraith.
 pub fn leftovers(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for name in names(folder) {
