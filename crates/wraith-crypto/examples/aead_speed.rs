@@ -1,10 +1,12 @@
-//! What sealing and opening one packet costs with AES-256-GCM: each implementation of ours beside AWS-LC called directly, in
-//! turn, millisecond by millisecond; medians, and the ratio of each pair of turns with its quartiles.
+//! Measures sealing and opening of one packet with AES-256-GCM.
+//!
+//! Each of our implementations takes turns with AWS-LC, called directly, millisecond by
+//! millisecond. The output is the medians, and the ratio of each pair of turns with its quartiles.
 //!
 //! `cargo run --release -p wraith-crypto --example aead_speed`
 //!
-//! On a processor with AVX-512, AWS-LC is what it would be without if its environment says so:
-//! `OPENSSL_ia32cap='~0x0:~0xC0030000'`.
+//! To measure AWS-LC without AVX-512 on a processor that has it, set
+//! `OPENSSL_ia32cap='~0x0:~0xC0030000'` in the environment.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,13 +14,13 @@ use std::time::Instant;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use wraith_crypto::{AeadKey, Implementation, Suite};
 
-/// Bytes sealed in one turn.
+/// Number of bytes sealed in one turn.
 const BYTES: usize = 4_000_000;
 const TURNS: usize = 201;
 const KEY: [u8; 32] = [7; 32];
 const AAD: [u8; 12] = [1; 12];
 
-/// Nanoseconds of each call of `action`.
+/// Returns the nanoseconds of each call of `action`.
 fn nanos(len: usize, mut action: impl FnMut([u8; 12])) -> f64 {
     let calls = BYTES / len;
     let start = Instant::now();
@@ -30,13 +32,13 @@ fn nanos(len: usize, mut action: impl FnMut([u8; 12])) -> f64 {
     start.elapsed().as_nanos() as f64 / calls as f64
 }
 
-/// The lower quartile, the median and the upper quartile.
+/// Returns the lower quartile, the median and the upper quartile.
 fn quartiles(mut samples: Vec<f64>) -> [f64; 3] {
     samples.sort_by(f64::total_cmp);
     [1, 2, 3].map(|quarter| samples[samples.len() * quarter / 4])
 }
 
-/// Takes turns and prints one line.
+/// Measures in turns and prints one line.
 fn row(what: &str, len: usize, mut ours: impl FnMut([u8; 12]), mut library: impl FnMut([u8; 12])) {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {

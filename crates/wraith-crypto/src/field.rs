@@ -1,14 +1,16 @@
-//! The field of 2^255 − 19 elements, on the arithmetic of fiat-crypto, which is generated from a proof that it is correct and
-//! takes constant time. What is written here is the order of the operations.
+//! The field of 2^255 − 19 elements, on the arithmetic of fiat-crypto. That arithmetic is generated
+//! from a proof that it is correct and constant time.
+//!
+//! This module only combines its operations.
 
 use std::hint::black_box;
 
 use fiat_crypto::curve25519_64 as fiat;
 
-/// The coefficient of Curve25519, v² = u³ + A·u² + u.
+/// The coefficient A of Curve25519, v² = u³ + A·u² + u.
 pub(crate) const A: Field = Field::small(486_662);
 
-/// An element. Its limbs are not unique; its [bytes](Self::to_bytes) are.
+/// A field element. Its limbs are not unique; its [bytes](Self::to_bytes) are.
 #[derive(Clone, Copy)]
 pub(crate) struct Field(fiat::fiat_25519_tight_field_element);
 
@@ -16,7 +18,7 @@ impl Field {
     pub(crate) const ZERO: Self = Self::small(0);
     pub(crate) const ONE: Self = Self::small(1);
 
-    /// A square root of −1: 2^((p−1)/4), which is the even one.
+    /// A square root of −1: 2^((p−1)/4), the even one.
     pub(crate) const ROOT_OF_MINUS_ONE: Self = Self::limbs([
         0x61b274a0ea0b0,
         0x0d5a5fc8f189d,
@@ -25,17 +27,17 @@ impl Field {
         0x2b8324804fc1d,
     ]);
 
-    /// The sum of `limbs[i]`·2^(51·i), which are below 2^51.
+    /// Returns the sum of `limbs[i]`·2^(51·i). The limbs are below 2^51.
     pub(crate) const fn limbs(limbs: [u64; 5]) -> Self {
         Self(fiat::fiat_25519_tight_field_element(limbs))
     }
 
-    /// `value`, which is below 2^51.
+    /// Returns `value`, which is below 2^51.
     pub(crate) const fn small(value: u64) -> Self {
         Self::limbs([value, 0, 0, 0, 0])
     }
 
-    /// Little-endian, modulo p. The top bit is ignored.
+    /// Parses little-endian bytes, modulo p. Ignores the top bit.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Self {
         let mut bytes = *bytes;
         bytes[31] &= 0x7f;
@@ -44,13 +46,13 @@ impl Field {
         out
     }
 
-    /// Little-endian. `None` if it is not below p.
+    /// Parses little-endian bytes. Returns `None` unless the number is below p.
     pub(crate) fn from_canonical(bytes: &[u8; 32]) -> Option<Self> {
         let number = Self::from_bytes(bytes);
         (number.to_bytes() == *bytes).then_some(number)
     }
 
-    /// Little-endian, below p.
+    /// Returns the little-endian bytes of the number below p.
     pub(crate) fn to_bytes(self) -> [u8; 32] {
         let mut out = [0; 32];
         fiat::fiat_25519_to_bytes(&mut out, &self.0);
@@ -95,7 +97,7 @@ impl Field {
         self.squared_times(1)
     }
 
-    /// self^(2^`times`).
+    /// Returns self^(2^`times`).
     fn squared_times(self, times: u32) -> Self {
         let mut out = self;
         for _ in 0..times {
@@ -105,8 +107,11 @@ impl Field {
         out
     }
 
-    /// self^((p−5)/8), which is self^(2^252 − 3): of x ≠ 0 this is y with x²y⁴ = 1 if x is a square, and −1 if not. So xy² is 1 or −1
-    /// for squares, ±√−1 for others, and the inverse of x is x³y⁴ times that sign: one power answers all that is asked here.
+    /// Returns self^((p−5)/8), which is self^(2^252 − 3).
+    ///
+    /// For x ≠ 0 the result y has x²y⁴ = 1 if x is a square, and −1 if not. So xy² is 1 or −1 for
+    /// squares, and ±√−1 for others. The inverse of x is x³y⁴ times that sign. One power thus
+    /// yields squareness, root and inverse.
     pub(crate) fn power(self) -> Self {
         // `ones_n` is self^(2^n − 1).
         let ones_2 = self.squared().times(self);
@@ -122,7 +127,8 @@ impl Field {
         ones_250.squared_times(2).times(self)
     }
 
-    /// Whether it is a square other than zero, and if so a root of its inverse, either.
+    /// Returns whether the element is a square other than zero, and if so a root of its inverse.
+    /// Either root may be returned.
     pub(crate) fn inverse_root(self) -> (bool, Self) {
         let y = self.power();
         let root = self.times(y.squared());
@@ -135,15 +141,15 @@ impl Field {
         crate::equal(&self.to_bytes(), &other.to_bytes())
     }
 
-    /// Whether it is above (p−1)/2: then its double, less p, is odd.
+    /// Returns whether the element is above (p−1)/2. In that case its double, minus p, is odd.
     pub(crate) fn is_upper_half(self) -> bool {
         self.plus(self).to_bytes()[0] & 1 == 1
     }
 
-    /// `yes` if `condition`, else `no`, without a branch.
+    /// Returns `yes` if `condition`, else `no`, without a branch.
     pub(crate) fn select(condition: bool, yes: Self, no: Self) -> Self {
         let mut out = Self::ZERO;
-        // So that the compiler does not know that there are two cases only, for which it may find a branch.
+        // Hides from the compiler that there are only two cases, for which it could emit a branch.
         let condition = black_box(u8::from(condition));
         fiat::fiat_25519_selectznz(&mut out.0.0, condition, &no.0.0, &yes.0.0);
         out
@@ -163,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_power_tells_squares_and_inverses() {
-        // 2 is not a square modulo p, as p mod 8 is 5.
+        // 2 is not a square modulo p, because p mod 8 is 5.
         for (value, sign) in [(4, Field::ONE), (2, Field::ONE.negated())] {
             let x = Field::small(value);
             let y = x.power();

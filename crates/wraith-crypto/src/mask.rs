@@ -1,9 +1,13 @@
-//! Header protection's only primitive: one block of AES-256 over a sample of ciphertext (SPEC §4.3).
+//! The only primitive of header protection: one block of AES-256 over a sample of ciphertext (SPEC
+//! §4.3).
 //!
-//! AES is used whatever the suite, so that the masks of all suites look and cost the same. On x86-64 the rounds are
-//! ours, because a packet needs just two blocks, under two keys: the `aes` crate prepares each call for many
-//! blocks and takes 75 ns for one, the two together take 21 ns here (AMD EPYC, 2.5 GHz). Elsewhere the `aes` crate
-//! does it, in hardware or in constant-time software; it is also what ours is tested against.
+//! Every suite uses AES, so that the masks of all suites look alike and cost the same.
+//!
+//! - On x86-64 the rounds are ours, because a packet needs just two blocks, under two keys. The
+//!   `aes` crate prepares each call for many blocks and takes 75 ns for one. Both blocks together
+//!   take 21 ns in our code (AMD EPYC, 2.5 GHz).
+//! - Elsewhere the `aes` crate encrypts, in hardware or in constant-time software. It is also the
+//!   reference in the tests of our code.
 
 use std::fmt;
 
@@ -14,7 +18,7 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 #[cfg(target_arch = "x86_64")]
 use crate::x86::RoundKeys;
 
-/// Length of a sample, and of the mask made of it: an AES block.
+/// Length in bytes of a sample and of its mask: an AES block.
 pub const SAMPLE_BYTES: usize = 16;
 
 /// A key that turns samples into masks. Wiped when dropped.
@@ -29,7 +33,7 @@ enum Cipher {
 }
 
 impl MaskKey {
-    /// The key with these 32 bytes.
+    /// Creates the key from 32 bytes.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
         let key = Zeroizing::new(key);
@@ -40,7 +44,7 @@ impl MaskKey {
         Self(Cipher::portable(&key))
     }
 
-    /// `AES-256(key, sample)`.
+    /// Returns `AES-256(key, sample)`.
     #[must_use]
     #[inline]
     pub fn mask(&self, sample: &[u8; SAMPLE_BYTES]) -> [u8; SAMPLE_BYTES] {
@@ -55,7 +59,8 @@ impl MaskKey {
         }
     }
 
-    /// The masks of two keys for one sample, which takes hardware no longer than one of them.
+    /// Returns the masks of two keys for one sample. In hardware this takes no longer than one
+    /// mask.
     #[must_use]
     #[inline]
     pub fn mask_pair(

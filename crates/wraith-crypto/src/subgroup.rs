@@ -1,29 +1,37 @@
-//! Which points of Curve25519 are in the subgroup of prime order, as a NodeId's has to be.
+//! The test whether a point of Curve25519 is in the subgroup of prime order, as the point of a
+//! NodeId must be.
 //!
-//! The group is Z/8 × Z/ℓ, so the subgroup is that of the points that can be halved three times. That takes seven powers in the
-//! field, where multiplying by ℓ takes twice the time. (The same idea, on the curve's Edwards form: Pornin, "Point-Halving and
-//! Subgroup Membership in Twisted Edwards Curves", 2022.)
+//! The group is Z/8 × Z/ℓ, so the subgroup consists of the points that can be halved three times.
+//! That takes seven powers in the field; multiplying by ℓ takes twice the time. (The same idea, on
+//! the Edwards form of the curve: Pornin, "Point-Halving and Subgroup Membership in Twisted Edwards
+//! Curves", 2022.)
 //!
-//! On v² = u·(u² + A·u + 1) a point can be halved if u is a square, as (0, 0) is the only point of order two. Let it be one, so that
-//! t² = u² + A·u + 1 has a root t, and let q be the u-coordinate of a half. The formula of doubling, 4·u·q·(q² + A·q + 1) = (q² − 1)²,
-//! is with q + 1/q = 2·h that h = u ± t. So q = h + √(h² − 1), and
+//! On v² = u·(u² + A·u + 1) a point can be halved if u is a square, because (0, 0) is the only
+//! point of order two. Let u be a square, so that t² = u² + A·u + 1 has a root t, and let q be the
+//! u-coordinate of a half. The doubling formula is 4·u·q·(q² + A·q + 1) = (q² − 1)². With q + 1/q =
+//! 2·h it becomes h = u ± t. So q = h + √(h² − 1), and:
 //!
-//! - the sign is the one for which h² − 1 is a square. For one it is: the product of both is (A² − 4)·u², and A² − 4 is no square.
-//! - q is a square if 2·(h − 1) is one, which is (√q − 1/√q)². That is so for both signs or for neither, as the product of both is
-//!   −4·(A + 2)·u, and −1 and A + 2 are squares.
-//! - the root of h² − 1 may be either: it gives q or 1/q, two halves that differ by (0, 0), which can be halved twice itself.
+//! - The sign is the one for which h² − 1 is a square. For one sign it is: the product of both is
+//!   (A² − 4)·u², and A² − 4 is not a square.
+//! - q is a square if 2·(h − 1) = (√q − 1/√q)² is one. That holds for both signs or for neither,
+//!   because the product of both is −4·(A + 2)·u, and −1 and A + 2 are squares.
+//! - Either root of h² − 1 will do. It yields q or 1/q, two halves that differ by (0, 0), which can
+//!   itself be halved twice.
 //!
-//! All of this is public, so its time may tell of it.
+//! All inputs are public, so the time may depend on them.
 
 use crate::field::{A, Field};
 
-/// The u-coordinate of the point of edwards25519 with that compressed form, if the form is canonical and the point one of the subgroup
-/// of prime order, but not the neutral one.
+/// Returns the u-coordinate of the point of edwards25519 with the given compressed form.
+///
+/// Returns `None` unless the form is canonical and the point is in the subgroup of prime order and
+/// not the neutral point.
 pub(crate) fn u_of_prime_order(compressed: &[u8; 32]) -> Option<[u8; 32]> {
     let mut y = *compressed;
     y[31] &= 0x7f;
     let number = Field::from_canonical(&y)?;
-    // u = n / d, and a square if x = n·d is. If x is zero it is none: then the x-coordinate is, and the form has a sign to spare.
+    // u = n / d, which is a square if x = n·d is. If x is zero, the point is refused: its
+    // x-coordinate is zero then, and the sign bit of the form would be ambiguous.
     let (n, d) = (Field::ONE.plus(number), Field::ONE.minus(number));
     let (is_square, inverse_root) = n.times(d).inverse_root();
     if !is_square {
@@ -35,7 +43,8 @@ pub(crate) fn u_of_prime_order(compressed: &[u8; 32]) -> Option<[u8; 32]> {
     quarter_is_square.then(|| u.to_bytes())
 }
 
-/// The u-coordinate of a half of the point with the u-coordinate `u`, a square, if that is a square, too.
+/// Returns the u-coordinate of a half of the point with the u-coordinate `u`, which is a square.
+/// Returns `None` unless the result is a square too.
 fn half(u: Field) -> Option<Field> {
     let t = root_if_half_is_square(u)?;
     [u.plus(t), u.minus(t)].into_iter().find_map(|h| {
@@ -44,7 +53,8 @@ fn half(u: Field) -> Option<Field> {
     })
 }
 
-/// The t of the square `u`, if the u-coordinates of the halves are squares. None if no point of the curve has that `u`.
+/// Returns the t of the square `u` if the u-coordinates of the halves are squares. Returns `None`
+/// if they are not, or if no point of the curve has that `u`.
 fn root_if_half_is_square(u: Field) -> Option<Field> {
     let t = root(u.squared().plus(A.times(u)).plus(Field::ONE))?;
     let h_less_1 = u.plus(t).minus(Field::ONE);
@@ -52,7 +62,7 @@ fn root_if_half_is_square(u: Field) -> Option<Field> {
     is_square.then_some(t)
 }
 
-/// A root of `x`, unless that is zero or no square.
+/// Returns a root of `x`, or `None` if `x` is zero or not a square.
 fn root(x: Field) -> Option<Field> {
     let (is_square, inverse_root) = x.inverse_root();
     is_square.then(|| x.times(inverse_root))
@@ -67,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// As the definition says it, by multiplying with the order.
+    /// Applies the definition: multiplies by the order.
     fn defined(compressed: &[u8; 32]) -> Option<[u8; 32]> {
         let point = CompressedEdwardsY(*compressed).decompress()?;
         let taken =
@@ -106,7 +116,7 @@ mod tests {
             assert_eq!(u_of_prime_order(&bytes), defined(&bytes));
             taken += usize::from(defined(&bytes).is_some());
         }
-        // One half is on the curve, and of these one eighth in the subgroup.
+        // One half is on the curve, and one eighth of these in the subgroup.
         assert!((150..350).contains(&taken), "{taken}");
     }
 

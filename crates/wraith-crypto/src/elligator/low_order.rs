@@ -1,7 +1,8 @@
-//! Adding one of the eight points of low order to a point of which only the u-coordinate is known.
+//! Addition of one of the eight points of low order to a point of which only the u-coordinate is
+//! known.
 //!
-//! The u-coordinate has two points, P and −P. Which of them the low-order point T is added to makes no difference where T is
-//! drawn: −P + T is −(P − T), and −T is as likely as T.
+//! The u-coordinate has two points, P and −P. For a random low-order point T it makes no difference
+//! to which of them T is added: −P + T is −(P − T), and −T is as likely as T.
 
 use crate::field::{A, Field};
 
@@ -14,7 +15,7 @@ const D: Field = Field::limbs([
     0x52036cee2b6ff,
 ]);
 
-/// A square root of −486664. By it x = c·u / v, and y = (u − 1) / (u + 1) (RFC 7748 §4.1).
+/// A square root c of −486664. With it x = c·u / v, and y = (u − 1) / (u + 1) (RFC 7748 §4.1).
 const C: Field = Field::limbs([
     0x604aaff457e06,
     0x2296fa350598d,
@@ -23,7 +24,7 @@ const C: Field = Field::limbs([
     0x0f26edf460a00,
 ]);
 
-/// A point of order eight of edwards25519: (X, Y). The others are those with other signs.
+/// A point of order eight of edwards25519: (X, Y). Other signs give the other points of that order.
 const X: Field = Field::limbs([
     0x14646c545d14a,
     0x6027cbc471bd4,
@@ -39,7 +40,7 @@ const Y: Field = Field::limbs([
     0x7a03ac9277fdc,
 ]);
 
-/// Each point of low order: (x, y) on edwards25519.
+/// The points of low order: (x, y) on edwards25519.
 const LOW_ORDER: [(Field, Field); 8] = [
     (Field::ZERO, Field::ONE),
     (Field::ZERO, Field::ONE.negated()),
@@ -51,20 +52,22 @@ const LOW_ORDER: [(Field, Field); 8] = [
     (X.negated(), Y.negated()),
 ];
 
-/// The u-coordinate of a point with the coordinate `u` and the one of low order with number `index`, as numerator and
-/// denominator. The first is not of low order itself, and is on the curve. `index`, which is below 8, is not a secret.
+/// Adds the low-order point number `index` to a point with the coordinate `u`. Returns the
+/// u-coordinate of the sum as numerator and denominator.
+///
+/// The point is on the curve, and not itself of low order. `index` is below 8 and not secret.
 pub(super) fn add_low_order(u: Field, index: usize) -> (Field, Field) {
     let (low_x, low_y) = LOW_ORDER[index];
     let v_squared = u.times(u.times(u.plus(A)).plus(Field::ONE));
     let (_, inverse_v) = v_squared.inverse_root();
     let x = C.times(u).times(inverse_v);
-    // y is y / z.
+    // The y-coordinate is y / z.
     let (y, z) = (u.minus(Field::ONE), u.plus(Field::ONE));
     // The y of the sum is (y·y' + x·x') / (1 − d·x·x'·y·y').
     let (x, y) = (x.times(low_x), y.times(low_y));
     let numerator = y.plus(z.times(x));
     let denominator = z.minus(D.times(x).times(y));
-    // And its u is (1 + y) / (1 − y).
+    // The u of the sum is (1 + y) / (1 − y).
     (denominator.plus(numerator), denominator.minus(numerator))
 }
 
@@ -87,7 +90,7 @@ mod tests {
                 let (numerator, denominator) = add_low_order(u, index);
                 let (_, inverse_root) = denominator.squared().inverse_root();
                 let quotient = numerator.times(inverse_root);
-                // The root of a square is known but for its sign.
+                // The root of a square is known only up to its sign.
                 let is_right = quotient.times(denominator).equals(numerator);
                 Field::select(is_right, quotient, quotient.negated()).to_bytes()
             });

@@ -1,14 +1,15 @@
-//! Numbers modulo p = 2^448 − 2^224 − 1, in eight limbs of 56 bits.
+//! Arithmetic modulo p = 2^448 − 2^224 − 1, in eight limbs of 56 bits.
 //!
-//! Invariant: limbs are below 2^60. A product has limbs below 2^56 + 2^16, and sums are not reduced, so that up to four products may
-//! be added up or subtracted before the next multiplication: every formula here stays below that.
+//! Invariant: limbs are below 2^60. A product has limbs below 2^56 + 2^16. Sums are not reduced, so
+//! up to four products may be added or subtracted before the next multiplication; every formula in
+//! this module stays below that.
 
 use zeroize::Zeroize;
 
 const LIMBS: usize = 8;
 const MASK: u64 = (1 << 56) - 1;
 
-/// 4 p, which makes differences positive.
+/// 4 p, which keeps differences positive.
 const FOUR_P: [u64; LIMBS] = {
     let mut limbs = [4 * MASK; LIMBS];
     limbs[4] = 4 * (MASK - 1);
@@ -27,7 +28,7 @@ impl Element {
         Self([number as u64, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    /// The number of `bytes`, least significant first, which may be p or more.
+    /// Returns the number of little-endian `bytes`, which may be p or more.
     pub(crate) fn from_bytes(bytes: &[u8; 56]) -> Self {
         let mut limbs = [0; LIMBS];
         for (limb, bytes) in limbs.iter_mut().zip(bytes.chunks_exact(7)) {
@@ -36,7 +37,7 @@ impl Element {
         Self(limbs)
     }
 
-    /// Its bytes, least significant first, below p.
+    /// Returns the little-endian bytes of the number below p.
     pub(crate) fn to_bytes(self) -> [u8; 56] {
         let mut bytes = [0; 56];
         for (bytes, limb) in bytes.chunks_exact_mut(7).zip(self.reduced()) {
@@ -49,7 +50,7 @@ impl Element {
         Self(std::array::from_fn(|i| self.0[i] + other.0[i]))
     }
 
-    /// The difference. `other` is at most a sum of three products.
+    /// Returns the difference. `other` is at most a sum of three products.
     pub(crate) fn sub(&self, other: &Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] + FOUR_P[i] - other.0[i]))
     }
@@ -58,7 +59,8 @@ impl Element {
         Self::ZERO.sub(self)
     }
 
-    /// The product. With a = a₀ + a₁ φ it is a₀ b₀ + a₁ b₁ + φ ((a₀ + a₁)(b₀ + b₁) − a₀ b₀), since φ² = φ + 1.
+    /// Returns the product. With a = a₀ + a₁ φ it is a₀ b₀ + a₁ b₁ + φ ((a₀ + a₁)(b₀ + b₁) − a₀
+    /// b₀), because φ² = φ + 1.
     #[inline]
     pub(crate) fn mul(&self, other: &Self) -> Self {
         let (a, b) = (&self.0, &other.0);
@@ -70,14 +72,14 @@ impl Element {
         Self::joined(&low, &high, &both)
     }
 
-    /// The square.
+    /// Returns the square.
     #[inline]
     pub(crate) fn square(&self) -> Self {
         let (low, high) = halves(&self.0);
         Self::joined(&half_square(&low), &half_square(&high), &half_square(&sum(&low, &high)))
     }
 
-    /// `number` times it, for a number below 2^20 or so.
+    /// Multiplies by a number below about 2^20.
     #[inline]
     pub(crate) fn times(&self, number: u32) -> Self {
         carried(std::array::from_fn(|i| u128::from(self.0[i]) * u128::from(number)))
@@ -94,12 +96,12 @@ impl Element {
         }))
     }
 
-    /// It to the power of 2^`times`.
+    /// Returns `self` to the power of 2^`times`.
     pub(crate) fn squared(&self, times: usize) -> Self {
         (0..times).fold(*self, |power, _| power.square())
     }
 
-    /// It to the power of 2^`n` − 1.
+    /// Returns `self` to the power of 2^`n` − 1.
     fn power_of_ones(&self, n: usize) -> Self {
         let mut power = *self;
         let mut ones = 1;
@@ -114,28 +116,28 @@ impl Element {
         power
     }
 
-    /// It to the power of (p − 3) / 4 = 2^446 − 2^222 − 1.
+    /// Returns `self` to the power of (p − 3) / 4 = 2^446 − 2^222 − 1.
     pub(crate) fn power_of_root(&self) -> Self {
         let ones = self.power_of_ones(222);
         ones.square().mul(self).squared(223).mul(&ones)
     }
 
-    /// Its inverse, or zero for zero.
+    /// Returns the inverse, or zero for zero.
     pub(crate) fn inverse(&self) -> Self {
         self.power_of_root().squared(2).mul(self)
     }
 
-    /// Whether it is zero.
+    /// Returns whether the number is zero.
     pub(crate) fn is_zero(&self) -> bool {
         self.to_bytes().iter().fold(0, |all, byte| all | byte) == 0
     }
 
-    /// Whether the number below p is odd.
+    /// Returns whether the number below p is odd.
     pub(crate) fn is_odd(&self) -> bool {
         self.reduced()[0] & 1 == 1
     }
 
-    /// Becomes `other` where `mask` is all ones, stays where it is zero.
+    /// Sets `self` to `other` where `mask` is all ones. Leaves it unchanged where `mask` is zero.
     pub(crate) fn assign_where(&mut self, mask: u64, other: &Self) {
         for (limb, other) in self.0.iter_mut().zip(other.0) {
             *limb ^= mask & (*limb ^ other);
@@ -151,10 +153,11 @@ impl Element {
         }
     }
 
-    /// The limbs of the number below p.
+    /// Returns the limbs of the number below p.
     fn reduced(&self) -> [u64; LIMBS] {
         let mut limbs = carried(self.0.map(u128::from)).0;
-        // What leaves the last limb the first time is one at most, and leaves it too small for a second.
+        // The first pass carries at most one out of the last limb. The limbs are then too small for
+        // a second such carry.
         for _ in 0..2 {
             let mut carry = 0;
             for limb in &mut limbs {
@@ -165,7 +168,7 @@ impl Element {
             limbs[0] += carry;
             limbs[4] += carry;
         }
-        // Below 2^448 now, which is p and a little: one subtraction is enough.
+        // The number is now below 2^448, which is slightly above p, so one subtraction is enough.
         let mut borrow = 0i64;
         let mut less = [0; LIMBS];
         for i in 0..LIMBS {
@@ -173,7 +176,7 @@ impl Element {
             less[i] = difference as u64 & MASK;
             borrow = difference >> 56;
         }
-        // All ones if it was below p already.
+        // All ones if the number was already below p.
         let keep = borrow as u64;
         for i in 0..LIMBS {
             limbs[i] = limbs[i] & keep | less[i] & !keep;
@@ -224,7 +227,8 @@ fn half_square(a: &[u64; 4]) -> [u128; 7] {
     ]
 }
 
-/// Carries each column, below 2^127, to the next. What leaves the last is worth 1 + φ.
+/// Carries each column, below 2^127, to the next one. The carry out of the last column is worth 1 +
+/// φ.
 #[inline(always)]
 fn carried(mut columns: [u128; LIMBS]) -> Element {
     let mask = u128::from(MASK);
@@ -248,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// p, least significant byte first.
+    /// Returns p, least significant byte first.
     fn p() -> [u8; 56] {
         let mut bytes = [0xff; 56];
         bytes[28] = 0xfe;
@@ -260,7 +264,7 @@ mod tests {
         bytes.prop_map(|bytes| Element::from_bytes(&bytes.try_into().unwrap()))
     }
 
-    /// The product bit by bit, with nothing but additions.
+    /// Multiplies bit by bit, with additions only.
     fn slow_product(a: &Element, b: &Element) -> Element {
         let bits = b.to_bytes();
         (0..448).rev().fold(Element::ZERO, |sum, bit| {

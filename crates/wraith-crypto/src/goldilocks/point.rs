@@ -1,21 +1,22 @@
-//! Points of the Edwards curve x² + y² = 1 − 39081 x² y² (RFC 8032 §5.2). The formulas are complete: they hold for every pair of points.
+//! Points of the Edwards curve x² + y² = 1 − 39081 x² y² (RFC 8032 §5.2). The formulas are
+//! complete: they hold for every pair of points.
 
 use std::sync::OnceLock;
 
 use super::{Element, Scalar};
 
-/// Bytes of a point: y, and the sign of x.
+/// Size of an encoded point in bytes: y, and the sign of x.
 pub(crate) const POINT_BYTES: usize = 57;
 
 /// −d.
 const MINUS_D: u32 = 39_081;
-/// Bits of the digits that a public scalar is taken apart to: for a point that is seen once, and for the base point.
+/// Digit width of public scalars in bits: for a point that is used once, and for the base point.
 const WIDTH: u32 = 5;
 const BASE_WIDTH: u32 = 8;
 const ODD: usize = 1 << (WIDTH - 2);
 const BASE_ODD: usize = 1 << (BASE_WIDTH - 2);
 
-/// The base point, y and the sign of x.
+/// The base point: y and the sign of x.
 const BASE: [u8; POINT_BYTES] = [
     0x14, 0xfa, 0x30, 0xf2, 0x5b, 0x79, 0x08, 0x98, 0xad, 0xc8, 0xd7, 0x4e, 0x2c, 0x13, 0xbd, 0xfd,
     0xc4, 0x39, 0x7c, 0xe6, 0x1c, 0xff, 0xd3, 0x3a, 0xd7, 0xc2, 0xa0, 0x05, 0x1e, 0x9c, 0x78, 0x87,
@@ -23,7 +24,7 @@ const BASE: [u8; POINT_BYTES] = [
     0x24, 0xbc, 0xb6, 0x6e, 0x71, 0x46, 0x3f, 0x69, 0x00,
 ];
 
-/// A point: x = `x / z`, y = `y / z`.
+/// A point in projective coordinates: x = `x / z`, y = `y / z`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
     x: Element,
@@ -45,15 +46,15 @@ impl Affine {
 impl Point {
     const IDENTITY: Self = Self { x: Element::ZERO, y: Element::ONE, z: Element::ONE };
 
-    /// The point that `bytes` are (RFC 8032 §5.2.3). `None` if they are none, or not how it is written. Takes time that depends on the
-    /// bytes.
+    /// Decodes a point (RFC 8032 §5.2.3). Returns `None` if the bytes are no point or not its
+    /// canonical encoding. The time depends on the bytes.
     pub(crate) fn from_bytes(bytes: &[u8; POINT_BYTES]) -> Option<Self> {
         let (y_bytes, sign) = bytes.split_first_chunk::<56>()?;
         let y = Element::from_bytes(y_bytes);
         if sign[0] & 0x7f != 0 || y.to_bytes() != *y_bytes {
             return None;
         }
-        // x² = u / v, and x = u³ v (u⁵ v³)^((p − 3) / 4) if that is a square.
+        // x² = u / v, and x = u³ v (u⁵ v³)^((p − 3) / 4) if u / v is a square.
         let y2 = y.square();
         let u = y2.sub(&Element::ONE);
         let v = y2.times(MINUS_D).add(&Element::ONE).negated();
@@ -69,7 +70,7 @@ impl Point {
         Some(Self { x, y, z: Element::ONE })
     }
 
-    /// Its bytes.
+    /// Encodes the point.
     pub(crate) fn to_bytes(self) -> [u8; POINT_BYTES] {
         let inverse = self.z.inverse();
         let mut bytes = [0; POINT_BYTES];
@@ -78,7 +79,8 @@ impl Point {
         bytes
     }
 
-    /// Whether its order is 1, 2 or 4, the cofactor: these four points are where the curve crosses the axes. In variable time.
+    /// Returns whether the order is 1, 2 or 4, the cofactor. These are the four points in which the
+    /// curve crosses the axes. Variable time.
     pub(crate) fn is_small_order(&self) -> bool {
         self.x.is_zero() || self.y.is_zero()
     }
@@ -107,7 +109,7 @@ impl Point {
         self.plus_with(&self.z, &self.z.square(), &other.x, &other.y)
     }
 
-    /// The sum, where `a` is the product of both z and `b` its square.
+    /// Returns the sum, where `a` is the product of both z and `b` is its square.
     fn plus_with(&self, a: &Element, b: &Element, x: &Element, y: &Element) -> Self {
         let c = self.x.mul(x);
         let d = self.y.mul(y);
@@ -120,7 +122,7 @@ impl Point {
         Self { x, y, z: f.mul(&g) }
     }
 
-    /// `scalar` times the base point.
+    /// Returns `scalar` times the base point.
     pub(crate) fn base_times(scalar: &Scalar) -> Self {
         let table = table();
         let digits = scalar.digits();
@@ -134,7 +136,8 @@ impl Point {
         add((0..4).fold(odd, |sum, _| sum.doubled()), 0)
     }
 
-    /// `base_scalar` times the base point and `scalar` times `self`. Takes time that depends on all of them: nothing is secret.
+    /// Returns `base_scalar` times the base point plus `scalar` times `self`. The time depends on
+    /// all of them: nothing is secret.
     pub(crate) fn times_plus_base_vartime(&self, scalar: &Scalar, base_scalar: &Scalar) -> Self {
         let base = &table().odd;
         let mut odd = [*self; ODD];
@@ -166,7 +169,7 @@ impl Point {
     }
 }
 
-/// `digit` times the point that `multiples` begin with, from −8 to 8. Reads all of them.
+/// Returns `digit`, from −8 to 8, times the first point of `multiples`. Reads all of them.
 fn select(multiples: &[Affine; 8], digit: i8) -> Affine {
     let is_negative = (digit >> 7) as u64;
     let size = (digit ^ (digit >> 7)) - (digit >> 7);
@@ -186,7 +189,7 @@ fn select(multiples: &[Affine; 8], digit: i8) -> Affine {
 struct Table {
     /// Row i has 1, 2 … 8 times 256^i times the base point.
     rows: Box<[[Affine; 8]]>,
-    /// 1, 3, 5 … times it.
+    /// The odd multiples 1, 3, 5 … of the base point.
     odd: Box<[Affine]>,
 }
 
@@ -215,7 +218,7 @@ fn table() -> &'static Table {
     })
 }
 
-/// The points with z = 1, for one inversion (Montgomery's trick).
+/// Converts the points to z = 1 with one inversion (Montgomery's trick).
 fn to_affine(points: &[Point]) -> Vec<Affine> {
     let mut products = Vec::with_capacity(points.len());
     let mut product = Element::ONE;
@@ -240,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Double and add, bit by bit.
+    /// Multiplies by double-and-add, bit by bit.
     fn slow_times(point: &Point, bytes: &[u8]) -> Point {
         (0..8 * bytes.len()).rev().fold(Point::IDENTITY, |sum, bit| {
             let sum = sum.doubled();
@@ -263,7 +266,7 @@ mod tests {
     #[test]
     fn doubling_is_adding_to_itself_for_every_point_of_small_order_too() {
         let mut zero = [0; POINT_BYTES];
-        // y = 1, −1, 0 with either sign.
+        // y = 1, −1, and 0 with either sign.
         let mut points = vec![Point::IDENTITY, base()];
         points.push(Point::from_bytes(&zero).unwrap());
         zero[56] = 0x80;

@@ -1,16 +1,16 @@
-//! Numbers modulo the order of the base point, L = 2^446 − c, least significant limb first.
+//! Arithmetic modulo the order of the base point, L = 2^446 − c, least significant limb first.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 const LIMBS: usize = 7;
-/// Limbs of a product and of a hash of 114 bytes.
+/// Number of limbs of a product, and of a hash of 114 bytes.
 const WIDE: usize = 15;
 
 /// c = 2^446 − L (RFC 8032 §5.2).
 const C: [u64; 4] =
     [0xdc87_3d6d_54a7_bb0d, 0xde93_3d8d_723a_70aa, 0x3bb1_24b6_5129_c96f, 0x8335_dc16];
 
-/// L.
+/// The order L.
 const L: [u64; LIMBS] = [
     0x2378_c292_ab58_44f3,
     0x216c_c272_8dc5_8f55,
@@ -26,7 +26,7 @@ const L: [u64; LIMBS] = [
 pub(crate) struct Scalar([u64; LIMBS]);
 
 impl Scalar {
-    /// `bytes`, at most 114 of them, least significant first, modulo L.
+    /// Returns at most 114 little-endian bytes modulo L.
     pub(crate) fn reduced(bytes: &[u8]) -> Self {
         assert!(bytes.len() <= 114, "the longest that the folding below was made for");
         let mut wide = [0; WIDE];
@@ -38,13 +38,13 @@ impl Scalar {
         scalar
     }
 
-    /// The number of `bytes` if it is below L. Takes time that depends on the bytes.
+    /// Returns the number of little-endian `bytes` if it is below L. The time depends on the bytes.
     pub(crate) fn from_canonical(bytes: &[u8; 57]) -> Option<Self> {
         let scalar = Self::reduced(bytes);
         (scalar.to_bytes() == *bytes).then_some(scalar)
     }
 
-    /// Its bytes, least significant first.
+    /// Returns the little-endian bytes.
     pub(crate) fn to_bytes(&self) -> [u8; 57] {
         let mut bytes = [0; 57];
         for (bytes, limb) in bytes.chunks_exact_mut(8).zip(self.0) {
@@ -53,7 +53,7 @@ impl Scalar {
         bytes
     }
 
-    /// `self * factor + sum`.
+    /// Returns `self * factor + sum`.
     pub(crate) fn mul_add(&self, factor: &Self, sum: &Self) -> Self {
         let mut wide = [0; WIDE];
         wide[..LIMBS].copy_from_slice(&sum.0);
@@ -63,7 +63,7 @@ impl Scalar {
         scalar
     }
 
-    /// −`self`.
+    /// Returns −`self`.
     #[cfg(test)]
     pub(crate) fn negated(&self) -> Self {
         let less_one = {
@@ -74,9 +74,10 @@ impl Scalar {
         self.mul_add(&less_one, &Self([0; LIMBS]))
     }
 
-    /// `wide`, which is below 2^912, modulo L: what is above bit 446 is folded back, times c, until a subtraction is enough.
+    /// Reduces `wide`, which is below 2^912, modulo L. The part above bit 446 is folded back, times
+    /// c, until subtractions are enough.
     fn folded(wide: &mut [u64; WIDE]) -> Self {
-        // Below 2^691, 2^470, 2^446 + 2^248, 2^446 + c in turn.
+        // The bounds after each fold: below 2^691, 2^470, 2^446 + 2^248, and 2^446 + c.
         for _ in 0..4 {
             let mut high = [0; 8];
             for (i, limb) in high.iter_mut().enumerate() {
@@ -105,7 +106,7 @@ impl Scalar {
         Self(limbs)
     }
 
-    /// Its digits to the base of 16, from −8 to 8, least significant first.
+    /// Returns the digits in base 16, from −8 to 8, least significant first.
     pub(crate) fn digits(&self) -> [i8; 112] {
         let mut digits = [0; 112];
         let mut carry = 0;
@@ -118,8 +119,8 @@ impl Scalar {
         digits
     }
 
-    /// Its digits to the base of 2, of which those that are not zero are odd, below 2^(`width` − 1), and at least `width` apart.
-    /// Takes time that depends on the number.
+    /// Returns the sparse signed digits in base 2. Digits other than zero are odd, below 2^(`width`
+    /// − 1) in absolute value, and at least `width` places apart. The time depends on the number.
     pub(crate) fn sparse_digits(&self, width: u32) -> [i8; 448] {
         let mut digits = [0; 448];
         let mut carry = 0;
@@ -143,7 +144,7 @@ impl Scalar {
     }
 }
 
-/// Adds the product of `a` and `b` to `wide`, in which the sum fits.
+/// Adds the product of `a` and `b` to `wide`. The sum fits.
 fn add_product(wide: &mut [u64; WIDE], a: &[u64], b: &[u64]) {
     for (i, &a) in a.iter().enumerate() {
         let mut carry = 0u64;
@@ -195,7 +196,7 @@ mod tests {
         fn reducing_is_a_homomorphism(a in any::<[u8; 32]>(), b in any::<[u8; 24]>(), s in any::<[[u8; 19]; 3]>()) {
             let long = s.concat();
             let sum = Scalar::reduced(&long);
-            // a * 2^192 + b, once as one number and once by the rules of residues.
+            // a * 2^192 + b, once as one number and once by modular arithmetic.
             let whole = Scalar::reduced(&[&b[..], &a[..]].concat());
             let mut shift = [0; 25];
             shift[24] = 1;

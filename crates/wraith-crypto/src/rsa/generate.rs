@@ -1,4 +1,5 @@
-//! A new key of two [primes](super::prime): its exponents and its coefficient, in time that depends on lengths only.
+//! Generation of a key from two [primes](super::prime): its exponents and its coefficient. The time
+//! depends only on lengths.
 #![allow(unsafe_code)]
 
 use aws_lc_sys as aws;
@@ -12,10 +13,12 @@ use crate::kernels::montgomery::Modulus;
 
 type Limbs = Zeroizing<Vec<u64>>;
 
-/// Pairs of primes whose private exponent is too short, at most. It does not happen.
+/// Maximum number of pairs of primes to try. A pair fails if its private exponent is too short,
+/// which never happens in practice.
 const PAIRS_MAX: usize = 8;
 
-/// A key with a modulus of `128·limbs` bits, which AWS-LC has checked. `None` where nothing here computes powers, or there is no memory.
+/// Generates a key with a modulus of `128·limbs` bits, checked by AWS-LC. Returns `None` where the
+/// processor does not support the kernel, or there is no memory.
 pub(super) fn generate(limbs: usize) -> Option<Owned<aws::RSA>> {
     let mut pool = Pool::new();
     for _ in 0..PAIRS_MAX {
@@ -29,12 +32,13 @@ pub(super) fn generate(limbs: usize) -> Option<Owned<aws::RSA>> {
     None
 }
 
-/// Whether the private exponent `d`, an odd number as long as the modulus, is above `2^(bits / 2)` (FIPS 186-5, appendix A.1.1).
+/// Returns whether the private exponent `d`, an odd number as long as the modulus, is above
+/// `2^(bits / 2)` (FIPS 186-5, appendix A.1.1).
 pub(super) fn is_long(d: &[u64]) -> bool {
     d[d.len() / 2..].iter().fold(0, |all, limb| all | limb) != 0
 }
 
-/// What an RSAPrivateKey (RFC 8017 §A.1.2) has but the version and `e`.
+/// The numbers of an RSAPrivateKey (RFC 8017 §A.1.2), without the version and `e`.
 struct Numbers {
     n: Vec<u64>,
     d: Limbs,
@@ -47,7 +51,7 @@ struct Numbers {
 
 impl Numbers {
     fn new(p: Limbs, q: Limbs) -> Option<Self> {
-        // The larger prime is the first, for the other to be below it.
+        // The larger prime is the first, so that the other is below it.
         let mut less = p.clone();
         let is_less = product::subtract_assign(&mut less, &q) == 1;
         let (p, q) = if is_less { (q, p) } else { (p, q) };
@@ -82,7 +86,8 @@ impl Numbers {
         let (n, e, d) = (of(&self.n)?, of(&[E])?, of(&self.d)?);
         let (p, q, q_inverse) = (of(&self.p)?, of(&self.q)?, of(&self.q_inverse)?);
         let (d_p, d_q) = (of(&self.d_p)?, of(&self.d_q)?);
-        // SAFETY: all numbers are alive, and copied. That they belong together is checked.
+        // SAFETY: all numbers are alive, and AWS-LC copies them. It checks that they are
+        // consistent.
         unsafe {
             Owned::new(aws::RSA_new_private_key(
                 n.as_ptr(),
@@ -98,11 +103,12 @@ impl Numbers {
     }
 }
 
-/// The number below `order` that, times [`E`], is 1 modulo `order`, of which `E` is no divisor: `(1 + order·k) / E`, for the `k` that makes it a
-/// whole number.
+/// Returns the inverse of [`E`] modulo `order`, of which `E` is not a divisor.
+///
+/// The inverse is `(1 + order·k) / E`, for the `k` that makes it an integer.
 pub(super) fn inverse_of_e(order: &[u64]) -> Limbs {
     let rest = modulo_e(order);
-    // E is prime: a number to the power of E - 2 is its inverse.
+    // E is prime, so a number to the power of E - 2 is its inverse.
     let mut inverse = 1;
     for bit in (0..17).rev() {
         inverse = inverse * inverse % E;
@@ -111,7 +117,7 @@ pub(super) fn inverse_of_e(order: &[u64]) -> Limbs {
         }
     }
     let factor = E - inverse;
-    // 1/E modulo 2^64 by Newton's method, which begins with an inverse modulo 2^17.
+    // 1/E modulo 2^64 by Newton's method, which starts from an inverse modulo 2^17.
     let mut reciprocal: u64 = E;
     for _ in 0..5 {
         reciprocal = reciprocal.wrapping_mul(2_u64.wrapping_sub(E.wrapping_mul(reciprocal)));
@@ -122,7 +128,8 @@ pub(super) fn inverse_of_e(order: &[u64]) -> Limbs {
         carry += u128::from(*limb) * u128::from(factor);
         let low = carry as u64;
         carry >>= 64;
-        // The lowest limb of what is left tells the lowest of the quotient (Jebelean: "An algorithm for exact division", 1993).
+        // The lowest limb of the remainder determines the lowest limb of the quotient (Jebelean:
+        // "An algorithm for exact division", 1993).
         let (left, is_borrowed) = low.overflowing_sub(borrow);
         let quotient = left.wrapping_mul(reciprocal);
         borrow = ((u128::from(quotient) * u128::from(E)) >> 64) as u64 + u64::from(is_borrowed);
@@ -131,7 +138,7 @@ pub(super) fn inverse_of_e(order: &[u64]) -> Limbs {
     Zeroizing::new(divided.collect())
 }
 
-/// `number / divisor`, bit by bit.
+/// Returns `number / divisor`, computed bit by bit.
 pub(super) fn divide(number: &[u64], divisor: u64) -> Limbs {
     let mut quotient = Zeroizing::new(vec![0; number.len()]);
     let mut rest = 0;

@@ -1,12 +1,22 @@
-//! RSA key pairs of 2048 to 4096 bits, for [signatures](crate::sign::rsa) and [encryption](crate::encrypt::rsa). AWS-LC computes what is done
-//! with them, and checks them. New ones are made [here](generate) where [`montgomery`] has its instructions, else by AWS-LC.
+//! RSA key pairs of 2048 to 4096 bits, for [signatures](crate::sign::rsa) and
+//! [encryption](crate::encrypt::rsa).
 //!
-//! A key is checked when it is read: its numbers are all there (RFC 8017 §A.1.2, of two primes) and belong together, the modulus has a length that
-//! is allowed, the public exponent is odd and has at most 33 bits, and the private one is below the modulus. Private operations are blinded.
+//! AWS-LC checks the keys and computes with them. [Our code](generate) generates new ones where the
+//! processor supports [`montgomery`], else AWS-LC does.
 //!
-//! RFC 8017 §3.2 leaves a private key some spellings: either prime may be the first, and the private exponent is any below the modulus that
-//! undoes the public one, of which there are as many as p - 1 and q - 1 have in their greatest common divisor, or one more. (Old programs write
-//! that modulo their product, new ones that modulo their least common multiple.) A key is written as it was read.
+//! Reading a key checks that:
+//!
+//! - all its numbers are present (RFC 8017 §A.1.2, with two primes) and consistent;
+//! - the modulus has an allowed length;
+//! - the public exponent is odd and has at most 33 bits;
+//! - the private exponent is below the modulus.
+//!
+//! Private operations are blinded.
+//!
+//! RFC 8017 §3.2 allows several encodings of one private key. Either prime may be first. The
+//! private exponent is any number below the modulus that inverts the public one. There are as many
+//! as the greatest common divisor of p - 1 and q - 1, or one more. (Old programs reduce it modulo
+//! their product, new ones modulo their least common multiple.) A key is written as it was read.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -33,25 +43,25 @@ mod trial;
 pub const BITS_MIN: u32 = 2048;
 /// Bits of the longest modulus.
 pub const BITS_MAX: u32 = 4096;
-/// Bits of a modulus where nobody says how many (128 bits of strength).
+/// Default bits of a modulus (128 bits of strength).
 pub(crate) const BITS_DEFAULT: u32 = 3072;
 
 /// The public exponent of new keys, 2^16 + 1.
 const E: u64 = 65_537;
 
-/// NULL, RSA's parameters.
+/// NULL, the algorithm parameters of RSA.
 const PARAMETERS: [u8; 2] = [5, 0];
 const IDENTIFIER: AlgorithmIdentifier<'static> =
     AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&PARAMETERS) };
 
-/// A key of AWS-LC, and how many bytes its modulus has.
+/// A key of AWS-LC and the size of its modulus in bytes.
 struct Key {
     rsa: Owned<aws::RSA>,
     bytes: usize,
 }
 
 impl Key {
-    /// `rsa`, if its modulus has an allowed length.
+    /// Wraps `rsa` if its modulus has an allowed length.
     fn new(rsa: Owned<aws::RSA>) -> Option<Self> {
         // SAFETY: the key is alive.
         let (bits, bytes) = unsafe { (aws::RSA_bits(rsa.as_ptr()), aws::RSA_size(rsa.as_ptr())) };
@@ -59,13 +69,14 @@ impl Key {
         fits.then_some(Self { rsa, bytes: bytes as usize })
     }
 
-    /// The bytes that `write`, a function of AWS-LC, makes of the key.
+    /// Encodes the key with `write`, a function of AWS-LC.
     fn written(
         &self,
         write: unsafe extern "C" fn(*mut *mut u8, *mut usize, *const aws::RSA) -> i32,
     ) -> Zeroizing<Vec<u8>> {
         let (mut data, mut len) = (ptr::null_mut(), 0);
-        // SAFETY: the key is alive. What is written is ours, has `len` bytes, and is wiped when freed.
+        // SAFETY: the key is alive. The buffer written is ours, has `len` bytes, and is wiped when
+        // freed.
         unsafe {
             let written = write(&mut data, &mut len, self.rsa.as_ptr());
             assert_eq!(written, 1, "a key that was read can be written");
@@ -86,7 +97,8 @@ impl fmt::Debug for PrivateKey {
 }
 
 impl PrivateKey {
-    /// A new key with a modulus of `bits`. `None` if that is not allowed, or there is no memory.
+    /// Generates a key with a modulus of `bits` bits. Returns `None` if that length is not allowed
+    /// or there is no memory.
     pub(crate) fn generate(bits: u32) -> Option<Self> {
         if !(BITS_MIN..=BITS_MAX).contains(&bits) || !bits.is_multiple_of(128) {
             return None;
@@ -99,14 +111,15 @@ impl PrivateKey {
         Key::new(rsa?).map(Self)
     }
 
-    /// The key of an RSAPrivateKey (RFC 8017 §A.1.2, DER). `None` if it is none, or its numbers do not belong together.
+    /// Parses an RSAPrivateKey (RFC 8017 §A.1.2, DER). Returns `None` if it is malformed, or its
+    /// numbers are not consistent.
     pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
         if !is_whole(der).is_ok_and(|is_whole| is_whole) {
             return None;
         }
         // SAFETY: `der` has the length passed.
         let rsa = unsafe { Owned::new(aws::RSA_private_key_from_bytes(der.as_ptr(), der.len())) }?;
-        // SAFETY: the key is alive, and has both numbers.
+        // SAFETY: the key is alive and has both numbers.
         let is_below = unsafe {
             let rsa = rsa.as_ptr();
             aws::BN_cmp(aws::RSA_get0_d(rsa), aws::RSA_get0_n(rsa)) < 0
@@ -114,27 +127,27 @@ impl PrivateKey {
         is_below.then(|| Key::new(rsa)).flatten().map(Self)
     }
 
-    /// Its RSAPrivateKey.
+    /// Encodes the key as RSAPrivateKey.
     pub(crate) fn to_pkcs1(&self) -> Zeroizing<Vec<u8>> {
         self.0.written(aws::RSA_private_key_to_bytes)
     }
 
-    /// The key in a PKCS #8.
+    /// Parses a key in PKCS #8.
     pub(crate) fn from_pkcs8(der: &[u8]) -> Option<Self> {
         let info = PrivateKeyInfo::from_der(der).ok()?;
-        // Its RSAPrivateKey has the public half in it; nothing writes it beside that, too.
+        // RSAPrivateKey contains the public half; no software writes it a second time.
         let is_ours = info.algorithm == IDENTIFIER && info.public_key.is_none();
         is_ours.then(|| Self::from_pkcs1(info.private_key)).flatten()
     }
 
-    /// Its PKCS #8.
+    /// Encodes the key as PKCS #8.
     pub(crate) fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
         PrivateKeyInfo::new(IDENTIFIER, &self.to_pkcs1()).to_der()
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub(crate) fn public(&self) -> PublicKey {
-        // SAFETY: the key is alive, and gets one reference more.
+        // SAFETY: the key is alive and gets one more reference.
         let rsa = unsafe {
             aws::RSA_up_ref(self.0.rsa.as_ptr());
             Owned::new(self.0.rsa.as_ptr())
@@ -142,23 +155,25 @@ impl PrivateKey {
         PublicKey(Key { rsa: rsa.expect("it is no null pointer"), bytes: self.0.bytes })
     }
 
-    /// A PSS signature over `hash` with a salt as long as it (RFC 8017 §8.1).
+    /// Returns a PSS signature over `hash`, with a salt of the length of the hash (RFC 8017 §8.1).
     pub(crate) fn sign_pss(&self, digest: Digest, hash: &[u8]) -> Option<Vec<u8>> {
         let mut signature = vec![0; self.0.bytes];
         let (out, max, mut len) = (signature.as_mut_ptr(), signature.len(), 0);
         let (rsa, md) = (self.0.rsa.as_ptr(), digest.evp());
         let (data, data_len) = (hash.as_ptr(), hash.len());
-        // SAFETY: the key is alive, and the buffers have the lengths passed. −1 is a salt as long as the hash.
+        // SAFETY: the key is alive, and the buffers have the lengths passed. −1 selects a salt as
+        // long as the hash.
         let made =
             unsafe { aws::RSA_sign_pss_mgf1(rsa, &mut len, out, max, data, data_len, md, md, -1) };
         (succeeded(made) && len == max).then_some(signature)
     }
 
-    /// A signature of PKCS #1 v1.5 over `hash` (RFC 8017 §8.2).
+    /// Returns a PKCS #1 v1.5 signature over `hash` (RFC 8017 §8.2).
     pub(crate) fn sign_pkcs1(&self, digest: Digest, hash: &[u8]) -> Option<Vec<u8>> {
         let mut signature = vec![0; self.0.bytes];
         let (out, mut len) = (signature.as_mut_ptr(), 0);
-        // SAFETY: the key is alive, `hash` has the length passed, and `signature` that of the modulus.
+        // SAFETY: the key is alive, `hash` has the length passed, and `signature` that of the
+        // modulus.
         let made = unsafe {
             let (data, data_len) = (hash.as_ptr(), hash.len());
             aws::RSA_sign(digest.nid(), data, data_len, out, &mut len, self.0.rsa.as_ptr())
@@ -166,8 +181,10 @@ impl PrivateKey {
         (succeeded(made) && len as usize == signature.len()).then_some(signature)
     }
 
-    /// `block` to the power of the private exponent. `None` if it has not the length of the modulus n, or is not from 2 to n - 2: AWS-LC does
-    /// not compute the powers that everybody knows.
+    /// Returns `block` to the power of the private exponent.
+    ///
+    /// Returns `None` if `block` has not the length of the modulus n, or is not from 2 to n - 2.
+    /// AWS-LC does not compute the trivial powers.
     pub(crate) fn raise(&self, block: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let mut raised = Zeroizing::new(vec![0; self.0.bytes]);
         let (out, max, mut len) = (raised.as_mut_ptr(), raised.len(), 0);
@@ -180,16 +197,16 @@ impl PrivateKey {
         (succeeded(made) && len == max).then_some(raised)
     }
 
-    /// The private exponent, as long as the modulus.
+    /// Returns the private exponent, as long as the modulus.
     pub(crate) fn private_exponent(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(vec![0; self.0.bytes]);
-        // SAFETY: the key is alive, and has a private exponent.
+        // SAFETY: the key is alive and has a private exponent.
         let fits = unsafe { write_number(aws::RSA_get0_d(self.0.rsa.as_ptr()), &mut bytes) };
         assert!(fits, "it is below the modulus");
         bytes
     }
 
-    /// What OAEP (RFC 8017 §7.1.2) with `digest` and `label` has in `ciphertext`.
+    /// Decrypts `ciphertext` with OAEP (RFC 8017 §7.1.2) of `digest` and `label`.
     pub(crate) fn open_oaep(
         &self,
         digest: Digest,
@@ -198,8 +215,8 @@ impl PrivateKey {
     ) -> Option<Zeroizing<Vec<u8>>> {
         let mut text = Zeroizing::new(vec![0; self.0.bytes]);
         let mut len = text.len();
-        // SAFETY: the objects are alive, the context has its own references to them and to a copy of the label, and the buffers have the
-        // lengths passed.
+        // SAFETY: the objects are alive, and the buffers have the lengths passed. The context has
+        // its own references to the objects, and to a copy of the label.
         let opened = unsafe {
             let pkey = Owned::new(aws::EVP_PKEY_new())?;
             let is_set = aws::EVP_PKEY_set1_RSA(pkey.as_ptr(), self.0.rsa.as_ptr()) == 1;
@@ -223,11 +240,11 @@ impl PrivateKey {
     }
 }
 
-/// Whether `der` is the RSAPrivateKey of a key with two primes, none of its numbers is zero, and the private exponent is no longer than the
-/// modulus.
+/// Returns whether `der` is the RSAPrivateKey of a key with two primes, none of its numbers is
+/// zero, and the private exponent is no longer than the modulus.
 ///
-/// AWS-LC takes a modulus and a private exponent beside six zeros, as Java strips keys. Such a key can be checked by nobody, is used without
-/// blinding, and has no public half.
+/// AWS-LC also accepts a modulus and a private exponent with six zeros, as Java strips keys. Such a
+/// key cannot be checked, is used without blinding, and has no public half.
 fn is_whole(der: &[u8]) -> Result<bool, EncodingError> {
     let mut reader = Reader::of_sequence(der)?;
     let version = reader.small()?;
@@ -239,10 +256,10 @@ fn is_whole(der: &[u8]) -> Result<bool, EncodingError> {
     Ok(version == 0 && has_all && d.len() <= n.len())
 }
 
-/// A new key of AWS-LC's.
+/// Generates a key with AWS-LC.
 fn generated_by_aws_lc(bits: u32) -> Option<Owned<aws::RSA>> {
     let exponent = number(&E.to_be_bytes())?;
-    // SAFETY: the key is new and ours, and the number alive.
+    // SAFETY: the key is new and ours, and the number is alive.
     unsafe {
         let rsa = Owned::new(aws::RSA_new())?;
         let (key, bits) = (rsa.as_ptr(), bits as i32);
@@ -251,7 +268,7 @@ fn generated_by_aws_lc(bits: u32) -> Option<Owned<aws::RSA>> {
     }
 }
 
-/// `number` modulo [`E`], of which 2^16 is -1 and 2^32 and 2^64 are 1.
+/// Returns `number` modulo [`E`]. Modulo `E`, 2^16 is -1, and 2^32 and 2^64 are 1.
 fn modulo_e(number: &[u64]) -> u64 {
     let halves: u64 = number.iter().map(|limb| (limb >> 32) + (limb & 0xffff_ffff)).sum();
     halves % E
@@ -260,12 +277,13 @@ fn modulo_e(number: &[u64]) -> u64 {
 /// Gives `context` a copy of `label`.
 ///
 /// # Safety
-/// It is a live context of RSA-OAEP.
+/// `context` is a live context of RSA-OAEP.
 unsafe fn set_label(context: *mut aws::EVP_PKEY_CTX, label: &[u8]) -> bool {
     if label.is_empty() {
         return true;
     }
-    // SAFETY: `label` has the length passed. The copy is the context's once it took it, and else ours to free.
+    // SAFETY: `label` has the length passed. If the context accepts the copy, it owns it; otherwise
+    // we free it.
     unsafe {
         let copy: *mut u8 = aws::OPENSSL_memdup(label.as_ptr().cast(), label.len()).cast();
         let is_set = !copy.is_null()
@@ -287,7 +305,7 @@ impl fmt::Debug for PublicKey {
 }
 
 impl PublicKey {
-    /// The key of an RSAPublicKey (RFC 8017 §A.1.1, DER).
+    /// Parses an RSAPublicKey (RFC 8017 §A.1.1, DER).
     pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
         Reader::of_sequence(der).ok()?;
         // SAFETY: `der` has the length passed.
@@ -295,32 +313,34 @@ impl PublicKey {
         Key::new(rsa?).map(Self)
     }
 
-    /// Its RSAPublicKey.
+    /// Encodes the key as RSAPublicKey.
     pub(crate) fn to_pkcs1(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.written(aws::RSA_public_key_to_bytes))
     }
 
-    /// The key in a SubjectPublicKeyInfo.
+    /// Parses a key in a SubjectPublicKeyInfo.
     pub(crate) fn from_spki(der: &[u8]) -> Option<Self> {
         let info = SubjectPublicKeyInfo::from_der(der).ok()?;
         (info.algorithm == IDENTIFIER).then(|| Self::from_pkcs1(info.key)).flatten()
     }
 
-    /// Its SubjectPublicKeyInfo.
+    /// Encodes the key as SubjectPublicKeyInfo.
     pub(crate) fn to_spki(&self) -> Vec<u8> {
         SubjectPublicKeyInfo { algorithm: IDENTIFIER, key: &self.to_pkcs1() }.to_der()
     }
 
-    /// Whether `signature` is a PSS signature over `hash` with a salt as long as it.
+    /// Returns whether `signature` is a PSS signature over `hash`, with a salt of the length of the
+    /// hash.
     pub(crate) fn verify_pss(&self, digest: Digest, hash: &[u8], signature: &[u8]) -> bool {
         let (rsa, md) = (self.0.rsa.as_ptr(), digest.evp());
         let (data, len) = (hash.as_ptr(), hash.len());
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
-        // SAFETY: the key is alive, and the buffers have the lengths passed. −1 is a salt as long as the hash.
+        // SAFETY: the key is alive, and the buffers have the lengths passed. −1 selects a salt as
+        // long as the hash.
         succeeded(unsafe { aws::RSA_verify_pss_mgf1(rsa, data, len, md, md, -1, sig, sig_len) })
     }
 
-    /// Whether `signature` is one of PKCS #1 v1.5 over `hash`.
+    /// Returns whether `signature` is a PKCS #1 v1.5 signature over `hash`.
     pub(crate) fn verify_pkcs1(&self, digest: Digest, hash: &[u8], signature: &[u8]) -> bool {
         let (data, len) = (hash.as_ptr(), hash.len());
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
@@ -329,12 +349,13 @@ impl PublicKey {
         succeeded(unsafe { aws::RSA_verify(digest.nid(), data, len, sig, sig_len, rsa) })
     }
 
-    /// Bytes of the modulus.
+    /// Returns the size of the modulus in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.0.bytes
     }
 
-    /// `text` padded by OAEP with `digest` and `label`, and encrypted. It is at most as long as the modulus less 2 hashes less 2.
+    /// Encrypts `text` with OAEP of `digest` and `label`. `text` is at most as long as the modulus
+    /// minus 2 hashes minus 2 bytes.
     pub(crate) fn seal_oaep(&self, digest: Digest, label: &[u8], text: &[u8]) -> Option<Vec<u8>> {
         let mut padded = Zeroizing::new(vec![0; self.0.bytes]);
         let (to, to_len) = (padded.as_mut_ptr(), padded.len());
@@ -349,7 +370,7 @@ impl PublicKey {
         is_padded.then(|| self.encrypt(&padded, aws::RSA_NO_PADDING)).flatten()
     }
 
-    /// `text` padded by PKCS #1 v1.5 and encrypted. It is at most as long as the modulus less 11.
+    /// Encrypts `text` with PKCS #1 v1.5. `text` is at most as long as the modulus minus 11 bytes.
     pub(crate) fn seal_pkcs1(&self, text: &[u8]) -> Option<Vec<u8>> {
         self.encrypt(text, aws::RSA_PKCS1_PADDING)
     }

@@ -1,11 +1,18 @@
 //! Random primes for keys (FIPS 186-5, appendix A.1.3).
 //!
-//! Each candidate is a fresh odd number, uniform between `√2 · 2^(bits - 1)` and `2^bits`, so every prime there is as likely as any other. (To
-//! step from one random number to the next primes would save candidates, and prefer primes after long gaps; OpenSSL steps to the next number
-//! without small divisors, BoringSSL does as here.) Most fall by [trial division](super::trial), almost all others because 2 to the
-//! power of half a prime is 1 or -1, and what is left goes through the test of Miller and Rabin with random bases.
+//! Each candidate is a fresh odd number, uniform between `√2 · 2^(bits - 1)` and `2^bits`, so all
+//! primes in that range are equally likely. (A search upwards from one random number would need
+//! fewer candidates, but would prefer primes after long gaps. OpenSSL steps to the next number
+//! without small divisors; BoringSSL draws fresh numbers as this module does.)
 //!
-//! That a number was not taken may be seen; the numbers themselves, and anything of the one that was taken, may not.
+//! Candidates pass three tests:
+//!
+//! 1. [Trial division](super::trial) rejects most of them.
+//! 2. 2 to the power of half a prime is 1 or -1. This rejects almost all others.
+//! 3. Miller–Rabin with random bases.
+//!
+//! Timing may reveal that a number was rejected. It does not reveal the numbers, or anything about
+//! the accepted one.
 
 use zeroize::Zeroizing;
 
@@ -15,14 +22,16 @@ use crate::kernels::montgomery::{Modulus, eight};
 
 /// The first 64 bits of √2.
 const SQRT_2: u64 = 0xb504_f333_f9de_6484;
-/// Candidates, at most, for each bit of a prime: of 2048 bits one in 710 is prime, so that they run out once in 2^266 times.
+/// Maximum number of candidates for each bit of a prime. At 2048 bits one in 710 is prime, so the
+/// candidates run out with a probability of 2^-266.
 const TRIES_PER_BIT: usize = 64;
-/// Bits in which the primes of a key may not be alike (FIPS 186-5, appendix A.1.3, step 5.4).
+/// The primes of a key must differ within this number of leading bits (FIPS 186-5, appendix A.1.3,
+/// step 5.4).
 const APART_BITS: usize = 100;
-/// Bytes that are asked for at once.
+/// Number of random bytes drawn at once.
 const POOL_BYTES: usize = 8192;
 
-/// Random limbs. To ask for each of them takes longer than to make it.
+/// A buffer of random limbs. A request for each single limb takes longer than its generation.
 pub(super) struct Pool {
     bytes: Zeroizing<Vec<u8>>,
     used: usize,
@@ -45,8 +54,11 @@ impl Pool {
     }
 }
 
-/// A prime of `64·limbs` bits, at least √2 times the least of so many, that is not 1 modulo [`E`](super::E), and differs from `other` by more than
-/// `2^(64·limbs - 100)`. `None` where nothing here computes powers, or candidates run out.
+/// Returns a random prime of `64·limbs` bits.
+///
+/// The prime is at least √2 times the least number of that length, is not 1 modulo [`E`](super::E),
+/// and differs from `other` by more than `2^(64·limbs - 100)`. Returns `None` where the processor
+/// does not support the kernel, or the candidates run out.
 pub(super) fn random(
     limbs: usize,
     other: Option<&[u64]>,
@@ -69,7 +81,8 @@ pub(super) fn random(
     None
 }
 
-/// A random number that has no small divisor, and is else as [`random`] says.
+/// Returns a random number without small divisors that meets the other conditions of [`random`], or
+/// `None` if the number drawn does not.
 fn candidate(limbs: usize, other: Option<&[u64]>, pool: &mut Pool) -> Option<Zeroizing<Vec<u64>>> {
     let mut number = Zeroizing::new(vec![0; limbs]);
     for limb in &mut number[..limbs - 1] {
@@ -83,8 +96,10 @@ fn candidate(limbs: usize, other: Option<&[u64]>, pool: &mut Pool) -> Option<Zer
     is_taken.then_some(number)
 }
 
-/// Takes numbers away that [eight at a time](eight) are found to be composite, which is faster than to find it of one. This changes nothing of
-/// what is said of those that are left: a prime is never taken away.
+/// Removes composite numbers that a test of [eight at a time](eight) finds, which is faster than
+/// testing them one by one.
+///
+/// A prime is never removed, so the guarantees for the remaining numbers are unchanged.
 fn keep_likely_primes(numbers: &mut Vec<Zeroizing<Vec<u64>>>) {
     if let [a, b, c, d, e, f, g, h] = &numbers[..]
         && eight::is_available(a.len())
@@ -94,15 +109,20 @@ fn keep_likely_primes(numbers: &mut Vec<Zeroizing<Vec<u64>>>) {
     }
 }
 
-/// Rounds for a random number of so many bits, from 1024 on, to be composite less often than once in 2^112 times, from 1536 on 2^128, and from
-/// 2048 on 2^144 (FIPS 186-5, table B.1). The bound `k^1.5 · 2^t · t^-0.5 · 4^(2 - √(t·k))` for k bits and t rounds (Damgård, Landrock,
-/// Pomerance, "Average case error estimates for the strong probable prime test", 1993) says 2^-120, 2^-134 and 2^-157.
+/// Returns the number of rounds for a random number of `bits` bits.
+///
+/// The probability that it is composite is then below 2^-112 from 1024 bits on, 2^-128 from 1536
+/// on, and 2^-144 from 2048 on (FIPS 186-5, table B.1). The bound for k bits and t rounds is `k^1.5
+/// · 2^t · t^-0.5 · 4^(2 - √(t·k))` (Damgård, Landrock, Pomerance, "Average case error estimates
+/// for the strong probable prime test", 1993). It yields 2^-120, 2^-134 and 2^-157.
 pub(super) const fn rounds(bits: usize) -> usize {
     if bits < 1536 { 5 } else { 4 }
 }
 
-/// Whether `number`, from 5 on, passes the test of Miller and Rabin with so many random bases. `number` is not 1 modulo 2^64, or it does not
-/// pass, and `modulus` is it.
+/// Returns whether `number`, from 5 on, passes the Miller–Rabin test with `rounds` random bases.
+/// `modulus` is `number`.
+///
+/// A number that is 1 modulo 2^64 does not pass.
 pub(super) fn is_probable_prime(
     modulus: &Modulus,
     number: &[u64],
@@ -127,8 +147,10 @@ pub(super) fn is_probable_prime(
     })
 }
 
-/// A number from 2 to `n - 2`: 2 and the whole part of `n - 3` times a random fraction, which has 64 bits more than `n`. A loop until a
-/// number is below `n` would say something of `n`.
+/// Returns a random number from 2 to `n - 2`: 2 plus the integer part of `n - 3` times a random
+/// fraction, which has 64 bits more than `n`.
+///
+/// Rejection sampling would reveal something about `n`.
 fn random_base(n: &[u64], pool: &mut Pool) -> Zeroizing<Vec<u64>> {
     let mut range = Zeroizing::new(n.to_vec());
     product::subtract_assign(&mut range, &[3]);
@@ -141,7 +163,8 @@ fn random_base(n: &[u64], pool: &mut Pool) -> Zeroizing<Vec<u64>> {
     base
 }
 
-/// Whether the difference of two numbers of one length is at least `2^(bits - 99)`, and so above `2^(bits - 100)`.
+/// Returns whether two numbers of equal length differ by at least `2^(bits - 99)`, and so by more
+/// than `2^(bits - 100)`.
 fn are_apart(a: &[u64], b: &[u64]) -> bool {
     let [mut a_less_b, b_less_a] = [(a, b), (b, a)].map(|(a, b)| {
         let mut difference = Zeroizing::new(a.to_vec());
@@ -160,7 +183,7 @@ fn are_apart(a: &[u64], b: &[u64]) -> bool {
 mod tests {
     use super::*;
 
-    /// A pool of `bytes` from `used` on.
+    /// Returns a pool of `bytes`, of which the first `used` are used up.
     fn pool(bytes: &[u8], used: usize) -> Pool {
         Pool { bytes: Zeroizing::new(bytes.to_vec()), used }
     }
@@ -206,7 +229,7 @@ mod tests {
             let from = || pool(&bytes, start);
             let Some(number) = candidate(16, None, &mut from()) else { continue };
             assert!(number[15] > SQRT_2 && number[0] & 1 == 1);
-            // 2^924 and 2^925.
+            // Differences of 2^924 and 2^925.
             let [near, far] = [28, 29].map(|bit| {
                 let mut other = number.to_vec();
                 other[14] ^= 1 << bit;

@@ -1,23 +1,26 @@
-//! Trial division by all odd primes below [`LIMIT`], in time that depends on which of them divides a number and on nothing else.
+//! Trial division by all odd primes below [`LIMIT`]. The time depends only on the first block
+//! of primes that contains a divisor.
 //!
-//! Primes are multiplied together to groups below 2^31. What a number leaves modulo a group is a sum of products: each digit of 32 bits times
-//! what its place leaves, which is in a table. Eight groups at a time are a block, in a form that compilers make vector instructions of.
-//! Nothing divides: the times of division instructions depend on what is divided.
+//! The primes are multiplied together to groups below 2^31. The remainder of a number modulo a
+//! group is a sum of products: each digit of 32 bits times the remainder of its place, from a
+//! table. Eight groups form a block, in a layout that compilers vectorize. There is no division
+//! instruction, because its time depends on its operands.
 
 use std::sync::OnceLock;
 
-/// Primes are below this.
+/// Upper bound of the primes.
 const LIMIT: u32 = 1 << 13;
-/// Groups of a block.
+/// Number of groups in a block.
 const LANES: usize = 8;
-/// Digits of 32 bits of a number, at most.
+/// Maximum number of 32-bit digits of a number.
 const DIGITS_MAX: usize = 64;
 
-/// The blocks, that of the smallest primes first.
+/// The blocks, the one with the smallest primes first.
 static BLOCKS: OnceLock<Vec<Block>> = OnceLock::new();
 
-/// A prime, as a test of numbers of 32 bits: those that it divides, and only those, times its inverse are at most `most` (Granlund,
-/// Montgomery: "Division by invariant integers using multiplication", 1994).
+/// A prime, in a form that tests 32-bit numbers for divisibility. A number is divisible if and only
+/// if its product with `inverse` is at most `most` (Granlund, Montgomery: "Division by invariant
+/// integers using multiplication", 1994).
 struct Prime {
     lane: usize,
     inverse: u32,
@@ -61,7 +64,7 @@ impl Block {
     }
 
     fn divides(&self, number: &[u64]) -> bool {
-        // Sums of at most 64 numbers of 32 bits each.
+        // Each is a sum of at most 64 numbers of 32 bits.
         let [mut low, mut high] = [[0_u64; LANES]; 2];
         let digits = number.iter().flat_map(|limb| [*limb as u32, (*limb >> 32) as u32]);
         for (digit, places) in digits.zip(&self.places) {
@@ -80,14 +83,14 @@ impl Block {
         self.primes.iter().fold(false, |found, prime| found | divides(prime))
     }
 
-    /// `number` modulo the group of `lane`, or the group more: in either case less than 2^32.
+    /// Returns `number` modulo the group of `lane`, or that plus the group. Either is below 2^32.
     fn rest(&self, lane: usize, number: u64) -> u64 {
         let quotient = (u128::from(number) * u128::from(self.reciprocals[lane])) >> 64;
         number - quotient as u64 * self.groups[lane]
     }
 }
 
-/// Whether an odd prime below [`LIMIT`] divides `number`, of at most 32 limbs.
+/// Returns whether an odd prime below [`LIMIT`] divides `number`, of at most 32 limbs.
 pub(super) fn has_small_divisor(number: &[u64]) -> bool {
     debug_assert!(2 * number.len() <= DIGITS_MAX);
     BLOCKS.get_or_init(blocks).iter().any(|block| block.divides(number))
@@ -107,7 +110,7 @@ fn blocks() -> Vec<Block> {
     groups.chunks(LANES).map(Block::new).collect()
 }
 
-/// The odd primes below [`LIMIT`] (Eratosthenes).
+/// Returns the odd primes below [`LIMIT`] (sieve of Eratosthenes).
 fn primes() -> Vec<u32> {
     let mut is_composite = vec![false; LIMIT as usize];
     let mut primes = Vec::new();
@@ -126,7 +129,7 @@ fn primes() -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// A number times `factor`.
+    /// Returns a number times `factor`.
     fn multiple(number: &[u64], factor: u64) -> Vec<u64> {
         let mut carry = 0;
         let limbs = number.iter().map(|limb| {

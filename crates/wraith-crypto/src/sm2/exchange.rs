@@ -1,7 +1,9 @@
-//! The key exchange of SM2 (GB/T 32918.3): each side has a key pair that the other knows, and makes another one for this exchange.
+//! The key exchange of SM2 (GB/T 32918.3). Each side has a static key pair, whose public half the
+//! peer has, and generates an ephemeral one.
 //!
-//! Initiator and responder [start](Exchange::start) and send each other [`Exchange::ephemeral_key`]; each then [finishes](Exchange::finish)
-//! and has the same key. Whether it is the same shows with the first use of it, or by the tags of [`Confirmation`], which the
+//! The initiator and the responder [start](Exchange::start) and send each other
+//! [`Exchange::ephemeral_key`]. Each then [finishes](Exchange::finish) and has the same key. The
+//! first use of the key shows whether it is the same, or the tags of [`Confirmation`], which the
 //! standard makes optional.
 
 use std::fmt;
@@ -13,48 +15,48 @@ use super::{KeyStream, POINT_BYTES, Public, SCALAR_BYTES, Secret};
 use crate::hash::Sm3;
 use crate::kernels::sm2::{self as kernel, Scalar};
 
-/// Who sent the first message.
+/// The role of a side in the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The one who did.
+    /// Sends the first message.
     Initiator,
-    /// The other one.
+    /// Answers the first message.
     Responder,
 }
 
-/// Why there is no key.
+/// The reason why an exchange has no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
-    /// The bytes are no private key: 32 of them, a number from 1 to n − 2.
+    /// The bytes are not a private key: 32 bytes, a number from 1 to n − 2.
     #[error("not a private key of SM2")]
     InvalidPrivateKey,
-    /// One of the other side's keys is not a point of the curve, or not one to agree with.
+    /// A key of the peer is not a point of the curve, or agrees on the point at infinity.
     #[error("not a public key of SM2")]
     InvalidPublicKey,
-    /// An identity is at most [`IDENTITY_MAX`](super::IDENTITY_MAX) bytes long.
+    /// The identity is longer than [`IDENTITY_MAX`](super::IDENTITY_MAX) bytes.
     #[error("an identity is longer than 8191 bytes")]
     Identity,
-    /// More than 2^30 bytes of key were asked for.
+    /// The requested key is longer than 2^30 bytes.
     #[error("a key of {found} bytes is too long: at most {}", KeyStream::MAX)]
     TooLong {
-        /// What was given.
+        /// The requested length in bytes.
         found: usize,
     },
 }
 
-/// A key pair of SM2 for exchanges.
+/// An SM2 key pair for exchanges.
 #[derive(Clone, Debug)]
 pub struct PrivateKey(Secret);
 
 impl PrivateKey {
-    /// A new one.
+    /// Generates a key pair.
     #[must_use]
     pub fn generate() -> Self {
         Self(Secret::generate())
     }
 
-    /// Of 32 bytes, the most significant first.
+    /// Parses 32 big-endian bytes.
     ///
     /// # Errors
     /// [`ExchangeError::InvalidPrivateKey`].
@@ -62,7 +64,7 @@ impl PrivateKey {
         Secret::from_bytes(raw).map(Self).ok_or(ExchangeError::InvalidPrivateKey)
     }
 
-    /// Of a PKCS #8, DER.
+    /// Parses a PKCS #8 in DER.
     ///
     /// # Errors
     /// [`ExchangeError::InvalidPrivateKey`].
@@ -70,20 +72,20 @@ impl PrivateKey {
         Secret::from_pkcs8(der).map(Self).ok_or(ExchangeError::InvalidPrivateKey)
     }
 
-    /// The 32 bytes of it.
+    /// Returns the 32 big-endian bytes of the private key.
     #[must_use]
     pub fn to_raw(&self) -> Zeroizing<Vec<u8>> {
         self.0.to_bytes()
     }
 
-    /// The public half, a point uncompressed.
+    /// Returns the public half, an uncompressed point.
     #[must_use]
     pub fn public_key(&self) -> [u8; POINT_BYTES] {
         self.0.public.to_bytes()
     }
 }
 
-/// One side of an exchange that has started.
+/// One side of a started exchange.
 pub struct Exchange {
     role: Role,
     static_key: Secret,
@@ -98,7 +100,8 @@ impl fmt::Debug for Exchange {
 }
 
 impl Exchange {
-    /// Makes the key pair of this exchange. `identity` is the name of this side, which the other one knows.
+    /// Generates the ephemeral key pair. `identity` is the name of this side, on which both sides
+    /// agree.
     ///
     /// # Errors
     /// [`ExchangeError::Identity`].
@@ -116,14 +119,16 @@ impl Exchange {
         Ok(Self { role, static_key: key.0.clone(), owner, ephemeral_key })
     }
 
-    /// What the other side needs.
+    /// Returns the ephemeral public key, to be sent to the peer.
     #[must_use]
     pub fn ephemeral_key(&self) -> [u8; POINT_BYTES] {
         self.ephemeral_key.public.to_bytes()
     }
 
-    /// Fills `key` with what both sides have. `peer` is the other side's public key, `peer_identity` its name, and `peer_ephemeral` what it
-    /// has sent.
+    /// Fills `key` with the shared key.
+    ///
+    /// `peer` is the peer's public key, `peer_identity` its name, and `peer_ephemeral` the
+    /// ephemeral key that it sent.
     ///
     /// # Errors
     /// [`ExchangeError::InvalidPublicKey`], [`ExchangeError::Identity`], [`ExchangeError::TooLong`].
@@ -185,7 +190,7 @@ impl Exchange {
     }
 }
 
-/// x̄: the lower 127 bits of the point's x, and the next one set.
+/// Returns x̄: the lower 127 bits of the point's x, with the next bit set.
 fn shorten(public: &Public) -> Scalar {
     let (x, _) = public.point.to_coordinates();
     let mut short = [0; SCALAR_BYTES];
@@ -194,7 +199,7 @@ fn shorten(public: &Public) -> Scalar {
     Scalar::from_bytes(&short).expect("128 bits are below n")
 }
 
-/// The tags with which each side shows the other that it has the key.
+/// The tags by which each side proves to the peer that it has the key.
 #[derive(Clone)]
 pub struct Confirmation {
     sends: [u8; 32],
@@ -208,13 +213,13 @@ impl fmt::Debug for Confirmation {
 }
 
 impl Confirmation {
-    /// What this side sends: the initiator S_A, the responder S_B.
+    /// Returns the tag that this side sends: S_A for the initiator, S_B for the responder.
     #[must_use]
     pub const fn tag(&self) -> &[u8; 32] {
         &self.sends
     }
 
-    /// Whether the other side's tag is right.
+    /// Returns whether the peer's tag is correct.
     #[must_use]
     pub fn verify(&self, tag: &[u8]) -> bool {
         crate::equal(&self.expects, tag)

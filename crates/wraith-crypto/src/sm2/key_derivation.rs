@@ -1,4 +1,5 @@
-//! Bytes without end out of a secret, as GB/T 32918.3 §5.4.3 and .4 §5.4.3 make them: SM3 of the secret and a counter, again and again.
+//! Key derivation of SM2 (GB/T 32918.3 §5.4.3 and .4 §5.4.3): a stream of SM3 hashes over a secret
+//! and a counter.
 
 use zeroize::Zeroize;
 
@@ -6,14 +7,14 @@ use crate::hash::Sm3;
 
 /// A stream of derived bytes. Wiped when dropped.
 pub(crate) struct KeyStream {
-    /// Has taken in the secret.
+    /// A hash that has absorbed the secret.
     start: Sm3,
-    /// Of the next block, from 1.
+    /// The counter of the next block, from 1.
     counter: u32,
 }
 
 impl KeyStream {
-    /// Bytes of the longest stream that is asked for here.
+    /// Maximum length of a stream in bytes.
     pub(crate) const MAX: usize = 1 << 30;
 
     pub(crate) fn new(secret: &[&[u8]]) -> Self {
@@ -22,7 +23,8 @@ impl KeyStream {
         Self { start, counter: 1 }
     }
 
-    /// Adds (exclusive or) the stream to `data`, at most [`Self::MAX`] bytes, and tells whether there was a byte other than zero in it.
+    /// Xors the stream onto `data`, at most [`Self::MAX`] bytes. Returns whether any byte of the
+    /// stream was not zero.
     pub(crate) fn apply(mut self, data: &mut [u8]) -> bool {
         assert!(data.len() <= Self::MAX, "the caller has seen to it");
         let mut any = 0;

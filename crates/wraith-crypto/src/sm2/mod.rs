@@ -1,7 +1,7 @@
-//! What the uses of SM2 (GB/T 32918) share: keys, how they are written down, the hash that names their owner, and key derivation.
+//! The common parts of SM2 (GB/T 32918): keys, their encodings, the owner hash, and key derivation.
 //!
-//! A private key is a number from 1 to n − 2, 32 bytes with the most significant first; a public key is a point, uncompressed (SEC 1),
-//! 65 bytes. Compressed ones are read, too.
+//! A private key is a number from 1 to n − 2, as 32 big-endian bytes. A public key is an
+//! uncompressed point (SEC 1) of 65 bytes. Compressed points are read too.
 
 mod exchange;
 mod key_derivation;
@@ -20,22 +20,22 @@ use crate::kernels::sm2::{self as kernel, Affine, Scalar};
 pub use exchange::{Confirmation, Exchange, ExchangeError, PrivateKey, Role};
 pub(crate) use key_derivation::KeyStream;
 
-/// Bytes of a scalar and of a coordinate.
+/// Size of a scalar and of a coordinate in bytes.
 pub(crate) const SCALAR_BYTES: usize = kernel::BYTES;
-/// Bytes of a public key.
+/// Size of a public key in bytes.
 pub(crate) const POINT_BYTES: usize = 1 + 2 * SCALAR_BYTES;
 
-/// Who a key belongs to, when nothing else was agreed (GM/T 0009).
+/// The default identity of a key's owner (GM/T 0009).
 pub const IDENTITY_DEFAULT: &[u8] = b"1234567812345678";
-/// Bytes of the longest identity: its length in bits has 16 of them.
+/// Maximum length of an identity in bytes. Its length in bits must fit in 16 bits.
 pub const IDENTITY_MAX: usize = 8191;
 
-/// What computes it on this processor.
+/// Returns the implementation in use on this processor.
 pub(crate) fn backend() -> crate::Backend {
     crate::Backend::Own(if kernel::has_adx() { "BMI2, ADX" } else { "portable" }.into())
 }
 
-/// A point that is somebody's public key.
+/// A public key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Public {
     pub(crate) point: Affine,
@@ -49,7 +49,7 @@ impl fmt::Debug for Public {
 }
 
 impl Public {
-    /// Of the bytes of a point (SEC 1 §2.3.4).
+    /// Decodes a point (SEC 1 §2.3.4).
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&form, coordinates) = bytes.split_first()?;
         let (x, y) = coordinates.split_first_chunk()?;
@@ -61,7 +61,7 @@ impl Public {
         Some(Self { point })
     }
 
-    /// Uncompressed.
+    /// Encodes the point uncompressed.
     pub(crate) fn to_bytes(self) -> [u8; POINT_BYTES] {
         let mut bytes = [4; POINT_BYTES];
         let (x, y) = self.point.to_coordinates();
@@ -84,7 +84,8 @@ impl Public {
         SubjectPublicKeyInfo { algorithm, key: &self.to_bytes() }.to_der()
     }
 
-    /// Z: the hash of `identity`, the curve and the key (GB/T 32918.2 §5.5). None if the identity is longer than [`IDENTITY_MAX`].
+    /// Returns Z: the hash of `identity`, the curve and the key (GB/T 32918.2 §5.5). Returns `None`
+    /// if the identity is longer than [`IDENTITY_MAX`].
     pub(crate) fn owner_hash(&self, identity: &[u8]) -> Option<[u8; 32]> {
         if identity.len() > IDENTITY_MAX {
             return None;
@@ -100,7 +101,7 @@ impl Public {
     }
 }
 
-/// a and b of the curve.
+/// The coefficients a and b of the curve.
 const CURVE: [u8; 64] = [
     0xff, 0xff, 0xff, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
     0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfc,
@@ -108,14 +109,14 @@ const CURVE: [u8; 64] = [
     0xf3, 0x97, 0x89, 0xf5, 0x15, 0xab, 0x8f, 0x92, 0xdd, 0xbc, 0xbd, 0x41, 0x4d, 0x94, 0x0e, 0x93,
 ];
 
-/// The name of the curve as a parameter.
+/// Returns the curve's identifier as an algorithm parameter.
 fn curve() -> Zeroizing<Vec<u8>> {
     let mut writer = Writer::new();
     writer.oid(oid::SM2);
     writer.finish()
 }
 
-/// A private key, with its public half. Wiped when dropped.
+/// A private key with its public half. Wiped when dropped.
 #[derive(Clone)]
 pub(crate) struct Secret {
     /// From 1 to n − 2.
@@ -147,7 +148,7 @@ impl Secret {
     const PUBLIC_KEY: u8 = der::context_constructed(1);
     const PARAMETERS: u8 = der::context_constructed(0);
 
-    /// A new one.
+    /// Generates a key.
     pub(crate) fn generate() -> Self {
         loop {
             if let Some(secret) = Self::from_scalar(random_scalar(&[])) {
@@ -173,7 +174,7 @@ impl Secret {
         Zeroizing::new(bytes.to_vec())
     }
 
-    /// Of a PKCS #8 with the ECPrivateKey of RFC 5915 in it.
+    /// Parses a PKCS #8 that contains an ECPrivateKey (RFC 5915).
     pub(crate) fn from_pkcs8(der: &[u8]) -> Option<Self> {
         let info = PrivateKeyInfo::from_der(der).ok()?;
         if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, oid::SM2) {
@@ -184,7 +185,7 @@ impl Secret {
         info.public_key.is_none_or(belongs).then_some(secret)
     }
 
-    /// Of the ECPrivateKey of RFC 5915 alone. What it says of the curve and the public half must be right.
+    /// Parses an ECPrivateKey (RFC 5915). Its curve and public half, if present, must match.
     pub(crate) fn from_sec1(der: &[u8]) -> Option<Self> {
         let mut reader = Reader::of_sequence(der).ok()?;
         if reader.small() != Ok(1) {
@@ -218,8 +219,11 @@ impl Secret {
     }
 }
 
-/// A uniform number below n, made of the system's randomness and of `context`: with a secret and a message in that (96 bytes at most) it
-/// is as good as random even if the randomness is not.
+/// Returns a uniform number below n, derived from the system's randomness and `context`, at most 96
+/// bytes.
+///
+/// With a secret and a message in the context, the number is as good as random even if the
+/// randomness is not.
 pub(crate) fn random_scalar(context: &[&[u8]]) -> Scalar {
     let mut seed = Zeroizing::new([0; 64]);
     crate::rand::fill(&mut seed[..if context.is_empty() { 64 } else { 32 }]);

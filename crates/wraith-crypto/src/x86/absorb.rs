@@ -1,5 +1,5 @@
-//! GHASH of a text by itself, for ciphers that are not of AES: groups of 16 blocks are multiplied by descending powers of the hash key and reduced
-//! together, with vectors of four blocks or of one.
+//! GHASH on its own, for ciphers other than AES. Groups of 16 blocks are multiplied by descending
+//! powers of the hash key and reduced together, with vectors of four blocks or of one.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -14,7 +14,8 @@ use super::vaes512::products::{Products, four};
 
 /// The powers of a hash key. Wiped when dropped.
 ///
-/// Invariant: it exists only on a processor that has the instructions: those of AVX-512 if `wide`.
+/// Invariant: a key exists only on a processor that has the instructions: those of AVX-512 if
+/// `wide`.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct GhashKey {
     powers: HashKey,
@@ -23,7 +24,7 @@ pub(crate) struct GhashKey {
 }
 
 impl GhashKey {
-    /// `None` if this processor does not have the instructions.
+    /// Creates a key. Returns `None` if this processor lacks the instructions.
     pub(crate) fn new(hash_key: &[u8; BLOCK], wide: bool) -> Option<Self> {
         let narrow_is_here = std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("pclmulqdq");
@@ -34,7 +35,7 @@ impl GhashKey {
             return None;
         }
         let mut powers = MaybeUninit::uninit();
-        // SAFETY: the instructions are here, and the powers are written.
+        // SAFETY: the checks above found the instructions, and `fill` writes all powers.
         let powers = unsafe {
             let hash_key = _mm_loadu_si128(hash_key.as_ptr().cast());
             match wide {
@@ -46,7 +47,7 @@ impl GhashKey {
         Some(Self { powers, wide })
     }
 
-    /// The hash after `text`, with zeros behind it if it does not end with a block.
+    /// Returns the hash after `text`, padded with zeros to a whole block.
     pub(crate) fn absorb(&self, hash: u128, text: &[u8]) -> u128 {
         // SAFETY: the invariant.
         unsafe {
@@ -100,7 +101,8 @@ impl GhashKey {
         })
     }
 
-    /// Every group in turn, the last one with zeros behind it, which are multiplied by zero.
+    /// Calls `step` for every group in turn. The last one is padded with zeros, which are
+    /// multiplied by zero.
     #[target_feature(enable = "avx2,pclmulqdq")]
     #[inline]
     fn each(

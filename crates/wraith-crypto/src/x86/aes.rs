@@ -13,7 +13,8 @@ use std::mem::{self, MaybeUninit};
 use crate::kernels::aes::expand_with;
 use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier};
 
-/// AES-256 has 14 rounds, and one more key to begin with; AES-192 and AES-128 have two and four fewer.
+/// Number of round keys of AES-256: 14 rounds and the initial one. AES-192 and AES-128 have two and
+/// four fewer.
 const KEYS_256: usize = 15;
 
 /// The expanded key. Wiped when dropped.
@@ -22,7 +23,7 @@ pub(crate) struct RoundKeys<const KEYS: usize = KEYS_256>([__m128i; KEYS]);
 
 impl<const KEYS: usize> Zeroize for RoundKeys<KEYS> {
     fn zeroize(&mut self) {
-        // SAFETY: vectors may be zeros.
+        // SAFETY: all zeros are a valid vector.
         self.0 = unsafe { mem::zeroed() };
         optimization_barrier(self);
     }
@@ -37,14 +38,15 @@ impl<const KEYS: usize> Drop for RoundKeys<KEYS> {
 impl<const KEYS: usize> ZeroizeOnDrop for RoundKeys<KEYS> {}
 
 impl<const KEYS: usize> RoundKeys<KEYS> {
-    /// Expands a key of 4 · `KEYS` - 28 bytes. `None` if it has not, or this processor has no AES instructions.
+    /// Expands a key of 4 · `KEYS` - 28 bytes. Returns `None` if the key has another length, or
+    /// this processor has no AES instructions.
     pub(crate) fn new(key: &[u8]) -> Option<Self> {
         let every = Self::fits(key)
             && std::arch::is_x86_feature_detected!("aes")
             && std::arch::is_x86_feature_detected!("ssse3");
         every.then(|| {
             let mut place = MaybeUninit::uninit();
-            // SAFETY: the processor has the instructions and the key its length, which was checked; all is written then.
+            // SAFETY: the instructions and the key length were checked; `expand` writes all keys.
             unsafe {
                 Self::expand(&mut place, key);
                 place.assume_init()
@@ -52,13 +54,14 @@ impl<const KEYS: usize> RoundKeys<KEYS> {
         })
     }
 
-    /// Whether a key has the length of these.
+    /// Returns whether a key has the length for `KEYS` round keys.
     #[inline]
     pub(super) const fn fits(key: &[u8]) -> bool {
         key.len() + 28 == 4 * KEYS
     }
 
-    /// Expands a key that [fits](Self::fits) into `place`; returns the block of zeros, encrypted with it, which takes hardly longer.
+    /// Expands a key that [fits](Self::fits) into `place`. Returns the encrypted block of zeros,
+    /// which takes hardly any extra time.
     #[target_feature(enable = "aes,ssse3")]
     #[inline]
     pub(super) fn expand(place: &mut MaybeUninit<Self>, key: &[u8]) -> __m128i {
@@ -66,7 +69,7 @@ impl<const KEYS: usize> RoundKeys<KEYS> {
         let keys = place.as_mut_ptr().cast::<__m128i>();
         let mut state = _mm_setzero_si128();
         expand_with(key, |round, key| {
-            // SAFETY: a key of this length has as many rounds, and one more key.
+            // SAFETY: a key of this length has `KEYS` round keys, so `round` is below `KEYS`.
             unsafe { keys.add(round).write(key) };
             state = match round {
                 0 => key,
@@ -77,19 +80,19 @@ impl<const KEYS: usize> RoundKeys<KEYS> {
         state
     }
 
-    /// The keys, in the order of the rounds.
+    /// Returns the keys in the order of the rounds.
     pub(super) fn schedule(&self) -> &[__m128i; KEYS] {
         &self.0
     }
 
-    /// One block.
+    /// Encrypts one block.
     #[inline]
     pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
         // SAFETY: `self` exists, so the processor has the instructions.
         unsafe { encrypt(&self.0, block) }
     }
 
-    /// One block under two keys. The rounds of the two do not wait for each other.
+    /// Encrypts one block under two keys, whose rounds do not wait for each other.
     #[inline]
     pub(crate) fn encrypt_pair(a: &Self, b: &Self, block: &[u8; 16]) -> ([u8; 16], [u8; 16]) {
         // SAFETY: `a` exists, so the processor has the instructions.

@@ -1,17 +1,23 @@
-//! AES-GCM (NIST SP 800-38D) for packets, with the vector AES and carry-less multiplication instructions.
+//! AES-GCM (NIST SP 800-38D) for packets, with the vector AES and carry-less multiplication
+//! instructions.
 //!
-//! A library's GCM takes about 100 ns per call besides the bytes (it is made for records of 16 KiB), as long as the bytes
-//! of a packet themselves take. Here a call costs one pass: counters, rounds, GHASH and the tag's own block overlap in
-//! the processor, and GHASH is reduced once for 16 blocks. The plaintext may come from elsewhere
-//! ([`GcmKey::seal_from`]), so that cutting a stream into packets and encrypting it is one pass over memory, not two.
+//! A library's GCM is made for records of 16 KiB. It has an overhead of about 100 ns per call, as
+//! much as the bytes of a packet take. In this module a call costs one pass. Counters, rounds,
+//! GHASH and the tag's own block overlap in the processor, and GHASH is reduced once for 16 blocks.
+//! The plaintext may come from elsewhere ([`GcmKey::seal_from`]). So cutting a stream into packets
+//! and encrypting it is one pass over memory instead of two.
 //!
-//! The method is that of two white papers of Intel: Gueron and Kounavis, "Intel Carry-Less Multiplication Instruction and
-//! its Usage for Computing the GCM Mode" (reflected operands, reduction once for several blocks with descending powers of
-//! H), and Gopal and others, "Optimized Galois-Counter-Mode Implementation on Intel Architecture Processors" (the products
-//! of one group of ciphertext between the rounds of another); the reduction by two multiplications is Gueron's, "AES-GCM
-//! for Efficient Authenticated Encryption" (2013).
+//! Sources:
 //!
-//! Nothing here depends on secrets but values: no branch, no address.
+//! - Gueron and Kounavis, "Intel Carry-Less Multiplication Instruction and its Usage for Computing
+//!   the GCM Mode": reflected operands, and one reduction for several blocks with descending powers
+//!   of H.
+//! - Gopal and others, "Optimized Galois-Counter-Mode Implementation on Intel Architecture
+//!   Processors": the products of one group of ciphertext between the rounds of another.
+//! - Gueron, "AES-GCM for Efficient Authenticated Encryption" (2013): the reduction by two
+//!   multiplications.
+//!
+//! Constant time: no branch and no address depends on a secret.
 //!
 //! Invariant: a [`GcmKey`] exists only on a processor that has the instructions of its width.
 #![allow(unsafe_code)]
@@ -27,20 +33,20 @@ use super::ghash::{BLOCK, HashKey, bytes, reversal};
 use super::text::{Start, Text};
 use super::{vaes256, vaes512};
 
-/// How many bits the vectors have that a text is worked through with.
+/// The vector width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     /// VAES and VPCLMULQDQ without AVX-512.
     Bits256,
-    /// The same with AVX-512.
+    /// VAES and VPCLMULQDQ with AVX-512.
     Bits512,
 }
 
 impl Width {
-    /// The widest there is here.
+    /// Returns the widest vectors that this processor supports.
     #[inline]
     pub(crate) fn best() -> Option<Self> {
-        /// Asked once: each instruction is a question.
+        /// Cached, because it takes a query for each instruction set.
         static BEST: OnceLock<Option<Width>> = OnceLock::new();
         *BEST.get_or_init(|| {
             use std::arch::is_x86_feature_detected as has;
@@ -61,7 +67,7 @@ impl Width {
         }
     }
 
-    /// Whether this processor has the instructions.
+    /// Returns whether this processor has the instructions.
     #[inline]
     pub(crate) fn is_here(self) -> bool {
         match self {
@@ -71,7 +77,8 @@ impl Width {
     }
 }
 
-/// An expanded key with the powers of its hash key. Wiped when dropped: its parts are, each once.
+/// An expanded key with the powers of its hash key. Wiped when dropped: each of its parts wipes
+/// itself.
 #[derive(Clone)]
 pub(crate) struct GcmKey<const KEYS: usize = 15> {
     pub(super) hash: HashKey,
@@ -82,14 +89,14 @@ pub(crate) struct GcmKey<const KEYS: usize = 15> {
 impl<const KEYS: usize> ZeroizeOnDrop for GcmKey<KEYS> {}
 
 impl<const KEYS: usize> GcmKey<KEYS> {
-    /// Expands a key of the length that goes with `KEYS`. All is computed where it stays. `None` if it has another length, or this processor lacks an
-    /// instruction.
+    /// Expands a key in place. Returns `None` if its length does not match `KEYS`, or this
+    /// processor lacks an instruction.
     pub(crate) fn new(key: &[u8], width: Width) -> Option<Box<Self>> {
         if !width.is_here() || !RoundKeys::<KEYS>::fits(key) {
             return None;
         }
         let mut place = Box::new_uninit();
-        // SAFETY: the processor has the instructions and the key its length, which was checked; all is written then.
+        // SAFETY: the instructions and the key length were checked; all fields are written.
         unsafe {
             match width {
                 Width::Bits256 => Self::expand_256(&mut place, key),
@@ -113,20 +120,20 @@ impl<const KEYS: usize> GcmKey<KEYS> {
         HashKey::fill_wide(hash, hash_key);
     }
 
-    /// Where the parts of a key belong whose width is written.
+    /// Writes `width` and returns the places of the other parts of a key.
     fn parts(
         place: &mut MaybeUninit<Self>,
         width: Width,
     ) -> (&mut MaybeUninit<RoundKeys<KEYS>>, &mut MaybeUninit<HashKey>) {
         let fields = place.as_mut_ptr();
-        // SAFETY: the fields lie within the place, beside each other, and need not be there yet.
+        // SAFETY: the fields are distinct parts of the place and may be uninitialized.
         unsafe {
             (&raw mut (*fields).width).write(width);
             (&mut *(&raw mut (*fields).rounds).cast(), &mut *(&raw mut (*fields).hash).cast())
         }
     }
 
-    /// What the key was made for.
+    /// Returns the width for which the key was made.
     pub(crate) const fn width(&self) -> Width {
         self.width
     }
@@ -135,15 +142,15 @@ impl<const KEYS: usize> GcmKey<KEYS> {
     #[inline]
     pub(crate) fn seal(&self, nonce: &[u8; 12], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
         let text = Text::in_place(in_out);
-        // SAFETY: `text` is what its constructor promises.
+        // SAFETY: the constructor of `text` establishes its invariant.
         unsafe { self.crypt::<true>(Start::of_nonce(nonce), aad, &text) }
     }
 
-    /// Encrypts `out[..filled]` ‖ `source` into `out`, whose length is that of both, and returns the tag as
-    /// [`Self::seal`] does.
+    /// Encrypts `out[..filled]` ‖ `source` into `out`, which is as long as both together. Returns
+    /// the tag as [`Self::seal`] does.
     ///
     /// # Panics
-    /// If the lengths do not fit.
+    /// If the lengths do not match.
     #[inline]
     pub(crate) fn seal_from(
         &self,
@@ -154,34 +161,35 @@ impl<const KEYS: usize> GcmKey<KEYS> {
         source: &[u8],
     ) -> [u8; BLOCK] {
         let text = Text::gathered(out, filled, source);
-        // SAFETY: as in `seal`.
+        // SAFETY: the constructor of `text` establishes its invariant.
         unsafe { self.crypt::<true>(Start::of_nonce(nonce), aad, &text) }
     }
 
-    /// Decrypts `in_out` in place and returns the tag that it should have had. Nothing may be done with the plaintext
-    /// before the tags were compared.
+    /// Decrypts `in_out` in place and returns the expected tag. The caller must compare the tags
+    /// before it uses the plaintext.
     #[inline]
     pub(crate) fn open(&self, nonce: &[u8; 12], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
         let text = Text::in_place(in_out);
-        // SAFETY: as in `seal`.
+        // SAFETY: the constructor of `text` establishes its invariant.
         unsafe { self.crypt::<false>(Start::of_nonce(nonce), aad, &text) }
     }
 
-    /// As [`Self::seal`], with a nonce of any length.
+    /// Encrypts as [`Self::seal`] does, with a nonce of any length.
     pub(crate) fn seal_any(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
         let text = Text::in_place(in_out);
-        // SAFETY: as in `seal`.
+        // SAFETY: the constructor of `text` establishes its invariant.
         unsafe { self.crypt::<true>(self.start(nonce), aad, &text) }
     }
 
-    /// As [`Self::open`], with a nonce of any length.
+    /// Decrypts as [`Self::open`] does, with a nonce of any length.
     pub(crate) fn open_any(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> [u8; BLOCK] {
         let text = Text::in_place(in_out);
-        // SAFETY: as in `seal`.
+        // SAFETY: the constructor of `text` establishes its invariant.
         unsafe { self.crypt::<false>(self.start(nonce), aad, &text) }
     }
 
-    /// The first counter block: a nonce of another length than 12 bytes is hashed (SP 800-38D §7.1).
+    /// Returns the first counter block. A nonce of any length other than 12 bytes is hashed (SP
+    /// 800-38D §7.1).
     fn start(&self, nonce: &[u8]) -> Start {
         match nonce.try_into() {
             Ok(nonce) => Start::of_nonce(nonce),
@@ -196,7 +204,8 @@ impl<const KEYS: usize> GcmKey<KEYS> {
     /// `text` must keep its invariant.
     #[inline]
     unsafe fn crypt<const SEAL: bool>(&self, start: Start, aad: &[u8], text: &Text) -> [u8; BLOCK] {
-        // SAFETY: `self` exists, so the processor has the instructions of its width; `text` is the caller's promise.
+        // SAFETY: `self` exists, so the processor has the instructions of its width; the caller
+        // guarantees `text`.
         unsafe {
             match self.width {
                 Width::Bits256 => vaes256::crypt::<SEAL, KEYS>(self, start, aad, text),
@@ -205,7 +214,7 @@ impl<const KEYS: usize> GcmKey<KEYS> {
         }
     }
 
-    /// What the tag of a text is masked with: the block of counter 1 (SP 800-38D §7.1).
+    /// Returns the mask of the tag: the encrypted first counter block (SP 800-38D §7.1).
     #[target_feature(enable = "aes,avx2")]
     #[inline]
     pub(super) fn tag_mask(&self, start: Start) -> [u8; BLOCK] {
@@ -220,13 +229,13 @@ impl<const KEYS: usize> GcmKey<KEYS> {
     }
 }
 
-/// The last block that is hashed: how many bits there were of the associated data, and of the text.
+/// Returns the last block to hash: the lengths of the associated data and of the text, in bits.
 #[inline]
 pub(super) fn lengths(aad: &[u8], text: &Text) -> u128 {
     u128::from(aad.len() as u64 * 8) << 64 | u128::from(text.len as u64 * 8)
 }
 
-/// The tag of the last hash.
+/// Returns the tag, given the final hash.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn tag(hash: __m128i, tag_mask: [u8; BLOCK]) -> [u8; BLOCK] {

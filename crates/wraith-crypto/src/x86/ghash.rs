@@ -1,8 +1,10 @@
-//! GHASH (NIST SP 800-38D §6.4): the field, and the powers of the hash key for blocks that are reduced together.
+//! GHASH (NIST SP 800-38D §6.4): the field, and the powers of the hash key for blocks that are
+//! reduced together.
 //!
-//! Blocks are elements of GF(2^128), coefficient of x^0 first. Reversed byte by byte they are integers whose bit *i* is the
-//! coefficient of x^(127-i), which is what the carry-less multiplication wants, but for one bit: the product of two such
-//! integers is too low by a factor of x. Therefore one factor is kept divided by x: "H^n / x".
+//! Blocks are elements of GF(2^128), with the coefficient of x^0 first. Reversed byte by byte, they
+//! are integers in which bit *i* is the coefficient of x^(127-i). Carry-less multiplication takes
+//! such integers, except that their product is too low by a factor of x. Therefore one factor is
+//! kept divided by x: "H^n / x".
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -12,17 +14,18 @@ use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier};
 
 use super::short;
 
-/// Bytes of a block.
+/// Block size in bytes.
 pub(super) const BLOCK: usize = 16;
-/// Blocks whose GHASH is reduced together.
+/// Number of blocks that are reduced together.
 pub(super) const GROUP_BLOCKS: usize = 16;
-/// Bytes of a group.
+/// Size of a group in bytes.
 pub(super) const GROUP_BYTES: usize = GROUP_BLOCKS * BLOCK;
-/// Largest power of H that is needed: a group and the block of lengths behind it are reduced together.
+/// The highest power of H in use: a group and the block of lengths after it are reduced together.
 const POWER_MAX: usize = GROUP_BLOCKS + 1;
-/// The powers, and zeros that the loads of a short tail run into.
+/// Number of the powers, plus zeros for the loads of a short tail.
 const POWERS: usize = POWER_MAX + GROUP_BLOCKS - 1;
-/// x^64 · (x^128 mod P) of the GCM polynomial P = x^128 + x^7 + x^2 + x + 1, as a reversed integer: bits 63, 62 and 57.
+/// x^64 · (x^128 mod P) of the GCM polynomial P = x^128 + x^7 + x^2 + x + 1, as a reversed integer:
+/// bits 63, 62 and 57.
 const REDUCTION: i64 = 0xc200_0000_0000_0000_u64 as i64;
 
 /// The powers of a hash key. Wiped when dropped.
@@ -37,7 +40,7 @@ pub(super) struct Powers<'a>(&'a [__m128i; GROUP_BLOCKS]);
 
 impl Zeroize for HashKey {
     fn zeroize(&mut self) {
-        // SAFETY: vectors may be zeros.
+        // SAFETY: all zeros are a valid vector.
         self.powers = unsafe { mem::zeroed() };
         optimization_barrier(self);
     }
@@ -52,38 +55,40 @@ impl Drop for HashKey {
 impl ZeroizeOnDrop for HashKey {}
 
 impl HashKey {
-    /// Writes the powers of the hash key, which is given as a block.
+    /// Writes the powers of the hash key, which is passed as a block.
     #[target_feature(enable = "avx2,pclmulqdq")]
     #[inline]
     pub(super) fn fill(place: &mut MaybeUninit<Self>, hash_key: __m128i) {
         let place = place.as_mut_ptr();
-        // SAFETY: zeros are written first, which vectors may be; so there is a whole key behind the reference.
+        // SAFETY: the place is filled with zeros first, which are valid vectors, so the reference
+        // covers a whole key.
         let powers = unsafe {
             place.write_bytes(0, 1);
             &mut (*place).powers
         };
         powers[POWER_MAX - 1] = over_x(hash_key);
-        // Each of the two halves of its exponent, so that few wait for each other.
+        // Each is the product of two powers of half its exponent, so that few wait for each other.
         for n in 2..=POWER_MAX {
             let (half, other) = (n / 2, n.div_ceil(2));
             powers[POWER_MAX - n] = multiply(powers[POWER_MAX - half], powers[POWER_MAX - other]);
         }
     }
 
-    /// The same, four powers at a time.
+    /// Writes the powers, computed four at a time.
     #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
     #[inline]
     pub(super) fn fill_wide(place: &mut MaybeUninit<Self>, hash_key: __m128i) {
         let h1 = over_x(hash_key);
         let h2 = square(h1);
-        // Descending: H^2 and H, and again; H^4 …
+        // Descending: H^2 and H, twice. Later H^4 …
         let two = _mm256_set_m128i(h1, h2);
         let two = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(two), two);
-        // Not a function: it would be called, with its vectors in memory.
+        // A macro, because a function would not be inlined and would pass its vectors through
+        // memory.
         macro_rules! times {
             ($powers:expr, $power:expr) => {{
                 let power = _mm512_broadcast_i32x4($power);
-                // Karatsuba, because the multiplications are the limit.
+                // Karatsuba, because the multiplications are the bottleneck.
                 let low = _mm512_clmulepi64_epi128::<0x00>($powers, power);
                 let high = _mm512_clmulepi64_epi128::<0x11>($powers, power);
                 let middle =
@@ -96,7 +101,8 @@ impl HashKey {
             }};
         }
         let to_4 = _mm512_mask_blend_epi64(0xf0, times!(two, h2), two);
-        // Squares take less than products, and so do not wait for the vectors they are in.
+        // Squares take less time than products, so they do not wait for the vectors that contain
+        // them.
         let h4 = _mm512_castsi512_si128(to_4);
         let h8 = square(h4);
         let to_8 = times!(to_4, h4);
@@ -106,7 +112,8 @@ impl HashKey {
         let vectors = [to_16, to_12, to_8, to_4, zero, zero, zero];
         const { assert!(POWER_MAX == 17 && POWERS == 32, "one power before the vectors") };
         let powers = place.as_mut_ptr().cast::<__m128i>();
-        // SAFETY: the first power, seven times four and the last three, which are zeros: all within the key.
+        // SAFETY: the writes cover the first power, seven times four, and the last three zeros: all
+        // within the key.
         unsafe {
             for (i, vector) in vectors.into_iter().enumerate() {
                 _mm512_storeu_si512(powers.add(1 + 4 * i).cast(), vector);
@@ -116,14 +123,14 @@ impl HashKey {
         }
     }
 
-    /// The hash of the associated data, with which that of the text goes on.
+    /// Returns the hash of the associated data, from which the hash of the text continues.
     #[target_feature(enable = "avx2,pclmulqdq")]
     #[inline]
     pub(super) fn of_associated(&self, aad: &[u8]) -> __m128i {
         self.continued(_mm_setzero_si128(), aad)
     }
 
-    /// `hash`, and behind it that of these bytes, padded.
+    /// Continues `hash` with these bytes, padded with zeros.
     #[target_feature(enable = "avx2,pclmulqdq")]
     #[inline]
     pub(super) fn continued(&self, mut hash: __m128i, aad: &[u8]) -> __m128i {
@@ -133,14 +140,14 @@ impl HashKey {
             hash = self.group(hash, blocks);
         }
         if !rest.is_empty() {
-            // SAFETY: the rest can be read, and is less than a block.
+            // SAFETY: the rest is readable and shorter than a block.
             let last = unsafe { short::load(rest.as_ptr(), rest.len()) };
             hash = multiply(_mm_xor_si128(hash, integer(last.to_le_bytes())), first_power);
         }
         hash
     }
 
-    /// `hash`, and behind it that of at most a group of blocks, reduced together.
+    /// Continues `hash` with at most a group of blocks, reduced together.
     #[target_feature(enable = "avx2,pclmulqdq")]
     #[inline]
     fn group(&self, mut hash: __m128i, blocks: &[[u8; BLOCK]]) -> __m128i {
@@ -160,7 +167,7 @@ impl HashKey {
         )
     }
 
-    /// The hash of a nonce, padded, and of its length in bits, as a number.
+    /// Returns the hash of a padded nonce and of its length in bits, as a number.
     #[target_feature(enable = "avx2,pclmulqdq")]
     pub(super) fn of_nonce(&self, nonce: &[u8]) -> u128 {
         let hash = self.of_associated(nonce);
@@ -169,7 +176,7 @@ impl HashKey {
         u128::from_le_bytes(bytes(hash))
     }
 
-    /// The powers `n`, `n` - 1 … 1, 0, 0 …, as many as a group has blocks.
+    /// Returns the powers `n`, `n` - 1 … 1, 0, 0 …, as many as a group has blocks.
     #[inline]
     pub(super) fn powers_down_from(&self, n: usize) -> Powers<'_> {
         Powers(self.powers[POWER_MAX - n..].first_chunk().expect("zeros follow the powers"))
@@ -177,26 +184,27 @@ impl HashKey {
 }
 
 impl<'a> Powers<'a> {
-    /// Those for vector `i` of `N` blocks.
+    /// Returns the powers for vector `i` of `N` blocks.
     #[inline]
     pub(super) fn of_vector<const N: usize>(&self, i: usize) -> &'a [__m128i; N] {
         self.0[i * N..].first_chunk().expect("a group has whole vectors")
     }
 }
 
-/// The hash key, a block, divided by x.
+/// Divides the hash key, a block, by x.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn over_x(hash_key: __m128i) -> __m128i {
     let h = _mm_shuffle_epi8(hash_key, reversal());
-    // A division by x moves every bit up by one; the x^0 that falls out becomes x^127 + x^6 + x + 1.
+    // A division by x shifts every bit up by one. The x^0 that falls out becomes x^127 + x^6 + x +
+    // 1.
     let between = _mm_slli_si128::<8>(_mm_srli_epi64::<63>(h));
     let moved = _mm_or_si128(_mm_slli_epi64::<1>(h), between);
     let carry = _mm_srai_epi32::<31>(_mm_shuffle_epi32::<0xff>(h));
     _mm_xor_si128(moved, _mm_and_si128(carry, _mm_set_epi64x(REDUCTION, 1)))
 }
 
-/// The product of an element and one divided by x.
+/// Multiplies an element by an element that is divided by x.
 #[target_feature(enable = "avx2,pclmulqdq")]
 #[inline]
 fn multiply(a: __m128i, b_over_x: __m128i) -> __m128i {
@@ -212,7 +220,8 @@ fn multiply(a: __m128i, b_over_x: __m128i) -> __m128i {
     )
 }
 
-/// The square of an element, divided by x as that is: the products of its two halves are the same twice, and their sum is 0.
+/// Squares an element that is divided by x; so is the result. The two cross products of its halves
+/// are equal, so their sum is 0.
 #[target_feature(enable = "avx2,pclmulqdq")]
 #[inline]
 fn square(a_over_x: __m128i) -> __m128i {
@@ -221,8 +230,8 @@ fn square(a_over_x: __m128i) -> __m128i {
     reduce(low, high)
 }
 
-/// The 256-bit product `high`:`low` modulo P. Twice the lowest 64 bits, which stand for the highest powers of x, are
-/// replaced by what they are modulo P.
+/// Reduces the 256-bit product `high`:`low` modulo P. Twice, the lowest 64 bits, which represent
+/// the highest powers of x, are replaced by their remainder modulo P.
 #[target_feature(enable = "avx2,pclmulqdq")]
 #[inline]
 pub(super) fn reduce(low: __m128i, high: __m128i) -> __m128i {
@@ -233,14 +242,14 @@ pub(super) fn reduce(low: __m128i, high: __m128i) -> __m128i {
     _mm_xor_si128(high, twice)
 }
 
-/// The sum of the halves of each element, in either half.
+/// Returns the sum of the halves of each element, in both halves.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) fn halves_added(v: __m512i) -> __m512i {
     _mm512_xor_si512(v, _mm512_shuffle_epi32::<0b01_00_11_10>(v))
 }
 
-/// [`reduce`] of four.
+/// Computes [`reduce`] for four products.
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
 #[inline]
 pub(super) fn reduce_wide(low: __m512i, high: __m512i) -> __m512i {
@@ -251,7 +260,7 @@ pub(super) fn reduce_wide(low: __m512i, high: __m512i) -> __m512i {
     _mm512_ternarylogic_epi64::<0x96>(high, swap(once), twice)
 }
 
-/// A block as an integer, its first byte the highest.
+/// Returns a block as a big-endian integer.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn integer(block: [u8; BLOCK]) -> __m128i {
@@ -267,7 +276,7 @@ pub(super) fn bytes(v: __m128i) -> [u8; BLOCK] {
     (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
 }
 
-/// Shuffle that reverses the bytes of a block.
+/// Returns a shuffle that reverses the bytes of a block.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn reversal() -> __m128i {
@@ -289,7 +298,7 @@ mod tests {
         let random = bytes(16 * 100);
         for hash_key in random.as_chunks().0.iter().chain([&[0; BLOCK], &[0xff; BLOCK], &one]) {
             let (mut narrow, mut wide) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-            // SAFETY: the instructions are here, and both are filled.
+            // SAFETY: the check above found the instructions, and both keys are filled.
             unsafe {
                 let block = _mm_loadu_si128(hash_key.as_ptr().cast());
                 HashKey::fill(&mut narrow, block);

@@ -1,4 +1,4 @@
-//! GHASH of associated data that comes in pieces, for GMAC.
+//! GHASH of associated data in pieces, for GMAC.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -10,13 +10,13 @@ use super::ghash::{BLOCK, GROUP_BYTES};
 use super::text::Start;
 use super::{vaes256, vaes512};
 
-/// What has been taken in. Wiped when dropped.
+/// The hash state. Wiped when dropped.
 pub(crate) struct Ghash {
     hash: __m128i,
-    /// Less than a group.
+    /// Buffered bytes, less than a group.
     kept: [u8; GROUP_BYTES],
     filled: usize,
-    /// Bytes of all.
+    /// Total number of bytes.
     len: u64,
     start: u128,
 }
@@ -59,7 +59,7 @@ impl Ghash {
         self.filled = rest.len();
     }
 
-    /// The tag.
+    /// Returns the tag.
     pub(crate) fn finish<const KEYS: usize>(&self, key: &GcmKey<KEYS>) -> [u8; BLOCK] {
         // SAFETY: the key exists, so the processor has the instructions.
         unsafe {

@@ -1,6 +1,10 @@
-//! What x86-64 processors can do that no crate offers at the speed we need: single AES blocks ([`aes`]), AES-GCM
-//! with keys of every size ([`gcm`]) and GMAC, of [`ghash`] and [`text`], with vectors of one width or the other ([`vaes256`], [`vaes512`]). This
-//! is what packets are sealed with; other algorithms have their loops in `kernels`, which take the hash of GCM from here.
+//! The encryption of packets with x86-64 instructions, where no crate is fast enough:
+//!
+//! - single AES blocks ([`aes`]);
+//! - AES-GCM with keys of every size ([`gcm`]), and GMAC, built from [`ghash`] and [`text`], with
+//!   vectors of either width ([`vaes256`], [`vaes512`]).
+//!
+//! The loops of other algorithms are in `kernels`, which use the GHASH of this module.
 
 mod absorb;
 mod aes;

@@ -1,13 +1,14 @@
-//! Less than a block, without touching what lies behind it and without a call: two words that overlap.
+//! Access to less than a block by two overlapping words, without touching the bytes after it and
+//! without a call.
 #![allow(unsafe_code)]
 
-/// The `n` bytes at `from` as the lowest of a number.
+/// Returns the `n` bytes at `from` as the lowest bytes of a number.
 ///
 /// # Safety
-/// They can be read, and are less than a block.
+/// The bytes are readable and shorter than a block.
 #[inline]
 pub(super) unsafe fn load(from: *const u8, n: usize) -> u128 {
-    // SAFETY: every read lies within the `n` bytes.
+    // SAFETY: every read is within the `n` bytes.
     unsafe {
         match n {
             8.. => {
@@ -27,13 +28,14 @@ pub(super) unsafe fn load(from: *const u8, n: usize) -> u128 {
     }
 }
 
-/// Writes the `n` lowest bytes of `number` to `to`, as [`load`] reads them; returns them, and zeros.
+/// Writes the `n` lowest bytes of `number` to `to`, in the layout of [`load`]. Returns `number`
+/// with all other bytes cleared.
 ///
 /// # Safety
-/// They can be written, and are less than a block.
+/// The bytes are writable and shorter than a block.
 #[inline]
 pub(super) unsafe fn store(to: *mut u8, n: usize, number: u128) -> u128 {
-    // SAFETY: every write lies within the `n` bytes.
+    // SAFETY: every write is within the `n` bytes.
     unsafe {
         match n {
             8.. => {

@@ -1,4 +1,4 @@
-//! Both widths beside each other, with keys of every size.
+//! Compares both widths, with keys of every size.
 
 use super::gcm::{GcmKey, Width};
 use super::gmac::Ghash;

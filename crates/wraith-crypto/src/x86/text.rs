@@ -1,17 +1,18 @@
-//! The text of a packet, in one place or in two, and the counter it is encrypted with.
+//! The text of a packet, in one place or in two, and its counter.
 
 use super::ghash::{BLOCK, GROUP_BYTES};
 
-/// Where the bytes come from and go to.
+/// The places from which the bytes of a text are read, and to which they are written.
 ///
-/// Invariant: `len` bytes at `out` may be read and written while it lives; the text's bytes from `head` on may be read
-/// at `source` + their offset; both hold for the lifetime of the borrows it was made of, which its makers' callers keep.
+/// Invariant: `len` bytes at `out` are readable and writable. The text's bytes from `head` on are
+/// readable at `source` plus their offset. Both hold for the lifetime of the borrows from which the
+/// text was made; callers of the constructors keep those borrows alive.
 pub(super) struct Text {
     out: *mut u8,
     pub(super) len: usize,
-    /// Bytes of the text that lie in `out` already; whole groups, or all.
+    /// Number of bytes of the text that are already in `out`: whole groups, or all.
     head: usize,
-    /// Where byte 0 of the text would lie if all of it came from the source.
+    /// The address of byte 0 if all of the text came from the source.
     source: *const u8,
 }
 
@@ -23,14 +24,14 @@ impl Text {
 
     pub(super) fn gathered(out: &mut [u8], filled: usize, source: &[u8]) -> Self {
         assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
-        // The group in which the source begins is completed, so that every group comes from one place.
+        // Complete the group in which the source begins, so that every group comes from one place.
         let head = filled.next_multiple_of(GROUP_BYTES).min(out.len());
         out[filled..head].copy_from_slice(&source[..head - filled]);
         let source = source.as_ptr().wrapping_sub(filled);
         Self { out: out.as_mut_ptr(), len: out.len(), head, source }
     }
 
-    /// Where the group that begins at `offset` is to be read.
+    /// Returns the address from which to read the group that begins at `offset`.
     #[inline]
     pub(super) fn from(&self, offset: usize) -> *const u8 {
         if offset < self.head {
@@ -40,19 +41,20 @@ impl Text {
         }
     }
 
-    /// Where the byte at `offset` is to be written.
+    /// Returns the address to which to write the byte at `offset`.
     #[inline]
     pub(super) fn to(&self, offset: usize) -> *mut u8 {
         self.out.wrapping_add(offset)
     }
 }
 
-/// The first counter block (J0 of SP 800-38D §7.1), as a number: that of the tag. The text begins with the next.
+/// The first counter block (J0 of SP 800-38D §7.1), as a number: the counter of the tag. The text
+/// begins with the next one.
 #[derive(Clone, Copy)]
 pub(super) struct Start(pub(super) u128);
 
 impl Start {
-    /// That of a nonce of 96 bits.
+    /// Returns the first counter block of a nonce of 96 bits.
     #[inline]
     pub(super) fn of_nonce(nonce: &[u8; 12]) -> Self {
         let mut block = [0; BLOCK];
@@ -61,7 +63,7 @@ impl Start {
         Self(u128::from_be_bytes(block))
     }
 
-    /// The block after: the lowest 32 bits count.
+    /// Returns the next block: the lowest 32 bits count.
     #[inline]
     pub(super) const fn next(self) -> [u8; BLOCK] {
         let low = (self.0 as u32).wrapping_add(1);

@@ -1,8 +1,9 @@
-//! The vectors of NIST's ACVP for the verification of signatures, by the internal interfaces of FIPS 204 and 205: without a context.
+//! Vectors of NIST's ACVP for signature verification, through the internal interfaces of FIPS 204
+//! and 205: without a context.
 
 use data_encoding::BASE64;
 
-/// A signature, and whether it is one.
+/// A signature and its expected verdict.
 pub struct Verification {
     pub set: &'static str,
     pub id: &'static str,
@@ -10,11 +11,11 @@ pub struct Verification {
     pub public: Vec<u8>,
     pub message: Vec<u8>,
     pub signature: Vec<u8>,
-    /// What was done to it.
+    /// The modification of the signature.
     pub why: &'static str,
 }
 
-/// Those of the sets whose names begin so.
+/// Returns the vectors of the sets with names that begin with `sets`.
 pub fn verifications(sets: &str) -> impl Iterator<Item = Verification> {
     let bytes = |text: &str| BASE64.decode(text.as_bytes()).unwrap();
     let mut public = Vec::new();

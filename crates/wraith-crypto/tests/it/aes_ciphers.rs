@@ -1,4 +1,5 @@
-//! AES in its modes: the vectors of NIST SP 800-38A, IEEE 1619 and Wycheproof, pieces beside the whole, and what is refused.
+//! AES in its modes: the vectors of NIST SP 800-38A, IEEE 1619 and Wycheproof, texts in pieces, and
+//! inputs that are refused.
 
 use data_encoding::HEXLOWER;
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ fn hex(text: &str) -> Vec<u8> {
     HEXLOWER.decode(text.as_bytes()).unwrap()
 }
 
-/// Those of AES, without those of SM4.
+/// Returns the algorithms of AES, without those of SM4.
 fn every() -> impl Iterator<Item = Algorithm> {
     Algorithm::ALL.iter().copied().filter(|each| each.name().starts_with("AES"))
 }

@@ -1,4 +1,4 @@
-//! CMAC and GMAC over AES, and AES key wrap: RFC 4493, RFC 3394, RFC 5649 and Wycheproof.
+//! CMAC and GMAC with AES, and AES key wrap: RFC 4493, RFC 3394, RFC 5649 and Wycheproof.
 
 use data_encoding::HEXLOWER;
 use proptest::prelude::*;

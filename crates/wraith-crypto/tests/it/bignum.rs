@@ -1,4 +1,4 @@
-//! Big integers beside those of AWS-LC: numbers of every length, and such as are all zeros and all ones.
+//! Big integers compared with AWS-LC: numbers of every length, including runs of zeros and of ones.
 
 use std::ffi::CString;
 use std::ptr;
@@ -18,7 +18,7 @@ impl Number {
     }
 
     fn uint(&self) -> Uint {
-        // SAFETY: the number is live, and has so many bytes.
+        // SAFETY: the number is live, and the buffer has its size.
         let bytes = unsafe {
             let mut bytes = vec![0; aws::BN_num_bytes(self.0) as usize];
             aws::BN_bn2bin(self.0, bytes.as_mut_ptr());
@@ -30,7 +30,7 @@ impl Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        // SAFETY: it is ours.
+        // SAFETY: the number is ours.
         unsafe { aws::BN_free(self.0) }
     }
 }
@@ -45,17 +45,17 @@ fn aws_lc(operation: Operation, a: &Uint, b: &Uint) -> Uint {
 }
 
 unsafe fn sum(out: *mut aws::BIGNUM, a: *const aws::BIGNUM, b: *const aws::BIGNUM) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { aws::BN_add(out, a, b) }
 }
 
 unsafe fn difference(out: *mut aws::BIGNUM, a: *const aws::BIGNUM, b: *const aws::BIGNUM) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { aws::BN_sub(out, a, b) }
 }
 
 unsafe fn product(out: *mut aws::BIGNUM, a: *const aws::BIGNUM, b: *const aws::BIGNUM) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let context = aws::BN_CTX_new();
         let code = aws::BN_mul(out, a, b, context);
@@ -76,7 +76,7 @@ fn aws_lc_power(base: &Uint, exponent: &Uint, modulus: &Uint) -> Uint {
     out.uint()
 }
 
-/// Numbers of up to `most` limbs, many of which are 0 and all ones.
+/// Generates numbers of up to `most` limbs, of which many are 0 or all ones.
 fn numbers(most: usize) -> impl Strategy<Value = Uint> {
     let limb = prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), Just(1), Just(1 << 63)];
     proptest::collection::vec(limb, 0..=most).prop_map(|limbs| Uint::from_limbs(limbs).unwrap())
@@ -218,7 +218,7 @@ fn digits_are_the_number_that_aws_lc_reads() {
     let digits = "123456789abcdef0fedcba9876543210123456789";
     let text = CString::new(digits).unwrap();
     let mut number = ptr::null_mut();
-    // SAFETY: the text ends with a zero, and a new number is made.
+    // SAFETY: the text ends with a zero byte, and AWS-LC allocates a new number.
     assert_ne!(unsafe { aws::BN_hex2bn(&raw mut number, text.as_ptr()) }, 0);
     let number = Number(number);
     assert_eq!(number.uint(), Uint::from_hex(digits).unwrap());

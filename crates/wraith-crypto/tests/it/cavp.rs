@@ -1,7 +1,9 @@
-//! NIST's vectors for AES-256-GCM (CAVP, `gcmtestvectors.zip`) with IVs of 96 bits, of all tag lengths.
+//! NIST's vectors for AES-256-GCM (CAVP, `gcmtestvectors.zip`) with IVs of 96 bits, of all tag
+//! lengths.
 //!
-//! A shorter tag is the beginning of the whole one. Ours are whole always, so what is shorter is compared after sealing;
-//! the plaintext to seal comes of sealing the ciphertext, for in counter mode the two are the same.
+//! A shorter tag is the beginning of the whole one. Our tags are always whole, so shorter ones are
+//! compared after sealing. The plaintext to seal is obtained by sealing the ciphertext, because in
+//! counter mode the two are the same operation.
 
 use std::collections::HashMap;
 
@@ -13,7 +15,7 @@ use crate::implementations::{each, gcm_key};
 const ENCRYPT: &str = include_str!("../vectors/gcmEncryptExtIV256.rsp");
 const DECRYPT: &str = include_str!("../vectors/gcmDecrypt256.rsp");
 
-/// What NIST's file says under one `Count`. `plain` is `None` if the tag is wrong.
+/// One `Count` of NIST's file. `plain` is `None` if the tag is wrong.
 struct Vector {
     count: String,
     key: [u8; 32],

@@ -1,22 +1,23 @@
-//! Each implementation of AES-256-GCM beside AWS-LC: every length that a packet may have, and what lies around it.
+//! Each implementation of AES-256-GCM compared with AWS-LC: every length of a packet, and the
+//! memory around it.
 
 use proptest::prelude::*;
 use wraith_crypto::{AeadKey, Implementation, TAG_BYTES, Unauthentic};
 
 use crate::implementations::{OF_GCM, each, gcm_key};
 
-/// Bytes on either side of a text, which must stay as they are.
+/// Number of bytes on either side of a text, which must not change.
 const AROUND: usize = 64;
 
-/// `len` bytes that look random and are the same in every run.
+/// Returns `len` bytes that look random and are the same in every run.
 fn random(seed: &str, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new().update(seed.as_bytes()).finalize_xof().fill(&mut bytes);
     bytes
 }
 
-/// One text under both keys: sealed in place, sealed from two places that meet at `cut`, opened, and opened with a wrong
-/// tag. It begins `skew` bytes into its memory.
+/// Compares one text under both keys: sealed in place, sealed from two places that meet at `cut`,
+/// opened, and opened with a wrong tag. The text begins `skew` bytes into its memory.
 fn compare(
     [ours, library]: [&AeadKey; 2],
     nonce: [u8; 12],

@@ -1,5 +1,7 @@
-//! docs/ALGORITHMS.md says what the code does: every algorithm has one row, with its name, its standard, its sizes and what computes it,
-//! and every test that a row names is there.
+//! Checks that docs/ALGORITHMS.md matches the code.
+//!
+//! Every algorithm has one row, with its name, its standard, its sizes and its implementation.
+//! Every test that a row names exists.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -33,7 +35,7 @@ fn tables() -> Vec<Table> {
         .collect()
 }
 
-/// The one table whose first column is headed so.
+/// Returns the only table with this head of the first column.
 fn table(first: &str) -> Table {
     let mut found = tables().into_iter().filter(|table| table.head[0] == first);
     let table = found.next().unwrap_or_else(|| panic!("no table of '{first}'"));
@@ -47,7 +49,7 @@ impl Table {
         &row[column.unwrap_or_else(|| panic!("no column '{head}'"))]
     }
 
-    /// That the rows are of `names`, each once.
+    /// Checks that the rows are those of `names`, each once.
     fn has(&self, names: &[String]) {
         let rows: Vec<_> = self.rows.iter().map(|row| row[0].trim_matches('`')).collect();
         for name in names {
@@ -60,8 +62,8 @@ impl Table {
     }
 }
 
-/// That the rows are of `all`, each with its standard, what computes it, and what `sizes` says of it under these heads. A cell that begins
-/// with ≤ is a bound.
+/// Checks that the rows are those of `all`, each with its standard, its implementation, and the
+/// columns of `sizes`. A cell that begins with ≤ is a bound.
 fn check<A: Copy + Display>(
     first: &str,
     all: &[A],
@@ -90,12 +92,14 @@ fn check<A: Copy + Display>(
     }
 }
 
-/// That the backend is what a cell says of this processor: the first way for which it has the features, and else the last.
+/// Checks the backend against a cell: the first variant for which this processor has the features,
+/// else the last variant.
 fn names_backend(cell: &str, backend: &Backend) {
     assert_eq!(backend.to_string(), said(cell, has), "'{cell}'");
 }
 
-/// What a cell says of a processor with the features that `has` knows, as [`Backend`] is written.
+/// Returns the backend that a cell documents for a processor with the features that `has` accepts,
+/// in the format of [`Backend`].
 fn said(cell: &str, has: impl Fn(&str) -> bool) -> String {
     let (first, last) = cell.split_once("; else ").unwrap_or((cell, ""));
     let named = |name: &str| match name.strip_prefix("library `") {
@@ -104,10 +108,10 @@ fn said(cell: &str, has: impl Fn(&str) -> bool) -> String {
         None => name.to_owned(),
     };
     let Some(own) = first.strip_prefix("own: ") else {
-        // What is behind a semicolon is of a part.
+        // The text after a semicolon concerns only a part.
         return named(cell.split(';').next().unwrap());
     };
-    // Behind the features may stand for which lengths.
+    // The lengths may follow the features.
     let mut ways = own.split(" or ").map(|way| {
         [" up to ", " from "].iter().fold(way, |way, word| way.split(word).next().unwrap())
     });
@@ -117,7 +121,7 @@ fn said(cell: &str, has: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Whether the processor has a feature that the document names.
+/// Returns whether the processor has a feature that the document names.
 #[cfg(target_arch = "x86_64")]
 fn has(feature: &str) -> bool {
     use std::arch::is_x86_feature_detected as detected;
@@ -138,7 +142,7 @@ fn has(feature: &str) -> bool {
     }
 }
 
-/// The features are those of x86-64.
+/// Returns false: the features are those of x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 fn has(feature: &str) -> bool {
     feature == "portable"
@@ -209,7 +213,7 @@ fn signatures_are_as_documented() {
             vec![("secret key", sizes[0]), ("public key", sizes[1]), ("signature bytes", sizes[2])]
         };
         if let Some(signature) = slh_dsa::signature_bytes(each) {
-            // A new one takes seconds.
+            // Generation of a new one takes seconds.
             let is_good = |n: &usize| each.verifying_key(&vec![0; 2 * n]).is_ok();
             let n = [16, 24, 32].into_iter().find(is_good).unwrap();
             let key = each.signing_key(&vec![0; 4 * n]).unwrap();
@@ -271,7 +275,8 @@ fn encryption_is_as_documented() {
     });
 }
 
-/// The names behind `keyword` at the beginning of a line of the code in `paths`, but for what comes behind a `mod tests`.
+/// Returns the names after `keyword` at the beginning of lines in `paths`. Ignores the code after a
+/// `mod tests`.
 fn declared(paths: &[&str], keyword: &str) -> Vec<String> {
     let code = paths.iter().map(|path| read(path).unwrap_or_else(|| panic!("no {path}")));
     let names = code.flat_map(|code| {
@@ -333,7 +338,8 @@ fn the_parts_of_hpke_are_as_documented() {
     }
 }
 
-/// Whether the path is one of a test: `area::name` of the integration tests, or that of a module of the crate.
+/// Returns whether the path names a test: `area::name` of the integration tests, or the path of one
+/// in a module of the crate.
 fn is_test(path: &str) -> bool {
     let Some((module, name)) = path.rsplit_once("::") else { return false };
     let module = module.replace("::", "/");

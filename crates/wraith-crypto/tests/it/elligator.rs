@@ -1,4 +1,5 @@
-//! Elligator2 beside published vectors, and beside the crate `elligator2`, which is another implementation of it.
+//! Elligator2 with published vectors, and compared with the crate `elligator2`, an independent
+//! implementation.
 
 use data_encoding::HEXLOWER;
 use rand_chacha::ChaCha20Rng;
@@ -11,7 +12,7 @@ fn bytes(hex: &str) -> [u8; 32] {
     HEXLOWER.decode(hex.as_bytes()).unwrap().try_into().unwrap()
 }
 
-/// The words of each vector of `kind`.
+/// Returns the words of each vector of `kind`.
 fn vectors(kind: &str) -> impl Iterator<Item = Vec<&'static str>> {
     VECTORS.lines().filter_map(move |line| {
         let words: Vec<_> = line.strip_prefix(kind)?.split_whitespace().collect();

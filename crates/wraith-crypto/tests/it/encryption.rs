@@ -1,4 +1,4 @@
-//! RSA encryption beside the vectors of Wycheproof.
+//! RSA encryption with the vectors of Wycheproof.
 
 use wraith_crypto::bignum::Uint;
 use wraith_crypto::encoding::der::Reader;
@@ -57,7 +57,7 @@ fn pkcs1_opens_what_wycheproof_sealed_and_answers_wrong_paddings_with_something_
                     assert_eq!(key.decrypt(&test.ct).unwrap(), text, "always the same");
                     answered += 1;
                 } else {
-                    // Not as long as the modulus, or not below it.
+                    // The ciphertext is not as long as the modulus, or not below it.
                     refused += 1;
                 }
             }
@@ -121,7 +121,7 @@ fn only_numbers_from_2_to_n_less_2_are_opened() {
         key.decrypt(&ciphertext)
     };
     let less = |number: u64| n.sub(&Uint::from(number)).unwrap();
-    // To open to something else is how a wrong padding is answered.
+    // A wrong padding is answered by opening to something else, so these succeed.
     for number in [Uint::from(2), Uint::from(3), less(3), less(2)] {
         assert!(opened(&number).is_ok(), "{}", *number.to_hex());
     }

@@ -1,4 +1,4 @@
-//! Diffie-Hellman over finite fields beside AWS-LC, OpenSSL's vectors and the program `openssl`.
+//! Finite-field Diffie-Hellman, compared with AWS-LC, OpenSSL's vectors and the program `openssl`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn hex(text: &str) -> Vec<u8> {
 /// # Safety
 /// `number` is a live number.
 unsafe fn uint(number: *const aws::BIGNUM) -> Uint {
-    // SAFETY: the caller's promise, and there is room for all its bytes.
+    // SAFETY: the caller guarantees the number, and the buffer has its size.
     unsafe {
         let mut bytes = vec![0; aws::BN_num_bytes(number) as usize];
         aws::BN_bn2bin(number, bytes.as_mut_ptr());
@@ -80,11 +80,11 @@ fn openssl_s_vectors_agree() {
     assert_eq!(count, 5);
 }
 
-/// AWS-LC's power, with `base` and `exponent` most significant byte first.
+/// Returns AWS-LC's power. `base` and `exponent` are big-endian.
 fn aws_lc_power(base: &[u8], exponent: &[u8], group: Group) -> Vec<u8> {
     let modulus = group.prime().to_be_bytes();
     let mut out = vec![0; group.bytes()];
-    // SAFETY: all numbers are made of slices, and freed.
+    // SAFETY: all numbers are made from slices and freed.
     unsafe {
         let number = |bytes: &[u8]| aws::BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut());
         let (x, e, n, result) = (number(base), number(exponent), number(&modulus), number(&[]));
@@ -185,7 +185,7 @@ fn der_integer(bytes: &[u8]) -> Vec<u8> {
     der(2, &[sign, &bytes[zeros..]].concat())
 }
 
-/// A public key as `openssl` reads it: dhKeyAgreement (PKCS #3), with the prime and 2.
+/// Encodes a public key as `openssl` reads it: dhKeyAgreement (PKCS #3), with the prime and 2.
 fn der_public_key(group: Group, public: &[u8]) -> Vec<u8> {
     const DH_KEY_AGREEMENT: &[u8] = b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x03\x01";
     let parameters =

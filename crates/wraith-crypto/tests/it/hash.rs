@@ -1,4 +1,4 @@
-//! Hash functions: published vectors, AWS-LC beside ours, and pieces beside the whole.
+//! Hash functions: published vectors, comparison with AWS-LC, and messages in pieces.
 
 use aws_lc_rs::digest;
 use proptest::prelude::*;
@@ -15,7 +15,8 @@ fn digest_of(algorithm: Algorithm, data: &[u8], len: usize) -> Vec<u8> {
     out
 }
 
-/// Checks the vectors of the algorithms whose names begin like this; there are `count`.
+/// Checks the vectors of algorithms with names that begin with one of `prefixes`. There are
+/// `count`.
 fn check(prefixes: &[&str], count: usize) {
     let vectors = lines(include_str!("../vectors/hash.txt"));
     let vectors = vectors.filter(|v| prefixes.iter().any(|prefix| v[0].starts_with(prefix)));
@@ -137,7 +138,7 @@ proptest! {
         let whole = hash::digest(algorithm, &pieces.concat());
         let mut hasher = algorithm.hasher();
         for piece in &pieces {
-            // The original is spoilt, and the clone goes on.
+            // Change the original; the clone continues.
             let clone = hasher.clone();
             hasher.update(b"spoilt");
             hasher = clone;

@@ -1,4 +1,4 @@
-//! HPKE beside the vectors of RFC 9180, and of draft-ietf-hpke-pq where the key derivation is HKDF.
+//! HPKE with the vectors of RFC 9180, and of draft-ietf-hpke-pq where the key derivation is HKDF.
 
 use std::collections::HashMap;
 

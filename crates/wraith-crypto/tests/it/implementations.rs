@@ -1,18 +1,19 @@
-//! Every implementation in turn, each forced, and a line for people about which ran.
+//! Runs every implementation in turn, each forced, and prints which ones ran.
 //!
-//! The line goes past the harness, which keeps what a passing test prints to itself. It does not say `skipped`, which fails in
-//! CI: nothing that could be installed is missing.
+//! The line bypasses the test harness, which captures the output of passing tests. It does not
+//! contain `skipped`, which fails in CI, because no installation could provide the missing feature.
 
 use std::io::Write;
 
 use wraith_crypto::aead;
 use wraith_crypto::{AeadKey, Implementation, Suite, Unauthentic};
 
-/// Those of AES-256-GCM, the fastest first.
+/// The implementations of AES-256-GCM, the fastest first.
 pub(crate) const OF_GCM: [Implementation; 3] =
     [Implementation::Vaes512, Implementation::Vaes256, Implementation::AwsLc];
 
-/// Runs `check` with each implementation of AES-256-GCM that this processor can; `check` returns how many cases it went through.
+/// Runs `check` with each implementation of AES-256-GCM that this processor supports. `check`
+/// returns its number of cases.
 pub(crate) fn each(what: &str, check: impl Fn(Implementation) -> usize) {
     for implementation in [Implementation::Vaes512, Implementation::Vaes256, Implementation::AwsLc]
     {
@@ -25,7 +26,7 @@ pub(crate) fn each(what: &str, check: impl Fn(Implementation) -> usize) {
     }
 }
 
-/// A key of AES-256-GCM for `implementation`, which is here.
+/// Returns a key of AES-256-GCM for `implementation`, which this processor supports.
 pub(crate) fn gcm_key(key: &[u8; 32], implementation: Implementation) -> AeadKey {
     let key = AeadKey::with_implementation(Suite::Aes256Gcm, key, implementation).unwrap();
     assert_eq!(

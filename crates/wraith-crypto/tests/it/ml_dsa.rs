@@ -1,5 +1,5 @@
-//! ML-DSA beside the vectors of Wycheproof. AWS-LC signs hedged only, so the signatures of their signing vectors are verified, with keys
-//! made of their seeds.
+//! ML-DSA with the vectors of Wycheproof. AWS-LC only makes hedged signatures, so the tests verify
+//! the signatures of the signing vectors with keys from their seeds.
 
 use wraith_crypto::hash;
 use wraith_crypto::sign::ml_dsa::{MU_BYTES, Set, SigningKey, VerifyingKey};
@@ -120,7 +120,8 @@ fn keys_of_seeds_match_nists_acvp() {
     assert_eq!(vectors, 6);
 }
 
-/// μ by Shake256 alone, of a message whose context, if it has one, stands in front of it already.
+/// Returns μ of a message, computed by Shake256. A context, if any, is already in front of the
+/// message.
 fn mu(public: &[u8], message: &[u8]) -> [u8; MU_BYTES] {
     let mut of_key = [0; 64];
     let mut hasher = hash::Shake256::new();

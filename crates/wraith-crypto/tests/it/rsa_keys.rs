@@ -1,4 +1,4 @@
-//! Files of RSA keys whose numbers somebody chose.
+//! Files of RSA keys with chosen numbers.
 
 use wraith_crypto::bignum::Uint;
 use wraith_crypto::encoding::der::{Reader, Writer};
@@ -9,7 +9,7 @@ use wraith_crypto::encrypt::{DecryptionKey as _, rsa, rsa_pkcs1};
 use wraith_crypto::sign::rsa::{Scheme, SigningKey};
 use wraith_crypto::sign::{Algorithm, SigningKey as _, VerifyingKey as _};
 
-/// Places in an RSAPrivateKey.
+/// Indices of the numbers in an RSAPrivateKey.
 const VERSION: usize = 0;
 const N: usize = 1;
 const E: usize = 2;
@@ -20,7 +20,7 @@ const D_P: usize = 6;
 const D_Q: usize = 7;
 const Q_INVERSE: usize = 8;
 
-/// The numbers of an RSAPrivateKey.
+/// Returns the numbers of an RSAPrivateKey.
 fn numbers(der: &[u8]) -> Vec<Uint> {
     let mut reader = Reader::of_sequence(der).unwrap();
     let mut numbers = vec![];
@@ -39,12 +39,12 @@ fn pkcs1(numbers: &[Uint]) -> Vec<u8> {
     .to_vec()
 }
 
-/// A new key's numbers.
+/// Returns the numbers of a new key.
 fn made() -> Vec<Uint> {
     numbers(&SigningKey::generate(Scheme::PssSha256, 2048).unwrap().to_raw())
 }
 
-/// The key of these numbers, if every way to read it reads it, and if none does none.
+/// Reads the key of these numbers from every format. Either all succeed or all fail.
 fn read(numbers: &[Uint]) -> Option<SigningKey> {
     let der = pkcs1(numbers);
     let algorithm = AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&[5, 0]) };
@@ -73,7 +73,7 @@ fn a_key_without_one_of_its_numbers_is_refused() {
         assert!(read(&without(&[at])).is_none(), "{at}");
         assert!(read(&[&made[..at], &made[at + 1..]].concat()).is_none(), "{at}");
     }
-    // What Java leaves of a key (a modulus and a private exponent), and parts of that.
+    // A key as Java strips it (a modulus and a private exponent), and parts of that.
     for places in [
         &[E, P, Q, D_P, D_Q, Q_INVERSE][..],
         &[P, Q, D_P, D_Q, Q_INVERSE],
@@ -87,7 +87,7 @@ fn a_key_without_one_of_its_numbers_is_refused() {
 
 #[test]
 fn a_key_of_three_primes_is_refused() {
-    // An RSAPrivateKey of version 1 has a sequence of further primes, which one of version 0 has not.
+    // An RSAPrivateKey of version 1 has a sequence of further primes; one of version 0 has none.
     let mut made = made();
     let with_others = |made: &[Uint]| {
         let der = pkcs1(made);
@@ -109,14 +109,15 @@ fn a_key_of_three_primes_is_refused() {
     assert!(!is_read(&pkcs1(&made)) && !is_read(&with_others(&made)));
 }
 
-/// The least common multiple of p - 1 and q - 1, and their product.
+/// Returns the least common multiple of p - 1 and q - 1, and their product.
 fn orders(numbers: &[Uint]) -> [Uint; 2] {
     let [p, q] = [P, Q].map(|at| numbers[at].sub(&Uint::from(1)).unwrap());
     let product = p.mul(&q).unwrap();
     [product.div_rem(&p.gcd(&q).unwrap()).unwrap().0, product]
 }
 
-/// Whether `key` signs what the key of the numbers `made` verifies, and is written as it was read.
+/// Checks that the key of the numbers `made` verifies signatures of `key`, and that `key` is
+/// written as it was read.
 fn is_of(key: &SigningKey, made: &[Uint], read: &[Uint]) {
     let public = SigningKey::from_pkcs1(Scheme::PssSha256, &pkcs1(made)).unwrap().public();
     public.verify(b"text", &key.sign(b"text").unwrap()).unwrap();
@@ -133,7 +134,7 @@ fn a_private_exponent_is_below_the_modulus() {
         changed[D] = d;
         changed
     };
-    // The least one, the one that old programs write, and the last that fits.
+    // The least exponent, the one that old programs write, and the largest that fits.
     let room = made[N].sub(&made[D]).unwrap().sub(&Uint::from(1)).unwrap();
     let mut last = least.mul(&room.div_rem(&least).unwrap().0).unwrap();
     last = last.add(&made[D]).unwrap();

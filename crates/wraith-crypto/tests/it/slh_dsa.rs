@@ -1,4 +1,4 @@
-//! SLH-DSA beside the vectors of NIST, and what must not verify.
+//! SLH-DSA with the vectors of NIST, and signatures that must not verify.
 
 use data_encoding::HEXLOWER;
 use wraith_crypto::hash::Sha256;
@@ -13,7 +13,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     if hex == "-" { Vec::new() } else { HEXLOWER.decode(hex.as_bytes()).unwrap() }
 }
 
-/// The fields of the lines that begin with `kind`.
+/// Returns the fields of the lines that begin with `kind`.
 fn vectors(kind: &str) -> impl Iterator<Item = (Algorithm, Vec<&'static str>)> {
     VECTORS.lines().filter(move |line| line.split(' ').next() == Some(kind)).map(|line| {
         let fields: Vec<&str> = line.split(' ').collect();
@@ -101,7 +101,8 @@ fn a_flipped_bit_anywhere_is_refused() {
             assert_eq!(result, Err(SignError::Unauthentic), "{algorithm}");
         };
         key.public().verify_with_context(b"context", b"message", &signature).unwrap();
-        // The randomizer, secrets and paths of FORS, and chains and paths of every layer, for a step that divides none of their lengths.
+        // The step divides none of the lengths of the parts. So the positions cover the randomizer,
+        // the secrets and paths of FORS, and the chains and paths of every layer.
         let len = signature.len();
         for at in (0..len).step_by(997).chain([15, 16, len - 1]) {
             let mut other = signature.clone();

@@ -1,4 +1,5 @@
-//! SM2: signatures, encryption and key exchange, beside OpenSSL and with everything that must be refused.
+//! SM2: signatures, encryption and key exchange, compared with OpenSSL, and all inputs that must be
+//! refused.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,7 +11,7 @@ use wraith_crypto::encrypt::{DecryptionKey as _, EncryptError, EncryptionKey as 
 use wraith_crypto::sign::sm2::{IDENTITY_MAX, SIGNATURE_BYTES, SigningKey, VerifyingKey};
 use wraith_crypto::sign::{SignError, SigningKey as _, VerifyingKey as _};
 
-/// n, most significant byte first.
+/// The order n, big-endian.
 const ORDER: [u8; 32] = [
     0xff, 0xff, 0xff, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
     0x72, 0x03, 0xdf, 0x6b, 0x21, 0xc6, 0x05, 0x2b, 0x53, 0xbb, 0xf4, 0x09, 0x39, 0xd5, 0x41, 0x23,
@@ -149,7 +150,7 @@ fn keys_come_back_from_der() {
     for len in 0..der.len() {
         assert!(SigningKey::from_pkcs8(&der[..len]).is_err());
     }
-    // The last bytes are the public half, which must belong to the private one.
+    // The last bytes are the public half, which must match the private one.
     let mut foreign = der.to_vec();
     *foreign.last_mut().unwrap() ^= 1;
     assert!(SigningKey::from_pkcs8(&foreign).is_err());
@@ -213,7 +214,7 @@ proptest! {
     }
 }
 
-/// OpenSSL's program in a directory of its own, if there is one that knows SM2.
+/// OpenSSL's program in its own directory, if it is installed and supports SM2.
 struct OpenSsl(PathBuf);
 
 impl OpenSsl {

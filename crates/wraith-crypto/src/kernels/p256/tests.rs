@@ -1,11 +1,11 @@
-//! Beside AWS-LC, and beside what the curve promises.
+//! Compares the code with AWS-LC, and with the laws of the curve.
 
 use super::field::{Fe, P, R2};
 use super::*;
 use crate::ec::{Curve, reference};
 use crate::kernels::limbs::{add, sub, subtract_once};
 
-/// The code, unless this processor has not what it is for.
+/// Returns the implementation, unless this processor does not support it.
 fn code() -> Option<P256> {
     let code = P256::new();
     if code.is_none() {
@@ -14,7 +14,7 @@ fn code() -> Option<P256> {
     code
 }
 
-/// Numbers that follow no pattern, and those at the edges.
+/// Returns random numbers and edge cases.
 fn numbers(below: &Limbs) -> Vec<Limbs> {
     let random = crate::kernels::tests::bytes(32 * 150);
     let random = random.as_chunks().0.iter().map(limbs);
@@ -25,7 +25,7 @@ fn numbers(below: &Limbs) -> Vec<Limbs> {
     edges.chain(small).chain(large).chain(random).filter(|n| is_below(n, below)).collect()
 }
 
-/// a · b modulo p, a bit at a time.
+/// Returns a · b modulo p, one bit at a time.
 fn slow_product(a: &Limbs, b: &Limbs) -> Limbs {
     let plus = |a: &Limbs, b: &Limbs| {
         let (sum, carry) = add(a, b);
@@ -71,7 +71,8 @@ fn public_keys_are_those_of_aws_lc_also_at_the_edges() {
         power[i / 64] = 1 << (i % 64);
         power
     });
-    // The two whose last sum is one of the same points: its halves are (k − n) / 2 and (k + n) / 2 modulo n, each in its lanes.
+    // For two scalars the last sum is of equal points. Its halves are (k − n) / 2 and (k + n) / 2
+    // modulo n, each in its own lanes.
     let same = [
         0xf3b9_cacd_039c_daaf,
         0xbce6_f952_58e8_6104,

@@ -10,11 +10,11 @@ fn hex(text: &str) -> Vec<u8> {
     HEXLOWER_PERMISSIVE.decode(text.as_bytes()).unwrap()
 }
 
-/// AWS-LC's.
+/// Returns AWS-LC's tag.
 fn library(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
     let mut state = [0; 512];
     let mut tag = [0; 16];
-    // SAFETY: `poly1305_state` has 512 bytes, and every pointer goes with its length.
+    // SAFETY: `poly1305_state` has 512 bytes, and every pointer is passed with its length.
     unsafe {
         let state = (&raw mut state).cast();
         aws_lc_sys::CRYPTO_poly1305_init(state, key.as_ptr());
@@ -24,7 +24,8 @@ fn library(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
     tag
 }
 
-/// The tag of whole blocks, by vectors: the first `before` bytes as associated data, then a text in turns up to each `piece` bytes, and the last block.
+/// Returns the tag of whole blocks, computed by vectors. The first `before` bytes are the
+/// associated data. A text follows, in turns up to each `piece` bytes, and then the last block.
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn wide(key: &[u8; 32], message: &[u8], before: usize, piece: usize) -> [u8; 16] {
     let (before, message) = message.split_at(before);
@@ -46,7 +47,7 @@ fn check(key: &[u8; 32], message: &[u8], what: &str) {
     check_vectors(key, message, what);
 }
 
-/// That the vectors do what the portable code does.
+/// Checks that the vectors compute the same as the portable code.
 fn check_vectors(key: &[u8; 32], message: &[u8], what: &str) {
     let expected = Poly1305::tag(key, message);
     if crate::aead::Algorithm::ChaCha20Poly1305.backend() == crate::Backend::AwsLc {
@@ -58,7 +59,7 @@ fn check_vectors(key: &[u8; 32], message: &[u8], what: &str) {
     for before in [0, BLOCK, 5 * BLOCK] {
         for piece in [1, 128, 400, 1024, 1 << 20] {
             if before < message.len() {
-                // SAFETY: the processor can.
+                // SAFETY: the test checked the processor's instructions.
                 let tag = unsafe { wide(key, message, before, piece) };
                 assert_eq!(tag, expected, "{before} before, {piece}, {what}");
             }
@@ -117,7 +118,7 @@ fn the_edges_of_rfc_8439_appendix_a_3_hold() {
         let message = hex(&message);
         assert_eq!(Poly1305::tag(&key, &message).as_slice(), hex(tag), "{tag}");
         check_vectors(&key, &message, tag);
-        // The same behind blocks of zeros, up to several groups, is another message at an edge.
+        // Blocks of zeros in front, up to several groups, yield another edge case.
         for zeros in 1..40 {
             let long = [vec![0; zeros * BLOCK], message.clone()].concat();
             check_vectors(&key, &long, tag);

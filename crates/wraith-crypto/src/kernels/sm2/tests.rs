@@ -1,10 +1,10 @@
-//! The fast code beside the portable one, and both beside what the curve promises.
+//! Compares the fast code with the portable code, and both with the laws of the curve.
 
 use super::field::{Arithmetic, Fe, P, Portable, invert};
 use super::point::Jacobian;
 use super::*;
 
-/// Numbers that follow no pattern, and those at the edges.
+/// Returns random numbers and edge cases.
 fn numbers(below: &field::Limbs) -> Vec<field::Limbs> {
     let bytes = crate::kernels::tests::bytes(32 * 200);
     let random = bytes.chunks_exact(32).map(|chunk| field::limbs(chunk.try_into().unwrap()));
@@ -20,7 +20,7 @@ fn numbers(below: &field::Limbs) -> Vec<field::Limbs> {
     edges.into_iter().chain(random).filter(|number| field::is_below(number, below)).collect()
 }
 
-/// a · b modulo `modulus`, a bit at a time.
+/// Returns a · b modulo `modulus`, one bit at a time.
 fn slow_product(a: &field::Limbs, b: &field::Limbs, modulus: &field::Limbs) -> field::Limbs {
     let plus = |a: &field::Limbs, b: &field::Limbs| {
         let (sum, carry) = field::add(a, b);
@@ -80,7 +80,7 @@ fn inverses_and_halves_undo() {
     }
 }
 
-/// `scalar` · `point` by doubling and adding, with sums that take everything.
+/// Returns `scalar` · `point` by double-and-add, with the addition that accepts all points.
 fn slow_multiple(scalar: &Scalar, point: &Affine) -> Jacobian {
     (0..256).rev().fold(Jacobian::INFINITY, |sum, i| {
         let sum = sum.add_any::<Portable>(&sum);

@@ -1,4 +1,4 @@
-//! The standard's vectors, and every kernel beside the portable one.
+//! Checks the vectors of the standard, and compares every kernel with the portable one.
 
 use super::*;
 use crate::kernels::tests::bytes;
@@ -41,7 +41,7 @@ fn every_kernel_encrypts_and_decrypts_any_number_of_blocks_as_the_portable_one()
     for kernel in here() {
         let sm4 = Sm4::with(key, kernel);
         for blocks in 0..200 {
-            // At each of a few places in memory.
+            // At several alignments.
             let text = &random[16 + blocks % 16..];
             let text = text.as_chunks::<16>().0[..blocks].to_vec();
             let (mut ours, mut theirs) = (text.clone(), text.clone());

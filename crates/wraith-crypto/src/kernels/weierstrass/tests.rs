@@ -1,4 +1,4 @@
-//! Beside AWS-LC, which has these curves, too.
+//! Compares the curves with AWS-LC, which supports them too.
 
 use super::*;
 use crate::ec::reference;
@@ -12,7 +12,7 @@ const CURVES: [(Own, crate::ec::Curve); 4] = [
     (brainpool_p512r1, crate::ec::Curve::BrainpoolP512r1),
 ];
 
-/// The order less a small number.
+/// Returns the order minus a small number.
 fn order_less(curve: &dyn Curve, less: u8) -> Vec<u8> {
     let text = match curve.bytes() {
         28 => "ffffffffffffffffffffffffffff16a2e0b8f03e13dd29455c5c2a3d",
@@ -101,7 +101,7 @@ fn wide_numbers_are_reduced() {
         let own = own();
         let one = [vec![0; own.bytes() - 1], vec![1]].concat();
         let zeros = vec![0; own.bytes()];
-        // 2^(8 bytes) + (n − 1) is 2^(8 bytes) − 1 modulo n, and that less n is the complement of n.
+        // 2^(8 bytes) + (n − 1) is 2^(8 bytes) − 1 modulo n. That minus n is the complement of n.
         let reduced = own.reduce(&[&one[..], &order_less(own, 1)].concat()).unwrap();
         let complement: Vec<u8> = order_less(own, 0).iter().map(|byte| !byte).collect();
         assert_eq!(reduced[..], complement);
@@ -130,7 +130,7 @@ fn p_224_computes_modulo_its_prime_also_with_factors_as_large_as_they_may_be() {
         for b in &numbers {
             let (fa, fb) = (fast.enter(a), fast.enter(b));
             let (sa, sb) = (Arithmetic::enter(&slow, a), Arithmetic::enter(&slow, b));
-            // −3a · 3b and (a − b)², whose limbs are of both signs.
+            // −3a · 3b and (a − b)², with limbs of both signs.
             let minus = fast.sub(&fast.sub(&fast.sub(&Default::default(), &fa), &fa), &fa);
             let product = fast.mul(&minus, &fast.add(&fast.double(&fb), &fb));
             let minus = Arithmetic::negate(&slow, &Arithmetic::add(&slow, &slow.double(&sa), &sa));

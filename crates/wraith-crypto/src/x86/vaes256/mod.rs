@@ -1,9 +1,13 @@
-//! AES-GCM with 256-bit vectors: VAES and VPCLMULQDQ without AVX-512, which is what most desktop processors have.
+//! AES-GCM with 256-bit vectors: VAES and VPCLMULQDQ without AVX-512, as on most desktop
+//! processors.
 //!
-//! The method is the one of [`super::gcm`]; that the round instructions are worth it at this width already is Drucker, Gueron
-//! and Krasnov, "Making AES Great Again: The Forthcoming Vectorized AES Instruction" (2018). A group is eight vectors of
-//! two blocks. Of 16 registers its states take eight and the products three, so ciphertext is read from memory again where
-//! it is hashed; where the text ends within a vector, it is moved by overlapping words, for there are no masked bytes.
+//! The method is that of [`super::gcm`]. Drucker, Gueron and Krasnov, "Making AES Great Again: The
+//! Forthcoming Vectorized AES Instruction" (2018), show that vector rounds pay off at this width
+//! already.
+//!
+//! A group is eight vectors of two blocks. Of 16 registers the states take eight and the products
+//! three, so the ciphertext is read from memory again to be hashed. AVX2 has no byte masks, so the
+//! end of a text within a vector is moved by overlapping words.
 #![allow(unsafe_code)]
 
 mod part;
@@ -19,9 +23,9 @@ use part::Part;
 use pass::Pass;
 use products::{Products, two};
 
-/// Bytes of a vector: two blocks.
+/// Size of a vector in bytes: two blocks.
 const VECTOR: usize = 32;
-/// Vectors of a group.
+/// Number of vectors in a group.
 const GROUP: usize = GROUP_BYTES / VECTOR;
 
 /// Encrypts or decrypts `text` and returns its tag.
@@ -42,14 +46,15 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     let mut offset = 0;
     while text.len - offset >= GROUP_BYTES {
         let mut states = pass.group();
-        // Opening, a group is hashed beside its own rounds; sealing, beside the rounds of the next, because its ciphertext
-        // must be there.
+        // When opening, a group is hashed beside its own rounds. When sealing, it is hashed beside
+        // the rounds of the next group, because its ciphertext must exist first.
         if SEAL && offset == 0 {
             pass.rounds_alone(&mut states);
         } else {
             let at = if SEAL { text.to(offset - GROUP_BYTES) } else { text.from(offset) };
             let mut products = Products::new();
-            // SAFETY: a whole group of ciphertext lies there: the one that was written last, or this one of the text.
+            // SAFETY: `at` points to a whole group of ciphertext: the last one written, or this one
+            // of the text.
             unsafe {
                 pass.rounds_beside::<SEAL, true>(&mut states, &mut products, at, hash, &whole)
             };
@@ -65,16 +70,16 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     tag(hash, tag_mask)
 }
 
-/// `hash`, and behind it that of whole groups.
+/// Continues `hash` with whole groups.
 #[target_feature(enable = "avx2,pclmulqdq,vpclmulqdq")]
 pub(super) fn hash(key: &HashKey, mut hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -> __m128i {
     let powers = key.powers_down_from(GROUP_BLOCKS);
     let reverse = _mm256_broadcastsi128_si256(reversal());
     for group in groups {
         let mut products = Products::new();
-        // The first vector comes last: it waits for the hash before it.
+        // The first vector comes last, because it waits for the previous hash.
         for (i, vector) in group.as_chunks::<VECTOR>().0.iter().enumerate().rev() {
-            // SAFETY: a vector can be read behind the reference.
+            // SAFETY: the reference covers a whole readable vector.
             let vector = unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) };
             let mut elements = _mm256_shuffle_epi8(vector, reverse);
             if i == 0 {
@@ -87,8 +92,10 @@ pub(super) fn hash(key: &HashKey, mut hash: __m128i, groups: &[[u8; GROUP_BYTES]
     hash
 }
 
-/// What is left after the last whole group, and the block of lengths, reduced together, and sealing the hash of the last whole group before; returns the
-/// last hash.
+/// Processes the rest after the last whole group, and returns the final hash.
+///
+/// The rest and the block of lengths are reduced together. When sealing, it also hashes the last
+/// whole group.
 ///
 /// # Safety
 /// The text ends less than a group after `offset`.
@@ -104,11 +111,12 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
 ) -> __m128i {
     let left = text.len - offset;
     let blocks = left.div_ceil(BLOCK);
-    // The block of lengths comes after the tail's.
+    // The block of lengths follows the blocks of the tail.
     let powers = key.hash.powers_down_from(blocks + 1);
     let mut states = pass.group();
     let mut products = Products::new();
-    // SAFETY: `left` bytes of the text may be read and written at `offset`, and a group before it if there is one.
+    // SAFETY: `left` bytes of the text are readable and writable at `offset`, and so is the group
+    // before it, if there is one.
     unsafe {
         let mut part = Part::load::<SEAL>(text.from(offset), left);
         if SEAL {

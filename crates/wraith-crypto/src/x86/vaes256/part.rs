@@ -1,4 +1,4 @@
-//! The end of a text, less than a group, in memory of its own with zeros behind it.
+//! The end of a text, less than a group, in its own buffer, followed by zeros.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -7,15 +7,16 @@ use super::{GROUP, VECTOR};
 use crate::x86::ghash::{BLOCK, GROUP_BYTES};
 use crate::x86::short;
 
-/// Invariant: what lies behind the text's bytes is zero whenever it is hashed.
+/// A buffer of one group. Invariant: the bytes after the text are zero whenever the buffer is
+/// hashed.
 #[repr(align(32))]
 pub(super) struct Part([u8; GROUP_BYTES]);
 
 impl Part {
-    /// The `left` bytes at `from`. `SEAL` as for [`super::Pass::rounds_beside`].
+    /// Loads the `left` bytes at `from`. `SEAL` is as in [`super::Pass::rounds_beside`].
     ///
     /// # Safety
-    /// They can be read, and are less than a group.
+    /// The bytes are readable and shorter than a group.
     #[target_feature(enable = "avx2")]
     #[inline]
     pub(super) unsafe fn load<const SEAL: bool>(from: *const u8, left: usize) -> Self {
@@ -23,7 +24,8 @@ impl Part {
         let whole = left / VECTOR;
         for i in 0..whole.min(GROUP) {
             let at = i * VECTOR;
-            // SAFETY: a whole vector is left at `at`, and a part has room for a group of them.
+            // SAFETY: a whole vector is left at `at`, and the buffer has room for a group of
+            // vectors.
             unsafe {
                 let vector = _mm256_loadu_si256(from.add(at).cast());
                 _mm256_store_si256(part.start_mut().add(at).cast(), vector);
@@ -31,7 +33,8 @@ impl Part {
         }
         if !left.is_multiple_of(VECTOR) {
             let at = whole * VECTOR;
-            // SAFETY: less than a vector is left at `at`, which is a vector's place in a part.
+            // SAFETY: less than a vector is left at `at`, which is the place of a vector in the
+            // buffer.
             unsafe {
                 let vector = load_short(from.add(at), left - at);
                 _mm256_store_si256(part.start_mut().add(at).cast(), vector);
@@ -40,17 +43,19 @@ impl Part {
         part
     }
 
-    /// Writes the first `left` bytes to `to`, and zeros over what the rounds left behind them here.
+    /// Writes the first `left` bytes to `to`, and clears the bytes after them in the buffer, which
+    /// the rounds have changed.
     ///
     /// # Safety
-    /// They can be written, and are less than a group.
+    /// The bytes are writable and shorter than a group.
     #[target_feature(enable = "avx2")]
     #[inline]
     pub(super) unsafe fn store<const SEAL: bool>(&mut self, to: *mut u8, left: usize) {
         let whole = left / VECTOR;
         for i in 0..whole.min(GROUP) {
             let at = i * VECTOR;
-            // SAFETY: a whole vector is left at `at`, and a part has room for a group of them.
+            // SAFETY: a whole vector is left at `at`, and the buffer has room for a group of
+            // vectors.
             unsafe {
                 let vector = _mm256_load_si256(self.start().add(at).cast());
                 _mm256_storeu_si256(to.add(at).cast(), vector);
@@ -58,7 +63,8 @@ impl Part {
         }
         if !left.is_multiple_of(VECTOR) {
             let at = whole * VECTOR;
-            // SAFETY: less than a vector is left at `at`, which is a vector's place in a part.
+            // SAFETY: less than a vector is left at `at`, which is the place of a vector in the
+            // buffer.
             unsafe {
                 let place: *mut __m256i = self.start_mut().add(at).cast();
                 let vector = store_short(to.add(at), left - at, _mm256_load_si256(place));
@@ -76,14 +82,14 @@ impl Part {
     }
 }
 
-/// The `n` bytes at `from`, and zeros.
+/// Loads the `n` bytes at `from`, followed by zeros.
 ///
 /// # Safety
-/// They can be read, and are less than a vector.
+/// The bytes are readable and shorter than a vector.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load_short(from: *const u8, n: usize) -> __m256i {
-    // SAFETY: every read lies within the `n` bytes.
+    // SAFETY: every read is within the `n` bytes.
     unsafe {
         if n < BLOCK {
             return _mm256_zextsi128_si256(register(short::load(from, n)));
@@ -93,15 +99,15 @@ unsafe fn load_short(from: *const u8, n: usize) -> __m256i {
     }
 }
 
-/// Writes the first `n` bytes of `vector` to `to`; returns them, and zeros.
+/// Writes the first `n` bytes of `vector` to `to`. Returns them, followed by zeros.
 ///
 /// # Safety
-/// They can be written, and are less than a vector.
+/// The bytes are writable and shorter than a vector.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store_short(to: *mut u8, n: usize, vector: __m256i) -> __m256i {
     let low = _mm256_castsi256_si128(vector);
-    // SAFETY: every write lies within the `n` bytes.
+    // SAFETY: every write is within the `n` bytes.
     unsafe {
         if n < BLOCK {
             return _mm256_zextsi128_si256(register(short::store(to, n, number(low))));

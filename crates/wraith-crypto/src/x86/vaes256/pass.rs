@@ -1,4 +1,4 @@
-//! AES in counter mode over groups of vectors of two blocks, with GHASH beside it.
+//! AES in counter mode over groups of vectors of two blocks, interleaved with GHASH.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -9,7 +9,7 @@ use super::{GROUP, VECTOR};
 use crate::x86::ghash::{Powers, integer, reversal};
 use crate::x86::text::Start;
 
-/// What stays the same for all vectors of one text.
+/// The state for all vectors of one text.
 pub(super) struct Pass<'a, const KEYS: usize> {
     round_keys: &'a [__m128i; KEYS],
     /// Shuffle that reverses the bytes of each block.
@@ -22,7 +22,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     #[target_feature(enable = "avx2")]
     #[inline]
     pub(super) fn new(round_keys: &'a [__m128i; KEYS], start: Start) -> Self {
-        // Counter 1 makes the tag, the text begins with 2 (SP 800-38D §7.1).
+        // Counter 1 is for the tag; the text begins with 2 (SP 800-38D §7.1).
         let offsets = _mm256_set_epi32(0, 0, 0, 1, 0, 0, 0, 0);
         let first = _mm256_broadcastsi128_si256(integer(start.next()));
         Self {
@@ -32,14 +32,15 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         }
     }
 
-    /// The key of a round, for two blocks. A load, which costs less than keeping all of them at hand.
+    /// Returns the key of a round for two blocks. A load costs less than keeping all keys in
+    /// registers.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn round_key(&self, round: usize) -> __m256i {
         _mm256_broadcastsi128_si256(self.round_keys[round])
     }
 
-    /// The counter blocks of the next group after round 0.
+    /// Returns the counter blocks of the next group after round 0.
     #[target_feature(enable = "avx2")]
     #[inline]
     pub(super) fn group(&mut self) -> [__m256i; GROUP] {
@@ -53,15 +54,18 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         states
     }
 
-    /// The rounds of a group but the last, with the products of the group of ciphertext at `at` and `powers` added to `products` in
-    /// between, the `hash` before it taken in: the two use different parts of the processor, and neither waits for the
-    /// other.
+    /// Computes the rounds of a group except the last, interleaved with GHASH.
     ///
-    /// `SEAL` and `WHOLE` say which of four places it is called from, and nothing else: a function that is called from one
-    /// place is inlined however long it is, and its vectors then stay in registers, which is worth a quarter of the time.
+    /// Between the rounds, the products of the ciphertext group at `at` and `powers` are added to
+    /// `products`. The previous `hash` is included. The two use different parts of the processor,
+    /// and neither waits for the other.
+    ///
+    /// `SEAL` and `WHOLE` only identify the call site, one of four. A function with one call site
+    /// is inlined however long it is. Its vectors then stay in registers, which saves a quarter of
+    /// the time.
     ///
     /// # Safety
-    /// [`GROUP`] whole vectors can be read at `at`.
+    /// [`GROUP`] whole vectors are readable at `at`.
     #[target_feature(enable = "avx2,vaes,vpclmulqdq")]
     #[inline]
     pub(super) unsafe fn rounds_beside<const SEAL: bool, const WHOLE: bool>(
@@ -74,7 +78,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     ) {
         self.round(states, 1);
         self.round(states, 2);
-        // The first vector comes last: it waits for the hash before it.
+        // The first vector comes last, because it waits for the previous hash.
         for i in (1..GROUP).rev() {
             // SAFETY: the vector is one of the group.
             let vector = unsafe { self.elements(at.wrapping_add(i * VECTOR)) };
@@ -84,7 +88,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         if KEYS > 11 {
             self.round(states, 10);
         }
-        // SAFETY: as above.
+        // SAFETY: the vector is the first of the group.
         let first = unsafe { self.elements(at) };
         let first = _mm256_xor_si256(first, _mm256_zextsi128_si256(hash));
         products.add(first, two(powers, 0));
@@ -93,7 +97,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         }
     }
 
-    /// The rounds of a group but the last.
+    /// Computes the rounds of a group except the last.
     #[target_feature(enable = "avx2,vaes")]
     #[inline]
     pub(super) fn rounds_alone(&self, states: &mut [__m256i; GROUP]) {
@@ -111,10 +115,11 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         }
     }
 
-    /// The last round of a group, with its text, which is read at `from`; the result is written at `to`.
+    /// Computes the last round of a group and xors the text read at `from`. Writes the result to
+    /// `to`.
     ///
     /// # Safety
-    /// [`GROUP`] whole vectors can be read at `from` and written at `to`.
+    /// [`GROUP`] whole vectors are readable at `from` and writable at `to`.
     #[target_feature(enable = "avx2,vaes")]
     #[inline]
     pub(super) unsafe fn finish(&self, states: [__m256i; GROUP], from: *const u8, to: *mut u8) {
@@ -129,7 +134,8 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         }
     }
 
-    /// Adds the products of the first `vectors` of `part` and `powers`, the `hash` before it taken in.
+    /// Adds the products of the first `vectors` of `part` and `powers`, including the previous
+    /// `hash`.
     #[target_feature(enable = "avx2,vpclmulqdq")]
     #[inline]
     pub(super) fn hash(
@@ -152,14 +158,14 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         }
     }
 
-    /// Two blocks as elements of the field.
+    /// Loads two blocks as elements of the field.
     ///
     /// # Safety
-    /// A whole vector can be read at `at`.
+    /// A whole vector is readable at `at`.
     #[target_feature(enable = "avx2")]
     #[inline]
     unsafe fn elements(&self, at: *const u8) -> __m256i {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let blocks = unsafe { _mm256_loadu_si256(at.cast()) };
         _mm256_shuffle_epi8(blocks, self.reverse)
     }

@@ -5,19 +5,19 @@ use std::arch::x86_64::*;
 
 use crate::x86::ghash::{Powers, reduce};
 
-/// Sums of carry-less products, two blocks beside each other, not reduced yet.
+/// Unreduced sums of carry-less products, of two blocks side by side.
 pub(super) struct Products {
     low: __m256i,
     middle: __m256i,
     high: __m256i,
 }
 
-/// The powers for vector `i`.
+/// Returns the powers for vector `i`.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn two(powers: &Powers<'_>, i: usize) -> __m256i {
     let two: &[__m128i; 2] = powers.of_vector(i);
-    // SAFETY: 32 bytes can be read behind the reference.
+    // SAFETY: the reference covers 32 readable bytes.
     unsafe { _mm256_loadu_si256(two.as_ptr().cast()) }
 }
 
@@ -42,7 +42,7 @@ impl Products {
         self.middle = _mm256_xor_si256(self.middle, _mm256_xor_si256(middle_a, middle_b));
     }
 
-    /// The sum of all, reduced.
+    /// Returns the reduced sum of all products.
     #[target_feature(enable = "avx2,pclmulqdq")]
     #[inline]
     pub(super) fn reduce(self) -> __m128i {

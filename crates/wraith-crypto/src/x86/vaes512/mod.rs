@@ -1,10 +1,12 @@
 //! AES-GCM with 512-bit vectors: VAES and VPCLMULQDQ with AVX-512.
 //!
-//! A group is four vectors of four blocks. The 32 registers hold a group's states, the ciphertext of the one before and most round keys, and masked
-//! loads and stores take the last, incomplete group.
+//! A group is four vectors of four blocks. The 32 registers hold the states of a group, the
+//! ciphertext of the previous one and most round keys. Masked loads and stores handle the last,
+//! incomplete group.
 //!
-//! On Zen 4 a group takes 85 cycles with a key of 256 bits. 60 are those of AES, one for each vector and round, and 18 those of the carry-less products:
-//! they are made in one of the two places where AES is, two cycles each. What else there is takes places there from time to time.
+//! On Zen 4 a group takes 85 cycles with a key of 256 bits. 60 are the AES rounds, one for each
+//! vector and round. 18 are the carry-less products, which share one of the two execution units of
+//! AES, for two cycles each. Other instructions occasionally take slots there too.
 #![allow(unsafe_code)]
 
 mod pass;
@@ -18,9 +20,9 @@ use super::text::{Start, Text};
 use pass::Pass;
 use products::{Products, every, four, lanes, sum_of_lanes};
 
-/// Bytes of a vector: four blocks.
+/// Size of a vector in bytes: four blocks.
 const VECTOR: usize = 64;
-/// Vectors of a group.
+/// Number of vectors in a group.
 const GROUP: usize = GROUP_BYTES / VECTOR;
 
 /// Encrypts or decrypts `text` and returns its tag.
@@ -35,13 +37,15 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     text: &Text,
 ) -> [u8; BLOCK] {
     let tag_mask = key.tag_mask(start);
-    // The sums of each place in the vectors: their own hashes, if each place goes on with the power that all of a group take it further.
+    // Each lane of the vectors has its own hash, as long as each lane continues with the power that
+    // advances it by a whole group.
     let mut hash = _mm512_zextsi128_si512(associated(&key.hash, aad));
     let mut pass = Pass::new(key.rounds.schedule(), start);
     let whole = key.hash.powers_down_from(GROUP_BLOCKS);
     let mut powers = lanes(&whole);
     let mut offset = 0;
-    // Sealing, a group is hashed beside the rounds of the next, because its ciphertext must be there.
+    // When sealing, a group is hashed beside the rounds of the next one, because its ciphertext
+    // must exist first.
     let mut pending = None;
     if text.len >= GROUP_BYTES {
         pass.hold();
@@ -52,7 +56,7 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
             pending.take()
         } else {
             if text.len - offset < 2 * GROUP_BYTES {
-                // The last one: all places come together behind it.
+                // The last whole group: afterwards the lanes are added.
                 powers = every(&whole);
             }
             // SAFETY: a whole group of the text begins at `offset`.
@@ -66,7 +70,7 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
         } else {
             pass.rounds_alone::<true>(&mut states);
         }
-        // SAFETY: as above.
+        // SAFETY: a whole group of the text begins at `offset`.
         let after = unsafe { pass.finish(states, text, offset) };
         if SEAL {
             pending = Some(after);
@@ -82,11 +86,11 @@ pub(super) unsafe fn crypt<const SEAL: bool, const KEYS: usize>(
     tag(hash, tag_mask)
 }
 
-/// The hash of the associated data, with which that of the text goes on.
+/// Returns the hash of the associated data, from which the hash of the text continues.
 #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
 #[inline]
 fn associated(key: &HashKey, aad: &[u8]) -> __m128i {
-    // A block or two of a packet take less by themselves.
+    // The one or two blocks of a packet are faster block by block.
     if aad.len() < VECTOR {
         return key.of_associated(aad);
     }
@@ -110,7 +114,7 @@ fn associated(key: &HashKey, aad: &[u8]) -> __m128i {
     hash
 }
 
-/// `hash`, and behind it that of whole groups.
+/// Continues `hash` with whole groups.
 #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq,vpclmulqdq")]
 pub(super) fn hash(key: &HashKey, hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -> __m128i {
     let whole = key.powers_down_from(GROUP_BLOCKS);
@@ -120,15 +124,15 @@ pub(super) fn hash(key: &HashKey, hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -
     let mut hash = _mm512_zextsi128_si512(hash);
     for (i, group) in groups.iter().enumerate() {
         if i + 1 == groups.len() {
-            // All places come together behind the last.
+            // After the last group the lanes are added.
             powers = every(&whole);
             added = powers.map(|powers| halves_added(powers));
         }
         let mut products = Products::new();
         let (vectors, _) = group.as_chunks::<VECTOR>();
-        // The first vector comes last: it waits for the hash before it.
+        // The first vector comes last, because it waits for the previous hash.
         for (i, vector) in vectors.iter().enumerate().rev() {
-            // SAFETY: a vector can be read behind the reference.
+            // SAFETY: the reference covers a whole readable vector.
             let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
             let mut elements = _mm512_shuffle_epi8(vector, reverse);
             if i == 0 {
@@ -142,8 +146,11 @@ pub(super) fn hash(key: &HashKey, hash: __m128i, groups: &[[u8; GROUP_BYTES]]) -
     sum_of_lanes(hash)
 }
 
-/// What is left after the last whole group, and the block of lengths, reduced together, and sealing the hash of the `pending` whole group before; returns
-/// the last hash. `hash` is that of each place if a group is pending, else of the first alone.
+/// Processes the rest after the last whole group, and returns the final hash.
+///
+/// The rest and the block of lengths are reduced together. When sealing, it also hashes the
+/// `pending` whole group. If a group is pending, `hash` holds the hash of each lane, else only that
+/// of the first.
 ///
 /// # Safety
 /// The text ends less than [`GROUP`] vectors after `offset`.
@@ -163,9 +170,9 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
     let blocks = left.div_ceil(BLOCK);
     let mut products = Products::new();
     let masks = tail_masks(left);
-    // The block of lengths comes after the tail's.
+    // The block of lengths follows the blocks of the tail.
     let powers = key.hash.powers_down_from(blocks + 1);
-    // The hash so far goes with the first element that is not among the products.
+    // The hash so far is added to the first element that has no product yet.
     if let (true, Some(mut elements)) = (SEAL, pending) {
         elements[0] = _mm512_xor_si512(elements[0], hash);
         hash = _mm512_setzero_si512();
@@ -208,7 +215,7 @@ unsafe fn tail<const SEAL: bool, const KEYS: usize>(
     products.reduce()
 }
 
-/// Which bytes of each vector are among the first `left`.
+/// Returns masks of the bytes of each vector that are among the first `left`.
 #[inline]
 fn tail_masks(left: usize) -> [u64; GROUP] {
     std::array::from_fn(|i| {

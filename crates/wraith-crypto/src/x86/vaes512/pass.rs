@@ -1,4 +1,4 @@
-//! AES in counter mode over groups of vectors of four blocks, with GHASH beside it.
+//! AES in counter mode over groups of vectors of four blocks, interleaved with GHASH.
 #![allow(unsafe_code)]
 
 use std::arch::{asm, x86_64::*};
@@ -8,10 +8,11 @@ use super::{GROUP, VECTOR};
 use crate::x86::ghash::{integer, reversal};
 use crate::x86::text::{Start, Text};
 
-/// What stays the same for all vectors of one text.
+/// The state for all vectors of one text.
 pub(super) struct Pass<'a, const KEYS: usize> {
     round_keys: &'a [__m128i; KEYS],
-    /// Those of whole groups, once [held](Self::hold). Loads between the stores of the text would wait for those to addresses that look alike.
+    /// The round keys of whole groups, once [held](Self::hold). Loads between the stores of the
+    /// text would wait for stores to addresses that look alike.
     held: [__m512i; KEYS],
     /// Shuffle that reverses the bytes of each block.
     reverse: __m512i,
@@ -23,7 +24,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     #[target_feature(enable = "avx512f,avx512bw,avx2")]
     #[inline]
     pub(super) fn new(round_keys: &'a [__m128i; KEYS], start: Start) -> Self {
-        // Counter 1 makes the tag, the text begins with 2 (SP 800-38D §7.1).
+        // Counter 1 is for the tag; the text begins with 2 (SP 800-38D §7.1).
         let offsets = _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0);
         let first = _mm512_broadcast_i32x4(integer(start.next()));
         Self {
@@ -44,21 +45,24 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         }
     }
 
-    /// From here on the compiler does not know what the round keys are, and loads them where they are needed: it would hold all, most of them on the
-    /// stack, for texts that have no whole group, too.
+    /// Hides the round keys from the compiler, so that it loads them where they are needed.
+    ///
+    /// Otherwise it would hold all of them, most on the stack, even for texts without a whole
+    /// group.
     #[inline]
     pub(super) fn forget(&mut self) {
         self.round_keys = not_known(self.round_keys);
     }
 
-    /// The key of a round, for four blocks: one that is held if the group is whole, else loaded.
+    /// Returns the key of a round for four blocks: the held one if the group is whole, else one
+    /// loaded from memory.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn round_key<const WHOLE: bool>(&self, round: usize) -> __m512i {
         if WHOLE { self.held[round] } else { _mm512_broadcast_i32x4(self.round_keys[round]) }
     }
 
-    /// The next four counter blocks after round 0.
+    /// Returns the next four counter blocks after round 0.
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     fn next<const WHOLE: bool>(&mut self) -> __m512i {
@@ -68,11 +72,13 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         _mm512_xor_si512(blocks, self.round_key::<WHOLE>(0))
     }
 
-    /// The rounds of a group but the last, with the products of a group of elements and `powers` added to
-    /// `products` in between: the two use different parts of the processor, and neither waits for the other.
+    /// Computes the rounds of a group except the last, interleaved with GHASH.
     ///
-    /// `SEAL` says which of two places for each `WHOLE` it is called from, and nothing else: a function that is called from one
-    /// place is inlined however long it is, and its vectors then stay in registers.
+    /// Between the rounds, the products of a group of elements and `powers` are added to
+    /// `products`. The two use different parts of the processor, and neither waits for the other.
+    ///
+    /// `SEAL` only identifies the call site, one of two for each `WHOLE`. A function with one call
+    /// site is inlined however long it is, and its vectors then stay in registers.
     #[target_feature(enable = "avx512f,vaes,vpclmulqdq")]
     #[inline]
     pub(super) fn rounds_beside<const SEAL: bool, const WHOLE: bool>(
@@ -88,18 +94,18 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         products.add(elements[2], powers[2]);
         self.three_rounds::<WHOLE>(states, 7);
         products.add(elements[1], powers[1]);
-        // Those that only longer keys have.
+        // The rounds that only longer keys have.
         for round in 10..KEYS.min(14) - 1 {
             self.round::<WHOLE>(states, round);
         }
-        // The first element comes last: it waits for the hash before it.
+        // The first element comes last, because it waits for the previous hash.
         products.add(elements[0], powers[0]);
         if KEYS == 15 {
             self.round::<WHOLE>(states, 13);
         }
     }
 
-    /// The rounds of a group but the last.
+    /// Computes the rounds of a group except the last.
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
     pub(super) fn rounds_alone<const WHOLE: bool>(&self, states: &mut [__m512i; GROUP]) {
@@ -125,14 +131,14 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         }
     }
 
-    /// The last round, and the text on top.
+    /// Computes the last round and xors the text.
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
     fn last<const WHOLE: bool>(&self, state: __m512i, text: __m512i) -> __m512i {
         _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.round_key::<WHOLE>(KEYS - 1), text))
     }
 
-    /// The next four vectors of counter blocks.
+    /// Returns the next four vectors of counter blocks, after round 0.
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     pub(super) fn group<const WHOLE: bool>(&mut self) -> [__m512i; GROUP] {
@@ -143,7 +149,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         states
     }
 
-    /// The group of `text` at `offset`, as elements.
+    /// Returns the group of `text` at `offset`, as elements.
     ///
     /// # Safety
     /// [`GROUP`] whole vectors of `text` begin at `offset`.
@@ -153,17 +159,18 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         let from = text.from(offset);
         let mut elements = [_mm512_setzero_si512(); GROUP];
         for (i, elements) in elements.iter_mut().enumerate() {
-            // SAFETY: the vector lies within the text, which may be read where `from` says.
+            // SAFETY: the vector is within the text, which is readable at `from`.
             let vector = unsafe { _mm512_loadu_si512(from.add(i * VECTOR).cast()) };
             *elements = self.elements(vector);
         }
         elements
     }
 
-    /// The last round of a group and its text; what was written, as elements.
+    /// Computes the last round of a group and xors its text. Returns the bytes written, as
+    /// elements.
     ///
     /// # Safety
-    /// As [`Self::load`].
+    /// As for [`Self::load`].
     #[target_feature(enable = "avx512f,avx512bw,vaes")]
     #[inline]
     pub(super) unsafe fn finish(
@@ -177,7 +184,8 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         let mut elements = states;
         for (i, state) in elements.iter_mut().enumerate() {
             let at = i * VECTOR;
-            // SAFETY: the vector lies within the text: it may be read where `from` says and written to `out`.
+            // SAFETY: the vector is within the text, which is readable at `from` and writable at
+            // `to`.
             let after = unsafe {
                 let before = _mm512_loadu_si512(from.add(at).cast());
                 let after = self.last::<true>(*state, before);
@@ -189,10 +197,10 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         elements
     }
 
-    /// As [`Self::load`], of the bytes of the masks only.
+    /// Loads as [`Self::load`] does, but only the bytes of the masks.
     ///
     /// # Safety
-    /// The bytes of the masks lie within the text.
+    /// The bytes of the masks are within the text.
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     pub(super) unsafe fn load_part(
@@ -204,7 +212,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         let from = text.from(offset);
         let mut elements = [_mm512_setzero_si512(); GROUP];
         for (i, elements) in elements.iter_mut().enumerate() {
-            // SAFETY: only bytes of the mask are accessed, which may be read where `from` says.
+            // SAFETY: only bytes of the mask are accessed, which are readable at `from`.
             let vector =
                 unsafe { _mm512_maskz_loadu_epi8(masks[i], from.wrapping_add(i * VECTOR).cast()) };
             *elements = self.elements(vector);
@@ -212,10 +220,10 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         elements
     }
 
-    /// As [`Self::finish`], of the bytes of the masks only.
+    /// Finishes as [`Self::finish`] does, but only the bytes of the masks.
     ///
     /// # Safety
-    /// As [`Self::load_part`].
+    /// As for [`Self::load_part`].
     #[target_feature(enable = "avx512f,avx512bw,vaes")]
     #[inline]
     pub(super) unsafe fn finish_part(
@@ -230,7 +238,8 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         let mut elements = states;
         for (i, state) in elements.iter_mut().enumerate() {
             let (at, mask) = (i * VECTOR, masks[i]);
-            // SAFETY: only bytes of the mask are accessed; they may be read where `from` says and written to `out`.
+            // SAFETY: only bytes of the mask are accessed, which are readable at `from` and
+            // writable at `to`.
             let after = unsafe {
                 let before = _mm512_maskz_loadu_epi8(mask, from.wrapping_add(at).cast());
                 let after = self.last::<false>(*state, before);
@@ -242,7 +251,7 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
         elements
     }
 
-    /// Four blocks as elements of the field.
+    /// Returns four blocks as elements of the field.
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     fn elements(&self, blocks: __m512i) -> __m512i {
@@ -250,11 +259,11 @@ impl<'a, const KEYS: usize> Pass<'a, KEYS> {
     }
 }
 
-/// The same, but the compiler does not know that it is.
+/// Returns the same reference, without the compiler's knowledge that it is the same.
 #[inline]
 fn not_known<T>(place: &T) -> &T {
     let mut at = std::ptr::from_ref(place);
-    // SAFETY: nothing is done, so it is the place.
+    // SAFETY: the assembly does nothing, so the pointer is unchanged.
     unsafe {
         asm!("# {}", inout(reg) at, options(readonly, nostack, preserves_flags));
         &*at

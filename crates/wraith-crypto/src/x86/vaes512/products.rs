@@ -6,30 +6,31 @@ use std::arch::x86_64::*;
 use super::GROUP;
 use crate::x86::ghash::{Powers, halves_added, reduce, reduce_wide};
 
-/// Sums of carry-less products, four blocks beside each other, not reduced yet.
+/// Unreduced sums of carry-less products, of four blocks side by side.
 pub(in crate::x86) struct Products {
     low: __m512i,
     middle: __m512i,
     high: __m512i,
 }
 
-/// The powers for vector `i`.
+/// Returns the powers for vector `i`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(in crate::x86) fn four(powers: &Powers<'_>, i: usize) -> __m512i {
     let four: &[__m128i; 4] = powers.of_vector(i);
-    // SAFETY: 64 bytes can be read behind the reference.
+    // SAFETY: the reference covers 64 readable bytes.
     unsafe { _mm512_loadu_si512(four.as_ptr().cast()) }
 }
 
-/// The powers for each vector of a group.
+/// Returns the powers for each vector of a group.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) fn every(powers: &Powers<'_>) -> [__m512i; GROUP] {
     [four(powers, 0), four(powers, 1), four(powers, 2), four(powers, 3)]
 }
 
-/// The powers with which the sums of each place go on through a group that others follow: the first of each vector, for all places.
+/// Returns the powers that advance each lane through a group that others follow: the first power of
+/// each vector, in all lanes.
 #[target_feature(enable = "avx512f")]
 #[inline]
 pub(super) fn lanes(powers: &Powers<'_>) -> [__m512i; GROUP] {
@@ -71,8 +72,10 @@ impl Products {
         }
     }
 
-    /// As [`Self::add`] with three products, which is faster where nothing is done beside them: `added` are the powers' halves, added. Not to be
-    /// mixed with that, and [`Self::complete`] comes behind the last.
+    /// Adds products as [`Self::add`] does, with three multiplications, which is faster without
+    /// interleaved work. `added` is the sum of the halves of the powers.
+    ///
+    /// Must not be mixed with [`Self::add`]. Call [`Self::complete`] after the last one.
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     #[inline]
     pub(super) fn add_by_three(&mut self, elements: __m512i, powers: __m512i, added: __m512i) {
@@ -84,14 +87,14 @@ impl Products {
         self.middle = _mm512_xor_si512(self.middle, all);
     }
 
-    /// Takes the other two products out of those of added halves.
+    /// Subtracts the other two products from those of the added halves.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub(super) fn complete(&mut self) {
         self.middle = _mm512_ternarylogic_epi64::<0x96>(self.middle, self.low, self.high);
     }
 
-    /// The sum of all, reduced.
+    /// Returns the reduced sum of all products.
     #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq")]
     #[inline]
     pub(in crate::x86) fn reduce(self) -> __m128i {
@@ -99,7 +102,7 @@ impl Products {
         reduce(sum_of_lanes(low), sum_of_lanes(high))
     }
 
-    /// The sums of each place in the vectors, reduced beside each other.
+    /// Returns the sums of each lane, reduced side by side.
     #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
     #[inline]
     pub(super) fn reduce_lanes(self) -> __m512i {
