@@ -1,22 +1,23 @@
-//! Bytes that somebody else holds.
+//! Borrowed byte slices in C form.
 
 use std::ptr;
 
-/// Bytes of somebody else: `len` of them at `data`, which may be NULL if `len` is 0. Text is UTF-8 without a NUL at its end.
+/// Borrowed bytes: `len` bytes at `data`, which may be NULL if `len` is 0. Text is UTF-8 without a
+/// terminating NUL.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_bytes_t {
-    /// Where they begin.
+    /// Pointer to the first byte.
     pub data: *const u8,
-    /// How many there are.
+    /// Number of bytes.
     pub len: usize,
 }
 
 impl wraith_bytes_t {
-    /// None.
+    /// No bytes.
     pub const EMPTY: Self = Self { data: ptr::null(), len: 0 };
 
-    /// A view of `bytes`, good for as long as they are.
+    /// Returns a view of `bytes`, valid for as long as they are.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }

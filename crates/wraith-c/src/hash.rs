@@ -1,4 +1,4 @@
-//! BLAKE3, which is also what the root of a file's tree is.
+//! BLAKE3, which is also the hash of the root of a file's tree.
 
 use std::sync::Mutex;
 
@@ -12,12 +12,12 @@ use crate::table::{Kind, Table};
 /// Bytes of a hash.
 pub const WRAITH_HASH_BYTES: usize = 32;
 
-/// A hash that is being computed.
+/// An incremental hash computation.
 pub type wraith_hasher_t = u64;
 
 static HASHERS: Table<Mutex<Wiped<Hasher>>> = Table::new(Kind::Hasher);
 
-/// The BLAKE3 hash of `data`: 32 bytes.
+/// Returns the BLAKE3 hash of `data`: 32 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_hash(
     data: *const u8,
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn wraith_hash(
     })
 }
 
-/// Begins the hash of what comes in pieces.
+/// Starts an incremental hash.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_hasher_new(out: *mut wraith_hasher_t) -> wraith_status_t {
     entry!(|call| {
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn wraith_hasher_new(out: *mut wraith_hasher_t) -> wraith_
     })
 }
 
-/// Takes in one more piece.
+/// Appends data to the hash.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_hasher_update(
     hasher: wraith_hasher_t,
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn wraith_hasher_update(
     })
 }
 
-/// The hash of everything so far: 32 bytes. More can follow.
+/// Returns the hash of all data so far: 32 bytes. More data can follow.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_hasher_finish(
     hasher: wraith_hasher_t,
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn wraith_hasher_finish(
     })
 }
 
-/// Frees it.
+/// Frees the hasher.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_hasher_free(hasher: wraith_hasher_t) -> wraith_status_t {
     entry!(|_call| HASHERS.remove(hasher).map(drop))

@@ -1,4 +1,4 @@
-//! Who somebody is: an Ed25519 key whose public half is the NodeId.
+//! Identities: Ed25519 keys whose public half is the NodeId.
 
 use wraith_crypto::identity::SIGNATURE_BYTES;
 use wraith_crypto::{NodeId, SecretIdentity};
@@ -11,7 +11,7 @@ use crate::table::{Kind, Table};
 
 /// Bytes of a NodeId.
 pub const WRAITH_NODE_ID_BYTES: usize = 32;
-/// Characters of its text.
+/// Characters of a NodeId as text.
 pub const WRAITH_NODE_ID_TEXT: usize = 52;
 /// Bytes of a seed.
 pub const WRAITH_SEED_BYTES: usize = 32;
@@ -19,17 +19,17 @@ pub const WRAITH_SEED_BYTES: usize = 32;
 pub const WRAITH_SIGNATURE_BYTES: usize = 64;
 const _: () = assert!(WRAITH_SIGNATURE_BYTES == SIGNATURE_BYTES);
 
-/// An identity with its secret.
+/// An identity with its secret key.
 pub type wraith_identity_t = u64;
 
 static IDENTITIES: Table<SecretIdentity> = Table::new(Kind::Identity);
 
-/// The identity behind a handle.
+/// Returns the identity behind a handle.
 pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
     IDENTITIES.get(handle).map(|identity| SecretIdentity::clone(&identity))
 }
 
-/// A new identity from the system's randomness.
+/// Generates an identity from system randomness.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_identity_generate(out: *mut wraith_identity_t) -> wraith_status_t {
     entry!(|call| {
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn wraith_identity_generate(out: *mut wraith_identity_t) -
     })
 }
 
-/// The identity of a seed: 32 random bytes that are kept secret.
+/// Creates the identity of a seed: 32 secret random bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_identity_from_seed(
     seed: *const u8,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn wraith_identity_from_seed(
     })
 }
 
-/// The seed that the identity was made of: 32 bytes. Whoever has it is this identity.
+/// Returns the seed of the identity: 32 bytes. Anyone with the seed can act as this identity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_identity_seed(
     identity: wraith_identity_t,
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn wraith_identity_seed(
     })
 }
 
-/// Its NodeId: 32 bytes.
+/// Returns the NodeId of the identity: 32 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_identity_node_id(
     identity: wraith_identity_t,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn wraith_identity_node_id(
     })
 }
 
-/// Its signature over `message` (Ed25519, RFC 8032): 64 bytes.
+/// Signs `message` (Ed25519, RFC 8032): 64 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_identity_sign(
     identity: wraith_identity_t,
@@ -99,13 +99,14 @@ pub unsafe extern "C" fn wraith_identity_sign(
     })
 }
 
-/// Frees it, and wipes its secret.
+/// Frees the identity and wipes its secret.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_identity_free(identity: wraith_identity_t) -> wraith_status_t {
     entry!(|_call| IDENTITIES.remove(identity).map(drop))
 }
 
-/// Checks that `signature` (64 bytes) is the one of `node_id` (32 bytes) over `message`; `WRAITH_UNAUTHENTIC` if not.
+/// Verifies that `signature` (64 bytes) is the signature of `node_id` (32 bytes) over `message`.
+/// `WRAITH_UNAUTHENTIC` if it is not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_node_id_verify(
     node_id: *const u8,
@@ -125,7 +126,7 @@ pub unsafe extern "C" fn wraith_node_id_verify(
     })
 }
 
-/// A NodeId as text: 52 characters.
+/// Returns a NodeId as text: 52 characters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_node_id_to_text(
     node_id: *const u8,
@@ -140,7 +141,8 @@ pub unsafe extern "C" fn wraith_node_id_to_text(
     })
 }
 
-/// A NodeId from its text, in either case: 32 bytes. `WRAITH_INVALID_INPUT` if nobody can have it.
+/// Parses a NodeId from its text, in upper or lower case: 32 bytes. `WRAITH_INVALID_INPUT` if it is
+/// no possible NodeId.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_node_id_from_text(
     text: *const u8,

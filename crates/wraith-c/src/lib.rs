@@ -1,4 +1,4 @@
-//! The library for C: keys, messages and files, behind functions whose names begin with `wraith_`.
+//! The C library: keys, messages and files, behind functions whose names begin with `wraith_`.
 //!
 //! ```text
 //!   C ──▶ entry points ──▶ border ──────────▶ table ─────▶ wraith, wraith-session, wraith-crypto
@@ -8,15 +8,19 @@
 //! ```
 //!
 //! Invariants:
-//! - Every entry point runs inside [`border`]: a panic ends as `WRAITH_PANICKED`, never in the caller's stack.
-//! - Memory of the caller is touched in [`border`] only, and output is written last: a call that fails has changed nothing
-//!   but `*out_len`.
-//! - What the caller holds are numbers ([`table`]). One that was freed, or is of another kind, is an error.
-//! - No lock is held while a callback runs, but for a vault's: the session or ratchet that is being stored is in use until it returns.
 //!
-//! `bindings/c/include/wraith.h` is made from the items here and their docs. `bindings/c/README.md` has the rules for users.
+//! - Every entry point runs inside [`border`]: a panic ends as `WRAITH_PANICKED` and never unwinds
+//!   into the caller's stack.
+//! - Only [`border`] accesses the caller's memory, and output is written last: a call that fails
+//!   has changed nothing but `*out_len`.
+//! - The caller holds numbers ([`table`]). A freed number, or one of another kind, is an error.
+//! - No lock is held while a callback runs, with one exception: during a vault callback, the
+//!   session or ratchet that is being stored is in use until the callback returns.
+//!
+//! `bindings/c/include/wraith.h` is generated from the items of this crate and their docs.
+//! `bindings/c/README.md` has the rules for users.
 #![allow(non_camel_case_types)]
-#![allow(clippy::missing_safety_doc)] // The header says it once for all: what a pointer and its length have to be.
+#![allow(clippy::missing_safety_doc)] // The header states the rules for pointers and lengths once.
 #![warn(missing_docs)]
 
 mod border;

@@ -1,27 +1,27 @@
-//! The library itself: its version, and words for what went wrong.
+//! The library itself: its version, and messages for failures.
 
 use std::ffi::c_char;
 
 use crate::border::{entry, last_error};
 use crate::status::wraith_status_t;
 
-/// The number of this interface. Programs that were compiled for another one must not use the library.
+/// ABI number of this header. A program must not use a library with another number.
 pub const WRAITH_ABI: u32 = 1;
 
-/// The library's version as text, which is always there and never freed.
+/// Returns the library's version as a static string, which is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The interface of the library that is loaded: to be compared with `WRAITH_ABI` of the header.
+/// Returns the ABI number of the loaded library; compare it with `WRAITH_ABI` of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_abi() -> u32 {
     WRAITH_ABI
 }
 
-/// Why the last call on this thread that failed did so: one sentence as UTF-8, for people. Empty if none has. A call of this
-/// that fails itself changes nothing.
+/// Returns the message of the last failed call on this thread: one UTF-8 sentence for people, or
+/// empty if none failed. If this call itself fails, the message is unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_last_error(
     out: *mut u8,

@@ -1,4 +1,4 @@
-//! Random numbers of the system for what one call draws.
+//! System randomness for the needs of one call.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::status::wraith_status_t::WRAITH_NO_RANDOMNESS;
 use crate::status::{Failure, Outcome};
 
-/// 32 bytes of the system's.
+/// Returns 32 bytes of system randomness.
 pub(crate) fn seed() -> Outcome<Zeroizing<[u8; 32]>> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|error| {
@@ -17,7 +17,7 @@ pub(crate) fn seed() -> Outcome<Zeroizing<[u8; 32]>> {
     Ok(seed)
 }
 
-/// A generator that is seeded by the system and gone with the call.
+/// Returns a generator seeded by the system, wiped at the end of the call.
 pub(crate) fn generator() -> Outcome<Wiped<ChaCha20Rng>> {
     Ok(Wiped::new(ChaCha20Rng::from_seed(*seed()?)))
 }

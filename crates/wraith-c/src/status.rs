@@ -1,70 +1,74 @@
-//! How a call ended: one number for programs, one sentence for people.
+//! Result of a call: one number for programs, one sentence for people.
 
 use std::borrow::Cow;
 
-/// How a call ended. Numbers get added, never changed.
+/// Result of a call. Later versions add numbers but never change one.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_status_t {
-    /// It is done.
+    /// Success.
     WRAITH_OK = 0,
-    /// An argument makes no sense: a pointer that is NULL with a length above 0, a wrong length, a code or ticket that is none.
+    /// An argument is invalid: a NULL pointer with a length above 0, a wrong length, or an invalid
+    /// code or ticket.
     WRAITH_INVALID_INPUT = 1,
     /// The handle is 0, was freed, or is of another kind.
     WRAITH_INVALID_HANDLE = 2,
-    /// The caller's buffer is too small. `*out_len` says how much is needed, and nothing has changed.
+    /// The caller's buffer is too small. `*out_len` is the required size, and nothing has changed.
     WRAITH_BUFFER_TOO_SMALL = 3,
-    /// Not now: calls in another order, such as reading when it is one's turn to write.
+    /// The call is not allowed in this state, such as a read when it is this side's turn to write.
     WRAITH_INVALID_STATE = 4,
-    /// A message, signature or saved state is not what it should be: forged, damaged or of somebody else. Nothing has changed.
+    /// A message, signature or saved state is forged, damaged, or of another party. Nothing has
+    /// changed.
     WRAITH_UNAUTHENTIC = 5,
-    /// The message came before, or is too old to tell. Nothing has changed.
+    /// The message was received before, or is too old to check. Nothing has changed.
     WRAITH_REPLAYED = 6,
-    /// There is no more: handles, messages of a session, or what a limit allows.
+    /// A limit is reached: handles, messages of a session, or a configured limit.
     WRAITH_EXHAUSTED = 7,
-    /// What the caller keeps keys in (a vault) has failed.
+    /// The vault has failed.
     WRAITH_VAULT_FAILED = 8,
     /// The system has no randomness.
     WRAITH_NO_RANDOMNESS = 9,
-    /// It is not over after the time that was given. It goes on.
+    /// The operation is still running after the time limit. It continues.
     WRAITH_TIMED_OUT = 10,
-    /// Nobody answered at any address, nobody came, or there is no such thing.
+    /// No address answered, no peer came, or the item does not exist.
     WRAITH_NOT_FOUND = 11,
-    /// The other side's user said no.
+    /// The user of the other side declined.
     WRAITH_REFUSED = 12,
-    /// The sender came back with another offer than the one that was accepted.
+    /// After a reconnect, the sender made another offer than the accepted one.
     WRAITH_OFFER_CHANGED = 13,
-    /// Wrong words, a code that is used or expired, or a ticket that names nothing there.
+    /// The words are wrong, the code is used or expired, or the ticket names no offer of the
+    /// sender.
     WRAITH_WRONG_CODE = 14,
-    /// The connection was lost and did not come back; the same transfer again continues.
+    /// The connection was lost and not restored in time. The same transfer can be resumed.
     WRAITH_NETWORK_LOST = 15,
-    /// A disk: full, read-only, unreadable; the same transfer again continues.
+    /// A disk is full, read-only or unreadable. The same transfer can be resumed.
     WRAITH_DISK = 16,
-    /// Bytes do not match their hash.
+    /// Data does not match its hash.
     WRAITH_VERIFICATION = 17,
-    /// The peer used a name that could leave the target folder.
+    /// The peer sent a name that could escape the target folder.
     WRAITH_UNSAFE_NAME = 18,
-    /// Done, but some files could not be transferred.
+    /// The transfer is complete except for some files that could not be transferred.
     WRAITH_PARTIAL = 19,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     WRAITH_PROTOCOL = 20,
-    /// This side, or the other one, stopped it; the same transfer again continues.
+    /// One of the two sides cancelled. The same transfer can be resumed.
     WRAITH_CANCELLED = 21,
-    /// The receiver put it off; the offer stays good.
+    /// The receiver postponed the offer, which stays valid.
     WRAITH_LATER = 22,
-    /// Another program with this identity receives it, and its user accepted first.
+    /// Another program with the same identity receives the offer; its user accepted first.
     WRAITH_RECEIVED_ELSEWHERE = 23,
-    /// A vault holds a record of this name already, or a newer one: it is in use elsewhere, or was rolled back.
+    /// The vault already has a record of this name, or a newer one: it is in use elsewhere, or was
+    /// rolled back.
     WRAITH_CONFLICT = 24,
-    /// Anything without a number of its own.
+    /// Any other error.
     WRAITH_OTHER = 98,
-    /// A fault of the library. What it happened to is of no use any more; everything else is.
+    /// A bug in the library. The affected object is unusable; all others still work.
     WRAITH_PANICKED = 99,
 }
 
 use wraith_status_t::*;
 
-/// Why a call fails.
+/// Why a call failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// For programs.
@@ -73,11 +77,11 @@ pub struct Failure {
     pub words: Cow<'static, str>,
 }
 
-/// What every entry point's body returns.
+/// The result of an entry point's body.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// A failure in these words.
+    /// Creates a failure with this status and message.
     pub fn new(status: wraith_status_t, words: impl Into<Cow<'static, str>>) -> Self {
         Self { status, words: words.into() }
     }

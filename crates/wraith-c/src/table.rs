@@ -1,4 +1,4 @@
-//! Numbers for objects, as C holds them.
+//! Handle table: maps the numbers that C code holds to objects.
 //!
 //! ```text
 //!   63      56 55                  24 23            0
@@ -7,8 +7,8 @@
 //!   └─────────┴──────────────────────┴───────────────┘
 //! ```
 //!
-//! Invariant: no number is given out twice. A slot that is used again has another generation, and one whose generations
-//! are used up stays empty.
+//! Invariant: no number is issued twice. A reused slot has another generation, and a slot without
+//! further generations stays empty.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -21,7 +21,7 @@ use crate::status::{Failure, Outcome};
 const INDEX_BITS: u32 = 24;
 const KIND_SHIFT: u32 = 56;
 
-/// What a handle stands for.
+/// The kind of object behind a handle.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -59,7 +59,7 @@ impl<T> Table<T> {
         Self { kind, slots: RwLock::new(Slots { all: Vec::new(), free: Vec::new() }) }
     }
 
-    /// Keeps `value` until [`Self::remove`]; returns its number, which is never 0.
+    /// Stores `value` until [`Self::remove`] and returns its number, which is never 0.
     pub fn insert(&self, value: T) -> Outcome<u64> {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let index = match slots.free.pop() {
@@ -77,7 +77,8 @@ impl<T> Table<T> {
             | u64::from(index))
     }
 
-    /// What `handle` stands for. It stays whole while the caller holds it, even if it is removed meanwhile.
+    /// Returns the object of `handle`. It stays alive while the caller holds it, even if the handle
+    /// is removed.
     pub fn get(&self, handle: u64) -> Outcome<Arc<T>> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (index, generation) = self.parts(handle)?;
@@ -85,7 +86,7 @@ impl<T> Table<T> {
         slot.and_then(|slot| slot.value.clone()).ok_or_else(invalid)
     }
 
-    /// Forgets `handle`, which is invalid from now on, and returns what it stood for.
+    /// Invalidates `handle` and returns its object.
     pub fn remove(&self, handle: u64) -> Outcome<Arc<T>> {
         let (index, generation) = self.parts(handle)?;
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
@@ -109,12 +110,12 @@ impl<T> Table<T> {
 }
 
 impl<T> Table<Mutex<T>> {
-    /// Works on what `handle` stands for; of several threads one does at a time. A callback of that work which comes back
-    /// for the same handle is refused: it would wait for itself.
+    /// Runs `work` on the object of `handle`, one thread at a time. A callback of `work` that uses
+    /// the same handle is refused: it would deadlock.
     pub fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {
         let value = self.get(handle)?;
         let _held = Held::new(handle)?;
-        // What a panic left half done is not used again.
+        // An object that a panic left inconsistent is not used again.
         let mut value = value
             .lock()
             .map_err(|_| Failure::new(WRAITH_PANICKED, "an earlier call has failed inside"))?;
@@ -123,11 +124,11 @@ impl<T> Table<Mutex<T>> {
 }
 
 thread_local! {
-    /// The handles that this thread works on.
+    /// The handles in use by this thread.
     static HELD: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Says that this thread works on a handle, until it is dropped.
+/// Marks a handle as in use by this thread, until it is dropped.
 struct Held;
 
 impl Held {
@@ -146,7 +147,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // What was taken last goes first.
+        // Handles are released in reverse order.
         HELD.with_borrow_mut(Vec::pop);
     }
 }

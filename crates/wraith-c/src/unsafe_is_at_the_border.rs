@@ -1,4 +1,4 @@
-//! Whether `unsafe` code stands where the crate's docs say.
+//! Checks that `unsafe` code appears only where the crate's docs allow it.
 
 use std::fs;
 use std::path::Path;

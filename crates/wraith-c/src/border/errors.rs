@@ -1,4 +1,4 @@
-//! The words of the last failure, one of each thread: so what one thread does is never told to another.
+//! The message of the last failure, per thread, so that no thread reads the failure of another.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -9,19 +9,19 @@ thread_local! {
     static LAST: RefCell<Cow<'static, str>> = const { RefCell::new(Cow::Borrowed("")) };
 }
 
-/// Keeps the words and returns the number.
+/// Stores the message and returns the status.
 pub(super) fn keep(failure: Failure) -> wraith_status_t {
-    // A thread that is ending has nobody who would ask.
+    // On a thread that is ending, no later call can read the message.
     let _ = LAST.try_with(|last| *last.borrow_mut() = failure.words);
     failure.status
 }
 
-/// What the last failure on this thread was, in words; empty if there was none.
+/// Returns the message of the last failure on this thread; empty if there was none.
 pub fn last_error() -> Cow<'static, str> {
     LAST.try_with(|last| last.borrow().clone()).unwrap_or_default()
 }
 
-/// Puts words back that something of no interest has replaced.
+/// Restores a message that an irrelevant failure has replaced.
 pub fn restore(words: Cow<'static, str>) {
     let _ = LAST.try_with(|last| *last.borrow_mut() = words);
 }

@@ -1,10 +1,11 @@
-//! Where memory of the caller is touched: pointers become slices here, and nowhere else.
+//! The only module that accesses the caller's memory: it converts pointers to slices.
 //!
-//! An entry point is `entry!(|call| …)`. The [`Call`] is the caller's word for what the header demands: each pointer
-//! is NULL, or points to as many readable (or writable) items as its length says, until the call returns.
+//! An entry point is `entry!(|call| …)`. The [`Call`] stands for the caller's promise, as the
+//! header demands it: each pointer is NULL, or points to as many readable (or writable) items as
+//! its length says, until the call returns.
 //!
-//! Invariants: input is borrowed no longer than the call, output is written once and last. So buffers of a call may be
-//! one and the same, and a call that fails has written nothing but `*out_len`.
+//! Invariants: input is borrowed no longer than the call, and output is written once and last. So
+//! the buffers of a call may overlap, and a call that fails has written nothing but `*out_len`.
 
 mod callbacks;
 mod errors;
@@ -23,11 +24,12 @@ use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::{WRAITH_OK, WRAITH_PANICKED};
 use crate::status::{Failure, Outcome, wraith_status_t};
 
-/// Runs the body of an entry point, which may read and write where the caller's pointers lead.
+/// Runs the body of an entry point, which may read and write through the caller's pointers.
 macro_rules! entry {
     (|$call:ident| $body:expr) => {
         $crate::border::enter(|| {
-            // SAFETY: the entry point around this is unsafe to call, and its caller has made sure of every pointer.
+            // SAFETY: the surrounding entry point is unsafe to call, and its caller vouches for
+            // every pointer.
             let $call = unsafe { $crate::border::Call::of_a_careful_caller() };
             let $call = &$call;
             $body
@@ -36,13 +38,14 @@ macro_rules! entry {
 }
 pub(crate) use entry;
 
-/// Permission to follow the pointers of one call, for as long as that runs.
+/// Permission to follow the pointers of one call, while that call runs.
 pub struct Call(());
 
-/// Plain data of C, for which any bytes are a value.
+/// Plain C data, for which any bytes are a valid value.
 ///
 /// # Safety
-/// It is `repr(C)` or a primitive, and of integers, pointers and `Option` of function pointers only.
+/// The type is `repr(C)` or a primitive, and consists of integers, pointers and `Option`s of
+/// function pointers only.
 pub unsafe trait Plain: Copy {}
 
 // SAFETY: an integer.
@@ -58,53 +61,54 @@ unsafe impl Plain for wraith_bytes_t {}
 
 impl Call {
     /// # Safety
-    /// Every pointer that is given to the methods is NULL, or leads to as many items as the length beside it says, which
-    /// nobody else writes (or, for output, touches) while the entry point runs.
+    /// Every pointer given to the methods is NULL, or points to as many items as the length beside
+    /// it says. While the entry point runs, no other thread writes to these items (or, for output,
+    /// accesses them).
     pub unsafe fn of_a_careful_caller() -> Self {
         Self(())
     }
 
-    /// The bytes at `data`. NULL with a length of 0 is no bytes.
+    /// Returns the bytes at `data`. NULL with a length of 0 means no bytes.
     pub fn bytes(&self, data: *const u8, len: usize) -> Outcome<&[u8]> {
         self.items(data, len)
     }
 
-    /// The same of exactly `N` bytes.
+    /// Like [`Self::bytes`], of exactly `N` bytes.
     pub fn array<const N: usize>(&self, data: *const u8, len: usize) -> Outcome<&[u8; N]> {
         let bytes = self.bytes(data, len)?;
         bytes.try_into().map_err(|_| Failure::input(format!("{len} bytes where {N} belong")))
     }
 
-    /// The same as text.
+    /// Like [`Self::bytes`], as UTF-8 text.
     pub fn text(&self, data: *const u8, len: usize) -> Outcome<&str> {
         let text = std::str::from_utf8(self.bytes(data, len)?);
         text.map_err(|_| Failure::input("a text is not UTF-8"))
     }
 
-    /// The bytes of a struct's field.
+    /// Returns the bytes of a struct field.
     pub fn field(&self, bytes: wraith_bytes_t) -> Outcome<&[u8]> {
         self.bytes(bytes.data, bytes.len)
     }
 
-    /// The same as text.
+    /// Like [`Self::field`], as UTF-8 text.
     pub fn text_field(&self, text: wraith_bytes_t) -> Outcome<&str> {
         self.text(text.data, text.len)
     }
 
-    /// Several messages or paths.
+    /// Returns several messages or paths.
     pub fn slices(&self, items: *const wraith_bytes_t, count: usize) -> Outcome<Vec<&[u8]>> {
         self.items(items, count)?.iter().map(|item| self.field(*item)).collect()
     }
 
-    /// A struct whose first field is its size as the caller knows it; `None` if the pointer is NULL. What the caller does
-    /// not know of is 0, and what it knows of and we do not must be.
+    /// Reads a struct that starts with its size as the caller compiled it; `None` if the pointer is
+    /// NULL. Fields beyond the caller's size are 0. Fields beyond this library's size must be 0.
     pub fn options<T: Plain>(&self, options: *const T) -> Outcome<Option<T>> {
         let Some(size) =
             self.items(options.cast::<usize>(), usize::from(!options.is_null()))?.first()
         else {
             return Ok(None);
         };
-        // The size stands in for a length, and a wrong one is caught while it still is one.
+        // The size serves as a length, so a wrong one must be rejected before it is used.
         if !(size_of::<usize>()..=4096).contains(size) {
             return Err(Failure::input("struct_size is not the size of this struct"));
         }
@@ -114,14 +118,15 @@ impl Call {
             return Err(Failure::input("an option is set that this version does not know"));
         }
         let mut value = std::mem::MaybeUninit::<T>::zeroed();
-        // SAFETY: `known` is no longer than a T. All of a T is integers and pointers, for which any bytes and zeros are fine.
+        // SAFETY: `known` is no longer than a T. A T consists of integers and pointers, for which
+        // any bytes and zeros are valid.
         Ok(Some(unsafe {
             value.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(known.as_ptr(), known.len());
             value.assume_init()
         }))
     }
 
-    /// Where a result of any length goes.
+    /// Returns the output buffer for a result of variable length.
     pub fn output(&self, out: *mut u8, cap: usize, len: *mut usize) -> Outcome<Output<'_>> {
         if out.is_null() && cap > 0 {
             return Err(Failure::input("the buffer is NULL and has a length"));
@@ -129,12 +134,12 @@ impl Call {
         Ok(Output::new(self, out, cap, self.place(len)?))
     }
 
-    /// Where one value goes.
+    /// Returns the output place for one value.
     pub fn place<T: Plain>(&self, place: *mut T) -> Outcome<Place<'_, T>> {
         self.place_or_null(place)?.ok_or_else(|| Failure::input("a pointer for a result is NULL"))
     }
 
-    /// The same where the caller may not want it.
+    /// Like [`Self::place`], for an optional result.
     pub fn place_or_null<T: Plain>(&self, place: *mut T) -> Outcome<Option<Place<'_, T>>> {
         if !place.is_aligned() {
             return Err(Failure::input("a pointer for a result is not aligned"));
@@ -142,9 +147,9 @@ impl Call {
         Ok((!place.is_null()).then(|| Place::new(self, place)))
     }
 
-    /// Where one value for each of `count` items goes.
+    /// Returns the output places for an array of `count` values.
     pub fn places<T: Plain>(&self, places: *mut T, count: usize) -> Outcome<Vec<Place<'_, T>>> {
-        // Looks at pointer and count, and at nothing they lead to.
+        // Checks pointer and count only, and reads no item.
         self.items(places.cast_const().cast::<std::mem::MaybeUninit<T>>(), count)?;
         Ok((0..count).map(|index| Place::new(self, places.wrapping_add(index))).collect())
     }
@@ -161,12 +166,13 @@ impl Call {
         if !fits {
             return Err(Failure::input("a length is larger than memory"));
         }
-        // SAFETY: not NULL, aligned, and by the word of the caller `count` readable items that live as long as the call.
+        // SAFETY: not NULL, aligned, and by the caller's promise `count` readable items that live
+        // as long as the call.
         Ok(unsafe { slice::from_raw_parts(data, count) })
     }
 }
 
-/// Runs `body`. Its failure is kept for [`last_error`], and a panic becomes one.
+/// Runs `body`. Stores its failure for [`last_error`]; a panic becomes a failure.
 pub fn enter(body: impl FnOnce() -> Outcome) -> wraith_status_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => WRAITH_OK,
@@ -188,7 +194,7 @@ pub(crate) mod tests {
     use crate::status::wraith_status_t::*;
 
     pub(crate) fn call() -> Call {
-        // SAFETY: the tests give pointers of their own.
+        // SAFETY: the tests pass valid pointers.
         unsafe { Call::of_a_careful_caller() }
     }
 

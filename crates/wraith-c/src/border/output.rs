@@ -1,4 +1,4 @@
-//! Where results go: a buffer of the caller with a length, or the place of one value.
+//! Output: a buffer of the caller with its length, or the place of one value.
 
 use std::marker::PhantomData;
 
@@ -6,7 +6,7 @@ use super::{Call, Plain};
 use crate::status::wraith_status_t::WRAITH_BUFFER_TOO_SMALL;
 use crate::status::{Failure, Outcome};
 
-/// A buffer of the caller, and where its used length goes. It is never read.
+/// A buffer of the caller, and the place for the used length. It is never read.
 pub struct Output<'c> {
     out: *mut u8,
     cap: usize,
@@ -18,7 +18,8 @@ impl<'c> Output<'c> {
         Self { out, cap, len }
     }
 
-    /// Makes sure of room for `needed` bytes, and says so in `*out_len` if there is none: to be called before anything changes.
+    /// Checks for room for `needed` bytes. If there is too little, writes `needed` to `*out_len`
+    /// and fails. Must be called before any state changes.
     pub fn room(&self, needed: usize) -> Outcome {
         if needed <= self.cap {
             return Ok(());
@@ -28,11 +29,12 @@ impl<'c> Output<'c> {
         Err(Failure::new(WRAITH_BUFFER_TOO_SMALL, words))
     }
 
-    /// Writes `bytes`, which are all of the result.
+    /// Writes `bytes`, the complete result.
     pub fn write(self, bytes: &[u8]) -> Outcome {
         self.room(bytes.len())?;
         if !bytes.is_empty() {
-            // SAFETY: there is room for them, and by the caller's word it is writable. `copy` allows that they overlap.
+            // SAFETY: there is room, and the memory is writable by the caller's promise.
+            // `copy_from` allows overlap.
             unsafe { self.out.copy_from(bytes.as_ptr(), bytes.len()) };
         }
         self.len.put(bytes.len());
@@ -48,9 +50,10 @@ impl<'c, T: Plain> Place<'c, T> {
         Self(place, PhantomData)
     }
 
-    /// Writes it.
+    /// Writes the value.
     pub fn put(&self, value: T) {
-        // SAFETY: not NULL and aligned, as `Call::place` saw, and writable by the caller's word. A T has nothing to drop.
+        // SAFETY: not NULL and aligned, as `Call::place` checked, and writable by the caller's
+        // promise. A T has nothing to drop.
         unsafe { self.0.write(value) }
     }
 }

@@ -1,4 +1,4 @@
-//! A vault that the caller implements.
+//! A vault implemented by the caller.
 
 use std::ffi::c_void;
 
@@ -11,26 +11,34 @@ use crate::status::wraith_status_t::{
     WRAITH_BUFFER_TOO_SMALL, WRAITH_CONFLICT, WRAITH_NOT_FOUND, WRAITH_OK,
 };
 
-/// Room for a record at the first attempt: that of a session fits.
+/// Initial buffer size for a record; a session record fits.
 const RECORD_ROOM: usize = 4096;
-/// Longer than any record.
+/// Upper bound for the size of a record.
 const RECORD_MAX: usize = 16 << 20;
 
-/// What keeps records of sessions, conversations and prekeys for the caller: a keychain, a database. Each function returns a `wraith_status_t`.
+/// A store for records of sessions, conversations and prekeys, implemented by the caller, such as a
+/// keychain or a database. Each function returns a `wraith_status_t`.
 ///
-/// They may be called from any thread, and at the same time for different names. They may call this library, but not for what
-/// they are called for, which gives `WRAITH_INVALID_STATE`. All that is kept rests on this: a record is replaced whole or not
-/// at all; of two stores with the same generation one fails; what was stored with `durability` 1 is never followed by
-/// anything older. A record holds keys, so it should be encrypted.
+/// The functions may be called from any thread, and concurrently for different names. They may call
+/// this library, but not for the object they are called for; that returns `WRAITH_INVALID_STATE`.
+///
+/// The safety of all stored objects depends on these rules:
+///
+/// - A record is replaced as a whole or not at all.
+/// - Of two stores with the same generation, one fails.
+/// - After a store with `durability` 1, no load returns an older record.
+///
+/// A record contains keys, so it should be encrypted.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_vault_callbacks_t {
     /// `sizeof(wraith_vault_callbacks_t)`.
     pub struct_size: usize,
-    /// Is given to each function.
+    /// Passed to each function.
     pub user: *mut c_void,
-    /// Puts `record` in the place of the one of this name. `WRAITH_CONFLICT` if the one that is there has this generation or a
-    /// later one. `durability` is 0 if it has to outlive the process, 1 if a power cut.
+    /// Replaces the record of this name by `record`. Returns `WRAITH_CONFLICT` if the stored record
+    /// has this generation or a later one. `durability` is 0 if the record must survive the
+    /// process, and 1 if it must survive a power cut.
     pub store: Option<
         unsafe extern "C" fn(
             user: *mut c_void,
@@ -40,8 +48,9 @@ pub struct wraith_vault_callbacks_t {
             durability: u32,
         ) -> i32,
     >,
-    /// Copies the record of this name into `out` and its length into `*out_len`. `WRAITH_NOT_FOUND` if there is none,
-    /// `WRAITH_BUFFER_TOO_SMALL`, with the length, if there is too little room: it is called again then.
+    /// Copies the record of this name to `out` and its length to `*out_len`. Returns
+    /// `WRAITH_NOT_FOUND` if there is none. Returns `WRAITH_BUFFER_TOO_SMALL` and the length if
+    /// there is too little room; the function is then called again.
     pub load: Option<
         unsafe extern "C" fn(
             user: *mut c_void,
@@ -53,27 +62,29 @@ pub struct wraith_vault_callbacks_t {
     >,
     /// Removes the record of this name, if there is one.
     pub remove: Option<unsafe extern "C" fn(user: *mut c_void, name: wraith_bytes_t) -> i32>,
-    /// The latest generation that was ever stored under this name, from a memory that is not restored together with the
-    /// records. `WRAITH_NOT_FOUND` if it does not know. May be NULL; then a vault that was rolled back is not noticed.
+    /// Returns the latest generation ever stored under this name, from a memory that is not
+    /// restored together with the records. Returns `WRAITH_NOT_FOUND` if it is unknown. May be
+    /// NULL; a rollback of the vault is then not detected.
     pub latest:
         Option<unsafe extern "C" fn(user: *mut c_void, name: wraith_bytes_t, out: *mut u64) -> i32>,
     /// The last call of all. May be NULL.
     pub release: Option<unsafe extern "C" fn(user: *mut c_void)>,
 }
 
-// SAFETY: an integer, a pointer, and functions or nothing.
+// SAFETY: an integer, a pointer, and optional function pointers.
 unsafe impl Plain for wraith_vault_callbacks_t {}
 
 /// The caller's vault.
 pub struct CallersVault(wraith_vault_callbacks_t);
 
-// SAFETY: the pointer is only handed back, and the header says that the functions are called from any thread.
+// SAFETY: the `user` pointer is only passed back, and the header says that the functions are called
+// from any thread.
 unsafe impl Send for CallersVault {}
-// SAFETY: as above, at the same time too.
+// SAFETY: as above, and also concurrently.
 unsafe impl Sync for CallersVault {}
 
 impl CallersVault {
-    /// `None` if a function is missing that it cannot do without.
+    /// Returns `None` if a mandatory function is missing.
     pub fn new(callbacks: wraith_vault_callbacks_t) -> Option<Self> {
         let is_whole =
             callbacks.store.is_some() && callbacks.load.is_some() && callbacks.remove.is_some();
@@ -84,7 +95,7 @@ impl CallersVault {
 impl Drop for CallersVault {
     fn drop(&mut self) {
         if let Some(release) = self.0.release {
-            // SAFETY: a function of the caller with this signature.
+            // SAFETY: the caller's function has this signature.
             unsafe { release(self.0.user) }
         }
     }
@@ -112,7 +123,7 @@ impl KeyVault for CallersVault {
             Durability::Power => 1,
         };
         let record = wraith_bytes_t::of(record);
-        // SAFETY: a function of the caller with this signature, and bytes that live until it returns.
+        // SAFETY: the caller's function has this signature, and the bytes live until it returns.
         let status = unsafe { store(self.0.user, name_of(name), generation, record, durability) };
         match status {
             _ if status == WRAITH_OK as i32 => Ok(()),
@@ -153,7 +164,7 @@ impl KeyVault for CallersVault {
     fn latest(&self, name: &str) -> Result<Option<u64>, VaultError> {
         let Some(latest) = self.0.latest else { return Ok(None) };
         let mut generation = 0;
-        // SAFETY: as in `store`; the place is that of a number.
+        // SAFETY: as in `store`; `generation` is a valid place for the result.
         let status = unsafe { latest(self.0.user, name_of(name), &mut generation) };
         match status {
             _ if status == WRAITH_OK as i32 => Ok(Some(generation)),

@@ -1,4 +1,4 @@
-//! What happens in a transfer, as plain structs.
+//! Events of a transfer as plain structs.
 
 use wraith::{FileStatus, OfferInfo};
 
@@ -6,135 +6,136 @@ use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::WRAITH_OK;
 use crate::status::{Failure, wraith_status_t};
 
-/// What an event is about. Numbers get added: what is not known is to be passed over.
+/// The kind of an event. Later versions add numbers; ignore unknown ones.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_event_kind_t {
-    /// Something without a number of its own.
+    /// An event without a number of its own.
     WRAITH_EVENT_OTHER = 0,
-    /// Somebody proved the words of the code. `peer` says who; `text` is where.
+    /// A peer proved the words of the code. `peer` is its NodeId; `text` is the meeting place.
     WRAITH_EVENT_CODE_USED = 1,
-    /// Somebody tried the code with wrong words: it is used up.
+    /// A peer tried the code with wrong words. The code is used up.
     WRAITH_EVENT_CODE_BURNED = 2,
-    /// There is a long code, `text`, which needs no common network.
+    /// A long code, `text`, is available. It needs no common network.
     WRAITH_EVENT_LONG_CODE = 3,
-    /// The code's time is up, and nobody came.
+    /// The code expired before a peer used it.
     WRAITH_EVENT_CODE_EXPIRED = 4,
-    /// Nobody can come from the place `path` at present, for the reason `text`.
+    /// The meeting place `path` is currently unreachable, for the reason `text`.
     WRAITH_EVENT_PLACE_LOST = 5,
-    /// Somebody can come from the place `path` again.
+    /// The meeting place `path` is reachable again.
     WRAITH_EVENT_PLACE_BACK = 6,
     /// The other side was found.
     WRAITH_EVENT_MET = 7,
-    /// Both sides have authenticated each other: `peer`, at `text`.
+    /// Both sides are authenticated. `peer` is the other side's NodeId and `text` its address.
     WRAITH_EVENT_CONNECTED = 8,
-    /// The connection goes another way from now on: to `text`.
+    /// The connection moved to another path, to the address `text`.
     WRAITH_EVENT_PATH = 9,
-    /// What is offered: `path` is its first name, `count` its files, `bytes` theirs.
+    /// The offer: `path` is its first name, `count` its number of files, `bytes` their total size.
     WRAITH_EVENT_OFFERED = 10,
-    /// The receiver accepted.
+    /// The receiver accepted the offer.
     WRAITH_EVENT_ACCEPTED = 11,
     /// The file `path` of `bytes` bytes is settled; `detail` is a `wraith_file_status_t`.
     WRAITH_EVENT_FILE = 12,
-    /// Something to know of `path` that stops nothing: `text`.
+    /// A remark about `path` that stops nothing: `text`.
     WRAITH_EVENT_NOTE = 13,
-    /// How far it is: `count` files and `bytes` bytes are settled.
+    /// Progress: `count` files and `bytes` bytes are settled.
     WRAITH_EVENT_PROGRESS = 14,
-    /// The connection was lost because of `text`; for `count` seconds more the other side is looked for.
+    /// The connection was lost for the reason `text`. This side searches for the other for `count`
+    /// more seconds.
     WRAITH_EVENT_LOST = 15,
-    /// A receiver has confirmed everything, `bytes` of it on its last connection.
+    /// A receiver confirmed everything; `bytes` bytes were settled on its last connection.
     WRAITH_EVENT_SENT = 16,
-    /// The receiver has only looked at the offer, which stays good.
+    /// The receiver only looked at the offer, which stays valid.
     WRAITH_EVENT_ONLY_LOOKED = 17,
-    /// The reader was too slow for `count` events.
+    /// The reader was too slow and missed `count` events.
     WRAITH_EVENT_LAGGED = 18,
-    /// The end: everything is done and confirmed.
+    /// Final event: everything is done and confirmed.
     WRAITH_EVENT_DONE = 19,
-    /// The end: it failed, as `status` and `text` say.
+    /// Final event: the transfer failed; see `status` and `text`.
     WRAITH_EVENT_FAILED = 20,
 }
 
 use wraith_event_kind_t::*;
 
-/// What became of a file.
+/// The result for one file.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_file_status_t {
-    /// Moved now, and verified.
+    /// Transferred now, and verified.
     WRAITH_FILE_DONE = 0,
-    /// The receiver had exactly this file already.
+    /// The receiver already had exactly this file.
     WRAITH_FILE_ALREADY_HERE = 1,
-    /// A different file was in its place and was left alone.
+    /// Another file has this name and was kept.
     WRAITH_FILE_SKIPPED = 2,
-    /// It changed at the sender while it was read.
+    /// The file changed at the sender while it was read.
     WRAITH_FILE_CHANGED = 3,
-    /// The sender could not read it.
+    /// The sender could not read the file.
     WRAITH_FILE_UNREADABLE = 4,
-    /// An earlier part of it did not belong to it any more. Receive it again.
+    /// Parts received earlier no longer match the file. Receive it again.
     WRAITH_FILE_STALE = 5,
-    /// The receiver could not put it in place.
+    /// The receiver could not move the file to its place.
     WRAITH_FILE_BLOCKED = 6,
 }
 
-/// Something that happened. What a kind does not name is 0, empty or NULL.
+/// An event. Fields that its kind does not use are 0, empty or NULL.
 #[repr(C)]
 #[derive(Debug)]
 pub struct wraith_event_t {
     /// A `wraith_event_kind_t`.
     pub kind: u32,
-    /// How it ended, of `WRAITH_EVENT_FAILED`.
+    /// The result, for `WRAITH_EVENT_FAILED`.
     pub status: wraith_status_t,
-    /// By the kind.
+    /// Meaning depends on the kind.
     pub detail: u32,
-    /// By the kind.
+    /// Meaning depends on the kind.
     pub bytes: u64,
-    /// By the kind.
+    /// Meaning depends on the kind.
     pub count: u64,
     /// A path, name or place: UTF-8, escaped for a terminal.
     pub path: wraith_bytes_t,
-    /// For people.
+    /// Text for people.
     pub text: wraith_bytes_t,
     /// The other side's NodeId (32 bytes), or empty.
     pub peer: wraith_bytes_t,
 }
 
-/// What is offered, as the sender says.
+/// Summary of an offer, as the sender declares it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct wraith_offer_info_t {
-    /// Who offers it (32 bytes); authenticated.
+    /// The sender's NodeId (32 bytes); authenticated.
     pub sender: wraith_bytes_t,
-    /// The first name, escaped for a terminal; for show only.
+    /// The first name, escaped for a terminal. For display only.
     pub name: wraith_bytes_t,
-    /// Regular files.
+    /// Number of regular files.
     pub files: u64,
-    /// Folders.
+    /// Number of folders.
     pub folders: u64,
-    /// Symbolic links.
+    /// Number of symbolic links.
     pub links: u64,
-    /// Bytes of all files.
+    /// Total bytes of all files.
     pub bytes: u64,
     /// Bytes of the largest file.
     pub largest: u64,
-    /// Entries that cannot be sent and are in none of these counts.
+    /// Number of entries that cannot be sent. The other counts do not include them.
     pub left_out: u64,
-    /// 1 if it is one stream of bytes, whose size is 0 where it is not known.
+    /// 1 for one byte stream. If its size is unknown, `bytes` is 0.
     pub is_stream: u32,
 }
 
-/// What to do with an offer.
+/// The answer to an offer.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_answer_t {
-    /// Not now: the offer stays good.
+    /// Postpone: the offer stays valid.
     WRAITH_ANSWER_LATER = 0,
-    /// Fetch it.
+    /// Fetch the offer.
     WRAITH_ACCEPT = 1,
-    /// No, and the sender is told.
+    /// Decline, and notify the sender.
     WRAITH_REFUSE = 2,
 }
 
-/// An event in memory of its own.
+/// An event that owns its memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub kind: wraith_event_kind_t,
@@ -170,7 +171,8 @@ impl Event {
         Self { status: failure.status, text, ..Self::new(WRAITH_EVENT_FAILED) }
     }
 
-    /// What an event of the facade is here; `None` for its end, which the transfer tells itself.
+    /// Converts an event of the `wraith` crate. Returns `None` for its final event, which the
+    /// transfer reports itself.
     pub fn of(event: &wraith::Event, shown: impl Fn(&wraith::Addr) -> String) -> Option<Self> {
         use wraith::Event as From;
         let peer = |peer: &wraith::NodeId| Some(*peer.as_bytes());
@@ -233,12 +235,12 @@ impl Event {
         })
     }
 
-    /// Nothing follows it.
+    /// Returns true for a final event.
     pub fn is_last(&self) -> bool {
         matches!(self.kind, WRAITH_EVENT_DONE | WRAITH_EVENT_FAILED)
     }
 
-    /// Lends the C form of it.
+    /// Calls `to` with the C form of the event.
     pub fn with_c<R>(&self, to: impl FnOnce(&wraith_event_t) -> R) -> R {
         to(&wraith_event_t {
             kind: self.kind as u32,
@@ -274,7 +276,7 @@ pub(crate) struct OfferShown {
 }
 
 impl OfferShown {
-    /// Lends the C form of it.
+    /// Calls `to` with the C form of the offer.
     pub fn with_c<R>(&self, to: impl FnOnce(&wraith_offer_info_t) -> R) -> R {
         let info = &self.info;
         to(&wraith_offer_info_t {

@@ -1,4 +1,4 @@
-//! Fetching what a code or a ticket offers, after a yes.
+//! Fetching by code or ticket, with the consent of the caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::border::{Answer, Callbacks, Plain, entry, wraith_callbacks_t};
 use crate::status::wraith_status_t::WRAITH_LATER;
 use crate::status::{Failure, Outcome, wraith_status_t};
 
-/// What to do about a name that something else has.
+/// Policy for a name that already exists.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_on_conflict_t {
-    /// What arrives gets another name.
+    /// Give the new file another name.
     WRAITH_RENAME = 0,
-    /// What is there is left alone.
+    /// Keep the existing file and skip the new one.
     WRAITH_SKIP = 1,
-    /// What is there is replaced, once all of the new one is verified.
+    /// Replace the existing file, once all of the new one is verified.
     WRAITH_OVERWRITE = 2,
 }
 
-/// How to fetch. All zeros but `struct_size` asks, and renames.
+/// Options of a fetch. All zeros but `struct_size` asks first, and renames on conflicts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_fetch_options_t {
@@ -33,32 +33,32 @@ pub struct wraith_fetch_options_t {
     pub struct_size: usize,
     /// A `wraith_on_conflict_t`.
     pub on_conflict: u32,
-    /// 1 to fetch whatever is offered without a question.
+    /// 1 to accept any offer without asking.
     pub accept_all: u32,
     /// 1 to end before everything is on stable storage.
     pub no_sync: u32,
-    /// 1 to take over all permissions.
+    /// 1 to preserve all permission bits.
     pub keep_modes: u32,
-    /// Most bytes a second; 0 for no limit.
+    /// Rate limit in bytes per second; 0 for no limit.
     pub bytes_per_second: u64,
-    /// How long the sender is looked for at first, in milliseconds; 0 for what is usual.
+    /// Time limit for finding the sender, in milliseconds; 0 for the default.
     pub timeout_ms: u64,
-    /// `WRAITH_EVENT_PROGRESS` comes every so many milliseconds; 0 for never.
+    /// Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
     pub progress_ms: u64,
 }
 
 // SAFETY: integers.
 unsafe impl Plain for wraith_fetch_options_t {}
 
-/// How a fetch decides and tells.
+/// How a fetch decides and reports progress.
 struct Plan {
     accept_all: bool,
     policy: OnConflict,
     progress_ms: u64,
 }
 
-/// Fetches what `source`, a code or a ticket, offers into `folder`, which is made when the offer is accepted. Returns at
-/// once. `callbacks` needs `ask`, unless `options` says to accept whatever is offered.
+/// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when the
+/// offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts any offer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_fetch(
     node: wraith_node_t,
@@ -134,9 +134,10 @@ async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
     ending.end(result, 0);
 }
 
-/// Finds the sender, and asks whether to fetch what it offers.
+/// Finds the sender and asks the caller whether to fetch its offer.
 async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome<Transfer> {
-    // Stopped is stopped, whatever else is ready: who frees a transfer within `ask` and accepts gets nothing.
+    // A stop has priority over everything that is ready: a caller that frees a transfer within
+    // `ask` and then accepts gets nothing.
     let found = tokio::select! {
         biased;
         () = shared.stop.cancelled() => None,
@@ -160,7 +161,7 @@ async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome
             incoming.later().await;
             Err(Failure::new(WRAITH_LATER, "it was put off; the offer stays good"))
         }
-        // It ended by itself, was cancelled or freed.
+        // The transfer ended by itself, or was cancelled or freed.
         None => Err(incoming.cancel().await.into()),
     }
 }
@@ -174,7 +175,8 @@ mod tests {
     use super::*;
     use crate::status::wraith_status_t::WRAITH_CANCELLED;
 
-    /// Where chance decides between the answer and the end, one in three goes wrong, and all of these go well once in 17,000 times.
+    /// With a random choice between the answer and the end, one round in three fails, and all of
+    /// them succeed once in 17,000 runs.
     const ROUNDS: usize = 24;
 
     #[tokio::test]
@@ -200,7 +202,7 @@ mod tests {
                     _ => panic!("something else came first"),
                 },
             };
-            // As a callback that frees its transfer does, while nobody looks at either.
+            // As a callback that frees its transfer does, before the task polls either.
             shared.queue.close();
             shared.stop.cancel();
             answer.send(Answer::Accept).unwrap();

@@ -1,4 +1,4 @@
-//! Files between two machines: a node, and offers and fetches of it.
+//! File transfer between two machines: a node with its offers and fetches.
 //!
 //! ```text
 //!   engine threads ──▶ Queue (bounded, never waits) ──▶ one thread a transfer ──▶ callbacks

@@ -1,4 +1,4 @@
-//! A node: an identity, where it meets others, and the threads on which its transfers are steered.
+//! A node: an identity, its meeting places, and the threads that drive its transfers.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -18,31 +18,31 @@ use crate::status::wraith_status_t::WRAITH_OTHER;
 use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
-/// Threads that steer transfers. Packets and files move on others.
+/// Threads that drive transfers. Packets and files move on other threads.
 const WORKERS: usize = 2;
-/// How long the end of a node waits until peers of its transfers were told.
+/// How long the end of a node waits until the peers of its transfers are notified.
 const GOODBYE: Duration = Duration::from_secs(2);
 const WORKERS_END: Duration = Duration::from_secs(1);
 
 /// A node.
 pub type wraith_node_t = u64;
 
-/// How a node is set up. All zeros but `struct_size` is a new identity that meets others on the local network, remembers
-/// nothing, and uses no server.
+/// Options of a node. All zeros but `struct_size` is a new identity that meets peers on the local
+/// network, stores nothing, and uses no server.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_node_options_t {
     /// `sizeof(wraith_node_options_t)`.
     pub struct_size: usize,
-    /// Who it is; 0 for the identity of its state, or a new one.
+    /// Its identity; 0 for the identity of its state, or a new one.
     pub identity: wraith_identity_t,
-    /// The folder where it remembers identity, contacts and unfinished transfers; empty for nowhere.
+    /// Folder for identity, contacts and unfinished transfers; empty to store nothing.
     pub state_folder: wraith_bytes_t,
-    /// A rendezvous server, `HOST` or `HOST:PORT`; empty for none.
+    /// Rendezvous server, `HOST` or `HOST:PORT`; empty for none.
     pub rendezvous: wraith_bytes_t,
-    /// 1 to meet nobody on the local network.
+    /// 1 to turn off discovery on the local network.
     pub lan_off: u32,
-    /// 1 to use the Mainline DHT too.
+    /// 1 to use the Mainline DHT as well.
     pub dht: u32,
 }
 
@@ -51,17 +51,18 @@ unsafe impl Plain for wraith_node_options_t {}
 
 pub(crate) static NODES: Table<Home> = Table::new(Kind::Node);
 
-/// A node with its runtime. Whoever holds it keeps both.
+/// A node and its runtime. A holder keeps both alive.
 pub(crate) struct Home {
     pub inner: Arc<Inner>,
 }
 
-/// Dropped by a thread of the caller or one that calls back, never by one of the runtime: those hold none.
+/// Dropped by a thread of the caller or by a callback thread, never by a thread of the runtime:
+/// those hold none.
 pub(crate) struct Inner {
     pub node: Node,
     runtime: Option<Runtime>,
     tasks: Arc<Tasks>,
-    /// Parent of every transfer's own.
+    /// Parent of the stop tokens of all transfers.
     pub stop: CancellationToken,
 }
 
@@ -71,7 +72,7 @@ struct Tasks {
     ended: Condvar,
 }
 
-/// Counts as running until it is dropped.
+/// Counts as a running task until it is dropped.
 struct Running(Arc<Tasks>);
 
 impl Running {
@@ -102,7 +103,8 @@ impl Inner {
         }));
     }
 
-    /// Runs `work` on the node's threads and waits for it; on any thread, also where another runtime is entered.
+    /// Runs `work` on the node's threads and waits for it. Works on any thread, also inside another
+    /// runtime.
     pub fn wait_for<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -121,10 +123,10 @@ impl Inner {
     }
 }
 
-/// Where the result of a task is waited for.
+/// The slot for the result of a task.
 type Slot<T> = (Mutex<Option<Outcome<T>>>, Condvar);
 
-/// Puts the result there, or that there will be none.
+/// Stores the result, or on drop the fact that there will be none.
 struct Reply<T>(Arc<Slot<T>>);
 
 impl<T> Reply<T> {
@@ -137,7 +139,7 @@ impl<T> Reply<T> {
 
 impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
-        // The slot may be empty again, where the result was taken: nobody looks any more.
+        // If the result was already taken, the slot is empty again and is no longer read.
         self.put(Err(Failure::new(WRAITH_OTHER, "the node's threads have ended")));
     }
 }
@@ -148,7 +150,7 @@ impl Drop for Inner {
         let running = self.tasks.running.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.tasks.ended.wait_timeout_while(running, GOODBYE, |running| *running > 0));
         let Some(runtime) = self.runtime.take() else { return };
-        // Where the caller has entered a runtime of its own, no other may be waited for.
+        // Inside a runtime of the caller, waiting for another runtime is not allowed.
         match Handle::try_current() {
             Err(_) => runtime.shutdown_timeout(WORKERS_END),
             Ok(_) => runtime.shutdown_background(),
@@ -156,12 +158,12 @@ impl Drop for Inner {
     }
 }
 
-/// The node behind a handle.
+/// Returns the node behind a handle.
 pub(crate) fn home(handle: wraith_node_t) -> Outcome<Arc<Inner>> {
     NODES.get(handle).map(|home| Arc::clone(&home.inner))
 }
 
-/// A path from the bytes that the system has for it.
+/// Converts the operating system's bytes to a path.
 pub(crate) fn path(bytes: &[u8]) -> Outcome<PathBuf> {
     if bytes.is_empty() || bytes.contains(&0) {
         return Err(Failure::input("a path is empty or has a NUL in it"));
@@ -169,7 +171,7 @@ pub(crate) fn path(bytes: &[u8]) -> Outcome<PathBuf> {
     Ok(PathBuf::from(OsStr::from_bytes(bytes)))
 }
 
-/// A switch of an options struct.
+/// Parses a boolean field of an options struct.
 pub(crate) fn switch(value: u32) -> Outcome<bool> {
     match value {
         0 | 1 => Ok(value == 1),
@@ -211,7 +213,7 @@ fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<Inner> {
     Ok(Inner { node, runtime: Some(runtime), tasks: Arc::default(), stop })
 }
 
-/// A node of a test, which remembers nothing and looks for nobody.
+/// A node for tests that stores nothing and does no discovery.
 #[cfg(test)]
 pub(crate) fn alone() -> Arc<Inner> {
     let options = wraith_node_options_t {
@@ -225,7 +227,7 @@ pub(crate) fn alone() -> Arc<Inner> {
     Arc::new(build(&crate::border::tests::call(), &options).unwrap())
 }
 
-/// A node. `options` may be NULL.
+/// Creates a node. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_node_new(
     options: *const wraith_node_options_t,
@@ -247,7 +249,7 @@ pub unsafe extern "C" fn wraith_node_new(
     })
 }
 
-/// Its NodeId: 32 bytes.
+/// Returns the NodeId: 32 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_node_id(
     node: wraith_node_t,
@@ -261,8 +263,8 @@ pub unsafe extern "C" fn wraith_node_id(
     })
 }
 
-/// Remembers that `name` is the identity `node_id` (32 bytes), which listens at `address` (`HOST` or `HOST:PORT`; may be
-/// empty). A name's identity is never replaced.
+/// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at `address`
+/// (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_node_add_contact(
     node: wraith_node_t,
@@ -290,8 +292,8 @@ pub unsafe extern "C" fn wraith_node_add_contact(
     })
 }
 
-/// Frees it. Its transfers go on until they are freed as well. Who frees the last of them waits, two seconds at most, until
-/// peers were told.
+/// Frees the node. Its transfers continue until they are freed as well. Freeing the last of them
+/// waits for at most two seconds until the peers are notified.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_node_free(node: wraith_node_t) -> wraith_status_t {
     entry!(|_call| NODES.remove(node).map(drop))

@@ -1,4 +1,4 @@
-//! Offering files: to whoever has a code or a ticket, or to a contact.
+//! Offering files by code or ticket, or to a contact.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::WRAITH_NOT_FOUND;
 use crate::status::{Failure, Outcome, wraith_status_t};
 
-/// To whom an offer goes.
+/// The recipient of an offer.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_offer_to_t {
-    /// Whoever has the code that is made for it.
+    /// Any receiver with the code made for the offer.
     WRAITH_OFFER_BY_CODE = 0,
-    /// Whoever has the ticket.
+    /// Any receiver with the ticket.
     WRAITH_OFFER_BY_TICKET = 1,
-    /// The contact that is named.
+    /// The contact named in the options.
     WRAITH_OFFER_TO_CONTACT = 2,
 }
 
-/// For `receivers`: whoever comes, until it is cancelled.
+/// For `receivers`: any number, until the offer is cancelled.
 pub const WRAITH_ANY_NUMBER: u32 = u32::MAX;
 
-/// How an offer is made. All zeros but `struct_size` is by code, to one receiver.
+/// Options of an offer. All zeros but `struct_size` is an offer by code, to one receiver.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_offer_options_t {
@@ -38,19 +38,19 @@ pub struct wraith_offer_options_t {
     pub struct_size: usize,
     /// A `wraith_offer_to_t`.
     pub to: u32,
-    /// How many receivers; 0 is 1. `WRAITH_ANY_NUMBER`.
+    /// Number of receivers, or `WRAITH_ANY_NUMBER`; 0 means 1.
     pub receivers: u32,
-    /// The name of the contact it goes to.
+    /// Name of the contact, for `WRAITH_OFFER_TO_CONTACT`.
     pub contact: wraith_bytes_t,
-    /// The address to listen on, `IP:PORT`; empty for every address of this machine.
+    /// Listening address, `IP:PORT`; empty for all local addresses.
     pub bind: wraith_bytes_t,
-    /// Most bytes a second; 0 for no limit.
+    /// Rate limit in bytes per second; 0 for no limit.
     pub bytes_per_second: u64,
-    /// How long the code is good, in seconds; 0 for an hour.
+    /// Lifetime of the code in seconds; 0 for one hour.
     pub expires_s: u64,
-    /// How long somebody is waited or looked for, in milliseconds; 0 for what is usual.
+    /// Time limit for the first connection, in milliseconds; 0 for the default.
     pub timeout_ms: u64,
-    /// `WRAITH_EVENT_PROGRESS` comes every so many milliseconds; 0 for never.
+    /// Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
     pub progress_ms: u64,
 }
 
@@ -102,8 +102,8 @@ fn apply(
     Ok(builder)
 }
 
-/// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to show; nothing of what is
-/// offered has been read by then. `options` and `callbacks` may be NULL.
+/// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to show;
+/// no file content has been read by then. `options` and `callbacks` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_offer(
     node: wraith_node_t,
@@ -144,7 +144,7 @@ async fn run(offer: Offer, shared: Arc<Shared>, progress_ms: u64) {
     ending.end(result, receivers);
 }
 
-/// Waits for the end of `work`, passes a wish to stop on, and tells how far it is every `progress_ms`.
+/// Waits for the end of `work`, forwards a stop request, and reports progress every `progress_ms`.
 pub(super) async fn drive<T>(
     shared: &Shared,
     progress_ms: u64,

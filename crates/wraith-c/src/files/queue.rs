@@ -1,7 +1,7 @@
-//! From the threads on which things happen to the one that calls back.
+//! The queue from the engine threads to the callback thread.
 //!
-//! Invariant: putting something in never waits. Of events that nobody takes, the oldest go and are counted; the question
-//! and the last event are never among them.
+//! Invariant: adding an item never blocks. If events are not taken, the oldest are dropped and
+//! counted. The question and the last event are never dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use tokio::sync::oneshot;
 use super::event::{Event, OfferShown};
 use crate::border::Answer;
 
-/// Events that wait.
+/// Maximum number of queued events.
 const QUEUED_MAX: usize = 1024;
 
-/// What the thread has to do next.
+/// The next action of the callback thread.
 pub enum Item {
     Tell(Event),
     Ask(OfferShown, oneshot::Sender<Answer>),
-    /// Nothing any more.
+    /// No further action follows.
     Over,
 }
 
@@ -32,7 +32,7 @@ pub struct Queue {
 struct Inside {
     events: VecDeque<Event>,
     question: Option<(OfferShown, oneshot::Sender<Answer>)>,
-    /// Only the newest counts.
+    /// The latest progress only.
     progress: Option<Event>,
     lagged: u64,
     last: Option<Event>,
@@ -57,13 +57,14 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// How far it is, in place of what was told of that before and not taken.
+    /// Sets the latest progress; replaces an earlier one that was not taken yet.
     pub fn progress(&self, event: Event) {
         self.lock().progress = Some(event);
         self.changed.notify_one();
     }
 
-    /// The answer comes from what this returns, which fails where nobody will give one any more.
+    /// Queues a question. The returned receiver yields the answer; it fails if the queue closes
+    /// before one.
     pub fn ask(&self, offer: OfferShown) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let mut inside = self.lock();
@@ -74,13 +75,13 @@ impl Queue {
         receiver
     }
 
-    /// Nothing is taken out any more.
+    /// Closes the queue; no further item is taken from it.
     pub fn close(&self) {
         *self.lock() = Inside { is_over: true, ..Inside::default() };
         self.changed.notify_one();
     }
 
-    /// Waits for the next thing to do.
+    /// Waits for the next item.
     pub fn next(&self) -> Item {
         let mut inside = self.lock();
         loop {

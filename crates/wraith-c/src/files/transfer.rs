@@ -1,4 +1,4 @@
-//! An offer or a fetch under way: its result, its figures, and the thread that calls back.
+//! A running offer or fetch: its result, its figures, and its callback thread.
 
 use std::cell::Cell;
 use std::ptr;
@@ -20,24 +20,24 @@ use crate::table::{Kind, Table};
 /// An offer or a fetch.
 pub type wraith_transfer_t = u64;
 
-/// For `timeout_ms`: for as long as it takes.
+/// For `timeout_ms`: no time limit.
 pub const WRAITH_FOREVER: u64 = u64::MAX;
 
-/// How far a transfer is, or what came of it.
+/// Progress of a transfer, or its final figures.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct wraith_progress_t {
-    /// Bytes settled: moved, there already, or of files that failed.
+    /// Bytes settled: transferred, already present, or of failed files.
     pub bytes: u64,
     /// Bytes of all files in the offer.
     pub bytes_total: u64,
-    /// Files settled.
+    /// Number of settled files.
     pub files: u64,
-    /// Files in the offer.
+    /// Number of files in the offer.
     pub files_total: u64,
-    /// Bytes that moved in a second, over the last five seconds.
+    /// Bytes transferred per second, averaged over the last five seconds.
     pub bytes_per_second: u64,
-    /// Receivers that have confirmed everything, of an offer that has ended.
+    /// Number of receivers that confirmed everything; set when an offer has ended.
     pub receivers: u64,
 }
 
@@ -46,12 +46,12 @@ unsafe impl Plain for wraith_progress_t {}
 
 static TRANSFERS: Table<Transfer> = Table::new(Kind::Transfer);
 
-/// What the caller holds. Dropping it stops the transfer.
+/// The object behind the caller's handle. Drop stops the transfer.
 pub(super) struct Transfer {
     shared: Arc<Shared>,
     code: Option<String>,
     ticket: Option<String>,
-    /// Keeps the node and its threads.
+    /// Keeps the node and its threads alive.
     _node: Arc<Inner>,
 }
 
@@ -63,11 +63,11 @@ impl Drop for Transfer {
 }
 
 thread_local! {
-    /// The transfer whose callbacks this thread calls; only compared.
+    /// The transfer whose callbacks run on this thread; only compared, never dereferenced.
     static CALLS_BACK_FOR: Cell<*const Shared> = const { Cell::new(ptr::null()) };
 }
 
-/// What the task, the thread that calls back, and the caller share.
+/// State shared by the task, the callback thread and the caller.
 pub(super) struct Shared {
     pub queue: Queue,
     pub stop: CancellationToken,
@@ -94,7 +94,7 @@ impl Shared {
         })
     }
 
-    /// Reads figures from here from now on.
+    /// Sets the source of progress figures.
     pub fn set_figures(&self, figures: ProgressReader) {
         self.lock().figures = Some(figures);
     }
@@ -104,7 +104,7 @@ impl Shared {
         self.queue.progress(Event::progress(figures.files, figures.bytes));
     }
 
-    /// The end, of which the thread that calls back hears last.
+    /// Records the end and queues it as the last event.
     fn end(&self, result: Outcome, receivers: u64) {
         let mut state = self.lock();
         state.read();
@@ -121,7 +121,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Calls back from a thread of its own, until the last event was told.
+    /// Starts the callback thread, which runs until the last event is delivered.
     fn begin_to_tell(self: &Arc<Self>, callbacks: Callbacks) -> Outcome {
         let shared = Arc::clone(self);
         let thread = thread::Builder::new().name("wraith-events".into()).spawn(move || {
@@ -192,7 +192,7 @@ impl State {
     }
 }
 
-/// Tells the end of a transfer, also where its task is thrown away with the node's threads.
+/// Reports the end of a transfer, even if its task is dropped together with the node's threads.
 pub(super) struct Ending(Option<Arc<Shared>>);
 
 impl Ending {
@@ -215,7 +215,7 @@ impl Drop for Ending {
     }
 }
 
-/// Puts what happens into the queue.
+/// Puts events into the queue.
 pub(super) struct Teller {
     pub shared: Arc<Shared>,
     pub node: wraith::Node,
@@ -229,14 +229,14 @@ impl Observer for Teller {
     }
 }
 
-/// Makes the handle of a transfer whose task runs, and begins to call back.
+/// Creates the handle of a transfer whose task is running, and starts its callbacks.
 pub(super) fn insert(
     node: Arc<Inner>,
     shared: Arc<Shared>,
     callbacks: Option<Callbacks>,
     (code, ticket): (Option<String>, Option<String>),
 ) -> Outcome<wraith_transfer_t> {
-    // From here on a failure drops it, which stops the task.
+    // From this point on, a failure drops the transfer, which stops the task.
     let transfer = Transfer { shared: Arc::clone(&shared), code, ticket, _node: node };
     let handle = TRANSFERS.insert(transfer)?;
     let begun = match callbacks {
@@ -253,7 +253,8 @@ pub(super) fn insert(
     }
 }
 
-/// The code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none: there is a ticket then.
+/// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then has
+/// a ticket.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_transfer_code(
     transfer: wraith_transfer_t,
@@ -268,7 +269,8 @@ pub unsafe extern "C" fn wraith_transfer_code(
     })
 }
 
-/// The ticket of an offer by ticket: a secret, good for whoever has it. `WRAITH_NOT_FOUND` if it has none to show.
+/// Returns the ticket of an offer by ticket: a secret, valid for any receiver that has it.
+/// `WRAITH_NOT_FOUND` if there is none to show.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_transfer_ticket(
     transfer: wraith_transfer_t,
@@ -287,7 +289,7 @@ fn none(what: &str) -> Failure {
     Failure::new(WRAITH_NOT_FOUND, format!("this transfer has no {what}"))
 }
 
-/// How far it is. After the end, how far it came.
+/// Returns the progress of a transfer; after the end, the final figures.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_transfer_progress(
     transfer: wraith_transfer_t,
@@ -301,24 +303,26 @@ pub unsafe extern "C" fn wraith_transfer_progress(
     })
 }
 
-/// Waits until it is over, `timeout_ms` milliseconds at most (`WRAITH_FOREVER`), and returns how it ended: `WRAITH_OK`, why
-/// not, or `WRAITH_TIMED_OUT` if it goes on. After anything but that no callback runs and none will follow. Any number of
-/// threads may wait, any number of times.
+/// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or `WRAITH_FOREVER`).
+///
+/// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is still
+/// running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and none will
+/// follow. Any number of threads may wait, any number of times.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_transfer_wait(
     transfer: wraith_transfer_t,
     timeout_ms: u64,
 ) -> wraith_status_t {
     entry!(|_call| {
-        // The transfer itself is not held: freeing it meanwhile stops it.
+        // Does not hold the transfer itself: freeing it meanwhile stops it.
         let shared = Arc::clone(&TRANSFERS.get(transfer)?.shared);
         let timeout = (timeout_ms != WRAITH_FOREVER).then(|| Duration::from_millis(timeout_ms));
         shared.wait(timeout)
     })
 }
 
-/// Asks it to stop, and does not wait; `wraith_transfer_wait` does. What has arrived stays, and the same another time
-/// continues.
+/// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end. Verified
+/// data is kept, and the same transfer can be resumed later.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_transfer_cancel(transfer: wraith_transfer_t) -> wraith_status_t {
     entry!(|_call| {
@@ -327,8 +331,8 @@ pub extern "C" fn wraith_transfer_cancel(transfer: wraith_transfer_t) -> wraith_
     })
 }
 
-/// Frees it, and stops it if it runs. A callback that is running ends as it likes, and `release` is the only one that
-/// follows; this does not wait for it.
+/// Frees the transfer, and stops it if it is running. Does not wait for a callback that is running.
+/// After that callback, only `release` is called.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_transfer_free(transfer: wraith_transfer_t) -> wraith_status_t {
     entry!(|_call| TRANSFERS.remove(transfer).map(drop))

@@ -1,4 +1,4 @@
-//! Messages that are longer than what the transport carries: cut into pieces, and put together again.
+//! Fragmentation: splits messages longer than the transport's MTU and reassembles them.
 
 use std::sync::Mutex;
 
@@ -13,27 +13,27 @@ use crate::status::wraith_status_t::*;
 use crate::status::{Failure, wraith_status_t};
 use crate::table::{Kind, Table};
 
-/// The least room for a piece of several, in bytes.
+/// Minimum `room` for a message of several pieces, in bytes.
 pub const WRAITH_PIECE_MIN: usize = 18;
 const _: () = assert!(WRAITH_PIECE_MIN == ROOM_BYTES_MIN);
 
-/// What cuts messages.
+/// A splitter of messages.
 pub type wraith_splitter_t = u64;
-/// What puts messages together.
+/// A reassembler of messages.
 pub type wraith_reassembler_t = u64;
 
-/// What a reassembler may hold. 0 stands for the usual.
+/// Limits of a reassembler. 0 stands for the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_reassembly_limits_t {
     /// `sizeof(wraith_reassembly_limits_t)`.
     pub struct_size: usize,
-    /// The longest message, in bytes: 1 MiB.
+    /// Maximum message length in bytes. Default: 1 MiB.
     pub message_bytes: usize,
-    /// All that is held of messages that are not whole yet, and 64 bytes more for each piece: 2 MiB, or twice the longest
-    /// message if that is more. The oldest message gives way.
+    /// Maximum bytes held for incomplete messages, plus 64 bytes per piece. Default: 2 MiB, or
+    /// twice the maximum message length if that is more. The oldest message is evicted.
     pub held_bytes: usize,
-    /// Messages that are not whole yet: 16.
+    /// Maximum number of incomplete messages. Default: 16.
     pub held_messages: usize,
 }
 
@@ -54,7 +54,7 @@ impl From<FragmentError> for Failure {
     }
 }
 
-/// The limits that are meant.
+/// Replaces zeros by the default limits.
 fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
     let usual = ReassemblyLimits::default();
     let Some(given) = given else { return usual };
@@ -68,7 +68,7 @@ fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
     }
 }
 
-/// What cuts the messages of one direction of a session.
+/// Creates a splitter for one direction of a session.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_splitter_new(out: *mut wraith_splitter_t) -> wraith_status_t {
     entry!(|call| {
@@ -79,10 +79,12 @@ pub unsafe extern "C" fn wraith_splitter_new(out: *mut wraith_splitter_t) -> wra
     })
 }
 
-/// Cuts `message` into pieces, one behind the other into `out`: each is `room` bytes long, the last one what is left. They are
-/// sealed one by one and may arrive in any order. A message shorter than `room` is one piece, a byte longer than itself;
-/// any other one takes a `room` of `WRAITH_PIECE_MIN` or more, and 65535 pieces at most: `WRAITH_INVALID_INPUT` if it
-/// does not.
+/// Splits `message` into pieces, written to `out` one after the other. Each piece is `room` bytes
+/// long; the last one has the rest. Seal the pieces one by one; they may arrive in any order.
+///
+/// A message shorter than `room` becomes one piece, which is one byte longer than the message. A
+/// longer message needs a `room` of at least `WRAITH_PIECE_MIN` and may have at most 65535 pieces,
+/// otherwise `WRAITH_INVALID_INPUT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_splitter_split(
     splitter: wraith_splitter_t,
@@ -97,7 +99,7 @@ pub unsafe extern "C" fn wraith_splitter_split(
         let message = call.bytes(message, message_len)?;
         let output = call.output(out, out_cap, out_len)?;
         SPLITTERS.with(splitter, |splitter| {
-            // A message that finds no room has used no id.
+            // If the buffer is too small, no message id is used up.
             let mut next = splitter.clone();
             let pieces = Zeroizing::new(next.split(message, room)?);
             output.write(&Zeroizing::new(pieces.concat()))?;
@@ -107,13 +109,13 @@ pub unsafe extern "C" fn wraith_splitter_split(
     })
 }
 
-/// Frees it.
+/// Frees the splitter.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_splitter_free(splitter: wraith_splitter_t) -> wraith_status_t {
     entry!(|_call| SPLITTERS.remove(splitter).map(drop))
 }
 
-/// What puts the messages of one direction of a session together, and holds no more than `limits`, which may be NULL.
+/// Creates a reassembler for one direction of a session, with these limits. `limits` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_reassembler_new(
     limits: *const wraith_reassembly_limits_t,
@@ -126,10 +128,12 @@ pub unsafe extern "C" fn wraith_reassembler_new(
     })
 }
 
-/// Takes a piece, which was opened before. `*is_whole` is 1 if that makes a message whole, which is in `out` then, and 0 if it
-/// does not. `WRAITH_BUFFER_TOO_SMALL` comes only with a piece that makes one whole, and has not taken it. `WRAITH_UNAUTHENTIC` if
-/// it is no piece or contradicts others of its message; `WRAITH_EXHAUSTED` if its message is longer than the limit, which
-/// gives that message up.
+/// Adds an opened piece. `*is_whole` is 1 if the piece completes a message, which is then in `out`,
+/// and otherwise 0.
+///
+/// - `WRAITH_BUFFER_TOO_SMALL`: the piece would complete a message. It was not added.
+/// - `WRAITH_UNAUTHENTIC`: the bytes are no piece, or contradict other pieces of the message.
+/// - `WRAITH_EXHAUSTED`: the message is longer than the limit. It is discarded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_reassembler_push(
     reassembler: wraith_reassembler_t,
@@ -152,7 +156,7 @@ pub unsafe extern "C" fn wraith_reassembler_push(
     })
 }
 
-/// Bytes that are held of messages that are not whole yet, with 64 more for each piece.
+/// Returns the bytes held for incomplete messages, with 64 more per piece.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_reassembler_held(
     reassembler: wraith_reassembler_t,
@@ -167,7 +171,7 @@ pub unsafe extern "C" fn wraith_reassembler_held(
     })
 }
 
-/// Frees it, and wipes what it holds.
+/// Frees the reassembler and wipes its buffers.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_reassembler_free(reassembler: wraith_reassembler_t) -> wraith_status_t {
     entry!(|_call| REASSEMBLERS.remove(reassembler).map(drop))

@@ -20,28 +20,28 @@ use crate::status::wraith_status_t::*;
 use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
-/// The longest message of a handshake, in bytes.
+/// Maximum length of a handshake message, in bytes.
 pub const WRAITH_HANDSHAKE_MESSAGE_MAX: usize = 65535;
-/// The longest payload of one, in bytes.
+/// Maximum payload of a handshake message, in bytes.
 pub const WRAITH_HANDSHAKE_PAYLOAD_MAX: usize = 61440;
 const _: () = assert!(WRAITH_HANDSHAKE_PAYLOAD_MAX == HANDSHAKE_PAYLOAD_BYTES_MAX);
 
 /// One side of a handshake.
 pub type wraith_handshake_t = u64;
 
-/// What comes next in a handshake.
+/// The next step of a handshake.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_turn_t {
-    /// This side writes.
+    /// This side writes a message.
     WRAITH_TURN_WRITE = 1,
-    /// This side reads.
+    /// This side reads a message.
     WRAITH_TURN_READ = 2,
-    /// All is said: `wraith_handshake_session`.
+    /// The handshake is complete: call `wraith_handshake_session`.
     WRAITH_TURN_OVER = 3,
 }
 
-/// What a handshake is begun with.
+/// Options of a handshake.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_handshake_options_t {
@@ -49,22 +49,25 @@ pub struct wraith_handshake_options_t {
     pub struct_size: usize,
     /// 1 for the side that writes first.
     pub is_initiator: u32,
-    /// 0.
+    /// Must be 0.
     pub reserved: u32,
-    /// A name such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is what empty stands for. XX, XK, IK, NK, IX;
-    /// psk0 to psk3; with or without `hfs` and `+MLKEM768`; AESGCM, ChaChaPoly; SHA256, SHA512, BLAKE2s, BLAKE2b.
+    /// Protocol name, such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is the default
+    /// if empty. Supported: XX, XK, IK, NK, IX; psk0 to psk3; with or without `hfs` and
+    /// `+MLKEM768`; AESGCM, ChaChaPoly; SHA256, SHA512, BLAKE2s, BLAKE2b.
     pub protocol: wraith_bytes_t,
-    /// Who this side is: the handshake tells and proves it. 0 for none.
+    /// The identity of this side, which the handshake sends and proves. 0 for none.
     pub identity: wraith_identity_t,
-    /// In place of an identity: 32 secret bytes, a plain Noise key.
+    /// Instead of an identity: 32 secret bytes, a plain Noise key.
     pub local_key: wraith_bytes_t,
-    /// The NodeId (32 bytes) that the other side has to have; where the pattern has its key known before, this is that key.
+    /// The required NodeId (32 bytes) of the other side. In patterns with a pre-known static key,
+    /// it is that key.
     pub peer: wraith_bytes_t,
-    /// In place of `peer`: the other side's public Noise key (32 bytes), where the pattern has it known before.
+    /// Instead of `peer`: the other side's public Noise key (32 bytes), in patterns with a
+    /// pre-known static key.
     pub remote_key: wraith_bytes_t,
-    /// The pre-shared key (32 bytes), exactly where the name has one.
+    /// The pre-shared key (32 bytes); set if and only if the protocol name has a psk.
     pub psk: wraith_bytes_t,
-    /// What both sides must agree on beside the protocol. It is not sent.
+    /// Prologue: data beside the protocol that must be equal on both sides. It is not sent.
     pub prologue: wraith_bytes_t,
 }
 
@@ -73,20 +76,20 @@ unsafe impl Plain for wraith_handshake_options_t {}
 
 static HANDSHAKES: Table<Mutex<Side>> = Table::new(Kind::Handshake);
 
-/// A handshake, and what the lengths of its messages depend on.
+/// A handshake, with the facts that determine the lengths of its messages.
 struct Side {
     handshake: Handshake,
     protocol: Protocol,
-    /// It tells its NodeId with its static key.
+    /// This side sends its NodeId with its static key.
     has_identity: bool,
-    /// NodeIds are spoken of, so the other side tells its own.
+    /// The handshake uses NodeIds, so the other side sends its own.
     hears_identity: bool,
-    /// Messages that were written and read.
+    /// Number of messages written and read.
     messages: usize,
 }
 
 impl Side {
-    /// Whether the next message, which this or the other side writes, tells a static key.
+    /// Returns whether the next message, of either side, contains a static key.
     fn tells_static_next(&self) -> bool {
         tells_static(self.protocol, self.messages)
     }
@@ -103,7 +106,7 @@ impl Side {
         Ok(overhead(self.protocol, self.messages) + id + payload)
     }
 
-    /// Bytes of the payload in a message of this length; of one that comes again or too early, none.
+    /// Returns the payload length of a message of this length; 0 for a repeated or early message.
     fn payload_len(&self, message: usize) -> usize {
         if self.handshake.is_finished() || self.handshake.is_my_turn() {
             return 0;
@@ -130,7 +133,7 @@ impl From<HandshakeError> for Failure {
     }
 }
 
-/// A key of the caller, if there is one.
+/// Reads an optional key of the caller.
 fn key(call: &Call, field: wraith_bytes_t) -> Outcome<Option<[u8; 32]>> {
     match call.field(field)? {
         [] => Ok(None),
@@ -175,7 +178,7 @@ fn begin(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Side> {
     Ok(Side { handshake, protocol, has_identity, hears_identity, messages: 0 })
 }
 
-/// Begins a handshake: draws this side's keys for it.
+/// Starts a handshake and generates the ephemeral keys of this side.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_new(
     options: *const wraith_handshake_options_t,
@@ -190,7 +193,7 @@ pub unsafe extern "C" fn wraith_handshake_new(
     })
 }
 
-/// What comes next: a `wraith_turn_t`.
+/// Returns the next step: a `wraith_turn_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_turn(
     handshake: wraith_handshake_t,
@@ -210,7 +213,7 @@ pub unsafe extern "C" fn wraith_handshake_turn(
     })
 }
 
-/// How long the next message is with a payload of `payload_len` bytes. Changes nothing.
+/// Returns the length of the next message with a payload of `payload_len` bytes. Changes nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_write_len(
     handshake: wraith_handshake_t,
@@ -224,8 +227,8 @@ pub unsafe extern "C" fn wraith_handshake_write_len(
     })
 }
 
-/// Writes the next message. What protects its payload depends on pattern and message: that of the first one of XX is sent
-/// in the clear.
+/// Writes the next message. The protection of the payload depends on pattern and message; the first
+/// payload of XX is sent in the clear.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_write(
     handshake: wraith_handshake_t,
@@ -248,9 +251,11 @@ pub unsafe extern "C" fn wraith_handshake_write(
     })
 }
 
-/// Reads the next message of the other side, and gives its payload, which may be empty. `WRAITH_UNAUTHENTIC` if it is not
-/// the right one, which may still come. `WRAITH_REPLAYED` if it is the one before again: `wraith_handshake_repeat` has what
-/// answers it.
+/// Reads the next message of the other side and returns its payload, which may be empty.
+///
+/// - `WRAITH_UNAUTHENTIC`: this is not the right message, which may still come.
+/// - `WRAITH_REPLAYED`: this is a repetition of the previous message. Answer it with
+///   `wraith_handshake_repeat`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_read(
     handshake: wraith_handshake_t,
@@ -278,7 +283,7 @@ pub unsafe extern "C" fn wraith_handshake_read(
     })
 }
 
-/// The message that was written last, once more.
+/// Returns the last written message again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_repeat(
     handshake: wraith_handshake_t,
@@ -297,7 +302,8 @@ pub unsafe extern "C" fn wraith_handshake_repeat(
     })
 }
 
-/// The hash of everything said: equal on both sides, and different in any two handshakes. Complete at the end.
+/// Returns the transcript hash: equal on both sides, and different in any two handshakes. Complete
+/// at the end of the handshake.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_hash(
     handshake: wraith_handshake_t,
@@ -311,7 +317,7 @@ pub unsafe extern "C" fn wraith_handshake_hash(
     })
 }
 
-/// The other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is not known.
+/// Returns the other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is unknown.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_remote_key(
     handshake: wraith_handshake_t,
@@ -326,7 +332,8 @@ pub unsafe extern "C" fn wraith_handshake_remote_key(
     })
 }
 
-/// The other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before, and of a side without an identity.
+/// Returns the other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before that,
+/// and for a side without an identity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_peer(
     handshake: wraith_handshake_t,
@@ -346,7 +353,8 @@ fn unknown() -> Failure {
     Failure::new(WRAITH_NOT_FOUND, "the other side has not told that")
 }
 
-/// Gives out the session, once, when the handshake is over. The handshake stays, to answer a message that comes again.
+/// Returns the session, once, when the handshake is complete. The handshake remains valid, to
+/// answer a repeated message.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_handshake_session(
     handshake: wraith_handshake_t,
@@ -360,7 +368,7 @@ pub unsafe extern "C" fn wraith_handshake_session(
     })
 }
 
-/// Frees it, and wipes its secrets. Its session stays.
+/// Frees the handshake and wipes its secrets. Its session remains valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_handshake_free(handshake: wraith_handshake_t) -> wraith_status_t {
     entry!(|_call| HANDSHAKES.remove(handshake).map(drop))

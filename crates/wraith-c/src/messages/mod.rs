@@ -1,5 +1,5 @@
-//! Messages between two who reach each other in any way: handshakes and the sessions they lead to, conversations that last,
-//! and single texts.
+//! Messages over any transport: handshakes and their sessions, long-lived conversations, and single
+//! texts.
 
 pub mod fragment;
 pub mod handshake;

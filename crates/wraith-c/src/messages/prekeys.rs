@@ -1,4 +1,4 @@
-//! What somebody publishes so that conversations can be started while they are away.
+//! Prekeys: published so that conversations can be started while their owner is offline.
 
 use std::sync::Mutex;
 
@@ -12,10 +12,10 @@ use crate::status::wraith_status_t::*;
 use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
-/// Room for a bundle, in bytes.
+/// Buffer size for a bundle, in bytes.
 pub const WRAITH_BUNDLE_MAX: usize = 1417;
 const _: () = assert!(WRAITH_BUNDLE_MAX == BUNDLE_BYTES_MAX);
-/// Most one-time prekeys.
+/// Maximum number of one-time prekeys.
 pub const WRAITH_ONE_TIME_MAX: usize = 1000;
 
 /// The prekeys of one identity, with their secrets.
@@ -23,7 +23,7 @@ pub type wraith_prekeys_t = u64;
 
 pub(super) static PREKEYS: Table<Mutex<Kept>> = Table::new(Kind::Prekeys);
 
-/// Prekeys, where they are. Those in a vault are stored before a call that changes them returns.
+/// Where prekeys are kept. Changes of prekeys in a vault are stored before the call returns.
 pub(super) enum Kept {
     Memory(Box<PreKeys>),
     Vault(Box<StoredPreKeys>),
@@ -38,7 +38,7 @@ fn insert(prekeys: PreKeys) -> Outcome<wraith_prekeys_t> {
 }
 
 impl Kept {
-    /// The prekeys, if their caller saves them.
+    /// Returns the prekeys if the caller saves them.
     pub(super) fn in_memory(&mut self) -> Outcome<&mut PreKeys> {
         match self {
             Self::Memory(prekeys) => Ok(prekeys),
@@ -48,7 +48,7 @@ impl Kept {
         }
     }
 
-    /// The prekeys, if they are in a vault.
+    /// Returns the prekeys if they are in a vault.
     pub(super) fn in_vault(&mut self) -> Outcome<&mut StoredPreKeys> {
         match self {
             Self::Memory(_) => {
@@ -79,8 +79,9 @@ pub(super) fn bounded(one_time: usize) -> Outcome<usize> {
     }
 }
 
-/// New prekeys of an identity, `one_time` of them for one conversation each. They are in memory: save them before a bundle
-/// leaves and after each conversation that they started, or let `wraith_prekeys_generate_in_vault` do all that.
+/// Generates prekeys of an identity, with `one_time` one-time prekeys. They are in memory: save
+/// them before a bundle leaves, and after each conversation started with them.
+/// `wraith_prekeys_generate_in_vault` does this automatically.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_generate(
     identity: wraith_identity_t,
@@ -96,8 +97,8 @@ pub unsafe extern "C" fn wraith_prekeys_generate(
     })
 }
 
-/// A bundle for one initiator, to be published; it takes a one-time prekey with it while there are some. Needs room for
-/// `WRAITH_BUNDLE_MAX`.
+/// Returns a bundle for one initiator, to be published. It contains a one-time prekey while there
+/// are some. Needs room for `WRAITH_BUNDLE_MAX`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_bundle(
     prekeys: wraith_prekeys_t,
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn wraith_prekeys_bundle(
     })
 }
 
-/// How many one-time prekeys have not been handed out.
+/// Returns the number of one-time prekeys that were not handed out yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_remaining(
     prekeys: wraith_prekeys_t,
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn wraith_prekeys_remaining(
     })
 }
 
-/// Makes one-time prekeys until `one_time` of them have not been handed out.
+/// Generates one-time prekeys until `one_time` of them are available.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_prekeys_replenish(
     prekeys: wraith_prekeys_t,
@@ -153,7 +154,8 @@ pub extern "C" fn wraith_prekeys_replenish(
     })
 }
 
-/// Makes new signed prekeys, every week or so. Those before stay for first messages that are under way.
+/// Generates new signed prekeys; call it about once a week. The previous ones remain valid for
+/// first messages in transit.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_prekeys_rotate(
     prekeys: wraith_prekeys_t,
@@ -168,8 +170,8 @@ pub extern "C" fn wraith_prekeys_rotate(
     })
 }
 
-/// The prekeys as bytes, secrets included, without a checksum, for a caller who has no vault; `wraith_prekeys_keep` is the
-/// better way. `WRAITH_INVALID_STATE` if they are kept in a vault.
+/// Serializes the prekeys, secrets included, without a checksum, for a caller without a vault.
+/// Prefer `wraith_prekeys_keep`. `WRAITH_INVALID_STATE` if they are in a vault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_save(
     prekeys: wraith_prekeys_t,
@@ -183,7 +185,7 @@ pub unsafe extern "C" fn wraith_prekeys_save(
     })
 }
 
-/// The prekeys of these bytes.
+/// Restores prekeys from saved bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_restore(
     saved: *const u8,
@@ -197,7 +199,7 @@ pub unsafe extern "C" fn wraith_prekeys_restore(
     })
 }
 
-/// Frees them, and wipes their secrets.
+/// Frees the prekeys and wipes their secrets.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_prekeys_free(prekeys: wraith_prekeys_t) -> wraith_status_t {
     entry!(|_call| PREKEYS.remove(prekeys).map(drop))

@@ -1,5 +1,5 @@
-//! Conversations whose sides are seldom there at the same time: the Double Ratchet with header encryption, hybrid with
-//! ML-KEM-768, started from prekeys.
+//! Conversations between sides that are rarely online at the same time: the Double Ratchet with
+//! header encryption, hybrid with ML-KEM-768, started from prekeys.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -21,10 +21,11 @@ use crate::status::wraith_status_t::*;
 use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
-/// How much longer a message is than its text at least, in bytes.
+/// Minimum overhead of a message over its text, in bytes.
 pub const WRAITH_RATCHET_OVERHEAD: usize = 90;
 const _: () = assert!(WRAITH_RATCHET_OVERHEAD == OVERHEAD_BYTES);
-/// What the first messages have beside that until an answer comes, and those with a key of ML-KEM.
+/// Additional bytes of the first messages until a reply arrives, and of messages with an ML-KEM
+/// key.
 const INITIAL_BYTES: usize = 1161;
 const KEM_PART_BYTES: usize = 1200;
 
@@ -33,7 +34,7 @@ pub type wraith_ratchet_t = u64;
 
 pub(super) static RATCHETS: Table<Mutex<Kept>> = Table::new(Kind::Ratchet);
 
-/// A conversation, where it is. One in a vault is stored before a call that changes it returns.
+/// Where a conversation is kept. Changes of one in a vault are stored before the call returns.
 pub(super) enum Kept {
     Memory(Box<Ratchet>),
     Vault(Box<StoredRatchet>),
@@ -48,7 +49,7 @@ pub(super) fn insert_stored(ratchet: StoredRatchet) -> Outcome<wraith_ratchet_t>
 }
 
 impl Kept {
-    /// The ratchet, for all that changes nothing.
+    /// Returns the ratchet, for read access.
     fn ratchet(&self) -> &Ratchet {
         match self {
             Self::Memory(ratchet) => ratchet,
@@ -56,7 +57,7 @@ impl Kept {
         }
     }
 
-    /// The ratchet, if its caller saves it.
+    /// Returns the ratchet if the caller saves it.
     pub(super) fn in_memory(&self) -> Outcome<&Ratchet> {
         match self {
             Self::Memory(ratchet) => Ok(ratchet),
@@ -76,7 +77,7 @@ impl Kept {
     }
 
     fn decrypt(&mut self, aad: &[u8], message: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
-        // With its room from the start: no text is left behind by a buffer that grows.
+        // Allocated at full size: a growing buffer would leave copies of the text behind.
         let mut text = Zeroizing::new(Vec::with_capacity(message.len()));
         match self {
             Self::Memory(ratchet) => ratchet.decrypt(aad, message, &mut text)?,
@@ -135,7 +136,8 @@ impl From<DecryptError> for Failure {
     }
 }
 
-/// Room for the message of a text: what it is at most, since what rides along depends on the conversation.
+/// Returns the maximum message length for a text. The actual length depends on the state of the
+/// conversation.
 pub(super) fn room(text_len: usize) -> Outcome<usize> {
     match text_len <= PLAINTEXT_BYTES_MAX {
         true => Ok(OVERHEAD_BYTES + INITIAL_BYTES + KEM_PART_BYTES + padme(text_len + 1)),
@@ -143,7 +145,8 @@ pub(super) fn room(text_len: usize) -> Outcome<usize> {
     }
 }
 
-/// The room that `wraith_ratchet_encrypt` wants for a text of `text_len` bytes; the message may be shorter.
+/// Returns the room that `wraith_ratchet_encrypt` needs for a text of `text_len` bytes. The message
+/// may be shorter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_room(
     text_len: usize,
@@ -156,8 +159,8 @@ pub unsafe extern "C" fn wraith_ratchet_room(
     })
 }
 
-/// Starts a conversation with the owner of a published bundle, who may be away. Whether that is who you want to talk with:
-/// `wraith_ratchet_peer`.
+/// Starts a conversation with the owner of a published bundle, who may be offline. Check with
+/// `wraith_ratchet_peer` that the owner is the intended peer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_initiate(
     identity: wraith_identity_t,
@@ -175,7 +178,8 @@ pub unsafe extern "C" fn wraith_ratchet_initiate(
     })
 }
 
-/// The NodeId (32 bytes) of who sends `message`, if it is a first one; `WRAITH_NOT_FOUND` if not. Nothing is authentic yet.
+/// Returns the NodeId (32 bytes) that the sender of `message` claims, if it is a first message;
+/// otherwise `WRAITH_NOT_FOUND`. Nothing is authenticated yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_initiator_of(
     message: *const u8,
@@ -193,9 +197,11 @@ pub unsafe extern "C" fn wraith_ratchet_initiator_of(
     })
 }
 
-/// Starts the conversation that `message` asks for, and opens it. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. Its
-/// one-time prekey is gone then. If there is a conversation with that side already, try `wraith_ratchet_decrypt` first.
-/// `WRAITH_INVALID_STATE` if the prekeys are kept in a vault: `wraith_ratchet_respond_in_vault`.
+/// Starts the conversation that `message` requests, and decrypts the message. Needs room for
+/// `message_len - WRAITH_RATCHET_OVERHEAD`. Consumes the one-time prekey of the message.
+///
+/// If there already is a conversation with that side, try `wraith_ratchet_decrypt` first.
+/// `WRAITH_INVALID_STATE` if the prekeys are in a vault; use `wraith_ratchet_respond_in_vault`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_respond(
     identity: wraith_identity_t,
@@ -223,8 +229,9 @@ pub unsafe extern "C" fn wraith_ratchet_respond(
     })
 }
 
-/// Encrypts `text`. `aad` is not sent, and has to be the same when it is decrypted. Needs the room that `wraith_ratchet_room`
-/// says. A ratchet in a vault is stored before this returns; any other one is to be saved before the message leaves.
+/// Encrypts `text`. `aad` is not sent; decryption needs the same `aad`. Needs the room that
+/// `wraith_ratchet_room` returns. A ratchet in a vault is stored before this returns; save any
+/// other ratchet before the message leaves.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_encrypt(
     ratchet: wraith_ratchet_t,
@@ -245,9 +252,9 @@ pub unsafe extern "C" fn wraith_ratchet_encrypt(
     })
 }
 
-/// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if it was decrypted before,
-/// or came too late. A ratchet in a vault is stored before this returns; any other one is to be saved before what the message
-/// says is acted on.
+/// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if
+/// the message was decrypted before or came too late. A ratchet in a vault is stored before this
+/// returns; save any other ratchet before you act on the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_decrypt(
     ratchet: wraith_ratchet_t,
@@ -267,7 +274,7 @@ pub unsafe extern "C" fn wraith_ratchet_decrypt(
     })
 }
 
-/// The other side's NodeId: 32 bytes.
+/// Returns the other side's NodeId: 32 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_peer(
     ratchet: wraith_ratchet_t,
@@ -281,7 +288,8 @@ pub unsafe extern "C" fn wraith_ratchet_peer(
     })
 }
 
-/// 32 bytes that both sides of this conversation have and no other one has, to be compared over another medium.
+/// Returns 32 bytes that are equal on both sides and unique to this conversation. Compare them over
+/// another channel.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_binding(
     ratchet: wraith_ratchet_t,
@@ -295,7 +303,8 @@ pub unsafe extern "C" fn wraith_ratchet_binding(
     })
 }
 
-/// 1 if lengths are to be hidden in buckets, for up to 12 % more bytes; 0, as at first, if not.
+/// Sets whether message lengths are padded to buckets, for up to 12 % more bytes: 1 for yes, 0 (the
+/// default) for no.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_ratchet_set_padding(
     ratchet: wraith_ratchet_t,
@@ -313,8 +322,9 @@ pub extern "C" fn wraith_ratchet_set_padding(
     })
 }
 
-/// Tells the time in milliseconds, from any beginning that stays the same: keys of missing messages expire by it. It is to be
-/// told again after `wraith_ratchet_keep`, `wraith_ratchet_load` and `wraith_ratchet_restore`.
+/// Sets the current time in milliseconds, from any fixed starting point. Keys of missing messages
+/// expire by it. Set it again after `wraith_ratchet_keep`, `wraith_ratchet_load` and
+/// `wraith_ratchet_restore`.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_ratchet_set_time(
     ratchet: wraith_ratchet_t,
@@ -332,9 +342,9 @@ pub extern "C" fn wraith_ratchet_set_time(
     })
 }
 
-/// The conversation as bytes, secrets included, without a checksum, for a caller who has no vault; `wraith_ratchet_keep` is the
-/// better way. One that is restored from older bytes than the last has to be started anew. `WRAITH_INVALID_STATE` if it is
-/// kept in a vault.
+/// Serializes the conversation, secrets included, without a checksum, for a caller without a vault.
+/// Prefer `wraith_ratchet_keep`. A conversation restored from bytes other than the latest must be
+/// started anew. `WRAITH_INVALID_STATE` if it is in a vault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_save(
     ratchet: wraith_ratchet_t,
@@ -348,7 +358,7 @@ pub unsafe extern "C" fn wraith_ratchet_save(
     })
 }
 
-/// The conversation of these bytes.
+/// Restores a conversation from saved bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_restore(
     saved: *const u8,
@@ -362,7 +372,7 @@ pub unsafe extern "C" fn wraith_ratchet_restore(
     })
 }
 
-/// Frees it, and wipes its keys.
+/// Frees the conversation and wipes its keys.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_ratchet_free(ratchet: wraith_ratchet_t) -> wraith_status_t {
     entry!(|_call| RATCHETS.remove(ratchet).map(drop))

@@ -1,4 +1,5 @@
-//! Many messages of a conversation in one call: one lock, and one store if it is kept in a vault.
+//! Batches of messages of a conversation: one lock, and one store if the conversation is in a
+//! vault.
 
 use wraith_session::StoreError;
 use wraith_session::ratchet::{EncryptBatchError, OVERHEAD_BYTES};
@@ -12,29 +13,29 @@ use crate::random::generator;
 use crate::status::wraith_status_t::WRAITH_OK;
 use crate::status::{Failure, Outcome, wraith_status_t};
 
-/// What became of one message of several, and where its bytes are in the buffer.
+/// The result for one message of a batch, and the position of its bytes in the buffer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_ratchet_result_t {
-    /// `WRAITH_OK`, or why it was not decrypted: nothing has changed by it then.
+    /// `WRAITH_OK`, or why the message was not decrypted. A failed message changes nothing.
     pub status: wraith_status_t,
-    /// Where its bytes begin in the buffer.
+    /// Offset of its bytes in the buffer.
     pub offset: usize,
-    /// How many there are.
+    /// Number of its bytes.
     pub len: usize,
 }
 
-// SAFETY: written only, from values.
+// SAFETY: only written, from valid values.
 unsafe impl Plain for wraith_ratchet_result_t {}
 
-/// Puts the index of the message that fails, for who wants it.
+/// Writes the index of the failed message, if the caller wants it.
 fn tell(failed: Option<&Place<'_, usize>>, index: usize) {
     if let Some(failed) = failed {
         failed.put(index);
     }
 }
 
-/// Room for the messages of `texts`.
+/// Returns the room for the messages of `texts`.
 fn room_for(texts: &[&[u8]], failed: Option<&Place<'_, usize>>) -> Outcome<usize> {
     let mut total = 0usize;
     for (index, text) in texts.iter().enumerate() {
@@ -44,10 +45,12 @@ fn room_for(texts: &[&[u8]], failed: Option<&Place<'_, usize>>) -> Outcome<usize
     Ok(total)
 }
 
-/// Encrypts `count` texts with the same `aad`, in this order and one behind the other into `out`: `results`, an array of
-/// `count`, says where each message is. Needs the room that `wraith_ratchet_room` says for each of them. All are encrypted, or
-/// none: `failed`, which may be NULL, gets the index of the first that cannot be. A ratchet in a vault is stored once, before
-/// this returns.
+/// Encrypts `count` texts with the same `aad`, in this order, and writes the messages to `out` one
+/// after the other. `results`, an array of `count`, gets the position of each message. Needs the
+/// room that `wraith_ratchet_room` returns for each text.
+///
+/// All texts are encrypted, or none: `failed`, which may be NULL, gets the index of the first that
+/// cannot be. A ratchet in a vault is stored once, before this returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_encrypt_many(
     ratchet: wraith_ratchet_t,
@@ -86,10 +89,13 @@ pub unsafe extern "C" fn wraith_ratchet_encrypt_many(
     })
 }
 
-/// Decrypts `count` messages with the same `aad`, each judged by itself: `results`, an array of `count`, says what became of
-/// each, and where its text is in `out`. That needs room for all messages less `WRAITH_RATCHET_OVERHEAD` bytes each. Of two
-/// that are the same, the first is decrypted. The call is `WRAITH_OK` also if some are not. A ratchet in a vault is stored once,
-/// before this returns; if its vault fails, none of them was decrypted.
+/// Decrypts `count` messages with the same `aad`, each independently. `results`, an array of
+/// `count`, gets the result of each message and the position of its text in `out`. Needs room for
+/// all messages less `WRAITH_RATCHET_OVERHEAD` bytes each.
+///
+/// Of two equal messages, the first is decrypted. The call returns `WRAITH_OK` even if some
+/// messages fail. A ratchet in a vault is stored once, before this returns; if its vault fails, no
+/// message counts as decrypted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_decrypt_many(
     ratchet: wraith_ratchet_t,
@@ -111,7 +117,7 @@ pub unsafe extern "C" fn wraith_ratchet_decrypt_many(
         output.room(most)?;
         RATCHETS.with(ratchet, |kept| {
             let batch = kept.decrypt_many(aad, &messages)?;
-            // With its room from the start: no text is left behind by a buffer that grows.
+            // Allocated at full size: a growing buffer would leave copies of the text behind.
             let mut texts = Zeroizing::new(Vec::with_capacity(most));
             for (place, result) in places.iter().zip(batch.iter()) {
                 let offset = texts.len();

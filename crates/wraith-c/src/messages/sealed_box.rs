@@ -1,4 +1,4 @@
-//! A text for one identity, from nobody in particular.
+//! Sealed boxes: a text for one identity, from an anonymous sender.
 
 use wraith_crypto::NodeId;
 use wraith_session::sealed_box::{self, SEALED_BOX_OVERHEAD, SealedBoxError};
@@ -10,7 +10,7 @@ use crate::random::generator;
 use crate::status::wraith_status_t::{WRAITH_INVALID_INPUT, WRAITH_UNAUTHENTIC};
 use crate::status::{Failure, wraith_status_t};
 
-/// How much longer a box is than its text, in bytes.
+/// Overhead of a box over its text, in bytes.
 pub const WRAITH_SEALED_BOX_OVERHEAD: usize = 65;
 const _: () = assert!(WRAITH_SEALED_BOX_OVERHEAD == SEALED_BOX_OVERHEAD);
 
@@ -24,8 +24,9 @@ impl From<SealedBoxError> for Failure {
     }
 }
 
-/// Seals `text` for the identity `node_id` (32 bytes): `text_len + WRAITH_SEALED_BOX_OVERHEAD` bytes that only its owner
-/// opens; who wrote it is not proved. `context` says what for: it is not sent, and has to be the same when it is opened.
+/// Seals `text` for the identity `node_id` (32 bytes): `text_len + WRAITH_SEALED_BOX_OVERHEAD`
+/// bytes that only its owner can open. The author is not authenticated. `context` states the
+/// purpose; it is not sent, and opening needs the same `context`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_sealed_box_seal(
     node_id: *const u8,
@@ -47,7 +48,7 @@ pub unsafe extern "C" fn wraith_sealed_box_seal(
     })
 }
 
-/// Opens a box: its text is `sealed_len - WRAITH_SEALED_BOX_OVERHEAD` bytes.
+/// Opens a box. Its text is `sealed_len - WRAITH_SEALED_BOX_OVERHEAD` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_sealed_box_open(
     identity: wraith_identity_t,

@@ -1,4 +1,4 @@
-//! Sessions: messages that may be lost, repeated and reordered on their way.
+//! Sessions: encrypted messages over a transport that may lose, repeat and reorder them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,48 +16,48 @@ use crate::status::wraith_status_t::*;
 use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
-/// How much longer a message is than its text, in bytes.
+/// Overhead of a message over its text, in bytes.
 pub const WRAITH_SESSION_OVERHEAD: usize = 24;
 const _: () = assert!(WRAITH_SESSION_OVERHEAD == MESSAGE_OVERHEAD);
-/// Room for a saved session, in bytes.
+/// Buffer size for a saved session, in bytes.
 pub const WRAITH_SESSION_SAVED_MAX: usize = 704;
-/// Most messages of one call.
+/// Maximum number of messages of one call.
 pub const WRAITH_BATCH_MAX: usize = 65536;
-/// What of a buffer is kept from one call to the next.
+/// Buffer capacity kept from one call to the next, in bytes.
 const SCRATCH_MAX: usize = 64 << 10;
 
 /// A session.
 pub type wraith_session_t = u64;
 
-/// What became of one message of several.
+/// The result for one message of a batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct wraith_opened_t {
-    /// `WRAITH_OK`, or why it was not opened: nothing has changed by it then.
+    /// `WRAITH_OK`, or why the message was not opened. A failed message changes nothing.
     pub status: wraith_status_t,
-    /// Its number.
+    /// The message number.
     pub number: u64,
-    /// Where its text begins in the buffer.
+    /// Offset of its text in the buffer.
     pub offset: usize,
-    /// How long that is.
+    /// Length of its text.
     pub len: usize,
 }
 
-// SAFETY: written only, from values.
+// SAFETY: only written, from valid values.
 unsafe impl Plain for wraith_opened_t {}
 
 static SESSIONS: Table<Mutex<Kept>> = Table::new(Kind::Session);
 
-/// A session, and what belongs to its handle.
+/// A session and the state of its handle.
 struct Kept {
     session: Place,
-    /// What was saved last and is not said to be stored yet.
+    /// The last saved state, until it is confirmed as stored.
     saved: Option<Saved>,
     /// Empty between calls.
     scratch: Vec<u8>,
 }
 
-/// Where a session is.
+/// Where a session is kept.
 enum Place {
     Memory(Session),
     Vault(StoredSession),
@@ -92,7 +92,7 @@ impl Place {
         }
     }
 
-    /// The session, if its caller saves it.
+    /// Returns the session if the caller saves it.
     fn in_memory(&mut self) -> Outcome<&mut Session> {
         match self {
             Self::Memory(session) => Ok(session),
@@ -108,7 +108,7 @@ impl Kept {
         Mutex::new(Self { session, saved: None, scratch: Vec::new() })
     }
 
-    /// Empties the scratch, with what was text in front.
+    /// Wipes the first `text` bytes of the scratch buffer, and empties it.
     fn wipe(&mut self, text: usize) {
         self.scratch[..text].zeroize();
         self.scratch.clear();
@@ -124,10 +124,11 @@ pub(super) fn insert_stored(session: StoredSession) -> Outcome<wraith_session_t>
     SESSIONS.insert(Kept::new(Place::Vault(session)))
 }
 
-/// Puts a session into a vault. Where that fails it goes on in memory, and has to be saved within the next messages.
+/// Puts a session into a vault. If that fails, the session stays in memory and must be saved within
+/// the next messages.
 pub(super) fn keep(handle: wraith_session_t, vault: Arc<dyn KeyVault>, name: &str) -> Outcome {
     SESSIONS.with(handle, |kept| {
-        // A copy of it, which begins behind all numbers that this one may still use.
+        // A copy whose numbers start after all that this session may still use.
         let copy = Session::restore(kept.session.in_memory()?.save().bytes())?;
         kept.session =
             Place::Vault(StoredSession::create(vault, name, copy).map_err(|(why, _)| why)?);
@@ -166,8 +167,8 @@ impl From<StateError> for Failure {
     }
 }
 
-/// Seals `text`: the message is `text_len + WRAITH_SESSION_OVERHEAD` bytes. `aad` is not sent, and has to be the same when it
-/// is opened. `number`, which may be NULL, gets the message's number.
+/// Seals `text`. The message is `text_len + WRAITH_SESSION_OVERHEAD` bytes. `aad` is not sent;
+/// opening needs the same `aad`. `number`, which may be NULL, gets the message number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_seal(
     session: wraith_session_t,
@@ -196,8 +197,9 @@ pub unsafe extern "C" fn wraith_session_seal(
     })
 }
 
-/// Opens `message`: its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes. `WRAITH_UNAUTHENTIC` if the other side did not
-/// seal it, `WRAITH_REPLAYED` if it was opened before or is older than the last 2048. `number` may be NULL.
+/// Opens `message`. Its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes. `WRAITH_UNAUTHENTIC`
+/// if the other side did not seal it. `WRAITH_REPLAYED` if it was opened before or is older than
+/// the last 2048. `number` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_open(
     session: wraith_session_t,
@@ -226,8 +228,9 @@ pub unsafe extern "C" fn wraith_session_open(
     })
 }
 
-/// Seals `count` texts with the same `aad`, one behind the other into `out`, each `WRAITH_SESSION_OVERHEAD` bytes longer than
-/// its text. All are sealed, or none: `failed`, which may be NULL, gets the index of the first that cannot be.
+/// Seals `count` texts with the same `aad` and writes the messages to `out` one after the other,
+/// each `WRAITH_SESSION_OVERHEAD` bytes longer than its text. All are sealed, or none: `failed`,
+/// which may be NULL, gets the index of the first that cannot be.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_seal_many(
     session: wraith_session_t,
@@ -260,9 +263,12 @@ pub unsafe extern "C" fn wraith_session_seal_many(
     })
 }
 
-/// Opens `count` messages with the same `aad`, each judged by itself: `results`, an array of `count`, says what became of each,
-/// and where its text is in `out`. That needs room for all messages less `WRAITH_SESSION_OVERHEAD` bytes each. Of two that
-/// are the same, the first is opened. The call is `WRAITH_OK` also if some are not.
+/// Opens `count` messages with the same `aad`, each independently. `results`, an array of `count`,
+/// gets the result of each message and the position of its text in `out`. Needs room for all
+/// messages less `WRAITH_SESSION_OVERHEAD` bytes each.
+///
+/// Of two equal messages, the first is opened. The call returns `WRAITH_OK` even if some messages
+/// fail.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_open_many(
     session: wraith_session_t,
@@ -306,8 +312,8 @@ pub(super) fn bounded(count: usize) -> Outcome<usize> {
     }
 }
 
-/// Tells the time in milliseconds, from any beginning that stays the same: keys then change every ten minutes. Without, they
-/// change by the number of messages and bytes only.
+/// Sets the current time in milliseconds, from any fixed starting point. Keys then change every ten
+/// minutes. Without it, they change only by the number of messages and bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_session_set_time(
     session: wraith_session_t,
@@ -325,9 +331,12 @@ pub extern "C" fn wraith_session_set_time(
     })
 }
 
-/// The session as bytes, as secret as itself; needs room for `WRAITH_SESSION_SAVED_MAX`. From the first time on the session
-/// seals 512 further messages at most before `wraith_session_stored` says that these bytes are where a restore will find them;
-/// then `wraith_session_seal` gives `WRAITH_INVALID_STATE`. One that is kept in a vault needs none of this.
+/// Serializes the session; the bytes are as secret as the session. Needs room for
+/// `WRAITH_SESSION_SAVED_MAX`.
+///
+/// After the first save, the session seals at most 512 further messages until
+/// `wraith_session_stored` confirms that a restore will find these bytes. Beyond that,
+/// `wraith_session_seal` returns `WRAITH_INVALID_STATE`. A session in a vault needs none of this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_save(
     session: wraith_session_t,
@@ -347,7 +356,8 @@ pub unsafe extern "C" fn wraith_session_save(
     })
 }
 
-/// Says that what was saved last is stored, and nothing older. `WRAITH_INVALID_STATE` if nothing was saved since the last time.
+/// Confirms that the bytes of the last save are stored, and nothing older. `WRAITH_INVALID_STATE`
+/// if there was no save since the last confirmation.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_session_stored(session: wraith_session_t) -> wraith_status_t {
     entry!(|_call| {
@@ -361,8 +371,8 @@ pub extern "C" fn wraith_session_stored(session: wraith_session_t) -> wraith_sta
     })
 }
 
-/// The session of these bytes. It seals nothing before it is saved and stored anew. `WRAITH_UNAUTHENTIC` if they are damaged
-/// or of an unknown version.
+/// Restores a session from saved bytes. It seals nothing before it is saved and stored anew.
+/// `WRAITH_UNAUTHENTIC` if the bytes are damaged or of an unknown version.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_restore(
     saved: *const u8,
@@ -376,7 +386,7 @@ pub unsafe extern "C" fn wraith_session_restore(
     })
 }
 
-/// Frees it, and wipes its keys.
+/// Frees the session and wipes its keys.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_session_free(session: wraith_session_t) -> wraith_status_t {
     entry!(|_call| SESSIONS.remove(session).map(drop))

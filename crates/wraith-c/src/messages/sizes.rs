@@ -1,9 +1,10 @@
-//! How long the messages of a handshake are, before they are made: so that a buffer that is too small is told before
-//! anything changes.
+//! Computes the lengths of handshake messages in advance, so that a buffer that is too small is
+//! reported before anything changes.
 //!
-//! Counted as Noise writes (revision 34, §5.3 and §9.2): a public key is 32 bytes, and what is sent once there is a key has
-//! a tag. The hybrid extension puts ML-KEM's key (1184 bytes) into the first message, behind its first agreement if there
-//! is one, and the ciphertext (1088) behind `ee`.
+//! The count follows Noise (revision 34, §5.3 and §9.2): a public key is 32 bytes, and each part
+//! encrypted under an established key has a tag. The hybrid extension adds ML-KEM's key (1184
+//! bytes) to the first message, after its first key agreement if there is one, and the ciphertext
+//! (1088 bytes) after `ee`.
 
 use wraith_crypto::TAG_BYTES;
 use wraith_session::{Pattern, Protocol};
@@ -12,7 +13,7 @@ const KEY_BYTES: usize = 32;
 const KEM_KEY_BYTES: usize = 1184;
 const KEM_CIPHERTEXT_BYTES: usize = 1088;
 
-/// What each message of a pattern does (revision 34, §7.5).
+/// Returns the tokens of each message of a pattern (revision 34, §7.5).
 const fn messages(pattern: Pattern) -> &'static [&'static [&'static str]] {
     match pattern {
         Pattern::XX => &[&["e"], &["e", "ee", "s", "es"], &["s", "se"]],
@@ -23,7 +24,7 @@ const fn messages(pattern: Pattern) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// Bytes of the message with this number, from 0, beside its payload.
+/// Returns the bytes of message `number` (from 0) without its payload.
 pub fn overhead(protocol: Protocol, number: usize) -> usize {
     let mut has_key = protocol.psk == Some(0);
     let mut len = 0;
@@ -54,7 +55,7 @@ pub fn overhead(protocol: Protocol, number: usize) -> usize {
     len
 }
 
-/// Whether a side tells its static key in the message with this number.
+/// Returns whether message `number` contains a static key.
 pub fn tells_static(protocol: Protocol, number: usize) -> bool {
     messages(protocol.pattern).get(number).is_some_and(|tokens| tokens.contains(&"s"))
 }

@@ -1,7 +1,7 @@
-//! Where sessions, conversations and prekeys are kept, so that they survive their process.
+//! Vaults: persistent storage of sessions, conversations and prekeys.
 //!
-//! Invariant: whatever changes one that is kept is in the vault before the call returns. Buffers are looked at before, so that
-//! no store is followed by a failure for want of room.
+//! Invariant: every change of a stored object is in the vault before the call returns. Buffers are
+//! checked first, so no store is followed by a failure for lack of room.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// The vault that is a folder, which is made where it is missing. Its records are not encrypted beside what the disk is. One
-/// process at a time has it.
+/// Opens the vault in a folder; creates the folder if it is missing. Its records are encrypted only
+/// if the disk is. One process at a time owns it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_vault_folder(
     folder: *const u8,
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn wraith_vault_folder(
     })
 }
 
-/// A vault of your own. `store`, `load` and `remove` have to be there.
+/// Creates a vault from callbacks. `store`, `load` and `remove` are mandatory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_vault_new(
     callbacks: *const wraith_vault_callbacks_t,
@@ -91,9 +91,12 @@ pub unsafe extern "C" fn wraith_vault_new(
     })
 }
 
-/// Keeps a session in a vault from now on, under a name (1 to 64 of a-z, A-Z, 0-9, `-`, `_`) that is not in use:
-/// `WRAITH_CONFLICT` if it is. What is sealed or opened is then in the vault before the call returns. A process that is
-/// killed at any moment and loads it uses no number twice and opens nothing twice.
+/// Keeps a session in a vault from now on, under an unused name of 1 to 64 characters (a-z, A-Z,
+/// 0-9, `-`, `_`). `WRAITH_CONFLICT` if the name is in use.
+///
+/// Each change by sealing or opening is in the vault before the call returns. If the process is
+/// killed at any moment and the session is loaded again, it uses no number twice and opens no
+/// message twice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_keep(
     session: wraith_session_t,
@@ -107,8 +110,8 @@ pub unsafe extern "C" fn wraith_session_keep(
     })
 }
 
-/// The session that is kept under this name. `WRAITH_NOT_FOUND` if there is none, `WRAITH_CONFLICT` if the vault was rolled
-/// back and knows it.
+/// Loads the session stored under this name. `WRAITH_NOT_FOUND` if there is none, `WRAITH_CONFLICT`
+/// if the vault detects that it was rolled back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_load(
     vault: wraith_vault_t,
@@ -124,9 +127,9 @@ pub unsafe extern "C" fn wraith_session_load(
     })
 }
 
-/// New prekeys of an identity, kept in a vault under a name that is not in use: `WRAITH_CONFLICT` if it is. `one_time` of them
-/// are for one conversation each. A bundle that is handed out, and a prekey that is used, is in the vault as such before anybody
-/// sees it.
+/// Generates prekeys of an identity and keeps them in a vault under an unused name, with `one_time`
+/// one-time prekeys. `WRAITH_CONFLICT` if the name is in use. A bundle or prekey is recorded in the
+/// vault as used before it leaves this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_generate_in_vault(
     vault: wraith_vault_t,
@@ -146,8 +149,9 @@ pub unsafe extern "C" fn wraith_prekeys_generate_in_vault(
     })
 }
 
-/// Keeps prekeys that were in memory in a vault from now on, as `wraith_session_keep` does. Where it fails they stay in memory;
-/// after `WRAITH_VAULT_FAILED` there may be a record all the same, which `wraith_vault_remove` removes.
+/// Moves prekeys from memory into a vault, as `wraith_session_keep` does. If that fails, they stay
+/// in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same; `wraith_vault_remove`
+/// removes it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_keep(
     prekeys: wraith_prekeys_t,
@@ -166,7 +170,7 @@ pub unsafe extern "C" fn wraith_prekeys_keep(
     })
 }
 
-/// The prekeys that are kept under this name; fails as `wraith_session_load` does.
+/// Loads the prekeys stored under this name; fails as `wraith_session_load` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_load(
     vault: wraith_vault_t,
@@ -182,9 +186,9 @@ pub unsafe extern "C" fn wraith_prekeys_load(
     })
 }
 
-/// As `wraith_ratchet_initiate`; the conversation is kept in a vault from its beginning, under a name that is not in use:
-/// `WRAITH_CONFLICT` if it is. What is encrypted or decrypted is in the vault before the call returns, and a vault that fails
-/// changes nothing.
+/// Like `wraith_ratchet_initiate`, but keeps the conversation in a vault from the start, under an
+/// unused name. `WRAITH_CONFLICT` if the name is in use. Each change by encryption or decryption is
+/// in the vault before the call returns. If the vault fails, nothing has changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_initiate_in_vault(
     vault: wraith_vault_t,
@@ -206,13 +210,17 @@ pub unsafe extern "C" fn wraith_ratchet_initiate_in_vault(
     })
 }
 
-/// As `wraith_ratchet_respond`; the conversation is kept in a vault from its beginning. The prekeys have to be in a vault too,
-/// the same or another one: `WRAITH_INVALID_STATE` if they are not.
+/// Like `wraith_ratchet_respond`, but keeps the conversation in a vault from the start. The prekeys
+/// must be in a vault too, the same or another one; otherwise `WRAITH_INVALID_STATE`.
 ///
-/// The conversation is stored first, then its prekeys as used, then the text is given out. A call that was cut off, or
-/// whose vault has failed, is made again with the same message and name, and ends as it would have. So let the name follow from
-/// `wraith_ratchet_initiator_of`, and bring every message that has an initiator here first. If this gives `WRAITH_CONFLICT`,
-/// `WRAITH_NOT_FOUND` or `WRAITH_REPLAYED`, bring it to `wraith_ratchet_decrypt` of the conversation of that name.
+/// The conversation is stored first, then its prekeys are stored as used, then the text is
+/// returned. If a call was interrupted or its vault failed, repeat it with the same message and
+/// name; the result is the same.
+///
+/// Therefore derive the name from `wraith_ratchet_initiator_of`, and pass every message that has an
+/// initiator to this function first. If it returns `WRAITH_CONFLICT`, `WRAITH_NOT_FOUND` or
+/// `WRAITH_REPLAYED`, pass the message to `wraith_ratchet_decrypt` of the conversation of that
+/// name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_respond_in_vault(
     vault: wraith_vault_t,
@@ -246,8 +254,9 @@ pub unsafe extern "C" fn wraith_ratchet_respond_in_vault(
     })
 }
 
-/// Keeps a conversation that was in memory in a vault from now on, as `wraith_session_keep` does. Where it fails it stays in
-/// memory; after `WRAITH_VAULT_FAILED` there may be a record all the same, which `wraith_vault_remove` removes.
+/// Moves a conversation from memory into a vault, as `wraith_session_keep` does. If that fails, it
+/// stays in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same;
+/// `wraith_vault_remove` removes it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_keep(
     ratchet: wraith_ratchet_t,
@@ -266,8 +275,8 @@ pub unsafe extern "C" fn wraith_ratchet_keep(
     })
 }
 
-/// The conversation that is kept under this name; fails as `wraith_session_load` does. Of two that load it one fails with
-/// `WRAITH_CONFLICT` before it gives out anything.
+/// Loads the conversation stored under this name; fails as `wraith_session_load` does. If two
+/// processes load it, one of them fails with `WRAITH_CONFLICT` before it returns any output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_load(
     vault: wraith_vault_t,
@@ -283,7 +292,7 @@ pub unsafe extern "C" fn wraith_ratchet_load(
     })
 }
 
-/// Removes the record of this name, if there is one. What is kept there must be freed before.
+/// Removes the record of this name, if there is one. Free the object stored under it first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_vault_remove(
     vault: wraith_vault_t,
@@ -299,7 +308,7 @@ pub unsafe extern "C" fn wraith_vault_remove(
     })
 }
 
-/// Frees the handle. The vault stays open while anything is kept in it.
+/// Frees the handle. The vault stays open while an object is kept in it.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_vault_free(vault: wraith_vault_t) -> wraith_status_t {
     entry!(|_call| VAULTS.remove(vault).map(drop))

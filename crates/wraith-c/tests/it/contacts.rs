@@ -1,4 +1,4 @@
-//! An offer to a contact, from a thread that has a runtime of its own: nothing here may need to be alone.
+//! An offer to a contact, made from a thread inside a tokio runtime.
 
 use std::fs;
 use std::mem::size_of;
@@ -27,21 +27,21 @@ fn new_node() -> wraith_node_t {
         dht: 0,
     };
     let mut node = 0;
-    // SAFETY: both pointers lead to values of this function.
+    // SAFETY: both pointers point to local values.
     assert_eq!(unsafe { wraith_node_new(&options, &mut node) }, WRAITH_OK);
     node
 }
 
 fn id_of(node: wraith_node_t) -> NodeId {
     let (mut id, mut len) = ([0; 32], 0);
-    // SAFETY: the buffer has the length that is said.
+    // SAFETY: the buffer has the given length.
     assert_eq!(unsafe { wraith_node_id(node, id.as_mut_ptr(), 32, &mut len) }, WRAITH_OK);
     NodeId(id)
 }
 
 fn add_contact(node: wraith_node_t, name: &str, id: NodeId, address: &str) -> wraith_status_t {
     let (name, id, address) = (name.as_bytes(), id.as_bytes(), address.as_bytes());
-    // SAFETY: each pointer is that of a slice, beside its length.
+    // SAFETY: each pointer is that of a slice, with the slice's length.
     unsafe {
         wraith_node_add_contact(
             node,
@@ -97,7 +97,7 @@ async fn a_contact_that_listens_gets_an_offer_made_inside_a_runtime() {
     assert_eq!(incoming.sender(), id_of(anna));
     let transfer = incoming.accept(AcceptOptions::default());
     transfer.finished().await.unwrap().complete().unwrap();
-    // Both wait on a thread of the runtime, which has another one.
+    // This blocks a thread of the runtime, which has another one.
     assert_eq!(wraith_transfer_wait(offer, WRAITH_FOREVER), WRAITH_OK);
     assert_eq!(fs::read(into.join("film")).unwrap(), vec![7; 300_000]);
     assert_eq!(wraith_transfer_free(offer), WRAITH_OK);

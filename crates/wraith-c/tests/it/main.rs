@@ -1,3 +1,4 @@
-//! The functions for C, called from Rust: what a program in C cannot easily show. All else is tested in C (`bindings/c`).
+//! Tests of the C functions from Rust, for behaviour that is hard to show in a C program. All other
+//! tests are in C (`bindings/c`).
 
 mod contacts;
