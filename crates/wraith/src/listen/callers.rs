@@ -32,7 +32,7 @@ const OTHERS_WAIT: &str = "others wait; it goes on where it was when the turn co
 struct Entry {
     id: u64,
     connection: Connection,
-    /// Cancelled when it is sent away, or the listener stops.
+    /// Cancelled when the caller is evicted or the listener stops.
     gone: CancellationToken,
     is_contact: bool,
     /// Identifies its transfer, once the caller has sent it.

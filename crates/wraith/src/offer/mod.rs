@@ -147,8 +147,8 @@ impl OfferBuilder {
         self
     }
 
-    /// Whether a receiver confirms only when everything is on its stable storage, as its receipt then says
-    /// ([`crate::Durability`]). It does, by default, unless it was told not to.
+    /// Sets whether a receiver confirms only after everything is on its stable storage. The receipt
+    /// records this ([`crate::Durability`]). Default: on, unless the receiver turned it off.
     pub fn sync(mut self, sync: bool) -> Self {
         self.settings.sync = sync;
         self

@@ -7,8 +7,8 @@ use crate::node::Node;
 use crate::payload::Payload;
 use crate::state::{Recipient, StateError, StateErrorKind, UnfinishedSend};
 
-/// What is remembered of sending this to the recipient; nothing is of a stream, which cannot be sent twice, nor where the disk
-/// takes nothing: that is worth a word and no more.
+/// Opens the persistent state of an offer to this recipient. A stream has none, because it cannot
+/// be sent twice. A failure to write the state is reported as an event and does not stop the offer.
 pub(super) fn unfinished_send(
     node: &Node,
     payload: &Payload,

@@ -1,15 +1,16 @@
-//! For whom the capability of a send by code is good: the identities that proved the words of its codes, and how far each of them is.
+//! Allowlist of a send by code: the identities that proved the words of its codes, and their
+//! progress.
 //!
-//! Invariant: there are at most as many as the send has receivers, and never more than [`ALLOWED_MAX`]. One more takes the place
-//! of the oldest that has not begun, or else of the oldest.
+//! Invariant: the list has at most as many entries as the send has receivers, and never more than
+//! [`ALLOWED_MAX`]. A new entry replaces the oldest one that has not begun, or else the oldest.
 
 use serde::{Deserialize, Serialize};
 use wraith_crypto::NodeId;
 
-/// Identities on the list of one send. Of more, those who came first must come with a new code.
+/// Maximum number of identities on one list. Beyond it, the oldest need a new code.
 pub const ALLOWED_MAX: usize = 256;
 
-/// See the module.
+/// An allowlist (see the module docs).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Allowlist {
     max: usize,
@@ -23,11 +24,11 @@ struct Allowed {
     stage: Stage,
 }
 
-/// How far one is.
+/// Progress of one identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Stage {
-    /// It may come.
+    /// It may fetch.
     #[default]
     Admitted,
     /// It has accepted.
@@ -36,7 +37,7 @@ pub(super) enum Stage {
     Done,
 }
 
-/// One of them as it is written down.
+/// Serialized form of an entry.
 #[derive(Serialize, Deserialize)]
 pub(super) struct AllowedEntry {
     node: String,
@@ -44,12 +45,12 @@ pub(super) struct AllowedEntry {
 }
 
 impl Allowlist {
-    /// Nobody yet, and room for so many.
+    /// Creates an empty list for up to `max` identities.
     pub fn new(max: usize) -> Self {
         Self { max: max.clamp(1, ALLOWED_MAX), list: Vec::new() }
     }
 
-    /// The same with those that were written down. What is no identity is left out.
+    /// Replaces the list by serialized entries; skips entries without a valid NodeId.
     pub fn read(&mut self, entries: &[AllowedEntry]) {
         let parsed = entries.iter().filter_map(|entry| {
             let node = entry.node.parse().ok()?;
@@ -67,7 +68,7 @@ impl Allowlist {
         self.list.iter().map(entry).collect()
     }
 
-    /// Those that have not everything.
+    /// Returns the identities that do not have everything yet.
     pub fn nodes(&self) -> Vec<NodeId> {
         let waiting = self.list.iter().filter(|allowed| allowed.stage != Stage::Done);
         waiting.map(|allowed| allowed.node).collect()
@@ -77,7 +78,7 @@ impl Allowlist {
         self.list.iter().any(|allowed| allowed.node == node)
     }
 
-    /// From now on it is good for this one too.
+    /// Adds an identity.
     pub fn admit(&mut self, node: NodeId) {
         if self.admits(node) {
             return;
@@ -93,14 +94,15 @@ impl Allowlist {
         }
     }
 
-    /// So far is this one now.
+    /// Sets the progress of an identity.
     pub fn set(&mut self, node: NodeId, stage: Stage) {
         for allowed in self.list.iter_mut().filter(|allowed| allowed.node == node) {
             allowed.stage = stage;
         }
     }
 
-    /// The send was stopped: it stays good for those who have begun, and for those whom the user knows and who have not everything.
+    /// Reduces the list when the send is stopped. It keeps the identities that have begun, and the
+    /// user's contacts that have not finished.
     pub fn settle(&mut self, is_known: impl Fn(NodeId) -> bool) {
         self.list.retain(|allowed| match allowed.stage {
             Stage::Admitted => is_known(allowed.node),

@@ -1,7 +1,9 @@
-//! The one way in which a file of the state is written: beside its place, flushed to the disk, renamed.
+//! Atomic replacement of state files: write beside the file, flush to disk, rename. No other code
+//! writes them.
 //!
-//! Invariant: whoever opens the file, at any time and after any crash, finds the whole old content or the whole new one. A
-//! [`FolderLock`] is needed for the rename, so whoever holds it and has read the file knows what is replaced.
+//! Invariant: a reader finds the complete old content or the complete new one, at any time and
+//! after any crash. The rename needs a [`FolderLock`], so a holder that has read the file knows
+//! what it replaces.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,19 +14,20 @@ use std::time::{Duration, SystemTime};
 use tempfile::{NamedTempFile, PersistError};
 
 const LOCK: &str = ".lock";
-/// What a file is called until it is renamed.
+/// Prefix of a file's name until it is renamed.
 const NEW: &str = ".wraith-new.";
-/// A file that was being written this long ago is not written any more.
+/// A file with this prefix and of this age is abandoned.
 const NEW_LIFE: Duration = Duration::from_secs(24 * 3600);
 
-/// The lock of a folder, held until dropped. Whoever changes something of the state waits for that of its folder.
+/// The lock of a folder, held until dropped. Every change of the state takes the lock of its folder
+/// first.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     _file: File,
 }
 
 impl FolderLock {
-    /// Makes the folder where it is missing, and waits for its lock.
+    /// Creates the folder if it is missing, and waits for its lock.
     pub(super) fn wait(folder: &Path) -> io::Result<Self> {
         make_folder(folder)?;
         let mut options = OpenOptions::new();
@@ -35,12 +38,12 @@ impl FolderLock {
     }
 }
 
-/// Makes a folder that only its owner can enter, with all above it.
+/// Creates a folder that only its owner can enter, with its parents.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// The new content of a file, not yet in its place. Dropped without [`Self::finish`], it leaves nothing.
+/// New content of a file, not yet in place. Drop without [`Self::finish`] discards it.
 #[derive(Debug)]
 pub(super) struct Commit {
     new: NamedTempFile,
@@ -48,28 +51,28 @@ pub(super) struct Commit {
 }
 
 impl Commit {
-    /// Begins the new content of the file at `path`, which may be a link to where the user keeps it.
+    /// Starts new content for the file at `path`. If `path` is a link, its target is replaced.
     pub(super) fn begin(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().expect("a file of the state is in a folder");
         remove_abandoned(folder);
         step(Step::Create)?;
-        // It is made with mode 0600.
+        // The file is created with mode 0600.
         let new = tempfile::Builder::new().prefix(NEW).tempfile_in(folder)?;
         Ok(Self { new, path })
     }
 
-    /// Where the content is written.
+    /// Returns the file for the new content.
     pub(super) fn file(&self) -> &File {
         self.new.as_file()
     }
 
-    /// Puts the content in its place. When this returns, it is there even after a power cut.
+    /// Moves the content into place. When this returns, it survives a power cut.
     pub(super) fn finish(self, _lock: &FolderLock) -> io::Result<()> {
         self.put(|new, path| new.persist(path))
     }
 
-    /// The same of a file that is not there yet: what is there stays, and that is an error.
+    /// Like [`Self::finish`], for a file that must not exist yet. Fails if there is one.
     pub(super) fn finish_new(self) -> io::Result<()> {
         self.put(|new, path| new.persist_noclobber(path))
     }
@@ -88,7 +91,7 @@ impl Commit {
     }
 }
 
-/// Replaces the file at `path` by these bytes.
+/// Replaces the content of the file at `path` by `bytes`.
 pub(super) fn replace(path: &Path, bytes: &[u8], lock: &FolderLock) -> io::Result<()> {
     let commit = Commit::begin(path)?;
     step(Step::Write)?;
@@ -96,7 +99,8 @@ pub(super) fn replace(path: &Path, bytes: &[u8], lock: &FolderLock) -> io::Resul
     commit.finish(lock)
 }
 
-/// Removes what programs left behind that were killed in the middle of a commit. What fails is tried again at the next commit.
+/// Removes files of programs that were killed during a commit. A failure is retried at the next
+/// commit.
 fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if !entry.file_name().as_encoded_bytes().starts_with(NEW.as_bytes()) {
@@ -110,7 +114,7 @@ fn remove_abandoned(folder: &Path) {
     }
 }
 
-/// The steps of a commit, at each of which it can fail or the program can end.
+/// The steps of a commit. At each of them, the commit can fail or the program can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Create,
@@ -130,7 +134,7 @@ use faults::step;
 
 #[cfg(test)]
 pub(super) mod faults {
-    //! Lets a commit of this thread fail, or end the process, at a step.
+    //! Fault injection: makes a commit of this thread fail, or end the process, at a step.
 
     use std::cell::Cell;
     use std::io;
@@ -171,10 +175,10 @@ mod tests {
 
     const STEPS: [Step; 5] =
         [Step::Create, Step::Write, Step::SyncFile, Step::Rename, Step::SyncFolder];
-    /// The file that a child process replaces, and the step at which it ends itself.
+    /// The file that a child process replaces, and the step at which it exits.
     const CHILD: &str = "WRAITH_TEST_COMMIT";
 
-    /// What the file holds when the commit ends at `step`.
+    /// Returns the expected content of the file if the commit ends at `step`.
     fn expected(step: Step) -> &'static [u8] {
         if step == Step::SyncFolder { b"new" } else { b"old" }
     }

@@ -1,4 +1,5 @@
-//! The config file: a TOML text that people write and the program changes. What its keys mean is the program's affair.
+//! The config file: TOML text that people write and the program changes. The program defines the
+//! meaning of its keys.
 
 use std::path::Path;
 
@@ -15,39 +16,42 @@ const FORMAT: Format = Format {
     is_secret: false,
 };
 
-/// The config file in a folder. A top-level key `version` names its format; without one it is the first.
+/// The config file in a folder. A top-level key `version` gives its format; the default is 1.
 #[derive(Clone, Debug)]
 pub struct ConfigFile(StateFile);
 
 impl ConfigFile {
-    /// That of this folder, whether either is there or not.
+    /// Returns the config file of this folder. Neither needs to exist.
     pub fn in_folder(folder: &Path) -> Self {
         Self(StateFile::new(folder, NAME, FORMAT))
     }
 
-    /// Where it is, or would be.
+    /// Returns the path of the file, whether it exists or not.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// The text, empty if there is no file.
+    /// Reads the text; empty if there is no file.
     ///
     /// # Errors
-    /// It cannot be read, is damaged, of a newer version, or in a folder that others can write to.
+    /// The file cannot be read, is damaged, has a newer version, or is in a folder that others can
+    /// write to.
     pub fn read(&self) -> Result<String, StateError> {
         let found = self.0.read();
         if let Ok(None) = found {
             return Ok(String::new());
         }
-        // It says more than that the file cannot be read.
+        // A folder that others can write to is the more important error.
         self.path().parent().map_or(Ok(()), check_folder)?;
         Ok(found?.map_or_else(String::new, |text| text.to_string()))
     }
 
-    /// Replaces the text by what `change` makes of it. Changes by several processes come one after the other.
+    /// Replaces the text by the result of `change`. Concurrent changes by several processes are
+    /// serialized.
     ///
     /// # Errors
-    /// Those of `change` and of [`Self::read`], or it cannot be written. The file is the old one then.
+    /// Those of `change` and of [`Self::read`], or the file cannot be written. The old file is then
+    /// unchanged.
     pub fn change<E: From<StateError>>(
         &self,
         change: impl FnOnce(&str) -> Result<String, E>,

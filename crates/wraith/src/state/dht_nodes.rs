@@ -1,8 +1,8 @@
-//! Nodes of the DHT that answered an earlier run. Who knows some needs no bootstrap node, whose operators would otherwise see
-//! each run of everybody.
+//! DHT nodes that answered an earlier run. With them, a client needs no bootstrap node, whose
+//! operators would otherwise see each run of every user.
 //!
-//! Invariant: nothing depends on the file. One that is damaged or newer counts as none, and one that cannot be written is no
-//! error: it saves a second and a question the next time, and no more.
+//! Invariant: nothing depends on the file. A damaged or newer file counts as empty, and a failed
+//! write is no error. The file only saves a second and one query at the next start.
 
 use std::fmt::Write;
 use std::net::SocketAddrV4;
@@ -14,19 +14,19 @@ use super::dir::StateDir;
 use super::file::{Format, StateFile, version_behind};
 
 const FILE: &str = "dht-nodes";
-/// The first line, with the version behind it.
+/// Prefix of the first line, before the version.
 const HEADER: &str = "wraith dht nodes ";
 /// As many as a client keeps.
 const NODES_MAX: usize = 64;
 const FORMAT: Format = Format {
     version: 1,
     version_of: |text| version_behind(text, HEADER),
-    // Twice what there can be.
+    // Twice the maximum.
     max_bytes: 4 << 10,
     is_secret: false,
 };
 
-/// See the module.
+/// The stored nodes (see the module docs); `None` in memory.
 #[derive(Debug)]
 pub(crate) struct DhtNodes(Option<StateFile>);
 
@@ -41,7 +41,7 @@ impl DhtNodes {
         lines.filter_map(|line| line.parse().ok()).take(NODES_MAX).collect()
     }
 
-    /// Replaces what was remembered; nothing new is no reason to write.
+    /// Replaces the stored nodes. Does not write if nothing changed.
     pub fn write(&self, nodes: &[SocketAddrV4]) {
         let Some(file) = self.0.as_ref().filter(|_| !nodes.is_empty() && nodes != self.read())
         else {
@@ -49,7 +49,7 @@ impl DhtNodes {
         };
         let mut text = format!("{HEADER}{}\n", FORMAT.version);
         for node in nodes.iter().take(NODES_MAX) {
-            // A String takes everything.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "{node}");
         }
         if let Err(error) = file.replace(text.into()) {

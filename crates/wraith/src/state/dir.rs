@@ -1,4 +1,4 @@
-//! Where the state is: a folder, or nowhere but in memory.
+//! Location of the state: a folder, or memory only.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,8 @@ use super::contacts::ContactStore;
 use super::error::{StateError, StateErrorKind};
 use super::identity;
 
-/// The state of a machine, or of one program on it. Clones are handles of the same.
+/// The persistent state of a machine, or of one program on it. Clones are handles of the same
+/// state.
 #[derive(Clone, Debug)]
 pub struct StateDir(Arc<Place>);
 
@@ -23,8 +24,8 @@ enum Place {
     Memory { identity: Box<SecretIdentity>, contacts: ContactStore },
 }
 
-/// The folder of the `wraith` program: `$WRAITH_HOME`, else `$XDG_CONFIG_HOME/wraith`, else `~/.config/wraith`; made or not. None if
-/// no such variable is set.
+/// Returns the folder of the `wraith` program: `$WRAITH_HOME`, else `$XDG_CONFIG_HOME/wraith`, else
+/// `~/.config/wraith`. It need not exist. `None` if none of these variables is set.
 pub fn users_folder() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     variable("WRAITH_HOME")
@@ -32,8 +33,8 @@ pub fn users_folder() -> Option<PathBuf> {
         .or_else(|| variable("HOME").map(|h| h.join(".config/wraith")))
 }
 
-/// Who may write to the folder can put another identity there, contacts, and settings: it must be this user's alone. One that is not
-/// there yet is fine.
+/// Checks that only this user can write to the folder: another writer could replace the identity,
+/// contacts and settings. A missing folder is fine.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), StateError> {
     let Ok(facts) = fs::metadata(folder) else { return Ok(()) };
     let shown = folder.display();
@@ -56,29 +57,29 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), StateError> {
     Ok(())
 }
 
-/// True if there is certainly nothing at `path`: what cannot be looked at may be there.
+/// Returns true if `path` certainly does not exist. A path that cannot be examined may exist.
 pub(super) fn is_absent(path: &Path) -> bool {
     let absences = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     path.symlink_metadata().is_err_and(|e| absences.contains(&e.kind()))
 }
 
 impl StateDir {
-    /// The state in this folder, which is made when something is first written.
+    /// Uses the state in this folder, which is created on the first write.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Place::Folder(folder.into())))
     }
 
-    /// A new identity and contacts that last as long as this and its clones. Nothing is written to a disk, and nothing is
-    /// remembered that would continue another time.
+    /// Creates a new identity and empty contacts, which last as long as this and its clones.
+    /// Nothing is written to disk, and no later run can resume a transfer.
     ///
     /// # Errors
-    /// The system gives no randomness.
+    /// The system provides no randomness.
     pub fn in_memory() -> Result<Self, StateError> {
         let identity = Box::new(SecretIdentity::from_seed(*identity::new_seed()?));
         Ok(Self(Arc::new(Place::Memory { identity, contacts: ContactStore::in_memory() })))
     }
 
-    /// The folder; None in memory.
+    /// Returns the folder; `None` in memory.
     pub fn folder(&self) -> Option<&Path> {
         match &*self.0 {
             Place::Folder(folder) => Some(folder),
@@ -86,7 +87,7 @@ impl StateDir {
         }
     }
 
-    /// Whether there is an identity, or may be one that cannot be looked at.
+    /// Returns whether there is an identity, or may be one that cannot be examined.
     pub fn may_have_identity(&self) -> bool {
         match &*self.0 {
             Place::Folder(folder) => !is_absent(&folder.join(identity::IDENTITY_FILE)),
@@ -94,18 +95,18 @@ impl StateDir {
         }
     }
 
-    /// Whether what is in it can only be this user's.
+    /// Checks that only this user can have written the state.
     ///
     /// # Errors
-    /// Other users can write to it, or it is another's.
+    /// Other users can write to the folder, or it belongs to another user.
     pub fn check(&self) -> Result<(), StateError> {
         self.folder().map_or(Ok(()), check_folder)
     }
 
-    /// The identity, made on first use.
+    /// Returns the identity; creates it on first use.
     ///
     /// # Errors
-    /// The file cannot be read or made, is not an identity, or can be read by other users.
+    /// The file cannot be read or created, is not an identity, or can be read by other users.
     pub fn identity(&self) -> Result<SecretIdentity, StateError> {
         match &*self.0 {
             Place::Folder(folder) => identity::load_or_make(folder),
@@ -113,7 +114,7 @@ impl StateDir {
         }
     }
 
-    /// The contacts.
+    /// Returns the store of contacts.
     pub fn contacts(&self) -> ContactStore {
         match &*self.0 {
             Place::Folder(folder) => ContactStore::in_folder(folder),
@@ -121,7 +122,8 @@ impl StateDir {
         }
     }
 
-    /// The folder, after one inside it was made where it is missing; None in memory.
+    /// Creates a folder inside the state folder if it is missing, and returns the state folder;
+    /// `None` in memory.
     pub(super) fn with_subfolder(&self, name: &str) -> Result<Option<&Path>, StateError> {
         let Some(folder) = self.folder() else { return Ok(None) };
         let inner = folder.join(name);

@@ -1,4 +1,4 @@
-//! How reading or writing the state fails.
+//! Errors of reading and writing the state.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use thiserror::Error;
 pub(super) use wraith_files::plain;
 
-/// Why something of the state cannot be read or written: a sentence for people, what may help, and which kind it is.
+/// Why part of the state cannot be read or written: a kind, a message, and a hint for the user.
 #[derive(Clone, Debug, Error)]
 #[error("{message}")]
 pub struct StateError {
@@ -16,30 +16,29 @@ pub struct StateError {
     hint: Option<String>,
 }
 
-/// Which kind of [`StateError`] it is.
+/// The kind of a [`StateError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StateErrorKind {
     /// The disk is full, read-only or broken, or permission is missing.
     Disk,
-    /// A secret file can be read by other users.
+    /// Other users can read a secret file.
     Exposed,
-    /// A file is not what was written there.
+    /// The content of a file is damaged.
     Damaged,
-    /// A file has a format that only a newer version knows.
+    /// A file has the format of a newer version.
     Newer,
-    /// There is no such record.
+    /// The record does not exist.
     NotFound,
-    /// What was named fits several records.
+    /// The name matches several records.
     Ambiguous,
-    /// A change of the contacts would break a rule of theirs.
+    /// A change of the contacts would violate one of their rules.
     Refused,
-    /// The system gives no randomness.
+    /// The system provides no randomness.
     Randomness,
 }
 
 impl StateError {
-    /// An error of this kind.
     pub(super) fn new(kind: StateErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
     }
@@ -48,22 +47,22 @@ impl StateError {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// A file operation that failed.
+    /// Returns the error for a failed file operation.
     pub(super) fn disk(what: impl fmt::Display, error: &io::Error) -> Self {
         Self::new(StateErrorKind::Disk, format!("{what}: {}", plain(error)))
     }
 
-    /// The file at `path` could not be written.
+    /// Returns the error for a failed write to `path`.
     pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Self {
         Self::disk(format_args!("cannot write {}", path.display()), error)
     }
 
-    /// Which kind it is.
+    /// Returns the kind of the error.
     pub const fn kind(&self) -> StateErrorKind {
         self.kind
     }
 
-    /// What may help, as a sentence for people.
+    /// Returns a hint for the user, as a sentence.
     pub fn help(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -1,4 +1,4 @@
-//! A small file of the state: read whole, checked for its version, changed under the lock of the state.
+//! A small state file: read as a whole, checked for its version, changed under the state lock.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,30 +10,31 @@ use zeroize::Zeroizing;
 use super::commit::{self, FolderLock};
 use super::error::{StateError, StateErrorKind};
 
-/// What a kind of file looks like.
+/// Format of a kind of file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
-    /// The newest version that this program knows.
+    /// The newest version that this program supports.
     pub version: u32,
-    /// The version that a text says it has; None where it says none, which is then the first, or damaged.
+    /// Extracts the version of a text. `None` if it has none; the file is then version 1 or
+    /// damaged.
     pub version_of: fn(&str) -> Option<u32>,
-    /// Far more than the file ever takes.
+    /// Size limit, far above any valid file.
     pub max_bytes: u64,
-    /// Whether a file that others can read is refused.
+    /// Whether to refuse a file that others can read.
     pub is_secret: bool,
 }
 
-/// One file.
+/// A state file.
 #[derive(Clone, Debug)]
 pub(super) struct StateFile {
-    /// The folder of the state, whose lock whoever changes the file holds.
+    /// The state folder. Its lock is held during every change of the file.
     state: PathBuf,
     path: PathBuf,
     format: Format,
 }
 
 impl StateFile {
-    /// The file of this name, below the folder of the state.
+    /// Returns the file of this name below the state folder.
     pub(super) fn new(state: &Path, name: impl AsRef<Path>, format: Format) -> Self {
         Self { state: state.to_owned(), path: state.join(name), format }
     }
@@ -42,14 +43,15 @@ impl StateFile {
         &self.path
     }
 
-    /// The text; None if there is no file.
+    /// Reads the text; `None` if there is no file.
     ///
     /// # Errors
-    /// It cannot be read, is too large or no text, is of a newer version, or is a secret that others can read.
+    /// The file cannot be read, is too large or no text, has a newer version, or is a secret that
+    /// others can read.
     pub(super) fn read(&self) -> Result<Option<Zeroizing<String>>, StateError> {
         let shown = self.path.display();
         let failed = |e: &io::Error| StateError::disk(format_args!("cannot read {shown}"), e);
-        // A pipe with nobody at its other end would be waited for.
+        // Opening a pipe without a writer would block.
         let mut options = File::options();
         let mut file = match options.read(true).custom_flags(NONBLOCK).open(&self.path) {
             Ok(file) => file,
@@ -89,11 +91,12 @@ impl StateFile {
         }
     }
 
-    /// Reads the text and replaces it by what `change` makes of it; None leaves it as it is. Nobody else changes anything of
-    /// the state meanwhile.
+    /// Replaces the text by the result of `change`, under the state lock; `None` leaves it
+    /// unchanged. No other process changes the state meanwhile.
     ///
     /// # Errors
-    /// Those of `change` and of [`Self::read`], or it cannot be written. The file is the old one then.
+    /// Those of `change` and of [`Self::read`], or the file cannot be written. The old file is then
+    /// unchanged.
     pub(super) fn change<T, E: From<StateError>>(
         &self,
         change: impl FnOnce(Option<&str>) -> Result<(Option<Zeroizing<String>>, T), E>,
@@ -108,7 +111,7 @@ impl StateFile {
         Ok(result)
     }
 
-    /// Replaces the text, unless a newer version wrote what is there. What is damaged is replaced.
+    /// Replaces the text, unless the file has a newer version. Also replaces a damaged file.
     pub(super) fn replace(&self, text: Zeroizing<String>) -> Result<(), StateError> {
         let failed = |e: io::Error| StateError::cannot_write(&self.path, &e);
         let lock = FolderLock::wait(&self.state).map_err(failed)?;
@@ -118,7 +121,7 @@ impl StateFile {
         }
     }
 
-    /// The file is not what was written there.
+    /// Returns the error for a damaged file.
     pub(super) fn damaged(&self, why: &str) -> StateError {
         StateError::new(StateErrorKind::Damaged, format!("{} {why}", self.path.display()))
     }
@@ -132,17 +135,17 @@ impl StateFile {
     }
 }
 
-/// `O_NONBLOCK`, which every Unix has and std does not name.
+/// `O_NONBLOCK`, which every Unix has but std does not export.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
-/// The number behind `prefix` at the beginning of a text.
+/// Parses the number after `prefix` at the start of a text.
 pub(super) fn version_behind(text: &str, prefix: &str) -> Option<u32> {
     let rest = text.strip_prefix(prefix)?;
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }
 
-/// The key `version` of a TOML text.
+/// Parses the key `version` of a TOML text.
 pub(super) fn version_in_toml(text: &str) -> Option<u32> {
     let document: toml_edit::Document<&str> = toml_edit::Document::parse(text).ok()?;
     let version = document.as_table().get("version")?.as_integer()?;

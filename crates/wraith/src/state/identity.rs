@@ -1,4 +1,4 @@
-//! The file of the secret identity: two lines, a header with its version and the seed in base32.
+//! The file of the secret identity: a header line with its version, and the seed in base32.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use super::dir::check_folder;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile, version_behind};
 
-/// In the folder, the file of the secret identity.
+/// Name of the identity file in the state folder.
 pub const IDENTITY_FILE: &str = "identity";
-/// The first line begins so; the version and [`HEADER_END`] follow.
+/// Start of the first line, followed by the version and [`HEADER_END`].
 const HEADER: &str = "wraith secret identity ";
 const HEADER_END: &str = ": keep this file to yourself";
 const FORMAT: Format = Format {
@@ -22,7 +22,8 @@ const FORMAT: Format = Format {
     is_secret: true,
 };
 
-/// The identity of a folder, made on first use. Of two first uses at the same time one makes it, and both use that.
+/// Loads the identity of a folder, or creates it. Of two concurrent first uses, one creates it and
+/// both use it.
 pub(super) fn load_or_make(folder: &Path) -> Result<SecretIdentity, StateError> {
     check_folder(folder)?;
     let file = StateFile::new(folder, IDENTITY_FILE, FORMAT);
@@ -38,14 +39,14 @@ pub(super) fn load_or_make(folder: &Path) -> Result<SecretIdentity, StateError> 
     })
 }
 
-/// 32 bytes of randomness from the system.
+/// Returns 32 bytes of system randomness.
 pub(super) fn new_seed() -> Result<Zeroizing<[u8; 32]>, StateError> {
     let mut seed = Zeroizing::new([0; 32]);
     random(&mut *seed)?;
     Ok(seed)
 }
 
-/// Fills `bytes` with randomness from the system.
+/// Fills `bytes` with system randomness.
 pub(super) fn random(bytes: &mut [u8]) -> Result<(), StateError> {
     let no_randomness = |error| {
         let message = format!("no randomness from the system: {error}");

@@ -1,4 +1,5 @@
-//! The file whose lock says that a process uses the record beside it. It goes with the record.
+//! Lock files: the lock shows that a process uses the record beside it. The file is removed
+//! together with the record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -6,11 +7,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// A tenth of a second in all: an ending process needs less, and a second send of the same paths hardly notices.
+/// A tenth of a second in total: more than an ending process needs, and barely noticeable for a
+/// second send of the same paths.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// As [`lock`], but a process that was just killed gets a moment to let go.
+/// Like [`lock`], but retries for a moment, because a process that was just killed may still hold
+/// the lock.
 pub(crate) fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
     for _ in 0..LOCK_TRIES {
         if let Some(file) = lock(path)? {
@@ -21,7 +24,7 @@ pub(crate) fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
     lock(path)
 }
 
-/// Makes and locks the file of a lock; None when another process has it.
+/// Creates and locks a lock file; `None` if another process holds the lock.
 pub(super) fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
         let mut options = OpenOptions::new();
@@ -31,7 +34,8 @@ pub(super) fn lock(path: &Path) -> io::Result<Option<File>> {
             Err(fs::TryLockError::WouldBlock) => return Ok(None),
             Err(fs::TryLockError::Error(e)) => return Err(e),
         }
-        // Its last owner may have removed the file between our open and our lock; then it locks nothing any more.
+        // The last owner may have removed the file between our open and our lock. The lock is then
+        // worthless, so try again.
         match fs::metadata(path) {
             Ok(now) if now.ino() == file.metadata()?.ino() => return Ok(Some(file)),
             Ok(_) => {}

@@ -1,24 +1,28 @@
-//! What a machine remembers between two runs.
+//! Persistent state of a machine between two runs.
 //!
-//! | file in the folder | what | type |
+//! | file in the folder | content | type |
 //! |---|---|---|
 //! | `identity` | the secret key | [`StateDir::identity`] |
-//! | `contacts.toml` | whom the user knows | [`ContactStore`] |
-//! | `config.toml` | options that need not be typed | [`ConfigFile`] |
-//! | `sends/HASH` | secret and port of an unfinished send, for whom it is good, and marks of the files it has read | [`UnfinishedSend`] |
-//! | `receiving/HASH-N` | which process receives a transfer right now, and where to | [`OtherReceiver`] |
-//! | `codes/HASH` | the ticket that a code brought | [`SavedTicket`] |
-//! | `spent-codes` | which codes were tried, without the codes | [`SpentCodes`] |
-//! | `dht-nodes` | nodes of the DHT that answered | [`NodeBuilder::dht`](crate::NodeBuilder::dht) |
+//! | `contacts.toml` | the user's contacts | [`ContactStore`] |
+//! | `config.toml` | default options | [`ConfigFile`] |
+//! | `sends/HASH` | secret and port of an unfinished send, its allowlist, and marks of the files it has read | [`UnfinishedSend`] |
+//! | `receiving/HASH-N` | the process that currently receives a transfer, and its target | [`OtherReceiver`] |
+//! | `codes/HASH` | the ticket that a code delivered | [`SavedTicket`] |
+//! | `spent-codes` | hashes of the codes that were tried | [`SpentCodes`] |
+//! | `dht-nodes` | DHT nodes that answered | [`NodeBuilder::dht`](crate::NodeBuilder::dht) |
 //! | `received/*.record` | a signed list of each finished transfer | [`ReceivedStore`], [`Recorder`] |
 //!
-//! Invariants: only its owner can read any of it (folders 0700, files 0600). Every file but those in `receiving` is replaced whole by one commit (written
-//! beside, flushed to the disk, renamed), so a reader meets the old content or the new and a crash leaves one of the two. A
-//! change is read, made and committed under a lock, so programs that change at once lose nothing of each other. Every format has a
-//! version; a file of a newer one is an error and is left alone.
+//! Invariants:
 //!
-//! A [`StateDir`] names the folder, and nothing is written anywhere else but a receipt, where the user wants it ([`open_receipt`]); [`StateDir::in_memory`] keeps an identity and contacts for
-//! as long as it lives and remembers nothing.
+//! - Only the owner can read the state (folders 0700, files 0600).
+//! - Every file except those in `receiving` is replaced as a whole by one commit: written beside,
+//!   flushed to disk, renamed. A reader finds the old content or the new, also after a crash.
+//! - A change is read, made and committed under a lock, so concurrent programs lose no changes.
+//! - Every format has a version. A file of a newer version is an error and is left unchanged.
+//!
+//! A [`StateDir`] names the folder. Nothing is written outside of it except receipts, which the
+//! user puts elsewhere ([`open_receipt`]). [`StateDir::in_memory`] keeps an identity and contacts
+//! for its own lifetime and stores nothing.
 
 mod allowlist;
 mod commit;

@@ -1,9 +1,13 @@
-//! Who of this machine is receiving a transfer right now: which process, into which folder. A second receiver of the same transfer, such as
-//! one in a forgotten terminal, can so be told who has it, and one that was killed is gone on with as if it had never been away: whoever
-//! begins after it takes over its instance (SPEC §10.2), which is what its sender knows it by.
+//! Records of the processes on this machine that currently receive a transfer, each with its target
+//! folder.
 //!
-//! Invariant: a process holds the lock of its record as long as it lives. A record that nobody has locked is of a process that died, and
-//! nobody is told of it. It means nothing after a crash of the machine, so it is written in place and not flushed.
+//! A second receiver of the same transfer, such as one in a forgotten terminal, can thus name the
+//! first. A receiver that was killed is continued seamlessly: the next one takes over its instance
+//! (SPEC §10.2), by which the sender identifies it.
+//!
+//! Invariant: a process holds the lock of its record for its whole life. An unlocked record belongs
+//! to a dead process and is not reported. Records mean nothing after a crash of the machine, so
+//! they are written in place and not flushed.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -20,11 +24,11 @@ use super::error::StateError;
 use super::lock_file::lock;
 
 const FOLDER: &str = "receiving";
-/// Receivers of one transfer that are looked at; nobody has so many terminals.
+/// Maximum number of receivers of one transfer that are examined; no user has so many terminals.
 const OTHERS_MAX: usize = 64;
-/// What was left by a process that died so long ago is of no use: its sender has given up.
+/// Records of processes that died this long ago are useless: their senders have given up.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
-/// Far more than a record takes.
+/// Size limit, far above any record.
 const MAX_BYTES: u64 = 64 << 10;
 const VERSION: u32 = 1;
 
@@ -33,41 +37,42 @@ struct Record {
     version: u32,
     process: u32,
     folder: String,
-    /// Everything is there; the record is for who waits and has not looked yet.
+    /// The transfer is complete. The record remains for waiting processes that have not read it
+    /// yet.
     #[serde(default)]
     is_finished: bool,
 }
 
-/// Another process of this machine that is receiving the same, or has just received it.
+/// Another process on this machine that receives the same transfer, or has just received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherReceiver {
-    /// Its number.
+    /// The process ID.
     pub process: u32,
-    /// Where it writes, as people read it.
+    /// The target folder, formatted for people.
     pub folder: String,
 }
 
-/// This receiver among those of one transfer.
+/// This process among the receivers of one transfer.
 #[derive(Debug)]
 pub(crate) struct Receiving {
-    /// Where the records are; None where nothing can be remembered.
+    /// The folder of the records; `None` if nothing can be stored.
     folder: Option<PathBuf>,
-    /// What the records of this transfer begin with.
+    /// Common prefix of the records of this transfer.
     prefix: String,
     instance: u64,
-    /// None before there is one, or where nothing can be remembered.
+    /// `None` before the record exists, or if nothing can be stored.
     lock: Mutex<Option<File>>,
 }
 
 impl Receiving {
-    /// A receiver of what this ticket names. What of its records cannot be read or written is done without.
+    /// Creates a receiver for this ticket. Records that cannot be read or written are ignored.
     pub fn of(state: &StateDir, ticket: &Ticket) -> Self {
         let mut what = ticket.node_id().as_bytes().to_vec();
         what.extend_from_slice(ticket.capability().as_bytes());
         Self::among(state, &what)
     }
 
-    /// One that listens for whatever contacts send.
+    /// Creates a receiver for a listener.
     pub fn listener(state: &StateDir) -> Self {
         Self::among(state, b"")
     }
@@ -84,29 +89,31 @@ impl Receiving {
         receiving
     }
 
-    /// The number that its sender knows it by. None where a process that died would leave no trace: its successor could not be told from
-    /// a stranger's.
+    /// Returns the number that identifies this receiver to the sender. `None` if records cannot be
+    /// stored: a successor of a dead process could then not be told from a stranger's.
     pub fn instance(&self) -> Option<u64> {
         self.folder.as_ref().map(|_| self.instance)
     }
 
-    /// From now on others are told of this one: its user has accepted.
+    /// Publishes this receiver to other processes: its user has accepted.
     ///
     /// # Errors
-    /// It cannot be written. The transfer works all the same.
+    /// The record cannot be written. The transfer works all the same.
     pub fn begin(&self, into: &str) -> Result<(), StateError> {
         self.write(into, false)
     }
 
-    /// It has not accepted, and waits for another that may.
+    /// Records that this process has not accepted and waits for another that may.
     ///
     /// # Errors
-    /// It cannot be written. Who finishes before this one looks is not told of then.
+    /// The record cannot be written. A receiver that finishes before the next poll is then not
+    /// reported.
     pub fn wait(&self) -> Result<(), StateError> {
         self.write("", false)
     }
 
-    /// Nothing is to be told of one that writes nowhere.
+    /// Writes the record. An empty `into` means that this receiver has not accepted and is not
+    /// reported.
     fn write(&self, into: &str, is_finished: bool) -> Result<(), StateError> {
         let Some(path) = self.path(self.instance) else { return Ok(()) };
         let process = std::process::id();
@@ -126,7 +133,8 @@ impl Receiving {
         write().map_err(|e| StateError::cannot_write(&path, &e))
     }
 
-    /// Another process that receives the same right now, or has done so while this one waited.
+    /// Returns another process that receives the same transfer, or that finished while this one
+    /// waited.
     pub fn other(&self) -> Option<OtherReceiver> {
         let told = self.others(|path, record| {
             let Record { process, folder, is_finished, .. } = record?;
@@ -138,7 +146,8 @@ impl Receiving {
         told.into_iter().next()
     }
 
-    /// It has ended for good: nobody need take it over. `folder`: where everything is now; None if it is nowhere.
+    /// Ends this receiver for good, so that no other process takes it over. `into` is the folder of
+    /// the complete transfer; `None` if it is not complete.
     pub fn end(&self, into: Option<&str>) {
         let is_awaited =
             !self.others(|_, record| record.filter(|r| r.folder.is_empty())).is_empty();
@@ -146,22 +155,22 @@ impl Receiving {
         if let (Some(path), Some(_locked)) = (self.path(self.instance), self.held().take())
             && !is_told
         {
-            // Nothing is lost when this fails: it expires.
+            // A failure is harmless: the record expires.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// What `look` makes of the records of others that live, or have finished.
+    /// Applies `look` to the records of other receivers that are alive or have finished.
     fn others<T>(&self, look: impl Fn(&Path, Option<Record>) -> Option<T>) -> Vec<T> {
         let others = self.records().into_iter().filter(|(n, _)| *n != self.instance);
         let look = |(_, path): (u64, PathBuf)| {
             let file = File::open(&path).ok()?;
             let mut text = String::new();
             (&file).take(MAX_BYTES).read_to_string(&mut text).ok()?;
-            // Of a newer one it is not known what it says.
+            // The meaning of a newer record is unknown.
             let record = serde_json::from_str(&text).ok();
             let record = record.filter(|record: &Record| record.version == VERSION);
-            // Two who look are in nobody's way.
+            // A shared lock: two concurrent readers do not disturb each other.
             let is_alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
             let is_finished = record.as_ref().is_some_and(|record| record.is_finished);
             if is_alive || is_finished { look(&path, record) } else { None }
@@ -169,11 +178,11 @@ impl Receiving {
         others.take(OTHERS_MAX).filter_map(look).collect()
     }
 
-    /// Becomes what the sender knows as the receiver that died, if one did.
+    /// Takes over the instance of a receiver that died, if there is one.
     fn take_over_a_dead_one(&mut self) {
         for (instance, path) in self.records().into_iter().take(OTHERS_MAX) {
             if let Ok(Some(locked)) = lock(&path) {
-                // It says where the dead one wrote, or the one that has finished.
+                // The record still names the folder of the dead or finished receiver.
                 let _ = locked.set_len(0);
                 self.instance = instance;
                 *self.held() = Some(locked);
@@ -182,7 +191,7 @@ impl Receiving {
         }
     }
 
-    /// The instances of this transfer, each with its record.
+    /// Returns the instances of this transfer, each with the path of its record.
     fn records(&self) -> Vec<(u64, PathBuf)> {
         let instances = self.entries().filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
@@ -203,7 +212,7 @@ impl Receiving {
         Some(folder.join(format!("{}-{instance:016x}", self.prefix)))
     }
 
-    /// Removes what is past [`MAX_AGE`] and nobody holds. What fails here is tried again the next time.
+    /// Removes unlocked records older than [`MAX_AGE`]. A failure is retried the next time.
     fn forget_old(&self) {
         for entry in self.entries() {
             let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed());
@@ -215,7 +224,7 @@ impl Receiving {
     }
 
     fn held(&self) -> MutexGuard<'_, Option<File>> {
-        // Either a lock or none; a panic elsewhere leaves nothing half done.
+        // Ignores poisoning: there is a lock or none, and a panic elsewhere leaves it consistent.
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -278,7 +287,7 @@ mod tests {
         let dead = receiving(home.path(), 1);
         dead.begin("/here").unwrap();
         let instance = dead.instance();
-        // The kernel does this when a process dies.
+        // The kernel does the same when a process dies.
         drop(dead);
         let (heir, other) = (receiving(home.path(), 1), receiving(home.path(), 1));
         assert_eq!(heir.instance(), instance);
@@ -312,7 +321,8 @@ mod tests {
         drop(one);
         let old = SystemTime::now() - MAX_AGE - Duration::from_secs(60);
         OpenOptions::new().write(true).open(path).unwrap().set_modified(old).unwrap();
-        // A process that another test is starting has the lock until it runs its own program: what it keeps goes with a later look.
+        // A process that another test is starting holds the lock until its exec. A later scan
+        // removes the record.
         let mut left = (0..100).map(|_| {
             std::thread::park_timeout(Duration::from_millis(5));
             receiving(home.path(), 2);

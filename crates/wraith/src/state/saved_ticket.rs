@@ -1,8 +1,8 @@
-//! The ticket that a code brought, kept until the transfer is done: a code works once, but the same command must continue after
-//! a crash.
+//! The ticket that a code delivered, stored until the transfer is done. A code works once, but the
+//! same command must resume after a crash.
 //!
-//! Invariant: a record is readable by its owner only and is named by a hash of the code. It goes when the transfer has
-//! ended for good, or after a week.
+//! Invariant: a record is readable by its owner only, and its name is a hash of the code. It is
+//! removed when the transfer has ended for good, or after a week.
 
 use std::fs;
 use std::path::Path;
@@ -17,9 +17,9 @@ use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile, version_behind};
 
 const FOLDER: &str = "codes";
-/// As long as the sender remembers an unfinished send.
+/// As long as the sender keeps an unfinished send.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The first line, with the version behind it. Files of the first format have the ticket alone.
+/// Prefix of the first line, before the version. Files of version 1 contain the ticket only.
 const HEADER: &str = "wraith ticket of a code ";
 const FORMAT: Format = Format {
     version: 2,
@@ -28,10 +28,10 @@ const FORMAT: Format = Format {
     is_secret: true,
 };
 
-/// The place of one code's ticket.
+/// The record of one code's ticket.
 pub struct SavedTicket {
     state: StateDir,
-    /// None in memory: nothing is kept.
+    /// `None` in memory: nothing is stored.
     file: Option<StateFile>,
     code: String,
 }
@@ -44,7 +44,7 @@ impl std::fmt::Debug for SavedTicket {
 }
 
 impl SavedTicket {
-    /// The place for `code`, whether there is anything or not.
+    /// Returns the record for `code`, whether it exists or not.
     pub fn of(state: &StateDir, code: &Code) -> Self {
         let code = code.to_string();
         let hash = wraith_crypto::kdf::derive("wraith/1 saved code", code.as_bytes());
@@ -56,15 +56,15 @@ impl SavedTicket {
         Self { state: state.clone(), file, code }
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// The ticket that was kept.
+    /// Returns the stored ticket, if there is one.
     ///
     /// # Errors
-    /// The file cannot be read, or is of a newer version.
+    /// The file cannot be read, or has a newer version.
     pub fn ticket(&self) -> Result<Option<Ticket>, StateError> {
         let Some(file) = &self.file else { return Ok(None) };
         match file.read() {
@@ -78,10 +78,10 @@ impl SavedTicket {
         }
     }
 
-    /// Keeps the ticket.
+    /// Stores the ticket.
     ///
     /// # Errors
-    /// The file cannot be written, or is of a newer version.
+    /// The file cannot be written, or has a newer version.
     pub fn keep(&self, ticket: &Ticket) -> Result<(), StateError> {
         self.state.with_subfolder(FOLDER)?;
         let version = FORMAT.version;
@@ -89,10 +89,10 @@ impl SavedTicket {
         self.file.as_ref().map_or(Ok(()), |file| file.replace(text))
     }
 
-    /// The transfer has ended for good: nothing is left to continue.
+    /// Removes the record: the transfer has ended for good and will not be resumed.
     pub fn forget(&self) {
         if let Some(file) = &self.file {
-            // Nothing is lost when this fails: it expires.
+            // A failure is harmless: the record expires.
             let _ = fs::remove_file(file.path());
         }
     }
@@ -105,7 +105,7 @@ fn parse(text: &str) -> Option<Ticket> {
     }
 }
 
-/// Removes what is past [`MAX_AGE`]. What fails here is tried again the next time.
+/// Removes records older than [`MAX_AGE`]. A failure is retried the next time.
 fn forget_old(state: &Path) {
     for entry in fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(b".") {

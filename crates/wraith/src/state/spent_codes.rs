@@ -1,9 +1,17 @@
-//! Codes that this side has tried. Who answers a code learns from the proof of who typed it whether one guess of the words was right;
-//! typed again, the code would give a second one. So a code is remembered from the moment on at which the proof leaves.
+//! Codes that this side has tried.
 //!
-//! Invariants: it is written down before the proof leaves. The file has no code in it, but a hash under a key of the identity, so
-//! it tells nobody which codes were tried. There are at most [`SPENT_MAX`] entries, none older than [`MAX_AGE`]. What cannot be
-//! written (a home that is read-only) is remembered for as long as this lives.
+//! The proof of the joiner lets the code's creator test one guess of the words. If the code were
+//! typed again, it would allow a second guess. A code is therefore recorded from the moment the
+//! proof is sent.
+//!
+//! Invariants:
+//!
+//! - The record is written before the proof is sent.
+//! - The file contains no codes, but hashes under a key of the identity, so it reveals no tried
+//!   code.
+//! - There are at most [`SPENT_MAX`] entries, none older than [`MAX_AGE`].
+//! - If the file cannot be written (a read-only home), codes are remembered for the lifetime of
+//!   this object.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,30 +27,31 @@ use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile, version_behind};
 
 const FILE: &str = "spent-codes";
-/// Far more than somebody types in a month; the oldest goes.
+/// Far more than a user types in a month; beyond it, the oldest is removed.
 const SPENT_MAX: usize = 512;
-/// Far longer than codes are waited with.
+/// Far longer than the lifetime of a code.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The first line, with the version behind it.
+/// Prefix of the first line, before the version.
 const HEADER: &str = "wraith spent codes ";
 const FORMAT: Format = Format {
     version: 1,
     version_of: |text| version_behind(text, HEADER),
-    // Twice what there can be.
+    // Twice the maximum.
     max_bytes: 64 << 10,
     is_secret: true,
 };
-/// What stands for a code where the code must not stand: a hash under a key of the identity that tried it.
+/// Stands for a code where the code itself must not appear: a hash under a key of the identity that
+/// tried it.
 pub type CodeTag = [u8; 20];
 
-/// See the module.
+/// The record of tried codes (see the module docs).
 pub struct SpentCodes {
     key: Zeroizing<[u8; 32]>,
-    /// None in memory.
+    /// `None` in memory.
     file: Option<StateFile>,
-    /// Of this run.
+    /// The codes of this run.
     tried: Mutex<Vec<Spent>>,
-    /// Why the last one could not be written down.
+    /// The error of the last failed write.
     unwritten: Mutex<Option<StateError>>,
 }
 
@@ -52,10 +61,10 @@ struct Spent {
     at: SystemTime,
 }
 
-/// The code was tried before.
+/// An earlier attempt with the same code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TriedBefore {
-    /// When.
+    /// The time of the attempt.
     pub at: SystemTime,
 }
 
@@ -66,14 +75,14 @@ impl std::fmt::Debug for SpentCodes {
 }
 
 impl SpentCodes {
-    /// Those that this identity has tried.
+    /// Returns the record of the codes that this identity has tried.
     pub fn of(state: &StateDir, identity: &SecretIdentity) -> Self {
         let key = Zeroizing::new(kdf::derive("wraith/1 spent codes", identity.seed()));
         let file = state.folder().map(|folder| StateFile::new(folder, Path::new(FILE), FORMAT));
         Self { key, file, tried: Mutex::default(), unwritten: Mutex::default() }
     }
 
-    /// When the code was tried, if it was.
+    /// Returns when the code was tried, if it was.
     pub fn tried(&self, code: &Code) -> Option<TriedBefore> {
         let (tag, now) = (self.tag(code), SystemTime::now());
         let written = self.file.as_ref().and_then(|file| file.read().ok().flatten());
@@ -81,10 +90,11 @@ impl SpentCodes {
         found(&self.lock(), &tag).or_else(|| found(&written, &tag))
     }
 
-    /// The proof is about to leave.
+    /// Records a code; call it before the proof is sent.
     ///
     /// # Errors
-    /// The code was tried before, by this process or by another one a moment ago: it must not leave.
+    /// The code was tried before, by this process or by another a moment ago. The proof must not be
+    /// sent.
     pub fn spend(&self, code: &Code) -> Result<(), TriedBefore> {
         let now = SystemTime::now();
         let spent = Spent { tag: self.tag(code), at: now };
@@ -106,24 +116,24 @@ impl SpentCodes {
         before.map_or(Ok(()), Err)
     }
 
-    /// Why a code that was spent is remembered for this run only, said once.
+    /// Returns, once, why a spent code is remembered for this run only.
     pub fn take_unwritten(&self) -> Option<StateError> {
         self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What stands for `code` here.
+    /// Returns the hash that stands for `code`.
     pub fn tag(&self, code: &Code) -> CodeTag {
         let text = Zeroizing::new(code.to_string());
         *kdf::keyed(&self.key, text.as_bytes()).first_chunk().expect("a hash is longer")
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Spent>> {
-        // A plain list.
+        // Ignores poisoning: this is a plain list.
         self.tried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Writes one more down, under the lock of the state; whether it was there already.
+/// Writes an entry under the state lock. Returns the earlier entry if there was one.
 fn written(
     file: &StateFile,
     spent: Spent,
@@ -141,7 +151,7 @@ fn written(
     });
     match result {
         Err(error) if matches!(error.kind(), StateErrorKind::Damaged | StateErrorKind::Exposed) => {
-            // Nothing in it can be believed; from now on it can.
+            // No entry of this file can be trusted. Replace it.
             file.replace(encode(&[spent])).map(|()| None)
         }
         result => result,
@@ -162,7 +172,8 @@ fn encode(all: &[Spent]) -> Zeroizing<String> {
     Zeroizing::new(text)
 }
 
-/// Those that still count. One from the future is believed: the clock may have been set.
+/// Returns the entries that still count. An entry from the future counts: the clock may have been
+/// set.
 fn parse(text: &str, now: SystemTime) -> Vec<Spent> {
     let line = |line: &str| {
         let (tag, seconds) = line.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! Where a contact may be reached: an address or the name of a machine, with a port or without.
+//! Addresses of contacts: an IP address or a host name, with or without a port.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -6,24 +6,25 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The longest name that the Domain Name System has.
+/// The longest name in the Domain Name System.
 const MAX_HOST_LEN: usize = 253;
 
-/// `HOST[:PORT]`; without a port it is the one where the contact usually listens.
+/// `HOST[:PORT]`. The default port is the usual port of the contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// A name, or an IP address without brackets.
+    /// A host name, or an IP address without brackets.
     host: String,
     port: Option<u16>,
 }
 
-/// A text is no address.
+/// A text is not a valid address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("an address is IP, IP:PORT, HOST or HOST:PORT, with a port from 1 to 65535")]
 pub struct AddressError;
 
 impl Address {
-    /// The name or IP address (without brackets), and the port: `usual_port` where none is given.
+    /// Returns the host name or IP address (without brackets) and the port; `usual_port` if it has
+    /// none.
     pub fn host_and_port(&self, usual_port: u16) -> (&str, u16) {
         (&self.host, self.port.unwrap_or(usual_port))
     }
@@ -69,7 +70,8 @@ impl FromStr for Address {
     }
 }
 
-/// Whether somebody can be found at `address` another time: not at one that means nothing without its interface.
+/// Returns whether `address` is useful for a later connection. Link-local addresses are not: they
+/// need their interface.
 pub fn is_lasting(address: SocketAddr) -> bool {
     let link_local = match address.ip().to_canonical() {
         IpAddr::V4(ip) => ip.is_link_local(),

@@ -1,4 +1,4 @@
-//! The contacts as text, for people to read and to change:
+//! The contacts as text that people can read and edit:
 //!
 //! ```toml
 //! version = 1
@@ -12,8 +12,12 @@
 //! last_met = 2026-11-22T06:15:53Z
 //! ```
 //!
-//! Invariants of a [`Book`]: every name is a [`Name`] and differs from all others in more than case, every NodeId can exist
-//! and has one name, and there are at most [`MAX_CONTACTS`]. Keys and comments that are not ours stay where they are.
+//! Invariants of a [`Book`]:
+//!
+//! - Every name is a [`Name`] and differs from all others in more than case.
+//! - Every NodeId is valid and has one name.
+//! - There are at most [`MAX_CONTACTS`] contacts.
+//! - Foreign keys and comments stay where they are.
 
 use std::net::SocketAddr;
 
@@ -26,13 +30,13 @@ use wraith_discovery::contact::MAX_CONTACTS;
 use super::address::{Address, is_lasting};
 use super::name::{Name, NameError};
 
-/// Addresses of a contact that are remembered, of either kind: places where a person uses a machine.
+/// Maximum number of addresses per contact and kind: places where a person uses a machine.
 const MAX_ADDRESSES: usize = 8;
 const TABLE: &str = "contacts";
 const HEADER: &str =
     "# People that wraith knows. A node_id is a key: who has it is who it says.\n\n";
 
-/// Somebody we know.
+/// A contact of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
     /// What its user calls it.
@@ -51,52 +55,53 @@ pub struct Contact {
     pub last_met: Option<Timestamp>,
 }
 
-/// What a meeting taught about a contact.
+/// Facts about a contact from a completed transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Meeting {
-    /// Where it can be dialled.
+    /// The address for dialling it.
     pub at: Option<SocketAddr>,
-    /// The server that both sides used, or could have.
+    /// The rendezvous server that both sides used, or could have used.
     pub rendezvous: Option<String>,
 }
 
-/// All contacts, and the text they stand in.
+/// All contacts, and the text that contains them.
 #[derive(Clone, Debug)]
 pub struct Book {
     document: DocumentMut,
     contacts: Vec<Contact>,
 }
 
-/// Why a change is not made.
+/// Why a change was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
     /// Another identity has the name.
     #[error("the name belongs to another identity, {0}; a contact's key is never replaced")]
     NameTaken(NodeId),
-    /// The identity has another name.
+    /// The identity already has another name.
     #[error("this identity is a contact already, called {0}")]
     Known(Name),
-    /// There are [`MAX_CONTACTS`] already.
+    /// There are already [`MAX_CONTACTS`] contacts.
     #[error("there is no room for more contacts")]
     Full,
-    /// There is no contact with this name.
+    /// No contact has this name.
     #[error("there is no contact called {0}")]
     Nobody(Name),
 }
 
 impl Book {
-    /// The version of the text that this program knows. A text that says none has it.
+    /// The format version that this program supports. It is also the default for a text without
+    /// one.
     pub const VERSION: u32 = 1;
 
-    /// No contacts.
+    /// Returns a book without contacts.
     pub fn empty() -> Self {
         Self::parse("").expect("nothing is TOML")
     }
 
-    /// Reads the text.
+    /// Parses the text.
     ///
     /// # Errors
-    /// Why it cannot, with the line.
+    /// The reason, with the line number.
     pub fn parse(text: &str) -> Result<Self, String> {
         let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
             let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
@@ -127,30 +132,31 @@ impl Book {
         Ok(Self { document, contacts })
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> String {
         self.document.to_string()
     }
 
-    /// All of them, in the order of the text.
+    /// Returns all contacts, in the order of the text.
     pub fn contacts(&self) -> &[Contact] {
         &self.contacts
     }
 
-    /// The contact with this name.
+    /// Returns the contact with this name.
     pub fn named(&self, name: &Name) -> Option<&Contact> {
         self.contacts.iter().find(|contact| contact.name == *name)
     }
 
-    /// The contact with this key.
+    /// Returns the contact with this NodeId.
     pub fn with(&self, node_id: NodeId) -> Option<&Contact> {
         self.contacts.iter().find(|contact| contact.node_id == node_id)
     }
 
-    /// Adds somebody new. The same name with the same identity again is no error; nothing is ever replaced.
+    /// Adds a contact. Adding the same name with the same identity again is no error. Nothing is
+    /// ever replaced.
     ///
     /// # Errors
-    /// The name or the identity is another contact's, or there is no room.
+    /// The name or the identity belongs to another contact, or there is no room.
     pub fn add(&mut self, name: &Name, node_id: NodeId) -> Result<(), Refused> {
         match (self.named(name), self.with(node_id)) {
             (Some(there), _) if there.node_id == node_id => return Ok(()),
@@ -179,18 +185,18 @@ impl Book {
         Ok(())
     }
 
-    /// Sets where the user says that somebody is.
+    /// Sets the addresses that the user gives for a contact.
     pub fn set_addresses(&mut self, node_id: NodeId, addresses: &[Address]) {
         let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
         self.set(node_id, "addresses", value(array(addresses)));
     }
 
-    /// Sets the server where somebody is to be found.
+    /// Sets the rendezvous server of a contact.
     pub fn set_rendezvous(&mut self, node_id: NodeId, server: &str) {
         self.set(node_id, "rendezvous", value(server));
     }
 
-    /// Remembers a meeting with a contact; nothing if it is none.
+    /// Records a meeting with a contact. Does nothing if the peer is not a contact.
     pub fn met(&mut self, node_id: NodeId, meeting: &Meeting, now: Timestamp) {
         let Some(contact) = self.with(node_id).cloned() else { return };
         if let Some(at) = meeting.at.filter(|at| is_lasting(*at)) {
@@ -203,7 +209,7 @@ impl Book {
         if let Some(server) = &meeting.rendezvous {
             self.set_rendezvous(node_id, server);
         }
-        // To the second: nobody needs more, and it stays readable.
+        // Rounded to seconds, for readability.
         let now = format!("{now:.0}").parse::<toml_edit::Datetime>();
         let now = now.expect("a timestamp is a date and time of RFC 3339");
         if contact.first_met.is_none() {
@@ -212,10 +218,10 @@ impl Book {
         self.set(node_id, "last_met", value(now));
     }
 
-    /// Gives a contact another name.
+    /// Renames a contact.
     ///
     /// # Errors
-    /// There is none with the old name, or the new one is another contact's.
+    /// There is none with the old name, or the new name belongs to another contact.
     pub fn rename(&mut self, old: &Name, new: &Name) -> Result<(), Refused> {
         let there = self.named(old).ok_or_else(|| Refused::Nobody(old.clone()))?;
         if let Some(other) = self.named(new).filter(|other| other.node_id != there.node_id) {
@@ -229,7 +235,7 @@ impl Book {
         Ok(())
     }
 
-    /// Removes a contact, and gives what was known of it.
+    /// Removes a contact and returns it.
     ///
     /// # Errors
     /// There is none with this name.
@@ -247,13 +253,14 @@ impl Book {
         self.parse_again();
     }
 
-    /// Of a book that has contacts.
+    /// Returns the table of contacts; the book must have one.
     fn table(&mut self) -> &mut dyn TableLike {
         let table = self.document.get_mut(TABLE).and_then(Item::as_table_like_mut);
         table.expect("the contacts stand in it")
     }
 
-    /// The text is what counts; so what was changed reads back as it will the next time.
+    /// Parses the text again. The text is authoritative, so a change is read back exactly as at the
+    /// next load.
     fn parse_again(&mut self) {
         *self = Self::parse(&self.text()).expect("our own changes keep it well formed");
     }
@@ -295,7 +302,7 @@ fn list<T: std::str::FromStr>(entry: &dyn TableLike, key: &str) -> Result<Vec<T>
         let shown = || text.chars().take(80).flat_map(char::escape_debug).collect::<String>();
         text.parse().map_err(|_| format!("\"{}\" is no address", shown()))
     };
-    // What somebody wrote beyond our bound is not read, and stays.
+    // Entries of the user beyond our limit are not read, but stay in the text.
     array.iter().take(MAX_ADDRESSES).map(parse).collect()
 }
 

@@ -1,6 +1,7 @@
-//! Whom this machine knows: identities with names that its user gave them.
+//! The user's contacts: identities with names chosen by the user.
 //!
-//! Invariant: a name stands for one key until its user says otherwise. Nothing that comes over a network changes which.
+//! Invariant: a name stands for one key until the user changes it. No network message can change
+//! it.
 
 mod address;
 mod book;

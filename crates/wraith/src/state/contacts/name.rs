@@ -1,24 +1,25 @@
-//! What a contact is called.
+//! Names of contacts.
 //!
-//! Invariant: a [`Name`] has 1 to 40 letters and digits, with `-`, `_` and `.` after the first; so it can be shown on any
-//! terminal, is one word for a shell, no option, no path, and not as long as a NodeId.
+//! Invariant: a [`Name`] has 1 to 40 letters and digits, and `-`, `_` and `.` after the first. So
+//! any terminal can show it, and a shell reads it as one word. It is not an option, not a path, and
+//! shorter than a NodeId.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Shorter than a NodeId, which has 52, so that neither is taken for the other.
+/// Shorter than a NodeId (52 characters), so that neither is mistaken for the other.
 const MAX_CHARS: usize = 40;
 
-/// A name; two that differ in case only are the same.
+/// The name of a contact. Names that differ only in case are equal.
 #[derive(Clone, Debug)]
 pub struct Name(String);
 
-/// Why a text is no name.
+/// Why a text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// It has other characters, which are escaped here.
+    /// It has other characters. The text is escaped.
     #[error("\"{0}\" is no name for a contact: letters and digits, and after the first - _ . too")]
     Characters(String),
     /// It is too long.
@@ -27,7 +28,7 @@ pub enum NameError {
 }
 
 impl Name {
-    /// The name as it was written.
+    /// Returns the name as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,7 +1,7 @@
-//! The file of contacts, `contacts.toml` in the folder of the state, or contacts in memory.
+//! The store of contacts: `contacts.toml` in the state folder, or memory.
 //!
-//! Invariant: a change is made whole or not at all, and changes at the same time come one after the other; a damaged file is
-//! reported and left as it is.
+//! Invariant: a change is made as a whole or not at all, and concurrent changes are serialized. A
+//! damaged file is reported and left unchanged.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +14,12 @@ const FILE: &str = "contacts.toml";
 const FORMAT: Format = Format {
     version: Book::VERSION,
     version_of: version_in_toml,
-    // Far more than all contacts take with everything that is known of them.
+    // Far more than the maximum number of complete contacts takes.
     max_bytes: 1 << 20,
     is_secret: false,
 };
 
-/// Where the contacts are kept. Clones are handles of the same.
+/// The store of contacts. Clones are handles of the same store.
 #[derive(Clone, Debug)]
 pub struct ContactStore(Place);
 
@@ -38,10 +38,10 @@ impl ContactStore {
         Self(Place::Memory(Arc::new(Mutex::new(Book::empty()))))
     }
 
-    /// All contacts; none if there is no file yet.
+    /// Loads all contacts; none if there is no file yet.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, or of a newer version.
+    /// The file cannot be read, is damaged, or has a newer version.
     pub fn load(&self) -> Result<Book, StateError> {
         match &self.0 {
             Place::Memory(book) => Ok(book.lock().unwrap_or_else(PoisonError::into_inner).clone()),
@@ -52,10 +52,12 @@ impl ContactStore {
         }
     }
 
-    /// Changes the contacts, unless `change` fails. Changes by several processes come one after the other.
+    /// Changes the contacts, unless `change` fails. Concurrent changes by several processes are
+    /// serialized.
     ///
     /// # Errors
-    /// Those of `change` and of [`Self::load`], or the file cannot be written. Nothing is changed then.
+    /// Those of `change` and of [`Self::load`], or the file cannot be written. Nothing is then
+    /// changed.
     pub fn change<T, E: From<StateError>>(
         &self,
         change: impl FnOnce(&mut Book) -> Result<T, E>,
@@ -69,7 +71,7 @@ impl ContactStore {
                 Ok(result)
             }
             Place::File(file) => {
-                // Said with what helps, which the file does not know.
+                // Reports errors with a hint, which the file does not have.
                 self.load()?;
                 file.change(|before| {
                     let mut book = parse(file, before)?;
@@ -95,7 +97,7 @@ fn with_help(error: StateError) -> StateError {
     error.hint("repair the file, or move it away to begin with none; nothing was changed")
 }
 
-/// Why a change of contacts was not made.
+/// A refused change of the contacts.
 impl From<Refused> for StateError {
     fn from(why: Refused) -> Self {
         Self::new(StateErrorKind::Refused, why.to_string())
@@ -113,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// The folder in which a child process adds contacts, and from which number on.
+    /// The folder in which a child process adds contacts, and the number of the first one.
     const CHILD: &str = "WRAITH_TEST_CONTACTS";
 
     fn home() -> (tempfile::TempDir, PathBuf) {

@@ -1,4 +1,4 @@
-//! The file of one transfer: fields that end with a NUL each, so that names stand as they are.
+//! The record file of one transfer. Each field ends with a NUL, so names are stored unescaped.
 //!
 //! ```text
 //! wraith received 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀ folder PATH ␀
@@ -7,10 +7,15 @@
 //! seal BLAKE3 SIGNATURE ␀
 //! ```
 //!
-//! PATH is below the folder, as it is on the disk. ROOT is the BLAKE3 of the file, or of `p` that of its position-free tree. `x` is an entry of the offer that is not here, and why; its ROOT is `-` where
-//! the sender has not said it. The receipt covers numbers, roots and reasons, in `contents`. The seal is BLAKE3 of everything
-//! before it, signed by the receiver, and covers the names too. Where there is no room for everything, `rest` counts what the
-//! list leaves out, and of the receipt only the figures can be checked.
+//! - PATH is relative to the folder, as on disk.
+//! - ROOT is the BLAKE3 hash of the file; for `p`, the root of its position-free tree.
+//! - `x` is an entry of the offer that is absent, with the reason. Its ROOT is `-` if the sender
+//!   has not sent it.
+//! - The receipt covers numbers, roots and reasons, in `contents`.
+//! - The seal is the BLAKE3 hash of everything before it, signed by the receiver. It covers the
+//!   names, too.
+//! - `rest` counts the entries for which the record had no room. Only the figures of the receipt
+//!   can then be checked.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -22,7 +27,7 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_files::Tree;
 use wraith_transfer::{ContentDigest, Exception, Receipt};
 
-/// The first field, with the version behind it.
+/// Prefix of the first field, before the version.
 const MAGIC: &str = "wraith received ";
 const VERSION: u32 = 1;
 const SEAL_CONTEXT: &[u8] = b"wraith/1 record of what was received";
@@ -30,85 +35,85 @@ const SEAL_CONTEXT: &[u8] = b"wraith/1 record of what was received";
 const REST: &str = "rest ";
 const SEAL: &[u8] = b"seal ";
 
-/// Bytes that stand behind the list, at most: four numbers, the hash and the signature.
+/// Maximum size of the fields after the list: four numbers, the hash and the signature.
 const TAIL_BYTES: u64 = 512;
 
-/// Bytes of a field: a path, a link target and what stands before them, with room to spare.
+/// Maximum size of a field: a path, a link target and the values before them, with room to spare.
 const FIELD_BYTES_MAX: u64 = 16 * 1024;
 
-/// What stands before the list.
+/// The fields before the list.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// What the receiver signed for the sender.
+    /// The receipt that the receiver signed for the sender.
     pub receipt: Receipt,
-    /// Who received, and signed.
+    /// The receiver, which signed the record.
     pub by: NodeId,
-    /// Who sent.
+    /// The sender.
     pub from: NodeId,
-    /// The folder that everything went into; empty in what a sender keeps.
+    /// The target folder; empty in the receipt file of a sender.
     pub folder: PathBuf,
 }
 
 impl Head {
-    /// It is about a stream of bytes, which has no list of names (SPEC §10.10).
+    /// Returns true for a byte stream, which has no list of names (SPEC §10.10).
     pub fn is_stream(&self) -> bool {
         self.receipt.manifest == *blake3::hash(b"").as_bytes()
     }
 }
 
-/// One entry that was received.
+/// One entry of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Below the folder.
+    /// Path relative to the folder.
     pub path: Vec<u8>,
-    /// What stands there.
+    /// The kind of entry.
     pub what: What,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A file.
     File {
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
         /// Its number in the transfer.
         entry: u32,
-        /// What its root is of.
+        /// The kind of tree of its root.
         tree: Tree,
-        /// The root of its content: BLAKE3 only if it is of the tree of that.
+        /// The root of its content; its BLAKE3 hash only if `tree` says so.
         root: [u8; 32],
     },
     /// A folder.
     Folder,
     /// A symbolic link.
     Link {
-        /// Where it leads.
+        /// The target of the link.
         target: Vec<u8>,
     },
-    /// It is not here.
+    /// An entry of the offer that is absent.
     Absent {
-        /// Why.
+        /// The reason.
         exception: Exception,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
         /// Its number in the transfer.
         entry: u32,
-        /// The root of its content, of whatever tree, if the sender has said it.
+        /// The root of its content, of either tree, if the sender has sent it.
         root: Option<[u8; 32]>,
     },
 }
 
-/// What a record has no room for.
+/// Counts of the entries for which a record has no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Folders and links.
+    /// Number of folders and links.
     pub others: u64,
-    /// Of the files, those that are here.
+    /// Number of the files that are present.
     pub verified: u64,
-    /// The bytes of those.
+    /// Bytes of the files that are present.
     pub bytes: u64,
 }
 
@@ -117,9 +122,9 @@ pub struct Rest {
 pub enum Fault {
     /// The file cannot be read.
     Unreadable(io::Error),
-    /// It has the format of a newer version, this one.
+    /// It has the format of this newer version.
     Newer(u32),
-    /// It is not what was written.
+    /// Its content was changed.
     Edited(&'static str),
 }
 
@@ -129,7 +134,7 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// Appends the field of what stands at `path`.
+/// Appends the field for the entry at `path`.
 pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
     let number = |out: &mut Vec<u8>, n: u64| {
         write!(out, "{n} ").expect("a Vec takes everything");
@@ -174,12 +179,12 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
 }
 
 impl Rest {
-    /// Whether the list has everything.
+    /// Returns true if the list is complete.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Counts one more.
+    /// Counts one more entry.
     pub fn add(&mut self, what: &What) {
         let (verified, bytes) = match what {
             What::Folder | What::Link { .. } => {
@@ -218,7 +223,7 @@ impl Rest {
 }
 
 impl Line {
-    /// Reads a field, without its NUL.
+    /// Parses a field without its NUL.
     pub fn parse(field: &[u8]) -> Option<Self> {
         let (kind, rest) = word(field)?;
         let (path, what) = match kind {
@@ -245,7 +250,7 @@ impl Line {
     }
 }
 
-/// Size, number, root and path of a file.
+/// Parses size, number, root and path of a file.
 #[allow(clippy::type_complexity, reason = "the parts of a line, taken apart at once")]
 fn content(field: &[u8]) -> Option<(u64, u32, Option<[u8; 32]>, &[u8])> {
     let (bytes, rest) = word(field)?;
@@ -258,7 +263,7 @@ fn content(field: &[u8]) -> Option<(u64, u32, Option<[u8; 32]>, &[u8])> {
     Some((number(bytes)?, number(entry)?, root, path))
 }
 
-/// What stands before the first space, and behind it.
+/// Splits a field at its first space.
 pub(in crate::state) fn word(field: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = field.iter().position(|&byte| byte == b' ')?;
     Some((&field[..space], &field[space + 1..]))
@@ -268,7 +273,8 @@ pub(in crate::state) fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T>
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Reads one field; None at the end. One without its NUL, or one that is too long, is an error of kind `InvalidData`.
+/// Reads one field; `None` at the end. A field without its NUL, or one that is too long, is an
+/// error of kind `InvalidData`.
 pub fn field<'a>(
     reader: &mut impl BufRead,
     buffer: &'a mut Vec<u8>,
@@ -282,21 +288,21 @@ pub fn field<'a>(
     }
 }
 
-/// Writes a record of so many bytes at most.
+/// Writes a record within a size limit.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
     hasher: blake3::Hasher,
     buffer: Vec<u8>,
-    /// Bytes that the list may still have.
+    /// Bytes left for the list.
     room: u64,
-    /// What it has no room for, and what was left out before.
+    /// Counts of entries without room in this record, and of entries left out earlier (`before`).
     rest: Rest,
     before: Rest,
 }
 
 impl<W: Write> Writer<W> {
-    /// `before` was left out already.
+    /// Starts a record. `before` counts entries that were already left out.
     pub fn begin(out: W, head: &Head, room: u64, before: Rest) -> io::Result<Self> {
         let room = room.saturating_sub(TAIL_BYTES);
         let (hasher, buffer, rest) = (blake3::Hasher::new(), Vec::new(), Rest::default());
@@ -310,7 +316,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// One more line; or it is counted, from the first on for which there was no room.
+    /// Writes one entry. From the first one without room on, entries are only counted.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
         self.buffer.clear();
         encode(&line.path, &line.what, &mut self.buffer);
@@ -334,7 +340,7 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Signs what was written, and says what was left out.
+    /// Signs the record and returns the counts of omitted entries.
     pub fn seal(mut self, identity: &SecretIdentity) -> io::Result<(W, Rest)> {
         let rest = self.rest.with(self.before);
         if !rest.is_empty() {
@@ -352,7 +358,7 @@ fn sealed(hash: &blake3::Hash) -> Vec<u8> {
     [SEAL_CONTEXT, hash.as_bytes()].concat()
 }
 
-/// What a list adds up to, as a receipt has it.
+/// Totals of a list, in the form of a receipt.
 #[derive(Debug, Default)]
 pub(in crate::state) struct Sum {
     contents: ContentDigest,
@@ -363,14 +369,14 @@ pub(in crate::state) struct Sum {
 }
 
 impl Sum {
-    /// The receiver has a file.
+    /// Adds a file that the receiver has.
     pub(in crate::state) fn has(&mut self, entry: u32, root: &[u8; 32], bytes: u64) {
         self.contents.add(entry, root);
         self.verified += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// It does not have an entry.
+    /// Adds an entry that the receiver does not have.
     pub(in crate::state) fn lacks(
         &mut self,
         entry: u32,
@@ -382,36 +388,36 @@ impl Sum {
         *(if exception.is_failure() { &mut self.failed } else { &mut self.kept }) += 1;
     }
 
-    /// True if the receipt is for just that.
+    /// Returns true if the receipt is for exactly these totals.
     pub(in crate::state) fn fits(&self, receipt: &Receipt) -> bool {
         (receipt.verified, receipt.bytes) == (self.verified, self.bytes)
             && (receipt.kept, receipt.failed) == (self.kept, self.failed)
             && receipt.contents == self.contents.digest()
     }
 
-    /// The same as far as figures can tell, with what the list leaves out.
+    /// Compares only the figures, including those of the omitted entries.
     fn fits_with(&self, rest: &Rest, receipt: &Receipt) -> bool {
         receipt.verified == self.verified.saturating_add(rest.verified)
             && receipt.bytes == self.bytes.saturating_add(rest.bytes)
     }
 }
 
-/// Reads the lines of a record one by one.
+/// Reads the entries of a record one by one.
 #[derive(Debug)]
 pub struct Lines {
     reader: BufReader<File>,
     buffer: Vec<u8>,
     hasher: blake3::Hasher,
-    /// What the list leaves out, once its end was read.
+    /// Counts of the omitted entries, once the end was read.
     rest: Rest,
-    /// What the seal says, once it was read.
+    /// Hash and signature of the seal, once it was read.
     seal: Option<(String, String)>,
 }
 
-/// Opens a record and reads what stands before the list.
+/// Opens a record and reads the fields before the list.
 ///
 /// # Errors
-/// It cannot be read, is of a newer version, or does not begin as it was written.
+/// It cannot be read, has a newer version, or does not start like a record.
 pub fn open(file: File) -> Result<(Head, Lines), Fault> {
     let mut lines = Lines {
         reader: BufReader::with_capacity(64 << 10, file),
@@ -457,7 +463,7 @@ impl Lines {
         field.ok_or(Fault::Edited("what stands before the list makes no sense"))
     }
 
-    /// The next line; None after the seal.
+    /// Returns the next entry; `None` after the seal.
     pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
         let Some(field) = self.field()? else { return Err(Fault::Edited("its end is missing")) };
         let senseless = Fault::Edited("a line makes no sense");
@@ -472,7 +478,7 @@ impl Lines {
         self.take_seal(&field)
     }
 
-    /// What stands behind the list: nothing but the seal.
+    /// Reads the rest of the record: nothing but the seal.
     fn end(&mut self) -> Result<Option<Line>, Fault> {
         let field = self.field()?.ok_or(Fault::Edited("its end is missing"))?.to_vec();
         self.take_seal(&field)
@@ -489,8 +495,8 @@ impl Lines {
         Ok(None)
     }
 
-    /// Reads to the end and checks that this is what the receiver wrote and signed, and that the receipt covers the roots.
-    /// Gives the lines again from the first on.
+    /// Reads to the end. Checks that the receiver wrote and signed exactly this, and that the
+    /// receipt covers the roots. Returns the entries from the first one again.
     pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
         let mut sum = Sum::default();
         while let Some(line) = self.next_line()? {
@@ -525,7 +531,7 @@ impl Lines {
         Ok(Self { rest, ..lines })
     }
 
-    /// What the list leaves out; known of one that was [`Self::proven`].
+    /// Returns the counts of omitted entries. Valid after [`Self::proven`].
     pub fn rest(&self) -> Rest {
         self.rest
     }

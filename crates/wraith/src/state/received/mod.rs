@@ -1,8 +1,13 @@
-//! What was received: a signed list of each finished transfer, so that the tree can be checked again later.
+//! Received lists: a signed list of each finished transfer, with which the tree can be verified
+//! later.
 //!
-//! Invariants: a list appears whole or not at all; only its owner can read it; none has more bytes than the user
-//! allows, and all together have a bound, beyond which the oldest are removed; and a list that cannot be written costs a
-//! warning, never the transfer.
+//! Invariants:
+//!
+//! - A list appears as a whole or not at all.
+//! - Only its owner can read it.
+//! - No list is larger than the user's limit. All lists together are bounded; beyond that, the
+//!   oldest are removed.
+//! - A list that cannot be written causes a warning and never fails the transfer.
 
 mod list;
 mod recorder;

@@ -1,10 +1,11 @@
-//! Writes down what arrives, while it arrives, and makes the record of it in the end.
+//! Records received entries during the transfer, and creates the record at its end.
 //!
-//! Until the receipt is signed the lines are in a part file of the transfer and its folder. Every connection begins it anew, and
-//! lists everything: what earlier ones brought is settled again, with its root. Memory holds nothing; everything is written and
-//! read as a stream.
+//! Until the receipt is signed, the entries are in a part file, one per transfer and folder. Every
+//! connection starts it anew and lists everything: entries of earlier connections are settled
+//! again, with their roots. Nothing is held in memory; the part is written and read as a stream.
 //!
-//! Invariants: a part has the lines of one connection, in no more room than a record; and what there was no room for is counted.
+//! Invariants: a part has the entries of one connection and is no larger than a record. Entries
+//! without room are counted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
@@ -25,21 +26,21 @@ use crate::state::error::{StateError, plain};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The recorder of one transfer, over all its connections. Errors wait for [`Self::finish`].
+/// The recorder of one transfer, over all its connections. Errors are reported by [`Self::finish`].
 #[derive(Debug)]
 pub struct Recorder {
     state: StateDir,
     out: PathBuf,
-    /// Bytes that a record may have.
+    /// Size limit of the record in bytes.
     room: u64,
     progress: Mutex<Progress>,
 }
 
 #[derive(Debug)]
 enum Progress {
-    /// Nothing is to be recorded.
+    /// Recording is off.
     Off,
-    /// Nothing was accepted; which transfer it is, once that is known.
+    /// Nothing was accepted yet. Contains the transfer ID, once it is known.
     Waiting(Option<[u8; 16]>),
     Writing(Part),
     Failed(String),
@@ -49,17 +50,18 @@ enum Progress {
 struct Part {
     path: PathBuf,
     lines: BufWriter<File>,
-    /// The target, wherever it is moved to meanwhile.
+    /// The target folder; the handle follows it if it is moved.
     folder: File,
     buffer: Vec<u8>,
-    /// Bytes of the lines.
+    /// Bytes of the entries.
     end: u64,
-    /// What they leave out.
+    /// Counts of omitted entries.
     rest: Rest,
 }
 
 impl Recorder {
-    /// A recorder of what goes into `out`, in a record of so many bytes; none if there is to be none.
+    /// Creates a recorder for a transfer into `out`. `room` is the size limit of the record; `None`
+    /// turns recording off.
     pub fn new(state: &StateDir, out: &Path, room: Option<u64>) -> Self {
         let is_on = room.is_some() && state.folder().is_some();
         let progress = if is_on { Progress::Waiting(None) } else { Progress::Off };
@@ -67,7 +69,7 @@ impl Recorder {
         Self { state, out, room, progress: Mutex::new(progress) }
     }
 
-    /// One event of the engine.
+    /// Handles an event of the transfer engine.
     pub fn tell(&self, event: &Event<'_>) {
         match event {
             Event::Offer(offer) => {
@@ -102,10 +104,10 @@ impl Recorder {
         }
     }
 
-    /// Makes the record; says what it leaves out.
+    /// Creates the record and returns the counts of omitted entries.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// Why there is no record, as text.
     pub fn finish(
         &self,
         receipt: &Receipt,
@@ -119,7 +121,7 @@ impl Recorder {
                 let path = part.path.clone();
                 let made = part.finish(self.room, receipt, from, identity);
                 let rest = made.map_err(|error| cannot_write(&path, &error))?;
-                // What cannot be removed is in nobody's way.
+                // A leftover part is harmless.
                 let _ = fs::remove_file(&path);
                 let _ = store::tidy(path.parent().expect("a part is in the folder of the lists"));
                 Ok(rest)
@@ -156,7 +158,7 @@ impl Part {
     fn open(state: &StateDir, out: &Path, transfer: [u8; 16]) -> Result<Self, String> {
         let store = ReceivedStore::of(state).map_err(|error: StateError| error.to_string())?;
         let lists = store.folder().expect("nothing is recorded in memory");
-        // Also of transfers that never end.
+        // This also removes parts of transfers that never end.
         let _ = store::tidy(lists);
         let out = fs::canonicalize(out).map_err(|error| cannot_write(out, &error))?;
         let folder = blake3::hash(out.as_os_str().as_bytes()).to_hex();
@@ -165,7 +167,7 @@ impl Part {
         let mut options = OpenOptions::new();
         let opened = options.read(true).append(true).create(true).mode(0o600).open(&path);
         let made = opened.and_then(|file| {
-            // Two of the same at once, into the same folder: the engine lets one of them write.
+            // If two processes receive the same into one folder, the engine lets one of them write.
             file.try_lock()?;
             Ok((file, File::open(&out)?))
         });
@@ -175,7 +177,7 @@ impl Part {
         Ok(Self { path, lines, folder, buffer, end: 0, rest })
     }
 
-    /// A connection begins, which lists everything that is there.
+    /// Starts a connection, which lists all present entries again.
     fn begin(&mut self) -> io::Result<()> {
         self.lines.flush()?;
         self.lines.get_ref().set_len(0)?;
@@ -195,7 +197,7 @@ impl Part {
         self.lines.write_all(&self.buffer)
     }
 
-    /// Where the target is now.
+    /// Returns the current path of the target.
     fn folder(&self) -> io::Result<PathBuf> {
         fs::read_link(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))
     }
@@ -231,7 +233,7 @@ fn lines_of(mut file: &File) -> io::Result<BufReader<&File>> {
     Ok(BufReader::with_capacity(BUFFER_BYTES, file))
 }
 
-/// Calls `of` with each line; other fields are passed over.
+/// Calls `of` with each entry; skips other fields.
 fn each(
     mut reader: impl io::BufRead,
     mut of: impl FnMut(Line) -> io::Result<()>,

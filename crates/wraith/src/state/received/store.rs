@@ -1,4 +1,5 @@
-//! Where the lists are: `received/` in the folder of the state, a file each, named after its time and the hash of its receipt.
+//! The folder of the lists: `received/` in the state folder, with one file per list, named after
+//! its time and the hash of its receipt.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,52 +16,54 @@ const FOLDER: &str = "received";
 const RECORD: &str = ".record";
 pub(super) const PART: &str = ".part";
 
-/// Records that are kept, and bytes of all of them. The newest is kept in any case, but has a bound of its own.
+/// Maximum number of records, and bytes of all of them. The newest is always kept; it has a limit
+/// of its own.
 const RECORDS_MAX: usize = 256;
 const BYTES_MAX: u64 = 512 << 20;
-/// Lists of transfers that were not finished; all of them together have no more bytes than the records.
+/// Maximum number of parts of unfinished transfers. All parts together have the same size limit as
+/// the records.
 const PARTS_MAX: usize = 16;
 
-/// Hexadecimal digits of an id, and how many of them are enough to name it.
+/// Hexadecimal digits of an ID, and the minimum number of them that selects a list.
 const ID_LETTERS: usize = 12;
 const ID_LETTERS_MIN: usize = 4;
 
-/// All lists of what was received.
+/// All received lists of this machine.
 #[derive(Debug)]
 pub struct ReceivedStore {
-    /// None in memory: there are none.
+    /// `None` in memory: there are no lists.
     folder: Option<PathBuf>,
 }
 
-/// One of them.
+/// One received list.
 #[derive(Clone, Debug)]
 pub struct ReceivedList {
-    /// What a person calls it: the beginning of the hash of its receipt, in hexadecimal.
+    /// ID for people: the first hexadecimal digits of the hash of its receipt.
     pub id: String,
     path: PathBuf,
     bytes: u64,
 }
 
 impl ReceivedList {
-    /// What it begins with, and its lines.
+    /// Opens the list and returns its head and its entries.
     ///
     /// # Errors
-    /// It cannot be read, is of a newer version, or does not begin as it was written.
+    /// It cannot be read, has a newer version, or does not start like a record.
     pub fn open(&self) -> Result<(Head, Lines), Fault> {
         list::open(File::open(&self.path)?)
     }
 }
 
-/// The name of a transfer for people: the beginning of the hash of its receipt.
+/// Returns the ID of a transfer for people: the first digits of the hash of its receipt.
 fn id(receipt: &Receipt) -> String {
     blake3::hash(&receipt.to_bytes()).to_hex()[..ID_LETTERS].to_owned()
 }
 
 impl ReceivedStore {
-    /// The lists of this machine.
+    /// Returns the lists of this machine.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn of(state: &StateDir) -> Result<Self, StateError> {
         Ok(Self { folder: state.with_subfolder(FOLDER)?.map(|state| state.join(FOLDER)) })
     }
@@ -69,7 +72,7 @@ impl ReceivedStore {
         self.folder.as_deref()
     }
 
-    /// All lists, the newest first.
+    /// Returns all lists, the newest first.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -79,11 +82,11 @@ impl ReceivedStore {
         lists_in(folder).map_err(failed)
     }
 
-    /// The list whose id begins so.
+    /// Returns the list whose ID starts with `id`.
     ///
     /// # Errors
-    /// The folder cannot be read, there is no such list ([`StateErrorKind::NotFound`]), or several
-    /// ([`StateErrorKind::Ambiguous`]).
+    /// The folder cannot be read, there is no such list ([`StateErrorKind::NotFound`]), or there
+    /// are several ([`StateErrorKind::Ambiguous`]).
     pub fn find(&self, id: &str) -> Result<ReceivedList, StateError> {
         let id = id.to_ascii_lowercase();
         let mut found = self.all()?.into_iter().filter(|list| list.id.starts_with(&id));
@@ -101,7 +104,7 @@ impl ReceivedStore {
     }
 }
 
-/// Where the list of this receipt belongs.
+/// Returns the path for the list of this receipt.
 pub(super) fn place(folder: &Path, receipt: &Receipt) -> PathBuf {
     folder.join(format!("{:012}-{}{RECORD}", receipt.unix_seconds, id(receipt)))
 }
@@ -120,7 +123,7 @@ fn lists_in(folder: &Path) -> io::Result<Vec<ReceivedList>> {
     Ok(all.into_iter().map(|(_, list)| list).collect())
 }
 
-/// Removes what is beyond the bounds, the oldest first.
+/// Removes lists beyond the limits, the oldest first.
 pub(super) fn tidy(folder: &Path) -> io::Result<()> {
     let mut bytes = 0u64;
     for (n, list) in lists_in(folder)?.iter().enumerate() {

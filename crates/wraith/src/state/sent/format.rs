@@ -1,4 +1,4 @@
-//! The file of one receipt: fields that end with a NUL each, so that names stand as they are.
+//! The file of one receipt. Each field ends with a NUL, so names are stored unescaped.
 //!
 //! ```text
 //! wraith receipt 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀
@@ -6,11 +6,17 @@
 //!  | d STATUS MODE SECONDS NANOSECONDS PATH ␀ | l STATUS MODE SECONDS NANOSECONDS LENGTH TARGET PATH ␀)*
 //! ```
 //!
-//! The lines are the manifest, in its order, with what became of each entry: STATUS is `here` or the reason why the receiver does
-//! not have it, ROOT is `-` where there is none. `h` is a file with holes, `p` one whose ROOT is
-//! of the position-free tree, and not its BLAKE3. A stream of bytes has no manifest, but one line
-//! `s STATUS ROOT BYTES`. There is no seal: the receiver's signature covers the hash of the manifest, and so every name, size, mode
-//! and time; the sum of numbers, roots and reasons; and the sender. Each field is written in one way only, and any other is refused.
+//! The lines are the manifest, in its order, with the result for each entry:
+//!
+//! - STATUS is `here`, or the reason why the receiver does not have the entry. ROOT is `-` if there
+//!   is none.
+//! - `h` is a file with holes. `p` is one whose ROOT is that of the position-free tree and not its
+//!   BLAKE3 hash.
+//! - A byte stream has no manifest, but one line `s STATUS ROOT BYTES`.
+//!
+//! There is no seal. The receiver's signature covers the hash of the manifest, and so every name,
+//! size, mode and time. It also covers the digest of numbers, roots and reasons, and the sender.
+//! Each field has exactly one valid encoding; any other is refused.
 
 use std::fs::File;
 use std::io::{self, BufReader, Seek, Write};
@@ -23,22 +29,22 @@ use wraith_transfer::{Exception, Receipt};
 
 use crate::state::received::{Fault, Head, Line, Sum, What, field, number, word};
 
-/// The first field, with the version behind it.
+/// Prefix of the first field, before the version.
 const MAGIC: &str = "wraith receipt ";
 const VERSION: u32 = 1;
 
 const HERE: &str = "here";
 
-/// What became of an entry.
+/// The result for one entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fate {
-    /// Why the receiver does not have it, if it has not.
+    /// Why the receiver does not have it; `None` if it does.
     pub(super) exception: Option<Exception>,
-    /// The root of its content, if it was sent or is the same there.
+    /// The root of its content, if it was sent or is already the same there.
     pub(super) root: Option<[u8; 32]>,
 }
 
-/// Writes what stands before the lines.
+/// Writes the fields before the lines.
 pub(super) fn write_head(out: &mut impl Write, receipt: &Receipt, by: &NodeId) -> io::Result<()> {
     out.write_all(&head(receipt, by))
 }
@@ -87,7 +93,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a Vec takes everything");
 }
 
-/// What a line is.
+/// A parsed line.
 enum Item {
     Entry(Entry, Fate),
     Stream(Fate, u64),
@@ -113,7 +119,7 @@ impl Item {
             _ => (None, rest),
         };
         let fate = Fate { exception, root };
-        // A file is there by its root, or it is not there.
+        // A file that is present must have a root.
         if matches!(kind, b"f" | b"h" | b"p" | b"s") && exception.is_none() && root.is_none() {
             return None;
         }
@@ -167,10 +173,11 @@ pub struct ReceiptLines {
     sum: Sum,
 }
 
-/// Opens a receipt and reads what stands before the lines. Its signature is checked by [`ReceiptLines::proven`].
+/// Opens a receipt and reads the fields before the lines. [`ReceiptLines::proven`] verifies its
+/// signature.
 ///
 /// # Errors
-/// It cannot be read, is of a newer version, or does not begin as it was written.
+/// It cannot be read, has a newer version, or does not start like a receipt.
 pub fn open_receipt(file: File) -> Result<(Head, ReceiptLines), Fault> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut buffer = Vec::new();
@@ -221,15 +228,15 @@ impl ReceiptLines {
         Self { reader, buffer, manifest, entries: 0, sum: Sum::default() }
     }
 
-    /// The next line; None at the end. The path of a stream is `-`.
+    /// Returns the next line; `None` at the end. The path of a stream is `-`.
     ///
     /// # Errors
-    /// It cannot be read, or is not as it was written.
+    /// The file cannot be read, or its content was changed.
     pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
         let senseless = || Fault::Edited("a line makes no sense");
         let Some(text) = next_field(&mut self.reader, &mut self.buffer)? else { return Ok(None) };
         let item = Item::parse(text).ok_or_else(senseless)?;
-        // Written in another way: with a sign, with zeros in front.
+        // Refuses other encodings of the same value, such as a sign or leading zeros.
         if item.encode().strip_suffix(b"\0") != Some(text) {
             return Err(senseless());
         }
@@ -268,10 +275,11 @@ impl ReceiptLines {
         Ok(Some(Line { path, what }))
     }
 
-    /// Reads to the end and checks that the receiver has signed for just this. Gives the lines again from the first on.
+    /// Reads to the end, and checks that the receiver signed exactly this content. Returns the
+    /// lines from the first one again.
     ///
     /// # Errors
-    /// It cannot be read, or something in it is another than what was signed.
+    /// The file cannot be read, or part of it differs from the signed content.
     pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
         while self.next_line()?.is_some() {}
         if head.receipt.verify(&head.by).is_err() {

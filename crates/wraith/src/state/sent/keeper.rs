@@ -1,8 +1,9 @@
-//! Writes down what is sent over one connection, while it is sent, and makes the receipt's file of it in the end.
+//! Records the entries sent over one connection, and writes the receipt file at the end.
 //!
-//! Every connection settles every entry, so each begins anew. Until the receipt is here there are two files without a name, in the
-//! folder that the receipt is for: the manifest as it is sent, and a row of fixed length for what became of each entry, which
-//! is known in any order. Memory holds neither, and a process that is killed leaves nothing.
+//! Every connection settles every entry, so each connection starts anew. Until the receipt arrives,
+//! two unnamed files exist in the folder of the receipt: the manifest as sent, and fixed-length
+//! rows with the result for each entry, which arrive in any order. Neither is held in memory, and a
+//! killed process leaves nothing behind.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -23,13 +24,14 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// The number of the exception, or 0; 1 if there is a root; the root.
 const ROW_BYTES: usize = 1 + 1 + 32;
 
-/// Letters of a receipt's hash that name its file in a folder, as for lists of what was received.
+/// Hexadecimal digits of a receipt's hash that form its file name in a folder, as for received
+/// lists.
 const ID_LETTERS: usize = 12;
 
-/// See the module.
+/// Writes receipt files (see the module docs).
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    /// A file, or a folder that has one for each receiver.
+    /// A file, or a folder with one file per receiver.
     place: PathBuf,
     state: Mutex<State>,
 }
@@ -44,17 +46,18 @@ struct State {
 struct Parts {
     manifest: BufWriter<File>,
     rows: File,
-    /// Bytes of the entry that is written.
+    /// Bytes of the entry being written.
     buffer: Vec<u8>,
 }
 
 impl Keeper {
-    /// Keeps receipts at `place`.
+    /// Creates a keeper that writes to `place`.
     pub(crate) fn at(place: &Path) -> Self {
         Self { place: place.to_owned(), state: Mutex::default() }
     }
 
-    /// One event of the engine. Some where it was the last: where the receipt is now, or why it is not.
+    /// Handles an event of the transfer engine. After the last one, returns the path of the receipt
+    /// file, or why there is none.
     pub(crate) fn tell(&self, event: &Event<'_>) -> Option<Result<PathBuf, String>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -78,7 +81,7 @@ impl Keeper {
         None
     }
 
-    /// The folder that the receipt will be in.
+    /// Returns the folder of the receipt file.
     fn folder(&self) -> io::Result<PathBuf> {
         let place = path::absolute(&self.place)?;
         if place.is_dir() {
@@ -139,8 +142,9 @@ impl Parts {
         self.rows.write_all_at(&[exception.number()], row_at(number))
     }
 
-    /// Puts the two together. The figures of the receipt were compared with what the sender knows, but for the bytes of files that
-    /// the receiver did not keep after all; with these too, what is kept proves itself.
+    /// Merges manifest and rows. The sender has already checked the figures of the receipt, except
+    /// for the bytes of files that the receiver discarded in the end. This checks them too, so the
+    /// stored file is self-verifying.
     fn copy_to(self, out: &mut impl Write, receipt: &Receipt) -> io::Result<()> {
         let mut manifest = self.manifest.into_inner().map_err(io::IntoInnerError::into_error)?;
         let entries = manifest.stream_position()?;
@@ -180,7 +184,7 @@ fn row_at(number: u32) -> u64 {
     u64::from(number) * ROW_BYTES as u64
 }
 
-/// What became of the next entry. Rows that were never written, and what is behind the last, are zeros.
+/// Returns the result for the next entry. Rows never written, and those after the last, are zeros.
 fn next_row(rows: &mut impl Read) -> io::Result<Fate> {
     let mut row = [0; ROW_BYTES];
     let mut filled = 0;

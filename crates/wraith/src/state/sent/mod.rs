@@ -1,7 +1,7 @@
-//! What a sender keeps of a transfer: the receiver's receipt, with everything it is about.
+//! Receipt files of a sender: the receiver's receipt, with everything it covers.
 //!
-//! Invariant: the file proves itself. Whoever has it and the receiver's NodeId can check what that identity has signed for, name by
-//! name, without anything else; and no byte of it can be another without being noticed.
+//! Invariant: the file is self-verifying. With only the file and the receiver's NodeId, any party
+//! can check what that identity signed, name by name. Any changed byte is detected.
 
 mod format;
 mod keeper;

@@ -1,13 +1,21 @@
-//! What a send must remember so that the same send, begun again after a crash, offers the same things under the same ticket: the
-//! capability secret and the port; for whom it is good, if a code brings it; who has come to fetch, so that they find the
-//! sender again where its address is another one by then; and which content the files had, so that they need not be read
-//! again ([`SentRoots`]).
+//! State of an unfinished send. With it, the same send, started again after a crash, offers the
+//! same files under the same ticket.
 //!
-//! A capability that a code brings is good for the identities that proved the words of the code ([`super::allowlist`]), and is
-//! never the one of a ticket that people carry, which is good for whoever has it: the two are different records.
+//! A record holds:
 //!
-//! Invariant: at most one process uses a record at a time (it holds a lock as long as the send runs), so two sends of the same
-//! paths never share a secret. A record is removed once the receiver has everything.
+//! - the capability secret and the port;
+//! - the allowlist, if a code delivers the ticket;
+//! - the receivers that came to fetch, so that they find the sender again if its address has
+//!   changed;
+//! - the content hashes of files, so that they need not be read again ([`SentRoots`]).
+//!
+//! A capability delivered by a code is valid for the identities that proved the words of the code
+//! ([`super::allowlist`]). It is never the capability of a bearer ticket, which is valid for any
+//! receiver that has it: the two are different records.
+//!
+//! Invariant: at most one process uses a record at a time, by a lock held for the duration of the
+//! send. So two sends of the same paths never share a secret. A record is removed once the receiver
+//! has everything.
 
 mod recipient;
 #[cfg(test)]
@@ -39,10 +47,11 @@ use super::lock_file::{lock, lock_patiently};
 const FOLDER: &str = "sends";
 const LOCK: &str = "lock";
 const ROOTS: &str = "roots";
-/// Receivers of one send that are remembered. More at once find the sender by its ticket's addresses, or by a new ticket.
+/// Maximum number of receivers stored per send. Others find the sender by the addresses of its
+/// ticket, or need a new ticket.
 pub const MAX_RECEIVERS: usize = 16;
-/// A ticket nobody used for a week is forgotten: long enough for an interrupted transfer over a holiday, short enough
-/// that a secret does not stay valid for ever.
+/// A ticket unused for a week is forgotten: long enough for an interrupted transfer over a holiday,
+/// short enough that a secret does not stay valid for ever.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 const FORMAT: Format = Format {
     version: 2,
@@ -62,9 +71,9 @@ struct Entry {
     version: u32,
     capability: String,
     port: u16,
-    /// NodeIds of those who have come to fetch, the last first.
+    /// NodeIds of receivers that came to fetch, the latest first.
     receivers: Vec<String>,
-    /// For whom it is good; none of a ticket that people carry.
+    /// The allowlist; `None` for a bearer ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     allowlist: Option<Vec<AllowedEntry>>,
 }
@@ -75,8 +84,8 @@ impl Drop for Entry {
     }
 }
 
-/// The remembered, or new, secret and port of one send. Holds the lock on its record until dropped or forgotten. What changes in
-/// it may be changed by several threads.
+/// The stored or new secret and port of one send. Holds the lock on its record until dropped or
+/// forgotten. Several threads may change it.
 #[derive(Debug)]
 pub struct UnfinishedSend {
     capability: Capability,
@@ -87,9 +96,10 @@ pub struct UnfinishedSend {
 struct Remembered {
     port: Option<u16>,
     receivers: Vec<NodeId>,
-    /// None: it is good for whoever has it.
+    /// `None`: the secret is valid for any bearer.
     allowlist: Option<Allowlist>,
-    /// None when nothing is remembered: in memory, because another process sends the same paths right now, or because it is over.
+    /// `None` if nothing is stored: in memory, because another process is sending the same paths,
+    /// or because the send is over.
     owned: Option<Owned>,
 }
 
@@ -101,10 +111,11 @@ struct Owned {
 }
 
 impl UnfinishedSend {
-    /// What is remembered of an unfinished send of these paths (canonical, in this order) to this recipient, or a new secret.
+    /// Opens the record of an unfinished send of these paths (canonical, in this order) to this
+    /// recipient, or creates a new secret.
     ///
     /// # Errors
-    /// The record cannot be read or is of a newer version, or the system has no randomness.
+    /// The record cannot be read or has a newer version, or the system has no randomness.
     pub fn open(
         state: &StateDir,
         canonical_paths: &[PathBuf],
@@ -134,7 +145,7 @@ impl UnfinishedSend {
         Ok(send)
     }
 
-    /// A new secret that nothing is remembered of.
+    /// Creates a new secret that is not stored.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -144,16 +155,16 @@ impl UnfinishedSend {
         Ok(Self { capability: new_capability()?, remembered: Mutex::new(remembered) })
     }
 
-    /// Begins anew: whatever an earlier run gave to anybody is worth nothing from now on.
+    /// Starts anew: all tickets of earlier runs become invalid.
     ///
     /// # Errors
-    /// What that run wrote down cannot be removed, or the system has no randomness.
+    /// The earlier record cannot be removed, or the system has no randomness.
     pub fn renew(&mut self) -> Result<(), StateError> {
         self.capability = new_capability()?;
         let mut remembered = self.lock();
         (remembered.port, remembered.receivers) = (None, Vec::new());
         if let Some(owned) = &remembered.owned {
-            // Marks under another key, which nobody can read any more.
+            // These marks are under the old key and can no longer be read.
             let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
             remove(owned.file.path()).map_err(|e| {
                 StateError::disk(format_args!("cannot remove {}", owned.file.path().display()), &e)
@@ -165,18 +176,18 @@ impl UnfinishedSend {
         Ok(())
     }
 
-    /// The secret of the ticket.
+    /// Returns the secret of the ticket.
     pub const fn capability(&self) -> &Capability {
         &self.capability
     }
 
-    /// Which content the files had when they were read, as far as that is remembered.
+    /// Returns the stored content hashes of the files.
     pub fn sent_roots(&self) -> SentRoots {
         let key = wraith_crypto::kdf::derive("wraith/1 sent roots", self.capability.as_bytes());
         let file = self.lock().owned.as_ref().and_then(|owned| {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            // Without it they are read again.
+            // Without the file, the contents are read again.
             options.open(owned.file.path().with_extension(ROOTS)).ok()
         });
         match file {
@@ -185,12 +196,13 @@ impl UnfinishedSend {
         }
     }
 
-    /// The port of last time.
+    /// Returns the port of the earlier run.
     pub fn port(&self) -> Option<u16> {
         self.lock().port
     }
 
-    /// Remembers the secret with the port that is in use now, and that it is in use. Call before the ticket is shown.
+    /// Stores the secret with the current port, and marks it as in use. Call this before the ticket
+    /// is shown.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -201,12 +213,12 @@ impl UnfinishedSend {
         })
     }
 
-    /// Who has come to fetch, the last first.
+    /// Returns the receivers that came to fetch, the latest first.
     pub fn receivers(&self) -> Vec<NodeId> {
         self.lock().receivers.clone()
     }
 
-    /// Remembers that this receiver has come to fetch.
+    /// Stores that this receiver came to fetch.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -222,7 +234,7 @@ impl UnfinishedSend {
         })
     }
 
-    /// This receiver has everything, and need not find us again.
+    /// Removes a receiver that has everything and need not find the sender again.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -234,20 +246,22 @@ impl UnfinishedSend {
         })
     }
 
-    /// Whether the secret is good for this one.
+    /// Returns whether the secret is valid for this receiver.
     pub fn admits(&self, receiver: NodeId) -> bool {
         self.lock().allowlist.as_ref().is_none_or(|allowlist| allowlist.admits(receiver))
     }
 
-    /// For whom the secret is good; None: for whoever has it.
+    /// Returns the receivers for which the secret is valid and that are not done; `None` means any
+    /// bearer.
     pub fn allowed(&self) -> Option<Vec<NodeId>> {
         self.lock().allowlist.as_ref().map(Allowlist::nodes)
     }
 
-    /// A code brought the secret to this one: it is good for it from now on.
+    /// Adds a receiver to which a code delivered the secret. The secret is valid for it from now
+    /// on.
     ///
     /// # Errors
-    /// The record cannot be written. It holds all the same until this is dropped.
+    /// The record cannot be written. The change still holds until this is dropped.
     pub fn admit(&self, receiver: NodeId) -> Result<(), StateError> {
         self.change(|Remembered { allowlist, .. }| {
             allowlist.iter_mut().for_each(|allowlist| allowlist.admit(receiver));
@@ -255,7 +269,7 @@ impl UnfinishedSend {
         })
     }
 
-    /// This one has accepted, and its files begin to move.
+    /// Records that this receiver accepted and its files begin to move.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -266,8 +280,9 @@ impl UnfinishedSend {
         })
     }
 
-    /// The send was stopped, or failed, in good order: it stays good for those who have begun to receive, and for those whom the
-    /// user knows; if there are none, it is forgotten. A send that dies is remembered as it was.
+    /// Handles an orderly stop or failure of the send. It stays valid for receivers that have begun
+    /// and for contacts of the user; if there are none, the record is removed. The record of a send
+    /// that crashes stays as it was.
     pub fn settle(&self, is_known: impl Fn(NodeId) -> bool) {
         let settled = self.change(|remembered| {
             let Remembered { receivers, allowlist: Some(allowlist), .. } = remembered else {
@@ -277,13 +292,14 @@ impl UnfinishedSend {
             receivers.retain(|receiver| allowlist.admits(*receiver));
             true
         });
-        // What cannot be written cannot be kept either.
+        // If the record cannot be written, it must not be kept either.
         if settled.is_err() || self.allowed().is_some_and(|allowlist| allowlist.is_empty()) {
             self.forget();
         }
     }
 
-    /// The receiver has everything: the ticket ends here. Whether nothing of it is left; what is left expires.
+    /// Removes the record because the receiver has everything; the ticket ends here. Returns
+    /// whether nothing is left. Remains expire.
     pub fn forget(&self) -> bool {
         let Some(owned) = self.lock().owned.take() else { return true };
         let is_gone = remove(owned.file.path()).is_ok();
@@ -292,7 +308,7 @@ impl UnfinishedSend {
         is_gone
     }
 
-    /// Whether an earlier send of this wrote something down that may still be there.
+    /// Returns whether a record of an earlier run of this send may still exist.
     pub fn may_be_remembered(
         state: &StateDir,
         canonical_paths: &[PathBuf],
@@ -302,14 +318,14 @@ impl UnfinishedSend {
         state.folder().is_some_and(|folder| !is_absent(&folder.join(name)))
     }
 
-    /// Changes what is remembered, and writes it down if `change` says so.
+    /// Applies `change`, and writes the record if it returns true.
     fn change(&self, change: impl FnOnce(&mut Remembered) -> bool) -> Result<(), StateError> {
         let mut remembered = self.lock();
         if change(&mut remembered) { remembered.write(&self.capability) } else { Ok(()) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Remembered> {
-        // Plain lists; a panic elsewhere leaves nothing half done.
+        // Ignores poisoning: these are plain lists, and a panic elsewhere leaves none inconsistent.
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -325,7 +341,7 @@ impl Remembered {
         owned.file.replace(text.into())
     }
 
-    /// Takes what was written; the capability, if it makes sense.
+    /// Parses a record. Returns its capability if the record is valid.
     fn read(&mut self, text: &str) -> Option<Capability> {
         let entry: Entry = serde_json::from_str(text).ok()?;
         let secret = Zeroizing::new(BASE32_NOPAD.decode(entry.capability.as_bytes()).ok()?);
@@ -358,12 +374,13 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a record is no use to anybody and may be replaced.
+/// Returns whether a record is useless and may be replaced.
 fn is_worthless(error: &StateError) -> bool {
     matches!(error.kind(), StateErrorKind::Damaged | StateErrorKind::Exposed)
 }
 
-/// Removes records past [`MAX_AGE`] that nobody uses, and locks without a record. What fails here is tried again at the next send.
+/// Removes unused records older than [`MAX_AGE`], and locks without a record. A failure is retried
+/// at the next send.
 fn forget_old(state: &Path) {
     let is_old = |path: &Path| {
         let age = fs::metadata(path).and_then(|m| m.modified()).map(|t| t.elapsed());

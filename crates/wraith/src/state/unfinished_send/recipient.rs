@@ -1,4 +1,5 @@
-//! For whom a send is: a part of what names its record, so that the same paths to somebody else have another secret.
+//! The recipient of a send. It is part of the record's name, so the same paths for another
+//! recipient have another secret.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -9,24 +10,25 @@ use wraith_crypto::NodeId;
 use crate::state::allowlist::Allowlist;
 use crate::state::spent_codes::CodeTag;
 
-/// For whom a send is.
+/// The recipient of a send.
 #[derive(Clone, Debug)]
 pub enum Recipient {
-    /// Whoever has the ticket that people carry.
+    /// Any receiver that has the bearer ticket.
     Bearer,
     /// A contact.
     Contact(NodeId),
-    /// So many who prove the words of a code that the sender makes. It is another code each time, and the same send.
+    /// Receivers that prove the words of a code made by the sender. Each run makes another code for
+    /// the same send.
     Code {
-        /// How many at once.
+        /// Maximum number of receivers.
         max: usize,
     },
-    /// The receiver that made the code with this tag. Another code is another receiver's.
+    /// The receiver that made the code with this tag. Another code belongs to another receiver.
     Invitation(CodeTag),
 }
 
 impl Recipient {
-    /// Those for whom the secret is good; None: for whoever has it.
+    /// Returns an empty allowlist for the secret; `None` if it is valid for any bearer.
     pub(super) fn allowlist(&self) -> Option<Allowlist> {
         match self {
             Self::Bearer | Self::Contact(_) => None,
@@ -35,7 +37,8 @@ impl Recipient {
         }
     }
 
-    /// The name of the record: a hash, so that the folder tells nobody what was sent, and any path fits.
+    /// Returns the name of the record: a hash, so that any path fits and the folder does not reveal
+    /// the paths.
     pub(super) fn record_name(&self, canonical_paths: &[PathBuf]) -> String {
         let mut material = Vec::new();
         let mut add = |bytes: &[u8]| {
@@ -43,7 +46,7 @@ impl Recipient {
             material.extend_from_slice(bytes);
         };
         canonical_paths.iter().for_each(|path| add(path.as_os_str().as_bytes()));
-        // No path has a zero byte.
+        // No path contains a zero byte, so these values are unambiguous.
         match self {
             Self::Bearer => {}
             Self::Contact(node) => add(format!("\0{node}").as_bytes()),

@@ -68,7 +68,7 @@ fn a_record_of_another_version_is_no_record_and_a_newer_one_left_alone() {
     drop(open(&home, &["/a"]).unwrap());
     let secret = BASE32_NOPAD.encode(&[3; Capability::LEN]);
     let record = |version| {
-        // Blanks at the end are those of a record that was once longer.
+        // The trailing blanks are those of a record that was longer before.
         let text = format!("{{\"version\":{version},\"capability\":\"{secret}\",\"port\":5}}    ");
         fs::write(&path, &text).unwrap();
         fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
@@ -101,11 +101,11 @@ fn what_a_code_brought_is_good_for_who_had_the_code_also_after_a_crash() {
     let again = open_for_code();
     assert_eq!((again.capability(), again.allowed()), (&secret, Some(vec![node(1)])));
     assert!(again.admits(node(1)) && !again.admits(node(2)));
-    // The ticket of the same paths that people carry is another one.
+    // The bearer ticket of the same paths is another one.
     let bearer = open(&home, &["/a"]).unwrap();
     assert_ne!(bearer.capability(), &secret);
     assert!(bearer.admits(node(2)));
-    // And so is what goes to the maker of a code, and to the maker of another one.
+    // So are the tickets for the makers of two different codes.
     let invitation = |tag| {
         let recipient = Recipient::Invitation([tag; 20]);
         UnfinishedSend::open(&home, &paths(&["/a"]), &recipient).unwrap()
