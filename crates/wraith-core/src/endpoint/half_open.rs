@@ -32,8 +32,9 @@ const LIFETIME: Duration = Duration::from_secs(15);
 /// Maximum number of half-open handshakes per source, including recently refused ones. Handshakes
 /// of hosts that share an address complete within a round trip.
 const PER_SOURCE_MAX: usize = 16;
-/// H1s a second that are read although they show no cookie. Each costs two key agreements, an ephemeral key and an encapsulation, 120 to 150 µs: 6 to 8 % of
-/// a core. More newcomers than that in a second are asked for a round trip.
+/// H1s without a cookie that are processed per second. Each takes two key agreements, an ephemeral
+/// key and an encapsulation: 120 to 150 µs, so 6 to 8 % of a core. Beyond it, a cookie is demanded,
+/// which costs the initiator a round trip.
 const FRESH_PER_SECOND: u64 = 512;
 /// Burst of H1s without a cookie: half of the default number of places.
 const FRESH_BURST: Duration = Duration::from_millis(250);

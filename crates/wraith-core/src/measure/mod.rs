@@ -1,7 +1,7 @@
-//! What a sender measures on a path: round trips, delivery rates, and the packets that were lost.
+//! Path measurements of a sender: round trips, delivery rates and lost packets.
 //!
-//! Loss recovery takes the measurements and congestion control reads them, so they belong to neither. Nothing here imports
-//! from [`crate::recovery`] or [`crate::congestion`].
+//! Loss recovery takes the measurements and congestion control reads them, so they belong to
+//! neither. This module imports nothing from [`crate::recovery`] or [`crate::congestion`].
 
 mod lost_packet;
 mod rate_sample;

@@ -1,16 +1,17 @@
-//! Delivery rate (draft-ietf-ccwg-bbr §4.1): how fast the path really delivered, measured per flight.
+//! Delivery rate (draft-ietf-ccwg-bbr §4.1), measured per flight.
 //!
-//! Every in-flight packet carries a [`Snapshot`] of the counters at its sending; when it is acknowledged, the bytes
-//! delivered since, over the longer of the time it took to send them and to acknowledge them, are a rate the path
-//! has proven. Invariant: `delivered` and `lost` only grow, in 64 bits, and survive idleness; when nothing is in
-//! flight only the *times* start anew, so a pause between bursts is not counted as slowness.
+//! Every in-flight packet carries a [`Snapshot`] of the counters from its sending. When it is
+//! acknowledged, the bytes delivered since then are divided by the send time or the ACK time,
+//! whichever is longer. The path has proven that rate. Invariant: `delivered` and `lost` only grow,
+//! have 64 bits, and survive idle times. When nothing is in flight, only the *times* restart, so a
+//! pause between bursts does not lower the rate.
 
 use std::time::Duration;
 
 use super::LostPacket;
 use crate::Time;
 
-/// Counters when a packet was sent.
+/// Counters from the time a packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Snapshot {
     delivered: u64,
@@ -22,29 +23,29 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Bytes in flight right after the packet was sent, itself included.
+    /// Returns the bytes in flight right after the packet was sent, including itself.
     pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 }
 
-/// What one ACK proved about the path.
+/// Delivery rate sample of one ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateSample {
-    /// Delivered over `interval`; `None` if the interval is too short to mean anything.
+    /// Delivery rate over `interval`; `None` if the interval is too short to be meaningful.
     pub bytes_per_second: Option<u64>,
-    /// Bytes delivered between the sending of the newest acknowledged packet and now.
+    /// Bytes delivered since the newest acknowledged packet was sent.
     pub delivered: u64,
     /// Bytes declared lost in the same time.
     pub lost: u64,
     /// Time over which `delivered` was measured.
     pub interval: Duration,
-    /// Bytes in flight right after that packet was sent, itself included.
+    /// Bytes in flight right after that packet was sent, including itself.
     pub in_flight_at_send: u64,
-    /// Total delivered when that packet was sent.
+    /// Total bytes delivered when that packet was sent.
     pub delivered_at_send: u64,
-    /// The application had nothing more to send around that time, so the path may be faster.
+    /// The sender was application-limited around that time, so the path may be faster.
     pub app_limited: bool,
 }
 
@@ -53,14 +54,14 @@ pub struct RateSample {
 pub(crate) struct RateSampler {
     delivered: u64,
     delivered_at: Time,
-    /// When the flight that the next sample measures began to be sent.
+    /// Start of the flight that the next sample measures.
     first_sent_at: Time,
     lost: u64,
-    /// The application limits packets sent until `delivered` passes this.
+    /// Packets are application-limited until `delivered` exceeds this value.
     app_limited_until: Option<u64>,
-    /// `delivered` that ends the current round trip.
+    /// Value of `delivered` that ends the current round trip.
     round_ends_at: u64,
-    /// Newest packet of the ACK in progress.
+    /// Newest packet of the current ACK.
     newest: Option<(Time, Snapshot)>,
 }
 
@@ -77,7 +78,7 @@ impl RateSampler {
         }
     }
 
-    /// An in-flight packet leaves while `in_flight` bytes are under way.
+    /// Handles an in-flight packet that leaves while `in_flight` bytes are in flight.
     pub(crate) fn on_sent(&mut self, now: Time, size: u32, in_flight: u64) -> Snapshot {
         if in_flight == 0 {
             self.first_sent_at = now;
@@ -93,14 +94,14 @@ impl RateSampler {
         }
     }
 
-    /// One packet was acknowledged. Packets of one ACK come in the order they were sent.
+    /// Handles an acknowledged packet. The packets of one ACK must come in sending order.
     pub(crate) fn on_acked(&mut self, now: Time, sent_at: Time, size: u32, snapshot: &Snapshot) {
         self.delivered += u64::from(size);
         self.delivered_at = now;
         self.newest = Some((sent_at, *snapshot));
     }
 
-    /// An in-flight packet was declared lost.
+    /// Handles an in-flight packet that was declared lost.
     pub(crate) fn on_lost(&mut self, pn: u64, size: u32, snapshot: &Snapshot) -> LostPacket {
         self.lost += u64::from(size);
         let lost_since_send = self.lost - snapshot.lost;
@@ -115,17 +116,18 @@ impl RateSampler {
         }
     }
 
-    /// True if packets sent now are marked as limited by the application.
+    /// Returns true if packets sent now are marked as application-limited.
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
-    /// The application has nothing more to send now.
+    /// Marks the sender as application-limited.
     pub(crate) fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.delivered + in_flight);
     }
 
-    /// Ends an ACK: the sample, and whether a round trip begins. `None` if the ACK settled nothing in flight.
+    /// Ends an ACK. Returns the sample and whether a round trip begins, or `None` if the ACK
+    /// settled nothing in flight.
     pub(crate) fn finish_ack(&mut self, min_rtt: Duration) -> Option<(RateSample, bool)> {
         let (sent_at, snapshot) = self.newest.take()?;
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
@@ -133,7 +135,8 @@ impl RateSampler {
         }
         let send_elapsed = sent_at.since(snapshot.first_sent_at);
         let ack_elapsed = self.delivered_at.since(snapshot.delivered_at);
-        // The draft takes the time of any packet; an older one, acknowledged late, would only stretch later intervals.
+        // The draft takes the sending time of any packet. An older packet, acknowledged late, would
+        // stretch later intervals.
         self.first_sent_at = self.first_sent_at.max(sent_at);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - snapshot.delivered;
@@ -142,7 +145,7 @@ impl RateSampler {
             self.round_ends_at = self.delivered;
         }
         let sample = RateSample {
-            // Less than a round trip cannot be a flight: ACKs were compressed (§4.1.2.3).
+            // An interval shorter than a round trip indicates ACK compression (§4.1.2.3).
             bytes_per_second: (interval >= min_rtt).then(|| rate(delivered, interval)),
             delivered,
             lost: self.lost - snapshot.lost,
@@ -154,7 +157,7 @@ impl RateSampler {
         Some((sample, round_start))
     }
 
-    /// Bytes delivered so far.
+    /// Returns the bytes delivered so far.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -172,7 +175,8 @@ mod tests {
     const RTT: Duration = Duration::from_millis(50);
     const PACKET: u32 = 1000;
 
-    /// Sends `packets` spread over half a round trip each round, waits `pause`, and returns each round's last sample.
+    /// Sends `packets` spread over half a round trip in each round, then waits for `pause`. Returns
+    /// the last sample of each round.
     fn bursts(rounds: u32, packets: u32, pause: Duration) -> Vec<RateSample> {
         let mut sampler = RateSampler::new(Time::ZERO);
         let gap = RTT / 2 / packets;
@@ -200,7 +204,7 @@ mod tests {
         let together = bursts(5, 100, Duration::ZERO);
         let apart = bursts(5, 100, Duration::from_secs(60));
         assert_eq!(together, apart);
-        // 100 packets were sent in 25 ms and acknowledged within 75 ms of the first sending.
+        // 100 packets were sent in 25 ms and acknowledged within 75 ms of the first sending time.
         let rate = apart[4].bytes_per_second.expect("long enough");
         assert!((1_000_000..=4_000_000).contains(&rate), "{rate}");
     }

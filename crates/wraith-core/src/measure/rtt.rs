@@ -1,11 +1,11 @@
 //! Round-trip time (RFC 9002 §5).
 //!
-//! Kept in nanoseconds but never below a microsecond, so that rates computed from it stay finite on loopback. Only a
-//! sample may change it: timeouts never do.
+//! Values are in nanoseconds but never below a microsecond, so that rates computed from them stay
+//! finite on loopback. Invariant: only a sample changes them, never a timeout.
 
 use std::time::Duration;
 
-/// No round trip is shorter: the resolution of the ACK delay on the wire.
+/// Minimum round trip: the resolution of the ACK delay on the wire.
 const RTT_MIN: Duration = Duration::from_micros(1);
 
 /// Round-trip estimates of one path.
@@ -19,13 +19,13 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    /// Before any sample (RFC 9002 §6.2.2).
+    /// Returns the estimates before any sample (RFC 9002 §6.2.2).
     pub(crate) fn assumed(initial: Duration) -> Self {
         let initial = initial.max(RTT_MIN);
         Self { latest: initial, smoothed: initial, var: initial / 2, min: initial, sampled: false }
     }
 
-    /// Takes a sample; `ack_delay` is what the peer says it waited, already capped.
+    /// Takes a sample. `ack_delay` is the peer's reported delay, already capped.
     pub(crate) fn update(&mut self, sample: Duration, ack_delay: Duration) {
         let sample = sample.max(RTT_MIN);
         self.latest = sample;
@@ -39,39 +39,40 @@ impl Rtt {
             };
             return;
         }
-        // The minimum ignores the delay, so a peer that overstates it cannot lower it (§5.2).
+        // The minimum ignores the ACK delay, so a peer that overstates it cannot lower the minimum
+        // (§5.2).
         self.min = self.min.min(sample);
         let adjusted = if sample >= self.min + ack_delay { sample - ack_delay } else { sample };
         self.var = (self.var * 3 + self.smoothed.abs_diff(adjusted)) / 4;
         self.smoothed = ((self.smoothed * 7 + adjusted) / 8).max(RTT_MIN);
     }
 
-    /// The last sample, acknowledgement delay included.
+    /// Returns the latest sample, including the ACK delay.
     pub fn latest(&self) -> Duration {
         self.latest
     }
 
-    /// Smoothed, without acknowledgement delay.
+    /// Returns the smoothed round trip, without the ACK delay.
     pub fn smoothed(&self) -> Duration {
         self.smoothed
     }
 
-    /// Mean deviation.
+    /// Returns the mean deviation.
     pub fn var(&self) -> Duration {
         self.var
     }
 
-    /// Smallest sample.
+    /// Returns the smallest sample.
     pub fn min(&self) -> Duration {
         self.min
     }
 
-    /// False until the first sample: everything is then an assumption.
+    /// Returns false until the first sample: all values are assumptions until then.
     pub fn is_sampled(&self) -> bool {
         self.sampled
     }
 
-    /// After persistent congestion the path may be another one: forget the old minimum (§5.2).
+    /// Resets the minimum after persistent congestion, as the path may have changed (§5.2).
     pub(crate) fn forget_min(&mut self) {
         self.min = self.latest;
     }

@@ -1,6 +1,7 @@
-//! What an ACK says: which packets arrived, and which of those declared lost did after all.
+//! ACK processing: newly acknowledged packets, and late packets that were declared lost.
 //!
-//! Invariant: an ACK of what was never sent, or was left out on purpose, is a violation, whatever else it says.
+//! Invariant: an ACK of a packet number that was never sent, or was skipped, is a violation,
+//! whatever else the ACK contains.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use super::{Recovery, SentPacket, Settled};
 use crate::{Time, Violation};
 
 impl<F> Recovery<F> {
-    /// An ACK frame arrived: `largest` packet number, `ranges` of all it acknowledges from the largest down, `delay`
-    /// the peer says it waited. Fills `out`. The ACK of a packet never sent is a violation.
+    /// Handles an ACK frame with the `largest` packet number, all `ranges` in descending order, and
+    /// the peer's ACK `delay`. Fills `out`. An ACK of a packet that was never sent is a violation.
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -49,8 +50,9 @@ impl<F> Recovery<F> {
         Ok(())
     }
 
-    /// Keeps the ranges that concern outstanding packets, and notices late ones of lost packets. When `largest` was sent, if it is
-    /// one of these: what was given up because nobody answered tells how long the round trip is by now.
+    /// Keeps the ranges that concern outstanding packets, and detects late ACKs of lost packets.
+    /// Returns the sending time of `largest` if it is one of these. An abandoned packet that is
+    /// acknowledged late still yields the current round trip.
     fn take_ranges(
         &mut self,
         now: Time,
@@ -91,7 +93,7 @@ impl<F> Recovery<F> {
         let mut ack = AckSettled::default();
         let mut any_eliciting = false;
         let Self { sent, path, eliciting, largest_acked_sent_at, ranges, .. } = self;
-        // From the lowest up, so that every consumer sees packets in the order they were sent.
+        // In ascending order, so that every consumer sees packets in sending order.
         for range in ranges.iter().rev() {
             let settled = sent.acknowledge(range.clone(), |pn, outstanding| {
                 let current = outstanding.generation == path.generation;
@@ -119,7 +121,8 @@ impl<F> Recovery<F> {
             })?;
         }
         if !any_eliciting {
-            // RFC 9002 §5.1: the peer may have sat on the ACK of packets that do not elicit one.
+            // RFC 9002 §5.1: the peer may have delayed the ACK of packets that are not
+            // ack-eliciting.
             ack.rtt_sent_at = None;
         }
         Ok(ack)
@@ -130,6 +133,6 @@ impl<F> Recovery<F> {
 struct AckSettled {
     sum: AckSum,
     marks: AckedMarks,
-    /// When the largest acknowledged packet was sent, if that gives an RTT sample.
+    /// Sending time of the largest acknowledged packet, if it yields an RTT sample.
     rtt_sent_at: Option<Time>,
 }

@@ -1,21 +1,23 @@
-//! What a peer can make us remember of packets sent: a window's worth, and little more.
+//! Memory bounds of sent packets against a peer that acknowledges selectively or not at all.
 //!
-//! Packets that carry data are bounded by the congestion window. Everything else that keeps a packet number in memory is bounded
-//! here, whatever the peer acknowledges or does not.
+//! The congestion window bounds packets with data. This module bounds every other packet number
+//! that is kept in memory, whatever the peer acknowledges.
 
 use super::Recovery;
 
-/// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
-/// the memory of a window; beyond it the oldest packets are declared lost.
+/// Maximum number of packet numbers between the oldest outstanding packet and the newest: 380 MB of
+/// 1452-byte packets. It bounds the memory of a window. Beyond it, the oldest packets are declared
+/// lost.
 pub(super) const OUTSTANDING_MAX: usize = 1 << 18;
-/// Of these, numbers that no window bounds: packets that only acknowledge, those acknowledged out of order (beside two windows),
-/// and probes that nobody answers. A peer that acknowledges nothing, or what it likes, holds so many and no more.
+/// Maximum number of packet numbers outside any window: ACK-only packets, packets acknowledged out
+/// of order (beyond two windows), and unanswered probes. A peer that acknowledges selectively or
+/// not at all cannot exceed it.
 pub(super) const UNBOUNDED_MAX: usize = 640;
-/// Probe timeouts in a row after which packets are not waited for any more if they are more than [`UNBOUNDED_MAX`].
+/// Consecutive probe timeouts after which packets beyond [`UNBOUNDED_MAX`] are abandoned.
 const UNANSWERED_MAX: u32 = 16;
 
 impl<F> Recovery<F> {
-    /// Packets that only acknowledge are nobody's loss: the oldest need not be remembered.
+    /// Drops the oldest ACK-only packets, whose loss has no effect.
     #[cold]
     pub(super) fn forget_oldest_acks(&mut self) {
         while self.is_excessive()
@@ -25,13 +27,14 @@ impl<F> Recovery<F> {
         }
     }
 
-    /// Nobody answers, and as much is remembered as may be. What is given up then makes no room for what is new: it would be
-    /// given up in its turn, as fast as the pacer allows. Probes go on.
+    /// Returns true if the peer does not answer and the memory limit is reached. Abandoned packets
+    /// must not make room for new ones: those would be abandoned in turn, as fast as the pacer
+    /// allows. Probes continue.
     pub(super) fn is_waiting_for_an_answer(&self) -> bool {
         self.pto_count > UNANSWERED_MAX && self.sent.len() >= UNBOUNDED_MAX && self.eliciting > 0
     }
 
-    /// More is remembered than the window explains.
+    /// Returns true if more packets are kept than the window accounts for.
     pub(super) fn is_excessive(&self) -> bool {
         let len = self.sent.len();
         len > UNBOUNDED_MAX

@@ -1,4 +1,4 @@
-//! What recovery needs to know at the start.
+//! Configuration of recovery.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use super::path::Path;
 use crate::Time;
 use crate::congestion::{ControllerFactory, Start};
 
-/// What recovery needs to know at the start.
+/// Configuration of recovery.
 #[derive(Clone, Debug)]
 pub struct RecoveryConfig {
-    /// Congestion control: makes a controller for each path.
+    /// Congestion control: creates the controller of each path.
     pub congestion: Arc<dyn ControllerFactory>,
-    /// Round trip to assume before the first sample: the handshake's if it was measured.
+    /// Round trip assumed before the first sample: the handshake's, if it was measured.
     pub initial_rtt: Duration,
-    /// Longest the peer says it delays an ACK.
+    /// Maximum ACK delay announced by the peer.
     pub max_ack_delay: Duration,
-    /// UDP payload bytes of a full datagram.
+    /// UDP payload size of a full datagram, in bytes.
     pub mtu: u16,
     /// Seed of the random numbers that spread bandwidth probes.
     pub seed: u64,
 }
 
 impl RecoveryConfig {
-    /// A fresh path of full datagrams of `mtu` bytes.
+    /// Creates a path with full datagrams of `mtu` bytes.
     pub(super) fn path(&self, now: Time, generation: u32, mtu: u16) -> Path {
         let start = Start {
             now,

@@ -1,5 +1,5 @@
-//! ECN on a path: whether packets are marked ECT(0), and whether the counts that come back can be believed (RFC 9000 §13.4
-//! and appendix A.4).
+//! ECN validation on a path (RFC 9000 §13.4 and appendix A.4): whether packets are marked ECT(0),
+//! and whether the peer's counts are plausible.
 //!
 //! ```text
 //!            10 packets or 3 PTO               a mark came through
@@ -10,19 +10,20 @@
 //!                      └────────────▶ Failed ◀─────────┘
 //! ```
 //!
-//! A failure ends marking on the path and nothing else: whoever mangles marks or lies about them gets a sender that judges by
-//! loss and round trips alone. A new path is tested anew.
+//! A failure ends marking on the path and nothing else. If a middlebox mangles marks or a peer
+//! reports false counts, the sender relies on loss and round trips alone. A new path is tested
+//! again.
 //!
-//! Invariant: a mark is told to congestion control only on a path that is capable.
+//! Invariant: congestion control sees marks only on a capable path.
 
 use std::time::Duration;
 
 use crate::Time;
 use crate::frame::EcnCounts;
 
-/// RFC 9000 A.4: packets marked on a path of which nothing is known.
+/// Packets marked to test a new path (RFC 9000 A.4).
 const TEST_PACKETS: u64 = 10;
-/// RFC 9000 A.4: probe timeouts that the test lasts at most.
+/// Maximum duration of the test, in probe timeouts (RFC 9000 A.4).
 const TEST_PTOS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,19 +34,19 @@ enum State {
     Failed,
 }
 
-/// ECN of the path in use.
+/// ECN state of the current path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathEcn {
     state: State,
-    /// When the first marked packet left.
+    /// Sending time of the first marked packet.
     since: Option<Time>,
-    /// Marked packets of the test, all of them.
+    /// Marked packets of the test.
     marked: u64,
-    /// Marked packets of the test that ask for an ACK.
+    /// Marked packets of the test that are ack-eliciting.
     eliciting: u64,
-    /// Of these, packets declared lost.
+    /// Ack-eliciting packets of the test that were declared lost.
     lost: u64,
-    /// Marked packets that were acknowledged before the path was found capable, and those that arrived as CE.
+    /// Marked packets acknowledged before the path became capable, and those reported as CE.
     acked: u64,
     ce: u64,
 }
@@ -56,7 +57,7 @@ impl PathEcn {
         Self { state, since: None, marked: 0, eliciting: 0, lost: 0, acked: 0, ce: 0 }
     }
 
-    /// Packets that are built now are to be marked.
+    /// Returns true if packets must be marked now.
     pub(super) fn marks(&mut self, now: Time, pto: Duration) -> bool {
         let over = self.since.is_some_and(|since| now >= since + pto * TEST_PTOS);
         if self.state == State::Testing && (over || self.marked >= TEST_PACKETS) {
@@ -69,7 +70,7 @@ impl PathEcn {
         self.state == State::Capable
     }
 
-    /// A marked packet leaves.
+    /// Handles a marked packet that leaves.
     pub(super) fn on_sent(&mut self, now: Time, ack_eliciting: bool) {
         if self.state == State::Testing {
             self.since.get_or_insert(now);
@@ -78,7 +79,8 @@ impl PathEcn {
         }
     }
 
-    /// A marked packet that asks for an ACK was lost. If all are, the marks may be why.
+    /// Handles the loss of a marked ack-eliciting packet. If all of them are lost, the marks may be
+    /// the cause.
     pub(super) fn on_lost(&mut self) {
         if matches!(self.state, State::Testing | State::Unknown) {
             self.lost += 1;
@@ -93,8 +95,9 @@ impl PathEcn {
         self.state = State::Failed;
     }
 
-    /// `acked` marked packets of this path were acknowledged, and of all that were, `ect0` came as they were sent and `ce`
-    /// marked by the network. Returns the marks to respond to.
+    /// Handles plausible counts. `acked` marked packets of this path were newly acknowledged. Of
+    /// all newly acknowledged ones, `ect0` arrived unchanged and `ce` with a CE mark. Returns the
+    /// number of marks that require a response.
     fn on_valid(&mut self, acked: u64, ect0: u64, ce: u64) -> u64 {
         match self.state {
             State::Capable => ce,
@@ -106,7 +109,7 @@ impl PathEcn {
                     self.state = State::Capable;
                     return self.ce;
                 }
-                // Where every packet comes as CE, that is what the path does to marks and no congestion.
+                // If every packet arrives as CE, the path mangles marks; that is not congestion.
                 if self.acked >= TEST_PACKETS {
                     self.state = State::Failed;
                 }
@@ -119,34 +122,35 @@ impl PathEcn {
 /// Marked packets that one ACK newly acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckedMarks {
-    /// The ACK has a larger packet number than any before. Counts of others are older than what is known.
+    /// The ACK has the largest packet number so far. The counts of any other ACK are outdated.
     pub(super) is_newest: bool,
     /// On all paths.
     pub(super) all: u64,
-    /// On the path in use.
+    /// On the current path.
     pub(super) here: u64,
 }
 
-/// What the peer said so far about marks, on all paths.
+/// The peer's latest ECN counts, over all paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PeerCounts {
-    /// Packets that left with ECT(0).
+    /// Packets sent with ECT(0).
     sent: u64,
     counts: EcnCounts,
 }
 
 impl PeerCounts {
-    /// A packet left with ECT(0).
+    /// Counts a packet sent with ECT(0).
     pub(super) fn on_sent(&mut self) {
         self.sent += 1;
     }
 
-    /// Packets that arrived as CE, as the peer says.
+    /// Returns the number of packets that arrived as CE, as reported by the peer.
     pub(super) fn ce(&self) -> u64 {
         self.counts.ce
     }
 
-    /// Takes what an ACK says of marks. Returns those to respond to.
+    /// Validates and adopts the counts of an ACK. Returns the number of marks that require a
+    /// response.
     pub(super) fn on_ack(
         &mut self,
         path: &mut PathEcn,
@@ -172,14 +176,14 @@ impl PeerCounts {
         path.on_valid(acked.here, now.ect0 - before.ect0, now.ce - before.ce)
     }
 
-    /// RFC 9000 §13.4.2.1.
+    /// Checks the counts (RFC 9000 §13.4.2.1).
     ///
-    /// | the counts | because |
+    /// | condition | reason |
     /// |---|---|
-    /// | do not fall | they are totals |
-    /// | of ECT(1) do not grow | nothing is sent with it |
-    /// | of ECT(0) and CE together grow by what was newly acknowledged with ECT(0), at least | a mark may be changed, not lost |
-    /// | of both are no more than was sent | nobody else's packets count |
+    /// | no count decreases | they are totals |
+    /// | ECT(1) does not increase | we never send ECT(1) |
+    /// | ECT(0) and CE together increase at least by the newly acknowledged packets with ECT(0) | a mark may be changed, not lost |
+    /// | ECT(0) and CE together do not exceed the packets sent with ECT(0) | only our packets count |
     fn is_possible(&self, before: EcnCounts, now: EcnCounts, newly_acked: u64) -> bool {
         let (Some(ect0), Some(ce)) =
             (now.ect0.checked_sub(before.ect0), now.ce.checked_sub(before.ce))
@@ -198,7 +202,7 @@ mod tests {
 
     const PTO: Duration = Duration::from_millis(100);
 
-    /// A sender on a path, and the counts of its peer.
+    /// A sender on a path, with its peer's counts.
     struct Sender {
         path: PathEcn,
         peer: PeerCounts,
@@ -210,7 +214,7 @@ mod tests {
             Self { path: PathEcn::new(), peer: PeerCounts::default(), now: Time::ZERO }
         }
 
-        /// Sends `packets`, marked if they are to be; returns how many were.
+        /// Sends `packets`, marked as the path demands. Returns the number of marked ones.
         fn send(&mut self, packets: u64) -> u64 {
             let mut marked = 0;
             for _ in 0..packets {
@@ -229,7 +233,7 @@ mod tests {
             self.peer.on_ack(&mut self.path, acked, counts)
         }
 
-        /// Whose first ten packets came as they were sent.
+        /// Returns a sender whose first ten packets arrived unchanged.
         fn capable() -> Self {
             let mut sender = Self::new();
             assert_eq!(sender.send(20), TEST_PACKETS);

@@ -1,4 +1,5 @@
-//! Which packets are lost (RFC 9002 §6.1): those that newer ones overtook long enough ago.
+//! Loss detection (RFC 9002 §6.1) by time: a packet is lost if a newer one was acknowledged and
+//! enough time has passed.
 
 use std::time::Duration;
 
@@ -10,14 +11,15 @@ use super::{Recovery, SentPacket, Settled};
 use crate::Time;
 
 impl<F> Recovery<F> {
-    /// Declares lost what newer packets overtook long enough ago. Losses are a prefix of the outstanding packets,
-    /// because both number and sending time ascend.
+    /// Declares lost packets. Losses are a prefix of the outstanding packets, because both packet
+    /// number and sending time ascend.
     pub(super) fn detect_lost(&mut self, now: Time, out: &mut Settled<F>) {
         let mut sum = LossSum::default();
         let mut run = LostRun::default();
         while let Some((pn, oldest)) = self.sent.front() {
             let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
-            // Asked each time: an episode that begins here may end the wider reordering window.
+            // Recomputed for each packet: an episode that begins in this loop may end the wider
+            // reordering window.
             let lost_at = oldest.sent_at + self.loss_delay_of(oldest);
             let due = !oldest.packet.ack_eliciting || lost_at <= now;
             let is_lost = overtaken && due;
@@ -41,7 +43,7 @@ impl<F> Recovery<F> {
         self.path.on_lost(now, &sum);
     }
 
-    /// Accounts for one lost packet. True if it says something about congestion on the current path.
+    /// Accounts for one lost packet. Returns true if it indicates congestion on the current path.
     fn take_lost(&mut self, now: Time, pn: u64, lost: &Outstanding<F>, sum: &mut LossSum) -> bool {
         let SentPacket { size, ack_eliciting, mtu_probe, ect0, .. } = lost.packet;
         self.eliciting -= u64::from(ack_eliciting);
@@ -79,7 +81,8 @@ impl<F> Recovery<F> {
 
     pub(super) fn loss_delay(&self) -> Duration {
         let delay = self.path.loss_delay();
-        // `wait_max` is a second or more: its whole seconds are compared first, for every packet and ACK.
+        // `wait_max` is at least a second, so its whole seconds are compared first: this runs for
+        // every packet and ACK.
         if delay.as_secs() < self.wait_max.as_secs() { delay } else { delay.min(self.wait_max) }
     }
 }

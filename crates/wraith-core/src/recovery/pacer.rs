@@ -1,23 +1,24 @@
 //! Pacing (RFC 9002 §7.7): a token bucket that fills at the pacing rate and is spent by every in-flight packet.
 //!
-//! The bucket holds what the rate yields in [`CATCH_UP`], so a thread that wakes late loses no rate, and at least
-//! [`BURST_PACKETS`], so a small message after idleness leaves at once. Tokens may go below zero (probes do not
-//! ask), but never by more than the bucket holds, nor by more than the rate yields in [`DEBT_MAX`].
+//! The bucket holds the tokens of [`CATCH_UP`], so that a thread that wakes late loses no rate. It
+//! holds at least [`BURST_PACKETS`], so that a small message after an idle time leaves at once.
+//! Tokens may be negative, because probes bypass the pacer. Invariant: the debt never exceeds the
+//! bucket's capacity or the tokens of [`DEBT_MAX`].
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// Full packets that may leave back to back after idleness: RFC 9002's initial window.
+/// Full packets that may leave back to back after an idle time: RFC 9002's initial window.
 const BURST_PACKETS: u64 = 10;
-/// How late a driver may come without losing rate: two scheduling hiccups of a busy I/O loop.
+/// Lateness of a driver that costs no rate: two scheduling delays of a busy I/O loop.
 const CATCH_UP: Duration = Duration::from_millis(2);
-/// Shortest wait worth a timer.
+/// Minimum wait that is worth a timer.
 const WAIT_MIN: Duration = Duration::from_micros(1);
-/// Longest wait: a mistaken rate must not stop the connection for good.
+/// Maximum wait: a wrong rate must not stall the connection for good.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// What was sent without asking holds data back no longer than this.
+/// Maximum time for which packets that bypassed the pacer hold data back.
 const DEBT_MAX: Duration = Duration::from_secs(1);
 
 /// The token bucket of one path.
@@ -31,13 +32,14 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// A bucket with one burst in it. `set_rate` must follow.
+    /// Creates a bucket with one burst. `set_rate` must follow.
     pub(super) fn new(now: Time, mtu: u16) -> Self {
         let burst = (BURST_PACKETS * u64::from(mtu)) as f64;
         Self { bytes_per_nano: 0.0, tokens: burst, capacity: burst, debt_max: 0.0, filled_at: now }
     }
 
-    /// Since the last [`fill`](Self::fill), `rate` bytes per second, sent in quanta.
+    /// Sets the rate in bytes per second, as of the last [`fill`](Self::fill), and the send
+    /// quantum.
     pub(super) fn set_rate(&mut self, rate: u64, quantum: u64, mtu: u16) {
         self.bytes_per_nano = rate as f64 / 1e9;
         let least = (BURST_PACKETS * u64::from(mtu)).max(2 * quantum) as f64;
@@ -46,7 +48,8 @@ impl Pacer {
         self.tokens = self.tokens.min(self.capacity);
     }
 
-    /// Bytes that may leave now if they are at least `wanted`, else when they will be.
+    /// Returns the bytes that may leave now if they are at least `wanted`, otherwise the time at
+    /// which they will be.
     pub(super) fn available(&mut self, now: Time, wanted: u64) -> Result<u64, Time> {
         self.fill(now);
         let missing = wanted as f64 - self.tokens;
@@ -62,18 +65,18 @@ impl Pacer {
         Err(now + wait)
     }
 
-    /// True if more time would yield no more tokens.
+    /// Returns true if the bucket is full.
     pub(super) fn is_full(&mut self, now: Time) -> bool {
         self.fill(now);
         self.tokens >= self.capacity
     }
 
-    /// A packet of `size` bytes left.
+    /// Takes the tokens of a packet of `size` bytes.
     pub(super) fn spend(&mut self, size: u32) {
         self.tokens = (self.tokens - f64::from(size)).max(-self.debt_max);
     }
 
-    /// Adds what the rate yielded until `now`.
+    /// Adds the tokens earned until `now`.
     pub(super) fn fill(&mut self, now: Time) {
         let nanos = now.since(self.filled_at).as_nanos() as f64;
         self.filled_at = self.filled_at.max(now);
@@ -91,7 +94,7 @@ mod tests {
         pacer
     }
 
-    /// Sends greedily for `duration`; returns bytes sent and the times of sending.
+    /// Sends greedily for `duration`. Returns the bytes sent and the sending times.
     fn run(
         pacer: &mut Pacer,
         quantum: u64,

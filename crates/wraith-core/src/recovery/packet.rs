@@ -1,32 +1,32 @@
-//! A packet as it leaves, while it is outstanding, and as it comes back.
+//! The records of a packet: as it leaves, while it is outstanding, and after it was settled.
 //!
-//! What it carried (`F`) is moved through, never looked at: frames belong to whoever sent them.
+//! Its content (`F`) is moved through and never inspected: frames belong to the owner.
 
 use crate::Time;
 use crate::measure::Snapshot;
 
-/// A packet as it leaves.
+/// A packet that leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct SentPacket<F> {
-    /// UDP payload bytes, header and tag included.
+    /// UDP payload size in bytes, including header and tag.
     pub size: u32,
-    /// Contains a frame other than ACK, PADDING and CLOSE. Only such packets count in flight, are retransmitted by
-    /// their owner, and arm timers.
+    /// True if it contains a frame other than ACK, PADDING and CLOSE. Only such packets count as in
+    /// flight, are retransmitted by their owner, and arm timers.
     pub ack_eliciting: bool,
-    /// Probes a larger datagram size: its loss is no sign of congestion.
+    /// True for an MTU probe, whose loss does not indicate congestion.
     pub mtu_probe: bool,
-    /// Leaves marked ECT(0); see [`Recovery::marks_ecn`](super::Recovery::marks_ecn).
+    /// True if it is marked ECT(0); see [`Recovery::marks_ecn`](super::Recovery::marks_ecn).
     pub ect0: bool,
-    /// What to do when it is acknowledged or lost.
+    /// The owner's data, returned when the packet is acknowledged or lost.
     pub frames: F,
 }
 
-/// A packet handed back.
+/// A packet returned to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettledPacket<F> {
     /// Packet number.
     pub pn: u64,
-    /// UDP payload bytes.
+    /// UDP payload size in bytes.
     pub size: u32,
     /// As sent.
     pub mtu_probe: bool,
@@ -34,14 +34,15 @@ pub struct SettledPacket<F> {
     pub frames: F,
 }
 
-/// What one call settled. Owned by the caller and used again, so that the steady state does not allocate.
+/// The packets settled by one call. The caller owns and reuses it, so that the steady state does
+/// not allocate.
 #[derive(Clone, Debug)]
 pub struct Settled<F> {
-    /// Newly acknowledged, ascending packet numbers.
+    /// Newly acknowledged packets, in ascending order.
     pub acked: Vec<SettledPacket<F>>,
-    /// Newly declared lost, ascending packet numbers. Never contains packets that are not ack-eliciting.
+    /// Packets newly declared lost, in ascending order; only ack-eliciting ones.
     pub lost: Vec<SettledPacket<F>>,
-    /// Packets declared lost earlier that were acknowledged after all.
+    /// Number of packets declared lost earlier that were now acknowledged.
     pub spurious: u32,
     /// The losses establish persistent congestion (RFC 9002 §7.6).
     pub persistent_congestion: bool,
@@ -54,7 +55,7 @@ impl<F> Default for Settled<F> {
 }
 
 impl<F> Settled<F> {
-    /// Empties it, keeping the memory.
+    /// Clears all fields and keeps the memory.
     pub fn clear(&mut self) {
         self.acked.clear();
         self.lost.clear();
@@ -67,7 +68,7 @@ impl<F> Settled<F> {
 #[derive(Debug)]
 pub(super) struct Outstanding<F> {
     pub(super) sent_at: Time,
-    /// Path it was sent on.
+    /// Generation of the path it was sent on.
     pub(super) generation: u32,
     pub(super) snapshot: Snapshot,
     pub(super) packet: SentPacket<F>,

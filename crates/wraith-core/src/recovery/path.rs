@@ -1,7 +1,9 @@
-//! What belongs to one path: round trip, reordering, delivery rate, congestion control, pacing, bytes in flight.
+//! State of one path: round trip, reordering, delivery rate, congestion control, pacing and bytes
+//! in flight.
 //!
-//! Migration replaces this struct and nothing else. What the controller allows is asked of it once after each event
-//! that may change it and kept here, so that sending a packet costs no virtual call.
+//! Migration replaces this struct and nothing else. The controller's decision is cached: it is
+//! requested once after each event that may change it, so that sending a packet costs no virtual
+//! call.
 
 use std::time::Duration;
 
@@ -16,26 +18,29 @@ use crate::congestion::{
 };
 use crate::measure::{LostPacket, RateSampler, Rtt, Snapshot};
 
-/// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
-/// tens of microseconds and the peer promises a short ACK delay.
+/// Minimum probe timeout. RFC 9002 §6.2.1 has no minimum but the granularity. With a round trip of
+/// tens of microseconds and a short ACK delay, such a timeout would fire on any scheduling delay.
 const PTO_MIN: Duration = Duration::from_millis(10);
-/// The floor where an ACK is overdue: two packets that were not needed cost less than a round of silence.
+/// Minimum probe timeout for an overdue ACK: two unnecessary packets cost less than a round trip of
+/// silence.
 const PROMPT_PTO_MIN: Duration = Duration::from_millis(2);
-/// RFC 9002 §7.6.1: kPersistentCongestionThreshold.
+/// Persistent congestion, in probe timeouts (kPersistentCongestionThreshold, RFC 9002 §7.6.1).
 const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
-/// Waiting for a quantum's room in the window may leave at most this part of the window unused.
+/// Divisor: while it waits for the room of a send quantum, the sender leaves at most this fraction
+/// of the window unused.
 const DEFER_WINDOW_DIVISOR: u64 = 4;
-/// Lost packets whose memory is kept for the next batch; a batch of more is an outage.
+/// Capacity kept for the lost packets of the next batch. A larger batch is an outage.
 const LOST_KEPT: usize = 4096;
 
-/// However little a controller believes that the path carries, so many packets leave in a second: the window still bounds
-/// them, and an estimate from a trickle of data must not hold back what comes next until the connection is idle.
+/// Minimum pacing rate, in packets per second, whatever the controller's estimate is. The window
+/// still bounds them. An estimate from a trickle of data must not hold back later data until the
+/// connection is idle.
 const PACKETS_PER_SECOND_MIN: u64 = 2;
 
-/// State of the path in use.
+/// State of the current path.
 #[derive(Debug)]
 pub(super) struct Path {
-    /// Which path: packets of older ones neither count in flight nor give samples.
+    /// Number of the path. Packets of older paths neither count as in flight nor yield samples.
     pub(super) generation: u32,
     pub(super) rtt: Rtt,
     reordering: Reordering,
@@ -44,48 +49,48 @@ pub(super) struct Path {
     mtu: u16,
     controller: Box<dyn Controller>,
     pacer: Pacer,
-    /// Bytes per second that the pacer does not exceed, whatever the controller says.
+    /// Maximum pacing rate in bytes per second, whatever the controller allows.
     rate_limit: u64,
     sampler: RateSampler,
-    /// Packets sent before the first sample cannot prove persistent congestion.
+    /// Time of the first RTT sample. Packets sent before it cannot prove persistent congestion.
     first_sample_at: Option<Time>,
     episode: Episode,
-    /// The packets of the batch of losses in progress; kept for its memory.
+    /// Packets of the current batch of losses; kept to reuse its memory.
     lost: Vec<LostPacket>,
-    /// The window kept data back; that matters until this much was delivered.
+    /// The sender counts as window-limited until this many bytes were delivered.
     window_limited_until: u64,
-    /// When there was budget last, the application had nothing to send.
+    /// The application had nothing to send when there was budget last.
     app_limited: bool,
     pub(super) ecn: PathEcn,
-    /// Packets we asked the peer to take before it acknowledges, and the longest it should wait.
+    /// Acknowledgement frequency requested from the peer: packets per ACK, and maximum delay.
     pub(super) ack_request: (u64, Duration),
 }
 
-/// The recovery episode in progress, or the last one.
+/// The current or last recovery episode.
 #[derive(Debug, Default)]
 struct Episode {
     number: u64,
-    /// Losses of packets sent up to then belong to it.
+    /// Losses of packets sent up to this time belong to the episode.
     started_at: Option<Time>,
     lost: u64,
     late: u64,
 }
 
-/// What the acknowledged packets of one ACK sum up to.
+/// Sums over the acknowledged packets of one ACK.
 #[derive(Debug, Default)]
 pub(super) struct AckSum {
     pub(super) bytes: u64,
     pub(super) newest_sent_at: Time,
 }
 
-/// What a batch of losses sums up to.
+/// Sums over a batch of losses.
 #[derive(Debug, Default)]
 pub(super) struct LossSum {
     pub(super) bytes: u64,
     pub(super) packets: u64,
     pub(super) newest_sent_at: Time,
     pub(super) new_episode: bool,
-    /// When the packet whose loss began the episode was sent.
+    /// Bytes in flight when the packet was sent whose loss began the episode.
     pub(super) in_flight_at_send: u64,
     pub(super) persistent_congestion: bool,
 }
@@ -118,7 +123,7 @@ impl Path {
         path
     }
 
-    /// An in-flight packet leaves.
+    /// Records an in-flight packet that leaves.
     pub(super) fn on_sent(&mut self, now: Time, size: u32) -> Snapshot {
         if self.in_flight == 0 {
             self.controller.on_restart(now, self.sampler.is_app_limited());
@@ -130,7 +135,7 @@ impl Path {
         snapshot
     }
 
-    /// An in-flight packet of this path was acknowledged.
+    /// Handles an acknowledged in-flight packet of this path.
     pub(super) fn on_packet_acked(
         &mut self,
         now: Time,
@@ -147,7 +152,7 @@ impl Path {
         self.first_sample_at.get_or_insert(now);
     }
 
-    /// Ends an ACK that settled packets. `rtt` is its sample, if it gave one.
+    /// Ends an ACK that settled packets. `rtt` is its sample, if any.
     pub(super) fn on_acked(
         &mut self,
         now: Time,
@@ -174,14 +179,15 @@ impl Path {
         });
     }
 
-    /// Bytes that wait for their ACK at the peer, at the current rate.
+    /// Returns the bytes for which the peer may delay an ACK, at the current rate.
     fn ack_batch(&self) -> u64 {
         let (packets, delay) = self.ack_request;
         let in_time = (self.control.pacing_rate as f64 * delay.as_secs_f64()) as u64;
         in_time.min(packets.saturating_mul(u64::from(self.mtu)))
     }
 
-    /// A packet of this path was lost and is out of `in_flight` already. Returns the episode it belongs to.
+    /// Handles a lost packet of this path that `in_flight` no longer includes. Returns the number
+    /// of its episode.
     pub(super) fn on_packet_lost(
         &mut self,
         now: Time,
@@ -223,7 +229,7 @@ impl Path {
         self.lost.shrink_to(LOST_KEPT);
     }
 
-    /// A packet of this path that was declared lost in `episode` was acknowledged `age` after its sending.
+    /// Handles the late ACK of a packet declared lost in `episode`, `age` after it was sent.
     pub(super) fn on_late(&mut self, now: Time, episode: u64, age: Duration) {
         self.reordering.on_late(age, &self.rtt);
         if episode != self.episode.number {
@@ -231,13 +237,13 @@ impl Path {
         }
         self.episode.late += 1;
         if self.episode.late == self.episode.lost {
-            // No loss was real: the next one is news again.
+            // No loss was real, so the next loss begins a new episode.
             self.episode.started_at = None;
             self.controller.on_spurious_episode(now);
         }
     }
 
-    /// The network marked `packets` packets, the newest sent at `newest_sent_at` or before.
+    /// Handles `packets` CE marks. The newest marked packet was sent at `newest_sent_at` or before.
     pub(super) fn on_congestion_experienced(
         &mut self,
         now: Time,
@@ -266,7 +272,7 @@ impl Path {
         true
     }
 
-    /// Takes over what the controller says from `now` on.
+    /// Adopts the controller's decision from `now` on.
     pub(super) fn refresh(&mut self, now: Time) {
         self.pacer.fill(now);
         self.adopt();
@@ -274,7 +280,7 @@ impl Path {
 
     fn adopt(&mut self) {
         self.control = self.controller.control(&self.rtt);
-        // A controller from outside may break the invariants; nothing here relies on it.
+        // An application's controller may break the invariants, so its values are clamped.
         let Control { window, pacing_rate, send_quantum: quantum, acks_per_window, .. } =
             &mut self.control;
         *window = (*window).clamp(minimum_window(self.mtu), WINDOW_BYTES_MAX);
@@ -323,7 +329,7 @@ impl Path {
         self.controller.as_ref()
     }
 
-    /// See [`super::Recovery::budget`].
+    /// Returns the sending budget (see [`super::Recovery::budget`]).
     pub(super) fn budget(&mut self, now: Time) -> Budget {
         if std::mem::take(&mut self.app_limited) {
             self.mark_app_limited(now);
@@ -331,7 +337,8 @@ impl Path {
         let mtu = u64::from(self.mtu);
         let Control { window, send_quantum, .. } = self.control;
         let room = window.saturating_sub(self.in_flight);
-        // Room comes back a few packets per ACK; sending those at once would cost a system call each.
+        // Each ACK frees room for a few packets. Sending those at once would cost a system call per
+        // ACK.
         if room < send_quantum.min(window / DEFER_WINDOW_DIVISOR).max(mtu) {
             self.window_limited_until = self.sampler.delivered() + self.in_flight;
             return Budget::Blocked;
@@ -350,9 +357,9 @@ impl Path {
         self.mark_app_limited(now);
     }
 
-    /// There is, or was until now, nothing to send. That makes a gap in what the path carries only if the window has
-    /// room (else the window limits, whatever the application has) and the pacer's credit runs over (else what comes
-    /// later is sent sooner).
+    /// Marks the sender as application-limited, if that leaves the path idle. It does so only under
+    /// two conditions. The window has room; otherwise the window is the limit. The pacer's bucket
+    /// is full; otherwise later data catches up.
     fn mark_app_limited(&mut self, now: Time) {
         let room = self.in_flight + u64::from(self.mtu) <= self.control.window;
         if room && self.pacer.is_full(now) {
@@ -360,7 +367,7 @@ impl Path {
         }
     }
 
-    /// A packet is lost if a newer one was acknowledged and it was sent this long ago.
+    /// Returns the loss delay: a packet this old is lost once a newer one was acknowledged.
     pub(super) fn loss_delay(&self) -> Duration {
         self.reordering.loss_delay(&self.rtt)
     }
@@ -369,25 +376,25 @@ impl Path {
         self.first_sample_at
     }
 
-    /// Probe timeout without backoff (RFC 9002 §6.2.1).
+    /// Returns the probe timeout without back-off (RFC 9002 §6.2.1).
     pub(super) fn pto(&self, max_ack_delay: Duration) -> Duration {
         let rtt = &self.rtt;
         (rtt.smoothed() + (rtt.var() * 4).max(GRANULARITY) + max_ack_delay).max(PTO_MIN)
     }
 
-    /// So much is in flight that the peer must have acknowledged some of it at once.
+    /// Returns true if so much is in flight that the peer must have sent an ACK by now.
     pub(super) fn owes_ack(&self) -> bool {
         let (packets, _) = self.ack_request;
         packets > 0 && self.in_flight > 2 * packets.saturating_mul(u64::from(self.mtu))
     }
 
-    /// Probe timeout for a peer that has no reason to wait with its ACK.
+    /// Returns the probe timeout for a peer that has no reason to delay its ACK.
     pub(super) fn prompt_pto(&self) -> Duration {
         let rtt = &self.rtt;
         (rtt.smoothed() + (rtt.var() * 4).max(GRANULARITY)).max(PROMPT_PTO_MIN)
     }
 
-    /// RFC 9002 §7.6.1: losing everything for this long is persistent congestion.
+    /// Returns the duration of total loss that is persistent congestion (RFC 9002 §7.6.1).
     pub(super) fn persistent_congestion_duration(&self, max_ack_delay: Duration) -> Duration {
         self.pto(max_ack_delay) * PERSISTENT_CONGESTION_THRESHOLD
     }

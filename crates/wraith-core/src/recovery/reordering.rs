@@ -1,11 +1,13 @@
-//! How long to wait for a packet that newer ones overtook: a time, not a count of packets.
+//! The reordering window: how long to wait for a packet after a newer one was acknowledged, as a
+//! time.
 //!
-//! A fixed threshold of three packets is wrong at Gbit/s, where three packets are a few microseconds. We begin with
-//! RFC 9002's time threshold (an eighth of the round trip) and widen it, in the spirit of RFC 8985 §6.2, to what
-//! reordering really took as soon as a late ACK proves a loss wrong; never beyond one smoothed round trip. The wider
-//! window is given up after [`PERSIST_EPISODES`] recovery episodes without such proof.
+//! A fixed threshold of three packets is wrong at Gbit/s, where three packets last a few
+//! microseconds. The window begins with RFC 9002's time threshold, an eighth of the round trip.
+//! When a late ACK disproves a loss, the window widens to the observed reordering, in the spirit of
+//! RFC 8985 §6.2. It never exceeds one smoothed round trip. It is reset after [`PERSIST_EPISODES`]
+//! recovery episodes without such proof.
 //!
-//! [`LatePackets`] remembers the packets declared lost, so that the proof is noticed.
+//! [`LatePackets`] remembers the packets declared lost, so that late ACKs are detected.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -15,11 +17,11 @@ use super::GRANULARITY;
 use crate::Time;
 use crate::measure::Rtt;
 
-/// RFC 9002 §6.1.2: kTimeThreshold is 9/8.
+/// Divisor of the time threshold: kTimeThreshold is 9/8 (RFC 9002 §6.1.2).
 const WINDOW_DIVISOR: u32 = 8;
-/// RFC 8985 §6.2: a widened window lasts this many recoveries.
+/// Recovery episodes for which a widened window lasts (RFC 8985 §6.2).
 const PERSIST_EPISODES: u8 = 16;
-/// Lost packets remembered. Losing more than this in one episode is no reordering.
+/// Maximum number of remembered lost packets. More losses in one episode are not reordering.
 const REMEMBERED_MAX: usize = 2048;
 
 /// The reordering window of one path.
@@ -30,22 +32,22 @@ pub(super) struct Reordering {
 }
 
 impl Reordering {
-    /// A packet is lost if a newer one was acknowledged and it was sent this long ago.
+    /// Returns the loss delay: a packet this old is lost once a newer one was acknowledged.
     pub(super) fn loss_delay(&self, rtt: &Rtt) -> Duration {
         let flight = rtt.smoothed().max(rtt.latest());
         let window = (flight / WINDOW_DIVISOR).max(self.seen.min(rtt.smoothed()));
         (flight + window).max(GRANULARITY)
     }
 
-    /// A packet declared lost was acknowledged `age` after it was sent.
+    /// Handles the late ACK of a packet declared lost, `age` after it was sent.
     pub(super) fn on_late(&mut self, age: Duration, rtt: &Rtt) {
         let late_by = age.saturating_sub(rtt.smoothed());
-        // A little more than observed, so that the next one like it is not lost again.
+        // Slightly more than observed, so that the next such packet is not declared lost.
         self.seen = self.seen.max(late_by + late_by / 4);
         self.persists = PERSIST_EPISODES;
     }
 
-    /// A recovery episode began.
+    /// Handles the start of a recovery episode.
     pub(super) fn on_episode(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
@@ -59,25 +61,25 @@ impl Reordering {
 pub(super) struct LatePacket {
     pub(super) pn: u64,
     pub(super) sent_at: Time,
-    /// The recovery episode it was lost in.
+    /// The recovery episode in which it was lost.
     pub(super) episode: u64,
 }
 
-/// The last [`REMEMBERED_MAX`] packets declared lost, ascending.
+/// The last [`REMEMBERED_MAX`] packets declared lost, in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct LatePackets {
     packets: VecDeque<LatePacket>,
 }
 
-/// Packets from this place on lie above the ranges still to come. An ACK has dozens of ranges and repeats them;
-/// searching for each from the start would cost more than everything else about it.
+/// A cursor: packets from this position on lie above the remaining ranges. An ACK has dozens of
+/// ranges and repeats them. A search for each from the start would dominate its cost.
 #[derive(Debug)]
 pub(super) struct LateWalk {
     above: usize,
 }
 
 impl LatePackets {
-    /// Remembers a packet; its number must be above all before.
+    /// Adds a packet; its number must exceed all previous ones.
     pub(super) fn push(&mut self, packet: LatePacket) {
         debug_assert!(self.packets.back().is_none_or(|last| last.pn < packet.pn));
         if self.packets.len() == REMEMBERED_MAX {
@@ -86,19 +88,20 @@ impl LatePackets {
         self.packets.push_back(packet);
     }
 
-    /// Where a walk through descending ranges starts.
+    /// Returns the start of a walk through descending ranges.
     pub(super) fn walk(&self) -> LateWalk {
         LateWalk { above: self.packets.len() }
     }
 
-    /// Takes one packet of `range`: it was acknowledged after all. The ranges of one walk descend.
+    /// Removes and returns one packet of `range`, which was acknowledged late. The ranges of one
+    /// walk must descend.
     pub(super) fn take(
         &mut self,
         walk: &mut LateWalk,
         range: &RangeInclusive<u64>,
     ) -> Option<LatePacket> {
         while walk.above > 0 && self.packets[walk.above - 1].pn > *range.end() {
-            // Most ranges are one lost packet apart; a burst of losses is jumped over.
+            // Most ranges are one lost packet apart; galloping skips a burst of losses.
             let mut step = 1;
             while step <= walk.above && self.packets[walk.above - step].pn > *range.end() {
                 walk.above -= step;

@@ -1,19 +1,22 @@
-//! Packets sent and not yet settled, by packet number.
+//! Outstanding packets by packet number.
 //!
-//! A ring: slot `i` belongs to packet number `base + i`. Invariant: the first slot is outstanding (or there is none),
-//! so everything below `base` is settled; an empty slot above it is either in `acked` or was never sent. All
-//! operations are O(1) per packet amortised; acknowledging is O(r) besides, for the r runs of acknowledged numbers
-//! between outstanding ones, however long those runs are: an ACK repeats what earlier ones said.
+//! A ring buffer: slot `i` belongs to packet number `base + i`. Invariant: the first slot is
+//! outstanding, if there is one, so everything below `base` is settled. An empty slot above it is
+//! either in `acked` or was never sent.
+//!
+//! All operations are O(1) per packet, amortised. Acknowledging is O(r) in addition, for the r runs
+//! of acknowledged numbers between outstanding ones, regardless of their length: an ACK repeats
+//! earlier ranges.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use crate::RangeSet;
 
-/// Most packet numbers that may be skipped between two packets.
+/// Maximum number of packet numbers skipped between two packets.
 const SKIPPED_MAX: u64 = 1024;
 
-/// The ring. `P` is what is kept for each packet.
+/// The ring buffer. `P` is the record of a packet.
 #[derive(Debug)]
 pub(super) struct SentPackets<P> {
     base: u64,
@@ -21,7 +24,7 @@ pub(super) struct SentPackets<P> {
     acked: RangeSet,
 }
 
-/// A packet number in an ACK was never used.
+/// Error: an ACK contains a packet number that was never used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NeverSent;
 
@@ -30,22 +33,22 @@ impl<P> SentPackets<P> {
         Self { base: 0, slots: VecDeque::new(), acked: RangeSet::new() }
     }
 
-    /// Lowest packet number not yet used.
+    /// Returns the lowest unused packet number.
     pub(super) fn next(&self) -> u64 {
         self.base + self.slots.len() as u64
     }
 
-    /// Slots in use: from the oldest outstanding packet to the newest sent.
+    /// Returns the number of slots, from the oldest outstanding packet to the newest sent.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Everything below is settled.
+    /// Returns the packet number below which everything is settled.
     pub(super) fn base(&self) -> u64 {
         self.base
     }
 
-    /// Adds the packet just sent. Panics if its number was used before, or skips too many.
+    /// Adds the packet just sent. Panics if its number was used before or skips too many.
     pub(super) fn push(&mut self, pn: u64, packet: P) {
         let skipped = pn.checked_sub(self.next()).expect("packet numbers only grow");
         assert!(skipped <= SKIPPED_MAX, "too many packet numbers skipped");
@@ -57,12 +60,12 @@ impl<P> SentPackets<P> {
         self.slots.push_back(Some(packet));
     }
 
-    /// The oldest outstanding packet.
+    /// Returns the oldest outstanding packet.
     pub(super) fn front(&self) -> Option<(u64, &P)> {
         self.slots.front().map(|slot| (self.base, occupied(slot.as_ref())))
     }
 
-    /// Takes the oldest outstanding packet.
+    /// Removes and returns the oldest outstanding packet.
     pub(super) fn pop_front(&mut self) -> Option<(u64, P)> {
         let slot = self.slots.pop_front()?;
         let pn = self.base;
@@ -71,12 +74,12 @@ impl<P> SentPackets<P> {
         Some((pn, occupied(slot)))
     }
 
-    /// Outstanding packets from the oldest.
+    /// Iterates over outstanding packets, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &P> {
         self.slots.iter().flatten()
     }
 
-    /// Takes every outstanding packet of `range`, lowest first.
+    /// Removes every outstanding packet of `range`, in ascending order.
     pub(super) fn acknowledge(
         &mut self,
         range: RangeInclusive<u64>,
@@ -184,7 +187,8 @@ mod tests {
                         let range = start..=start + len;
                         let mut settled = Vec::new();
                         if sent.acknowledge(range.clone(), |pn, _| settled.push(pn)).is_err() {
-                            // The connection closes; a skipped or unsent number must be in the range.
+                            // The connection closes: the range must contain a skipped or unsent
+                            // number.
                             prop_assert!(range.clone().any(|pn| pn >= next || !model.contains_key(&pn)));
                             break;
                         }

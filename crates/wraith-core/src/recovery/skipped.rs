@@ -1,36 +1,36 @@
-//! Packet numbers that were left out on purpose, so that who acknowledges what it cannot have received is caught
-//! (RFC 9000 §21.4): such a peer would make us send faster than the path carries.
+//! Skipped packet numbers (RFC 9000 §21.4). A peer that acknowledges one acknowledges a packet that
+//! it cannot have received, in order to speed up the sender beyond the path's rate.
 //!
-//! The last few are remembered beyond the time in which they lie between outstanding packets, because an ACK may name them at any
-//! time, and an honest one never does.
+//! The last few stay in memory after the packets around them were settled. An ACK may name one at
+//! any time, and an honest one never does.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-/// Numbers remembered. Older ones are named only by an ACK that repeats what earlier ones said.
+/// Maximum number of remembered numbers. Only an ACK that repeats earlier ranges names older ones.
 const REMEMBERED_MAX: usize = 16;
 
-/// The last numbers left out, ascending.
+/// The last skipped numbers, in ascending order.
 #[derive(Debug)]
 pub(super) struct Skipped {
     numbers: VecDeque<u64>,
 }
 
 impl Default for Skipped {
-    /// With all the room it will ever need: packets are sent without asking the allocator for anything.
+    /// Reserves the full capacity, so that sending never allocates.
     fn default() -> Self {
         Self { numbers: VecDeque::with_capacity(REMEMBERED_MAX) }
     }
 }
 
-/// Numbers from this place on lie above the ranges still to come.
+/// A cursor: numbers from this position on lie above the remaining ranges.
 #[derive(Debug)]
 pub(super) struct SkippedWalk {
     above: usize,
 }
 
 impl Skipped {
-    /// Remembers a number, which is above all before.
+    /// Adds a number; it must exceed all previous ones.
     #[cold]
     pub(super) fn push(&mut self, pn: u64) {
         if self.numbers.len() == REMEMBERED_MAX {
@@ -39,12 +39,12 @@ impl Skipped {
         self.numbers.push_back(pn);
     }
 
-    /// Where a walk through descending ranges starts.
+    /// Returns the start of a walk through descending ranges.
     pub(super) fn walk(&self) -> SkippedWalk {
         SkippedWalk { above: self.numbers.len() }
     }
 
-    /// True if one of them is in `range`. The ranges of one walk descend.
+    /// Returns true if a skipped number is in `range`. The ranges of one walk must descend.
     pub(super) fn is_hit(&self, walk: &mut SkippedWalk, range: &RangeInclusive<u64>) -> bool {
         while walk.above > 0 && self.numbers[walk.above - 1] > *range.end() {
             walk.above -= 1;

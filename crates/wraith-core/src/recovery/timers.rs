@@ -1,4 +1,4 @@
-//! When loss or a probe is due, and what happens then (RFC 9002 §6.2).
+//! The loss and probe timers (RFC 9002 §6.2).
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::{PTO_INTERVAL_MAX, Recovery, Settled, TimeoutOutcome};
 use crate::Time;
 
 impl<F> Recovery<F> {
-    /// The time [`timeout`](Self::timeout) named has come. Fills `out`.
+    /// Handles the timer at the time of [`timeout`](Self::timeout). Fills `out`.
     pub fn on_timeout(&mut self, now: Time, out: &mut Settled<F>) -> TimeoutOutcome {
         out.clear();
         let Some(at) = self.timeout() else { return TimeoutOutcome::Nothing };
@@ -15,7 +15,7 @@ impl<F> Recovery<F> {
         }
         self.last_change = now;
         if self.loss_time().is_none() {
-            // Nothing is known to be lost, so neither RTT nor congestion state changes (RFC 9002 §6.2.4).
+            // No loss is known, so neither RTT nor congestion state changes (RFC 9002 §6.2.4).
             self.pto_count += 1;
             self.pto_from = now;
             self.probe_timeouts += 1;
@@ -24,13 +24,14 @@ impl<F> Recovery<F> {
         self.detect_lost(now, out);
         self.path.refresh(now);
         self.forget_oldest_acks();
-        // What was lost is sent again first; a probe is due only if that is not acknowledged either.
+        // Retransmissions come first; a probe is due only if they are not acknowledged either.
         self.pto_from = now;
         if out.lost.is_empty() { TimeoutOutcome::Nothing } else { TimeoutOutcome::Lost }
     }
 
-    /// When to call [`on_timeout`](Self::on_timeout): the oldest overtaken packet is lost then, or a probe is due.
-    /// Never before the last ACK or timeout, even if that one shortened the wait.
+    /// Returns the time to call [`on_timeout`](Self::on_timeout), when the oldest overtaken packet
+    /// is lost or a probe is due. It is never before the last ACK or timeout, even if that one
+    /// shortened the wait.
     pub fn timeout(&self) -> Option<Time> {
         let probe = || (self.eliciting > 0).then(|| self.pto_from + self.backed_off_pto());
         self.loss_time().or_else(probe).map(|at| at.max(self.last_change))
@@ -48,7 +49,8 @@ impl<F> Recovery<F> {
             .min(PTO_INTERVAL_MAX.max(pto))
     }
 
-    /// Probe timeout without backoff (RFC 9002 §6.2.1); other timers are multiples of it.
+    /// Returns the probe timeout without back-off (RFC 9002 §6.2.1). Other timers are multiples of
+    /// it.
     pub fn pto(&self) -> Duration {
         self.path.pto(self.config.max_ack_delay)
     }

@@ -1,7 +1,9 @@
-//! A sender over an emulated bottleneck: what a [`Recovery`] achieves, not what it does.
+//! A sender over an emulated bottleneck, to test the results of a [`Recovery`] rather than its
+//! steps.
 //!
-//! Data leaves as the budget allows, waits in a drop-tail queue, passes a link of a rate and a delay, may be lost,
-//! delayed or held back, and is acknowledged every few packets. Deterministic: time only moves from event to event.
+//! Data leaves as the budget allows, waits in a drop-tail queue and crosses a link of a given rate
+//! and delay. It may be lost, delayed or held back, and is acknowledged every few packets.
+//! Deterministic: time only moves from event to event.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +13,12 @@ use super::*;
 use crate::RangeSet;
 use crate::congestion::ControllerFactory;
 
-/// What one data packet experiences besides the queue.
+/// Fate of one data packet besides the queue.
 #[derive(Clone, Copy)]
 pub(crate) enum Fate {
     Arrives,
     Lost,
-    /// Arrives, but that much later.
+    /// Arrives later by this duration.
     Late(Duration),
 }
 
@@ -28,9 +30,10 @@ pub(crate) struct Link {
     pub(crate) fate: fn(u64, Duration) -> Fate,
     /// Packets per ACK.
     pub(crate) ack_every: u64,
-    /// ACKs arrive at multiples of this, together, as over Wi-Fi; zero: as they come.
+    /// ACKs arrive together at multiples of this duration, as over Wi-Fi. Zero: they arrive
+    /// individually.
     pub(crate) ack_tick: Duration,
-    /// The longest the receiver holds an ACK back.
+    /// Maximum ACK delay of the receiver.
     pub(crate) ack_delay: Duration,
 }
 
@@ -63,16 +66,16 @@ pub(crate) struct Flow {
     mtu: u64,
     next: u64,
     probes: u32,
-    /// Fresh and lost bytes that wait to be sent.
+    /// New and lost bytes that wait to be sent.
     pub(crate) backlog: u64,
     pub(crate) delivered: u64,
-    /// Each departure and its size; for judging the pacing.
+    /// Time and size of each departure, to test pacing.
     pub(crate) departures: Option<Vec<(Time, u64)>>,
     link_free_at: Time,
     received: RangeSet,
     unacknowledged: u64,
     ack_due: Option<Time>,
-    /// By time, then in the order they were scheduled.
+    /// Ordered by time, then by scheduling order.
     events: BTreeMap<(Time, u64), Event>,
     event_count: u64,
 }
@@ -110,7 +113,7 @@ impl Flow {
         self.recovery.set_mtu(mtu);
     }
 
-    /// Goodput of a bulk transfer from now until `duration` has passed, bytes per second.
+    /// Runs a bulk transfer for `duration`. Returns its goodput in bytes per second.
     pub(crate) fn run_bulk(&mut self, duration: Duration) -> u64 {
         self.backlog = u64::MAX / 2;
         let before = self.delivered;
@@ -118,7 +121,7 @@ impl Flow {
         ((self.delivered - before) as f64 / duration.as_secs_f64()) as u64
     }
 
-    /// Sends `bytes` and returns how long it took until all were acknowledged. Panics after an hour.
+    /// Sends `bytes` and returns the time until all were acknowledged. Panics after an hour.
     pub(crate) fn transfer(&mut self, bytes: u64) -> Duration {
         let (start, before) = (self.now, self.delivered);
         self.backlog = bytes;
@@ -135,7 +138,7 @@ impl Flow {
         }
     }
 
-    /// Sends what may be sent, then jumps to the next thing that happens, at most to `end`.
+    /// Sends within the budget, then advances to the next event, at most to `end`.
     fn step(&mut self, end: Time) {
         let pacing = self.send();
         let next_event = self.events.keys().next().map(|(time, _)| *time);

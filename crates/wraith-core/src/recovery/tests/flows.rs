@@ -1,11 +1,12 @@
-//! Ceilings and floors over emulated links. Each guards against a failure that other implementations had in the field.
+//! Upper and lower bounds over emulated links. Each test guards against a failure of other
+//! implementations in the field.
 
 use super::flow::{Fate, Flow, Link};
 use super::*;
 
 const MBIT: u64 = 125_000;
 
-/// A fixed pseudo-random number for a packet number.
+/// Returns a fixed pseudo-random number for a packet number.
 fn scatter(pn: u64) -> u64 {
     let mut x = pn.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -60,7 +61,7 @@ fn departures_follow_the_pacing_rate() {
     flow.run_bulk(Duration::from_secs(1));
     let departures = flow.departures.take().expect("recorded");
     let quantum = flow.recovery.send_quantum();
-    // No 5 ms see more than the rate allows, one quantum and one catch-up apart.
+    // No 5 ms contain more than the rate allows, plus one quantum and one catch-up.
     let (mut start, mut sent) = (0, 0);
     for &(time, size) in &departures {
         sent += size;
@@ -179,9 +180,9 @@ fn a_trickle_does_not_grow_the_window() {
         let pause = flow.now + ms(50);
         flow.run_until(pause);
     }
-    // Only the very first message may count: nobody had said yet that no more would follow.
+    // Only the first message may count: the sender was not yet marked as application-limited.
     assert!(flow.recovery.window() <= before + 3000);
-    // And its pace is that of the path, not of the first assumption.
+    // Its pacing rate follows the path, not the initial assumption.
     let rate = flow.recovery.pacing_rate();
     assert!(rate as f64 > before as f64 / 0.042, "{rate}");
 }

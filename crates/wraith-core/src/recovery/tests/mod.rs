@@ -1,5 +1,5 @@
-//! [`Recovery`](super::Recovery) as a whole: single steps in `steps`, random walks against a model in `model`, and a
-//! sender over an emulated bottleneck in `flows`.
+//! Tests of [`Recovery`](super::Recovery) as a whole: single steps in `steps`, random walks against
+//! a model in `model`, and a sender over an emulated bottleneck in `flows`.
 
 pub(crate) mod flow;
 mod flows;
@@ -39,7 +39,7 @@ fn config(initial_rtt: Duration) -> RecoveryConfig {
     }
 }
 
-/// Packets carry their own number as frames.
+/// Returns a packet with its own number as frames.
 fn packet(pn: u64) -> SentPacket<u64> {
     SentPacket {
         size: u32::from(MTU),
@@ -50,7 +50,7 @@ fn packet(pn: u64) -> SentPacket<u64> {
     }
 }
 
-/// A recovery with its output, driven step by step.
+/// A recovery and its output, driven step by step.
 struct Stepper {
     recovery: Recovery<u64>,
     out: Settled<u64>,
@@ -70,7 +70,7 @@ impl Stepper {
         self.next += count;
     }
 
-    /// As [`Self::send`], marked ECT(0).
+    /// Like [`Self::send`], marked ECT(0).
     fn send_marked(&mut self, now: Duration, count: u64) {
         (0..count).for_each(|_| self.send_other(now, |packet| packet.ect0 = true));
     }

@@ -1,4 +1,4 @@
-//! Random walks against the obvious implementation: a map of packets, searched from end to end.
+//! Random walks against the obvious implementation: a map of packets with linear search.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ enum Op {
         eliciting: bool,
         probe: bool,
     },
-    /// Acknowledges what a bit pattern selects among the outstanding and a few settled packets.
+    /// Acknowledges the outstanding and a few settled packets that a bit pattern selects.
     Ack {
         pattern: u64,
         from_newest: u64,
@@ -50,7 +50,7 @@ impl Model {
         self.packets.values().filter(counted).count() as u64 * u64::from(MTU)
     }
 
-    /// What is lost at `now` by the definition: overtaken, and sent `delay` ago.
+    /// Returns the packets lost at `now` by definition: overtaken, and sent at least `delay` ago.
     fn lost(&mut self, now: Time, delay: Duration) -> Vec<u64> {
         let Some(largest) = self.largest_acked else { return Vec::new() };
         let overtaken = self.packets.range(..largest);
@@ -102,7 +102,7 @@ fn walk(ops: Vec<Op>) -> Result<(), TestCaseError> {
                 s.ack(now, &runs_descending(&chosen));
                 let expected: Vec<u64> =
                     chosen.into_iter().filter(|pn| model.packets.remove(pn).is_some()).collect();
-                // Ack-only packets that were overtaken are forgotten; the model keeps them.
+                // Recovery drops overtaken ACK-only packets; the model keeps them.
                 let forgotten = expected.iter().filter(|pn| !s.acked().contains(pn)).count();
                 prop_assert_eq!(s.acked().len() + forgotten, expected.len());
                 if !s.acked().is_empty() {

@@ -1,4 +1,5 @@
-//! A controller from outside hears of everything: one that records its calls.
+//! An application's controller receives every event. A controller that records its calls tests
+//! this.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +15,7 @@ use crate::recovery::Budget;
 
 const MBIT: u64 = 125_000;
 
-/// How often each hook was called.
+/// Number of calls of each hook.
 #[derive(Clone, Debug, Default)]
 struct Recorder(Arc<Mutex<BTreeMap<&'static str, u64>>>);
 
@@ -111,7 +112,7 @@ fn every_hook_of_a_controller_is_called() {
     flow.set_mtu(1400);
     flow.transfer(100_000);
     let Flow { recovery, now, .. } = &mut flow;
-    // One marked packet that is acknowledged as it was sent makes the path capable, the next one comes as CE.
+    // One marked packet that arrives unchanged makes the path capable; the next one arrives as CE.
     let next = recovery.largest_acked().expect("much was acknowledged") + 10;
     for (pn, ect0, ce) in [(next, 1, 0), (next + 1, 1, 1)] {
         let sent = SentPacket { ect0: true, ..packet(pn) };
@@ -140,7 +141,7 @@ fn every_hook_of_a_controller_is_called() {
     assert_eq!(recorder.calls("build"), 2, "a path of its own for each controller");
 }
 
-/// Answers nonsense.
+/// A controller that returns nonsense.
 #[derive(Debug)]
 struct Nonsense;
 
@@ -179,7 +180,7 @@ fn what_a_controller_answers_is_raised_to_the_least_that_makes_progress() {
     assert!(recovery.send_quantum() >= u64::from(MTU));
 }
 
-/// Only what a controller must have.
+/// A controller with only the required methods.
 #[derive(Debug)]
 struct Least {
     reductions: Arc<Mutex<u64>>,
@@ -206,7 +207,7 @@ fn a_mark_is_a_loss_to_a_controller_that_does_not_know_marks() {
     assert_eq!(*reductions.lock().unwrap(), 1);
 }
 
-/// A window that never fills, at any rate.
+/// A controller with a window that never fills, at any rate.
 #[derive(Clone, Copy, Debug)]
 struct AtRate(u64);
 
@@ -230,7 +231,8 @@ impl Controller for AtRate {
     }
 }
 
-/// How many packets leave in ten seconds, up to 10,000, under a controller that wants `rate` bytes a second.
+/// Returns the number of packets that leave in ten seconds, up to 10,000, under a controller with
+/// `rate` bytes per second.
 fn packets_in_ten_seconds(rate: u64) -> u64 {
     let config = RecoveryConfig { congestion: Arc::new(AtRate(rate)), ..config(ms(20)) };
     let mut recovery: Recovery<u64> = Recovery::new(Time::ZERO, &config);
@@ -255,7 +257,7 @@ fn packets_in_ten_seconds(rate: u64) -> u64 {
 fn two_packets_leave_in_a_second_whatever_a_controller_believes() {
     for rate in [0, 1, u64::from(MTU)] {
         let packets = packets_in_ten_seconds(rate);
-        // Besides the burst that it may begin with.
+        // In addition to an initial burst.
         assert!((20..40).contains(&packets), "{packets} at {rate} bytes a second");
     }
     let ten = packets_in_ten_seconds(10 * u64::from(MTU));

@@ -1,4 +1,4 @@
-//! One call at a time.
+//! Single calls of recovery, one at a time.
 
 use super::super::bounds::{OUTSTANDING_MAX, UNBOUNDED_MAX};
 use super::super::{Budget, PTO_INTERVAL_MAX, TimeoutOutcome};
@@ -95,7 +95,7 @@ fn a_late_ack_takes_the_reduction_back_and_widens_the_reordering_window() {
     assert!(s.acked().is_empty(), "its frames were handed back as lost already");
     assert_eq!(s.recovery.window(), window);
 
-    // The next packet as late as that one is waited for.
+    // The next packet that is as late as that one is not declared lost.
     s.send(ms(100), 2);
     s.ack(ms(180), &[33..=33, 0..=31]);
     assert_eq!(s.recovery.on_timeout(at(ms(200)), &mut s.out), TimeoutOutcome::Nothing);
@@ -203,7 +203,7 @@ fn a_round_trip_that_was_long_once_is_not_waited_for_until_the_connection_is_idl
     s.send(ms(0), 1);
     s.ack(ms(9_000), &[0..=0]);
     assert!(s.recovery.pto() > ms(9_000));
-    // With nothing acknowledged, a probe; with a newer packet acknowledged, the loss.
+    // With nothing acknowledged, a probe is due; with a newer packet acknowledged, the loss.
     s.send(ms(9_000), 2);
     assert_eq!(s.recovery.timeout(), Some(at(ms(11_500))));
     s.ack(ms(9_100), &[2..=2]);
@@ -230,7 +230,7 @@ fn losing_everything_for_three_probe_timeouts_is_persistent_congestion() {
     s.ack(ms(2050), &[3..=3, 0..=0]);
     assert_eq!(s.lost(), [1, 2]);
     assert!(s.out.persistent_congestion);
-    // What it takes to be acknowledged may grow the smallest window at once.
+    // The acknowledgement that proves it may grow the minimum window at once.
     assert!(s.recovery.window() <= 3 * u64::from(MTU));
     assert_eq!(s.recovery.rtt().min(), ms(50));
 }
@@ -370,7 +370,7 @@ fn a_peer_that_never_acknowledges_holds_a_bounded_number_of_packets() {
     assert_eq!(s.lost(), [0]);
     assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2 * 32);
     assert_eq!(s.recovery.timeout(), None);
-    // Without one that has to arrive, the oldest are forgotten as new ones leave.
+    // Without an ack-eliciting packet, the oldest packets are dropped as new ones leave.
     for _ in 0..10_000 {
         s.send_other(ms(3), |packet| packet.ack_eliciting = false);
         assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2 * 32);
@@ -397,7 +397,8 @@ fn probes_that_nobody_answers_are_not_remembered_for_ever() {
 fn what_is_given_up_unanswered_makes_no_room_for_new_packets() {
     let bbr = RecoveryConfig { congestion: Algorithm::Bbr.into(), ..config(ms(50)) };
     let mut s = Stepper { recovery: Recovery::new(Time::ZERO, &bbr), ..Stepper::new(ms(50)) };
-    // So small that no window holds them back; and at once, so that giving some up is no persistent congestion.
+    // So small that no window holds them back, and sent at once, so that abandoning some is not
+    // persistent congestion.
     let send = |s: &mut Stepper, now: Time| s.send_other(now - Time::ZERO, |p| p.size = 2);
     (0..UNBOUNDED_MAX).for_each(|_| send(&mut s, Time::ZERO));
     let (mut packets, mut probes, mut now, mut at_once) = (0, 0, Time::ZERO, 0);
@@ -465,7 +466,7 @@ fn a_timer_that_an_ack_shortens_is_due_at_once_and_not_in_the_past() {
     let mut s = Stepper::new(ms(300));
     s.send(ms(0), 1);
     s.send(ms(900), 1);
-    // 20 ms instead of 300: what would have been a probe at 1.8 s is overdue by now.
+    // 20 ms instead of 300: the probe that was due at 1.8 s is overdue by now.
     s.ack(ms(920), &[1..=1]);
     assert!(s.lost() == [0] && s.recovery.timeout().is_none());
     s.send(ms(930), 2);
