@@ -1,4 +1,4 @@
-//! How fast bytes go from memory to memory, and what that costs.
+//! Measures throughput from memory to memory, and its CPU cost.
 //!
 //! ```text
 //! cargo run --release -p wraith-transport --example throughput            # two processes over loopback
@@ -10,7 +10,8 @@
 //! … --example throughput -- send ADDRESS NODEID
 //! ```
 //!
-//! Every byte is compared on arrival (about 0.1 ns per byte, within the figure). A GiB is 2^30 bytes, a Gbit 10^9 bits.
+//! The receiver compares every byte (about 0.1 ns per byte, included in the figure). A GiB is 2^30
+//! bytes, a Gbit 10^9 bits.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -27,11 +28,11 @@ use wraith_transport::{
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Piece of one write: what a file transfer uses.
+/// Bytes of one write, as in a file transfer.
 const PIECE: usize = 256 * 1024;
-/// A prime, so that bytes in the wrong place differ whatever the piece size.
+/// A prime, so that misplaced bytes differ for every piece size.
 const PERIOD: usize = 1_000_003;
-/// Identity of the serving side; a benchmark has no secrets.
+/// Identity of the server; a benchmark has no secrets.
 const SERVER_SEED: [u8; 32] = [2; 32];
 
 #[derive(Clone, Debug)]
@@ -138,7 +139,7 @@ fn accept_all(endpoint: &Endpoint) {
     }
 }
 
-/// Reads a stream to its end, compares every byte, and answers with the count and the CPU time it took.
+/// Reads a stream to its end and compares every byte. Answers with the byte count and the CPU time.
 async fn receive((mut send, mut recv): (SendStream, RecvStream)) -> Result<()> {
     let pattern = pattern();
     let started = cpu_time();
@@ -156,7 +157,7 @@ async fn receive((mut send, mut recv): (SendStream, RecvStream)) -> Result<()> {
     send.write_all(&offset.to_be_bytes()).await?;
     send.write_all(&(cpu.as_nanos() as u64).to_be_bytes()).await?;
     send.finish()?;
-    // The other side closes as soon as it has the answer.
+    // The peer closes as soon as it has the answer.
     let _ = send.acked().await;
     Ok(())
 }
@@ -218,7 +219,7 @@ fn round(options: &Options, connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Sends `len` bytes on a stream of its own; the CPU time the other side spent.
+/// Sends `len` bytes on a new stream. Returns the CPU time of the peer.
 async fn send_stream(connection: &Connection, len: u64) -> Result<Duration> {
     let pattern = pattern();
     let (mut send, mut recv) = connection.open_stream().await?;
@@ -239,7 +240,7 @@ async fn send_stream(connection: &Connection, len: u64) -> Result<Duration> {
     Ok(Duration::from_nanos(number(cpu)))
 }
 
-/// Both ends in one process; the CPU figures are then those of both.
+/// Runs both ends in one process; the CPU figures then cover both.
 fn in_threads(options: &Options) -> Result<()> {
     let server = bind(options, SERVER_SEED, "127.0.0.1:0".parse()?, 1)?;
     let address = server.local_addr();
@@ -250,7 +251,7 @@ fn in_threads(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The other end in a process of its own.
+/// Runs the other end in a separate process.
 fn in_processes(options: &Options) -> Result<()> {
     let mut child = Server(
         Command::new(std::env::current_exe()?)
@@ -266,7 +267,7 @@ fn in_processes(options: &Options) -> Result<()> {
     send(options, address.parse()?, peer.parse()?)
 }
 
-/// Ends with this process.
+/// A child process that is killed with this one.
 struct Server(Child);
 
 impl Drop for Server {
@@ -295,7 +296,7 @@ fn slice(pattern: &Bytes, offset: u64, len: usize) -> Bytes {
     pattern.slice(start..start + len)
 }
 
-/// CPU time of this process, user and system.
+/// Returns the CPU time of this process, user and system.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

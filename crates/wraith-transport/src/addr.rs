@@ -1,28 +1,28 @@
-//! The address of a peer as applications know it.
+//! The address of a peer, as applications use it.
 //!
-//! The core sees a small number in the place of anything but an IP address ([`PathAddr`](wraith_core::PathAddr)); the mover's
-//! [`Names`](crate::mover::Names) translate.
+//! The core represents a non-IP address by a small number ([`PathAddr`](wraith_core::PathAddr)).
+//! The mover's [`Names`](crate::mover::Names) translate between the two.
 
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Where a peer is reached.
+/// The address of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Addr {
     /// UDP to an IP address and port.
     Ip(SocketAddr),
-    /// An address of a [`Bind`](crate::mover::Bind) that the application brought.
+    /// An address of a [`Bind`](crate::mover::Bind) that the application supplied.
     Custom {
-        /// Which [`Bind::kind`](crate::mover::Bind::kind).
+        /// The [`Bind::kind`](crate::mover::Bind::kind) that serves the address.
         kind: u64,
-        /// What it calls the address; only it knows what the bytes mean.
+        /// Address bytes in the mover's own format.
         bytes: Box<[u8]>,
     },
 }
 
 impl Addr {
-    /// The IP address and port, if it is one.
+    /// Returns the IP address and port, if it is one.
     pub const fn ip(&self) -> Option<SocketAddr> {
         match self {
             Self::Ip(address) => Some(*address),

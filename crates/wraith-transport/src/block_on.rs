@@ -1,4 +1,5 @@
-//! Running a future on the calling thread: park until its waker unparks. No runtime is needed to use this crate.
+//! Runs a future on the calling thread, which parks until its waker unparks it. This crate needs no
+//! runtime.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -28,8 +29,8 @@ impl Wake for Parker {
 }
 
 thread_local! {
-    /// One parker per thread is enough: a nested `block_on` at worst costs the outer one a spurious poll, because
-    /// it starts by polling again.
+    /// One parker per thread is enough: a nested `block_on` costs the outer one at most a spurious
+    /// poll, because the outer one starts by polling again.
     static PARKER: RefCell<Option<(Arc<Parker>, Waker)>> = const { RefCell::new(None) };
 }
 
@@ -44,12 +45,13 @@ fn parker() -> (Arc<Parker>, Waker) {
     })
 }
 
-/// Runs `future` to its end on this thread.
+/// Runs `future` to completion on this thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     run(future, None).expect("without a deadline it only returns with the output")
 }
 
-/// Runs `future` for at most `limit`. `None` if it did not finish; it is dropped then.
+/// Runs `future` for at most `limit`. Returns `None` if it did not finish; the future is then
+/// dropped.
 pub fn block_on_timeout<F: Future>(future: F, limit: Duration) -> Option<F::Output> {
     run(future, Instant::now().checked_add(limit))
 }
@@ -61,7 +63,8 @@ fn run<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
     loop {
         parker.woken.store(false, Ordering::Release);
         if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
-            // A nested call may have eaten the wake-up of an outer one: make that one poll again.
+            // A nested call may have consumed the wake-up of an outer one: make the outer one poll
+            // again.
             parker.woken.store(true, Ordering::Release);
             return Some(output);
         }

@@ -1,4 +1,4 @@
-//! The core's time on this machine: nanoseconds since the endpoint began, monotonic.
+//! The core's time on this machine: monotonic nanoseconds since the start of the endpoint.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,18 +11,18 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows [`Time::ZERO`] now.
+    /// Creates a clock that starts at [`Time::ZERO`] now.
     pub(crate) fn new() -> Self {
         Self { zero: Instant::now() }
     }
 
-    /// Now. One vDSO call, no system call.
+    /// Returns the current time. Costs one vDSO call and no system call.
     pub(crate) fn now(self) -> Time {
         Time::ZERO + self.zero.elapsed()
     }
 }
 
-/// The wall clock in seconds since 1970; 0 if it stands before that.
+/// Returns the wall-clock time in seconds since 1970, or 0 if the clock is set before that.
 pub(crate) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
 }

@@ -1,7 +1,8 @@
-//! A connection as the application holds it.
+//! The application's handle of a connection.
 //!
-//! [`Connection`] handles and their streams share one [`Guard`]; when the last of them is gone, the I/O thread
-//! delivers what was finished and closes. Requests are fields of [`ConnectionState`](crate::shared::ConnectionState).
+//! [`Connection`] handles and their streams share one [`Guard`]. After the last of them is dropped,
+//! the I/O thread delivers the finished streams and closes. Requests are fields of
+//! [`ConnectionState`](crate::shared::ConnectionState).
 
 use std::fmt;
 use std::future::poll_fn;
@@ -21,8 +22,8 @@ use crate::stream::{RecvStream, SendStream, handles};
 
 /// An authenticated, encrypted connection. Clones are handles of the same connection.
 ///
-/// When the last handle of it and of its streams is dropped, streams that were finished are still delivered, then it
-/// closes with code 0. [`close`](Self::close) does not wait.
+/// After the last handle of the connection and of its streams is dropped, finished streams are
+/// still delivered. Then it closes with code 0. [`close`](Self::close) does not wait.
 #[derive(Clone)]
 pub struct Connection {
     guard: Arc<Guard>,
@@ -57,16 +58,18 @@ impl Connection {
         Ok(self)
     }
 
-    /// Opens a stream; waits while the peer allows no more. The peer sees it with its first bytes.
+    /// Opens a stream; waits while the peer's stream limit is reached. The peer sees the stream
+    /// with its first bytes.
     ///
-    /// Cancel safe: if the future is dropped, no stream is lost; one that was opened for it serves the next call.
+    /// Cancel safe: if the future is dropped, no stream is lost. A stream that was opened for it
+    /// serves the next call.
     pub async fn open_stream(&self) -> Result<(SendStream, RecvStream), CloseReason> {
         let mut request = OpenRequest { shared: self.shared(), counted: false };
         let stream = poll_fn(|cx| request.poll(cx)).await?;
         Ok(handles(stream, &self.guard))
     }
 
-    /// Ready with the next stream the peer opened.
+    /// Polls for the next stream that the peer opened.
     pub fn poll_accept_stream(
         &self,
         cx: &mut Context<'_>,
@@ -83,19 +86,20 @@ impl Connection {
         Poll::Pending
     }
 
-    /// Waits for the next stream the peer opens. Cancel safe: no stream is lost.
+    /// Waits for the next stream that the peer opens. Cancel safe: no stream is lost.
     pub async fn accept_stream(&self) -> Result<(SendStream, RecvStream), CloseReason> {
         poll_fn(|cx| self.poll_accept_stream(cx)).await
     }
 
-    /// Largest datagram that can be sent now, in bytes; 0 if the peer takes none. It grows while the connection learns
-    /// what the path carries, and falls when the path changes; at most 10 ms old while streams make progress.
+    /// Returns the largest datagram that can be sent now, in bytes; 0 if the peer accepts none. It
+    /// grows with path MTU discovery and falls when the path changes. The value is at most 10 ms
+    /// old while streams make progress.
     pub fn max_datagram_len(&self) -> usize {
         lock(&self.shared().state).datagram_max
     }
 
-    /// Queues an unreliable datagram of at most [`max_datagram_len`](Self::max_datagram_len) bytes. It is dropped in
-    /// silence if the path carries less by the time it is sent.
+    /// Queues an unreliable datagram of at most [`max_datagram_len`](Self::max_datagram_len) bytes.
+    /// If the path MTU has fallen by the time it is sent, the datagram is dropped without an error.
     pub fn send_datagram(&self, datagram: Bytes) -> Result<(), DatagramError> {
         let mut state = lock(&self.shared().state);
         if let Some(reason) = state.ended() {
@@ -113,8 +117,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for the next unreliable datagram. If nobody reads them, the oldest are dropped. Cancel safe: no datagram is
-    /// lost.
+    /// Waits for the next unreliable datagram. If the application does not read them, the oldest
+    /// are dropped. Cancel safe: no datagram is lost.
     pub async fn read_datagram(&self) -> Result<Bytes, CloseReason> {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);
@@ -130,42 +134,48 @@ impl Connection {
         .await
     }
 
-    /// The authenticated peer.
+    /// Returns the authenticated peer.
     pub fn peer(&self) -> NodeId {
         lock(&self.shared().state).peer
     }
 
-    /// What packets are sealed with. The keys come from [`KEY_AGREEMENT`](crate::KEY_AGREEMENT) on every connection.
+    /// Returns the AEAD suite of the packets. The keys come from
+    /// [`KEY_AGREEMENT`](crate::KEY_AGREEMENT) on every connection.
     pub fn suite(&self) -> Suite {
         let suite = lock(&self.shared().state).suite;
         suite.expect("a connection is handed out after it was made, and that sets it")
     }
 
-    /// Where the peer is now. An IPv4 peer has an IPv4 address, also on a dual-stack socket.
+    /// Returns the current address of the peer. An IPv4 peer has an IPv4 address, even on a
+    /// dual-stack socket.
     pub fn remote(&self) -> Addr {
         let remote = lock(&self.shared().state).remote.clone();
         remote.expect("a connection is handed out after it was made, and that sets the address")
     }
 
-    /// Where the peer sees this side, once it has said so: an address of ours on its side of every NAT.
+    /// Returns the address at which the peer sees this side, once it has reported it: this side's
+    /// address outside of all NATs.
     pub fn observed_address(&self) -> Option<SocketAddr> {
         lock(&self.shared().state).observed
     }
 
-    /// Counters and estimates. They are a snapshot: at most 10 ms old while streams make progress, else as of the last
-    /// call (which has them refreshed for the next one); final once closed.
+    /// Returns a snapshot of counters and estimates. It is at most 10 ms old while streams make
+    /// progress. Otherwise it dates from the last call, and this call requests a refresh for the
+    /// next one. It is final once the connection is closed.
     pub fn stats(&self) -> ConnectionStats {
         self.shared().stats()
     }
 
-    /// Sends no faster than so many bytes a second from now on, packets and all; `u64::MAX`: as fast as the path allows.
+    /// Limits the send rate in bytes per second, packet overhead included; `u64::MAX` removes the
+    /// limit.
     pub fn set_rate_limit(&self, bytes_per_second: u64) {
         lock(&self.shared().state).rate_limit = Some(bytes_per_second);
         self.shared().mark();
     }
 
-    /// Closes now: unsent and unread bytes are dropped. To be sure that a stream arrived, wait for
-    /// [`acked`](SendStream::acked) first. Codes from 0x100 are the application's; the reason is cut at 512 bytes.
+    /// Closes the connection now: unsent and unread bytes are dropped. To be sure that a stream
+    /// arrived, wait for [`acked`](SendStream::acked) first. Application codes start at 0x100; the
+    /// reason is truncated to 512 bytes.
     pub fn close(&self, code: u64, reason: &str) {
         let mut state = lock(&self.shared().state);
         if state.close.is_none() {
@@ -175,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the connection ended, and says why. Cancel safe.
+    /// Waits for the end of the connection and returns its reason. Cancel safe.
     pub async fn closed(&self) -> CloseReason {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);
@@ -190,7 +200,7 @@ impl Connection {
         .await
     }
 
-    /// Why the connection ended, if it did.
+    /// Returns the reason of the connection's end, if it has ended.
     pub fn close_reason(&self) -> Option<CloseReason> {
         lock(&self.shared().state).ended()
     }
@@ -202,11 +212,12 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// A wish for one stream. Streams are not tied to wishes: whoever polls first takes one. The I/O thread opens streams
-/// while fewer are `opened` than wishes are open, so a stream that lost its wish serves the next one.
+/// A request for one stream. Streams are not assigned to requests: the first request that is polled
+/// takes one. The I/O thread opens streams while there are fewer in `opened` than requests. A
+/// stream of a dropped request serves the next one.
 struct OpenRequest<'a> {
     shared: &'a Arc<ConnectionShared>,
-    /// Counted in `opens_wanted`.
+    /// Whether this request is counted in `opens_wanted`.
     counted: bool,
 }
 
@@ -219,7 +230,7 @@ impl OpenRequest<'_> {
         let before = state.unmet_opens();
         let stream = state.opened.pop_front();
         if stream.is_some() == self.counted {
-            // A newcomer that must wait joins the count; one of the count that is served leaves it.
+            // A new request that must wait joins the count; a counted one that is served leaves it.
             self.counted = !self.counted;
             state.opens_wanted =
                 if self.counted { state.opens_wanted + 1 } else { state.opens_wanted - 1 };

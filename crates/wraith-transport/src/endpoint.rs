@@ -1,4 +1,4 @@
-//! An endpoint as the application holds it: a bound socket, its I/O thread, and the connections on it.
+//! The application's handle of an endpoint: a bound socket, its I/O thread, and its connections.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,35 +22,36 @@ use crate::lock::lock;
 use crate::mover::Bind;
 use crate::shared::{ConnectionShared, EndpointShared, IoInbox, Phase};
 
-/// Addresses tried for one connection; a ticket holds at most this many (SPEC §2).
+/// Maximum number of addresses tried for one connection; a ticket holds at most as many (SPEC §2).
 const ADDRESSES_MAX: usize = 16;
-/// What an endpoint is made of.
+/// Configuration of an endpoint.
 #[derive(Debug)]
 pub struct Config {
-    /// Identity and limits of the protocol. The clock and the seed are set by [`Endpoint::bind`].
+    /// Identity and protocol limits. [`Endpoint::bind`] sets the clock and the seed.
     pub core: EndpointConfig,
-    /// Where to bind. An IPv6 wildcard is dual-stack, and falls back to IPv4 on a machine without IPv6.
+    /// Local address. An IPv6 wildcard is dual-stack, and falls back to IPv4 on a machine without
+    /// IPv6.
     pub bind: SocketAddr,
-    /// What else moves datagrams, beside UDP: each serves the [`Addr::Custom`] of its kind. At most 7.
+    /// Movers beside UDP, at most 7. Each serves the [`Addr::Custom`] addresses of its kind.
     pub movers: Vec<Arc<dyn Bind>>,
-    /// Pins the I/O thread to this CPU.
+    /// CPU to which the I/O thread is pinned.
     pub io_cpu: Option<usize>,
 }
 
 impl Config {
-    /// Any free port of every address of this machine.
+    /// Returns a configuration for a free port on all addresses of this machine.
     pub fn new(core: EndpointConfig) -> Self {
         Self { core, bind: (Ipv6Addr::UNSPECIFIED, 0).into(), movers: Vec::new(), io_cpu: None }
     }
 
-    /// The same, bound to `address`.
+    /// Sets the local address.
     #[must_use]
     pub fn bind(self, address: impl Into<SocketAddr>) -> Self {
         Self { bind: address.into(), ..self }
     }
 }
 
-/// Held by every handle; the drop of the last one releases the endpoint.
+/// Shared by all handles; the drop of the last one releases the endpoint.
 #[derive(Debug)]
 struct EndpointGuard(Arc<EndpointShared>);
 
@@ -61,16 +62,18 @@ impl Drop for EndpointGuard {
     }
 }
 
-/// A UDP socket with the protocol on it. Clones are handles of the same endpoint.
+/// A UDP socket that runs the protocol. Clones are handles of the same endpoint.
 ///
-/// When the last handle is dropped, nothing more is accepted; the I/O thread ends once the last connection on it has.
+/// After the last handle is dropped, no connection is accepted any more. The I/O thread ends with
+/// its last connection.
 #[derive(Clone)]
 pub struct Endpoint {
     guard: Arc<EndpointGuard>,
     local: SocketAddr,
 }
 
-/// Of the system. Where it gives none any more, secrets go on to follow from what it gave before.
+/// Returns 32 random bytes of the operating system. If it fails, returns zeros: secrets then
+/// continue from its earlier randomness.
 fn fresh() -> [u8; 32] {
     let mut bytes = [0; 32];
     if let Err(error) = getrandom::fill(&mut bytes) {
@@ -101,8 +104,9 @@ impl Endpoint {
         &self.guard.0
     }
 
-    /// Connects to `peer` by one of its doors, at whichever of `addresses` (the first 16) answers first. They are tried in order,
-    /// a little apart, all at once. Dropping the future ends all attempts at once.
+    /// Connects to `peer` with one of its door keys. Tries the first 16 of `addresses` in order,
+    /// staggered and in parallel, and keeps the first that answers. Dropping the future ends all
+    /// attempts at once.
     pub async fn connect(
         &self,
         addresses: impl IntoIterator<Item: Into<Addr>>,
@@ -126,7 +130,8 @@ impl Endpoint {
         if state.closing || state.stopped {
             return Err(ConnectError::EndpointClosed);
         }
-        // Still under the lock: the I/O thread sets `stopped` under it and then works off the inbox a last time.
+        // Still under the lock: the I/O thread sets `stopped` under it, and then drains the inbox a
+        // last time.
         let inbox = Arc::clone(&self.shared().inbox);
         let shared = ConnectionShared::new(Phase::New(addresses, door.clone()), peer, inbox);
         shared.mark();
@@ -134,11 +139,12 @@ impl Endpoint {
         Ok(Connection::new(shared))
     }
 
-    /// Ready with the next incoming connection; `None` once the endpoint is closed.
+    /// Polls for the next incoming connection. Returns `None` once the endpoint is closed.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Option<Connection>> {
         let mut state = lock(&self.shared().state);
         while let Some(shared) = state.accepted.pop_front() {
-            // One that ended while it waited, with nothing to read, is the loser of a race of addresses.
+            // A connection that ended in the queue without data to read has lost a race of
+            // addresses.
             if !shared.is_over() || !lock(&shared.state).accepted.is_empty() {
                 return Poll::Ready(Some(Connection::new(shared)));
             }
@@ -150,46 +156,47 @@ impl Endpoint {
         Poll::Pending
     }
 
-    /// Waits for the next incoming connection; `None` once the endpoint is closed. Cancel safe: no connection is lost.
+    /// Waits for the next incoming connection. Returns `None` once the endpoint is closed. Cancel
+    /// safe: no connection is lost.
     pub async fn accept(&self) -> Option<Connection> {
         poll_fn(|cx| self.poll_accept(cx)).await
     }
 
-    /// Who may begin a connection from now on: who has one of these keys. Everybody else gets silence. Connections that there
-    /// are stay.
+    /// Sets the accept filter for new connections: a client needs one of these door keys. The
+    /// endpoint does not answer other clients. Existing connections stay.
     pub fn set_doors(&self, doors: Vec<DoorKey>) {
         lock(&self.shared().state).doors = Some(doors);
         self.shared().mark();
     }
 
-    /// Who may connect from now on, of those who have a key to a door; `None` is all of them. Others get silence instead of a
-    /// connection. Connections that there are stay.
+    /// Sets an allowlist for new connections, in addition to the door keys; `None` removes it. The
+    /// endpoint does not answer other clients. Existing connections stay.
     pub fn admit_only(&self, admitted: Option<HashSet<NodeId>>) {
         lock(&self.shared().state).admitted = Some(admitted);
         self.shared().mark();
     }
 
-    /// The bound address. A dual-stack wildcard shows as `[::]`.
+    /// Returns the bound address. A dual-stack wildcard is `[::]`.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Closes every connection and waits, at most 3 s, until that is done: finished streams are delivered first, and
-    /// peers are told. Blocks this thread; from a task, use [`start_close`](Self::start_close) and
-    /// [`closed`](Self::closed).
+    /// Closes every connection and waits for the end, at most 3 s. Finished streams are delivered
+    /// first, and peers are notified. Blocks this thread. In a task use
+    /// [`start_close`](Self::start_close) and [`closed`](Self::closed) instead.
     pub fn close(&self) {
         self.start_close();
-        // The I/O thread itself keeps the limit; the second guards against a thread that cannot run.
+        // The I/O thread itself keeps the limit; the extra second covers a thread that cannot run.
         let _ = block_on_timeout(self.closed(), CLOSE_WAIT_MAX + Duration::from_secs(1));
     }
 
-    /// Begins what [`close`](Self::close) does.
+    /// Starts closing as [`close`](Self::close) does, without waiting.
     pub fn start_close(&self) {
         self.shared().update(|state| state.closing = true);
         self.shared().mark();
     }
 
-    /// Waits until the I/O thread of a closing endpoint ended. Cancel safe.
+    /// Waits until the I/O thread of a closing endpoint has ended. Cancel safe.
     pub async fn closed(&self) {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);

@@ -1,23 +1,23 @@
-//! What the handles of this crate report.
+//! Errors of this crate's handles.
 
 use std::io;
 
 use thiserror::Error;
 use wraith_core::{CloseReason, StreamError};
 
-/// Why a connection could not be made.
+/// Why a connection could not be established.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// No address was given.
     #[error("no address to connect to")]
     NoAddress,
-    /// The NodeId is not a valid key, or the core refused for a reason of its own.
+    /// The NodeId is not a valid key, or the core refused for another reason.
     #[error("cannot connect: {0}")]
     Refused(#[from] wraith_core::ConnectError),
-    /// The system has no way to any of the addresses.
+    /// The operating system has no route to any of the addresses.
     #[error("the address cannot be reached from here: {0}")]
     Unreachable(#[source] io::Error),
-    /// Every attempt ended; the reason of the last one.
+    /// Every attempt failed; this is the reason of the last one.
     #[error("{0}")]
     Closed(#[from] CloseReason),
     /// The endpoint was closed.
@@ -25,10 +25,10 @@ pub enum ConnectError {
     EndpointClosed,
 }
 
-/// Why a stream takes no more bytes.
+/// Why a stream accepts no more bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
-    /// The peer does not want to read more.
+    /// The peer stopped reading the stream.
     #[error("the peer stopped the stream (code {0})")]
     Stopped(u64),
     /// The stream was finished or reset on this side.
@@ -48,10 +48,10 @@ impl From<StreamError> for WriteError {
     }
 }
 
-/// Why a stream gives no more bytes before its end.
+/// Why a stream delivers no more bytes before its end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// The peer gave up sending.
+    /// The peer reset the stream.
     #[error("the peer reset the stream (code {0})")]
     Reset(u64),
     /// This side stopped the stream.
@@ -99,10 +99,10 @@ pub enum ReadExactError {
     /// The stream ended after `got` bytes.
     #[error("the stream ended after {got} bytes")]
     Ended {
-        /// Bytes at the front of the buffer that are filled.
+        /// Bytes filled at the front of the buffer.
         got: usize,
     },
-    /// It failed.
+    /// The stream failed.
     #[error("{0}")]
     Failed(#[from] ReadError),
 }
@@ -110,13 +110,13 @@ pub enum ReadExactError {
 /// Why a datagram was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DatagramError {
-    /// It is larger than the path carries, or the peer takes none.
+    /// The datagram exceeds the path MTU, or the peer accepts none.
     #[error("a datagram has at most {max} bytes here")]
     TooLarge {
-        /// The largest that can be sent now.
+        /// Largest datagram that can be sent now.
         max: usize,
     },
-    /// Too many wait already.
+    /// The queue is full.
     #[error("too many datagrams wait to be sent")]
     Full,
     /// The connection ended.

@@ -1,5 +1,5 @@
-//! What the kernel of this machine gives a socket of ours, tried out and not guessed: a batch is sent through loopback with the same
-//! calls that carry transfers. For people who wonder why it is slow, and for nothing else.
+//! Capabilities of a UDP socket on this machine, measured: a batch is sent through loopback with
+//! the same calls as in a transfer. Used only for diagnostics of slow transfers.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,34 +10,36 @@ use socket2::SockRef;
 
 use crate::mover::{KERNEL_BUFFER, RecvSlots, Sent, Udp};
 
-/// Datagrams of the batch, and their size: together less than the smallest receive buffer that kernels give.
+/// Datagrams of the batch, and their size: in total less than the smallest receive buffer of any
+/// kernel.
 const DATAGRAMS: usize = 32;
 const DATAGRAM_BYTES: usize = 1200;
-/// Loopback takes microseconds; a machine that is busy, much longer.
+/// Time limit of the measurement. Loopback takes microseconds, but a busy machine takes much
+/// longer.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a socket can do here.
+/// Measured capabilities of a UDP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketFacts {
-    /// Datagrams that went out in the batch, and those that came back.
+    /// Datagrams sent and received of the batch.
     pub sent: usize,
     pub received: usize,
-    /// The kernel cut the batch (GSO): one system call for all of it.
+    /// Whether the kernel segmented the batch (GSO), so that one system call sent all of it.
     pub segmentation: bool,
-    /// The kernel merged what came in (GRO): some receive buffer held several datagrams.
+    /// Whether the kernel merged received datagrams (GRO): a receive buffer held several.
     pub merging: bool,
-    /// Bytes of kernel buffer in each direction, as they count for datagrams.
+    /// Kernel buffer in each direction, in usable bytes.
     pub receive_buffer: usize,
     pub send_buffer: usize,
-    /// What every socket of ours asks for in each direction.
+    /// Kernel buffer that every socket requests in each direction.
     pub buffer_wanted: usize,
 }
 
 impl SocketFacts {
-    /// Tries it out on loopback, over IPv6 or IPv4.
+    /// Measures on loopback, over IPv6 or IPv4.
     ///
     /// # Errors
-    /// No such socket can be had, or the system refuses to send.
+    /// No such socket can be opened, or the operating system refuses to send.
     pub fn measure(ipv6: bool) -> io::Result<Self> {
         let loopback: IpAddr =
             if ipv6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
@@ -61,7 +63,8 @@ impl SocketFacts {
     }
 }
 
-/// Linux doubles what is asked for, to have room for its own bookkeeping, and tells the double.
+/// Returns the usable bytes. Linux doubles a requested size for its bookkeeping, and reports the
+/// doubled value.
 fn usable(told: usize) -> usize {
     if cfg!(target_os = "linux") { told / 2 } else { told }
 }

@@ -1,4 +1,5 @@
-//! Sockets for the wraith core: connections and streams over UDP, as fast as the kernel takes datagrams.
+//! Sockets for the wraith core: connections and streams over UDP, at the full datagram rate of the
+//! kernel.
 //!
 //! ```text
 //!  application threads                     I/O thread (one per endpoint)
@@ -6,14 +7,14 @@
 //!  RecvStream ◀── queue of slices  ─  core: open in place, one copy ◀── 64 KiB buffers ◀── recvmmsg (GRO)
 //! ```
 //!
-//! The I/O thread owns the socket and the protocol state, so nothing is locked per packet. Application threads meet it
-//! only in the queues of each stream: one lock per buffer, and a system call only when a side sleeps. Flow control
-//! runs through: the thread reads from the core only what the queue has room for, and takes from a send queue only
-//! what the core has room for.
+//! The I/O thread owns the socket and the protocol state, so nothing is locked per packet.
+//! Application threads share only the stream queues with it: one lock per buffer, and a system call
+//! only when a side sleeps. Flow control spans both. The thread reads from the core only as much as
+//! the receive queue can hold, and takes from a send queue only as much as the core can hold.
 //!
-//! Futures here are woken with plain [`std::task::Waker`]s and run on any executor, or with [`block_on`]. Streams are also
-//! tokio's `AsyncRead` and `AsyncWrite`, which need no runtime either. What else than UDP moves datagrams is an
-//! application's own [`mover`].
+//! Futures use plain [`std::task::Waker`]s and run on any executor, or with [`block_on`]. Streams
+//! also implement tokio's `AsyncRead` and `AsyncWrite`, which need no runtime either. An
+//! application can supply a transport other than UDP as a [`mover`].
 //!
 //! ```no_run
 //! use std::net::SocketAddr;
@@ -77,7 +78,7 @@ pub use wraith_core::{
 pub use wraith_core::{congestion, nat, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};
 
-/// The example of the README, as a test.
+/// Compiles the README's example as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,10 +1,10 @@
-//! Locking without poison, and the wakers of those who wait for a change under a lock.
+//! Locking without poisoning, and wakers of the tasks that wait for a change under a lock.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
-/// Locks `mutex`. Every critical section of this crate leaves its data valid at each step, so a thread that panicked
-/// elsewhere does not make the data unusable.
+/// Locks `mutex` and ignores poisoning. Every critical section of this crate leaves its data valid
+/// at each step, so a panic of another thread does not invalidate the data.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -14,14 +14,14 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Wakers(Vec<Waker>);
 
 impl Wakers {
-    /// Remembers the task of `cx`.
+    /// Adds the task of `cx`.
     pub(crate) fn register(&mut self, cx: &Context<'_>) {
         if !self.0.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.0.push(cx.waker().clone());
         }
     }
 
-    /// Takes all tasks out, to be woken after the lock is gone.
+    /// Takes all tasks out, so that they can be woken after the lock is released.
     #[must_use]
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)

@@ -1,7 +1,8 @@
-//! How a connection's path is seen and changed by the application.
+//! Path events and migration of a connection, for the application.
 //!
-//! What happens is kept in a short log under the connection's lock; each [`PathEvents`] reads it at its own pace, and misses the oldest if
-//! it is slow. Invariant: of any peer's making, the log holds at most [`LOG_MAX`] events.
+//! The connection keeps a short event log under its lock. Each [`PathEvents`] reads it at its own
+//! pace, and misses the oldest events if it is slow. Invariant: the log holds at most [`LOG_MAX`]
+//! events, whatever the peer does.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -18,27 +19,28 @@ use crate::connection::Connection;
 use crate::lock::lock;
 use crate::shared::ConnectionShared;
 
-/// Events kept for who reads them later: more than happen in a second of a connection that moves all the time.
+/// Maximum number of logged events: more than a second's worth for a connection that migrates all
+/// the time.
 const LOG_MAX: usize = 32;
 
-/// What happened to the path of a connection, or could become one.
+/// An event of a connection's path, or an alternative path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathEvent {
-    /// Packets go there from now on: the peer moved, or we did, or the path before died. `None` if the mover of that address has
-    /// forgotten it.
+    /// Packets now go to this address: the peer or this side has moved, or the previous path died.
+    /// `None` if the mover has evicted the address.
     Changed(Option<Addr>),
-    /// [`PathHandle::move_to`] came to nothing.
+    /// A [`PathHandle::move_to`] failed.
     MoveFailed(Option<Addr>),
-    /// The peer sees us there.
+    /// The peer reported the address at which it sees this side.
     Observed(SocketAddr),
-    /// The peer says that it may be reached there too. It may be wrong, or lie.
+    /// The peer reported further addresses of its own. They may be wrong or false.
     Candidates(Vec<SocketAddr>),
 }
 
 /// Why a connection did not move.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MoveError {
-    /// The peer did not answer there, or another move took the place of this one.
+    /// The peer did not answer at the address, or another move replaced this one.
     #[error("the peer does not answer at the other address")]
     NoAnswer,
     /// The connection ended.
@@ -46,7 +48,7 @@ pub enum MoveError {
     ConnectionLost(#[from] CloseReason),
 }
 
-/// The log, of which each reader knows its place.
+/// The event log; each reader keeps its position.
 #[derive(Debug, Default)]
 pub(crate) struct PathLog {
     first: u64,
@@ -74,7 +76,8 @@ impl PathLog {
     }
 }
 
-/// What happens to the path of a connection from the call of [`PathHandle::events`] on. Does not keep the connection open.
+/// The path events of a connection since the call of [`PathHandle::events`]. Does not keep the
+/// connection open.
 #[derive(Debug)]
 pub struct PathEvents {
     shared: Arc<ConnectionShared>,
@@ -82,7 +85,7 @@ pub struct PathEvents {
 }
 
 impl PathEvents {
-    /// Waits for the next event. Of more than 32 that were not read the oldest are missed. Cancel safe.
+    /// Waits for the next event. If more than 32 are unread, the oldest are lost. Cancel safe.
     pub async fn next(&mut self) -> Result<PathEvent, CloseReason> {
         poll_fn(|cx| {
             let mut state = lock(&self.shared.state);
@@ -99,47 +102,48 @@ impl PathEvents {
     }
 }
 
-/// A connection's path, for who sees to it. Does not keep the connection open.
+/// Control over a connection's path. Does not keep the connection open.
 #[derive(Clone, Debug)]
 pub struct PathHandle {
     shared: Arc<ConnectionShared>,
 }
 
 impl Connection {
-    /// What is seen and done of this connection's path.
+    /// Returns a handle of this connection's path.
     pub fn path(&self) -> PathHandle {
         PathHandle { shared: Arc::clone(self.shared()) }
     }
 }
 
 impl PathHandle {
-    /// Where the peer is now.
+    /// Returns the current address of the peer.
     pub fn remote(&self) -> Addr {
         let remote = lock(&self.shared.state).remote.clone();
         remote.expect("a connection is handed out after it was made, and that sets the address")
     }
 
-    /// The peer, authenticated.
+    /// Returns the authenticated peer.
     pub fn peer(&self) -> NodeId {
         lock(&self.shared.state).peer
     }
 
-    /// Counters and estimates of the connection. See [`Connection::stats`].
+    /// Returns counters and estimates of the connection. See [`Connection::stats`].
     pub fn stats(&self) -> ConnectionStats {
         self.shared.stats()
     }
 
-    /// What happens to the path from now on.
+    /// Returns the path events from now on.
     pub fn events(&self) -> PathEvents {
         let place = lock(&self.shared.state).path_log.end();
         PathEvents { shared: Arc::clone(&self.shared), place }
     }
 
-    /// Moves to another address of the peer, if it answers there, and returns once that is so. Streams go on all the while. Until then
-    /// `to` gets at most eleven datagrams of 1200 bytes: it is for addresses that are known to be the peer's, by a punch for example.
+    /// Migrates to another address of the peer after path validation, and returns once it is
+    /// validated. Streams continue meanwhile. Until then `to` gets at most eleven datagrams of 1200
+    /// bytes: use addresses known to be the peer's, for example from a punch.
     ///
     /// # Errors
-    /// The peer did not answer within some seconds; everything goes on where it was.
+    /// The peer did not answer within some seconds; the connection stays on its old path.
     pub async fn move_to(&self, to: impl Into<Addr>) -> Result<(), MoveError> {
         let to = to.into();
         let mut events = self.events();
@@ -156,25 +160,28 @@ impl PathHandle {
         }
     }
 
-    /// Ends the connection as its idle timeout would, now: for who carries the path and knows that nothing gets through any more.
+    /// Ends the connection now, as its idle timeout would. For a caller that carries the path and
+    /// knows that it is dead.
     pub fn give_up(&self) {
         lock(&self.shared.state).path_given_up = true;
         self.shared.mark();
     }
 
-    /// Tells the peer where else we may be reached, the first 16 of `addresses`; takes the place of what was told before.
+    /// Sends the first 16 of `addresses` to the peer as further addresses of this side. Replaces
+    /// earlier ones.
     pub fn set_candidates(&self, addresses: impl IntoIterator<Item = SocketAddr>) {
         let addresses = addresses.into_iter().collect();
         lock(&self.shared.state).candidates = Some(addresses);
         self.shared.mark();
     }
 
-    /// Where else the peer says it may be reached, as of now.
+    /// Returns the further addresses that the peer has reported so far.
     pub fn peer_candidates(&self) -> Vec<SocketAddr> {
         lock(&self.shared.state).peer_candidates.clone()
     }
 
-    /// 32 bytes that both sides of this connection compute from the same `context`, and nobody else can.
+    /// Derives 32 secret bytes from `context`. Both sides of this connection get the same bytes,
+    /// and no other party can compute them.
     pub fn export_secret(&self, context: &[u8]) -> [u8; 32] {
         let state = lock(&self.shared.state);
         let exporter = state.exporter.as_ref();

@@ -1,7 +1,7 @@
-//! Finding paths, as the application holds it: see [`wraith_core::punch`].
+//! Hole punching, for the application: see [`wraith_core::punch`].
 //!
-//! A request is queued under the endpoint's lock, with the place where its events go; the I/O thread takes it, and from then on names
-//! it by its id. Dropping a handle ends what it is of.
+//! A request is queued under the endpoint's lock, with the queue for its events. The I/O thread
+//! takes it and from then on identifies it by its id. Dropping a handle ends its request.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -17,13 +17,13 @@ use crate::endpoint::Endpoint;
 use crate::lock::{Wakers, lock};
 use crate::shared::EndpointShared;
 
-/// Why nothing was learned.
+/// Why an observation or exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AskError {
-    /// It could not begin.
+    /// The core refused the request.
     #[error("{0}")]
     Refused(#[from] PunchError),
-    /// Nobody answered in time.
+    /// No answer arrived in time.
     #[error("no answer came")]
     NoAnswer,
     /// The endpoint was closed.
@@ -31,17 +31,19 @@ pub enum AskError {
     EndpointClosed,
 }
 
-/// What one side does where ports have to be guessed.
+/// The role of one side in a punch with port guessing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Many {
-    /// It is behind a NAT that draws another port for each destination: it asks from many sockets, of
-    /// [`Sockets::open`](crate::mover::Sockets::open), [`MANY_MAX`](crate::MANY_MAX) at most.
+    /// This side is behind a NAT with another port for each destination (address-dependent
+    /// mapping). It probes from many sockets of [`Sockets::open`](crate::mover::Sockets::open), at
+    /// most [`MANY_MAX`](crate::MANY_MAX).
     Sockets(Vec<Addr>),
-    /// The other side is: it asks [`MANY_MAX`](crate::MANY_MAX) ports of this address.
+    /// The peer is behind such a NAT: this side probes [`MANY_MAX`](crate::MANY_MAX) ports of its
+    /// address.
     Ports(Ipv4Addr),
 }
 
-/// What is asked for.
+/// A request to the I/O thread.
 #[derive(Debug)]
 pub(crate) enum Request {
     Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr>, waits: bool },
@@ -50,7 +52,7 @@ pub(crate) enum Request {
     Exchange { with: SocketAddr, request: Vec<u8> },
 }
 
-/// What a handle and the I/O thread share.
+/// State shared by a handle and the I/O thread.
 #[derive(Debug, Default)]
 pub(crate) struct PunchShared(pub(crate) Mutex<PunchState>);
 
@@ -58,9 +60,9 @@ pub(crate) struct PunchShared(pub(crate) Mutex<PunchState>);
 pub(crate) struct PunchState {
     pub(crate) events: VecDeque<PunchEvent>,
     pub(crate) refused: Option<PunchError>,
-    /// Nothing more comes.
+    /// No further events will follow.
     pub(crate) ended: bool,
-    /// Nobody waits any more.
+    /// The handle was dropped.
     pub(crate) dropped: bool,
     /// Further candidates.
     pub(crate) added: Vec<SocketAddr>,
@@ -68,7 +70,7 @@ pub(crate) struct PunchState {
 }
 
 impl PunchShared {
-    /// I/O thread: changes the state, then wakes everyone who waits for a change.
+    /// I/O thread: changes the state, then wakes all waiting tasks.
     pub(crate) fn update(&self, change: impl FnOnce(&mut PunchState)) {
         let mut state = lock(&self.0);
         change(&mut state);
@@ -78,7 +80,7 @@ impl PunchShared {
     }
 }
 
-/// A punch under way. Dropping it ends it.
+/// A running punch. Dropping it ends it.
 #[derive(Debug)]
 pub struct Punch {
     shared: Arc<PunchShared>,
@@ -102,7 +104,7 @@ impl Punch {
     /// Waits for the next event; `None` after the last. Cancel safe.
     ///
     /// # Errors
-    /// The punch could not begin.
+    /// The punch could not start.
     pub async fn next(&mut self) -> Result<Option<PunchEvent>, PunchError> {
         poll_fn(|cx| {
             let mut state = lock(&self.shared.0);
@@ -121,10 +123,10 @@ impl Punch {
         .await
     }
 
-    /// Waits for the end: the best address at which the peer answers, if there is any.
+    /// Waits for the end. Returns the best address at which the peer answers, if any.
     ///
     /// # Errors
-    /// The punch could not begin.
+    /// The punch could not start.
     pub async fn best(&mut self) -> Result<Option<SocketAddr>, PunchError> {
         while let Some(event) = self.next().await? {
             if let PunchEvent::Ended { best, .. } = event {
@@ -134,7 +136,7 @@ impl Punch {
         Ok(None)
     }
 
-    /// Further addresses of the peer.
+    /// Adds further addresses of the peer.
     pub fn add_candidates(&self, candidates: impl IntoIterator<Item = SocketAddr>) {
         lock(&self.shared.0).added.extend(candidates);
         self.endpoint.mark();
@@ -163,8 +165,9 @@ impl Drop for Punch {
 }
 
 impl Endpoint {
-    /// Tries to reach a peer at any of `candidates` (16 at most), and to be reached by it, from this endpoint's socket. The peer does the
-    /// same at about the same time, with the same `secret`, which is for this attempt alone, and the other `role`. See
+    /// Punches a path from this endpoint's socket to a peer at any of `candidates` (at most 16),
+    /// and accepts its probes. The peer does the same at about the same time with the other `role`.
+    /// Both use the same `secret`, which serves this attempt only. See
     /// [`wraith_core::Endpoint::punch`].
     pub fn punch(
         &self,
@@ -176,7 +179,8 @@ impl Endpoint {
         Punch::start(self.shared(), Request::Punch { secret, role, candidates, waits: false })
     }
 
-    /// The same for a peer that begins up to a minute later. See [`wraith_core::Endpoint::wait_for_punch`].
+    /// As [`Self::punch`], for a peer that starts up to a minute later. See
+    /// [`wraith_core::Endpoint::wait_for_punch`].
     pub fn wait_for_punch(
         &self,
         secret: [u8; 32],
@@ -187,26 +191,29 @@ impl Endpoint {
         Punch::start(self.shared(), Request::Punch { secret, role, candidates, waits: true })
     }
 
-    /// [`Self::punch`] where one side is behind a NAT that draws another port for each destination, and the other behind one that lets in only
-    /// whom it has sent to. It comes to something in two of three attempts. See [`wraith_core::Endpoint::punch_many`] for what to think of
-    /// before; the side of [`Many::Ports`] is the one to move.
+    /// As [`Self::punch`], for one side behind a NAT that uses another port for each destination,
+    /// and the other side behind a NAT that filters by destination. Two of three attempts succeed.
+    /// See the precautions at [`wraith_core::Endpoint::punch_many`]. The side with [`Many::Ports`]
+    /// is the one to migrate the connection.
     pub fn punch_many(&self, secret: [u8; 32], role: Role, many: Many) -> Punch {
         Punch::start(self.shared(), Request::PunchMany { secret, role, many })
     }
 
-    /// Asks the reflector at `of`, which has the same `secret`, where it sees this endpoint's socket. Takes 3 s at most. Dropping the
-    /// future ends it.
+    /// Asks the reflector at `of`, which has the same `secret`, for the address at which it sees
+    /// this endpoint's socket. Takes at most 3 s. Dropping the future ends the request.
     ///
     /// # Errors
+    /// No answer arrived, or the request could not be sent.
     /// No answer came, or it could not be asked.
     pub async fn observe(&self, secret: [u8; 32], of: SocketAddr) -> Result<SocketAddr, AskError> {
         self.observe_by(secret, of, AnswerBy::Itself).await
     }
 
-    /// The same, and has it answer as `by` says, which may take that much longer. See [`wraith_core::Endpoint::observe_by`].
+    /// As [`observe`](Self::observe), but the reflector answers as `by` requests, which may take
+    /// that much longer. See [`wraith_core::Endpoint::observe_by`].
     ///
     /// # Errors
-    /// As of [`observe`](Self::observe).
+    /// As [`observe`](Self::observe).
     pub async fn observe_by(
         &self,
         secret: [u8; 32],
@@ -221,11 +228,12 @@ impl Endpoint {
         punch.answer(seen_at).await
     }
 
-    /// Sends `request` from this endpoint's socket, in the clear, to `with`, and waits 3 s for one datagram from there. At most 8 at
-    /// once. Anybody who can forge that address can forge the reply. Dropping the future ends it.
+    /// Sends `request` in the clear from this endpoint's socket to `with`, and waits 3 s for one
+    /// datagram from there. At most 8 run at once. An attacker that can forge that address can
+    /// forge the reply. Dropping the future ends the request.
     ///
     /// # Errors
-    /// No reply came, or nothing could be sent.
+    /// No reply arrived, or the request could not be sent.
     pub async fn exchange(
         &self,
         with: SocketAddr,

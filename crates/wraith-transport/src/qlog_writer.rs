@@ -1,8 +1,8 @@
-//! Event logs of connections, written to files in qlog's JSON-SEQ.
+//! Event logs of connections, written to files in qlog's JSON-SEQ format.
 //!
-//! The I/O thread hands events of fixed size to a bounded queue and never waits: what finds no room is dropped and
-//! counted, and the log says where. One thread of the writer formats and writes. Invariant: the events of a log are in
-//! it in the order in which they happened.
+//! The I/O thread puts events of fixed size into a bounded queue and never waits. Events that do
+//! not fit are dropped and counted, and the log marks the gap. One writer thread formats and
+//! writes. Invariant: a log keeps the order of its events.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -20,19 +20,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wraith_core::qlog::{Event, Sink, SinkFactory, Start, json_seq};
 use wraith_core::{Role, Time};
 
-/// Events that wait for the writer: a fifth of a second of 100,000 packets, some 5 MB.
+/// Queue length in events: a fifth of a second at 100,000 packets per second, about 5 MB.
 const QUEUE_EVENTS: usize = 1 << 15;
-/// Connections that are written down: strangers make connections too, and none of them fills a disk with files.
+/// Maximum number of logged connections: strangers connect, too, and must not fill the disk with
+/// files.
 const LOGS_MAX: u64 = 64;
-/// Text collected before it is written.
+/// Bytes of text collected before a write.
 const WRITE_BYTES: usize = 64 * 1024;
-/// How long text may wait to be written when nothing follows it.
+/// Maximum time that text waits for a write if nothing follows.
 const FLUSH_AFTER: Duration = Duration::from_millis(500);
 
-/// Writes the logs of connections: the first to the path it is given, further ones beside it with a number in their name.
+/// Writes the logs of connections: the first to the given path, further ones beside it with a
+/// number in their name.
 ///
-/// It is the [`SinkFactory`] of a configuration. When its last clone and the last connection are gone, everything was
-/// handed to the writing thread; [`Self::finish`] waits until it is in the files.
+/// It is the [`SinkFactory`] of a configuration. Once its last clone and the last connection are
+/// dropped, the writer thread has received all events; [`Self::finish`] waits until they are in the
+/// files.
 #[derive(Clone, Debug)]
 pub struct QlogWriter {
     queue: SyncSender<Message>,
@@ -48,7 +51,7 @@ struct Shared {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the writing thread is told.
+/// A message to the writer thread.
 #[derive(Debug)]
 enum Message {
     Begin { file: File, role: Role, start: Time, unix_time: Duration, number: u64 },
@@ -58,10 +61,11 @@ enum Message {
 }
 
 impl QlogWriter {
-    /// Creates the file at `path`, whose name ends in `.sqlog` by custom, and starts the writing thread.
+    /// Creates the file at `path`, which by convention ends in `.sqlog`, and starts the writer
+    /// thread.
     ///
     /// # Errors
-    /// The file cannot be created, or the thread not be started.
+    /// The file cannot be created, or the thread cannot be started.
     pub fn to_file(path: &Path) -> io::Result<Self> {
         create(path)?;
         let shared = Arc::new(Shared {
@@ -84,17 +88,17 @@ impl QlogWriter {
         Ok(Self { queue, shared })
     }
 
-    /// Events that found no room in the queue so far.
+    /// Returns the number of events dropped so far because the queue was full.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Waits until all that was recorded so far is written, and ends the thread. Events after that are dropped.
+    /// Waits until all events so far are written, and ends the thread. Later events are dropped.
     ///
     /// # Errors
-    /// The first error of writing.
+    /// The first write error.
     pub fn finish(&self) -> io::Result<()> {
-        // An error means that the thread has ended already.
+        // An error means that the thread has already ended.
         let _ = self.queue.send(Message::Finish);
         if let Some(thread) = lock(&self.shared.thread).take() {
             thread.join().map_err(|_| io::Error::other("the writer of logs panicked"))?;
@@ -109,7 +113,8 @@ impl SinkFactory for QlogWriter {
         if number > LOGS_MAX {
             return None;
         }
-        // The first is there already, made by `to_file`; nothing else that is there is written over.
+        // The first file exists already, created by `to_file`; no other existing file is
+        // overwritten.
         let path = numbered(&self.shared.path, number);
         let created = if number == 1 { create(&path) } else { create_new(&path) };
         let file = match created {
@@ -127,7 +132,7 @@ impl SinkFactory for QlogWriter {
     }
 }
 
-/// Addresses and times of a user's connections are for that user alone.
+/// Opens files for this user only: they hold addresses and times of connections.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
@@ -142,7 +147,8 @@ fn create_new(path: &Path) -> io::Result<File> {
     private().create_new(true).open(path)
 }
 
-/// `path` for the first connection, `path` with `-2` before its extension for the second, and so on.
+/// Returns `path` for the first connection, `path` with `-2` before its extension for the second,
+/// and so on.
 fn numbered(path: &Path, number: u64) -> PathBuf {
     if number == 1 {
         return path.to_owned();
@@ -156,13 +162,13 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The end of the queue that a connection holds.
+/// A connection's end of the queue.
 #[derive(Debug)]
 struct QueueSink {
     queue: SyncSender<Message>,
     shared: Arc<Shared>,
     number: u64,
-    /// Events dropped since the last that found room.
+    /// Events dropped since the last one that was queued.
     dropped: u64,
     last: Time,
 }
@@ -184,12 +190,12 @@ impl Sink for QueueSink {
 impl Drop for QueueSink {
     fn drop(&mut self) {
         let (number, now, dropped) = (self.number, self.last, self.dropped);
-        // Without room the file is completed when the writer ends.
+        // If the queue is full, the writer completes the file when it ends.
         let _ = self.queue.try_send(Message::End { number, now, dropped });
     }
 }
 
-/// A log that is being written.
+/// An open log.
 struct Log {
     number: u64,
     file: File,
@@ -205,8 +211,8 @@ impl Log {
     }
 }
 
-/// Writes until the last sender is gone or [`Message::Finish`] comes. Text waits until there is much of it, or nothing
-/// came for a while.
+/// Writes until the last sender is gone or [`Message::Finish`] arrives. Collects text until there
+/// is much of it, or until no event has arrived for a while.
 fn write(messages: &Receiver<Message>) -> io::Result<()> {
     let mut logs: Vec<Log> = Vec::new();
     loop {
@@ -278,7 +284,7 @@ mod tests {
         Event::PacketLost { pn, bytes: 1200 }
     }
 
-    /// A path in a folder of its own, which is there.
+    /// Returns a path in an existing folder of its own.
     fn path(test: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("wraith-qlog-{}-{test}", std::process::id()));
@@ -322,7 +328,7 @@ mod tests {
         });
         let writer = QlogWriter { queue, shared };
         let mut sink = writer.sink(&start()).unwrap();
-        // The beginning and two events fill the queue: nobody reads.
+        // The start and two events fill the queue, because there is no reader.
         (0..10).for_each(|pn| sink.record(start().now, &lost(pn)));
         assert_eq!(writer.dropped(), 8);
         let (later, reader) = (writer.clone(), thread::spawn(move || write(&messages)));

@@ -1,8 +1,10 @@
-//! The two queues between a stream's handles and the I/O thread: whole buffers, in order, bounded.
+//! The two bounded queues between a stream's handles and the I/O thread. They hold whole buffers,
+//! in order.
 //!
-//! Each is behind one mutex that is held for a few instructions per buffer (256 KiB in a bulk transfer), never per
-//! packet. Invariant: `cost` is the sum of the [`cost`] of everything queued; a queue that refused work remembers it
-//! (`starved`, `waker`) and whoever makes room again tells the other side, once, when half of it is free.
+//! Each has a mutex that is held for a few instructions per buffer (256 KiB in a bulk transfer),
+//! never per packet. Invariant: `cost` is the sum of the [`cost`] of everything queued. A queue
+//! that had to refuse work remembers that (`starved`, `waker`). The side that makes room again
+//! notifies the other side, once, when half of the queue is free.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -12,43 +14,44 @@ use wraith_core::RecvSlice;
 
 use crate::error::{ReadError, WriteError};
 
-/// What a queue holds, bytes and bookkeeping: four 256 KiB buffers keep both sides busy, more only adds memory.
+/// Maximum cost of a queue, bytes and overhead: four 256 KiB buffers keep both sides busy, and more
+/// only adds memory.
 pub(crate) const QUEUE_MAX: usize = 1 << 20;
-/// What the queue of one stream may hold however many there are: one run of merged datagrams.
+/// Minimum limit of a stream's queue, however many streams there are: one run of merged datagrams.
 const QUEUE_MIN: usize = 64 * 1024;
-/// Counted for each buffer beside its bytes, so that a million empty ones are not free.
+/// Cost of a buffer beyond its bytes, so that a million empty ones are not free.
 const BUFFER_COST: usize = 128;
-/// Writes up to this size are gathered in one buffer instead of one allocation each.
+/// Writes up to this size are collected in one buffer, to save an allocation for each.
 const GATHER_MAX: usize = 4 * 1024;
-/// Size of the buffer that gathers them; successive messages share it.
+/// Size of that buffer; successive messages share it.
 const GATHER_BUFFER: usize = 16 * 1024;
 
 fn cost(buffer: &[u8]) -> usize {
     buffer.len() + BUFFER_COST
 }
 
-/// From the application to the I/O thread.
+/// The queue from the application to the I/O thread.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     buffers: VecDeque<Bytes>,
     /// Small writes behind the last of `buffers`.
     gathered: BytesMut,
     cost: usize,
-    /// The application wants the stream to end after what is queued.
+    /// The application has finished the stream: it ends after the queued bytes.
     finish: bool,
-    /// The core was told of that end.
+    /// The core was notified of that end.
     finish_taken: bool,
-    /// The application wants the stream reset; cleared when done.
+    /// The application has requested a reset; cleared when done.
     reset: Option<u64>,
-    /// No more bytes are taken; the reason.
+    /// Why no more bytes are accepted.
     ended: Option<WriteError>,
-    /// The peer has everything up to and including the end.
+    /// The peer has acknowledged everything including the end.
     acked: bool,
     waker: Option<Waker>,
 }
 
 impl SendQueue {
-    /// Ready when there is room, or the stream ended.
+    /// Ready when there is room, or the stream has ended.
     pub(crate) fn poll_room(&mut self, cx: &Context<'_>) -> Poll<Result<(), WriteError>> {
         if let Some(error) = self.refusal() {
             return Poll::Ready(Err(error));
@@ -99,7 +102,7 @@ impl SendQueue {
         }
     }
 
-    /// The stream ends after what is queued.
+    /// Ends the stream after the queued bytes.
     pub(crate) fn finish(&mut self) -> Result<(), WriteError> {
         match self.refusal() {
             Some(error) => Err(error),
@@ -110,7 +113,7 @@ impl SendQueue {
         }
     }
 
-    /// Gives up: what is queued is dropped. False if the stream already ended some way.
+    /// Resets the stream and drops the queued bytes. Returns false if the stream has already ended.
     pub(crate) fn reset(&mut self, code: u64) -> bool {
         if self.acked || self.ended.is_some() || self.reset.is_some() {
             return false;
@@ -120,17 +123,17 @@ impl SendQueue {
         true
     }
 
-    /// True if it was finished, and not given up since.
+    /// Returns whether the stream was finished and not reset since.
     pub(crate) fn is_finished(&self) -> bool {
         self.finish && self.reset.is_none() && (self.acked || self.ended.is_none())
     }
 
-    /// True if the handle was dropped without an end.
+    /// Returns whether the stream has neither been finished nor ended.
     pub(crate) fn is_unfinished(&self) -> bool {
         !self.finish && self.reset.is_none() && self.ended.is_none()
     }
 
-    /// Ready when the peer has everything, or never will.
+    /// Ready when the peer has acknowledged everything, or never will.
     pub(crate) fn poll_acked(&mut self, cx: &Context<'_>) -> Poll<Result<(), WriteError>> {
         if self.acked {
             return Poll::Ready(Ok(()));
@@ -145,7 +148,7 @@ impl SendQueue {
         Poll::Pending
     }
 
-    /// I/O thread: the next buffer to send.
+    /// I/O thread: takes the next buffer to send.
     pub(crate) fn pop(&mut self) -> Option<Bytes> {
         if self.buffers.is_empty() {
             self.seal_gathered();
@@ -155,43 +158,43 @@ impl SendQueue {
         Some(buffer)
     }
 
-    /// I/O thread: everything was taken and the stream should end; says so once.
+    /// I/O thread: returns true, once, when all bytes were taken and the stream should end.
     pub(crate) fn take_finish(&mut self) -> bool {
         let due = self.finish && self.buffers.is_empty() && self.gathered.is_empty();
         due && !std::mem::replace(&mut self.finish_taken, true)
     }
 
-    /// I/O thread: the stream was finished, and the peer does not have all of it yet.
+    /// I/O thread: returns whether the stream was finished and the peer lacks a part of it.
     pub(crate) fn is_delivering(&self) -> bool {
         self.finish && self.reset.is_none() && !self.is_over()
     }
 
-    /// I/O thread: nothing more will be sent.
+    /// I/O thread: returns whether nothing more will be sent.
     pub(crate) fn is_over(&self) -> bool {
         self.acked || self.ended.is_some()
     }
 
-    /// I/O thread: the reset the application asked for, once.
+    /// I/O thread: takes the application's reset request.
     pub(crate) fn take_reset(&mut self) -> Option<u64> {
         let code = self.reset.take()?;
         self.ended = Some(WriteError::Finished);
         Some(code)
     }
 
-    /// I/O thread: the writer to wake, if it waits and half of the queue is free.
+    /// I/O thread: takes the waker of a waiting writer if half of the queue is free.
     #[must_use]
     pub(crate) fn waker_if_room(&mut self) -> Option<Waker> {
         if self.cost <= QUEUE_MAX / 2 { self.waker.take() } else { None }
     }
 
-    /// I/O thread: the peer has everything.
+    /// I/O thread: records that the peer has acknowledged everything.
     #[must_use]
     pub(crate) fn set_acked(&mut self) -> Option<Waker> {
         self.acked = true;
         self.waker.take()
     }
 
-    /// I/O thread: nothing can be sent any more. The first reason stays.
+    /// I/O thread: records that nothing can be sent any more. The first reason is kept.
     #[must_use]
     pub(crate) fn fail(&mut self, error: WriteError) -> Option<Waker> {
         if !self.acked {
@@ -208,38 +211,39 @@ impl SendQueue {
     }
 }
 
-/// From the I/O thread to the application.
+/// The queue from the I/O thread to the application.
 #[derive(Debug, Default)]
 pub(crate) struct RecvQueue {
     chunks: VecDeque<RecvSlice>,
     cost: usize,
-    /// What it may hold; 0 until somebody wants the stream, so that what nobody accepted stays under flow control.
+    /// Maximum cost; 0 until the stream is accepted, so that unaccepted streams stay under flow
+    /// control.
     limit: usize,
     /// The end of the stream follows the last chunk.
     finished: bool,
     /// The failure that follows the last chunk.
     failed: Option<ReadError>,
-    /// The application wants no more; cleared when the peer was told.
+    /// The application has stopped reading; cleared when the peer is notified.
     stop: Option<u64>,
-    /// The I/O thread left bytes in the core for want of room.
+    /// The I/O thread left bytes in the core because the queue was full.
     starved: bool,
     waker: Option<Waker>,
-    /// How much must wait before `waker` is called.
+    /// Cost at which `waker` is called.
     low_water: usize,
 }
 
-/// What [`RecvQueue::poll_pop`] found.
+/// Result of [`RecvQueue::poll_pop`].
 #[derive(Debug)]
 pub(crate) struct Popped {
     /// The next bytes, or the end.
     pub(crate) chunk: Option<RecvSlice>,
-    /// The I/O thread must be told that there is room again.
+    /// The I/O thread must be notified of the new room.
     pub(crate) tell_io: bool,
 }
 
 impl RecvQueue {
-    /// The next chunk, the end, or the failure, in that order. A reader that has to wait is woken when `low_water` bytes
-    /// wait, or the queue is full, or nothing more will come.
+    /// Returns the next chunk, the end, or the failure, in that order. A waiting reader is woken
+    /// when `low_water` bytes are queued, the queue is full, or nothing more will come.
     pub(crate) fn poll_pop(
         &mut self,
         cx: &Context<'_>,
@@ -264,7 +268,7 @@ impl RecvQueue {
         Poll::Pending
     }
 
-    /// The application wants no more. False if the stream already ended.
+    /// Stops reading. Returns false if the stream has already ended.
     pub(crate) fn stop(&mut self, code: u64) -> bool {
         self.chunks.clear();
         self.cost = 0;
@@ -276,24 +280,25 @@ impl RecvQueue {
         true
     }
 
-    /// I/O thread: the stop the application asked for, once.
+    /// I/O thread: takes the application's stop request.
     pub(crate) fn take_stop(&mut self) -> Option<u64> {
         self.stop.take()
     }
 
-    /// Somebody holds the stream: bytes may be queued.
+    /// Allows bytes to be queued, once the application holds the stream.
     pub(crate) fn open(&mut self) {
         self.limit = QUEUE_MAX;
     }
 
-    /// I/O thread: all receive queues of a connection, `streams` of them, share 4 × [`QUEUE_MAX`].
+    /// I/O thread: sets the limit. All receive queues of a connection, `streams` of them, share 4 ×
+    /// [`QUEUE_MAX`].
     pub(crate) fn share(&mut self, streams: usize) {
         if self.limit > 0 {
             self.limit = (4 * QUEUE_MAX / streams.max(1)).clamp(QUEUE_MIN, QUEUE_MAX);
         }
     }
 
-    /// I/O thread: whether to read from the core now. Remembers a no.
+    /// I/O thread: returns whether to read from the core now. Remembers a refusal.
     pub(crate) fn has_room(&mut self) -> bool {
         if self.is_over() {
             return false;
@@ -302,7 +307,7 @@ impl RecvQueue {
         !self.starved
     }
 
-    /// I/O thread: true when nothing more will be queued.
+    /// I/O thread: returns whether nothing more will be queued.
     pub(crate) fn is_over(&self) -> bool {
         self.finished || self.failed.is_some()
     }
@@ -313,19 +318,19 @@ impl RecvQueue {
         self.chunks.push_back(chunk);
     }
 
-    /// I/O thread: the end follows what is queued.
+    /// I/O thread: puts the end behind the queued chunks.
     pub(crate) fn set_finished(&mut self) {
         self.finished = true;
     }
 
-    /// I/O thread: a failure follows what is queued. The first reason stays.
+    /// I/O thread: puts a failure behind the queued chunks. The first reason is kept.
     pub(crate) fn fail(&mut self, error: ReadError) {
         if !self.finished {
             self.failed.get_or_insert(error);
         }
     }
 
-    /// I/O thread: the reader to wake, if it waits and there is enough for it.
+    /// I/O thread: takes the waker of a waiting reader if there is enough for it.
     #[must_use]
     pub(crate) fn waker_if_ready(&mut self) -> Option<Waker> {
         let enough = !self.chunks.is_empty() && (self.cost >= self.low_water || self.starved);

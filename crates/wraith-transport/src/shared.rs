@@ -1,9 +1,10 @@
-//! What the handles of an application and the I/O thread share: an endpoint, its connections, their streams, and the list
-//! that says which of them the thread must look at.
+//! State shared by the application's handles and the I/O thread: an endpoint, its connections,
+//! their streams, and the list of those that the thread must visit.
 //!
-//! A request is a field of the shared state, set under its lock; [`IoInbox`] then names the object. The I/O thread answers
-//! by changing the state, and wakes everyone who waits for a change after the lock is gone. Invariant: an object stands in
-//! the inbox at most once, and its flag is cleared before its state is read, so no request is missed.
+//! A request is a field of the shared state, set under its lock; [`IoInbox`] then lists the object.
+//! The I/O thread answers by changing the state, and wakes all waiting tasks after the lock is
+//! released. Invariant: an object is in the inbox at most once, and its flag is cleared before its
+//! state is read, so no request is missed.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ use crate::wake::Inbox;
 /// An object with work for the I/O thread.
 #[derive(Debug)]
 pub(crate) enum Ready {
-    /// A connection's state holds a request, or its last handle is gone.
+    /// A connection's state holds a request, or its last handle was dropped.
     Connection(Arc<ConnectionShared>),
     /// A stream's queue has bytes, room, or an end.
     Stream(Arc<StreamShared>),
@@ -38,7 +39,7 @@ pub(crate) enum Ready {
 /// The inbox of an endpoint.
 pub(crate) type IoInbox = Inbox<Ready>;
 
-/// What the handles of an endpoint and its I/O thread share.
+/// State shared by the handles of an endpoint and its I/O thread.
 #[derive(Debug)]
 pub(crate) struct EndpointShared {
     pub(crate) state: Mutex<EndpointState>,
@@ -46,22 +47,24 @@ pub(crate) struct EndpointShared {
     queued: AtomicBool,
 }
 
-/// The part of an endpoint under the lock.
+/// The locked state of an endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointState {
-    /// Incoming connections nobody took yet.
+    /// Incoming connections that were not accepted yet.
     pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
-    /// A wish of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has not seen yet.
+    /// A request of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has
+    /// not taken yet.
     pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
-    /// A wish of [`Endpoint::set_doors`](crate::Endpoint::set_doors), likewise.
+    /// A request of [`Endpoint::set_doors`](crate::Endpoint::set_doors) that the I/O thread has not
+    /// taken yet.
     pub(crate) doors: Option<Vec<DoorKey>>,
-    /// Paths to find that the I/O thread has not seen yet.
+    /// Punch requests that the I/O thread has not taken yet.
     pub(crate) requests: Vec<(Request, Arc<PunchShared>)>,
     /// [`Endpoint::close`](crate::Endpoint::close) was called.
     pub(crate) closing: bool,
-    /// The last endpoint handle is gone.
+    /// The last endpoint handle was dropped.
     pub(crate) released: bool,
-    /// The I/O thread ended.
+    /// The I/O thread has ended.
     pub(crate) stopped: bool,
     pub(crate) wakers: Wakers,
 }
@@ -71,17 +74,17 @@ impl EndpointShared {
         Arc::new(Self { state: Mutex::default(), inbox, queued: AtomicBool::new(false) })
     }
 
-    /// Has the I/O thread look at the endpoint.
+    /// Adds the endpoint to the inbox.
     pub(crate) fn mark(&self) {
         self.inbox.push(&self.queued, || Ready::Endpoint);
     }
 
-    /// I/O thread: looks at the state now; later changes mark it again.
+    /// I/O thread: clears the mark before it reads the state; later changes mark it again.
     pub(crate) fn unmark(&self) {
         self.queued.store(false, Ordering::Release);
     }
 
-    /// I/O thread: changes the state, then wakes everyone who waits for a change.
+    /// I/O thread: changes the state, then wakes all waiting tasks.
     pub(crate) fn update<R>(&self, change: impl FnOnce(&mut EndpointState) -> R) -> R {
         let mut state = lock(&self.state);
         let result = change(&mut state);
@@ -92,73 +95,75 @@ impl EndpointShared {
     }
 }
 
-/// Unreliable datagrams that wait in one direction: 16 ms of a fast link; more would only be late.
+/// Maximum number of unreliable datagrams queued in one direction: 16 ms of a fast link; more would
+/// only be late.
 pub(crate) const DATAGRAMS_MAX: usize = 256;
 
-/// Where a connection stands.
+/// Phase of a connection.
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// The I/O thread has not seen it yet; these are the addresses to try, and the door.
+    /// The I/O thread has not taken it yet. Holds the addresses to try, and the door key.
     New(Vec<Addr>, DoorKey),
     /// Addresses are being tried.
     Connecting,
     /// Streams can be used.
     Open(ConnectionHandle),
-    /// It could not be made; the reason until somebody took it.
+    /// It could not be established. Holds the error until it is taken.
     Failed(Option<ConnectError>),
-    /// It ended.
+    /// It has ended.
     Closed(CloseReason),
 }
 
-/// What the handles of a connection and the I/O thread share.
+/// State shared by the handles of a connection and the I/O thread.
 #[derive(Debug)]
 pub(crate) struct ConnectionShared {
     pub(crate) state: Mutex<ConnectionState>,
-    /// Stands in the inbox.
+    /// Whether it is in the inbox.
     queued: AtomicBool,
     pub(crate) inbox: Arc<IoInbox>,
 }
 
-/// The part of a connection under the lock.
+/// The locked state of a connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
     pub(crate) phase: Phase,
     pub(crate) peer: NodeId,
     pub(crate) remote: Option<Addr>,
-    /// Where the peer sees us, once it has said so.
+    /// Address at which the peer sees this side, once it has reported it.
     pub(crate) observed: Option<SocketAddr>,
     pub(crate) stats: ConnectionStats,
-    /// Largest datagram the path and the peer take now.
+    /// Largest datagram that the path and the peer accept now.
     pub(crate) datagram_max: usize,
-    /// Streams the peer opened, not accepted yet; the core bounds them by `streams_max`.
+    /// Streams opened by the peer and not accepted yet; the core bounds them by `streams_max`.
     pub(crate) accepted: VecDeque<Arc<StreamShared>>,
-    /// Streams opened for [`Connection::open_stream`](crate::Connection::open_stream), not taken yet.
+    /// Streams opened for [`Connection::open_stream`](crate::Connection::open_stream) and not taken
+    /// yet.
     pub(crate) opened: VecDeque<Arc<StreamShared>>,
-    /// Callers of [`Connection::open_stream`](crate::Connection::open_stream) that wait.
+    /// Number of waiting [`Connection::open_stream`](crate::Connection::open_stream) calls.
     pub(crate) opens_wanted: usize,
-    /// Datagrams received, not read yet.
+    /// Received datagrams that were not read yet.
     pub(crate) datagrams_in: VecDeque<Bytes>,
     /// Datagrams to send.
     pub(crate) datagrams_out: VecDeque<Bytes>,
-    /// Move there.
+    /// Request: migrate to this address.
     pub(crate) move_to: Option<Addr>,
-    /// Tell the peer these.
+    /// Request: send these addresses to the peer.
     pub(crate) candidates: Option<Vec<SocketAddr>>,
-    /// What the peer told.
+    /// Further addresses reported by the peer.
     pub(crate) peer_candidates: Vec<SocketAddr>,
-    /// What happened to the path.
+    /// Log of path events.
     pub(crate) path_log: PathLog,
-    /// What secrets shared with the peer are made from, once it is connected.
+    /// Source of secrets shared with the peer, once connected.
     pub(crate) exporter: Option<Exporter>,
-    /// What packets are sealed with, likewise.
+    /// AEAD suite of the packets, once connected.
     pub(crate) suite: Option<Suite>,
-    /// Send no faster than this from now on.
+    /// Request: limit the send rate.
     pub(crate) rate_limit: Option<u64>,
-    /// The path is known to be dead.
+    /// Request: end the connection because its path is dead.
     pub(crate) path_given_up: bool,
-    /// Close now, with this code and reason.
+    /// Request: close now, with this code and reason.
     pub(crate) close: Option<(u64, String)>,
-    /// No handle is left.
+    /// The last handle was dropped.
     pub(crate) abandoned: bool,
     pub(crate) wakers: Wakers,
 }
@@ -192,24 +197,24 @@ impl ConnectionShared {
         Arc::new(Self { state: Mutex::new(state), queued: AtomicBool::new(false), inbox })
     }
 
-    /// Has the I/O thread look at this connection.
+    /// Adds this connection to the inbox.
     pub(crate) fn mark(self: &Arc<Self>) {
         self.inbox.push(&self.queued, || Ready::Connection(Arc::clone(self)));
     }
 
-    /// Counters as of now, and newer ones for who asks next.
+    /// Returns the latest counters, and requests newer ones for the next call.
     pub(crate) fn stats(self: &Arc<Self>) -> ConnectionStats {
         let stats = lock(&self.state).stats;
         self.mark();
         stats
     }
 
-    /// I/O thread: looks at the state now; later changes mark it again.
+    /// I/O thread: clears the mark before it reads the state; later changes mark it again.
     pub(crate) fn unmark(&self) {
         self.queued.store(false, Ordering::Release);
     }
 
-    /// I/O thread: changes the state, then wakes everyone who waits for a change.
+    /// I/O thread: changes the state, then wakes all waiting tasks.
     pub(crate) fn update<R>(&self, change: impl FnOnce(&mut ConnectionState) -> R) -> R {
         let mut state = lock(&self.state);
         let result = change(&mut state);
@@ -219,14 +224,14 @@ impl ConnectionShared {
         result
     }
 
-    /// True once it ended or could not be made.
+    /// Returns whether it has ended or could not be established.
     pub(crate) fn is_over(&self) -> bool {
         matches!(lock(&self.state).phase, Phase::Closed(_) | Phase::Failed(_))
     }
 }
 
 impl ConnectionState {
-    /// I/O thread: queues a received datagram; the oldest gives way.
+    /// I/O thread: queues a received datagram; drops the oldest if the queue is full.
     pub(crate) fn push_datagram(&mut self, datagram: Bytes) {
         if self.datagrams_in.len() == DATAGRAMS_MAX {
             self.datagrams_in.pop_front();
@@ -234,12 +239,12 @@ impl ConnectionState {
         self.datagrams_in.push_back(datagram);
     }
 
-    /// I/O thread: streams to open now.
+    /// I/O thread: returns the number of streams to open now.
     pub(crate) fn unmet_opens(&self) -> usize {
         self.opens_wanted.saturating_sub(self.opened.len())
     }
 
-    /// Why nothing more happens here, if so.
+    /// Returns the reason of the end, if the connection has ended.
     pub(crate) fn ended(&self) -> Option<CloseReason> {
         match &self.phase {
             Phase::Closed(reason) => Some(reason.clone()),
@@ -249,7 +254,8 @@ impl ConnectionState {
     }
 }
 
-/// What every handle of a connection and its streams holds; the drop of the last one abandons the connection.
+/// Held by every handle of a connection and its streams; the drop of the last one abandons the
+/// connection.
 #[derive(Debug)]
 pub(crate) struct Guard(pub(crate) Arc<ConnectionShared>);
 
@@ -257,21 +263,21 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.abandoned = true;
-        // Streams nobody took go with the connection; their memory need not wait for it.
+        // Unaccepted streams end with the connection; free their memory now.
         state.accepted.clear();
         drop(state);
         self.0.mark();
     }
 }
 
-/// What the handles of a stream and the I/O thread share.
+/// State shared by the handles of a stream and the I/O thread.
 #[derive(Debug)]
 pub(crate) struct StreamShared {
     pub(crate) id: StreamId,
     pub(crate) connection: ConnectionHandle,
     pub(crate) send: Mutex<SendQueue>,
     pub(crate) recv: Mutex<RecvQueue>,
-    /// Stands in the inbox.
+    /// Whether it is in the inbox.
     queued: AtomicBool,
     inbox: Arc<IoInbox>,
 }
@@ -292,12 +298,12 @@ impl StreamShared {
         })
     }
 
-    /// Has the I/O thread look at this stream.
+    /// Adds this stream to the inbox.
     pub(crate) fn mark(self: &Arc<Self>) {
         self.inbox.push(&self.queued, || Ready::Stream(Arc::clone(self)));
     }
 
-    /// I/O thread: looks at the queues now; later changes mark it again.
+    /// I/O thread: clears the mark before it reads the queues; later changes mark it again.
     pub(crate) fn unmark(&self) {
         self.queued.store(false, Ordering::Release);
     }

@@ -1,7 +1,8 @@
-//! The two halves of a stream as the application holds them.
+//! The application's handles of the two halves of a stream.
 //!
-//! A half talks to the I/O thread only through its queue ([`crate::queue`]). Dropping a half that did not come to its
-//! end tells the peer: an unfinished sender resets, an unread receiver stops.
+//! A half communicates with the I/O thread only through its queue ([`crate::queue`]). Dropping a
+//! half before its end notifies the peer: an unfinished sender resets the stream, a receiver with
+//! unread bytes stops it.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -19,10 +20,10 @@ use crate::lock::lock;
 use crate::queue::Popped;
 use crate::shared::{Guard, StreamShared};
 
-/// Copies made by [`SendStream::write_all`] are at most this long: one chunk of a file.
+/// Maximum size of a copy by [`SendStream::write_all`]: one chunk of a file.
 const COPY_MAX: usize = 256 * 1024;
 
-/// The handles of a new stream. Each keeps the connection open.
+/// Returns the handles of a new stream. Each keeps the connection open.
 pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStream, RecvStream) {
     lock(&shared.recv).open();
     shared.mark();
@@ -34,28 +35,30 @@ pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStr
 
 /// The sending half of a stream.
 ///
-/// Bytes are queued (1 MiB) and sent as flow and congestion control allow; a write waits while the queue is full.
-/// Dropped without [`finish`](Self::finish), it resets the stream with code 0.
+/// Bytes are queued (1 MiB) and sent as flow and congestion control allow; a write waits while the
+/// queue is full. Dropped without [`finish`](Self::finish), it resets the stream with code 0.
 pub struct SendStream {
     shared: Arc<StreamShared>,
     _guard: Arc<Guard>,
 }
 
 impl SendStream {
-    /// The stream's number (SPEC §6).
+    /// Returns the stream's number (SPEC §6).
     pub fn id(&self) -> StreamId {
         self.shared.id
     }
 
-    /// Ready when the queue has room, or the stream takes no more bytes.
+    /// Ready when the queue has room, or the stream accepts no more bytes.
     pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         lock(&self.shared.send).poll_room(cx)
     }
 
-    /// Waits for room, then queues all of `chunks` together: a record that is queued whole or, on error or if the
-    /// future is dropped, not at all. Nothing is copied. The queue may be overshot by the size of the record.
+    /// Waits for room, then queues all of `chunks` together, without copying. On an error, or if
+    /// the future is dropped, none of them is queued. The queue may exceed its limit by their total
+    /// size.
     ///
-    /// Cancel safe. The chunks are iterated under the stream's lock: have them ready.
+    /// Cancel safe. The chunks are iterated under the stream's lock, so the iterator must not
+    /// block.
     pub async fn write_chunks(
         &mut self,
         chunks: impl IntoIterator<Item = Bytes>,
@@ -73,7 +76,8 @@ impl SendStream {
         .inspect(|()| self.shared.mark())
     }
 
-    /// Ready when a copy of the first bytes (up to 256 KiB) of `bytes` is queued; how many. Nothing is taken before.
+    /// Ready when a copy of the first bytes (up to 256 KiB) of `bytes` is queued. Returns their
+    /// number. Nothing is queued before.
     pub fn poll_write_bytes(
         &mut self,
         cx: &mut Context<'_>,
@@ -88,7 +92,8 @@ impl SendStream {
         Poll::Ready(Ok(piece.len()))
     }
 
-    /// Waits for room, then queues a copy of the first bytes (up to 256 KiB) of `bytes`; how many.
+    /// Waits for room, then queues a copy of the first bytes (up to 256 KiB) of `bytes`. Returns
+    /// their number.
     ///
     /// Cancel safe: if the future is dropped, nothing was queued.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<usize, WriteError> {
@@ -107,25 +112,27 @@ impl SendStream {
         Ok(())
     }
 
-    /// Ends the stream after what was written. The handle may be dropped afterwards; [`acked`](Self::acked) waits
-    /// for the peer.
+    /// Ends the stream after the written bytes. The handle may be dropped afterwards.
+    /// [`acked`](Self::acked) waits for the peer.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         lock(&self.shared.send).finish()?;
         self.shared.mark();
         Ok(())
     }
 
-    /// Ready when the peer acknowledged every byte and the end of the finished stream.
+    /// Ready when the peer has acknowledged every byte and the end of the finished stream.
     pub fn poll_acked(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         lock(&self.shared.send).poll_acked(cx)
     }
 
-    /// Waits until the peer acknowledged every byte and the end of the finished stream. Cancel safe.
+    /// Waits until the peer has acknowledged every byte and the end of the finished stream. Cancel
+    /// safe.
     pub async fn acked(&mut self) -> Result<(), WriteError> {
         poll_fn(|cx| self.poll_acked(cx)).await
     }
 
-    /// Gives up: drops what is queued and tells the peer `code`. Nothing happens if the stream already ended.
+    /// Resets the stream: drops the queued bytes and sends `code` to the peer. Has no effect if the
+    /// stream has already ended.
     pub fn reset(&mut self, code: u64) {
         if lock(&self.shared.send).reset(code) {
             self.shared.mark();
@@ -133,8 +140,8 @@ impl SendStream {
     }
 }
 
-/// Shutting down is finishing: it does not wait for the peer ([`SendStream::acked`] does). Flushing does nothing: what was
-/// written is on its way.
+/// Shutdown finishes the stream and does not wait for the peer ([`SendStream::acked`] does). Flush
+/// has no effect, because written bytes are already queued for sending.
 impl AsyncWrite for SendStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
@@ -172,31 +179,32 @@ impl fmt::Debug for SendStream {
 
 /// The receiving half of a stream.
 ///
-/// At most 1 MiB waits in its queue; beyond that flow control holds the peer back. Dropped before its end was read, it
-/// tells the peer to stop with code 0, and the peer's [`acked`](SendStream::acked) may fail: also read the end (`None`)
-/// of a stream whose length you know.
+/// Its queue holds at most 1 MiB; beyond that flow control holds the peer back. Dropped before its
+/// end was read, it stops the stream with code 0, and the peer's [`acked`](SendStream::acked) may
+/// fail. So read the end (`None`) even of a stream of known length.
 pub struct RecvStream {
     shared: Arc<StreamShared>,
-    /// The rest of a chunk that was read in part.
+    /// The rest of a partially read chunk.
     current: Option<RecvSlice>,
     low_water: usize,
     _guard: Arc<Guard>,
 }
 
 impl RecvStream {
-    /// The stream's number (SPEC §6).
+    /// Returns the stream's number (SPEC §6).
     pub fn id(&self) -> StreamId {
         self.shared.id
     }
 
-    /// From now on a read that has to wait goes on only when about `bytes` wait, or the end or a failure has come. For a
-    /// reader that can do nothing with less: over a real link bytes come packet by packet, and being woken for each
-    /// costs more than receiving it. What waits already is given out at once, however little.
+    /// Makes a waiting read return only once about `bytes` are queued, or the end or a failure is
+    /// reached. This suits a reader that cannot use less: over a real link bytes arrive packet by
+    /// packet, and a wake-up for each costs more than receiving it. Bytes that are already queued
+    /// are returned at once, however few.
     pub fn set_low_water(&mut self, bytes: usize) {
         self.low_water = bytes;
     }
 
-    /// The next bytes, as they lie in the receive buffer; `None` at the end. Chunks are never empty.
+    /// Ready with the next bytes without a copy, or `None` at the end. Chunks are never empty.
     pub fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -212,14 +220,15 @@ impl RecvStream {
         Poll::Ready(Ok(chunk))
     }
 
-    /// The next bytes, as they lie in the receive buffer (up to 256 KiB); `None` at the end.
+    /// Returns the next bytes without a copy (up to 256 KiB), or `None` at the end.
     ///
     /// Cancel safe: no byte is lost.
     pub async fn read_chunk(&mut self) -> Result<Option<RecvSlice>, ReadError> {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// Ready when the next bytes are copied to `buffer`; how many. 0 at the end, or if `buffer` is empty.
+    /// Ready when the next bytes are copied to `buffer`. Returns their number: 0 at the end, or if
+    /// `buffer` is empty.
     pub fn poll_read_bytes(
         &mut self,
         cx: &mut Context<'_>,
@@ -238,14 +247,15 @@ impl RecvStream {
         Poll::Ready(Ok(len))
     }
 
-    /// Copies the next bytes into `buffer`. The number of bytes; 0 at the end or if `buffer` is empty.
+    /// Copies the next bytes into `buffer`. Returns their number: 0 at the end, or if `buffer` is
+    /// empty.
     ///
     /// Cancel safe: no byte is lost.
     pub async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
         poll_fn(|cx| self.poll_read_bytes(cx, buffer)).await
     }
 
-    /// Fills `buffer`. If the stream ends first, says how many bytes there were.
+    /// Fills `buffer`. If the stream ends first, the error holds the number of bytes read.
     ///
     /// Not cancel safe: if the future is dropped, any number of bytes may be in the buffer already.
     pub async fn read_exact(&mut self, buffer: &mut [u8]) -> Result<(), ReadExactError> {
@@ -259,8 +269,8 @@ impl RecvStream {
         Ok(())
     }
 
-    /// Puts bytes back in front: the next read starts with `chunk`. For a parser that took a chunk too many.
-    /// Panics if bytes were put back already and not read since.
+    /// Puts `chunk` back in front, so that the next read starts with it. For a parser that has read
+    /// too far. Panics if another chunk was put back and not read since.
     pub fn put_back(&mut self, chunk: RecvSlice) {
         assert!(self.current.is_none(), "only one chunk can be put back");
         if !chunk.is_empty() {
@@ -268,7 +278,8 @@ impl RecvStream {
         }
     }
 
-    /// Wants no more: drops what waits and tells the peer `code`. Nothing happens if the stream already ended.
+    /// Stops reading: drops the queued bytes and sends `code` to the peer. Has no effect if the
+    /// stream has already ended.
     pub fn stop(&mut self, code: u64) {
         self.current = None;
         if lock(&self.shared.recv).stop(code) {

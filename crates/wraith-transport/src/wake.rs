@@ -1,11 +1,12 @@
-//! How application threads reach the I/O thread: a list of objects with work to do, and an eventfd.
+//! The inbox of the I/O thread: a list of objects with work to do, and an eventfd.
 //!
-//! Requests live in the objects themselves (a stream's queue, a connection's state); the list only says which ones to
-//! look at. Each object stands in it at most once, so it is bounded by the number of live handles. The eventfd is
-//! written only while the I/O thread sleeps: a busy transfer makes no system call here.
+//! Requests are stored in the objects themselves (a stream's queue, a connection's state); the list
+//! only names the objects to visit. Each object is in it at most once, so the number of live
+//! handles bounds it. The eventfd is written only while the I/O thread sleeps: a busy transfer
+//! makes no system call for it.
 //!
-//! No wake-up is lost: the I/O thread first declares that it sleeps, then looks at the list once more; a notifier
-//! first appends, then looks at the declaration.
+//! No wake-up is lost. The I/O thread first declares that it sleeps, then checks the list once
+//! more. A notifier first appends, then checks the declaration.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,13 +26,13 @@ pub(crate) struct Inbox<T> {
 }
 
 impl<T> Inbox<T> {
-    /// An empty inbox. Fails if the process is out of descriptors.
+    /// Creates an empty inbox. Fails if the process is out of descriptors.
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Self { ready: Mutex::new(Vec::new()), asleep: AtomicBool::new(false), event })
     }
 
-    /// Adds `object`, unless `queued` says it is in the list already, and wakes the I/O thread.
+    /// Adds `object` unless `queued` shows that it is already listed, and wakes the I/O thread.
     pub(crate) fn push(&self, queued: &AtomicBool, object: impl FnOnce() -> T) {
         if !queued.swap(true, Ordering::AcqRel) {
             lock(&self.ready).push(object());
@@ -39,21 +40,23 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Makes the I/O thread go round once more.
+    /// Makes the I/O thread run another round.
     pub(crate) fn wake(&self) {
         if self.asleep.swap(false, Ordering::SeqCst) {
-            // The only error is a full counter, and then the descriptor is readable anyway.
+            // The only possible error is a full counter, and then the descriptor is readable
+            // anyway.
             let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
         }
     }
 
-    /// Exchanges the list for `empty`, whose memory is used for the next one.
+    /// Swaps the list with `empty`, whose memory is reused for the next one.
     pub(crate) fn take(&self, empty: &mut Vec<T>) {
         debug_assert!(empty.is_empty(), "the list of the last round was not worked off");
         std::mem::swap(&mut *lock(&self.ready), empty);
     }
 
-    /// Declares that the I/O thread goes to sleep. False if there is work: then it must not.
+    /// Declares that the I/O thread goes to sleep. Returns false if there is work: then it must not
+    /// sleep.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
         let idle = lock(&self.ready).is_empty();
@@ -63,11 +66,12 @@ impl<T> Inbox<T> {
         idle
     }
 
-    /// Ends the sleep; `signalled` says whether the eventfd was readable.
+    /// Ends the sleep; `signalled` states whether the eventfd was readable.
     pub(crate) fn wake_up(&self, signalled: bool) {
         self.asleep.store(false, Ordering::SeqCst);
         if signalled {
-            // Resets the counter; if a notifier is between its swap and its write, the next sleep ends at once.
+            // Resets the counter. If a notifier is between its swap and its write, the next sleep
+            // ends at once.
             let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
         }
     }

@@ -1,9 +1,9 @@
-//! One usable connection in the I/O thread: moves bytes between its streams' queues and the core, and state between
-//! the core and the handles.
+//! One established connection in the I/O thread: moves bytes between stream queues and the core,
+//! and state between the core and the handles.
 //!
-//! Flow control runs through here. Bytes leave the core only while the receive queue has room ([`pump_recv`]), and
-//! leave a send queue only while the core's buffer has room ([`pump_send`]); the side that was refused is asked again
-//! when the other side made room.
+//! Flow control spans all queues. Bytes leave the core only while the receive queue has room
+//! ([`pump_recv`]). They leave a send queue only while the core's buffer has room ([`pump_send`]).
+//! A side that was refused is retried once the other side has made room.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,20 +19,22 @@ use crate::lock::lock;
 use crate::path::PathEvent;
 use crate::shared::{ConnectionShared, ConnectionState, Phase, StreamShared};
 
-/// Longest that an abandoned connection keeps delivering finished streams to a peer that does not read them.
+/// Maximum time for which an abandoned connection delivers finished streams to a peer that does not
+/// read them.
 const LINGER_MAX: Duration = Duration::from_secs(60);
-/// Part of the close time of an endpoint that is left for the exchange of CLOSE itself.
+/// Part of an endpoint's close time that is reserved for the CLOSE exchange.
 const CLOSE_RESERVE: Duration = Duration::from_secs(1);
-/// Age of the statistics the handles see, at most, while streams make progress.
+/// Maximum age of the statistics that handles see, while streams make progress.
 const STATS_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A connection that was made and has not ended.
+/// An established connection that has not ended.
 pub(super) struct Established {
     handle: ConnectionHandle,
     shared: Arc<ConnectionShared>,
-    /// Streams with something left to happen in either direction.
+    /// Streams that are not over in both directions.
     streams: HashMap<StreamId, Arc<StreamShared>>,
-    /// Nobody will use it any more; it closes when everything finished is delivered, or at this time.
+    /// Set once the connection is abandoned: it closes when every finished stream is delivered, or
+    /// at this time.
     linger_until: Option<Time>,
     stats_at: Time,
 }
@@ -56,13 +58,14 @@ impl Established {
         Self { handle, shared, streams, linger_until: None, stats_at: Time::ZERO }
     }
 
-    /// When it closes although finished streams are not delivered.
+    /// Returns the time at which the connection closes even with undelivered streams.
     pub(super) fn linger_until(&self) -> Option<Time> {
         self.linger_until
     }
 
-    /// Does what the handles ask for. True if it must be called in every round: it waits for something that no
-    /// event reports. `closing`: the endpoint ends by then.
+    /// Executes the requests of the handles. Returns true if the connection must be polled in every
+    /// round, because it waits for a change that no event reports. `closing` is the time by which
+    /// the endpoint ends.
     pub(super) fn on_ready(
         &mut self,
         core: &mut Connection,
@@ -84,7 +87,7 @@ impl Established {
             core.set_rate_limit(now, bytes_per_second);
         }
         while let Some(datagram) = state.datagrams_out.pop_front() {
-            // False means that it is too large for the path: lost, as datagrams may be.
+            // False means that the datagram exceeds the path MTU: it is lost, as datagrams may be.
             let _ = core.send_datagram(datagram);
         }
         if let Some(candidates) = state.candidates.take() {
@@ -111,7 +114,7 @@ impl Established {
         waits_for_credit || over
     }
 
-    /// Nobody uses it any more: closes it as soon as what was finished is delivered.
+    /// Closes the abandoned connection as soon as its finished streams are delivered.
     fn linger(&mut self, core: &mut Connection, now: Time, closing: Option<Time>) {
         let limit = closing.map_or(now + LINGER_MAX, |end| end - CLOSE_RESERVE);
         let until = self.linger_until.map_or(limit, |until| until.min(limit));
@@ -122,7 +125,7 @@ impl Established {
         }
     }
 
-    /// Moves what a stream's queues hold or have room for.
+    /// Moves bytes between the stream's queues and the core.
     pub(super) fn on_stream_ready(
         &mut self,
         core: &mut Connection,
@@ -137,7 +140,8 @@ impl Established {
         self.refresh_stats(core, now);
     }
 
-    /// Passes an event on, except [`Event::PathChanged`], [`Event::MoveFailed`] and [`Event::Closed`].
+    /// Handles an event, except [`Event::PathChanged`], [`Event::MoveFailed`] and
+    /// [`Event::Closed`].
     pub(super) fn on_event(&mut self, core: &mut Connection, now: Time, event: Event) {
         match event {
             Event::StreamOpened(id) => self.on_stream_opened(core, id),
@@ -171,7 +175,7 @@ impl Established {
                 state.peer_candidates.clone_from(&candidates);
                 state.path_log.push(PathEvent::Candidates(candidates));
             }),
-            // These are told by other calls.
+            // Other calls handle these.
             Event::Connected
             | Event::PathChanged { .. }
             | Event::MoveFailed { .. }
@@ -180,7 +184,8 @@ impl Established {
         self.refresh_stats(core, now);
     }
 
-    /// Packets go to `remote`; `None` if its mover forgot the address already.
+    /// Records that packets now go to `remote`; `None` if its mover has already evicted the
+    /// address.
     pub(super) fn on_path_changed(&mut self, remote: Option<Addr>) {
         self.shared.update(|state| {
             if remote.is_some() {
@@ -194,7 +199,8 @@ impl Established {
         self.shared.update(|state| state.path_log.push(PathEvent::MoveFailed(to)));
     }
 
-    /// Where the application wants it to move, if it has said so since.
+    /// Takes the address to which the application wants to move the connection, if it was set
+    /// since.
     pub(super) fn take_move(&mut self) -> Option<Addr> {
         lock(&self.shared.state).move_to.take()
     }
@@ -210,7 +216,7 @@ impl Established {
         if wanted {
             self.streams.insert(id, stream);
         } else {
-            // Errors mean that the stream is over already.
+            // Errors mean that the stream is already over.
             let _ = core.stop(id, 0);
             let _ = core.reset(id, 0);
         }
@@ -224,7 +230,8 @@ impl Established {
         }
     }
 
-    /// A stream is over. If nobody accepted it yet, nobody will: a peer could let such streams pile up.
+    /// Removes a stream that is over. If it was not accepted yet, it never will be: otherwise a
+    /// peer could let such streams pile up.
     fn forget(&mut self, id: StreamId) {
         self.streams.remove(&id);
         lock(&self.shared.state).accepted.retain(|stream| stream.id != id);
@@ -237,8 +244,8 @@ impl Established {
         }
     }
 
-    /// The connection ended: everything that arrived can still be read, everything else fails. `core` is `None` if
-    /// the core forgot the connection already.
+    /// Ends the connection: received bytes can still be read, and all other operations fail. `core`
+    /// is `None` if the core has already removed the connection.
     pub(super) fn on_closed(self, core: Option<&mut Connection>, now: Time, reason: CloseReason) {
         let mut core = core;
         for stream in self.streams.values() {
@@ -257,18 +264,18 @@ impl Established {
     }
 }
 
-/// What the handles see of the connection's state.
+/// Updates the part of the core's state that handles see.
 fn refresh(state: &mut ConnectionState, core: &Connection) {
     state.stats = core.stats();
     state.datagram_max = core.max_datagram_len();
 }
 
-/// True when nothing more will happen to the stream in either direction.
+/// Returns whether the stream is over in both directions.
 fn is_over(stream: &StreamShared) -> bool {
     lock(&stream.send).is_over() && lock(&stream.recv).is_over()
 }
 
-/// Queue → core, as far as the core has room.
+/// Moves bytes from the queue to the core, as far as the core has room.
 fn pump_send(core: &mut Connection, stream: &StreamShared) {
     let id = stream.id;
     let mut queue = lock(&stream.send);
@@ -290,12 +297,13 @@ fn pump_send(core: &mut Connection, stream: &StreamShared) {
     waker.into_iter().for_each(std::task::Waker::wake);
 }
 
-/// Core → queue, as far as the queue, one of `streams`, has room.
+/// Moves bytes from the core to the queue, as far as the queue has room. It is one of `streams`
+/// queues.
 fn pump_recv(core: &mut Connection, now: Time, stream: &StreamShared, streams: usize) {
     let mut queue = lock(&stream.recv);
     queue.share(streams);
     if let Some(code) = queue.take_stop() {
-        // An error means that the stream is over already.
+        // An error means that the stream is already over.
         let _ = core.stop(stream.id, code);
     }
     while queue.has_room() {
@@ -311,7 +319,7 @@ fn pump_recv(core: &mut Connection, now: Time, stream: &StreamShared, streams: u
     waker.into_iter().for_each(std::task::Waker::wake);
 }
 
-/// Core → queue whatever the core still has; the connection's window bounds it.
+/// Moves all remaining bytes from the core to the queue; the connection's window bounds them.
 fn drain_recv(core: &mut Connection, now: Time, stream: &StreamShared) {
     let mut queue = lock(&stream.recv);
     while !queue.is_over() {

@@ -1,8 +1,8 @@
-//! One connection, several addresses (RFC 8305): they are tried a little apart, all at once, and the first to answer is
-//! taken.
+//! Happy Eyeballs (RFC 8305): several addresses of one peer are tried in parallel, slightly
+//! staggered, and the first to answer wins.
 //!
-//! The distance keeps a peer that listens on several of them from completing two handshakes: its first answer
-//! usually arrives, and ends the other attempts, before they get that far.
+//! The delay keeps a peer that listens on several of them from completing two handshakes. Its first
+//! answer usually arrives, and ends the other attempts, before they get that far.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,28 +15,30 @@ use wraith_crypto::identity::NodeId;
 use crate::error::ConnectError;
 use crate::shared::{ConnectionShared, Phase};
 
-/// Distance between attempts: more than the round trip of a LAN, and 16 addresses still start within half a second.
+/// Delay between attempts: longer than the round trip of a LAN, and 16 addresses still start within
+/// half a second.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(30);
 
-/// Whom a connection is for.
+/// The peer to connect to.
 pub(super) struct Destination {
     pub(super) peer: NodeId,
-    /// What opens the peer's door.
+    /// The peer's door key.
     pub(super) door: DoorKey,
 }
 
-/// The attempts to reach one peer (RFC 8305, without its preference of a family: the order is the caller's).
+/// The attempts to reach one peer (RFC 8305, without address family preference: the caller orders
+/// the addresses).
 pub(super) struct HappyEyeballs {
     shared: Arc<ConnectionShared>,
     to: Destination,
     waiting: VecDeque<PathAddr>,
     next_start: Time,
     candidates: Vec<(ConnectionHandle, PathAddr)>,
-    /// Why the last attempt that ended did.
+    /// Error of the last attempt that failed.
     failure: Option<ConnectError>,
 }
 
-/// What [`HappyEyeballs::advance`] found.
+/// Result of [`HappyEyeballs::advance`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Running,
@@ -44,14 +46,14 @@ pub(super) enum Outcome {
 }
 
 impl HappyEyeballs {
-    /// `addresses` are those that a mover serves.
+    /// Creates the attempts. `addresses` are those that a mover serves.
     pub(super) fn new(
         shared: Arc<ConnectionShared>,
         to: Destination,
         addresses: Vec<PathAddr>,
         now: Time,
     ) -> Self {
-        // Without an address there is no attempt whose failure could tell why.
+        // Without an address no attempt can fail and give a reason, so the reason is set here.
         let unserved = || ConnectError::Unreachable(io::ErrorKind::Unsupported.into());
         let failure = addresses.is_empty().then(unserved);
         let waiting = addresses.into();
@@ -66,7 +68,7 @@ impl HappyEyeballs {
         self.candidates.iter().any(|(candidate, _)| *candidate == handle)
     }
 
-    /// When [`Self::advance`] should be called.
+    /// Returns the time of the next call of [`Self::advance`].
     pub(super) fn next_start(&self) -> Option<Time> {
         match (self.candidates.is_empty(), self.waiting.is_empty()) {
             (true, _) => Some(Time::ZERO),
@@ -75,7 +77,7 @@ impl HappyEyeballs {
         }
     }
 
-    /// Starts the attempts that are due; the next one at once if none is under way.
+    /// Starts the attempts that are due. If none is running, starts the next one at once.
     pub(super) fn advance(&mut self, core: &mut Endpoint, now: Time) -> Outcome {
         while self.candidates.is_empty() || now >= self.next_start {
             let Some(address) = self.waiting.pop_front() else { break };
@@ -90,13 +92,13 @@ impl HappyEyeballs {
         if self.candidates.is_empty() { Outcome::AllFailed } else { Outcome::Running }
     }
 
-    /// An attempt ended.
+    /// Removes a failed attempt.
     pub(super) fn lost(&mut self, handle: ConnectionHandle, error: ConnectError) {
         self.candidates.retain(|(candidate, _)| *candidate != handle);
         self.failure = Some(error);
     }
 
-    /// The system has no way to `address`: its attempt ends.
+    /// Ends the attempt at `address`, to which the operating system has no route.
     pub(super) fn unreachable(
         &mut self,
         core: &mut Endpoint,
@@ -117,7 +119,8 @@ impl HappyEyeballs {
         self.failure = Some(ConnectError::Unreachable(error));
     }
 
-    /// `winner` is connected: ends the others. The connection it is for.
+    /// Ends all attempts except `winner`, which is connected. Returns the connection's shared
+    /// state.
     pub(super) fn win(
         self,
         core: &mut Endpoint,
@@ -134,7 +137,7 @@ impl HappyEyeballs {
         self.shared
     }
 
-    /// Ends all attempts, and tells the caller why: `reason`, or the failure of the last attempt.
+    /// Ends all attempts. The caller gets `reason`, or else the error of the last attempt.
     pub(super) fn give_up(self, core: &mut Endpoint, now: Time, reason: Option<ConnectError>) {
         for (handle, _) in self.candidates {
             if let Some(connection) = core.connection(handle) {

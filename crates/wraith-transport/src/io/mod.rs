@@ -1,8 +1,15 @@
-//! The I/O thread: owns the socket and the protocol core of one endpoint, and nothing it owns is ever locked.
+//! The I/O thread: owns the socket and the protocol core of one endpoint. None of its own state is
+//! ever locked.
 //!
-//! Each round: receive a batch, work off the inbox, hand events to the handles, send until nothing is due; then sleep
-//! in `ppoll` until a datagram, a wake-up or the core's next timeout. A round that left work undone (more datagrams
-//! waiting, more to send than one round's share) is followed by the next without sleeping.
+//! Each round has four steps:
+//! 1. Receive a batch.
+//! 2. Drain the inbox.
+//! 3. Hand events to the handles.
+//! 4. Send until nothing is due.
+//!
+//! Then the thread sleeps in `ppoll` until a datagram, a wake-up or the core's next timeout. If a
+//! round leaves work undone (more datagrams waiting, more to send than one round's share), the next
+//! one follows without sleep.
 //!
 //! Invariant: after a mutation of the core its outputs are drained before the thread sleeps.
 
@@ -32,16 +39,17 @@ use crate::lock::lock;
 use crate::mover::{RecvSlots, SEND_MAX};
 use crate::shared::{ConnectionShared, EndpointShared, Phase, Ready};
 
-/// Longest that [`Endpoint::close`](crate::Endpoint::close) waits: enough to deliver a last message over a bad link, short
-/// enough for someone who pressed Ctrl-C.
+/// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
+/// over a bad link, and bearable after Ctrl-C.
 pub(crate) const CLOSE_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Incoming connections that wait for [`accept`](crate::Endpoint::accept); further ones are closed.
 const ACCEPT_MAX: usize = 128;
-/// Batches sent in one round before looking at what arrived: about 2 MiB, so that ACKs are never far behind.
+/// Batches sent in one round before receiving again: about 2 MiB, so that ACKs are processed soon.
 const BATCHES_PER_ROUND: usize = 32;
-/// How long a mover is left alone after it failed to receive for a reason that may persist.
+/// Back-off of a mover after a receive error that may persist.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
-/// Shortest sleep while a mover is full, such as the kernel's send buffer: the core's pacing is due all the while, but cannot be heeded.
+/// Minimum sleep while a mover is full, such as the kernel's send buffer. The core's pacing timer
+/// is due all that time, but nothing can be sent.
 const BLOCKED_SLEEP_MIN: Duration = Duration::from_millis(1);
 
 /// State of the thread.
@@ -53,17 +61,18 @@ pub(crate) struct IoThread {
     established: HashMap<ConnectionHandle, Established>,
     connecting: Vec<HappyEyeballs>,
     punching: Punching,
-    /// Connections to look at in every round: they wait for stream credit, or linger.
+    /// Connections to visit in every round: they wait for stream credit, or linger.
     needs_poll: Vec<ConnectionHandle>,
     /// Working copy of the inbox.
     ready: Vec<Ready>,
     received: RecvSlots,
-    /// What the core seals into, and a mover reads from.
+    /// Buffer into which the core seals and from which a mover sends.
     out: Box<[u8]>,
-    /// The endpoint closes; everything ends by then.
+    /// Set while the endpoint closes: everything ends by this time.
     close_deadline: Option<Time>,
     released: bool,
-    /// Connections this side ended, whose CLOSE may have to be repeated. Those the peer ended owe it nothing.
+    /// Connections closed by this side, which may have to retransmit CLOSE. Those closed by the
+    /// peer need no answer.
     closing: Vec<ConnectionHandle>,
 }
 
@@ -93,7 +102,8 @@ impl IoThread {
 
     /// Runs until the endpoint is closed, or released and idle.
     pub(crate) fn run(mut self, cpu: Option<usize>) {
-        // Pacing needs timers that are exact to less than one batch (50 µs by default). Failing costs speed only.
+        // Pacing needs timers that are exact to less than one batch (50 µs by default). A failure
+        // costs only speed.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         if let Some(cpu) = cpu.filter(|cpu| *cpu < CpuSet::MAX_CPU) {
             let mut set = CpuSet::new();
@@ -116,13 +126,13 @@ impl IoThread {
                 debug!(local = %self.movers.local_addr(), "endpoint closed");
                 break;
             }
-            // What the next handshakes need is made when there is nothing else to do.
+            // Idle time is used to prepare the keys of future handshakes.
             let is_busy = undone || self.core.prepare();
             readable = if is_busy { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
         }
     }
 
-    /// Receives one batch from each of `readable`. True if more may be waiting.
+    /// Receives one batch from each of `readable`. Returns true if more may be waiting.
     fn receive(&mut self, readable: Set) -> bool {
         let Self { movers, core, clock, received, .. } = self;
         let more = movers.receive(
@@ -152,7 +162,7 @@ impl IoThread {
                         continue;
                     };
                     let Some(core) = self.core.connection(stream.connection) else { continue };
-                    // Once closed, the event that says so fails the queues with the right reason.
+                    // Once closed, the Closed event fails the queues with the right reason.
                     if !core.is_closed() {
                         established.on_stream_ready(core, now, &stream);
                     }
@@ -207,7 +217,7 @@ impl IoThread {
         }
     }
 
-    /// Begins to move a connection where its application wants it, if it does.
+    /// Starts the move that the connection's application has requested, if any.
     fn start_move(&mut self, now: Time, handle: ConnectionHandle) {
         let (Some(established), Some(core)) =
             (self.established.get_mut(&handle), self.core.connection(handle))
@@ -222,7 +232,7 @@ impl IoThread {
         }
     }
 
-    /// Has a connection's state looked at, and again in every round if it asks for it.
+    /// Executes a connection's requests, and schedules it for every round if it needs that.
     fn visit(&mut self, now: Time, handle: ConnectionHandle) {
         let (Some(established), Some(core)) =
             (self.established.get_mut(&handle), self.core.connection(handle))
@@ -270,7 +280,7 @@ impl IoThread {
         }
     }
 
-    /// Passes the core's events on. True if there were any.
+    /// Handles the core's events. Returns true if there were any.
     fn handle_events(&mut self, now: Time) -> bool {
         let mut any = false;
         while let Some((handle, event)) = self.core.poll_event() {
@@ -308,10 +318,10 @@ impl IoThread {
     fn on_incoming(&mut self, now: Time, handle: ConnectionHandle) {
         let Some(core) = self.core.connection(handle) else { return };
         if core.is_closed() {
-            // An attempt of our own that lost: it got through in the same round as the one that won.
+            // A losing attempt of this endpoint: it connected in the same round as the winner.
             return;
         }
-        // Only this thread adds to the queue, so the room found here stays.
+        // Only this thread adds to the queue, so the free place cannot be taken meanwhile.
         let room = {
             let queue = &mut lock(&self.shared.state).accepted;
             if queue.len() >= ACCEPT_MAX {
@@ -329,7 +339,7 @@ impl IoThread {
         self.shared.update(|state| state.accepted.push_back(shared));
     }
 
-    /// A connection can be used from now on.
+    /// Registers a connection that is established.
     fn begin(&mut self, now: Time, handle: ConnectionHandle, shared: Arc<ConnectionShared>) {
         let Some(core) = self.core.connection(handle) else { return };
         let remote = self.movers.addr(core.remote());
@@ -356,7 +366,8 @@ impl IoThread {
         }
     }
 
-    /// Starts the attempts to connect that are due at `i`; removes `i` when all have failed. True if it was removed.
+    /// Starts the due connection attempts at `i`; removes `i` if all have failed. Returns true if
+    /// it was removed.
     fn advance_attempts(&mut self, now: Time, i: usize) -> bool {
         let over = self.connecting[i].advance(&mut self.core, now) == Outcome::AllFailed;
         if over {
@@ -365,7 +376,7 @@ impl IoThread {
         over
     }
 
-    /// Asks those that wait for something no event reports.
+    /// Polls everything that waits for a change that no event reports.
     fn poll_waiting(&mut self, now: Time) {
         let mut i = 0;
         while i < self.connecting.len() {
@@ -383,7 +394,7 @@ impl IoThread {
         self.needs_poll = needs_poll;
     }
 
-    /// Sends what is due. True if there may be more, or events.
+    /// Sends all due packets. Returns true if there may be more packets, or events.
     fn transmit(&mut self) -> bool {
         let Self { movers, connecting, core, clock, .. } = self;
         movers.retry(|to, error| unreachable(connecting, core, clock.now(), to, error));
@@ -407,7 +418,7 @@ impl IoThread {
         if self.close_deadline.is_some_and(|deadline| now >= deadline) {
             return true;
         }
-        // Asking for the timeout is what makes the core forget connections that are over.
+        // Polling the timeout makes the core drop connections that are over.
         let _ = self.core.poll_timeout();
         self.prune_closing();
         self.established.is_empty() && self.connecting.is_empty() && self.closing.is_empty()
@@ -418,7 +429,7 @@ impl IoThread {
         self.closing.retain(|handle| core.connection(*handle).is_some());
     }
 
-    /// When to go round again if nothing else happens.
+    /// Returns the time of the next round if nothing else happens.
     fn next_wake(&mut self) -> Option<Time> {
         let connecting = self.connecting.iter().filter_map(HappyEyeballs::next_start).min();
         let lingering =
@@ -430,7 +441,7 @@ impl IoThread {
             .min()
     }
 
-    /// Sleeps until something is to be done. Which movers are readable.
+    /// Sleeps until there is work. Returns the readable movers.
     fn sleep(&mut self) -> Set {
         let wake = self.next_wake();
         if !self.shared.inbox.fall_asleep() {
@@ -442,14 +453,15 @@ impl IoThread {
         let (readable, signalled) = self.movers.sleep(self.shared.inbox.event(), timeout.as_ref());
         self.shared.inbox.wake_up(signalled);
         match self.movers.pause() {
-            // What was left alone is tried again, ready or not.
+            // A mover whose back-off has ended is retried, ready or not.
             Some(until) if until <= self.clock.now() => self.movers.unpaused(self.clock.now()),
             _ => readable,
         }
     }
 }
 
-/// The system has no way to `to`. Only attempts to connect end by this: an established connection may find its way back.
+/// Handles an unreachable destination. Only connection attempts fail; an established connection may
+/// recover.
 fn unreachable(
     connecting: &mut [HappyEyeballs],
     core: &mut wraith_core::Endpoint,
@@ -471,7 +483,7 @@ fn to_timespec(duration: Duration) -> Timespec {
 }
 
 impl Drop for IoThread {
-    /// However the thread ends, nobody may wait for it for ever.
+    /// Releases all waiting tasks, however the thread ends.
     fn drop(&mut self) {
         let now = self.clock.now();
         for attempts in self.connecting.drain(..) {
@@ -481,7 +493,7 @@ impl Drop for IoThread {
             established.on_closed(None, now, CloseReason::Local);
         }
         self.punching.end();
-        // Whoever is told that it ended may bind the same port again.
+        // Sockets close first: a task that is woken may bind the same port again.
         self.movers.close();
         self.shared.update(|state| {
             state.stopped = true;
@@ -490,7 +502,8 @@ impl Drop for IoThread {
                 shared.update(|state| state.ended = true);
             }
         });
-        // Nobody adds a new connection from here on: `connect` looks at `stopped` under the same lock.
+        // No new connection can be added from here on: `connect` checks `stopped` under the same
+        // lock.
         let mut late = Vec::new();
         self.shared.inbox.take(&mut late);
         for object in late {

@@ -1,9 +1,11 @@
-//! The movers of one endpoint: UDP first, then what the application brought, each with what it could not take yet.
+//! The movers of one endpoint: UDP first, then those of the application, each with the batches that
+//! it could not take yet.
 //!
-//! A batch that a mover did not take stays with it, buffer and all, and the core is not asked for more for its addresses
-//! until it is gone. So nothing is lost and nothing is overtaken, and the others go on. What the core sends to other
-//! addresses than a connection's own in the meantime (answers to strangers, challenges) waits behind it, up to
-//! [`WAITING_MAX`] batches; more is lost, as the network would.
+//! A batch that a mover did not take stays with it, buffer included, and the core gets no more send
+//! requests for its addresses until the batch is sent. So nothing is lost or reordered, and other
+//! movers are not held up. Meanwhile the core may send to addresses outside of connections (answers
+//! to strangers, path challenges). These batches wait behind the held one, up to [`WAITING_MAX`];
+//! further ones are dropped, as a network would.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,12 +20,12 @@ use wraith_core::{PathAddr, Time, Transmit};
 use crate::addr::Addr;
 use crate::mover::{Bind, DatagramMover, Names, RecvSlots, SEND_MAX, Sent, Udp, mover_of};
 
-/// Movers of one endpoint, UDP included: a set of them is the bits of a byte.
+/// Maximum number of movers of an endpoint, UDP included: a set of them is the bits of a byte.
 const MOVERS_MAX: usize = 8;
-/// Batches that wait behind one that a mover did not take.
+/// Maximum number of batches that wait behind a held one.
 const WAITING_MAX: usize = 8;
 
-/// Some of the movers, a bit each.
+/// A set of movers, one bit each.
 pub(super) type Set = u8;
 pub(super) const ALL: Set = Set::MAX;
 
@@ -32,7 +34,7 @@ pub(super) const ALL: Set = Set::MAX;
 pub(crate) struct Movers {
     local: SocketAddr,
     slots: Vec<Slot>,
-    /// Which have something held.
+    /// Movers with a held batch.
     blocked: Set,
 }
 
@@ -40,15 +42,15 @@ pub(crate) struct Movers {
 struct Slot {
     mover: Mover,
     kind: Option<(u64, Names)>,
-    /// Memory of the batch that was not taken whole; exchanged with the one the core seals into.
+    /// Memory of the batch that was not taken entirely; swapped with the core's output buffer.
     buffer: Box<[u8]>,
     held: Option<(Transmit, usize)>,
     waiting: VecDeque<(Transmit, Box<[u8]>)>,
-    /// It failed to receive; it is left alone until then.
+    /// End of the back-off after a receive error.
     pause: Option<Time>,
 }
 
-/// UDP is not behind the trait: it moves nearly everything.
+/// UDP is not a trait object, because it moves nearly all datagrams.
 #[derive(Debug)]
 enum Mover {
     Udp(Box<Udp>),
@@ -56,12 +58,12 @@ enum Mover {
 }
 
 impl Movers {
-    /// Lets go of every socket. Nothing can be moved after that.
+    /// Closes every socket. Nothing can be sent or received afterwards.
     pub(crate) fn close(&mut self) {
         self.slots.clear();
     }
 
-    /// A UDP socket on `address`, and the `others`.
+    /// Binds a UDP socket to `address`, and the `others`.
     pub(crate) fn bind(address: SocketAddr, others: &[Arc<dyn Bind>]) -> io::Result<Self> {
         if others.len() >= MOVERS_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many movers"));
@@ -77,12 +79,12 @@ impl Movers {
         Ok(Self { local, slots, blocked: 0 })
     }
 
-    /// Where the UDP socket is bound.
+    /// Returns the local address of the UDP socket.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// What the core calls `address`; `None` if no mover serves it.
+    /// Returns the core's name of `address`; `None` if no mover serves it.
     pub(super) fn path(&self, address: &Addr) -> Option<PathAddr> {
         match address {
             Addr::Ip(address) => Some(PathAddr::Ip(*address)),
@@ -93,7 +95,7 @@ impl Movers {
         }
     }
 
-    /// What applications call `path`; `None` if its mover forgot it.
+    /// Returns the application's name of `path`; `None` if its mover has evicted it.
     pub(super) fn addr(&self, path: PathAddr) -> Option<Addr> {
         match path {
             PathAddr::Ip(address) => Some(Addr::Ip(address)),
@@ -111,17 +113,18 @@ impl Movers {
         }
     }
 
-    /// True while the mover of `to` has something that it must take first.
+    /// Returns whether the mover of `to` holds a batch that it must take first.
     pub(super) fn is_blocked(&self, to: PathAddr) -> bool {
         self.blocked != 0 && self.blocked & bit(self.index(to)) != 0
     }
 
-    /// True while any is.
+    /// Returns whether any mover holds a batch.
     pub(super) fn any_blocked(&self) -> bool {
         self.blocked != 0
     }
 
-    /// Sends the batch in `out`. What is not taken is held; `out` may be another buffer then.
+    /// Sends the batch in `out`. Holds the part that is not taken; `out` may then be a different
+    /// buffer.
     pub(super) fn send(&mut self, transmit: Transmit, out: &mut Box<[u8]>) -> io::Result<()> {
         let i = self.index(transmit.to);
         let Some(slot) = self.slots.get_mut(i) else { return Ok(()) };
@@ -146,7 +149,7 @@ impl Movers {
         }
     }
 
-    /// Offers what is held again; `unreachable` hears of addresses that cannot be reached.
+    /// Retries the held batches. Calls `unreachable` for addresses that cannot be reached.
     pub(super) fn retry(&mut self, mut unreachable: impl FnMut(PathAddr, &io::Error)) {
         if self.blocked == 0 {
             return;
@@ -158,7 +161,8 @@ impl Movers {
         }
     }
 
-    /// Receives one batch from each of `readable` and hands it to `take`. Those of which more may be waiting.
+    /// Receives one batch from each of `readable` and hands it to `take`. Returns the movers that
+    /// may have more.
     pub(super) fn receive(
         &mut self,
         readable: Set,
@@ -182,12 +186,12 @@ impl Movers {
         more
     }
 
-    /// When the first of those that are left alone is tried again.
+    /// Returns the end of the earliest back-off.
     pub(super) fn pause(&self) -> Option<Time> {
         self.slots.iter().filter_map(|slot| slot.pause).min()
     }
 
-    /// Those that are not left alone at `now`.
+    /// Returns the movers without a back-off at `now`.
     pub(super) fn unpaused(&mut self, now: Time) -> Set {
         let mut set = 0;
         for (i, slot) in self.slots.iter_mut().enumerate() {
@@ -199,18 +203,19 @@ impl Movers {
         set
     }
 
-    /// Sleeps until a mover is ready, `event` is readable, or the time is over. Which movers are readable, and whether
-    /// `event` is.
+    /// Sleeps until a mover is ready, `event` is readable, or the timeout. Returns the readable
+    /// movers, and whether `event` is readable.
     pub(super) fn sleep(&self, event: BorrowedFd<'_>, timeout: Option<&Timespec>) -> (Set, bool) {
         let mut fds: [PollFd<'_>; 1 + MOVERS_MAX] =
             std::array::from_fn(|_| PollFd::from_borrowed_fd(event, PollFlags::IN));
         for (slot, fd) in self.slots.iter().zip(&mut fds[1..]) {
-            // A failed socket reports errors whether asked or not: left alone it is left out, or this would spin.
+            // A failed socket always reports errors. During its back-off it is omitted, or this
+            // would spin.
             if slot.pause.is_none() {
                 *fd = slot.poll_fd();
             }
         }
-        // The only error that can occur is an interruption by a signal: then it is just a round too many.
+        // The only possible error is an interruption by a signal, which costs an extra round.
         let _ = poll(&mut fds[..=self.slots.len()], timeout);
         let mut readable = 0;
         for (i, (slot, fd)) in self.slots.iter().zip(&fds[1..]).enumerate() {
@@ -231,7 +236,7 @@ impl Slot {
         Self { mover, kind, buffer, held: None, waiting: VecDeque::new(), pause: None }
     }
 
-    /// Offers what is held again. True if nothing is held any more.
+    /// Retries the held batches. Returns true if nothing is held any more.
     fn retry(&mut self, unreachable: &mut impl FnMut(PathAddr, &io::Error)) -> bool {
         while let Some((transmit, done)) = self.held {
             match self.mover.send(&transmit, &self.buffer[done..transmit.len]) {

@@ -1,4 +1,5 @@
-//! Punches, observations and exchanges in the I/O thread: from their handles to the core, and their events back.
+//! Punches, observations and exchanges in the I/O thread: passes requests to the core and events
+//! back to the handles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use super::movers::Movers;
 use crate::lock::lock;
 use crate::punch::{Many, PunchShared, Request};
 
-/// Events that wait for a handle. A peer makes two for each address that answers, and there are 48 at most.
+/// Maximum number of queued events of a handle. A peer causes two for each address that answers,
+/// and there are at most 48.
 const EVENTS_MAX: usize = 128;
 
-/// Those under way.
+/// The running punches.
 #[derive(Debug, Default)]
 pub(super) struct Punching(HashMap<PunchId, Arc<PunchShared>>);
 
@@ -54,7 +56,7 @@ impl Punching {
         }
     }
 
-    /// Looks at what the handles ask for.
+    /// Executes the requests of the handles.
     pub(super) fn look(&mut self, core: &mut Endpoint, now: Time) {
         self.0.retain(|id, shared| {
             let mut state = lock(&shared.0);
@@ -68,7 +70,7 @@ impl Punching {
         });
     }
 
-    /// Passes events on. True if there were any.
+    /// Passes events on. Returns true if there were any.
     pub(super) fn handle_events(&mut self, core: &mut Endpoint) -> bool {
         let mut any = false;
         while let Some((id, event)) = core.poll_punch_event() {
@@ -85,7 +87,7 @@ impl Punching {
         any
     }
 
-    /// The endpoint ends.
+    /// Ends all punches with the endpoint.
     pub(super) fn end(&mut self) {
         for (_, shared) in self.0.drain() {
             shared.update(|state| state.ended = true);

@@ -1,4 +1,4 @@
-//! What moves datagrams under the I/O thread.
+//! Transports of datagrams under the I/O thread.
 //!
 //! ```text
 //!            core: Transmit { to: PathAddr, .. }         handle_datagram(from: PathAddr, ..)
@@ -8,13 +8,14 @@
 //!                     UDP socket         Box<dyn DatagramMover> ────┘
 //! ```
 //!
-//! A mover is owned by one thread and is never asked to wait: it takes a batch, or says how much of it did not fit, and
-//! names a descriptor by which the thread's one `ppoll` learns that it goes on. What is slow or asynchronous (TCP, TLS, a
-//! radio) runs elsewhere, behind bounded rings of which the mover is the near end; full, such a carrier should lose
-//! datagrams rather than queue them for long, because congestion control takes a queue for a longer path.
+//! A mover is owned by one thread and never blocks. It takes a batch, or reports how much of it did
+//! not fit. It names a descriptor by which the thread's single `ppoll` detects that it is ready
+//! again. Slow or asynchronous transports (TCP, TLS, radio) run elsewhere, behind bounded ring
+//! buffers, with the mover at the near end. When full, such a transport should drop datagrams
+//! instead of queueing them for long: congestion control takes a queue for a longer path.
 //!
-//! Invariant: what a mover reports as blocked is offered to it again, in order and before anything newer, and holds up no
-//! other mover.
+//! Invariant: a batch that a mover reports as blocked is offered to it again, in order and before
+//! anything newer, and does not block any other mover.
 
 mod names;
 mod slots;
@@ -35,62 +36,66 @@ pub use sockets::Sockets;
 pub use udp::Udp;
 pub(crate) use udp::{KERNEL_BUFFER, SEND_MAX};
 
-/// Moves datagrams to and from peers.
+/// Sends and receives datagrams.
 pub trait DatagramMover: Send + Debug {
-    /// What it can carry.
+    /// Returns the limits of this mover.
     fn caps(&self) -> Caps;
 
-    /// How the I/O thread learns that there is something to receive, or room again.
+    /// Returns how the I/O thread detects received datagrams, or room to send again.
     fn readiness(&self) -> Readiness<'_>;
 
-    /// Takes `datagrams`, cut every `segment` bytes, to `to`, a number of its [`Names`]. Never waits. A datagram may be
-    /// lost, as networks lose things; one that is reported as blocked is not.
+    /// Sends `datagrams`, split every `segment` bytes, to `to`, a number of its [`Names`]. Never
+    /// blocks. A datagram may be lost, as in any network, but not if it is reported as blocked.
     fn send(&mut self, to: PathAddr, ecn: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent;
 
-    /// Fills `slots` with what is there; the number filled, zero if nothing is there. Never waits.
+    /// Fills `slots` with the available datagrams. Returns the number of filled slots, zero if
+    /// nothing is available. Never blocks.
     ///
     /// # Errors
-    /// It cannot receive now. It is asked again a little later.
+    /// Receiving fails at present. The I/O thread retries a little later.
     fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize>;
 }
 
-/// Makes a mover for an endpoint: what an application names in [`Config::movers`](crate::Config::movers).
+/// Creates a mover for an endpoint; applications list them in
+/// [`Config::movers`](crate::Config::movers).
 pub trait Bind: Send + Sync + Debug {
-    /// Which [`Addr::Custom`](crate::Addr::Custom) it serves. No two of an endpoint serve the same.
+    /// Returns the kind of [`Addr::Custom`](crate::Addr::Custom) that this mover serves. The kinds
+    /// of an endpoint are distinct.
     fn kind(&self) -> u64;
 
-    /// A mover that knows its addresses by `names`.
+    /// Creates a mover that translates its addresses with `names`.
     ///
     /// # Errors
-    /// There is none to be had; then neither is the endpoint.
+    /// The mover cannot be created; binding the endpoint then fails.
     fn bind(&self, names: Names) -> io::Result<Box<dyn DatagramMover>>;
 }
 
-/// What a mover can carry.
+/// Limits of a mover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// Largest datagram, in bytes; larger ones (searches for the path's MTU) are dropped before they reach it.
+    /// Largest datagram, in bytes. Larger ones (path MTU probes) are dropped before they reach the
+    /// mover.
     pub mtu_max: u16,
-    /// Datagrams that one [`DatagramMover::send`] takes, at least 1.
+    /// Maximum number of datagrams in one [`DatagramMover::send`], at least 1.
     pub segments_max: usize,
 }
 
-/// How a mover reports that something can be done.
+/// Readiness notification of a mover.
 #[derive(Clone, Copy, Debug)]
 pub struct Readiness<'a> {
     /// Readable when there is something to receive, or, after a blocked send, room.
     pub fd: BorrowedFd<'a>,
-    /// After a blocked send, room shows as writability of `fd` instead (a socket).
+    /// Whether room after a blocked send shows as writability of `fd` instead (a socket).
     pub room_is_writable: bool,
 }
 
-/// How a send ended.
+/// Result of a send.
 #[derive(Debug)]
 pub enum Sent {
-    /// Everything was handed over, or lost as the network loses things.
+    /// All datagrams were sent, or lost as in any network.
     All,
-    /// There is no room; the bytes from this offset on, a multiple of the segment, are still to be sent.
+    /// No room: the bytes from this offset on, a multiple of the segment, are still to be sent.
     Blocked(usize),
-    /// The destination cannot be reached from here. The rest was dropped.
+    /// The destination is unreachable. The rest was dropped.
     Unreachable(io::Error),
 }

@@ -1,8 +1,9 @@
-//! The numbers under which the core knows the addresses of one mover.
+//! The numbers by which the core identifies the addresses of one mover.
 //!
-//! Bounded: of more than [`NAMES_MAX`] names one that was not used for a while is forgotten. If it was a connection's
-//! address after all, the peer's next datagram has a new number, and the connection moves there as it would behind a NAT.
-//! Invariant: a number in the table stands for one name, and its upper 8 bits for the mover.
+//! The table is bounded: beyond [`NAMES_MAX`] names, one that was not used for a while is evicted.
+//! If it was a connection's address after all, the peer's next datagram gets a new number, and the
+//! connection migrates as it would behind a NAT. Invariant: a number in the table stands for one
+//! name, and its upper 8 bits for the mover.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
@@ -12,12 +13,13 @@ use wraith_core::PathAddr;
 
 use crate::lock::lock;
 
-/// Names of one mover: far more peers than one endpoint talks to.
+/// Maximum number of names of one mover: far more than the peers of an endpoint.
 const NAMES_MAX: usize = 4096;
-/// Bits of a number below the mover's.
+/// Bits of a number below those of the mover.
 const SERIAL_BITS: u32 = 24;
 
-/// The addresses of one mover, as the core knows them ([`PathAddr::Via`]) and as the mover does. Clones share one table.
+/// The addresses of one mover, as names of the mover and as numbers of the core
+/// ([`PathAddr::Via`]). Clones share one table.
 #[derive(Clone, Debug)]
 pub struct Names(Arc<Mutex<Table>>);
 
@@ -27,19 +29,19 @@ struct Table {
     serial: u32,
     by_name: HashMap<Arc<[u8]>, NonZeroU32>,
     by_number: HashMap<NonZeroU32, Entry>,
-    /// For eviction, oldest first.
+    /// Eviction order, oldest first.
     order: VecDeque<NonZeroU32>,
 }
 
 #[derive(Debug)]
 struct Entry {
     name: Arc<[u8]>,
-    /// Since it was last considered for eviction.
+    /// Whether it was used since it was last considered for eviction.
     used: bool,
 }
 
 impl Names {
-    /// For the mover with this index, from 1.
+    /// Creates a table for the mover with this index, from 1.
     pub(crate) fn new(mover: usize) -> Self {
         Self(Arc::new(Mutex::new(Table {
             mover: mover as u32,
@@ -50,12 +52,14 @@ impl Names {
         })))
     }
 
-    /// What the core calls the address `name`, from now on. Allocates only for a new name.
+    /// Returns the core's number of the address `name`, assigning one if needed. Allocates only for
+    /// a new name.
     pub fn path(&self, name: &[u8]) -> PathAddr {
         PathAddr::Via(lock(&self.0).number(name))
     }
 
-    /// What the mover calls an address; `None` if it is none of its own, or was forgotten.
+    /// Returns the mover's name of an address; `None` if it belongs to another mover, or was
+    /// evicted.
     pub fn name(&self, path: PathAddr) -> Option<Arc<[u8]>> {
         let PathAddr::Via(number) = path else { return None };
         let mut table = lock(&self.0);
@@ -65,7 +69,7 @@ impl Names {
     }
 }
 
-/// The index, from 1, of the mover that a number belongs to.
+/// Returns the index, from 1, of a number's mover.
 pub(crate) fn mover_of(number: NonZeroU32) -> usize {
     (number.get() >> SERIAL_BITS) as usize
 }
@@ -89,7 +93,7 @@ impl Table {
         number
     }
 
-    /// A number that is not in use.
+    /// Returns an unused number.
     fn draw(&mut self) -> NonZeroU32 {
         loop {
             self.serial = (self.serial + 1) & ((1 << SERIAL_BITS) - 1);
@@ -101,7 +105,7 @@ impl Table {
         }
     }
 
-    /// Forgets the oldest name that was not used since the last time it was looked at here.
+    /// Evicts the oldest name that was not used since it was last considered.
     fn evict(&mut self) {
         let Some(number) = self.order.pop_front() else { return };
         let Some(entry) = self.by_number.get_mut(&number) else { return };

@@ -1,34 +1,35 @@
-//! The memory datagrams are received into, and opened in.
+//! Receive buffers, in which datagrams are also opened in place.
 
 use wraith_core::{Ecn, PathAddr};
 
-/// Bytes of one receive buffer: any datagram, or any run of them that the kernel merged. Smaller ones would cut runs short.
+/// Bytes of one receive buffer: any datagram, or any run merged by the kernel. A smaller buffer
+/// would truncate runs.
 pub const RECV_BUFFER_BYTES: usize = 64 * 1024;
-/// Receive buffers of one batch: full ones stay within the L2 cache.
+/// Receive buffers of one batch: together they fit into the L2 cache.
 pub(crate) const SLOTS: usize = 8;
 
-/// The receive buffers of an I/O thread, each for one datagram or a run of them from one peer.
+/// The receive buffers of an I/O thread, each for one datagram or a run of datagrams from one peer.
 #[derive(Debug)]
 pub struct RecvSlots {
     pub(super) bytes: Box<[u8]>,
     pub(super) received: [Option<Received>; SLOTS],
 }
 
-/// What lies in one receive buffer.
+/// Content of one receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// Who sent it.
+    /// Sender.
     pub from: PathAddr,
-    /// ECN codepoint of all of it, if the network told.
+    /// ECN codepoint of all datagrams, if the network reported it.
     pub ecn: Option<Ecn>,
-    /// Bytes in total.
+    /// Total number of bytes.
     pub len: usize,
     /// Size of every datagram but the last, which may be shorter.
     pub stride: usize,
 }
 
 impl RecvSlots {
-    /// Empty buffers.
+    /// Creates empty buffers.
     #[expect(clippy::new_without_default, reason = "half a mebibyte is not made by default")]
     pub fn new() -> Self {
         Self {
@@ -37,33 +38,33 @@ impl RecvSlots {
         }
     }
 
-    /// Number of buffers.
+    /// Returns the number of buffers.
     pub fn len(&self) -> usize {
         SLOTS
     }
 
-    /// Never: there are always [`len`](Self::len) buffers, whatever lies in them.
+    /// Always false: there are always [`len`](Self::len) buffers, filled or not.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The memory of buffer `slot`, [`RECV_BUFFER_BYTES`] long.
+    /// Returns the memory of buffer `slot`, [`RECV_BUFFER_BYTES`] long.
     pub fn buffer(&mut self, slot: usize) -> &mut [u8] {
         &mut self.bytes[slot * RECV_BUFFER_BYTES..][..RECV_BUFFER_BYTES]
     }
 
-    /// Says what was received into buffer `slot`. Slots are filled in order, from 0.
+    /// Sets the content of buffer `slot`. Slots are filled in order, from 0.
     pub fn set(&mut self, slot: usize, received: Received) {
         debug_assert!(received.len <= RECV_BUFFER_BYTES);
         self.received[slot] = Some(received);
     }
 
-    /// What was received into buffer `slot`.
+    /// Returns the content of buffer `slot`.
     pub fn received(&self, slot: usize) -> Option<Received> {
         self.received[slot]
     }
 
-    /// The first `filled` buffers: sender, ECN codepoint, and the datagrams one by one.
+    /// Iterates over the first `filled` buffers: sender, ECN codepoint, and the single datagrams.
     pub fn filled(
         &mut self,
         filled: usize,

@@ -1,8 +1,11 @@
-//! Further UDP sockets of an endpoint, each with a port of its own and so, behind a NAT, with a mapping of its own.
+//! Additional UDP sockets of an endpoint. Each has its own port and so, behind a NAT, its own
+//! mapping.
 //!
-//! For [`Endpoint::punch_many`](crate::Endpoint::punch_many). All are behind one `epoll`, which wakes the I/O thread. Only IPv4: it is
-//! IPv4 that NATs are for. Invariants: there are at most [`SOCKETS_MAX`] in the process; each is for one address, and what comes from
-//! elsewhere is nothing; a number never stands for another socket.
+//! [`Endpoint::punch_many`](crate::Endpoint::punch_many) uses them. All share one `epoll`, which
+//! wakes the I/O thread. They are IPv4 only, because NATs are common only there. Invariants:
+//! - The process has at most [`SOCKETS_MAX`] of them.
+//! - Each serves one address, and ignores datagrams from others.
+//! - A number is never reused for another socket.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,19 +28,21 @@ use super::{
 use crate::addr::Addr;
 use crate::lock::lock;
 
-/// Sockets at once, of all endpoints of the process: those of one punch, and some that carry connections.
+/// Maximum number of sockets of all endpoints of the process: those of one punch, and some that
+/// carry connections.
 const SOCKETS_MAX: usize = 384;
-/// Of the files that the process may have, this part and no more.
+/// Divisor of the process's descriptor limit: the sockets use at most this part of it.
 const FILES_PART: u64 = 3;
-/// Kernel buffer of a socket that only asks.
+/// Kernel buffer of a socket that only probes.
 const ASKING_BUFFER: usize = 16 << 10;
-/// The kind of [`Addr::Custom`] that goes by one of these sockets.
+/// The kind of the [`Addr::Custom`] addresses of these sockets.
 const KIND: u64 = u64::from_be_bytes(*b"\0sockets");
-/// A name: the number of the socket, and where the peer is.
+/// Bytes of a name: the number of the socket, and the address of the peer.
 const NAME_BYTES: usize = 4 + 4 + 2;
 const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// See the module. An endpoint whose [`Config::movers`](crate::Config::movers) has it moves datagrams by them. Clones are the same.
+/// A set of UDP sockets (see the module). List it in [`Config::movers`](crate::Config::movers) of
+/// an endpoint. Clones share the set.
 #[derive(Clone, Debug)]
 pub struct Sockets(Arc<Shared>);
 
@@ -54,16 +59,16 @@ struct State {
     last: u32,
 }
 
-/// The places of the process.
+/// The socket budget of the process.
 static PROCESS: Places = Places::new();
 
-/// Places for sockets, which all that have them in common share.
+/// A budget of sockets, shared by all its users.
 #[derive(Debug)]
 struct Places {
     taken: AtomicUsize,
 }
 
-/// One of them, until it is dropped.
+/// A unit of the budget, returned on drop.
 #[derive(Debug)]
 struct Place(&'static Places);
 
@@ -71,16 +76,16 @@ struct Place(&'static Places);
 struct Socket {
     udp: Udp,
     _place: Place,
-    /// Whom it is for.
+    /// The peer that it serves.
     remote: SocketAddrV4,
-    /// When something came last, or it was opened.
+    /// Time of the last received datagram, or of its opening.
     heard: Instant,
-    /// Whether the epoll waits for room in it too.
+    /// Whether the epoll also waits for its writability.
     waits_for_room: bool,
 }
 
 impl Sockets {
-    /// None yet.
+    /// Creates an empty set.
     ///
     /// # Errors
     /// The process is out of descriptors.
@@ -93,7 +98,8 @@ impl Sockets {
         Ok(Self(Arc::new(Shared { epoll, state: Mutex::default(), places })))
     }
 
-    /// Opens up to `count` sockets, as far as the process may have more: the address `to`, by each of them.
+    /// Opens up to `count` sockets within the budget. Returns the address `to` as seen through each
+    /// of them.
     pub fn open(&self, count: usize, to: SocketAddrV4) -> Vec<Addr> {
         let open = || Socket::open(self.0.places, to);
         let opened: Vec<_> = std::iter::repeat_with(open).take(count).collect();
@@ -112,7 +118,8 @@ impl Sockets {
         addresses
     }
 
-    /// Closes those of `addresses`, but for one that carries a connection: that gets the room it needs.
+    /// Closes the sockets of `addresses`, except that of `but`, which carries a connection. That
+    /// socket gets a full-size kernel buffer.
     pub fn close(&self, addresses: &[Addr], but: &Addr) {
         let kept = number_of(but);
         let mut state = lock(&self.0.state);
@@ -124,14 +131,15 @@ impl Sockets {
         }
     }
 
-    /// Closes those on which nothing came for so long, and returns how many are left.
+    /// Closes the sockets that received nothing for this time. Returns the number of remaining
+    /// sockets.
     pub fn close_silent(&self, silence: Duration) -> usize {
         let mut state = lock(&self.0.state);
         state.sockets.retain(|_, socket| socket.heard.elapsed() < silence);
         state.sockets.len()
     }
 
-    /// Where the peer is, of an address that goes by one of these sockets.
+    /// Returns the address of the peer, if `address` belongs to one of these sockets.
     pub fn remote(address: &Addr) -> Option<SocketAddrV4> {
         let Addr::Custom { kind: KIND, bytes } = address else { return None };
         parse_name(bytes).map(|(_, remote)| remote)
@@ -143,7 +151,7 @@ impl Places {
         Self { taken: AtomicUsize::new(0) }
     }
 
-    /// None if there are enough sockets, or the process may not have more.
+    /// Takes a unit. Returns `None` if the budget or the process's descriptor share is exhausted.
     fn take(&'static self) -> Option<Place> {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / FILES_PART;
         let most = usize::try_from(files).unwrap_or(usize::MAX).min(SOCKETS_MAX);
@@ -160,7 +168,7 @@ impl Drop for Place {
 }
 
 impl Socket {
-    /// None if no place is left, or no port.
+    /// Opens a socket. Returns `None` if the budget is exhausted or no port is free.
     fn open(places: &'static Places, remote: SocketAddrV4) -> Option<Self> {
         let place = places.take()?;
         let udp = Udp::bind((Ipv4Addr::UNSPECIFIED, 0).into()).ok()?;
@@ -187,7 +195,7 @@ fn name(number: u32, remote: SocketAddrV4) -> [u8; NAME_BYTES] {
     name
 }
 
-/// The number of the socket by which an address goes.
+/// Returns the number of the socket of an address.
 fn number_of(address: &Addr) -> Option<u32> {
     let Addr::Custom { kind: KIND, bytes } = address else { return None };
     parse_name(bytes).map(|(number, _)| number)
@@ -201,7 +209,7 @@ fn parse_name(name: &[u8]) -> Option<(u32, SocketAddrV4)> {
     Some((u32::from_be_bytes(*number), SocketAddrV4::new((*ip).into(), port)))
 }
 
-/// The I/O thread's end.
+/// The I/O thread's side.
 #[derive(Debug)]
 struct SocketsMover {
     shared: Arc<Shared>,
@@ -229,7 +237,7 @@ impl DatagramMover for SocketsMover {
         if socket.waits_for_room != wait {
             let flags = if wait { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
             let data = EventData::new_u64(number.into());
-            // If it fails, the I/O thread tries again when something else wakes it.
+            // If this fails, the I/O thread retries at its next wake-up.
             let _ = epoll::modify(&self.shared.epoll, &socket.udp, data, flags);
             socket.waits_for_room = wait;
         }
@@ -237,7 +245,7 @@ impl DatagramMover for SocketsMover {
     }
 
     fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
-        // Room for one event: the kernel tells of the sockets in turn.
+        // Room for one event: the kernel reports the sockets in turn.
         let mut ready = [MaybeUninit::<Event>::uninit()];
         let (ready, _) = epoll::wait(&self.shared.epoll, &mut ready, Some(&NO_WAIT))?;
         let Some(event) = ready.first() else { return Ok(0) };
@@ -246,12 +254,12 @@ impl DatagramMover for SocketsMover {
         let Some(socket) = state.sockets.get_mut(&number) else { return Ok(0) };
         let flags = event.flags;
         if flags.contains(EventFlags::OUT) {
-            // What was blocked is offered again after this.
+            // The blocked batch is retried after this.
             let data = EventData::new_u64(number.into());
             let _ = epoll::modify(&self.shared.epoll, &socket.udp, data, EventFlags::IN);
             socket.waits_for_room = false;
         }
-        // One that fails stops none of the others; what it reported is taken with that.
+        // A failed socket does not stop the others; the receive call also clears its error.
         let Ok(received) = socket.udp.receive(slots) else { return Ok(0) };
         let from = self.names.path(&name(number, socket.remote));
         let mut heard = false;
@@ -277,7 +285,7 @@ mod tests {
 
     const SOCKETS: usize = 8;
 
-    /// Sockets for one peer, among places of their own.
+    /// Sockets for one peer, with a separate budget.
     struct Opened {
         sockets: Sockets,
         mover: Box<dyn DatagramMover>,
@@ -302,7 +310,7 @@ mod tests {
             Self { sockets, mover, peer, addresses, paths }
         }
 
-        /// Where the peer sees each of the sockets.
+        /// Returns the address at which the peer sees each of the sockets.
         fn outside(&mut self) -> Vec<SocketAddr> {
             let mut outside = Vec::new();
             for path in &self.paths {
@@ -312,7 +320,7 @@ mod tests {
             outside
         }
 
-        /// Receives until every socket had something: the addresses of what came.
+        /// Receives until every socket had a datagram. Returns their sender addresses.
         fn receive(&mut self) -> Vec<PathAddr> {
             let (mut slots, mut from, mut taken) = (RecvSlots::new(), Vec::new(), 0);
             let deadline = Instant::now() + Duration::from_secs(5);

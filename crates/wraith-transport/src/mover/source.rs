@@ -1,26 +1,27 @@
-//! Which of our addresses a peer talks to, so that answers leave from it.
+//! The local address that each peer uses, so that answers leave from it.
 //!
-//! A socket bound to a wildcard would let the routing table choose the source, and a peer that asked another address
-//! of this machine (a second interface, a temporary IPv6 address) would not recognise the answer. The table is small,
-//! fixed, and keyed with a secret: strangers can push an entry out only by luck, and then the routing table decides.
+//! With a socket bound to a wildcard, the routing table would choose the source. A peer that used
+//! another address of this machine (a second interface, a temporary IPv6 address) would not
+//! recognise the answer. The table is small, of fixed size, and keyed with a secret. Strangers can
+//! evict an entry only by chance; then the routing table decides.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
-/// Peers remembered: far more than one endpoint talks to at once.
+/// Remembered peers: far more than one endpoint talks to at once.
 const SLOTS: usize = 1024;
 
-/// Peer → our address, for a wildcard socket; empty for any other.
+/// Maps a peer to the local address, for a wildcard socket; empty for any other.
 #[derive(Debug)]
 pub(crate) struct SourceAddresses {
     slots: Box<[Option<(SocketAddr, IpAddr)>]>,
     hasher: RandomState,
-    /// A dual-stack socket wants IPv4 sources mapped, like destinations.
+    /// Whether IPv4 sources must be mapped, like destinations: on a dual-stack socket.
     mapped: bool,
 }
 
 impl SourceAddresses {
-    /// For a socket bound to `local`.
+    /// Creates the table of a socket bound to `local`.
     pub(crate) fn new(local: IpAddr) -> Self {
         let slots = if local.is_unspecified() { SLOTS } else { 0 };
         Self {
@@ -35,7 +36,7 @@ impl SourceAddresses {
         (len > 0).then(|| (self.hasher.hash_one(peer) % len) as usize)
     }
 
-    /// A batch of datagrams from `peer` came to `local`.
+    /// Records that a batch from `peer` arrived at `local`.
     pub(crate) fn learn(&mut self, peer: SocketAddr, local: Option<IpAddr>) {
         let (Some(slot), Some(local)) = (self.slot(peer), local) else { return };
         let local = match local {
@@ -45,14 +46,14 @@ impl SourceAddresses {
         self.slots[slot] = Some((peer, local));
     }
 
-    /// Lets the routing table decide for `peer` until it is heard again.
+    /// Leaves the choice to the routing table until `peer` sends again.
     pub(crate) fn forget(&mut self, peer: SocketAddr) {
         if let Some(slot) = self.slot(peer) {
             self.slots[slot] = None;
         }
     }
 
-    /// The source of datagrams to `peer`, if it is known.
+    /// Returns the source address for datagrams to `peer`, if it is known.
     pub(crate) fn of(&self, peer: SocketAddr) -> Option<IpAddr> {
         let (known, local) = self.slots[self.slot(peer)?]?;
         (known == peer).then_some(local)

@@ -1,8 +1,10 @@
-//! A UDP socket that moves whole batches: segmentation offload (GSO) out, receive offload (GRO) and `recvmmsg` in.
+//! A UDP socket that moves whole batches: segmentation offload (GSO) for sending, receive offload
+//! (GRO) and `recvmmsg` for receiving.
 //!
-//! Addresses are canonical on this side: an IPv4 peer of a dual-stack socket is an IPv4 address. Datagrams are never
-//! fragmented (DF is set), so a datagram above the MTU of the interface is refused by the kernel, which is how most
-//! probes of the path MTU end: that is a loss, not an error. Nothing here fails for one destination because of another.
+//! Addresses are canonical on this side: an IPv4 peer of a dual-stack socket has an IPv4 address.
+//! Datagrams are never fragmented (DF is set). So the kernel refuses a datagram above the interface
+//! MTU, which is the end of most path MTU probes: that is a loss, not an error. An error for one
+//! destination never affects another.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -19,31 +21,34 @@ use super::Sent;
 use super::slots::{RECV_BUFFER_BYTES, Received, RecvSlots, SLOTS};
 use super::source::SourceAddresses;
 
-/// Kernel buffer asked for in each direction: at 10 Gbit/s, 3 ms without the I/O thread running. The kernel gives what
-/// `net.core.{r,w}mem_max` allows.
+/// Kernel buffer requested in each direction: at 10 Gbit/s it covers 3 ms without the I/O thread.
+/// The kernel grants up to `net.core.{r,w}mem_max`.
 pub(crate) const KERNEL_BUFFER: usize = 4 << 20;
-/// Datagrams in one segmented send (`UDP_MAX_SEGMENTS`).
+/// Maximum number of datagrams in one segmented send (`UDP_MAX_SEGMENTS`).
 const SEGMENTS_MAX: usize = 64;
-/// Bytes in one segmented send: what an IPv4 packet of 65,535 bytes leaves after 20 + 8 bytes of headers.
+/// Maximum bytes of one segmented send: an IPv4 packet of 65,535 bytes minus 20 + 8 bytes of
+/// headers.
 pub(crate) const SEND_MAX: usize = 65_507;
-/// A bound, non-blocking socket. What moves datagrams of its own over UDP (the two ends of a relay) has one of these.
+/// A bound, non-blocking socket. Relay clients and servers, which move their own datagrams over
+/// UDP, use it, too.
 #[derive(Debug)]
 pub struct Udp {
     io: UdpSocket,
     state: UdpSocketState,
     local: SocketAddr,
-    /// False once the kernel or the device refused a segmented send.
+    /// False once the kernel or the device has refused a segmented send.
     segmentation: bool,
     sources: SourceAddresses,
-    /// What the last receive said of each buffer.
+    /// Metadata of each buffer from the last receive.
     metas: [RecvMeta; SLOTS],
 }
 
 impl Udp {
-    /// Binds to `address`. Falls back to IPv4 if an IPv6 wildcard is asked for and there is no IPv6.
+    /// Binds to `address`. Falls back to IPv4 if an IPv6 wildcard is requested and the machine has
+    /// no IPv6.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address is not available.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         match Self::bind_exactly(address) {
             Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && no_ipv6(&error) => {
@@ -63,8 +68,9 @@ impl Udp {
         socket.bind(&address.into())?;
         let io = UdpSocket::from(socket);
         let state = UdpSocketState::new((&io).into())?;
-        // It asks for receive timestamps, which nobody reads. From 0.6.2 on they take so much of its room for control
-        // messages that the ECN codepoint of merged datagrams is cut off. A kernel that knows none refuses, and sends none.
+        // quinn-udp enables receive timestamps, which are unused. From 0.6.2 on they take so much
+        // room for control messages that the ECN codepoint of merged datagrams is truncated. A
+        // kernel without timestamps refuses this option, and sends none.
         let _ = setsockopt(&io, sockopt::ReceiveTimestampns, &false);
         let local = io.local_addr()?;
         let segmentation = state.max_gso_segments() > 1;
@@ -72,25 +78,26 @@ impl Udp {
         Ok(Self { io, state, local, segmentation, sources, metas: [RecvMeta::default(); SLOTS] })
     }
 
-    /// Asks the kernel for so many bytes of buffer in each direction.
+    /// Requests kernel buffers of this size in each direction.
     pub(crate) fn set_buffers(&self, bytes: usize) {
         set_buffers(SockRef::from(&self.io), bytes);
     }
 
-    /// The bound address.
+    /// Returns the bound address.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Whether batches go out in one call, as far as is known yet.
+    /// Returns whether batches go out in one call, as far as is known yet.
     pub(crate) fn segments(&self) -> bool {
         self.segmentation
     }
 
-    /// Receives what is there; the number of slots filled. Zero if nothing is there.
+    /// Receives the available datagrams. Returns the number of filled slots, zero if nothing is
+    /// available.
     ///
     /// # Errors
-    /// The socket failed; another try may go well.
+    /// The socket failed; a retry may succeed.
     pub fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
         let mut rest = slots.bytes.chunks_exact_mut(RECV_BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; SLOTS] =
@@ -109,12 +116,13 @@ impl Udp {
         Ok(filled)
     }
 
-    /// Has what goes to `peer` leave from the address of ours at which `other` heard it, another socket bound to the same addresses.
+    /// Makes datagrams to `peer` leave from the local address at which `other` received from it.
+    /// `other` is a socket bound to the same addresses.
     pub fn take_source(&mut self, peer: SocketAddr, other: &Self) {
         self.sources.learn(peer, other.sources.of(peer));
     }
 
-    /// Sends `datagrams`, cut every `segment` bytes, to `to`.
+    /// Sends `datagrams`, split every `segment` bytes, to `to`.
     pub fn send(
         &mut self,
         to: SocketAddr,
@@ -126,7 +134,8 @@ impl Udp {
             return Sent::Unreachable(Errno::AFNOSUPPORT.into());
         };
         let mut src_ip = self.sources.of(to);
-        // Set when a segmented send was refused: whether the first datagram alone goes through tells why.
+        // Set after a refused segmented send: the result of the first single datagram shows the
+        // cause.
         let mut singly = !self.segmentation;
         let mut done = 0;
         while done < datagrams.len() {
@@ -152,7 +161,7 @@ impl Udp {
                     Refusal::Segmentation => singly = true,
                     Refusal::Lost => done += contents.len(),
                     Refusal::Unreachable(_) if src_ip.is_some() => {
-                        // Our address may have gone.
+                        // The local address may have been removed.
                         self.sources.forget(to);
                         src_ip = None;
                     }
@@ -163,7 +172,7 @@ impl Udp {
         Sent::All
     }
 
-    /// `to` in the socket's own family.
+    /// Converts `to` into the socket's address family.
     fn destination(&self, to: SocketAddr) -> Option<SocketAddr> {
         match (self.local, to) {
             (SocketAddr::V6(local), SocketAddr::V4(to)) => local
@@ -176,13 +185,13 @@ impl Udp {
     }
 }
 
-/// Less than asked for is slower, not wrong.
+/// Requests kernel buffers. A smaller grant reduces speed, not correctness.
 fn set_buffers(socket: SockRef<'_>, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
     let _ = socket.set_send_buffer_size(bytes);
 }
 
-/// Bytes of one system call.
+/// Returns the bytes of one system call.
 fn batch_len(segment: usize, singly: bool) -> usize {
     if singly { segment } else { segment * (SEND_MAX / segment).clamp(1, SEGMENTS_MAX) }
 }
@@ -190,12 +199,13 @@ fn batch_len(segment: usize, singly: bool) -> usize {
 fn classify(error: io::Error, segmented: bool) -> Refusal {
     match Errno::from_io_error(&error) {
         Some(Errno::AGAIN) => Refusal::Blocked,
-        // A device without checksum offload refuses with EIO, others with EINVAL. The kernel also says EINVAL for
-        // segments above the MTU; alone they are refused as such.
+        // A device without checksum offload refuses with EIO, others with EINVAL. The kernel also
+        // returns EINVAL for segments above the MTU; sent singly they get EMSGSIZE.
         Some(Errno::IO | Errno::INVAL) if segmented => Refusal::Segmentation,
-        // Above the interface's MTU: a probe, or a path that shrank. Loss recovery deals with both.
+        // The datagram exceeds the interface MTU: a probe, or a path that shrank. Loss recovery
+        // handles both.
         Some(Errno::MSGSIZE) => Refusal::Lost,
-        // Queue of the device full; an earlier datagram was refused by its receiver.
+        // The device queue is full, or an earlier datagram was refused by its receiver.
         Some(Errno::NOBUFS | Errno::NOMEM | Errno::CONNREFUSED) => Refusal::Lost,
         _ => Refusal::Unreachable(error),
     }
@@ -215,7 +225,8 @@ enum Refusal {
     Unreachable(io::Error),
 }
 
-/// IPv4 as IPv4, and nothing in an IPv6 address that does not name the peer: equal peers compare equal.
+/// Returns the canonical form: IPv4 as IPv4, and IPv6 without fields that do not identify the peer.
+/// So equal peers compare equal.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(_) => address,
@@ -255,7 +266,7 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, poll};
     use wraith_core::PathAddr;
 
-    /// Receives until `count` datagrams are there.
+    /// Receives until `count` datagrams have arrived.
     fn receive(socket: &mut Udp, count: usize) -> Vec<(PathAddr, Option<Ecn>, Vec<u8>)> {
         let mut buffers = RecvSlots::new();
         let mut got = Vec::new();
@@ -295,8 +306,8 @@ mod tests {
         );
     }
 
-    /// Control messages of a merged datagram compete for room in quinn-udp, and ECN is the last: with receive timestamps,
-    /// which it asks for from 0.6.2 on, it is cut off.
+    /// In quinn-udp the control messages of a merged datagram compete for room, and ECN is the
+    /// last. With receive timestamps, which it enables from 0.6.2 on, ECN would be truncated.
     #[test]
     fn merged_datagrams_keep_their_ecn_codepoint_over_ipv4_and_ipv6() {
         let addresses: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];

@@ -1,4 +1,4 @@
-//! Who may connect can change while an endpoint runs; everybody else meets silence.
+//! The allowlist can change while an endpoint runs; other clients get no answer.
 
 use crate::support::{HANG, V4, config, door, endpoint, node_id, run};
 use wraith_transport::{CloseReason, Config, Endpoint, block_on_timeout};
@@ -18,12 +18,12 @@ fn only_who_is_admitted_gets_a_connection_and_the_others_hear_nothing() {
     let accepted = block_on_timeout(server.accept(), HANG).unwrap().unwrap();
     assert_eq!(accepted.peer(), node_id(3), "the stranger was never seen");
 
-    // Who is there stays; who comes later is judged anew.
+    // An existing connection stays; a later one is checked against the new filter.
     server.admit_only(None);
-    // With the usual idle timeout: a second without the processor is not what this is about.
+    // Uses the ordinary idle timeout: this test must survive a second without CPU time.
     let stranger = endpoint(1, V4);
     let known = run(stranger.connect(&[server.local_addr()], node_id(2), &door(2))).unwrap();
-    // Kept: a connection that nobody holds is closed, and the other side is told.
+    // Held: a connection without handles closes and notifies its peer.
     let judged_anew = run(server.accept()).unwrap();
     assert_eq!(judged_anew.peer(), node_id(1));
     assert_eq!((connection.close_reason(), known.close_reason()), (None, None));

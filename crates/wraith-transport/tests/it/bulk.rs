@@ -1,4 +1,4 @@
-//! Many bytes: one long stream, many at once, and a reader that takes its time.
+//! Bulk transfer: one long stream, many at once, and a slow reader.
 
 use std::thread;
 
@@ -110,7 +110,7 @@ fn more_streams_than_the_peer_allows_at_once_wait_their_turn() {
 
 #[test]
 fn a_reader_that_does_not_read_holds_the_writer_back_and_gets_everything_in_the_end() {
-    // More than every queue, window and buffer on the way together.
+    // More than all queues, windows and buffers on the way together.
     const LEN: u64 = 128 << 20;
     let pair = pair(V4);
     let client = pair.client.clone();
@@ -124,7 +124,7 @@ fn a_reader_that_does_not_read_holds_the_writer_back_and_gets_everything_in_the_
     });
     run(async {
         let (_send, mut recv) = pair.server.accept_stream().await.unwrap();
-        // Other streams go on while this one is stuck.
+        // Other streams progress while this one is blocked.
         for _ in 0..50 {
             let (mut ping, _recv) = pair.server.open_stream().await.unwrap();
             ping.write_chunks([Bytes::from_static(b"ping")]).await.unwrap();

@@ -1,4 +1,5 @@
-//! Futures that are dropped while they wait: what their documentation says is not lost is neither lost nor doubled.
+//! Futures that are dropped while they wait: documented cancel safety holds, without loss or
+//! duplication.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +10,7 @@ use wraith_transport::{Bytes, block_on_timeout};
 
 use crate::support::{Pattern, V4, dead_address, door, endpoint, node_id, pair, run};
 
-/// Polls a future until it waited `left` times more, then drops it.
+/// Polls a future until it has been pending `left` more times, then drops it.
 struct Impatient<F> {
     future: Option<F>,
     left: usize,
@@ -38,7 +39,8 @@ impl<F: Future + Unpin> Future for Impatient<F> {
     }
 }
 
-/// Repeats what `make` makes, each time with other patience, until one comes to its end. `dropped` counts the others.
+/// Repeats the future of `make`, each time with different patience, until one completes. `dropped`
+/// counts the others.
 async fn insist<'a, T>(dropped: &mut usize, mut make: impl AsyncFnMut() -> T + 'a) -> T {
     for patience in [0, 1, 0, 2].into_iter().cycle() {
         let future = Box::pin(make());
@@ -60,7 +62,7 @@ fn check(pattern: &Pattern, offset: usize, bytes: &[u8]) {
     }
 }
 
-/// Sends the pattern with a writer and reads it with a reader that are dropped again and again.
+/// Sends the pattern and reads it with futures that are dropped again and again.
 macro_rules! stream_test {
     ($name:ident, |$send:ident, $piece:ident| $write:expr, |$recv:ident| $read:expr) => {
         #[test]
@@ -185,7 +187,7 @@ fn a_dropped_connect_ends_its_attempts_at_once() {
         let outcome = block_on_timeout(impatient(patience, connect), Duration::from_millis(20));
         assert!(matches!(outcome, None | Some(None)));
     }
-    // An attempt under way would hold the endpoint for ten seconds, and its close for three.
+    // A running attempt would block the endpoint for ten seconds, and its close for three.
     let begun = std::time::Instant::now();
     client.start_close();
     run(client.closed());

@@ -1,4 +1,4 @@
-//! How things end: reasons, dropped handles, and what is still delivered.
+//! Ends of connections: reasons, dropped handles, and delivery after a close.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::thread;
@@ -79,7 +79,8 @@ fn codes_of_reset_and_stop_arrive() {
 
 #[test]
 fn what_was_finished_is_delivered_after_every_handle_is_dropped() {
-    // More than the peer allows before it reads (2 MiB), less than this side holds beyond that (512 KiB).
+    // More than the peer allows before it reads (2 MiB), less than this side holds beyond that (512
+    // KiB).
     const LEN: u64 = (2 << 20) + (1 << 18);
     let pair = pair(V4);
     let server = pair.server.clone();
@@ -155,7 +156,7 @@ fn an_endpoint_whose_peers_closed_has_nothing_to_wait_for() {
 fn dropping_endpoint_and_connection_tells_the_peer() {
     let pair = pair(V4);
     drop(pair.client_endpoint);
-    // The connection alone keeps working.
+    // The connection works without its endpoint handle.
     run(async {
         let (mut send, _recv) = pair.client.open_stream().await.unwrap();
         send.write_all(b"still here").await.unwrap();

@@ -1,4 +1,4 @@
-//! Unreliable datagrams: up to the largest that the connection says it takes, over real sockets.
+//! Unreliable datagrams over real sockets, up to the reported maximum size.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,14 +11,14 @@ fn a_datagram_of_the_largest_size_arrives_whole_and_a_larger_one_is_refused() {
     for ip in [V4, IpAddr::V6(Ipv6Addr::LOCALHOST)] {
         let pair = pair(ip);
         let pattern = Pattern::new(3);
-        // Loss is nobody's fault here, and nothing says that it cannot happen: send until one arrives.
+        // Loss is unlikely but possible: send until one arrives.
         for (from, to) in [(&pair.client, &pair.server), (&pair.server, &pair.client)] {
             let max = from.max_datagram_len();
             assert!(max > 1100, "{max}");
             let largest = pattern.slice(0, max);
             from.send_datagram(largest.clone()).unwrap();
             assert_eq!(run(to.read_datagram()).unwrap(), largest);
-            // The path may have turned out to carry more since.
+            // The path MTU may have grown since.
             let refused = from.send_datagram(Bytes::from(vec![0; 65_536])).unwrap_err();
             assert!(matches!(refused, DatagramError::TooLarge { max: now } if now >= max));
         }
@@ -35,7 +35,7 @@ fn the_largest_size_grows_with_what_the_path_carries() {
         let (_send, recv) = pair.server.accept_stream().await.unwrap();
         (send, recv)
     });
-    // Traffic is what the search for the path's MTU rides on.
+    // Path MTU probes need traffic.
     let pattern = Pattern::new(4);
     run(async {
         let mut byte = [0];

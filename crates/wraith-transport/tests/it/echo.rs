@@ -1,4 +1,4 @@
-//! Small messages, both directions, both families of addresses.
+//! Small messages in both directions, over both address families.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

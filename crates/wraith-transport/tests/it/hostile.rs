@@ -1,4 +1,4 @@
-//! Strangers who throw datagrams at the socket do not disturb a transfer and get no answer.
+//! Strangers that flood the socket with datagrams do not disturb a transfer, and get no answer.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ fn garbage_does_not_disturb_a_transfer_and_gets_no_answer() {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            // Every length from nothing to more than any handshake, and now and then a huge one.
+            // Every length from zero to more than any handshake, and sometimes a huge one.
             let len = if i % 64 == 0 { 60_000 } else { i as usize * 37 % 1600 };
             for target in targets {
-                // A full socket buffer on the other side is not an error here.
+                // A full socket buffer at the receiver is not an error in this test.
                 let _ = socket.send_to(&pattern.slice(i * 7919, len), target);
             }
             answers += usize::from(socket.recv_from(&mut [0; 2048]).is_ok());

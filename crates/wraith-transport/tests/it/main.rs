@@ -1,4 +1,4 @@
-//! Two endpoints on this machine, one behaviour a module.
+//! Two endpoints on this machine; one behaviour per module.
 
 mod admitted;
 mod async_io;

@@ -1,4 +1,4 @@
-//! Datagrams over something else than UDP: a pair of Unix sockets, with addresses that are no IP addresses.
+//! Datagrams over a transport other than UDP: a pair of Unix sockets, with non-IP addresses.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,19 +18,19 @@ const KIND: u64 = 0x7075;
 const MTU: u16 = 8000;
 const LEN: u64 = 16 << 20;
 
-/// How a mover behaves, seen and set from outside.
+/// Behaviour of a mover, set and observed by the test.
 #[derive(Debug, Default)]
 struct Manner {
-    /// Every second call takes half of its datagrams only.
+    /// Every second call takes only half of its datagrams.
     stutters: bool,
-    /// It takes nothing.
+    /// The mover takes nothing.
     stuck: AtomicBool,
-    /// Datagrams it took, and calls that did not take all.
+    /// Datagrams taken, and calls that did not take all.
     taken: AtomicU64,
     refusals: AtomicU64,
 }
 
-/// One end of a line: it knows a single peer, by `peer`.
+/// One end of a line with a single peer, named `peer`.
 #[derive(Debug)]
 struct Line {
     socket: Mutex<Option<UnixDatagram>>,
@@ -99,7 +99,7 @@ impl DatagramMover for LineMover {
                 Ok(len) => {
                     slots.set(slot, Received { from: self.peer, ecn: None, len, stride: len });
                 }
-                // The other end may be gone, like a peer of UDP.
+                // The other end may be gone, as with UDP.
                 Err(_) => return Ok(slot),
             }
         }
@@ -107,7 +107,7 @@ impl DatagramMover for LineMover {
     }
 }
 
-/// A peer that is gone is no reason to wait.
+/// Only a full socket blocks; a peer that is gone does not.
 fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
@@ -116,7 +116,7 @@ fn custom(name: &[u8]) -> Addr {
     Addr::Custom { kind: KIND, bytes: name.into() }
 }
 
-/// Two endpoints, 1 and 2, on the same line and on UDP.
+/// Returns two endpoints, 1 and 2, on the same line and on UDP.
 fn joined(manners: [&Arc<Manner>; 2]) -> [Endpoint; 2] {
     let (a, b) = UnixDatagram::pair().unwrap();
     let ends = [(1, a, &b"second"[..], manners[0]), (2, b, &b"first"[..], manners[1])];
@@ -131,14 +131,14 @@ fn joined(manners: [&Arc<Manner>; 2]) -> [Endpoint; 2] {
     })
 }
 
-/// `client` reaches `server` at `address`; both ends.
+/// Connects `client` to `server` at `address`. Returns both ends.
 fn connect(client: &Endpoint, server: &Endpoint, address: Addr) -> (Connection, Connection) {
     let connection = run(client.connect([&address], node_id(2), &door(2))).unwrap();
     assert_eq!(connection.remote(), address);
     (connection, run(server.accept()).unwrap())
 }
 
-/// Several streams at once in each direction, every byte checked.
+/// Runs several streams at once in each direction, with every byte checked.
 fn exchange(a: &Connection, b: &Connection) {
     let sides = [(a.clone(), b.clone()), (b.clone(), a.clone())];
     let threads: Vec<_> = (0..6)

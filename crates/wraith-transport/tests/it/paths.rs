@@ -1,4 +1,4 @@
-//! Connections that move between paths, and how paths are found, with real sockets on loopback.
+//! Migration of connections and hole punching, with real sockets on loopback.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const LEN: u64 = 32 << 20;
 const PIECE: usize = 256 * 1024;
 const SECRET: [u8; 32] = [7; 32];
 
-/// Somebody who passes datagrams on between whoever writes first and `to`, until told to stop by an empty one.
+/// Forwards datagrams between the first sender and `to`, until an empty datagram stops it.
 fn forward(to: SocketAddr) -> SocketAddr {
     let near = UdpSocket::bind((V4, 0)).unwrap();
     let address = near.local_addr().unwrap();
@@ -81,18 +81,18 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
         let ours = Addr::from(client_endpoint.local_addr());
         while run(events.next()).unwrap() != PathEvent::Changed(Some(ours.clone())) {}
     });
-    // There already.
+    // It is on this path already.
     run(client.path().move_to(direct)).unwrap();
 }
 
 #[test]
 fn a_move_to_nobody_fails_and_nothing_changes() {
-    // All four are kept: a connection closes when its last handle goes, and then no move waits.
+    // All four handles are kept: a connection closes with its last handle, and then no move waits.
     let pair = pair(V4);
     let client = &pair.client;
     let silent = UdpSocket::bind((V4, 0)).unwrap();
     let elsewhere = silent.local_addr().unwrap();
-    // Another move takes its place: nobody waits for the first to run out of time.
+    // Another move replaces it, so the test does not wait for the first to time out.
     let first = async { client.path().move_to(elsewhere).await };
     let mut first = Box::pin(first);
     let polled =
@@ -146,7 +146,7 @@ fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_n
     let mut from_many = client_endpoint.punch_many(SECRET, Role::Initiator, many);
     let local = std::net::Ipv4Addr::LOCALHOST;
     let mut to_many = server_endpoint.punch_many(SECRET, Role::Responder, Many::Ports(local));
-    // Without NATs every socket gets through; the nearest is taken.
+    // Without NATs every socket gets through; the nearest is chosen.
     let best = run(to_many.best()).unwrap().expect("a pair is proved");
     assert_eq!(run(from_many.best()), Ok(None), "its side has no IP address for the pair");
     assert_ne!(best, client_endpoint.local_addr());
@@ -170,7 +170,8 @@ fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_n
         run(send.acked()).unwrap();
     });
     assert_eq!(server.remote(), best);
-    // What carried it was heard meanwhile; of the rest nothing since the punch.
+    // The socket that carries the connection received datagrams meanwhile; the others received none
+    // since the punch.
     assert!((1..64).contains(&sockets.close_silent(begun.elapsed())));
 }
 
@@ -230,7 +231,7 @@ fn whoever_waits_when_the_endpoint_closes_is_told() {
     let silent = UdpSocket::bind((V4, 0)).unwrap();
     let at = silent.local_addr().unwrap();
     let mut punch = one.punch(SECRET, Role::Initiator, [at]);
-    // Its first probe shows that it is under way.
+    // Its first probe shows that the punch runs.
     silent.recv_from(&mut [0; 2048]).unwrap();
     one.close();
     assert_eq!(run(punch.best()), Ok(None));

@@ -1,4 +1,4 @@
-//! What is traced of a connection, and that nothing of it is secret or per packet.
+//! Log events of a connection: they contain no secrets, and there is none per packet.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tracing::{Event, Metadata, Subscriber, span};
 
 use crate::support::{Pattern, V4, door, endpoint, node_id, run};
 
-/// Everything that is said, a line an event.
+/// Collects all log events, one line each.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<String>>);
 
@@ -44,7 +44,8 @@ impl Subscriber for Lines {
 #[test]
 fn a_connection_is_seen_coming_and_going_and_what_it_carries_is_not() {
     let lines = Lines::default();
-    // The I/O threads are not this one. Other tests of the process speak here too; that is no harm.
+    // Global, because the I/O threads are other threads. Events of other tests in this process do
+    // no harm.
     tracing::subscriber::set_global_default(lines.clone()).unwrap();
     let (client, server) = (endpoint(1, V4), endpoint(2, V4));
     let (here, there) = (client.local_addr(), server.local_addr());
@@ -54,7 +55,7 @@ fn a_connection_is_seen_coming_and_going_and_what_it_carries_is_not() {
     run(async {
         let (mut send, _recv) = connection.open_stream().await.unwrap();
         send.write_all(text).await.unwrap();
-        // Less than waits on the way without a reader.
+        // Less than the queues hold without a reader.
         Pattern::new(1).write(&mut send, 1 << 20).await.unwrap();
         send.finish().unwrap();
         let (_send, mut recv) = accepted.accept_stream().await.unwrap();

@@ -1,4 +1,4 @@
-//! Two endpoints on the loopback interface, and bytes that say where they belong.
+//! Two endpoints on the loopback interface, and bytes that identify their position.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread;
@@ -9,7 +9,7 @@ use wraith_transport::{
     SecretIdentity, block_on, block_on_timeout,
 };
 
-/// A test that hangs fails after this long.
+/// Time limit of a hanging test.
 pub const HANG: Duration = Duration::from_secs(120);
 
 pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -22,22 +22,22 @@ pub fn node_id(seed: u8) -> NodeId {
     SecretIdentity::from_seed([seed; 32]).node_id()
 }
 
-/// The door at which everybody is let in by `seed`.
+/// Returns the public door key of identity `seed`.
 pub fn door(seed: u8) -> DoorKey {
     DoorKey::of_everybody(node_id(seed))
 }
 
-/// An endpoint with identity `seed` on `ip`.
+/// Returns an endpoint with identity `seed` on `ip`.
 pub fn endpoint(seed: u8, ip: IpAddr) -> Endpoint {
     Endpoint::bind(Config::new(config(seed)).bind((ip, 0))).unwrap()
 }
 
-/// Runs a future that must end.
+/// Runs a future that must complete.
 pub fn run<F: Future>(future: F) -> F::Output {
     block_on_timeout(future, HANG).expect("hangs")
 }
 
-/// A connection between two endpoints, seen from both sides. The endpoints must be kept to accept more.
+/// Both sides of a connection between two endpoints. The endpoints must be kept to accept more.
 pub struct Pair {
     pub client_endpoint: Endpoint,
     pub server_endpoint: Endpoint,
@@ -56,7 +56,7 @@ pub fn pair_of(client_endpoint: Endpoint, server_endpoint: Endpoint) -> Pair {
     Pair { client_endpoint, server_endpoint, client, server }
 }
 
-/// Sends every stream of `connection` back until it ends, on a thread of its own.
+/// Echoes every stream of `connection` until it ends, on a separate thread.
 pub fn echo(connection: Connection) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         while let Ok((mut send, mut recv)) = run(connection.accept_stream()) {
@@ -75,7 +75,7 @@ pub fn echo(connection: Connection) -> thread::JoinHandle<()> {
     })
 }
 
-/// A prime, so that bytes in the wrong place differ whatever the chunk size.
+/// A prime, so that misplaced bytes differ for every chunk size.
 const PERIOD: usize = 1_000_003;
 const PIECE: usize = 256 * 1024;
 
@@ -97,13 +97,13 @@ impl Pattern {
         Self(bytes.into())
     }
 
-    /// `len` bytes (at most 256 KiB) from `offset` on, without a copy.
+    /// Returns `len` bytes (at most 256 KiB) from `offset` on, without a copy.
     pub fn slice(&self, offset: u64, len: usize) -> Bytes {
         let start = (offset % PERIOD as u64) as usize;
         self.0.slice(start..start + len)
     }
 
-    /// Checks the stream against the pattern to its end; the number of bytes.
+    /// Checks the stream against the pattern to its end. Returns the number of bytes.
     pub async fn verify(&self, recv: &mut RecvStream) -> u64 {
         let mut offset = 0;
         while let Some(chunk) = recv.read_chunk().await.unwrap() {
@@ -131,7 +131,7 @@ impl Pattern {
     }
 }
 
-/// An address nobody listens on.
+/// Returns an address without a listener.
 pub fn dead_address() -> SocketAddr {
     let socket = std::net::UdpSocket::bind((V4, 0)).unwrap();
     socket.local_addr().unwrap()
