@@ -1,4 +1,4 @@
-//! What a place to meet is: [`MeetingPlace`], with two operations. Who waits **announces** a topic, who looks **queries** it.
+//! [`MeetingPlace`]: the interface of a place to meet. The waiting side **announces** a topic, the searching side **queries** it.
 //!
 //! ```text
 //!   code exchange   contact exchange          messages and authorization: `crate::code`, `crate::contact`
@@ -8,18 +8,24 @@
 //!       lan  rendezvous  your own place       transport
 //! ```
 //!
-//! A place moves bytes it cannot read and decides nothing: it puts an envelope of its own around them, repeats what may be
-//! lost, and bounds what strangers can make it do. A new place is one file that implements the trait, and one line in
-//! [`crate::Places::all`]; one that an application brings along goes into [`crate::Places::others`].
+//! A place moves sealed bytes and takes no decisions. It adds its own envelope, retransmits lost
+//! messages, and bounds the work that strangers can cause. A new kind of place is one file that
+//! implements the trait, and one line in [`crate::Places::all`]. A place of the application goes
+//! into [`crate::Places::others`].
 //!
-//! Messages about a nameplate are at most [`MAX_MESSAGE_LEN`] bytes and differ in length, so the place pads them. Messages
-//! between contacts have exactly [`PlaceCaps::contact_message_len`] bytes already.
+//! Messages about a nameplate are at most [`MAX_MESSAGE_LEN`] bytes and vary in length, so the
+//! place pads them. Messages between contacts have exactly [`PlaceCaps::contact_message_len`]
+//! bytes.
 //!
-//! A place must be *live*: answers come from the other side while it runs. One that stores answers for anybody to fetch is a
-//! [`crate::RecordStore`] instead, because a stored answer to a nameplate would let anybody try all words at leisure.
+//! A place must be *live*: answers come from the running peer. A store with answers that anyone can
+//! fetch is a [`crate::RecordStore`] instead, because a stored answer to a nameplate would allow an
+//! offline search for the words.
 //!
-//! Invariants: nothing outlives the futures and boxes returned here, so dropping them withdraws; no place starts a task or a
-//! thread; at rest a place wakes up at its own timers only, which are 25 s apart or more.
+//! Invariants:
+//!
+//! - Nothing outlives the returned futures and boxes, so drop withdraws.
+//! - No place starts a task or a thread.
+//! - An idle place wakes up only at its own timers, at least 25 s apart.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -30,49 +36,51 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
 
-/// The longest message about a nameplate, and the length of one between contacts unless a place says otherwise.
+/// Longest message about a nameplate, and default length of contact messages, in bytes.
 pub const MAX_MESSAGE_LEN: usize = 409;
-/// The highest nameplate of a code: six digits are as long as anybody wants to type, and more than one server holds.
+/// Highest nameplate of a code. Six digits are the most that people want to type, and more than one
+/// server holds.
 pub const MAX_NAMEPLATE: u32 = 999_999;
 
-/// A future on the heap: what a trait object can return. There is one a minute, so it costs nothing.
+/// A boxed future, as trait objects require. They are rare, so the allocation does not matter.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Somewhere two sides can meet. See the module.
+/// A place where two sides can meet; see the module documentation.
 pub trait MeetingPlace: Send + Sync + fmt::Debug + 'static {
-    /// What it is called.
+    /// Returns the place's name.
     fn place(&self) -> Place;
 
-    /// What is particular about it.
+    /// Returns the place's properties.
     fn caps(&self) -> PlaceCaps;
 
-    /// Begins to wait at `topic`. Done when somebody who queries it can be heard; whoever comes is answered from
-    /// [`Announcement::serve`] on, and waits until then.
+    /// Announces `topic`. Completes once queries can reach it; peers are answered from
+    /// [`Announcement::serve`] on and wait until then.
     ///
     /// # Errors
-    /// Why nobody can be waited for. Only after [`PlaceError::Unusable`] there is no point in trying again.
+    /// The reason of the failure. A retry is useless only after [`PlaceError::Unusable`].
     fn announce(
         &self,
         topic: Topic,
     ) -> BoxFuture<'static, Result<Box<dyn Announcement>, PlaceError>>;
 
-    /// Looks for who announced `topic`. Nothing happens before the first [`Query::next`]. `question` makes the first message of
-    /// a conversation; a place that sends it several times calls it for each.
+    /// Looks for the announcer of `topic`. Nothing is sent before the first [`Query::next`].
+    /// `question` makes the first message of a conversation; a place that sends it several times
+    /// calls it for each.
     fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query>;
 }
 
-/// A topic that is waited at. Dropping it withdraws it.
+/// An announced topic. Drop withdraws it.
 pub trait Announcement: Send {
-    /// The nameplate it is reached at; None if the place knows no nameplates.
+    /// Returns the nameplate in use; `None` if the place has no nameplates.
     fn nameplate(&self) -> Option<u32>;
 
-    /// Lets `responder` answer whoever comes. Dropping the future withdraws the topic.
+    /// Answers peers with `responder`. Drop of the future withdraws the topic.
     ///
-    /// When `end` comes, nobody new needs to be let in. A place that can tell latecomers why says so there and returns
-    /// `Ok`, within [`LAST_WORD_TIMEOUT`]; one where waiting costs nothing goes on answering until it is dropped.
-    ///
+    /// After `end`, no new peers need to be admitted. A place that can tell latecomers the reason
+    /// does so and returns `Ok` within [`LAST_WORD_TIMEOUT`]. A place where waiting costs nothing
+    /// keeps answering until drop.
     /// # Errors
-    /// Nobody can come from there any more.
+    /// The place is lost.
     fn serve(
         self: Box<Self>,
         responder: Arc<dyn Responder>,
@@ -80,72 +88,76 @@ pub trait Announcement: Send {
     ) -> BoxFuture<'static, Result<(), PlaceError>>;
 }
 
-/// How long the last word of an announcement may take.
+/// Time limit for the closing message of an announcement.
 pub const LAST_WORD_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// One attempt to find who announced a topic. Dropping it ends it.
+/// One attempt to find an announcer. Drop ends it.
 pub trait Query: Send {
-    /// The next message for us: from anybody, and after [`Query::go_on`] from that one only. Cancel-safe.
+    /// Returns the next message: from any peer at first, and after [`Query::go_on`] only from that
+    /// peer. Cancel-safe.
     ///
     /// # Errors
     /// The attempt is over; another one may be made.
     fn next(&mut self) -> BoxFuture<'_, Result<Reply, PlaceError>>;
 
-    /// Goes on with whoever sent the last reply, in the same conversation. What may be lost is repeated while
-    /// [`Query::next`] is waited for.
+    /// Continues the conversation with the sender of the last reply. Lost messages are
+    /// retransmitted while [`Query::next`] is polled.
     ///
     /// # Errors
-    /// They cannot be reached any more.
+    /// The peer is no longer reachable.
     fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>>;
 }
 
 /// Makes the first message of a conversation.
 pub type MakeQuestion = Box<dyn FnMut() -> Result<Vec<u8>, PlaceError> + Send>;
 
-/// Answers whoever comes to an announcement. One responder is shared by all places, so what is decided is decided once.
+/// Answers the peers of an announcement. All places share one responder, so each decision is taken
+/// once.
 pub trait Responder: Send + Sync {
-    /// The response to one message; None is silence. Quick, without waiting.
+    /// Returns the response to a message; `None` to stay silent. Must be quick and must not block.
     fn respond(&self, question: &Question<'_>) -> Option<Response>;
 }
 
-/// A message to who announced a topic.
+/// A message to an announcer.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// Where it came in.
+    /// The place that received it.
     pub place: &'a Place,
-    /// The first message of the conversation, which names it; `message` itself if this is the first.
+    /// First message of the conversation, which identifies it; equal to `message` if this is the
+    /// first.
     pub opening: &'a [u8],
-    /// What is said.
+    /// The message.
     pub message: &'a [u8],
-    /// Where it came from, if it came straight from there.
+    /// Source address, if it came directly from the peer.
     pub from: Option<SocketAddr>,
-    /// Our own address, as the place sees it.
+    /// Our address as the place sees it.
     pub seen: Option<IpAddr>,
 }
 
-/// What is said to a [`Question`]. A place drops it once it was sent, or could not be: what follows from it is told then and
-/// not before, because the program may end upon it.
+/// Response to a [`Question`]. The place drops it after sending it, or after a failure. Its
+/// consequences are reported only then, because the program may end upon them.
 pub struct Response {
-    /// What to send.
+    /// Bytes to send.
     pub message: Vec<u8>,
-    /// The topic ends with this response. It is the last chance to say so, so it is worth repeating.
+    /// Set if the topic ends with this response. It is the last chance to send the reason, so it is
+    /// worth retransmitting.
     pub ends: Option<Refusal>,
     then: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Response {
-    /// A response from which nothing follows.
+    /// Creates a response without consequences.
     pub fn new(message: Vec<u8>) -> Self {
         Self { message, ends: None, then: None }
     }
 
-    /// The same, and `then` follows once it was sent.
+    /// Adds an action to run after the response was sent.
     pub fn then(mut self, then: impl FnOnce() + Send + 'static) -> Self {
         self.then = Some(Box::new(then));
         self
     }
 
-    /// The same, and the topic ends with it.
+    /// Marks the response as the last one of the topic.
     pub fn ending(mut self, why: Refusal) -> Self {
         self.ends = Some(why);
         self
@@ -166,38 +178,38 @@ impl fmt::Debug for Response {
     }
 }
 
-/// A message to who queries a topic.
+/// A message to a querier.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// What is said.
+    /// The message.
     pub message: Vec<u8>,
-    /// Where it came from, if it came straight from there.
+    /// Source address, if it came directly from the peer.
     pub from: Option<SocketAddr>,
-    /// Our own address, as the place sees it.
+    /// Our address as the place sees it.
     pub seen: Option<IpAddr>,
 }
 
-/// What is announced and queried.
+/// Subject of announcements and queries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// A code is waited with. Who announces takes another nameplate than this one if need be, unless it is `exact`.
+    /// A waiting code. The place may select another nameplate unless `exact` is set.
     Nameplate {
         /// 1 to [`MAX_NAMEPLATE`].
         nameplate: u32,
-        /// No other one will do.
+        /// Whether only this nameplate is acceptable.
         exact: bool,
     },
     /// One contact waits for another.
     Contact(ContactTag),
-    /// Any contact waits for any other, at a place that everybody hears ([`PlaceCaps::broadcast`]).
+    /// Any contact may answer any other, at a broadcast place ([`PlaceCaps::broadcast`]).
     AnyContact,
 }
 
-/// What two contacts, and nobody else, compute for each other and this hour.
+/// A tag that only two contacts can compute, for one direction and hour.
 pub type ContactTag = [u8; 32];
 
 impl fmt::Debug for Topic {
-    /// Without what it says: it may stand in a log.
+    /// Omits the content, since topics may be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nameplate { .. } => "Nameplate",
@@ -207,22 +219,22 @@ impl fmt::Debug for Topic {
     }
 }
 
-/// What is particular about a place.
+/// Properties of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlaceCaps {
-    /// Everybody there hears everything: contacts need no topic of their own.
+    /// Whether all peers receive all messages, so that contacts need no separate topics.
     pub broadcast: bool,
-    /// Contacts that may be waited for there.
+    /// Most contacts that may be waited for.
     pub contacts: usize,
-    /// Bytes of every message between contacts there.
+    /// Length of every message between contacts in bytes.
     pub contact_message_len: usize,
-    /// How long the other side may take to answer once a conversation has begun.
+    /// Longest wait for an answer within a conversation.
     pub answer_timeout: Duration,
 }
 
 impl Default for PlaceCaps {
-    /// A place with a mailbox for each topic, for few contacts.
+    /// Returns the properties of a place with one mailbox per topic, for few contacts.
     fn default() -> Self {
         Self {
             broadcast: false,
@@ -234,26 +246,26 @@ impl Default for PlaceCaps {
 }
 
 impl PlaceCaps {
-    /// The same, where everybody hears everything.
+    /// Marks the place as broadcast, for this number of contacts.
     pub fn broadcast(mut self, contacts: usize) -> Self {
         (self.broadcast, self.contacts) = (true, contacts);
         self
     }
 
-    /// The same, with messages between contacts of this length.
+    /// Sets the length of messages between contacts.
     pub fn contact_message_len(mut self, bytes: usize) -> Self {
         self.contact_message_len = bytes;
         self
     }
 
-    /// The same, with this much time to answer.
+    /// Sets the longest wait for an answer.
     pub fn answer_timeout(mut self, timeout: Duration) -> Self {
         self.answer_timeout = timeout;
         self
     }
 }
 
-/// What a place is called.
+/// Name of a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
@@ -263,12 +275,12 @@ pub enum Place {
     Rendezvous(String),
     /// The Mainline DHT.
     Dht,
-    /// A place that the application brought along, by its name.
+    /// A place of the application, by its name.
     Other(String),
 }
 
 impl Place {
-    /// For scripts.
+    /// Returns the name for scripts.
     pub fn name(&self) -> &str {
         match self {
             Self::Lan => "lan",
@@ -279,7 +291,7 @@ impl Place {
 }
 
 impl fmt::Display for Place {
-    /// For people, as in "nobody waits …".
+    /// Formats the name for people, as in "nobody waits …".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lan => f.write_str("on the local network"),
@@ -289,69 +301,69 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a place does not do it. The text is for people.
+/// Failure of a place. The text is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PlaceError {
-    /// It cannot be used from here, and that will stay so.
+    /// The place is permanently unusable from this machine.
     #[error("{0}")]
     Unusable(String),
-    /// It cannot be reached now.
+    /// The place is not reachable at present.
     #[error("{0}")]
     Unreachable(String),
-    /// It does not answer.
+    /// The place does not answer.
     #[error("it does not answer")]
     Silent,
-    /// It wants us to wait.
+    /// The place rate-limits us.
     #[error("too many requests from here")]
     TooFast,
-    /// It has no room.
+    /// The place has no room.
     #[error("it is full")]
     Full,
-    /// Somebody else waits at this topic.
+    /// Another peer waits at this topic.
     #[error("somebody else waits at this nameplate")]
     Taken,
-    /// Nobody waits at this topic.
+    /// No peer waits at this topic.
     #[error("nobody waits there")]
     Nobody,
-    /// Whoever waited at this topic waits no longer, because of this.
+    /// The peer at this topic no longer waits, for this reason.
     #[error("whoever waited there waits no longer")]
     Closed(Refusal),
-    /// It speaks another version.
+    /// The place speaks another version.
     #[error("it speaks another version")]
     Version,
-    /// It is no such place, or a broken one.
+    /// The server is broken or not such a place.
     #[error("it does not do what it was asked for")]
     Protocol,
 }
 
 impl PlaceError {
-    /// There is no randomness, without which nothing can be said.
+    /// Returns the error for missing randomness.
     pub(crate) fn no_randomness() -> Self {
         Self::Unusable("the system has no randomness".into())
     }
 }
 
-/// Why a joiner is not served. Told to the joiner in one byte, which proves nothing and is treated so.
+/// Reason why a joiner is refused. It is sent in one unauthenticated byte and is treated as such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Refusal {
-    /// Somebody else was served.
+    /// Another joiner was served.
     Used = 1,
-    /// Somebody guessed wrong before.
+    /// An earlier guess was wrong.
     Burned = 2,
-    /// The time is up.
+    /// The code has expired.
     Expired = 3,
-    /// This guess was wrong, and with it the code is burned.
+    /// This guess was wrong, which burns the code.
     Wrong = 4,
-    /// The message is no hello of a joiner of this code: the other direction, or nonsense.
+    /// The message is not a valid hello for this code: it is of the other direction, or malformed.
     Unfit = 5,
-    /// The proof belongs to no run; the joiner may begin again with a new code only.
+    /// The proof belongs to no exchange. The joiner needs a new code.
     Unknown = 6,
 }
 
 impl Refusal {
-    /// The refusal that a byte names.
+    /// Decodes a refusal.
     pub const fn from_wire(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::Used,
@@ -365,25 +377,25 @@ impl Refusal {
     }
 }
 
-/// Tells an announcement when, and why, nobody new is let in.
+/// Notifies an announcement when and why new peers are refused.
 #[derive(Clone, Debug)]
 pub struct End(watch::Receiver<Option<Refusal>>);
 
 impl End {
-    /// An end, and who brings it about.
+    /// Creates an end and its trigger.
     pub(crate) fn channel() -> (watch::Sender<Option<Refusal>>, Self) {
         let (sender, receiver) = watch::channel(None);
         (sender, Self(receiver))
     }
 
-    /// Why it has come, if it has.
+    /// Returns the reason if the end has come.
     pub fn reached(&self) -> Option<Refusal> {
         *self.0.borrow()
     }
 
-    /// Waits for it; for ever if it does not come. Cancel-safe.
+    /// Waits for the end; pends forever if it does not come. Cancel-safe.
     pub async fn wait(&mut self) -> Refusal {
-        // The guard goes before anything is waited for.
+        // The guard is released before any wait.
         let reached = self.0.wait_for(Option::is_some).await.ok().and_then(|why| *why);
         match reached {
             Some(why) => why,

@@ -1,25 +1,27 @@
-//! The hour that a listener waits in. What it waits at changes with it, so that nobody learns from that who comes again.
+//! The hour of a listener. Its topics change every hour, so that observers cannot recognise
+//! returning peers.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::sleep;
 
 const HOUR_SECONDS: u64 = 3600;
-/// Clocks of both sides may differ by this much, as in the handshake (SPEC §3.4).
+/// Largest clock difference between both sides, as in the handshake (SPEC §3.4).
 pub const CLOCK_SKEW_SECONDS: u64 = 90;
-/// The clock is looked at again after this time at the latest: it may be set, and it goes on while the machine sleeps.
+/// Longest sleep before the clock is read again: it may be set, and it runs while the machine is
+/// suspended.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The hour that a listener waits in.
+/// Returns the current hour of a listener.
 pub fn hour() -> u64 {
     unix_seconds() / HOUR_SECONDS
 }
 
-/// Waits until it is another hour than `current`. Cancel-safe.
+/// Waits until the hour is no longer `current`. Cancel-safe.
 pub async fn hour_after(current: u64) {
     while hour() == current {
         let left = Duration::from_secs((current + 1) * HOUR_SECONDS - unix_seconds());
@@ -27,7 +29,7 @@ pub async fn hour_after(current: u64) {
     }
 }
 
-/// The hours that a listener may wait in, by its clock: two around the full hour.
+/// Returns the hours that a listener's clock may show: two around the full hour.
 pub fn hours_to_try(unix_seconds: u64) -> Vec<u64> {
     let mut hours: Vec<u64> = [0, CLOCK_SKEW_SECONDS, 2 * CLOCK_SKEW_SECONDS]
         .map(|ahead| (unix_seconds + ahead).saturating_sub(CLOCK_SKEW_SECONDS) / HOUR_SECONDS)

@@ -1,5 +1,5 @@
-//! Waiting for contacts at every place: one topic for all where everybody hears everything, else one for each contact and
-//! hour; and a record for each contact and hour where records are stored.
+//! Waits for contacts at every place. A broadcast place has one topic for all contacts. Other
+//! places have one per contact and hour. Record stores have one record per contact and hour.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::place::{Announcement, End, MeetingPlace, Place, PlaceError, Topic};
 use crate::places::Places;
 use crate::reach::MakeReach;
 
-/// A listener, until this is dropped.
+/// A running listener; drop ends it.
 #[derive(Debug)]
 pub struct ContactListener {
     places: Vec<Place>,
@@ -29,22 +29,22 @@ pub struct ContactListener {
     mailboxes: Vec<Mailboxes>,
     stored: Vec<StoredContacts>,
     events: Option<ContactEvents>,
-    /// Of places where everybody hears everything.
+    /// Tasks of broadcast places.
     _broadcasts: JoinSet<()>,
 }
 
-/// What a listener is told, apart from it.
+/// Events of a listener, as a separate handle.
 #[derive(Debug)]
 pub struct ContactEvents(mpsc::UnboundedReceiver<ContactEvent>);
 
 impl ContactEvents {
-    /// The next event; None once the listener was dropped. Cancel-safe.
+    /// Returns the next event, or `None` once the listener was dropped. Cancel-safe.
     pub async fn next(&mut self) -> Option<ContactEvent> {
         self.0.recv().await
     }
 }
 
-/// Begins to answer at all places. `reach` tells where we can be reached. Nobody is answered before
+/// Starts to answer at all places. `reach` returns our addresses. No contact is answered before
 /// [`ContactListener::set_contacts`]. Must be called in a tokio runtime.
 pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
     let (tell, events) = mpsc::unbounded_channel();
@@ -86,18 +86,18 @@ pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
 }
 
 impl ContactListener {
-    /// Where it is waited.
+    /// Returns the places where the listener waits.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Where it cannot be, and why.
+    /// Returns the places that failed, with reasons.
     pub fn missing(&self) -> &[(Place, PlaceError)] {
         &self.missing
     }
 
-    /// Whom to answer from now on, at most [`MAX_CONTACTS`], the most important first: at a place where each contact needs a
-    /// topic of its own only the first few are waited for. Must be called in a tokio runtime.
+    /// Sets the contacts to answer, most important first and at most [`MAX_CONTACTS`]. A place with
+    /// one topic per contact serves only the first few. Must be called in a tokio runtime.
     pub fn set_contacts(&self, mut pairs: Vec<Pair>) {
         pairs.truncate(MAX_CONTACTS);
         for mailboxes in &self.mailboxes {
@@ -109,14 +109,16 @@ impl ContactListener {
         self.responder.set_pairs(pairs);
     }
 
-    /// We can be reached elsewhere now: what is stored is written anew, and a contact that left a call meanwhile is looked for at once.
+    /// Call this after our addresses changed. Records are republished, and contacts' calls are
+    /// searched for at once.
     pub fn addresses_changed(&self) {
         for stored in &self.stored {
             stored.update();
         }
     }
 
-    /// Ends it and withdraws what is stored, within a few seconds. When a listener is only dropped, that stays until it expires.
+    /// Ends the listener and withdraws its records, within a few seconds. After a mere drop,
+    /// records stay until they expire.
     pub async fn close(self) {
         let mut withdrawing = JoinSet::new();
         for stored in self.stored {
@@ -125,7 +127,7 @@ impl ContactListener {
         while withdrawing.join_next().await.is_some() {}
     }
 
-    /// The next event; None if [`Self::take_events`] has taken them. Cancel-safe.
+    /// Returns the next event, or `None` after [`Self::take_events`]. Cancel-safe.
     pub async fn next_event(&mut self) -> Option<ContactEvent> {
         match &mut self.events {
             Some(events) => events.next().await,
@@ -133,18 +135,18 @@ impl ContactListener {
         }
     }
 
-    /// The events apart from the listener, once: for who sets contacts in one place and waits for them in another.
+    /// Takes the events as a separate handle, once.
     pub fn take_events(&mut self) -> Option<ContactEvents> {
         self.events.take()
     }
 }
 
-/// A place where each contact has a topic of its own.
+/// A place with one topic per contact.
 #[derive(Debug)]
 struct Mailboxes {
     place: Arc<dyn MeetingPlace>,
     status: Arc<Status>,
-    /// One task for each contact that is waited for.
+    /// One task per served contact.
     waits: Mutex<HashMap<NodeId, JoinSet<()>>>,
 }
 
@@ -164,7 +166,7 @@ impl Mailboxes {
     }
 }
 
-/// One place's task where everybody hears everything.
+/// Task of one broadcast place.
 async fn answer_all(
     place: Arc<dyn MeetingPlace>,
     announcement: Box<dyn Announcement>,
@@ -181,7 +183,7 @@ async fn answer_all(
     }
 }
 
-/// One contact's task at a place where it has a topic of its own, another one each hour.
+/// Task of one contact at a place with one topic per contact and hour.
 async fn answer_one(place: Arc<dyn MeetingPlace>, pair: Pair, status: Arc<Status>) {
     let (_never, end) = End::channel();
     let mut backoff = Backoff::of_a_place();
@@ -194,7 +196,7 @@ async fn answer_one(place: Arc<dyn MeetingPlace>, pair: Pair, status: Arc<Status
         };
         let result = select! {
             result = served => result,
-            // The next hour has another topic.
+            // The topic changes with the hour.
             () = hour_after(now) => continue,
         };
         let Err(why) = result else { return };
@@ -216,7 +218,7 @@ async fn serve(
     announcement.serve(status.responder.clone(), end.clone()).await
 }
 
-/// Whether a place is up, which all its tasks tell together.
+/// Status of a place, shared by all its tasks.
 #[derive(Debug)]
 pub(super) struct Status {
     place: Place,

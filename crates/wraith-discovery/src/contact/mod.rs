@@ -1,11 +1,12 @@
-//! Meeting somebody whose NodeId is known, without a code (SPEC §12): the **caller** looks for the **listener**.
+//! Meeting a peer with a known NodeId, without a code (SPEC §12): the **caller** looks for the
+//! **listener**.
 //!
-//! Two identities share a secret that nobody else can compute, the X25519 of their static keys. Everything that is said on
-//! the way is sealed under it, and what is waited at is named by it and the hour. So a watcher sees no names and cannot tell
-//! one pair from another, and a listener answers its contacts and nobody else.
+//! Two identities share a secret that no third party can compute: the X25519 of their static keys.
+//! It seals all messages, and with the hour it derives the topics. An observer therefore sees no
+//! names and cannot link pairs, and a listener answers only its contacts.
 //!
-//! At a live place the exchange is one question with one answer, the same at every place. What is found is only where to dial; that the right
-//! one answers is shown by the handshake.
+//! At a live place, the exchange is one request and one response. The result is only an address to
+//! dial; the handshake then authenticates the peer.
 
 mod hour;
 mod listen;
@@ -27,18 +28,19 @@ pub use pair::Pair;
 pub use responder::{ContactEvent, LeftCall, PUNCH_SECRET_LEN, PunchSecret};
 pub use search::{Calling, ContactSearch, Found, search, search_calling};
 
-/// Contacts that a listener knows at most. Each costs a try to open what comes over the local network.
+/// Most contacts of a listener. Each costs one trial decryption per packet from the local network.
 pub const MAX_CONTACTS: usize = 256;
 
-/// The first port that [`usual_port`] gives: above those of well-known services.
+/// Lowest port that [`usual_port`] returns, above those of well-known services.
 const FIRST_PORT: u16 = 10_240;
-/// How many there are: they end below those that systems hand out by themselves (32768 on Linux).
+/// Number of such ports. They end below the ephemeral ports of operating systems (32768 on Linux).
 const PORTS: u64 = 22_528;
 
-/// Where a listener can be dialled, the most useful first.
+/// Addresses of a listener, most useful first.
 pub type Addresses = Vec<SocketAddr>;
 
-/// The UDP port where this identity listens if it can: whoever knows the NodeId knows it, and nobody else finds it in a list.
+/// Returns the preferred UDP port of an identity. A peer with the NodeId can compute it; the port
+/// appears in no list of well-known ports.
 pub fn usual_port(node_id: NodeId) -> u16 {
     let hash = kdf::derive("wraith/1 usual port", node_id.as_bytes());
     let number = u64::from_be_bytes(*hash.first_chunk().expect("a key has 32 bytes"));

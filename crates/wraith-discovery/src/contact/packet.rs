@@ -1,13 +1,13 @@
-//! What a caller and a listener say to each other: `salt(16) ‖ sealed(kind(1) ‖ body ‖ zeros)`, of one length at each place,
-//! so that an answer is not longer than its question and lengths tell nothing.
+//! Packets between a caller and a listener: `salt(16) ‖ sealed(kind(1) ‖ body ‖ zeros)`. All have
+//! one length per place, so a response is never longer than its request and lengths reveal nothing.
 //!
 //! ```text
 //! call   = 1 ‖ unix seconds(8) ‖ reach
 //! answer = 2 ‖ salt of the call(16) ‖ reach
 //! ```
 //!
-//! The key is of the pair, of who speaks, and of the salt, which is random and never used again: so nothing of it repeats,
-//! and nobody's own words open when they are sent back. An answer names the call it is for.
+//! The key depends on the pair, the sender and the salt, which is random and never reused. Nothing
+//! repeats, and reflected packets do not open. An answer names its call.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -17,21 +17,21 @@ use zeroize::Zeroizing;
 use super::pair::Pair;
 use crate::reach::Reach;
 
-/// Bytes of the random number in front.
+/// Length of the salt in bytes.
 pub const SALT_LEN: usize = 16;
-/// Bytes of one address.
+/// Length of an encoded address in bytes.
 pub const ADDRESS_LEN: usize = 19;
 
-/// What a packet says.
+/// Content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// I look for you; my clock, and where you can reach me.
+    /// A caller's packet: its clock and addresses.
     Call { unix_seconds: u64, reach: Reach },
-    /// Here I am.
+    /// A listener's answer: its addresses.
     Answer { call: [u8; SALT_LEN], reach: Reach },
 }
 
-/// Seals what `pair.own` says, as `len` bytes.
+/// Seals a message from `pair.own` as a packet of `len` bytes.
 pub fn seal(pair: &Pair, salt: [u8; SALT_LEN], said: &Said, len: usize) -> Vec<u8> {
     let mut packet = salt.to_vec();
     let reach = match said {
@@ -54,7 +54,8 @@ pub fn seal(pair: &Pair, salt: [u8; SALT_LEN], said: &Said, len: usize) -> Vec<u
     packet
 }
 
-/// What `pair.peer` says in this packet, if it is one, and its salt. How long a packet is at a place is for others to check.
+/// Opens a packet from `pair.peer` and returns its salt and content. The caller checks the packet's
+/// length.
 pub fn open(pair: &Pair, packet: &[u8]) -> Option<([u8; SALT_LEN], Said)> {
     let (salt, sealed) = packet.split_first_chunk::<SALT_LEN>()?;
     let mut sealed = Zeroizing::new(sealed.to_vec());
@@ -79,7 +80,7 @@ fn key(pair: &Pair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
     AeadKey::new(Suite::ChaCha20Poly1305, &pair.packet_key(from, salt))
 }
 
-/// An address on the wire: `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`, as in the handshake.
+/// Encodes an address as in the handshake: `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`.
 pub fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
     let mut bytes = [0; ADDRESS_LEN];
     match address.ip().to_canonical() {
@@ -96,7 +97,7 @@ pub fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
     bytes
 }
 
-/// The address that these bytes are; None if of no family that there is.
+/// Decodes an address. `None` if the family is unknown.
 pub fn decode_address(bytes: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
     let ip = match bytes {
         [4, a, b, c, d, ..] => IpAddr::V4(Ipv4Addr::new(*a, *b, *c, *d)),

@@ -1,4 +1,4 @@
-//! Two identities that know each other: the secret that both can compute, and what follows from it.
+//! A pair of identities: their shared secret and the keys derived from it.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::place::ContactTag;
 
-/// Us and somebody we know, and the secret that both can compute.
+/// Our identity, a peer, and their shared secret.
 #[derive(Clone)]
 pub struct Pair {
     own: NodeId,
@@ -17,15 +17,16 @@ pub struct Pair {
 
 impl Pair {
     /// # Errors
-    /// Nobody can have this NodeId.
+    /// The NodeId is invalid.
     pub fn new(own: &SecretIdentity, peer: NodeId) -> Result<Self, InvalidNodeId> {
         Self::derived("wraith/1 pair", own, peer, &[])
     }
 
-    /// The two sides of one transfer, which nobody else knows of: also who is a contact elsewhere is met apart from it.
+    /// Derives the pair of one transfer, which third parties do not recognise. It is distinct from
+    /// the contact pair of the same peers.
     ///
     /// # Errors
-    /// Nobody can have this NodeId.
+    /// The NodeId is invalid.
     pub fn of_transfer(
         own: &SecretIdentity,
         peer: NodeId,
@@ -48,35 +49,35 @@ impl Pair {
         Ok(Self { own, peer, secret: Zeroizing::new(kdf::derive_parts(context, &parts)) })
     }
 
-    /// The other one.
+    /// Returns the peer's NodeId.
     pub const fn peer(&self) -> NodeId {
         self.peer
     }
 
-    /// We.
+    /// Returns our NodeId.
     pub const fn own(&self) -> NodeId {
         self.own
     }
 
-    /// What both can compute; other secrets come from it.
+    /// Returns the shared secret, from which other secrets are derived.
     #[must_use]
     pub fn secret(&self) -> &[u8; 32] {
         &self.secret
     }
 
-    /// What a caller and a listener know each other's packets by after the call with this salt.
+    /// Derives the hole-punching secret of caller and listener after the call with this salt.
     pub(crate) fn punch_secret(&self, call: &[u8]) -> Zeroizing<[u8; 32]> {
         let parts = [&self.secret[..], call].concat();
         Zeroizing::new(kdf::derive("wraith/1 punch after call", &Zeroizing::new(parts)))
     }
 
-    /// The key of packets that `from` writes.
+    /// Derives the key of packets sent by `from`.
     pub(crate) fn packet_key(&self, from: NodeId, salt: &[u8]) -> Zeroizing<[u8; 32]> {
         let parts = [&self.secret[..], from.as_bytes(), salt];
         Zeroizing::new(kdf::derive_parts("wraith/1 pair packet", &parts))
     }
 
-    /// What `listener` waits at for the other one in this hour.
+    /// Derives the topic at which `listener` waits for its peer in this hour.
     pub(crate) fn tag(&self, listener: NodeId, hour: u64) -> ContactTag {
         let parts = [&self.secret[..], listener.as_bytes(), &hour.to_be_bytes()];
         kdf::derive_parts("wraith/1 pair number", &parts)

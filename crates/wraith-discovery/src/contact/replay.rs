@@ -1,30 +1,31 @@
-//! Which calls a listener has answered: a recorded one, sent again by somebody else, gets silence.
+//! Replay protection of a listener: a recorded call that an attacker sends again is ignored.
 //!
-//! A call that is older than clocks may differ is refused by its time; the salts of the others are remembered for as long.
-//! Only calls that a contact sealed get this far, so only contacts can fill the memory, and then the oldest go.
+//! A call older than the clock tolerance is rejected by its time. The salts of newer calls are
+//! remembered for that long. Only calls sealed by a contact get this far, so only contacts can fill
+//! the memory; the oldest entries are then dropped.
 
 use std::collections::VecDeque;
 
 use super::hour::CLOCK_SKEW_SECONDS;
 use super::packet::SALT_LEN;
 
-/// More than a hundred contacts ask within the time that a call is good for.
+/// Most remembered salts: those of more than a hundred contacts within a call's lifetime.
 const MAX_SALTS: usize = 4096;
 
-/// See the module.
+/// Calls answered recently.
 #[derive(Debug, Default)]
 pub struct Calls {
-    /// When they came, in unix seconds, the oldest first.
+    /// Arrival times in Unix seconds and salts, oldest first.
     answered: VecDeque<(u64, [u8; SALT_LEN])>,
 }
 
 impl Calls {
-    /// Whether a call that is dated `unix_seconds` is good, and new. Once for each.
+    /// Reports whether a call dated `unix_seconds` is fresh and new. True once per call.
     pub fn admit(&mut self, now: u64, salt: [u8; SALT_LEN], unix_seconds: u64) -> bool {
         if unix_seconds.abs_diff(now) > CLOCK_SKEW_SECONDS {
             return false;
         }
-        // One that is dated ahead of us is good for twice the difference of clocks.
+        // A call dated ahead of our clock is valid for twice the clock tolerance.
         while self
             .answered
             .front()

@@ -1,5 +1,4 @@
-//! What a listener answers, wherever it is called: whoever shares a secret with us is told where to dial, everybody else
-//! nothing.
+//! A listener's responder: it returns our addresses to contacts and ignores all other packets.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,36 +13,36 @@ use super::replay::Calls;
 use crate::place::{Place, PlaceError, Question, Responder, Response};
 use crate::reach::{MakeReach, Reach};
 
-/// What a listener is told while it waits.
+/// An event of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContactEvent {
-    /// This contact was told where to dial, and did not say where it can be reached itself.
+    /// This contact received our addresses and did not send its own.
     Called(NodeId),
-    /// This contact looks for us, and says where it can be reached.
+    /// This contact is looking for us and has sent its addresses.
     LeftCall(Place, LeftCall),
-    /// Nobody can come from there at present.
+    /// No contact can arrive at this place at present.
     Lost(Place, PlaceError),
-    /// Somebody can again.
+    /// The place has recovered.
     Back(Place),
 }
 
-/// What a caller leaves for a listener that it cannot reach at once: both begin to send to each other then.
+/// A caller's request for simultaneous hole punching, for a listener that it cannot reach directly.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftCall {
-    /// Who calls.
+    /// The caller.
     pub peer: NodeId,
-    /// Where it can be reached.
+    /// The caller's addresses.
     pub reach: Reach,
-    /// A secret of this attempt, which only the two know: it tells the right one's packets from all others.
+    /// Secret of this attempt, shared by the two peers. It authenticates their packets.
     pub punch_secret: [u8; PUNCH_SECRET_LEN],
 }
 
-/// Bytes of the secret of one attempt to reach each other.
+/// Length of a hole-punching secret in bytes.
 pub const PUNCH_SECRET_LEN: usize = 32;
 
-/// The secret of one attempt to reach each other, as the caller has it.
+/// The hole-punching secret of one attempt on the caller's side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PunchSecret(pub [u8; PUNCH_SECRET_LEN]);
 
@@ -59,12 +58,13 @@ impl fmt::Debug for LeftCall {
     }
 }
 
-/// What all places of a listener share.
+/// State shared by all places of a listener.
 pub struct ContactResponder {
     pairs: Mutex<Vec<Pair>>,
     calls: Mutex<Calls>,
     reach: MakeReach,
-    /// One for each call of a contact and each change of a place: few, so they need no bound.
+    /// One event per call of a contact and per change of a place; these are few, so the channel
+    /// needs no limit.
     events: mpsc::UnboundedSender<ContactEvent>,
 }
 
@@ -73,22 +73,22 @@ impl ContactResponder {
         Self { pairs: Mutex::default(), calls: Mutex::default(), reach, events }
     }
 
-    /// Whom to answer from now on.
+    /// Sets the contacts to answer.
     pub fn set_pairs(&self, pairs: Vec<Pair>) {
         *lock(&self.pairs) = pairs;
     }
 
-    /// Where we can be reached, for a record.
+    /// Returns our addresses for a record.
     pub fn reach(&self) -> Reach {
         (self.reach)(None)
     }
 
     pub fn tell(&self, event: ContactEvent) {
-        // Without a handle there is nobody to tell.
+        // Without a handle the event is dropped.
         let _ = self.events.send(event);
     }
 
-    /// Who calls with this packet, with which salt, what time it is there, and where it can be reached.
+    /// Opens a call. Returns the contact, the salt, the caller's clock, and its addresses.
     fn caller(&self, packet: &[u8]) -> Option<(Pair, [u8; SALT_LEN], u64, Reach)> {
         lock(&self.pairs).iter().find_map(|pair| match open(pair, packet)? {
             (salt, Said::Call { unix_seconds, reach }) => {
@@ -100,7 +100,7 @@ impl ContactResponder {
 }
 
 impl Responder for ContactResponder {
-    /// Answers a packet if a contact calls with it for the first time.
+    /// Answers a contact's call once.
     fn respond(&self, question: &Question<'_>) -> Option<Response> {
         let (pair, call, dated, reach) = self.caller(question.message)?;
         if !lock(&self.calls).admit(unix_seconds(), call, dated) {
@@ -118,7 +118,7 @@ impl Responder for ContactResponder {
                 ContactEvent::LeftCall(question.place.clone(), call)
             }
         };
-        // As long as the question, so that its length tells nothing.
+        // As long as the request, so that its length reveals nothing.
         let response = Response::new(seal(&pair, salt, &said, question.message.len()));
         Some(response.then(move || drop(events.send(called))))
     }
@@ -131,6 +131,6 @@ impl fmt::Debug for ContactResponder {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whatever is behind these locks is replaced whole.
+    // Values behind these locks are always replaced as a whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! Looking for a contact at every place at once, until it is found or nobody cares any more.
+//! The caller's side: looks for a contact at all places at once, until it is found or the search is
+//! dropped.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,29 +22,29 @@ use crate::places::Places;
 use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
 
-/// Between two attempts at a place; a server allows thirty at once and one each 2 s.
+/// Interval between attempts at a place. A server allows a burst of thirty, then one every 2 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(700);
-/// Calls whose answers still count: those of more than ten seconds.
+/// Most calls whose answers are accepted: those of more than ten seconds.
 const MAX_CALLS: usize = 16;
-/// Changes that wait to be taken. Who does not take them stops the search until then.
+/// Most queued results. If the queue is full, the search pauses.
 const MAX_WAITING: usize = 64;
 
-/// What became of a place.
+/// Result at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The contact listens and says where; with the secret by which the two know each other's packets if the contact, too, was told where
-    /// we are.
+    /// The contact's addresses. If the contact has our addresses as well, the secret authenticates
+    /// the packets of both.
     At(Place, Reach, Option<PunchSecret>),
-    /// The place cannot be asked at present.
+    /// The place is not usable at present.
     Not(Place, PlaceError),
 }
 
-/// A search, which ends when this is dropped.
+/// A running search; drop ends it.
 pub struct ContactSearch {
     found: mpsc::Receiver<Found>,
-    /// What leaves our call, once.
+    /// Publishes our call, once.
     leave: Option<Box<dyn FnOnce() -> Publication + Send>>,
-    /// What we leave for the listener while we look.
+    /// Our published call to the listener.
     call: Option<Publication>,
     _tasks: JoinSet<()>,
 }
@@ -54,11 +55,12 @@ impl fmt::Debug for ContactSearch {
     }
 }
 
-/// What a caller tells a listener that it cannot reach at once: both begin to send to each other then.
+/// Parameters of a call to a listener that cannot be reached directly: both sides then send at the
+/// same time.
 pub struct Calling {
-    /// Where the caller can be reached.
+    /// Returns the caller's addresses.
     pub reach: MakeReach,
-    /// A secret of this attempt, which a listener learns where records are stored ([`super::LeftCall`]).
+    /// Secret of this attempt. A listener receives it through record stores ([`super::LeftCall`]).
     pub punch_secret: [u8; PUNCH_SECRET_LEN],
 }
 
@@ -69,28 +71,29 @@ impl fmt::Debug for Calling {
 }
 
 impl ContactSearch {
-    /// What a place finds, once, and again when it changes; None if there is no place to look at. Cancel-safe.
+    /// Returns each place's first result and its changes, or `None` if there is no place.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Found> {
         self.found.recv().await
     }
 
-    /// Leaves word where records are stored, once: not before the caller knows where it can be reached. Must be called in a tokio
-    /// runtime.
+    /// Publishes our call at the record stores, once. Call this when the caller's addresses are
+    /// available. Must be called in a tokio runtime.
     pub fn leave_call(&mut self) {
         if let Some(leave) = self.leave.take() {
             self.call = Some(leave());
         }
     }
 
-    /// The caller can be reached elsewhere now.
+    /// Call this after the caller's addresses changed.
     pub fn addresses_changed(&self) {
         if let Some(call) = &self.call {
             call.update();
         }
     }
 
-    /// Ends it and withdraws the call that was left, within a few seconds. If the search is only dropped, the call stays until it
-    /// expires, within two minutes.
+    /// Ends the search and withdraws the published call, within a few seconds. After a mere drop,
+    /// the call stays until it expires, within two minutes.
     pub async fn close(self) {
         if let Some(call) = self.call {
             call.withdraw().await;
@@ -103,8 +106,9 @@ pub fn search(pair: &Pair, places: &Places) -> ContactSearch {
     search_calling(pair, places, None)
 }
 
-/// The same, and tells the contact where we are, too: with each question to a meeting place, and where records are stored when
-/// [`ContactSearch::leave_call`] says so. Must be called in a tokio runtime.
+/// Same as [`search`], and sends our addresses to the contact: with each request to a meeting
+/// place, and to record stores after [`ContactSearch::leave_call`]. Must be called in a tokio
+/// runtime.
 pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) -> ContactSearch {
     let (tell, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
@@ -113,7 +117,7 @@ pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) ->
         None => (None, None),
     };
     for place in places.all() {
-        // Who hears us on this network reaches us there.
+        // A listener on the same network reaches us at the packet's source address.
         let reach = reach.clone().filter(|_| !place.caps().broadcast);
         let search = Search { place, pair: pair.clone(), reach, tell: tell.clone(), last: None };
         tasks.spawn(search.run());
@@ -129,7 +133,7 @@ pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) ->
     ContactSearch { found, leave, call: None, _tasks: tasks }
 }
 
-/// One place's part of a search.
+/// The search at one place.
 struct Search {
     place: Arc<dyn MeetingPlace>,
     pair: Pair,
@@ -138,7 +142,7 @@ struct Search {
     last: Option<Found>,
 }
 
-/// The salts of the last calls.
+/// Salts of the latest calls.
 type Calls = Arc<Mutex<VecDeque<[u8; SALT_LEN]>>>;
 
 impl Search {
@@ -149,7 +153,7 @@ impl Search {
                     Ok((reach, secret)) => {
                         self.tell(Found::At(self.place.place(), reach, secret)).await;
                     }
-                    // Perhaps later.
+                    // The contact may arrive later.
                     Err(PlaceError::Nobody | PlaceError::Closed(_)) => {}
                     Err(why) => self.tell(Found::Not(self.place.place(), why)).await,
                 }
@@ -158,7 +162,7 @@ impl Search {
         }
     }
 
-    /// Where the contact may wait, by its clock.
+    /// Returns the topics of the contact for all hours that its clock may show.
     fn topics(&self) -> Vec<Topic> {
         if self.place.caps().broadcast {
             return vec![Topic::AnyContact];
@@ -167,7 +171,7 @@ impl Search {
         hours_to_try(unix_seconds()).into_iter().map(tag).collect()
     }
 
-    /// One attempt, until an answer to one of its calls comes.
+    /// Makes one attempt and waits for an answer to one of its calls.
     async fn ask(&self, topic: Topic) -> Result<(Reach, Option<PunchSecret>), PlaceError> {
         let calls = Calls::default();
         let mut query = self.place.query(topic, self.question(&calls));
@@ -180,7 +184,7 @@ impl Search {
         }
     }
 
-    /// Makes calls, each with a salt of its own: a listener answers each once.
+    /// Returns a maker of calls with fresh salts, because a listener answers each call once.
     fn question(&self, calls: &Calls) -> MakeQuestion {
         let (pair, calls) = (self.pair.clone(), Arc::clone(calls));
         let ours = self.reach.clone();
@@ -198,7 +202,7 @@ impl Search {
         })
     }
 
-    /// Where the contact listens, if this answers one of these calls.
+    /// Returns the contact's addresses if `reply` answers one of these calls.
     fn answer(&self, reply: &Reply, calls: &Calls) -> Option<(Reach, Option<PunchSecret>)> {
         let (_, Said::Answer { call, mut reach }) = open(&self.pair, &reply.message)? else {
             return None;
@@ -211,7 +215,7 @@ impl Search {
         is_ours.then(|| (reach, self.reach.is_some().then(secret)))
     }
 
-    /// Tells what is new.
+    /// Reports a changed result.
     async fn tell(&mut self, found: Found) {
         if self.last.as_ref() != Some(&found) {
             self.last = Some(found.clone());
@@ -221,8 +225,8 @@ impl Search {
     }
 }
 
-/// Where the answer came from comes first: there the listener can be reached, even by an address that means nothing
-/// elsewhere. It listens there at the port of its first address.
+/// Puts the source address of the answer first: the listener is reachable there, even if the
+/// address is not valid elsewhere. The port is that of its first address, at which it listens.
 fn nearest_first(from: SocketAddr, mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     if let Some(port) = addresses.first().map(SocketAddr::port) {
         let mut nearest = from;

@@ -1,14 +1,15 @@
-//! Contacts where records are stored (SPEC §12.4): nobody answers there, so both sides leave word and look for the other's.
+//! Contacts at record stores (SPEC §12.4). Stores answer no calls, so each side publishes a record
+//! and looks for the other's.
 //!
 //! ```text
 //!   listener  publishes its addresses, for each contact         caller    looks for them at 1, 1, 2, 3, 5, 10 s …
 //!             looks for calls, each contact every 2.5 s         publishes a call with its own addresses
 //! ```
 //!
-//! With nobody behind a NAT the listener's record is enough: the caller dials. With a NAT on both sides the call is what lets the listener
-//! send at the same time.
+//! If neither side is behind a NAT, the listener's record suffices: the caller dials. With a NAT on
+//! both sides, the call makes the listener send at the same time.
 //!
-//! Invariant: a call is told once, by the time it was written.
+//! Invariant: a call is reported once, identified by its time of writing.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -37,33 +38,36 @@ use crate::record::slot::Slot;
 use crate::record::{HERE_LIFE_SECONDS, REPUBLISH_INTERVAL};
 use crate::store::RecordStore;
 
-/// Contacts that records are published for: the most important ones. Each costs some thirty datagrams every 25 minutes, as many for a
-/// look for its call each minute, and four for each look in between.
+/// Most contacts with published records, most important first. Each costs about thirty datagrams
+/// every 25 minutes, as many for a full search for its call every minute, and four for each search
+/// in between.
 const MAX_STORED_CONTACTS: usize = 16;
-/// Between two looks for a call of one contact, whom it keeps waiting for so long. With many contacts it is longer.
+/// Interval between searches for a contact's call, which is the caller's wait. It grows with the
+/// number of contacts.
 const CALL_INTERVAL: Duration = Duration::from_millis(2500);
-/// Between two looks for calls whosesoever: 16 contacts are looked for within 12 s.
+/// Least interval between any two searches for calls: 16 contacts take 12 s.
 const CALL_SPACING: Duration = Duration::from_millis(750);
-/// For this long after something has happened, each contact is looked for one right after the other.
+/// Duration of the faster search after a change.
 const HURRY: Duration = Duration::from_secs(60);
-/// Between two looks meanwhile.
+/// Interval between searches during that time.
 const HURRIED_SPACING: Duration = Duration::from_millis(500);
-/// A call is written anew after this time, and good for twice as long: who has given up is not called back.
+/// Interval between republications of a call, which is valid for twice as long: a caller that gave
+/// up is not called back.
 const CALL_REPUBLISH_INTERVAL: Duration = Duration::from_secs(60);
 const CALL_LIFE_SECONDS: u64 = 120;
-/// What a search has found and nobody took yet.
+/// Most queued results of a search.
 const MAX_WAITING: usize = 16;
 
-/// One store's part of a listener.
+/// The listener's part at one store.
 #[derive(Debug)]
 pub struct StoredContacts {
     store: Arc<dyn RecordStore>,
     responder: Arc<ContactResponder>,
     status: Arc<Status>,
     published: Mutex<HashMap<NodeId, Publication>>,
-    /// Whose calls are looked for, and until when in a hurry.
+    /// Contacts whose calls are searched for, and the end of the faster search.
     wanted: watch::Sender<Wanted>,
-    /// The look for calls, and withdrawals.
+    /// The search for calls, and withdrawals.
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -91,7 +95,8 @@ impl StoredContacts {
         Self { store, responder, status, published, wanted, tasks }
     }
 
-    /// Publishes where we are for the first of these, withdraws it from all others, and looks for the calls of the first.
+    /// Publishes our addresses for the first of these contacts, withdraws all other records, and
+    /// searches for the calls of the same contacts.
     pub fn publish_for(&self, pairs: &[Pair]) {
         let pairs = &pairs[..pairs.len().min(MAX_STORED_CONTACTS)];
         let mut published = lock(&self.published);
@@ -101,7 +106,7 @@ impl StoredContacts {
         let is_new = |pair: &Pair| !published.contains_key(&pair.peer());
         let has_changed = !gone.is_empty() || pairs.iter().any(is_new);
         let mut tasks = lock(&self.tasks);
-        // The ones that are done; the first task never is.
+        // Removes finished tasks; the first task never ends.
         while tasks.try_join_next().is_some() {}
         for publication in gone.iter().filter_map(|peer| published.remove(peer)) {
             tasks.spawn(publication.withdraw());
@@ -118,14 +123,14 @@ impl StoredContacts {
         });
     }
 
-    /// We can be reached elsewhere now.
+    /// Republishes after our addresses changed.
     pub fn update(&self) {
         lock(&self.published).values().for_each(Publication::update);
         let hurry_until = Some(Instant::now() + HURRY);
         self.wanted.send_modify(|wanted| wanted.hurry_until = hurry_until);
     }
 
-    /// Withdraws everything, all at once.
+    /// Withdraws all records in parallel.
     pub async fn withdraw(self) {
         let mut withdrawing = JoinSet::new();
         for (_, publication) in lock(&self.published).drain() {
@@ -149,11 +154,11 @@ impl StoredContacts {
     }
 }
 
-/// Looks for what contacts left.
+/// The search for contacts' calls.
 struct Calls {
     store: Arc<dyn RecordStore>,
     responder: Arc<ContactResponder>,
-    /// What each contact's finder has told already stays told.
+    /// Finders per contact; each remembers its reported calls.
     finders: HashMap<NodeId, RecordFinder>,
 }
 
@@ -169,7 +174,7 @@ impl Calls {
                     let looked = self.look(pair).await;
                     let is_hurried = hurry_until.is_some_and(|until| Instant::now() < until);
                     match looked {
-                        // What is wrong with the store is told where records are written.
+                        // Errors of the store are reported by the publications.
                         Err(why) => {
                             debug!(place = self.store.place().name(), %why, "calls are not found");
                             backoff.advance()
@@ -181,7 +186,7 @@ impl Calls {
                         }
                     }
                 }
-                // Until there is somebody.
+                // No contact is set yet.
                 None => Duration::MAX,
             };
             select! {
@@ -207,7 +212,7 @@ impl Calls {
     }
 }
 
-/// Leaves a call for `pair.peer()` at all stores.
+/// Publishes a call for `pair.peer()` at all stores.
 pub fn leave_call(
     stores: &[Arc<dyn RecordStore>],
     pair: &Pair,
@@ -220,12 +225,12 @@ pub fn leave_call(
         Content::new(Kind::Call, now, CALL_LIFE_SECONDS, reach(None))
             .with_body(Zeroizing::new(secret.to_vec()))
     });
-    // Who looks is told by the look itself that a store cannot be used.
+    // The search itself reports an unusable store.
     let report: Report = Arc::new(|_, _| {});
     Publication::start(stores, &slot, CALL_REPUBLISH_INTERVAL, &make, &report)
 }
 
-/// One store's part of a search.
+/// The search at one store.
 pub async fn search(
     store: Arc<dyn RecordStore>,
     pair: Pair,
@@ -248,6 +253,6 @@ pub async fn search(
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whatever is behind these locks is whole at all times.
+    // A panic cannot leave values behind these locks inconsistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
-//! Waiting on the local network: a multicast listener answers whoever says the right thing.
+//! Waits on the local network: a multicast listener answers valid requests.
 //!
-//! It is pure readiness: nothing runs until a packet comes, or an interface. Invariant: what one address, and all addresses
-//! together, can make it do is bounded by [`RATE`].
+//! It is event-driven: it runs only after a packet or an interface change. Invariant: its work per
+//! address, and for all addresses together, is bounded by [`RATE`].
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,24 +18,26 @@ use super::sockets::{Buffer, Sockets};
 use crate::place::{Announcement, BoxFuture, End, Place, PlaceError, Question, Responder};
 use crate::rates::{Limit, Rates, Source};
 
-/// Packets that one address may send. A joiner needs two, and repeats what is lost; a contact calls once a second. An exchange
-/// costs a fifth of a millisecond, and trying every contact's key half of one, so all remembered addresses together cost less
-/// than a fifth of a processor.
+/// Rate limit of packets per address. A joiner needs two packets plus retransmissions; a contact
+/// calls once a second. An exchange costs a fifth of a millisecond, and trial decryption with all
+/// contacts' keys half of one. All remembered addresses together therefore cost less than a fifth
+/// of a processor.
 const RATE: Limit = Limit { burst: 20, refill: Duration::from_millis(200), addresses: 64 };
-/// How often a response that ends the topic is sent: the process may end after it, so nobody could ask again.
+/// Number of transmissions of a response that ends the topic. The process may end after it and
+/// cannot answer again.
 const LAST_WORDS: u32 = 3;
 const BETWEEN_LAST_WORDS: Duration = Duration::from_millis(30);
-/// After a socket failed, which the network's own changes may cause.
+/// Pause after a socket error, which a network change may cause.
 const SOCKET_PAUSE: Duration = Duration::from_millis(100);
 
-/// The sockets, which have joined the group.
+/// Sockets that have joined the multicast group.
 #[derive(Debug)]
 pub struct MulticastListener {
     lan: Lan,
     envelope: Envelope,
-    /// Hears the group.
+    /// Receives from the group.
     shared: Sockets,
-    /// Answers, and hears what is said to it after that.
+    /// Sends responses and receives the following messages.
     own: Sockets,
 }
 
@@ -60,7 +62,7 @@ impl MulticastListener {
         let mut rates = Rates::new(RATE);
         let mut interfaces = InterfaceWatch::new();
         let mut buffer = Buffer::new();
-        // What came between joining and watching.
+        // Covers changes between the first join and the start of the watch.
         self.shared.join(&self.lan.interfaces());
         loop {
             let received = select! {
@@ -106,7 +108,8 @@ impl Announcement for MulticastListener {
         self.envelope.nameplate()
     }
 
-    /// Goes on after `end`: to say why costs nothing here, and who did not get an answer asks again.
+    /// Keeps answering after `end`: a refusal costs nothing on this network, and an unanswered
+    /// joiner asks again.
     fn serve(
         self: Box<Self>,
         responder: Arc<dyn Responder>,

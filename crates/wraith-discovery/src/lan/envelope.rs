@@ -1,20 +1,20 @@
-//! What a place on the local network puts around a message: a packet under a key of the nameplate, or nothing around the
-//! messages of contacts, which are such packets themselves.
+//! The envelope of a message on the local network: a packet sealed with a key of the nameplate.
+//! Contact messages are packets already and have no envelope.
 
 use super::packet::{OPENING_LEN, PACKET_LEN, open, seal};
 use crate::place::{PlaceError, Topic};
 
-/// The kind byte in front of the first message about a nameplate, which packets leave out (SPEC §11.4, §11.6).
+/// Type byte of the first message about a nameplate. Packets omit it (SPEC §11.4, §11.6).
 const OPENING_KIND: u8 = 1;
 
-/// See the module.
+/// Kind of envelope for a topic.
 #[derive(Clone, Copy, Debug)]
 pub enum Envelope {
     Nameplate(u32),
     Contacts,
 }
 
-/// A message and the first one of its conversation; those of contacts have no other.
+/// A message and the first message of its conversation. For contacts both are the same.
 #[derive(Debug)]
 pub struct Opened {
     pub opening: Vec<u8>,
@@ -23,7 +23,7 @@ pub struct Opened {
 
 impl Envelope {
     /// # Errors
-    /// Here contacts have no topics of their own.
+    /// The topic is of a single contact, which the local network does not support.
     pub fn of(topic: Topic) -> Result<Self, PlaceError> {
         match topic {
             Topic::Nameplate { nameplate, .. } => Ok(Self::Nameplate(nameplate)),
@@ -32,7 +32,7 @@ impl Envelope {
         }
     }
 
-    /// The nameplate, if it is for one.
+    /// Returns the nameplate, if there is one.
     pub const fn nameplate(self) -> Option<u32> {
         match self {
             Self::Nameplate(nameplate) => Some(nameplate),
@@ -40,10 +40,10 @@ impl Envelope {
         }
     }
 
-    /// The packet that carries a message of the conversation that began with `opening`.
+    /// Wraps a message of the conversation that started with `opening`.
     ///
     /// # Errors
-    /// The system has no randomness, or these are no such messages.
+    /// The system has no randomness, or the messages are malformed.
     pub fn wrap(self, opening: &[u8], message: &[u8]) -> Result<[u8; PACKET_LEN], PlaceError> {
         let Self::Nameplate(nameplate) = self else {
             return message.try_into().map_err(|_| PlaceError::Protocol);
@@ -57,7 +57,7 @@ impl Envelope {
         seal(nameplate, salt, hello, message).ok_or(PlaceError::Protocol)
     }
 
-    /// What a packet carries, if it is one of these.
+    /// Opens a packet of this kind. `None` for any other.
     pub fn unwrap(self, packet: &[u8]) -> Option<Opened> {
         match self {
             Self::Contacts => (packet.len() == PACKET_LEN)

@@ -1,25 +1,26 @@
-//! Tells when this machine's interfaces or addresses have changed: a cable was plugged in, a network was joined.
+//! Detects changes of this machine's interfaces or addresses, such as a plugged cable or a joined
+//! network.
 //!
-//! On Linux the kernel says so over a netlink socket, so nothing runs in between. Where there is no such socket, interfaces
-//! are looked at now and then.
+//! Linux reports changes over a netlink socket, so there is no polling. Without such a socket,
+//! interfaces are checked periodically.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How often interfaces are looked at where the system does not tell: a person who just plugged a cable in waits this long.
+/// Interval of the checks without kernel notifications: the delay after a cable was plugged in.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// The most often that a change is told. Changes come in groups: the link, then its addresses one by one.
+/// Least interval between reports. Changes come in bursts: the link, then its addresses one by one.
 const CHANGE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Watcher of interface changes.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     news: Option<News>,
-    /// A change that was not told yet because another was told just before.
+    /// A change that is not reported yet because of the interval.
     is_due: bool,
-    /// When the next may be told.
+    /// Earliest time of the next report.
     next: Instant,
 }
 
@@ -28,7 +29,7 @@ impl InterfaceWatch {
         Self { news: News::subscribe().ok(), is_due: false, next: Instant::now() }
     }
 
-    /// Waits for a change, or for the time at which there may have been one. Cancel-safe.
+    /// Waits for a change, or for the next check if there are no notifications. Cancel-safe.
     pub async fn changed(&mut self) {
         let Some(news) = &mut self.news else {
             sleep_until(self.next + RESCAN_INTERVAL).await;
@@ -37,7 +38,7 @@ impl InterfaceWatch {
         };
         if !self.is_due {
             if news.wait().await.is_err() {
-                // The system does not tell any more.
+                // Notifications have stopped.
                 self.news = None;
                 return sleep(CHANGE_INTERVAL).await;
             }
@@ -60,11 +61,11 @@ mod netlink {
 
     /// Groups of rtnetlink(7): links, IPv4 addresses, IPv6 addresses.
     const GROUPS: u32 = 0x1 | 0x10 | 0x100;
-    /// What is said does not matter, so it is cut off.
+    /// The content is ignored, so it may be truncated.
     const BUFFER_LEN: usize = 64;
 
-    /// A subscription to what the kernel says about interfaces. It is a netlink socket; of a Unix one it has only what is the
-    /// same for both, to be readable and to receive.
+    /// A subscription to the kernel's interface notifications. It is a netlink socket; as a Unix
+    /// datagram socket it uses only the common operations, readiness and receive.
     #[derive(Debug)]
     pub struct News(UnixDatagram);
 
@@ -77,11 +78,11 @@ mod netlink {
             UnixDatagram::from_std(socket.into()).map(Self)
         }
 
-        /// Waits for news and takes all there are. Cancel-safe.
+        /// Waits for a notification and drains all queued ones. Cancel-safe.
         pub async fn wait(&mut self) -> io::Result<()> {
             let mut buffer = [0; BUFFER_LEN];
             match self.0.recv(&mut buffer).await {
-                // More came than was kept, which is news all the same.
+                // The kernel dropped notifications, which is a change as well.
                 Err(error) if error.raw_os_error() != Some(Errno::NOBUFS.raw_os_error()) => {
                     return Err(error);
                 }
@@ -95,7 +96,7 @@ mod netlink {
 #[cfg(target_os = "linux")]
 use netlink::News;
 
-/// A system that does not tell.
+/// Placeholder for systems without notifications.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 struct News;
@@ -122,7 +123,7 @@ mod tests {
     const IN_NAMESPACE: &str = "WRAITH_TEST_IN_NAMESPACE";
     const TEST: &str = "lan::interface_watch::tests::an_interface_that_comes_up_is_told";
 
-    /// In a network of its own, where loopback is down at first and nothing else is.
+    /// Runs in its own network namespace with only a loopback interface, which is down at first.
     #[test]
     fn an_interface_that_comes_up_is_told() {
         if std::env::var_os(IN_NAMESPACE).is_some() {

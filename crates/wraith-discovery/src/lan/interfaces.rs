@@ -1,21 +1,22 @@
-//! Which of this machine's interfaces meetings happen on.
+//! Selection of the network interfaces for meetings.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-/// Where on the local network to look or wait.
+/// Interfaces of the local network to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Lan {
-    /// On every interface.
+    /// Every interface.
     #[default]
     All,
-    /// Nowhere.
+    /// None.
     Off,
-    /// On the interface with this name.
+    /// The interface with this name.
     Named(String),
-    /// On the interface with this address, because nothing else can be reached there.
+    /// The interface with this address. Use it for an endpoint bound to that address, which reaches
+    /// no other network.
     With(IpAddr),
 }
 
@@ -24,7 +25,7 @@ impl FromStr for Lan {
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
-            // An empty variable of the environment is one that is not set.
+            // An empty environment variable counts as unset.
             "all" | "" => Self::All,
             "off" => Self::Off,
             name => Self::Named(name.to_owned()),
@@ -32,17 +33,17 @@ impl FromStr for Lan {
     }
 }
 
-/// One interface.
+/// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     pub index: u32,
-    /// Any of its IPv4 addresses; none of the group of IPv4 otherwise.
+    /// One of its IPv4 addresses; `None` excludes it from the IPv4 group.
     pub ipv4: Option<Ipv4Addr>,
     pub ipv6: bool,
 }
 
 impl Lan {
-    /// Why there are no [`Self::interfaces`], when there are none.
+    /// Returns the reason why [`Self::interfaces`] is empty.
     pub(crate) fn missing(&self) -> String {
         match self {
             Self::Named(name) => {
@@ -54,8 +55,8 @@ impl Lan {
         }
     }
 
-    /// The interfaces, as they are now. Empty if there is no local network: loopback alone is one only when it was asked
-    /// for.
+    /// Returns the current interfaces. Empty if there is no local network. Loopback alone counts
+    /// only if it was selected.
     pub fn interfaces(&self) -> Vec<Interface> {
         if *self == Self::Off {
             return Vec::new();
@@ -65,7 +66,8 @@ impl Lan {
             Self::Named(name) => Some(name),
             Self::With(ip) => match all.iter().find(|i| i.ip() == *ip) {
                 Some(found) => Some(&found.name),
-                // An address that is nobody's name is on loopback, such as 127.0.0.2, or gone.
+                // A loopback address without an entry, such as 127.0.0.2, belongs to loopback; any
+                // other is gone.
                 None if ip.is_loopback() => all.iter().find(|i| i.is_loopback()).map(|i| &*i.name),
                 None => return Vec::new(),
             },

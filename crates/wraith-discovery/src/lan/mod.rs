@@ -1,10 +1,12 @@
-//! Meeting on the local network, without any server (SPEC §11.6).
+//! Meeting on the local network, without a server (SPEC §11.6).
 //!
-//! Who looks sends the first message of a conversation to a multicast group on every interface until somebody answers. Who
-//! waits only listens: nothing it has on the network shows that it waits, and it answers nobody who does not know what to
-//! say. All packets have one length. Those about a nameplate are sealed under a key made of it and a salt, so a watcher sees
-//! bytes without structure, and if it tries all nameplates it learns the nameplate and that somebody looks for it, but no
-//! words, names or files. Those between contacts are sealed already.
+//! The searching side sends its first message to a multicast group on every interface until a peer
+//! answers. The waiting side only listens: it sends nothing by itself, and it ignores invalid
+//! requests.
+//!
+//! All packets have one length. Packets about a nameplate are sealed with a key of the nameplate
+//! and a salt, so an observer sees random bytes. By trying all nameplates an observer can find the
+//! nameplate in use, but no words, names or files. Packets between contacts are sealed already.
 
 mod announce;
 mod envelope;
@@ -29,26 +31,27 @@ pub use packet::{OPENING_LEN, PACKET_LEN, open, seal};
 pub use probe::{Heard, probe};
 use query::LanQuery;
 
-/// Link-local groups set aside for experiments, which no router forwards (RFC 4727 §2.4.2, §3.2).
+/// Link-local groups reserved for experiments, which routers do not forward (RFC 4727 §2.4.2,
+/// §3.2).
 pub const GROUP_V4: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 254);
-/// The same for IPv6, in link-local scope.
+/// Same for IPv6, in link-local scope.
 pub const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x114);
-/// The port that is listened on, from the range that is assigned to nobody (RFC 6335 §6).
+/// UDP port of the group, from the dynamic range (RFC 6335 §6).
 pub const PORT: u16 = 49_737;
 
-/// How long the other side may take to answer. On a local network that is a thousand round trips.
+/// Longest wait for an answer: a thousand round trips on a local network.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Contacts that are answered. Each costs a try to open what comes.
+/// Most contacts to answer. Each costs one trial decryption per packet.
 const MAX_CONTACTS: usize = 256;
 
-/// The local network as a place to meet.
+/// The local network as a meeting place.
 #[derive(Debug)]
 pub(crate) struct LanPlace {
     lan: Lan,
 }
 
 impl LanPlace {
-    /// None if it is off.
+    /// Returns `None` if it is off.
     pub fn new(lan: Lan) -> Option<Self> {
         (lan != Lan::Off).then_some(Self { lan })
     }

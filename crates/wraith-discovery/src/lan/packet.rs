@@ -1,8 +1,8 @@
-//! The packet about a nameplate: `salt(16) ‖ sealed(length(2) ‖ hello(33) ‖ message ‖ zeros)`, always 476 bytes, so that an
-//! answer is never longer than the question and lengths tell nothing.
+//! Packets about a nameplate: `salt(16) ‖ sealed(length(2) ‖ hello(33) ‖ message ‖ zeros)`. All
+//! have 476 bytes, so a response is never longer than its request and lengths reveal nothing.
 //!
-//! The key comes from the nameplate and the salt. That is no secret worth the name; it makes packets look random and lets who
-//! waits drop whatever is not for it.
+//! The key is derived from the nameplate and the salt. It is not a real secret: it makes packets
+//! look random, and the waiting side drops packets for other nameplates.
 
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
 
@@ -10,14 +10,16 @@ use crate::place::MAX_MESSAGE_LEN;
 
 const SALT_LEN: usize = 16;
 const LENGTH_LEN: usize = 2;
-/// Bytes of the hello that a conversation about a nameplate begins with, and that every packet of it carries.
+/// Length of the hello that starts a conversation about a nameplate. Every packet of the
+/// conversation carries it.
 pub const OPENING_LEN: usize = 33;
 const PLAIN_LEN: usize = LENGTH_LEN + OPENING_LEN + MAX_MESSAGE_LEN;
-/// Bytes of every packet.
+/// Length of every packet in bytes.
 pub const PACKET_LEN: usize = SALT_LEN + PLAIN_LEN + TAG_BYTES;
 
-/// A packet of the conversation that began with `hello`, at this nameplate; the message is empty for the hello itself. The
-/// salt is random and never used again. None if the message is longer than any.
+/// Seals a packet of the conversation that started with `hello`, at this nameplate. The message is
+/// empty for the hello itself. The salt must be random and never reused. `None` if the message is
+/// too long.
 pub fn seal(
     nameplate: u32,
     salt: [u8; 16],
@@ -34,7 +36,7 @@ pub fn seal(
     Some(packet)
 }
 
-/// The hello and the message of a packet, if it is one for this nameplate.
+/// Opens a packet for this nameplate and returns its hello and message.
 pub fn open(nameplate: u32, packet: &[u8]) -> Option<([u8; OPENING_LEN], Vec<u8>)> {
     let mut packet: [u8; PACKET_LEN] = packet.try_into().ok()?;
     let (salt, sealed) = packet.split_first_chunk_mut::<SALT_LEN>()?;

@@ -1,4 +1,4 @@
-//! Whether multicast works on this machine: a packet to the group that only this machine hears.
+//! Tests whether multicast works on this machine, with a packet that does not leave it.
 
 use std::time::Duration;
 
@@ -9,29 +9,30 @@ use super::packet::{OPENING_LEN, open, seal};
 use super::sockets::{Buffer, Sockets};
 use crate::place::PlaceError;
 
-/// How long the packet may take from this machine to itself, and how often it is sent meanwhile.
+/// Longest wait for the packet, and the interval between repetitions.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const REPEAT_INTERVAL: Duration = Duration::from_millis(100);
-/// Any nameplate will do: the packet is found by its random bytes.
+/// An arbitrary nameplate: the packet is recognised by its random bytes.
 const NAMEPLATE: u32 = 1;
 
-/// What came of a [`probe`].
+/// Result of a [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Interfaces to meet on.
+    /// Number of usable interfaces.
     pub interfaces: usize,
-    /// Interfaces on which the group could be joined.
+    /// Number of interfaces on which the group was joined.
     pub joined: usize,
-    /// The packet came back, over IPv4 and over IPv6.
+    /// Whether the packet came back over IPv4 and over IPv6.
     pub ipv4: bool,
     pub ipv6: bool,
 }
 
-/// Joins the group as one who waits with a code does, sends a packet to it as one who has typed a code does, and listens
-/// for it. The packet does not leave the machine: its time to live is 0. Must be called in a tokio runtime.
+/// Joins the group as a creator does, sends a packet to it as a joiner does, and waits for it. The
+/// packet has a time to live of 0, so it does not leave the machine. Must be called in a tokio
+/// runtime.
 ///
 /// # Errors
-/// Why nothing could be tried.
+/// The reason why the test could not run.
 pub async fn probe(lan: &Lan) -> Result<Heard, PlaceError> {
     let plain = |error: std::io::Error| PlaceError::Unusable(error.to_string());
     let interfaces = lan.interfaces();

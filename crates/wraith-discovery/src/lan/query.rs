@@ -1,4 +1,5 @@
-//! Looking on the local network: asks the group until somebody answers, and goes on with that one.
+//! A search on the local network: asks the group until a peer answers, then continues with that
+//! peer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,13 +13,13 @@ use super::interfaces::Lan;
 use super::sockets::{Buffer, Sockets};
 use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
 
-/// First pause between two questions; it doubles up to the longest.
+/// First pause between two requests; it doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(60);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1000);
-/// Between two repetitions of what was not answered.
+/// Interval between retransmissions.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// State of a search; see the module documentation.
 pub struct LanQuery {
     lan: Lan,
     topic: Topic,
@@ -33,18 +34,18 @@ enum State {
     Talking(Box<Talking>),
 }
 
-/// To everybody.
+/// Asking the group.
 struct Asking {
     sockets: Sockets,
     envelope: Envelope,
     buffer: Buffer,
-    /// What was asked last.
+    /// The latest request.
     opening: Vec<u8>,
     pause: Duration,
     next: Instant,
 }
 
-/// To one.
+/// Talking to one peer.
 struct Talking {
     sockets: Sockets,
     envelope: Envelope,
@@ -73,7 +74,7 @@ impl LanQuery {
         Ok(Reply { message, from: Some(from), seen: None })
     }
 
-    /// Sends now, and again until something else is said.
+    /// Sends a message now, and retransmits it until the next one.
     fn say(&mut self, message: &[u8]) -> Result<(), PlaceError> {
         let state = std::mem::replace(&mut self.state, State::New);
         let mut talking = match (state, self.last_from) {
@@ -83,7 +84,7 @@ impl LanQuery {
                 let (packet, next) = ([0; PACKET_LEN], Instant::now());
                 Box::new(Talking { sockets, envelope, buffer, opening, peer, packet, next })
             }
-            // Nobody was heard yet.
+            // No peer has answered yet.
             _ => return Err(PlaceError::Protocol),
         };
         talking.packet = talking.envelope.wrap(&talking.opening, message)?;
@@ -109,14 +110,14 @@ impl Asking {
         loop {
             let received = select! {
                 biased;
-                // First, so that a flood does not keep the question back.
+                // First, so that a flood of packets does not delay the request.
                 () = sleep_until(self.next) => {
                     self.ask(lan, question)?;
                     continue;
                 }
                 received = self.sockets.receive(&mut self.buffer) => received,
             };
-            // A socket that fails is used again when the next question is due.
+            // A failed socket is used again at the next request.
             let Ok((len, from)) = received else {
                 sleep_until(self.next).await;
                 continue;

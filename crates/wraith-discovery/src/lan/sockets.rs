@@ -1,4 +1,4 @@
-//! UDP sockets for both families. One that cannot be had is done without: a machine may have no IPv6, or no IPv4.
+//! UDP sockets for both address families. A machine without IPv4 or IPv6 has only one of them.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,10 +12,11 @@ use tokio::net::UdpSocket;
 use super::interfaces::Interface;
 use super::{GROUP_V4, GROUP_V6, PORT};
 
-/// More than a packet: a longer datagram must not look like one.
+/// Larger than a packet, so that a truncated longer datagram is not mistaken for one.
 const BUFFER_LEN: usize = 2048;
 
-/// Room for one datagram, and whose turn is next: a flood at one socket does not keep the others from being heard.
+/// A receive buffer with the index of the next socket to read. Round robin prevents starvation by a
+/// flood on one socket.
 #[derive(Debug)]
 pub struct Buffer {
     bytes: Box<[u8; BUFFER_LEN]>,
@@ -32,7 +33,7 @@ impl Buffer {
     }
 }
 
-/// A socket for each family.
+/// One socket per address family.
 #[derive(Debug)]
 pub struct Sockets {
     v4: Option<UdpSocket>,
@@ -42,12 +43,12 @@ pub struct Sockets {
 type Received = io::Result<(usize, SocketAddr)>;
 
 impl Sockets {
-    /// On ports of their own: to ask, to answer, and to be answered.
+    /// Opens sockets on ephemeral ports, for requests and responses.
     pub fn own() -> io::Result<Self> {
         Self::bind(0)
     }
 
-    /// On the port of the group, shared with whoever else on this machine listens there. Nothing is joined yet.
+    /// Opens sockets on the group's port, shared with other processes. No group is joined yet.
     pub fn shared() -> io::Result<Self> {
         Self::bind(PORT)
     }
@@ -61,7 +62,8 @@ impl Sockets {
         }
     }
 
-    /// Listens to the group on these interfaces; how many it is heard on. Again for one that was joined before does nothing.
+    /// Joins the group on these interfaces and returns the number of successes. Joining again has
+    /// no effect.
     pub fn join(&self, interfaces: &[Interface]) -> usize {
         interfaces.iter().filter(|interface| self.join_one(interface)).count()
     }
@@ -75,7 +77,7 @@ impl Sockets {
         [v4, v6].into_iter().flatten().any(is_joined)
     }
 
-    /// Sends to the group on these interfaces. What cannot be sent is lost like a packet.
+    /// Sends to the group on these interfaces. Send errors count as packet loss.
     pub fn multicast(&self, interfaces: &[Interface], packet: &[u8]) {
         for interface in interfaces {
             if let (Some(socket), Some(ip)) = (&self.v4, interface.ipv4) {
@@ -91,7 +93,7 @@ impl Sockets {
         }
     }
 
-    /// From now on what goes to the group stays on this machine.
+    /// Restricts multicast to this machine from now on.
     pub fn keep_multicast_here(&self) -> io::Result<()> {
         if let Some(socket) = &self.v4 {
             socket.set_multicast_ttl_v4(0)?;
@@ -102,7 +104,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Sends to one address. What cannot be sent is lost like a packet.
+    /// Sends to one address. Send errors count as packet loss.
     pub fn send(&self, to: SocketAddr, packet: &[u8]) {
         let socket = if to.is_ipv4() { &self.v4 } else { &self.v6 };
         if let Some(socket) = socket {
@@ -110,12 +112,12 @@ impl Sockets {
         }
     }
 
-    /// The next datagram, of either family. Cancel-safe.
+    /// Returns the next datagram of either family. Cancel-safe.
     pub async fn receive(&self, buffer: &mut Buffer) -> Received {
         poll_fn(|cx| poll_receive([&self.v4, &self.v6], cx, buffer)).await
     }
 
-    /// The next datagram here or there. Cancel-safe.
+    /// Returns the next datagram at either pair of sockets. Cancel-safe.
     pub async fn receive_either(&self, other: &Self, buffer: &mut Buffer) -> Received {
         poll_fn(|cx| poll_receive([&self.v4, &self.v6, &other.v4, &other.v6], cx, buffer)).await
     }
@@ -145,9 +147,9 @@ fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
         socket.set_only_v6(true)?;
     }
     if address.port() != 0 {
-        // Several senders on one machine all hear the group.
+        // All listeners on a machine receive the group's packets.
         socket.set_reuse_address(true)?;
-        // Only what this socket joined, not what any other program here did.
+        // Receive only groups that this socket joined, not those of other processes.
         #[cfg(target_os = "linux")]
         if address.is_ipv4() {
             socket.set_multicast_all_v4(false)?;
@@ -160,7 +162,7 @@ fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// Now or before.
+/// Reports whether the group is joined, by this call or an earlier one.
 fn is_joined(result: io::Result<()>) -> bool {
     result.map_or_else(|error| error.kind() == io::ErrorKind::AddrInUse, |()| true)
 }

@@ -1,38 +1,38 @@
-//! What a record says, before it is sealed:
+//! Plaintext of a record:
 //!
 //! ```text
 //! kind(1) ‖ written(8) ‖ expires(8) ‖ reach ‖ length(2) ‖ body ‖ zeros
 //! ```
 //!
-//! Times are unix seconds. The body is opaque here.
+//! Times are in Unix seconds. This module does not interpret the body.
 
 use zeroize::Zeroizing;
 
 use super::hour::CLOCK_SKEW_SECONDS;
 use crate::reach::Reach;
 
-/// Bytes of every content; the longest ticket, who it is for and a few relays fit.
+/// Length of every content in bytes. It holds the longest ticket, its receiver and a few relays.
 pub const CONTENT_LEN: usize = super::VALUE_LEN - super::slot::SALT_LEN - wraith_crypto::TAG_BYTES;
-/// No record is good for longer than this after it was written: a crash leaves none behind for longer.
+/// Longest lifetime of a record, which also bounds what a crash leaves behind.
 pub const MAX_LIFE_SECONDS: u64 = 3600;
 
-/// What a record is for.
+/// Purpose of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Nothing any more: its writer has withdrawn it.
+    /// Withdrawn by its writer.
     Withdrawn = 0,
-    /// Its writer can be reached so.
+    /// The writer's addresses.
     Here = 1,
-    /// Its writer wants to be reached so, now.
+    /// A caller's request for immediate contact, with its addresses.
     Call = 2,
-    /// A code waits; who made it, and what became of who joined.
+    /// A waiting code: its creator, and the result for the last joiner.
     Offer = 3,
-    /// Somebody knows the words.
+    /// A joiner of a code.
     Join = 4,
 }
 
-/// What a record says. The body may hold secrets, so it is wiped.
+/// Content of a record. The body may hold secrets, so it is wiped on drop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     pub kind: Kind,
@@ -43,24 +43,24 @@ pub struct Content {
 }
 
 impl Content {
-    /// One that is written at `now` and good for `life` seconds.
+    /// Creates a content written at `now` with a lifetime of `life` seconds.
     pub fn new(kind: Kind, now: u64, life: u64, reach: Reach) -> Self {
         let expires = now.saturating_add(life.min(MAX_LIFE_SECONDS));
         Self { kind, written: now, expires, reach, body: Zeroizing::default() }
     }
 
-    /// The same, with this body.
+    /// Sets the body.
     pub fn with_body(mut self, body: Zeroizing<Vec<u8>>) -> Self {
         self.body = body;
         self
     }
 
-    /// What replaces a record that is withdrawn.
+    /// Creates the content that replaces a withdrawn record.
     pub fn withdrawn(now: u64) -> Self {
         Self::new(Kind::Withdrawn, now, MAX_LIFE_SECONDS, Reach::default())
     }
 
-    /// Whether it is good at `now`, by a clock that may differ from its writer's.
+    /// Reports whether the record is valid at `now`, within the clock tolerance.
     pub fn is_fresh(&self, now: u64) -> bool {
         self.written <= now.saturating_add(CLOCK_SKEW_SECONDS)
             && self.expires.saturating_add(CLOCK_SKEW_SECONDS) >= now
@@ -68,10 +68,10 @@ impl Content {
             && self.expires - self.written <= MAX_LIFE_SECONDS
     }
 
-    /// [`CONTENT_LEN`] bytes. Of where its writer can be reached, what has no room beside the body is left out.
+    /// Encodes [`CONTENT_LEN`] bytes. Addresses that do not fit beside the body are dropped.
     ///
     /// # Panics
-    /// If the body does not fit, which every body here does.
+    /// If the body does not fit, which no body of this crate does.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Zeroizing::new(Vec::with_capacity(CONTENT_LEN));
         out.push(self.kind as u8);
@@ -85,7 +85,7 @@ impl Content {
         out
     }
 
-    /// What these bytes say; None if nothing that this version knows.
+    /// Decodes a content. `None` if it is malformed or of a newer version.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != CONTENT_LEN {
             return None;

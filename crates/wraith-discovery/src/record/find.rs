@@ -1,4 +1,5 @@
-//! Looking for what a slot says: in the hour that it is, and around a full hour also in the other one that its writer may be in.
+//! Searches for a slot's record in the current hour, and around a full hour also in the adjacent
+//! one, because the writer's clock may differ.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,13 +16,14 @@ use crate::place::{Place, PlaceError};
 use crate::reach::Reach;
 use crate::store::{RecordKey, RecordLookup, RecordStore};
 
-/// Seconds between two looks for one record. Nodes of the DHT ban who asks them several times a second.
+/// Seconds between two searches for one record. DHT nodes ban clients that ask several times a
+/// second.
 const PAUSES: [u64; 6] = [1, 1, 2, 3, 5, 10];
 
-/// How long it is known where a record would be: nodes come and go.
+/// Time for which the nodes of a record stay known; nodes join and leave.
 const GLANCES_FOR: Duration = Duration::from_secs(60);
 
-/// Pauses between looks for what may not be there yet.
+/// Pauses between searches for a record that may not exist yet.
 #[derive(Debug, Default)]
 pub struct Pace(usize);
 
@@ -33,16 +35,16 @@ impl Pace {
     }
 }
 
-/// Looks at one store for what a slot says, as often as wanted; each thing it says is told once.
+/// Repeated search for a slot's record at one store. Each content is reported once.
 #[derive(Debug)]
 pub struct RecordFinder {
     store: Arc<dyn RecordStore>,
     slot: Slot,
-    /// The only hour to look in.
+    /// The only hour to search.
     only: Option<u64>,
-    /// When the newest that was told was written, and its sequence number.
+    /// Time and sequence number of the newest reported record.
     newest: Option<(u64, i64)>,
-    /// When and in which hours everybody was asked, for [`Self::glance`].
+    /// Time and hours of the last full search, for [`Self::glance`].
     looked: Option<(Instant, Vec<u64>)>,
 }
 
@@ -51,16 +53,17 @@ impl RecordFinder {
         Self { store, slot, only: None, newest: None, looked: None }
     }
 
-    /// The same for a slot that is of one hour itself.
+    /// Restricts the search to one hour, for a slot that belongs to it.
     pub fn only_in(mut self, hour: u64) -> Self {
         self.only = Some(hour);
         self
     }
 
-    /// Looks once and tells what is fresh and newer than what was told before, until `tell` breaks off.
+    /// Searches once. Reports fresh contents that are newer than the last reported one, until
+    /// `tell` breaks.
     ///
     /// # Errors
-    /// Nobody could be asked.
+    /// No node could be asked.
     pub async fn look(
         &mut self,
         tell: impl FnMut(Content) -> ControlFlow<()>,
@@ -68,11 +71,11 @@ impl RecordFinder {
         self.look_with(|store, key| store.get(key), tell).await
     }
 
-    /// The same with few questions, most of the time: each record is looked for with all of them first, and again after
+    /// Same as [`Self::look`] with few queries: a full search comes first and is repeated after
     /// [`GLANCES_FOR`].
     ///
     /// # Errors
-    /// As of [`Self::look`]; then all are asked next time.
+    /// Same as [`Self::look`]; the next search is then a full one.
     pub async fn glance(
         &mut self,
         tell: impl FnMut(Content) -> ControlFlow<()>,
@@ -123,10 +126,10 @@ impl RecordFinder {
     }
 }
 
-/// What one store knows of where somebody can be reached.
+/// A store's result: the peer's addresses or an error.
 pub type ReachFound = (Place, Result<Reach, PlaceError>);
 
-/// Tells where the writer of `slot` can be reached according to this store, again whenever that changes, for ever.
+/// Reports the addresses of the writer of `slot` at this store, and all their changes, forever.
 pub async fn search(store: Arc<dyn RecordStore>, slot: Slot, tell: mpsc::Sender<ReachFound>) {
     let place = store.place();
     let mut finder = RecordFinder::new(store, slot);
@@ -136,7 +139,8 @@ pub async fn search(store: Arc<dyn RecordStore>, slot: Slot, tell: mpsc::Sender<
             .look(|content| {
                 if content.kind == Kind::Here {
                     let reach = Ok(content.reach);
-                    // Nobody is kept waiting in the middle of a lookup: who does not take what was found gets it at the next.
+                    // A lookup does not wait for the receiver: a result that is not taken is
+                    // reported by the next search.
                     if last.as_ref() != Some(&reach)
                         && tell.try_send((place.clone(), reach.clone())).is_ok()
                     {

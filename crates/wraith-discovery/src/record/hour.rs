@@ -1,17 +1,17 @@
-//! The hours of records: every hour they stand under other keys.
+//! Hours of records: storage keys change every hour.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub const HOUR_SECONDS: u64 = 3600;
-/// Clocks of both sides may differ by this much. More than in the handshake: a record is no proof of anything, so an old one does
-/// no more than waste an attempt to dial.
+/// Largest clock difference between both sides. It exceeds that of the handshake: a record proves
+/// nothing, so an old one only wastes a connection attempt.
 pub const CLOCK_SKEW_SECONDS: u64 = 600;
 
 pub fn unix_seconds() -> u64 {
     unix_millis() / 1000
 }
 
-/// The sequence number of what is written now.
+/// Returns the time in milliseconds, which is the sequence number of a new record.
 pub fn unix_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -21,7 +21,8 @@ pub const fn hour_of(unix_seconds: u64) -> u64 {
     unix_seconds / HOUR_SECONDS
 }
 
-/// The hours that the writer may be in, the likeliest first: at most two, since clocks differ by less than half an hour.
+/// Returns the hours that the writer's clock may show, likeliest first: at most two, since clocks
+/// differ by less than half an hour.
 pub fn hours_to_look_in(now: u64) -> Vec<u64> {
     let other = [now.saturating_sub(CLOCK_SKEW_SECONDS), now.saturating_add(CLOCK_SKEW_SECONDS)];
     let mut hours = vec![hour_of(now)];

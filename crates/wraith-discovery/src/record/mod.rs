@@ -1,14 +1,19 @@
-//! Records: what two sides leave for each other at a place that stores ([`crate::RecordStore`], SPEC §11.7).
+//! Records: messages that two sides leave for each other at a store ([`crate::RecordStore`], SPEC
+//! §11.7).
 //!
-//! A [`slot::Slot`] is a secret of both sides, for one who writes and one purpose. With the hour it gives the key that the record is
-//! stored under and the key that it is sealed with; so who does not have the secret cannot find it, read it or overwrite it, and
-//! cannot tell that two records of different hours have one writer. Every record has the same length.
+//! A [`slot::Slot`] is a secret of both sides for one writer and one purpose. With the hour it
+//! yields the storage key and the sealing key. A third party without the secret therefore cannot
+//! find, read or overwrite the record. It cannot link records of different hours to one writer
+//! either. All records have the same length.
 //!
-//! [`content`] is what a record says, [`slot`] the keys and the seal, [`publish`] keeps one up to date while somebody serves,
-//! [`find`] looks for one, [`ticket`] is for who has a ticket whose sender has moved.
+//! - [`content`]: the plaintext
+//! - [`slot`]: keys and seal
+//! - [`publish`]: keeps a record up to date
+//! - [`find`]: searches for a record
+//! - [`ticket`]: finds the sender of a ticket after it moved
 //!
-//! Invariant: nothing that a store returns is believed before it has opened under the slot's key of that hour and is fresh by
-//! its own times.
+//! Invariant: a stored value is accepted only if it opens under the slot's key of that hour and is
+//! fresh.
 
 pub(crate) mod content;
 pub(crate) mod find;

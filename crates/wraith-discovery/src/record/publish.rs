@@ -1,10 +1,10 @@
-//! Keeping a record up to date at every store for as long as somebody serves, and withdrawing it in the end.
+//! Keeps a record up to date at all stores, and withdraws it at the end.
 //!
-//! A record is written anew when it changes, before it expires, and for the next hour up to five minutes ahead: at a moment of
-//! its own, because records that all appear at the full hour could be told to be of one program, and never late, so that whoever
-//! looks finds it whatever the minute.
+//! A record is republished when it changes, before it expires, and up to five minutes ahead of the
+//! next hour. The lead time is random: records that all appear at the full hour could be attributed
+//! to one program. It is never late, so a search succeeds at any minute.
 //!
-//! Invariant: a key is written by one task only, so no two puts of it race.
+//! Invariant: only one task writes a key, so its puts do not race.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,23 +23,25 @@ use crate::backoff::Backoff;
 use crate::place::{Place, PlaceError};
 use crate::store::RecordStore;
 
-/// Seconds that the record of the next hour is written ahead at most.
+/// Longest lead time of the next hour's record in seconds.
 const MAX_LEAD_SECONDS: u64 = 300;
-/// The clock is looked at again after this time at the latest: it may be set, and it goes on while the machine sleeps.
+/// Longest sleep before the clock is read again: it may be set, and it runs while the machine is
+/// suspended.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
-/// Between two writings of what changes all the time: each costs some thirty datagrams.
+/// Least interval between republications of a changing record; each costs about thirty datagrams.
 const CHANGE_INTERVAL: Duration = Duration::from_secs(10);
-/// Hours whose records may still be found: this one, and the one before or the next.
+/// Number of hours whose records may still be found: the current one, and the previous or the next.
 const MAX_WRITTEN_HOURS: usize = 2;
-/// How long withdrawing may take. A user who has pressed Ctrl-C waits for it.
+/// Time limit of a withdrawal. A user who pressed Ctrl-C waits for it.
 pub const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Makes what the record says now, in unix seconds.
+/// Makes the current content; the argument is the time in Unix seconds.
 pub type MakeContent = Arc<dyn Fn(u64) -> Content + Send + Sync>;
-/// Told what became of each attempt to write.
+/// Receives the result of each write.
 pub type Report = Arc<dyn Fn(&Place, Result<(), PlaceError>) + Send + Sync>;
 
-/// A record that is kept up to date, until this is dropped. Then it stays until it expires; [`Publication::withdraw`] overwrites it.
+/// A record that is kept up to date. After drop it stays until it expires;
+/// [`Publication::withdraw`] overwrites it.
 pub struct Publication {
     orders: watch::Sender<Orders>,
     tasks: JoinSet<()>,
@@ -47,14 +49,14 @@ pub struct Publication {
 
 #[derive(Clone, Copy, Default)]
 struct Orders {
-    /// Counts changes of what the record says.
+    /// Counts changes of the content.
     version: u64,
     withdraw: bool,
 }
 
 impl Publication {
-    /// Keeps what `make` makes published in `slot` at all `stores`, written anew after `every` at the latest. Must be called in a
-    /// tokio runtime.
+    /// Keeps the output of `make` published in `slot` at all `stores`, and republishes it at least
+    /// every `every`. Must be called in a tokio runtime.
     pub fn start(
         stores: &[Arc<dyn RecordStore>],
         slot: &Slot,
@@ -79,7 +81,7 @@ impl Publication {
         Self { orders, tasks }
     }
 
-    /// What the record says has changed.
+    /// Republishes after the content changed.
     pub fn update(&self) {
         self.orders.send_modify(|orders| orders.version += 1);
     }
@@ -98,16 +100,16 @@ impl fmt::Debug for Publication {
     }
 }
 
-/// One store's task.
+/// Task of one store.
 struct Writer {
     store: Arc<dyn RecordStore>,
     slot: Slot,
     every: Duration,
     make: MakeContent,
     report: Report,
-    /// Seconds by which this one is ahead of the clock.
+    /// Seconds by which this task runs ahead of the clock.
     lead: u64,
-    /// Hours in which something was written, or perhaps was.
+    /// Hours with a record, or with an attempt to write one.
     written: Vec<u64>,
 }
 
@@ -115,9 +117,9 @@ impl Writer {
     async fn run(mut self, mut orders: watch::Receiver<Orders>) {
         let mut withdrawn = orders.clone();
         select! {
-            // What is being written when this comes is overwritten like the rest.
+            // A write in progress at this moment is overwritten like the others.
             ordered = withdrawn.wait_for(|orders| orders.withdraw) => if ordered.is_err() {
-                // Nobody holds the publication any more, and this task is about to end.
+                // The publication was dropped, and this task is about to end.
                 return;
             },
             () = self.write_for_ever(&mut orders) => {}
@@ -155,7 +157,7 @@ impl Writer {
         self.store.put(self.slot.seed(hour), record).await
     }
 
-    /// Until the record has changed, is due, or belongs to another hour.
+    /// Waits until the content changes, a republication is due, or the hour changes.
     async fn wait(&self, written: u64, hour: u64, orders: &mut watch::Receiver<Orders>) {
         let due = written + self.every.as_secs();
         loop {
@@ -172,7 +174,7 @@ impl Writer {
     }
 
     async fn withdraw(&mut self) {
-        // The newest first: that is the one that is looked for, and there may be no time for the others.
+        // Newest first, since it is the one searched for, and time may run out before the others.
         for hour in std::mem::take(&mut self.written).into_iter().rev() {
             if let Err(why) = self.write(hour, &Content::withdrawn(unix_seconds())).await {
                 debug!(place = self.store.place().name(), %why, "a record was not withdrawn");
@@ -181,7 +183,7 @@ impl Writer {
     }
 }
 
-/// A random number below `bound`; 0 without randomness, which is as good as any other.
+/// Returns a random number below `bound`. Without randomness it returns 0, which is acceptable.
 fn random_below(bound: u64) -> u64 {
     getrandom::u64().unwrap_or_default() % bound
 }

@@ -1,4 +1,4 @@
-//! Where a record stands in an hour, and what it is sealed with.
+//! Storage key and sealing key of a record in an hour.
 //!
 //! ```text
 //! slot   = derive("wraith/1 … record", secret of both sides ‖ writer ‖ purpose)
@@ -6,7 +6,8 @@
 //! sealed = salt(16) ‖ ChaCha20-Poly1305(content)                         always 900 bytes
 //! ```
 //!
-//! under the key `derive("wraith/1 record seal", slot ‖ hour(8) ‖ salt)`, nonce 0; the salt is random and new in every record.
+//! `sealed` uses the key `derive("wraith/1 record seal", slot ‖ hour(8) ‖ salt)` with nonce 0. The
+//! salt is random and new in every record.
 
 use std::fmt;
 
@@ -20,32 +21,35 @@ use crate::contact::Pair;
 use crate::place::PlaceError;
 use crate::store::{RecordSeed, StoredRecord};
 
-/// Bytes of every record: below BEP 44's 1000, and a datagram with it below 1200.
+/// Length of every record in bytes: below BEP 44's 1000, so that a datagram with it stays below
+/// 1200.
 pub const VALUE_LEN: usize = 900;
-/// Bytes of the random number in front.
+/// Length of the salt in bytes.
 pub const SALT_LEN: usize = 16;
 
-/// What one side writes for the other, whatever the hour. Wiped when dropped.
+/// Secret of one side's record for the other, in all hours. Wiped on drop.
 #[derive(Clone)]
 pub struct Slot(Zeroizing<[u8; 32]>);
 
 impl Slot {
-    /// What `writer` says where it can be reached, for the other one of a pair: contacts, or the two sides of a transfer.
+    /// Derives the slot for the addresses of `writer`, read by its peer in a pair: contacts, or the
+    /// two sides of a transfer.
     pub fn of_listener(pair: &Pair, writer: NodeId) -> Self {
         Self::derived("wraith/1 pair record", &[pair.secret(), writer.as_bytes(), &[1]])
     }
 
-    /// What `writer` says when it wants to be met by the other one of a pair.
+    /// Derives the slot for a call from `writer` to its peer in a pair.
     pub fn of_caller(pair: &Pair, writer: NodeId) -> Self {
         Self::derived("wraith/1 pair record", &[pair.secret(), writer.as_bytes(), &[2]])
     }
 
-    /// What the sender says to all who have a ticket of it.
+    /// Derives the slot for the sender's addresses, read by holders of its ticket.
     pub fn of_ticket(sender: NodeId, capability: &Capability) -> Self {
         Self::derived("wraith/1 ticket record", &[capability.as_bytes(), sender.as_bytes()])
     }
 
-    /// What the creator (1) or the joiner (2) of a long code says; `secret` is already of the hour.
+    /// Derives the slot of the creator (1) or the joiner (2) of a long code. `secret` already
+    /// belongs to the hour.
     pub fn of_code(secret: &[u8; 32], role: u8) -> Self {
         Self::derived("wraith/1 code record", &[secret, &[role]])
     }
@@ -54,16 +58,16 @@ impl Slot {
         Self(Zeroizing::new(kdf::derive_parts(context, parts)))
     }
 
-    /// What the key of the record is made of in this hour.
+    /// Derives the seed of the record's key in this hour.
     pub fn seed(&self, hour: u64) -> RecordSeed {
         let parts = [&self.0[..], &hour.to_be_bytes()];
         RecordSeed::new(kdf::derive_parts("wraith/1 record key", &parts))
     }
 
-    /// The record of this hour that says `content`.
+    /// Seals `content` as the record of this hour.
     ///
     /// # Errors
-    /// There is no randomness.
+    /// The system has no randomness.
     pub fn seal(&self, hour: u64, content: &Content) -> Result<StoredRecord, PlaceError> {
         let mut salt = [0; SALT_LEN];
         getrandom::fill(&mut salt).map_err(|_| PlaceError::no_randomness())?;
@@ -73,7 +77,7 @@ impl Slot {
         Ok(StoredRecord { seq, value: [&salt[..], &sealed, &tag].concat() })
     }
 
-    /// What a record of this hour says; None if it is not of this slot, or nonsense.
+    /// Opens a record of this hour. `None` if it is malformed or belongs to another slot.
     pub fn open(&self, hour: u64, value: &[u8]) -> Option<Content> {
         if value.len() != VALUE_LEN {
             return None;

@@ -1,5 +1,6 @@
-//! Finding the sender of a ticket that has moved since the ticket was made. Everybody who has the ticket can look, and nobody else;
-//! everybody who has it could also write there, so what is found is only where to dial: the handshake proves who answers.
+//! Finds the sender of a ticket after it moved. Only holders of the ticket can search. Every holder
+//! could also write the record, so a result is only an address to dial; the handshake authenticates
+//! the sender.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +18,20 @@ use crate::place::{Place, PlaceError};
 use crate::reach::{MakeReach, Reach};
 use crate::store::RecordStore;
 
-/// A record that says where we are is written anew after this time: stores lose some, and nodes of the DHT come and go.
+/// Interval between republications of an address record. Stores lose some records, and DHT nodes
+/// join and leave.
 pub(crate) const REPUBLISH_INTERVAL: Duration = Duration::from_secs(25 * 60);
-/// How long such a record is good, in seconds: until the next one, and for a while longer if that one fails.
+/// Lifetime of such a record in seconds: past the next republication, with time for a failed one.
 pub(crate) const HERE_LIFE_SECONDS: u64 = 45 * 60;
-/// What waits to be taken.
+/// Most queued results.
 const MAX_WAITING: usize = 16;
 
-/// What says where the sender of a ticket is, until this is dropped; see [`TicketRecord::withdraw`].
+/// Published addresses of a ticket's sender; see [`TicketRecord::withdraw`].
 #[derive(Debug)]
 pub struct TicketRecord(Publication);
 
-/// Says at all `stores`, to who has the ticket of `sender` with `capability`, where the sender is. Must be called in a tokio runtime.
+/// Publishes the sender's addresses at all `stores`, for holders of the ticket of `sender` with
+/// `capability`. Must be called in a tokio runtime.
 pub fn publish_ticket(
     stores: &[Arc<dyn RecordStore>],
     sender: NodeId,
@@ -38,31 +41,33 @@ pub fn publish_ticket(
     let slot = Slot::of_ticket(sender, capability);
     let make: MakeContent =
         Arc::new(move |now| Content::new(Kind::Here, now, HERE_LIFE_SECONDS, reach(None)));
-    // A receiver that finds nothing has the addresses in its ticket; nobody is told.
+    // Failures are not reported: a receiver without a result uses the addresses in its ticket.
     let report: Report = Arc::new(|_, _| {});
     TicketRecord(Publication::start(stores, &slot, REPUBLISH_INTERVAL, &make, &report))
 }
 
 impl TicketRecord {
-    /// The sender can be reached elsewhere now.
+    /// Republishes after the sender's addresses changed.
     pub fn update(&self) {
         self.0.update();
     }
 
-    /// Overwrites the record, within three seconds. If this is only dropped, the record stays until it expires.
+    /// Overwrites the record, within three seconds. After a mere drop, the record stays until it
+    /// expires.
     pub async fn withdraw(self) {
         self.0.withdraw().await;
     }
 }
 
-/// A search for the sender of a ticket, which ends when this is dropped.
+/// A running search for the sender of a ticket; drop ends it.
 #[derive(Debug)]
 pub struct TicketSearch {
     found: mpsc::Receiver<ReachFound>,
     _tasks: JoinSet<()>,
 }
 
-/// Looks at all `stores` for where the sender of this ticket is now. Must be called in a tokio runtime.
+/// Searches all `stores` for the current addresses of this ticket's sender. Must be called in a
+/// tokio runtime.
 pub fn find_ticket(
     stores: &[Arc<dyn RecordStore>],
     sender: NodeId,
@@ -78,7 +83,8 @@ pub fn find_ticket(
 }
 
 impl TicketSearch {
-    /// What a store knows, again when it changes, or why it cannot be asked at present; None if there is no store. Cancel-safe.
+    /// Returns a store's result or error, and all changes; `None` if there is no store.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<(Place, Result<Reach, PlaceError>)> {
         self.found.recv().await
     }

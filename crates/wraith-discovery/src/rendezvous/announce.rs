@@ -1,4 +1,5 @@
-//! Waiting at a rendezvous server: opens a nameplate, keeps it open, and lets a responder answer who joins it.
+//! Waits at a rendezvous server: opens a nameplate, keeps it open, and answers joiners with a
+//! responder.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,27 +17,29 @@ use crate::place::{
     Refusal, Responder, Response,
 };
 
-/// The server answers an open within this time, or it counts as down.
+/// Time limit of the server's response to an open request.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
-/// A third of the silence that servers bear, and less than NATs forget a connection in.
+/// Interval of pings: a third of the silence that servers tolerate, and below the timeout of NAT
+/// bindings.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// A server that does not answer pings for this long is down.
+/// Silence after which a server counts as down, despite pings.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(75);
-/// Joiners whose first message is remembered: more than an honest server lets in at once. Beyond, all are forgotten.
+/// Most joiners whose first message is remembered: more than an honest server admits at once.
+/// Beyond it, all are dropped.
 const MAX_JOINERS: usize = 64;
 
-/// A nameplate that a server has opened for us.
+/// A nameplate opened at a server.
 #[derive(Debug)]
 pub struct Opening {
     place: Place,
     link: Link,
     nameplate: u32,
-    /// Our address, as it looks from there; none if it is not ours that is seen.
+    /// Our address as the server sees it; `None` if it sees a proxy's.
     seen: Option<IpAddr>,
 }
 
 impl Opening {
-    /// Opens this nameplate, or another one unless `exact`.
+    /// Opens `nameplate`, or another one unless `exact` is set.
     pub async fn new(
         place: Place,
         connect: &dyn Connect,
@@ -67,7 +70,7 @@ impl Opening {
         let mut heard = Instant::now();
         let mut ping = heard + PING_INTERVAL;
         loop {
-            // Only what waits is dropped when something else comes first, never what is being sent.
+            // Only waits are cancelled by another branch, never a send in progress.
             let frame = select! {
                 biased;
                 why = end.wait() => return self.close(why).await,
@@ -88,8 +91,8 @@ impl Opening {
         }
     }
 
-    /// Answers one frame. Some if the topic has ended with the response: the joiner knows it then, and the server is to know
-    /// it before anybody else is told.
+    /// Handles one frame. Returns the response if it ended the topic. The joiner already has it,
+    /// and the server must be told before the event is reported.
     async fn take(
         &mut self,
         frame: ServerFrame,
@@ -121,7 +124,7 @@ impl Opening {
         Ok(response.ends.map(|why| (why, response)))
     }
 
-    /// Tells the server why nobody waits here any more.
+    /// Tells the server the reason of the end.
     async fn close(self, why: Refusal) -> Result<(), PlaceError> {
         self.link.finish(&ClientFrame::Close(why), LAST_WORD_TIMEOUT).await;
         Ok(())

@@ -1,69 +1,69 @@
-//! The frames between a rendezvous server and its clients (SPEC §11.5): `length(2) ‖ type(1) ‖ body`.
+//! Frames between a rendezvous server and its clients (SPEC §11.5): `length(2) ‖ type(1) ‖ body`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::place::{MAX_MESSAGE_LEN, Refusal};
 
-/// The only version of this protocol.
+/// Version of this protocol.
 pub const VERSION: u8 = 1;
-/// The longest frame without its length: a message behind type, version and nameplate.
+/// Longest frame without its length field, in bytes: a message behind type, version and nameplate.
 pub const MAX_FRAME_LEN: usize = 6 + MAX_MESSAGE_LEN;
 const LENGTH_LEN: usize = 2;
 const ADDRESS_LEN: usize = 19;
 
-/// From a client.
+/// A client's frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientFrame {
-    /// I wait at this nameplate; unless `exact`, another one will do.
+    /// Waits at this nameplate, or at another one unless `exact` is set.
     Open { nameplate: u32, exact: bool },
-    /// I want to talk to who waits at this nameplate; the first message.
+    /// Joins the creator at this nameplate, with the first message.
     Join { nameplate: u32, message: Vec<u8> },
-    /// For this joiner; from a joiner, for the creator (the nameplate is 0 then).
+    /// A message to this joiner; from a joiner to the creator, `joiner` is 0.
     Tell { joiner: u32, message: Vec<u8> },
-    /// I am still here.
+    /// Keeps the connection alive.
     Ping,
-    /// I wait no longer, because of this.
+    /// Stops waiting, for this reason.
     Close(Refusal),
 }
 
-/// From the server.
+/// A server's frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerFrame {
-    /// You wait at this nameplate; your address as it looks from here.
+    /// The client waits at this nameplate; contains its observed address.
     Opened { nameplate: u32, seen: SocketAddr },
-    /// The creator has your first message; your address as it looks from here.
+    /// The creator has the first message; contains the joiner's observed address.
     Joined { seen: SocketAddr },
     /// A new joiner and its first message.
     Arrived { joiner: u32, message: Vec<u8> },
-    /// From this joiner; to a joiner, from the creator (the nameplate is 0 then).
+    /// A message from this joiner; from the creator to a joiner, `joiner` is 0.
     Told { joiner: u32, message: Vec<u8> },
-    /// This joiner went away; to a joiner, the creator did.
+    /// This joiner left; to a joiner, the creator left.
     Left { joiner: u32 },
-    /// You are still heard.
+    /// Answers a ping.
     Pong,
-    /// Not done.
+    /// The request failed.
     No(No),
 }
 
-/// Why the server does not do it.
+/// Reason of a server's refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum No {
-    /// Nobody waits at this nameplate.
+    /// No creator waits at this nameplate.
     Nobody = 1,
-    /// Somebody waits at this nameplate already.
+    /// Another creator waits at this nameplate.
     Taken = 2,
-    /// Too much from this address; later.
+    /// Too many requests from this address.
     TooFast = 3,
-    /// The server, or this nameplate, has no room.
+    /// The server or the nameplate has no room.
     Full = 4,
-    /// The frame makes no sense, or is of another version.
+    /// The frame is malformed or of another version.
     Senseless = 5,
-    /// Who waited there was found by somebody else.
+    /// The creator was found by another joiner.
     Used = 6,
-    /// Somebody guessed wrong there.
+    /// A joiner guessed wrong.
     Burned = 7,
-    /// The time is up there.
+    /// The creator's code has expired.
     Expired = 8,
 }
 
@@ -82,7 +82,7 @@ impl No {
         })
     }
 
-    /// What a nameplate that was closed for this reason says to those who come later.
+    /// Returns the refusal for latecomers at a nameplate that was closed for this reason.
     pub const fn after(closed: Refusal) -> Self {
         match closed {
             Refusal::Used => Self::Used,
@@ -94,7 +94,7 @@ impl No {
 }
 
 impl ClientFrame {
-    /// With its length in front.
+    /// Encodes the frame with its length.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Open { nameplate, exact } => {
@@ -109,7 +109,7 @@ impl ClientFrame {
         }
     }
 
-    /// The frame of these bytes, without length.
+    /// Decodes a frame without its length.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, body) = bytes.split_first()?;
         Some(match (kind, body) {
@@ -132,7 +132,7 @@ impl ClientFrame {
 }
 
 impl ServerFrame {
-    /// With its length in front.
+    /// Encodes the frame with its length.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Opened { nameplate, seen } => {
@@ -147,7 +147,7 @@ impl ServerFrame {
         }
     }
 
-    /// The frame of these bytes, without length.
+    /// Decodes a frame without its length.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, body) = bytes.split_first()?;
         Some(match (kind, body) {
@@ -175,11 +175,11 @@ impl ServerFrame {
     }
 }
 
-/// What arrives is no frame and will not become one.
+/// The received bytes cannot be a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoFrame;
 
-/// Takes the first whole frame off the front of what has arrived.
+/// Removes the first whole frame from the front of the buffer.
 ///
 /// # Errors
 /// [`NoFrame`]
@@ -210,7 +210,7 @@ fn numbered(bytes: &[u8]) -> Option<(u32, Vec<u8>)> {
     (message.len() <= MAX_MESSAGE_LEN).then(|| (u32::from_be_bytes(*nameplate), message.to_vec()))
 }
 
-/// As the observed address of the handshake, SPEC §3.3.
+/// Encodes an address like the observed address of the handshake (SPEC §3.3).
 fn address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
     let mut out = [0; ADDRESS_LEN];
     match address.ip() {

@@ -12,15 +12,15 @@ use super::frame::{ClientFrame, MAX_FRAME_LEN, No, ServerFrame, split};
 use crate::connect::{Connect, Connected, Stream};
 use crate::place::PlaceError;
 
-/// How long all addresses of the server, or a proxy, may take: two that lead nowhere, and one that does.
+/// Time limit of connecting, including a proxy: two unreachable addresses and a reachable one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the server may take to take what it is sent.
+/// Time limit of sending a frame.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One connection.
+/// A connection to a server.
 pub struct Link {
     stream: Box<dyn Stream>,
-    /// The server sees an address of ours, not that of somebody in between.
+    /// Whether the server sees our own address, not that of a proxy.
     is_direct: bool,
     unread: Vec<u8>,
 }
@@ -36,18 +36,18 @@ impl Link {
         Ok(Self { stream, is_direct: udp.is_some(), unread: Vec::new() })
     }
 
-    /// Our address, if the one that the server sees is.
+    /// Returns our address, if the observed one is ours.
     pub fn own_address(&self, seen: SocketAddr) -> Option<IpAddr> {
         self.is_direct.then(|| seen.ip().to_canonical())
     }
 
-    /// Not cancel-safe: a connection on which this was dropped is of no use.
+    /// Sends a frame. Not cancel-safe: after a cancelled send the connection is unusable.
     pub async fn send(&mut self, frame: &ClientFrame) -> Result<(), PlaceError> {
         let bytes = frame.encode();
         in_time(WRITE_TIMEOUT, self.stream.write_all(&bytes)).await.map_err(unreachable)
     }
 
-    /// The next frame. Cancel-safe.
+    /// Returns the next frame. Cancel-safe.
     pub async fn next(&mut self) -> Result<ServerFrame, PlaceError> {
         loop {
             if let Some(frame) = split(&mut self.unread).map_err(|_| PlaceError::Protocol)? {
@@ -62,7 +62,8 @@ impl Link {
         }
     }
 
-    /// Says the last word and waits until the server has it, so that the end of this process does not swallow it.
+    /// Sends the closing frame and waits until the server has received it, so that the end of this
+    /// process does not lose it.
     pub async fn finish(mut self, frame: &ClientFrame, patience: Duration) {
         let said = async {
             self.send(frame).await?;
@@ -70,7 +71,7 @@ impl Link {
             while self.next().await.is_ok() {}
             Ok::<(), PlaceError>(())
         };
-        // Either it is said now or the server finds out when the connection ends.
+        // If the frame is not delivered in time, the server detects the end of the connection.
         let _ = timeout(patience, said).await;
     }
 }
@@ -81,7 +82,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// The parts of `HOST:PORT`; an IPv6 address has brackets, which are none of it.
+/// Splits `HOST:PORT` and removes the brackets of an IPv6 address.
 fn host_and_port(server: &str) -> Option<(&str, u16)> {
     let (host, port) = server.rsplit_once(':')?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -1,12 +1,16 @@
 //! A meeting place that anyone can run: `wraith rendezvous` (SPEC §11.5).
 //!
-//! The server is blind. It hands out nameplates and passes messages between the one who opened a nameplate and those who join
-//! it; the messages are sealed, so it learns the nameplate, the two addresses and the time, and can make a meeting fail, but
-//! neither read nor forge what is said.
+//! The server is blind. It assigns nameplates and forwards sealed messages between a creator and
+//! its joiners. It observes the nameplate, both addresses and the time. It can prevent a meeting,
+//! but can neither read nor forge messages.
 //!
-//! It is TCP. Everything it does fits in a few hundred bytes a minute, so speed is no reason for anything else; TCP brings
-//! addresses that cannot be forged, which is what limits per address rest on, and a server that never sends to somebody
-//! who did not ask; it passes the firewalls that stop UDP; and a reader of this code needs to know nothing more.
+//! The protocol uses TCP, for these reasons:
+//!
+//! - The traffic is a few hundred bytes a minute, so speed does not matter.
+//! - Source addresses cannot be forged, which per-address limits require.
+//! - The server never sends to a host that did not connect.
+//! - It passes firewalls that block UDP.
+//! - The code stays simple.
 
 mod announce;
 mod frame;
@@ -29,13 +33,13 @@ pub use probe::probe;
 use query::RendezvousQuery;
 pub use server::{Connections, Server};
 
-/// The TCP port that a server listens on when none is named: that of the local network's packets, which are UDP.
+/// Default TCP port of a server: the number of the local network's UDP port.
 pub const DEFAULT_PORT: u16 = 49_737;
-/// Nameplates from here on belong to contacts; codes have the others.
+/// First nameplate of contacts; lower ones belong to codes.
 const FIRST_CONTACT_NAMEPLATE: u32 = 1 << 31;
 
-/// A server as a place to meet. Its defaults suit it: half of the connections that a server allows one address are for
-/// contacts.
+/// A server as a meeting place, with the default properties: half of the connections that a server
+/// allows per address are for contacts.
 #[derive(Debug)]
 pub(crate) struct RendezvousPlace {
     server: String,
@@ -43,7 +47,7 @@ pub(crate) struct RendezvousPlace {
 }
 
 impl RendezvousPlace {
-    /// At `HOST:PORT`.
+    /// Creates the place for a server at `HOST:PORT`.
     pub fn new(server: String, connect: Arc<dyn Connect>) -> Self {
         Self { server, connect }
     }
@@ -76,7 +80,7 @@ impl MeetingPlace for RendezvousPlace {
     }
 }
 
-/// The nameplate of a topic, and whether it is the only one that will do.
+/// Returns the nameplate of a topic, and whether it is the only acceptable one.
 fn nameplate(topic: Topic) -> Result<(u32, bool), PlaceError> {
     match topic {
         Topic::Nameplate { nameplate, exact } => Ok((nameplate, exact)),

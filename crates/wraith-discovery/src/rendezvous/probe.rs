@@ -1,4 +1,4 @@
-//! Whether somebody serves at an address: a nameplate is opened there, for nobody, and given back by hanging up.
+//! Tests whether a rendezvous server runs at an address: opens a nameplate and disconnects.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::link::Link;
 use crate::connect::Connect;
 use crate::place::{MAX_NAMEPLATE, PlaceError};
 
-/// As long as one who waits with a code gives the server.
+/// Time limit of the server's answer, as for a waiting code.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Does what making a code begins with at `HOST:PORT`, and returns the address from which the server sees it done: this machine's, or
-/// that of a proxy. Must be called in a tokio runtime.
+/// Opens a nameplate at `HOST:PORT` as a new code does. Returns the source address that the server
+/// observes: this machine's or a proxy's. Must be called in a tokio runtime.
 ///
 /// # Errors
-/// Why the server cannot be used.
+/// The reason why the server is unusable.
 pub async fn probe(server: &str, connect: &dyn Connect) -> Result<SocketAddr, PlaceError> {
     let mut random = [0; 4];
     getrandom::fill(&mut random).map_err(|_| PlaceError::no_randomness())?;

@@ -1,4 +1,4 @@
-//! Looking at a rendezvous server: one visit, which joins a nameplate and talks to who opened it.
+//! A search at a rendezvous server: one visit, which joins a nameplate and talks to its creator.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use super::nameplate;
 use crate::connect::Connect;
 use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
 
-/// How long the other side may take to say the first word: one round trip over the server, generously.
+/// Longest wait for the creator's first message: one round trip over the server with a large
+/// margin.
 const FIRST_WORD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// State of a search; see the module documentation.
 pub struct RendezvousQuery {
     server: String,
     connect: Arc<dyn Connect>,
@@ -24,13 +25,13 @@ pub struct RendezvousQuery {
     visit: Option<Visit>,
 }
 
-/// A connection on which we have asked to join.
+/// A connection with a sent join request.
 struct Visit {
     link: Link,
-    /// The server has passed our question on.
+    /// Whether the server has forwarded our message.
     is_joined: bool,
     seen: Option<IpAddr>,
-    /// Until the first word was heard.
+    /// Deadline of the first message; `None` once it arrived.
     first_word: Option<Instant>,
 }
 
@@ -58,7 +59,7 @@ impl RendezvousQuery {
     }
 
     async fn say(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
-        // Before anybody was heard there is nobody to go on with.
+        // Without an earlier reply there is no conversation to continue.
         let visit = self.visit.as_mut().ok_or(PlaceError::Protocol)?;
         visit.link.send(&ClientFrame::Tell { joiner: 0, message }).await
     }

@@ -1,8 +1,8 @@
-//! The sockets of a rendezvous server: a task for each connection, with a bounded buffer in each direction, around one
-//! [`Mailboxes`] that decides everything.
+//! Sockets of a rendezvous server: a task per connection, with a bounded buffer per direction. One
+//! [`Mailboxes`] takes all decisions.
 //!
-//! Invariant: memory is bounded by [`MAX_CONNECTIONS`] × ([`MAX_UNREAD`] + [`MAX_UNSENT`] and a task) and what
-//! [`Mailboxes`] keeps. A client that does not read loses its connection, not our memory.
+//! Invariant: memory is bounded by [`MAX_CONNECTIONS`] × ([`MAX_UNREAD`] + [`MAX_UNSENT`] and a
+//! task) and the state of [`Mailboxes`]. A client that does not read loses its connection.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -24,17 +24,18 @@ use tracing::debug;
 use super::frame::{ClientFrame, MAX_FRAME_LEN, NoFrame, ServerFrame, split};
 use super::mailboxes::{Action, Id, Mailboxes};
 
-/// Connections at once; further ones are closed as they come. A creator needs one for as long as it waits.
+/// Most concurrent connections; further ones are closed at once. A creator needs one while it
+/// waits.
 const MAX_CONNECTIONS: usize = 4096;
-/// Files this process needs besides connections.
+/// File descriptors needed besides connections.
 const OTHER_FILES: usize = 24;
-/// Bytes kept of a frame that is not whole yet, and read at a time.
+/// Most bytes kept of an incomplete frame, and bytes read at once.
 const MAX_UNREAD: usize = 2 + MAX_FRAME_LEN;
-/// Bytes that wait for a client to read them: several times what anyone is ever owed.
+/// Most bytes queued for a client: several times the normal need.
 const MAX_UNSENT: usize = 8 * 1024;
-/// How often time limits are looked at while anybody is connected.
+/// Interval of the time-limit checks while any client is connected.
 const TICK: Duration = Duration::from_millis(500);
-/// Pause when the system gives no more files.
+/// Pause after the system ran out of file descriptors.
 const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
 
 /// A listening server.
@@ -44,28 +45,28 @@ pub struct Server {
     connections: Arc<Connections>,
 }
 
-/// What serves connections, whoever accepts them: a [`Server`], or a server of something else at the same port.
+/// Serves connections accepted by a [`Server`], or by another server on the same port.
 #[derive(Debug)]
 pub struct Connections {
     shared: Arc<Mutex<Shared>>,
     most: usize,
     next_id: AtomicU64,
-    /// Somebody has come.
+    /// Notified of each new connection.
     admitted: Notify,
 }
 
-/// What the connections share.
+/// State shared by the connections.
 struct Shared {
     mailboxes: Mailboxes,
     connections: HashMap<Id, Connection>,
 }
 
-/// What is known of a connection besides its socket, which its task has.
+/// State of a connection besides its socket, which its task owns.
 struct Connection {
     unsent: Vec<u8>,
-    /// Goes once everything is sent.
+    /// Whether to close after everything is sent.
     closing: bool,
-    /// Something of this has changed, or it is not here any more.
+    /// Notified of each change of this state, and of its removal.
     changed: Arc<Notify>,
 }
 
@@ -73,32 +74,32 @@ impl Server {
     /// Listens on `address`. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// The address cannot be had, or the system has no randomness.
+    /// The address is not available, or the system has no randomness.
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         Ok(Self { listener, connections: Arc::new(Connections::new()?) })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     ///
     /// # Errors
-    /// Of the system.
+    /// The system reports an error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until this is dropped, which hangs up on everybody.
+    /// Serves until drop, which closes all connections.
     ///
     /// # Errors
-    /// None at present: what fails is one connection, or passes.
+    /// None at present: failures affect one connection or are temporary.
     pub async fn run(self) -> io::Result<()> {
         self.run_until(pending()).await
     }
 
-    /// Serves until `shutdown` is done, or this is dropped.
+    /// Serves until `shutdown` completes, or until drop.
     ///
     /// # Errors
-    /// As of [`Self::run`].
+    /// Same as [`Self::run`].
     pub async fn run_until(self, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
         let mut shutdown = std::pin::pin!(shutdown);
         let mut time = std::pin::pin!(self.connections.keep_time());
@@ -112,9 +113,9 @@ impl Server {
                         let connections = Arc::clone(&self.connections);
                         tasks.spawn(async move { connections.serve(stream, from).await });
                     }
-                    // This one is gone already.
+                    // The client is gone already.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                    // The system has no more files, which takes a while to change.
+                    // The system is out of file descriptors; that takes a while to change.
                     Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
                 },
                 Some(_) = tasks.join_next() => {}
@@ -124,7 +125,7 @@ impl Server {
 }
 
 impl Connections {
-    /// Nobody is connected.
+    /// Creates the state without connections.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -139,17 +140,17 @@ impl Connections {
         Ok(Self { shared, most, next_id, admitted: Notify::new() })
     }
 
-    /// Serves one connection, until either side ends it.
+    /// Serves one connection until either side ends it.
     pub async fn serve(&self, stream: TcpStream, from: SocketAddr) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         if let Some(changed) = self.admit(&stream, from, id) {
-            // However this ends, what is known of the connection goes with it.
+            // Removes the connection's state however the task ends.
             let _guard = Forget { shared: &self.shared, id };
             serve(Arc::clone(&self.shared), id, stream, changed).await;
         }
     }
 
-    /// Keeps the time limits of all connections, for ever.
+    /// Enforces the time limits of all connections, forever.
     pub async fn keep_time(&self) {
         loop {
             let mut tick = interval(TICK);
@@ -162,7 +163,7 @@ impl Connections {
         }
     }
 
-    /// Takes a connection in; None if it must go again.
+    /// Admits a connection. `None` if it must be closed.
     fn admit(&self, stream: &TcpStream, from: SocketAddr, id: Id) -> Option<Arc<Notify>> {
         stream.set_nodelay(true).ok()?;
         let mut shared = self.lock();
@@ -184,7 +185,7 @@ impl Connections {
     }
 }
 
-/// Forgets a connection, if it is still known.
+/// Removes a connection's state on drop.
 struct Forget<'a> {
     shared: &'a Mutex<Shared>,
     id: Id,
@@ -196,7 +197,7 @@ impl Drop for Forget<'_> {
     }
 }
 
-/// One connection's task, until either side ends it.
+/// Task of one connection, until either side ends it.
 async fn serve(shared: Arc<Mutex<Shared>>, id: Id, stream: TcpStream, changed: Arc<Notify>) {
     let mut unread = Vec::new();
     loop {
@@ -212,12 +213,12 @@ async fn serve(shared: Arc<Mutex<Shared>>, id: Id, stream: TcpStream, changed: A
         if result.is_err() {
             return lock(&shared).drop_connection(Instant::now(), id);
         }
-        // However much one sends, all others have their turn.
+        // Other tasks get their turn, however much one client sends.
         yield_now().await;
     }
 }
 
-/// Reads what is there, up to a frame's length, and does what the whole frames say.
+/// Reads the available bytes, up to a frame's length, and handles all whole frames.
 fn read(
     shared: &Mutex<Shared>,
     id: Id,
@@ -232,7 +233,7 @@ fn read(
         Err(error) => return Err(error),
     }
     let mut shared = lock(shared);
-    // A frame may end the connection, and then the rest does not count.
+    // A frame may end the connection; the rest is then ignored.
     while shared.connections.get(&id).is_some_and(|connection| !connection.closing) {
         let frame = match split(unread) {
             Ok(Some(frame)) => ClientFrame::decode(&frame),
@@ -252,7 +253,8 @@ impl Shared {
         self.perform(now, actions);
     }
 
-    /// Writes what the socket takes. Whether more is owed, and whether the connection goes after that; None if it is gone.
+    /// Writes queued bytes. Returns whether more are queued and whether the connection closes
+    /// afterwards; `None` if it is gone.
     fn flush(&mut self, id: Id, stream: &TcpStream) -> Option<(bool, bool)> {
         let connection = self.connections.get_mut(&id)?;
         while !connection.unsent.is_empty() {
@@ -272,7 +274,7 @@ impl Shared {
         Some((false, false))
     }
 
-    /// What follows from a dropped connection is done too.
+    /// Performs actions, including those that follow from dropped connections.
     fn perform(&mut self, now: Instant, actions: Vec<Action>) {
         let mut actions = VecDeque::from(actions);
         while let Some(action) = actions.pop_front() {
@@ -286,7 +288,8 @@ impl Shared {
         }
     }
 
-    /// Some if the client does not read what it is sent, and is to go.
+    /// Queues a frame. Returns the connection if it must be dropped because the client does not
+    /// read.
     fn send(&mut self, id: Id, frame: &ServerFrame) -> Option<Id> {
         let connection = self.connections.get_mut(&id)?;
         let bytes = frame.encode();
@@ -298,13 +301,13 @@ impl Shared {
         None
     }
 
-    /// Ends a connection after what it was sent. Some if it is to go at once.
+    /// Closes a connection after its queued frames. Returns it if it must be dropped at once.
     fn close(&mut self, id: Id) -> Option<Id> {
         let connection = self.connections.get_mut(&id)?;
         if connection.unsent.is_empty() || connection.closing {
             return Some(id);
         }
-        // It gets until the next tick that finds it late, which closes it for good.
+        // A connection that does not drain is dropped by the next tick that finds it late.
         connection.closing = true;
         connection.changed.notify_one();
         None
@@ -315,7 +318,7 @@ impl Shared {
         self.perform(now, actions);
     }
 
-    /// Takes a connection out; its task ends. What follows for others.
+    /// Removes a connection, which ends its task. Returns the resulting actions.
     fn forget(&mut self, now: Instant, id: Id) -> Vec<Action> {
         let Some(connection) = self.connections.remove(&id) else { return Vec::new() };
         connection.changed.notify_one();

@@ -16,10 +16,10 @@ use super::support::{
     CREATOR, JOINER, PATIENCE, alone, fetched, loopback, may, offered, other_words, server, ticket,
 };
 
-/// How long a future that asks for no more polls is kept.
+/// Time after which a future without a pending wake-up is dropped.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Polls a future so many times, when it asks for it, and drops it. Whether it was done before.
+/// Polls a future up to `polls` times as it wakes, and drops it. Returns whether it completed.
 async fn dropped_after(polls: usize, future: impl Future) -> bool {
     let mut future = pin!(future);
     let mut left = polls;
@@ -34,7 +34,7 @@ async fn dropped_after(polls: usize, future: impl Future) -> bool {
     timeout(IDLE, polled).await.unwrap_or(false)
 }
 
-/// Waits until no more than so many tasks are left; fails if that does not come.
+/// Waits until at most `tasks` tasks are alive.
 async fn only_left(tasks: usize) {
     let gone = async {
         while Handle::current().metrics().num_alive_tasks() > tasks {
@@ -59,7 +59,7 @@ async fn an_announcement_that_is_dropped_leaves_no_task() {
         let mut sender = offered(&places, 1).await;
         dropped_after(polls, sender.next_event()).await;
         drop(sender);
-        // The server's own and those of its connections, which end as the clients do.
+        // The server's tasks end after the clients disconnect.
         only_left(1).await;
     }
 }
@@ -68,7 +68,7 @@ async fn an_announcement_that_is_dropped_leaves_no_task() {
 async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_make() {
     let _alone = alone().await;
     for polls in 1..12 {
-        // One that does not know us yet, and does not find us too fast.
+        // A new server per attempt, so that no rate limit interferes.
         let mut tasks = JoinSet::new();
         let places = all_places(&mut tasks).await;
         let sender = offered(&places, u32::MAX).await;
@@ -76,7 +76,7 @@ async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_
         let wrong = other_words(sender.code());
         let is_done =
             dropped_after(polls, join(&wrong, JOINER, None, &places, deadline, may())).await;
-        // Before it made its guess the code is good, after that it is burned, and never anything else.
+        // Before the guess the code is intact, afterwards it is burned; there is no third result.
         match fetched(sender.code(), &places).await {
             Ok(_) => assert!(!is_done, "a wrong guess was forgotten"),
             Err(error) => assert_eq!(error.why, NotMet::Burned),

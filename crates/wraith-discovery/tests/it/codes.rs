@@ -1,4 +1,5 @@
-//! Codes at the places of this crate: whoever has the words gets the ticket, whoever guesses wrong burns the code.
+//! Codes at the places of this crate: the right words bring the ticket, and a wrong guess burns the
+//! code.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use super::support::{
     offered, other_words, server, ticket,
 };
 
-/// What must be so at every place.
+/// Checks the behaviour that all places share.
 async fn brings_a_ticket_either_way(places: &Places) {
     let mut sender = offered(places, 1).await;
     assert_eq!((sender.places(), sender.missing()), (&*places.names(), &[][..]));
@@ -63,7 +64,7 @@ async fn a_guess_that_must_not_leave_stays_and_one_that_left_is_told() {
         matches!(next(&mut sender).await, CodeEvent::WrongGuess(_)),
         "what was kept was no guess"
     );
-    // That it is burned is learnt without a guess.
+    // The burned code is reported without a guess.
     let late = fetched(&code, &places).await.unwrap_err();
     assert_eq!((late.why, late.is_spent), (NotMet::Burned, false));
 }
@@ -115,7 +116,7 @@ async fn a_code_for_two_serves_two_and_the_third_learns_that_it_was_used() {
     let mut sender = offered(&places, 2).await;
     let code = sender.code().clone();
     assert!(code.is_for_several());
-    // Who comes again as the same takes no second place.
+    // The same identity uses only one place.
     for user in [2, 2, 3] {
         fetched_by(NodeId([user; 32]), &code, &places).await.unwrap();
         assert!(
@@ -152,7 +153,7 @@ async fn a_code_that_nobody_uses_expires() {
     assert_eq!(fetched(&code, &places).await.unwrap_err().why, NotMet::Expired);
 }
 
-/// Of all places together, one guess: whichever of two wrong ones is judged first burns the code for the other.
+/// All places together allow one guess: the first wrong one burns the code for the other place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_places_that_race_with_wrong_guesses_burn_a_code_once() {
     let mut tasks = JoinSet::new();
@@ -181,7 +182,7 @@ async fn two_places_that_race_with_wrong_guesses_burn_a_code_once() {
 #[tokio::test]
 async fn when_the_server_is_down_the_local_network_still_works() {
     let _alone = alone().await;
-    // Nobody listens where somebody did a moment ago.
+    // A port that was in use a moment ago and is closed now.
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let places = Places { rendezvous: Some(gone.to_string()), ..loopback() };
     let mut sender = offered(&places, 1).await;

@@ -1,4 +1,4 @@
-//! Contacts find each other at the places of this crate, and nobody else finds anybody.
+//! Contacts find each other at the places of this crate; strangers find nothing.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use wraith_discovery::{Places, Reach};
 
 use super::support::{PATIENCE, alone, at, loopback, server};
 
-/// Two sides that know each other.
+/// Returns the two ends of a contact pair.
 fn pairs(a: u8, b: u8) -> [Pair; 2] {
     let [a, b] = [a, b].map(|n| SecretIdentity::from_seed([n; 32]));
     [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
@@ -23,13 +23,13 @@ fn address() -> SocketAddr {
     "192.0.2.1:4711".parse().unwrap()
 }
 
-/// The first place where the contact is found.
+/// Returns the first result with the contact.
 async fn found(pair: &Pair, places: &Places) -> Found {
     let mut search = search(pair, places);
     let looking = async {
         loop {
             match search.next().await.unwrap() {
-                // A listener has just begun to wait, or a server is not asked so fast.
+                // The listener is not ready yet, or the server rate-limits.
                 Found::Not(..) => {}
                 found => return found,
             }
@@ -100,7 +100,7 @@ async fn a_server_that_is_lost_is_told_once_for_all_contacts() {
     assert_eq!(lost, 1);
 }
 
-/// With a server in between neither side sees the other's address, so each says its own.
+/// A server hides both sides' addresses from each other, so each sends its own.
 #[tokio::test]
 async fn a_caller_that_says_where_it_is_shares_a_secret_with_the_listener() {
     let mut tasks = JoinSet::new();
@@ -115,7 +115,7 @@ async fn a_caller_that_says_where_it_is_shares_a_secret_with_the_listener() {
     let (reach, secret) = loop {
         match timeout(PATIENCE, search.next()).await.unwrap() {
             Some(Found::At(_, reach, secret)) => break (reach, secret.unwrap()),
-            // The listener has just begun to wait.
+            // The listener is not ready yet.
             other => assert!(matches!(other, Some(Found::Not(..)))),
         }
     };

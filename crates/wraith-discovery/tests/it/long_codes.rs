@@ -1,5 +1,5 @@
-//! Long codes: nobody is asked, both sides leave records. Time passes at once when everybody waits, but not while keys are computed: so
-//! one test at a time, since keys are computed one at a time.
+//! Long codes: both sides leave records. Paused time advances at once when all tasks wait, but not
+//! while keys are computed. Keys are computed one at a time, so these tests run one at a time.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn made(places: &Places, side: TicketSide, uses: u32) -> CodeAnnouncement 
     announce_long(places, options, CREATOR, ticket(b"ticket"), reach).await.unwrap()
 }
 
-/// The same by a sender, for one.
+/// Same as [`made`], by a sender and for one receiver.
 async fn offered(cellar: &Cellar) -> CodeAnnouncement {
     made(&cellar.places(), TicketSide::Creator, 1).await
 }
@@ -150,7 +150,7 @@ async fn a_code_whose_time_is_up_says_so_to_both() {
     let mut sender = offered(&cellar).await;
     tokio::time::sleep(LIFE).await;
     assert!(matches!(next(&mut sender).await, CodeEvent::Expired));
-    // Until the creator has looked again.
+    // Time for the creator's next search.
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!(fetched(sender.code(), &cellar).await.unwrap_err().why, NotMet::Expired);
 }

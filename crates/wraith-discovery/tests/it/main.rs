@@ -1,4 +1,4 @@
-//! What the crate does as a whole, over real sockets: a module for each subject.
+//! Behaviour of the whole crate over real sockets, one module per subject.
 
 mod cancelling;
 mod codes;

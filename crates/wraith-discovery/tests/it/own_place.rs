@@ -1,4 +1,5 @@
-//! A place that an application brings along: here one inside the process. Codes and contacts meet there as anywhere else.
+//! An application's own meeting place, within the process. Codes and contacts meet there as at any
+//! other place.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,10 +15,10 @@ use wraith_discovery::{
 
 use super::support::{PATIENCE, fetched, next, nowhere, offered, other_words};
 
-/// A message, the first one of its conversation, and where the response goes.
+/// A message, the first message of its conversation, and the channel for the response.
 type Call = (Vec<u8>, Vec<u8>, oneshot::Sender<Vec<u8>>);
 
-/// Topics by what names them, and who waits there.
+/// Topics by name, with the waiting side's channel.
 #[derive(Clone, Debug, Default)]
 struct Hallway(Arc<Mutex<HashMap<Vec<u8>, mpsc::Sender<Call>>>>);
 

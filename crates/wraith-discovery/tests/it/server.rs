@@ -1,4 +1,4 @@
-//! What the server's sockets bear: clients that do not read, that send nonsense, that are many.
+//! The server's sockets against clients that do not read, send garbage, or are many.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn next_frame(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Serv
     }
 }
 
-/// A connection from another loopback address, so that limits per address count it apart.
+/// Connects from another loopback address, which has its own per-address limits.
 async fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((source, 0).into()).unwrap();
@@ -80,7 +80,8 @@ async fn who_does_not_read_loses_the_connection() {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut deaf = socket.connect(address).await.unwrap();
-    // Every ping is answered, and no answer read. The server gives up before the frames of a connection are used up.
+    // The client sends pings and reads no answers. The server gives up before the frame limit is
+    // reached.
     let pings = ClientFrame::Ping.encode().repeat(1000);
     let noise = async { while deaf.write_all(&pings).await.is_ok() {} };
     timeout(PATIENCE, noise).await.unwrap();
@@ -99,7 +100,7 @@ async fn noise_of_many_keeps_nobody_out() {
             2 => ClientFrame::Ping.encode().repeat(500),
             _ => vec![0xff; 3000],
         };
-        // It may hang up on us at once.
+        // The server may close the connection at once.
         let _ = stream.write_all(&frame).await;
         held.push(stream);
     }

@@ -1,4 +1,4 @@
-//! Records at a place that stores: here one inside the process, which anybody may read and which may lie.
+//! Records at an in-process store, which anyone may read and which may lie.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,26 +19,26 @@ use wraith_discovery::{
 
 use super::support::{PATIENCE, nowhere};
 
-/// What is stored, with everything that ever was, and what it answers instead.
+/// All records ever stored, and the present kind of answer.
 #[derive(Debug, Default)]
 pub struct Shelf {
     pub records: Mutex<HashMap<RecordKey, Vec<StoredRecord>>>,
     pub lie: Mutex<Lie>,
-    /// Looks that are no glances.
+    /// Number of full searches.
     pub looks: AtomicU64,
 }
 
-/// What a shelf answers.
+/// Kind of answers.
 #[derive(Clone, Debug, Default)]
 pub enum Lie {
-    /// What is there, the newest.
+    /// The newest record.
     #[default]
     No,
-    /// Nothing that a key did not sign can be made up, but what is old can be shown again.
+    /// The oldest record: unsigned ones cannot be forged, but old ones can be replayed.
     Oldest,
-    /// Nobody is there.
+    /// No answer.
     Silence,
-    /// This, which whoever has the key would have to have written.
+    /// These records, which only an owner of the key can have signed.
     Instead(Vec<StoredRecord>),
 }
 
@@ -50,7 +50,7 @@ impl Cellar {
         Places { stores: vec![Arc::new(self.clone())], ..nowhere() }
     }
 
-    /// The newest of each key.
+    /// Returns the newest record of each key.
     pub fn newest(&self) -> HashMap<RecordKey, StoredRecord> {
         let records = self.0.records.lock().unwrap();
         records.iter().map(|(key, all)| (*key, all.last().unwrap().clone())).collect()
@@ -123,7 +123,7 @@ fn identity(n: u8) -> SecretIdentity {
     SecretIdentity::from_seed([n; 32])
 }
 
-/// The two ends of a pair.
+/// Returns the two ends of a pair.
 fn pair(a: u8, b: u8) -> [Pair; 2] {
     let [a, b] = [a, b].map(identity);
     [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
@@ -133,7 +133,7 @@ fn address(n: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], n))
 }
 
-/// There, and at a relay.
+/// Returns this address and a relay.
 fn reach(address: SocketAddr) -> Reach {
     let relay = RelayAddr::new("relay.example", 443, [5; 32], [6; 16]).unwrap();
     Reach { addresses: vec![address], relays: vec![relay] }
@@ -143,7 +143,7 @@ fn found_at(n: u16) -> Found {
     Found::At(Place::Dht, reach(address(n)), None)
 }
 
-/// Somebody who listens for the other one of a pair, at an address that a test may change.
+/// Starts a listener for one end of a pair, at an address that the test may change.
 async fn listener(cellar: &Cellar, pair: &Pair) -> (ContactListener, Arc<Mutex<SocketAddr>>) {
     let at = Arc::new(Mutex::new(address(1)));
     let ours = Arc::clone(&at);
@@ -153,7 +153,7 @@ async fn listener(cellar: &Cellar, pair: &Pair) -> (ContactListener, Arc<Mutex<S
     (listener, at)
 }
 
-/// Time passes at once when everybody waits.
+/// Paused time advances at once when all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn a_contact_is_found_where_it_is_and_again_where_it_has_gone() {
     let cellar = Cellar::default();
@@ -209,12 +209,12 @@ async fn calls_are_looked_for_thoroughly_once_a_minute_and_glanced_at_in_between
     let cellar = Cellar::default();
     let [a, b] = pair(1, 2);
     let (mut listener, _) = listener(&cellar, &a).await;
-    // Past the hurry of the beginning.
+    // After the faster search of the first minute.
     tokio::time::sleep(Duration::from_secs(100)).await;
     let before = cellar.0.looks.load(Relaxed);
     tokio::time::sleep(Duration::from_secs(600)).await;
     let looks = cellar.0.looks.load(Relaxed) - before;
-    // Twice as many if a full hour is near.
+    // Twice as many near a full hour.
     assert!((8..=22).contains(&looks), "{looks}");
     let calling = Calling { reach: Box::new(|_| reach(address(7))), punch_secret: [9; 32] };
     let mut search = search_calling(&b, &cellar.places(), Some(calling));

@@ -1,4 +1,4 @@
-//! Places to meet at, and two sides that do.
+//! Meeting places, and two sides that use them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,16 +14,17 @@ use wraith_discovery::{
 };
 use zeroize::Zeroizing;
 
-/// Longer than anything here takes, so that a test that hangs fails.
+/// Longer than any step of these tests, so that a test that hangs fails.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One test on the local network at a time: two codes on it may have the same nameplate of three digits.
+/// Serialises the tests on the local network, where two codes may have the same three-digit
+/// nameplate.
 pub async fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::const_new(());
     LOCK.lock().await
 }
 
-/// Who the two sides say they are.
+/// Identities of the two sides.
 pub const CREATOR: NodeId = NodeId([1; 32]);
 pub const JOINER: NodeId = NodeId([2; 32]);
 
@@ -31,7 +32,7 @@ pub fn nowhere() -> Places {
     Places { lan: Lan::Off, ..Places::default() }
 }
 
-/// The local network, which is loopback.
+/// Returns the loopback interface as the local network.
 pub fn loopback() -> Places {
     Places { lan: Lan::With([127, 0, 0, 1].into()), ..nowhere() }
 }
@@ -40,7 +41,7 @@ pub fn at(server: SocketAddr) -> Places {
     Places { rendezvous: Some(server.to_string()), ..nowhere() }
 }
 
-/// A server until the tasks are dropped.
+/// Starts a server that runs until the tasks are dropped.
 pub async fn server(tasks: &mut JoinSet<()>) -> SocketAddr {
     let server = Server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = server.local_addr().unwrap();
@@ -52,7 +53,7 @@ pub fn ticket(bytes: &'static [u8]) -> MakeTicket {
     Box::new(move |_, _| Zeroizing::new(bytes.to_vec()))
 }
 
-/// A code of a sender, which is waited with.
+/// Announces a sender's code.
 pub async fn offered(places: &Places, uses: u32) -> CodeAnnouncement {
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600)).uses(uses);
     let mut announcement = announce(places, options, CREATOR, ticket(b"ticket")).await.unwrap();
@@ -64,17 +65,17 @@ pub async fn fetched(code: &Code, places: &Places) -> Result<Met, JoinError> {
     fetched_by(JOINER, code, places).await
 }
 
-/// The same as somebody.
+/// Same as [`fetched`], with the given identity.
 pub async fn fetched_by(who: NodeId, code: &Code, places: &Places) -> Result<Met, JoinError> {
     join(code, who, None, places, Instant::now() + Duration::from_secs(10), may()).await
 }
 
-/// The guess may leave.
+/// Allows the guess to leave.
 pub fn may() -> Spend {
     Box::new(|| true)
 }
 
-/// A code with the same nameplate and other words.
+/// Returns a code with the same nameplate and other words.
 pub fn other_words(code: &Code) -> Code {
     let mut others = (0..2).map(|n| match code.is_for_several() {
         true => Code::for_several(code.nameplate(), [n; 6]),

@@ -1,4 +1,4 @@
-//! Who waits does nothing meanwhile.
+//! A waiting side does not wake up.
 
 use std::fs;
 use std::thread;
@@ -12,12 +12,12 @@ use wraith_discovery::Places;
 
 use super::support::{alone, loopback, offered, server};
 
-/// How long is waited; the end of it is one waking.
+/// Duration of the measurement; its end is one wake-up.
 const WAITED: Duration = Duration::from_secs(5);
-/// The end, and what else on this machine may send to the group or change an interface meanwhile.
+/// The end, and traffic of other processes to the group or interface changes meanwhile.
 const MOST_WAKINGS: u64 = 5;
 
-/// How often this thread has gone to sleep, which is how often it has woken up.
+/// Returns the number of voluntary context switches of this thread, which equals its wake-ups.
 fn wakings() -> Option<u64> {
     let status = fs::read_to_string("/proc/thread-self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
@@ -31,13 +31,13 @@ async fn a_code_that_waits_at_all_places_wakes_nobody_up() {
     let server = server(&mut tasks).await;
     let places = Places { rendezvous: Some(server.to_string()), ..loopback() };
     let (tell, told) = oneshot::channel();
-    // A thread that does nothing else.
+    // A separate thread, so that no other work is counted.
     let waiter = thread::spawn(move || {
         let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let sender = offered(&places, 1).await;
             assert_eq!(sender.places().len(), 2);
-            // What beginning takes is not counted.
+            // Excludes the cost of the start.
             sleep(Duration::from_millis(500)).await;
             let before = wakings();
             sleep(WAITED).await;

@@ -1,10 +1,16 @@
-//! The state of a rendezvous server, without sockets or a clock: who waits at which nameplate, and who is told what.
+//! State of a rendezvous server without sockets or a clock: creators, joiners, and the frames
+//! between them.
 //!
-//! A connection is *new* until its first frame, then a *creator*, who waits at a nameplate, or a *joiner*, who joined one.
+//! A connection is *new* until its first frame. It is then a *creator*, which waits at a nameplate,
+//! or a *joiner*, which joined one.
 //!
-//! Invariants: everything is bounded by the constants here, in [`peers`] and in [`nameplates`]; a nameplate belongs to one creator at
-//! a time; a nameplate that was closed stays closed for a while, so that who comes late learns why and does not meet somebody
-//! else; nothing is sent to a connection that did not ask.
+//! Invariants:
+//!
+//! - Everything is bounded by the constants of this module, [`peers`] and [`nameplates`].
+//! - A nameplate belongs to one creator at a time.
+//! - A closed nameplate stays closed for a while, so that a latecomer gets the reason and does not
+//!   meet another creator.
+//! - Nothing is sent to a connection that did not ask.
 
 mod nameplates;
 mod peers;
@@ -19,30 +25,31 @@ use crate::rates::{Limit, Rates, Source};
 use nameplates::Nameplates;
 use peers::{Peers, Role};
 
-/// Joiners at one nameplate at once. One is the rule; the others are mistakes or attacks.
+/// Most joiners at a nameplate at once. Normally there is one; more are mistakes or attacks.
 const MAX_JOINERS: usize = 8;
-/// Frames of a connection in all: a joiner needs three, and asks twice a second while nobody waits there; a creator pings
-/// and answers. Enough for either, and the end of one that only makes noise.
+/// Most frames of a connection. A joiner needs three and retries twice a second while no creator
+/// waits. A creator sends pings and answers. The limit suffices for both and stops a flood.
 const MAX_FRAMES: u32 = 20_000;
-/// Frames of a joiner that has joined.
+/// Most frames of a joiner after it has joined.
 const MAX_JOINER_FRAMES: u32 = 8;
 
-/// Nameplates one address may open and join: at once, for a family behind one router or a person who mistypes, and then thirty
-/// a minute, so that trying all nameplates of three digits takes half an hour.
+/// Rate limit of opens and joins per address. The burst suits a family behind one router or
+/// repeated typing errors. Thirty a minute follow, so trying all nameplates of three digits takes
+/// half an hour.
 const RATE: Limit = Limit { burst: 30, refill: Duration::from_secs(2), addresses: 8192 };
 
-/// Names a connection; never used twice.
+/// ID of a connection; never reused.
 pub type Id = u64;
 
-/// What the server is to do.
+/// An action of the server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     Send(Id, ServerFrame),
-    /// After what was sent before.
+    /// Closes the connection after all earlier frames.
     Close(Id),
 }
 
-/// See the module.
+/// State of a server; see the module documentation.
 #[derive(Debug)]
 pub struct Mailboxes {
     peers: Peers,
@@ -51,18 +58,18 @@ pub struct Mailboxes {
 }
 
 impl Mailboxes {
-    /// `seed` is any random number; nameplates are handed out from it on when a wish cannot be met.
+    /// Creates the state. Free nameplates are searched from the random number `seed` on.
     pub fn new(seed: u32) -> Self {
         let (peers, nameplates) = (Peers::default(), Nameplates::new(seed));
         Self { peers, nameplates, rates: Rates::new(RATE) }
     }
 
-    /// A connection came. False if it must go again at once.
+    /// Adds a connection. Returns false if it must be closed at once.
     pub fn connected(&mut self, now: Instant, id: Id, seen: SocketAddr) -> bool {
         self.peers.connected(now, id, seen)
     }
 
-    /// A frame came. `None` is one that makes no sense.
+    /// Handles a frame; `None` is a malformed one.
     pub fn frame(&mut self, now: Instant, id: Id, frame: Option<ClientFrame>) -> Vec<Action> {
         let Some(peer) = self.peers.get_mut(id) else { return Vec::new() };
         peer.heard = now;
@@ -112,7 +119,7 @@ impl Mailboxes {
         }
     }
 
-    /// A connection is gone, for whatever reason. Must be called for every one that came.
+    /// Removes a connection. Must be called for every connection that was added.
     pub fn disconnected(&mut self, now: Instant, id: Id) -> Vec<Action> {
         let Some(peer) = self.peers.disconnected(id) else { return Vec::new() };
         match peer.role {
@@ -126,12 +133,12 @@ impl Mailboxes {
         }
     }
 
-    /// Whether there is nothing that time could change.
+    /// Reports whether no deadline is pending.
     pub fn is_at_rest(&self) -> bool {
         self.peers.is_empty() && self.nameplates.are_none_closed()
     }
 
-    /// Ends what has taken too long. To be called about once a second.
+    /// Applies the time limits. Call it about once a second.
     pub fn tick(&mut self, now: Instant) -> Vec<Action> {
         self.nameplates.tick(now);
         self.peers.late(now).map(Action::Close).collect()
@@ -154,7 +161,7 @@ impl Mailboxes {
         };
         let Some(peer) = self.peers.get_mut(id) else { return actions };
         peer.role = Role::Creator { nameplate };
-        // The time begins now: what a joiner or a new connection may take is no measure for a creator.
+        // The creator's time starts now; limits of new connections and joiners do not apply to it.
         peer.since = now;
         self.nameplates.open(nameplate, id);
         actions.push(Action::Send(id, ServerFrame::Opened { nameplate, seen: peer.seen }));
@@ -164,7 +171,7 @@ impl Mailboxes {
     fn join(&mut self, now: Instant, id: Id, nameplate: u32, message: Vec<u8>) -> Vec<Action> {
         let Some(peer) = self.peers.get_mut(id) else { return Vec::new() };
         let Some(held) = self.nameplates.get_mut(nameplate) else {
-            // Only the first question begins the time that asking may take.
+            // The time limit of retries starts with the first request.
             if peer.role == Role::New {
                 peer.since = now;
             }
@@ -184,7 +191,7 @@ impl Mailboxes {
         ]
     }
 
-    /// The creator of a nameplate is gone: its joiners are told and sent away.
+    /// Closes a nameplate; its joiners are notified and disconnected.
     fn vacate(&mut self, now: Instant, nameplate: u32, why: No) -> Vec<Action> {
         let Some(held) = self.nameplates.close(now, nameplate, why) else { return Vec::new() };
         if let Some(peer) = self.peers.get_mut(held.creator) {
@@ -192,7 +199,7 @@ impl Mailboxes {
             peer.since = now;
         }
         for (_, id) in &held.joiners {
-            // They are about to be sent away; until then they must not talk to whoever opens the nameplate next.
+            // Until the disconnection they must not reach the nameplate's next creator.
             if let Some(peer) = self.peers.get_mut(*id) {
                 peer.role = Role::New;
             }

@@ -1,7 +1,7 @@
-//! The nameplates of a server: who waits at which, which were closed and why, and which are free.
+//! Nameplates of a server: the occupied, the closed and the free ones.
 //!
-//! Invariants: a nameplate belongs to one creator at a time; a nameplate that was closed is not given out for [`CLOSED_LIFE`], and at
-//! most [`MAX_CLOSED`] are remembered.
+//! Invariants: a nameplate belongs to one creator at a time. A closed nameplate is not reused for
+//! [`CLOSED_LIFE`], and at most [`MAX_CLOSED`] are remembered.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use super::super::frame::No;
 use super::Id;
 use crate::place::MAX_NAMEPLATE;
 
-/// Closed nameplates that are remembered, and for how long: as long as somebody may take to type.
+/// Most closed nameplates that are remembered, and for how long: a joiner may type that late.
 pub const MAX_CLOSED: usize = 4096;
 pub const CLOSED_LIFE: Duration = Duration::from_secs(10 * 60);
 
-/// A nameplate at which somebody waits.
+/// A nameplate with a waiting creator.
 #[derive(Debug)]
 pub struct Mailbox {
     pub creator: Id,
@@ -24,7 +24,7 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// One more joiner; what it is called here.
+    /// Adds a joiner and returns its number at this nameplate.
     pub fn add_joiner(&mut self, id: Id) -> u32 {
         let joiner = self.next_joiner;
         self.next_joiner = self.next_joiner.wrapping_add(1).max(1);
@@ -33,13 +33,13 @@ impl Mailbox {
     }
 }
 
-/// See the module.
+/// All nameplates of a server.
 #[derive(Debug)]
 pub struct Nameplates {
     pub(super) boxes: HashMap<u32, Mailbox>,
     pub(super) closed: HashMap<u32, No>,
     pub(super) closed_order: VecDeque<(Instant, u32)>,
-    /// Free nameplates are searched from here on.
+    /// Start of the search for free nameplates.
     seed: u32,
 }
 
@@ -57,17 +57,17 @@ impl Nameplates {
         self.boxes.get_mut(&nameplate)
     }
 
-    /// Why nobody waits at a nameplate.
+    /// Returns the refusal for a nameplate without a creator.
     pub fn why_empty(&self, nameplate: u32) -> No {
         self.closed.get(&nameplate).copied().unwrap_or(No::Nobody)
     }
 
-    /// `creator` waits at a nameplate, which is free.
+    /// Assigns a free nameplate to `creator`.
     pub fn open(&mut self, nameplate: u32, creator: Id) {
         self.boxes.insert(nameplate, Mailbox { creator, joiners: Vec::new(), next_joiner: 1 });
     }
 
-    /// Nobody waits there any more; what was there. Unless it is `Nobody`, the reason is remembered.
+    /// Frees a nameplate and returns its state. The reason is remembered unless it is `Nobody`.
     pub fn close(&mut self, now: Instant, nameplate: u32, why: No) -> Option<Mailbox> {
         let held = self.boxes.remove(&nameplate)?;
         if why != No::Nobody && self.closed.insert(nameplate, why).is_none() {
@@ -85,7 +85,7 @@ impl Nameplates {
         self.closed_order.is_empty()
     }
 
-    /// Forgets closed nameplates whose time is over.
+    /// Removes expired closed nameplates.
     pub fn tick(&mut self, now: Instant) {
         while let Some((closed, nameplate)) = self.closed_order.front() {
             if now.saturating_duration_since(*closed) < CLOSED_LIFE {
@@ -96,9 +96,9 @@ impl Nameplates {
         }
     }
 
-    /// The wish, else the next free nameplate with as few digits as there are.
+    /// Returns the requested nameplate, or else the next free one with the fewest digits.
     pub fn free(&mut self, wish: u32, exact: bool) -> Result<u32, No> {
-        // Of the nameplates of pairs each has only one that will do.
+        // A contact's topic has exactly one nameplate.
         let is_good =
             (1..=MAX_NAMEPLATE).contains(&wish) || (exact && wish >= FIRST_CONTACT_NAMEPLATE);
         if !is_good {
@@ -114,8 +114,8 @@ impl Nameplates {
             return Err(No::Taken);
         }
         self.seed = self.seed.wrapping_add(1);
-        // Nameplates of three digits, and of more when those are taken. Boxes and closed nameplates are bounded far below the
-        // nameplates of five digits, so the search ends.
+        // Three digits first, then more. Occupied and closed nameplates are bounded far below
+        // 90,000, so the search succeeds.
         for (first, count) in [(1, 999), (1000, 9000), (10_000, 90_000)] {
             let start = self.seed % count;
             let found = (0..count).map(|n| first + (start + n) % count).find(free);

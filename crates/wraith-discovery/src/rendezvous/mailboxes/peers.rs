@@ -1,6 +1,6 @@
-//! The connections of a server: how many one address has, what each is, and how long it may be that.
+//! Connections of a server: their number per address, their role, and its time limit.
 //!
-//! Invariant: of one address there are at most [`MAX_PER_SOURCE`], counted from the connection to its end.
+//! Invariant: an address has at most [`MAX_PER_SOURCE`] connections at once.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use super::Id;
 use crate::rates::Source;
 
-/// Connections of one address at once: an office behind one router, but not a flood.
+/// Most connections per address: enough for an office behind one router, but not for a flood.
 pub const MAX_PER_SOURCE: usize = 32;
-/// A connection says what it wants within this time.
+/// Time limit of the first frame.
 pub const FIRST_FRAME: Duration = Duration::from_secs(10);
-/// A joiner has finished within this time: three round trips, by people's machines.
+/// Time limit of a joiner: three round trips between the peers' machines.
 pub const JOINER_LIFE: Duration = Duration::from_secs(60);
-/// A joiner that nobody waits for may ask again for this long.
+/// Time limit of a joiner that retries without a creator.
 pub const ASKING_LIFE: Duration = Duration::from_secs(10 * 60);
-/// A creator that is silent for this long is gone; creators ping three times as often.
+/// Silence after which a creator counts as gone; creators ping three times as often.
 pub const CREATOR_SILENCE: Duration = Duration::from_secs(90);
-/// No creator stays longer than this, whatever it sends.
+/// Longest connection of a creator.
 pub const CREATOR_LIFE: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Peer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     New,
-    /// Has asked for somebody who was not there.
+    /// Has asked for an absent creator.
     Asking,
     Creator {
         nameplate: u32,
@@ -47,7 +47,7 @@ pub enum Role {
 }
 
 impl Peer {
-    /// Whether it has taken too long, or been silent for too long, for what it is.
+    /// Reports whether the time limit of its role is exceeded.
     fn is_late(&self, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.since);
         let silence = now.saturating_duration_since(self.heard);
@@ -60,7 +60,7 @@ impl Peer {
     }
 }
 
-/// See the module.
+/// All connections of a server.
 #[derive(Debug, Default)]
 pub struct Peers {
     peers: HashMap<Id, Peer>,
@@ -68,7 +68,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// A connection came. False if its address has enough of them.
+    /// Adds a connection. Returns false if its address has too many.
     pub fn connected(&mut self, now: Instant, id: Id, seen: SocketAddr) -> bool {
         let count = self.per_source.entry(Source::of(seen.ip())).or_default();
         if *count >= MAX_PER_SOURCE {
@@ -80,7 +80,7 @@ impl Peers {
         true
     }
 
-    /// A connection is gone; what it was.
+    /// Removes a connection and returns its state.
     pub fn disconnected(&mut self, id: Id) -> Option<Peer> {
         let peer = self.peers.remove(&id)?;
         let source = Source::of(peer.seen.ip());
@@ -101,7 +101,7 @@ impl Peers {
         self.peers.get_mut(&id)
     }
 
-    /// Those whose time is over.
+    /// Returns the connections that exceeded their time limits.
     pub fn late(&self, now: Instant) -> impl Iterator<Item = Id> + '_ {
         self.peers.iter().filter(move |(_, peer)| peer.is_late(now)).map(|(id, _)| *id)
     }

@@ -1,4 +1,4 @@
-//! Conversations with a server, and every order of frames.
+//! Conversations with a server, and frames in any order.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn no(id: Id, why: No) -> Action {
     Action::Send(id, ServerFrame::No(why))
 }
 
-/// A creator at nameplate 7, and a connection that may become a joiner.
+/// Returns a server with a creator at nameplate 7, and a connection that may become a joiner.
 fn server(now: Instant) -> Mailboxes {
     let mut server = Mailboxes::new(0);
     assert!(
