@@ -1,4 +1,5 @@
-//! Prints what becomes of every pair of networks: `cargo run --release -p wraith-sim --example nat_matrix -- [SEEDS]`.
+//! Prints the traversal result of every pair of networks: `cargo run --release -p wraith-sim
+//! --example nat_matrix -- [SEEDS]`.
 
 use wraith_sim::internet::matrix;
 

@@ -1,13 +1,15 @@
-//! Runs simulated connections by the million: `cargo run --release -p wraith-sim --example swarm -- COUNT [START]`.
+//! Runs millions of simulated connections: `cargo run --release -p wraith-sim --example swarm --
+//! COUNT [START]`.
 //!
-//! Uses every core. Without START, seeds begin at a number taken from the clock. The first failing seed is printed by the simulation and ends the program with status 101.
+//! Uses every core. Without START, the first seed is taken from the clock. The simulation prints
+//! the first failing seed and ends the program with status 101.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Seeds a thread takes at once, and the interval of progress lines.
+/// Seeds that a thread takes at once, and the interval of progress lines.
 const BATCH: u64 = 100;
 const PROGRESS: u64 = 10_000;
 

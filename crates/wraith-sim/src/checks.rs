@@ -1,32 +1,36 @@
-//! What must hold for every endpoint at every moment, whatever the network does.
+//! Invariants of every endpoint at every moment, for any network behaviour.
 //!
-//! - A timer that is due is gone once it was served: an endpoint does not ask to be woken at the same moment for ever.
-//!   (A datagram may make a timer overdue, by changing the round-trip estimate; serving it must settle that.)
-//! - No datagram is larger than the endpoint's MTU setting, nor empty.
-//! - To an address that has not proven that it receives, at most three times what came from it is sent; before any
-//!   handshake completed, at most what came from it (H2 ≤ H1).
-//! - To an address from which nothing authentic ever came, at most what came from it is sent.
-//! - An address at which nobody receives never counts as one that has proven it.
-//! - An endpoint that looks for paths sends to an address that has proved nothing 12 packets of 160 bytes at most beside that, and to all
-//!   ports of an IP address 64.
-//! - To a stranger, nothing is sent.
+//! - Serving a due timer settles it: an endpoint does not request a wake-up at the same moment for
+//!   ever. (A datagram may make a timer overdue, by changing the round-trip estimate; serving it
+//!   must settle that.)
+//! - No datagram is larger than the endpoint's MTU setting, or empty.
+//! - Amplification limit: an unvalidated address gets at most three times the bytes received from
+//!   it. Before any handshake has completed, it gets at most as many (H2 ≤ H1).
+//! - An address that has sent nothing authentic gets at most as many bytes as were received from
+//!   it.
+//! - An address without a receiver never counts as validated.
+//! In addition, an endpoint that punches sends at most 12 packets of 160 bytes to an unvalidated
+//! address, and at most 64 to all ports of an IP address.
+//! - A stranger gets no answer.
 //! - Every poll loop ends.
-//! - Who wants to send has a timer running, besides that of its end for idleness: two sides never wait for each other.
+//! - A connection with data to send has a timer running, besides its idle timeout: two sides never
+//!   wait for each other.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use wraith_core::{PathAddr, Time, Transmit};
 
-/// Outputs of one kind in one drain; an endpoint that has more is in an endless loop. A 24 MiB window in the smallest
-/// datagrams is 20,000.
+/// Maximum outputs of one kind in one drain. An endpoint with more is in an endless loop: a 24 MiB
+/// window in the smallest datagrams is 20,000.
 pub(crate) const OUTPUTS_MAX: usize = 100_000;
-/// Times a due timer may be served, nothing else happening, until none is due any more: one for each kind.
+/// Maximum number of times that a due timer may be served without another event: one for each kind
+/// of timer.
 const SERVED_MAX: u32 = 10;
-/// Bytes that may go to an unvalidated address per byte received from it.
+/// Amplification limit: bytes sent to an unvalidated address per byte received from it.
 const AMPLIFICATION_MAX: u64 = 3;
 
-/// What an address, and all ports of an IP address, may get of somebody who looks for paths (SPEC §14.3), and the largest packet.
+/// Probe budget per address and per IP address (SPEC §14.3), and the largest probe.
 const PROBES_MAX: u32 = 12;
 const PROBES_OF_IP_MAX: u32 = 64;
 const PROBE_BYTES_MAX: usize = 160;
@@ -40,7 +44,7 @@ pub(crate) struct Checks {
     strangers: HashSet<PathAddr>,
     forged: HashSet<PathAddr>,
     flooded: HashSet<PathAddr>,
-    /// It looks for paths.
+    /// Whether the endpoint punches.
     punches: bool,
     probes: HashMap<PathAddr, u32>,
     probes_of_ip: HashMap<IpAddr, u32>,
@@ -58,23 +62,25 @@ impl Checks {
         Self { name, payload_max, ..Self::default() }
     }
 
-    /// Nothing may ever be sent to `address`.
+    /// Forbids any datagram to `address`.
     pub(crate) fn on_stranger(&mut self, address: PathAddr) {
         self.strangers.insert(address);
     }
 
-    /// Peers will name `address` as theirs, but nobody receives there.
+    /// Marks `address` as forged: peers will name it as theirs, but have no receiver there.
     pub(crate) fn on_forged(&mut self, address: PathAddr) {
         self.forged.insert(address);
     }
 
-    /// Nothing but handshakes that nobody means to complete comes from `address`.
+    /// Marks `address` as the source of a flood: only handshakes that will not be completed come
+    /// from it.
     pub(crate) fn on_flooded(&mut self, address: PathAddr) {
         self.forged.insert(address);
         self.flooded.insert(address);
     }
 
-    /// `address` proved that it receives, or we chose it ourselves.
+    /// Marks `address` as validated: the peer proved that it receives there, or this endpoint chose
+    /// the address itself.
     pub(crate) fn on_validated(&mut self, address: PathAddr) {
         let name = self.name;
         assert!(!self.forged.contains(&address), "{name}: took {address} for the peer's own");
@@ -113,12 +119,12 @@ impl Checks {
         );
     }
 
-    /// From now on it looks for paths.
+    /// Allows the endpoint to punch from now on.
     pub(crate) fn on_punch(&mut self) {
         self.punches = true;
     }
 
-    /// Whether it may be one of the few packets that an address may get unasked; they are counted.
+    /// Counts a packet to an unvalidated address. Returns whether it is within the probe budget.
     fn is_probe(&mut self, transmit: &Transmit) -> bool {
         let (to, small) = (transmit.to, transmit.len <= PROBE_BYTES_MAX);
         let Some(address) = to.ip().filter(|_| small) else { return false };
@@ -128,13 +134,13 @@ impl Checks {
         *sent <= PROBES_MAX && *of_ip <= PROBES_OF_IP_MAX
     }
 
-    /// A connection was drained at `now`; `live`: it has a timer if it wants to send.
+    /// Checks a drained connection. `live` is false if it has data to send without a timer.
     pub(crate) fn on_connection(&self, now: Time, live: bool) {
         let name = self.name;
         assert!(live, "{name}: wants to send at {now:?}, and no timer of its own runs");
     }
 
-    /// The endpoint was drained at `now` and wants to be woken at `next`.
+    /// Checks a drained endpoint, which requests its next wake-up at `next`.
     pub(crate) fn on_drained(&mut self, now: Time, next: Option<Time>) {
         let due = next.is_some_and(|next| next <= now);
         self.served = if due { self.served + 1 } else { 0 };

@@ -1,10 +1,13 @@
-//! The application of a simulation: what is exchanged, and one side of it.
+//! The simulated application: the plan of an exchange, and one side of it.
 //!
-//! An [`Exchange`] is a list of streams, each a request and a response of given lengths; bulk transfer, request and
-//! response, and many streams are all of this kind. A [`Party`] plays one side of it. It is strictly event-driven: it
-//! reads only after `Readable` and until the core has nothing more, and writes only after opening or after
-//! `Writable`, until the core takes no more. So an event that the core forgets makes the exchange hang, and the
-//! scenario's ceiling catches it. Every byte is compared; every end of a stream is checked against the plan.
+//! An [`Exchange`] is a list of streams, each with a request and a response of given lengths. It
+//! covers bulk transfer, request and response, and many streams. A [`Party`] plays one side of it
+//! and is strictly event-driven:
+//! - It reads only after `Readable`, until the core has nothing more.
+//! - It writes only after opening or after `Writable`, until the core takes no more.
+//!
+//! So a missing event of the core makes the exchange hang, and the scenario's time limit detects
+//! that. Every byte is compared; every end of a stream is checked against the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -16,27 +19,27 @@ use wraith_core::{CloseReason, Connection, Event, Role, StreamError, StreamId, T
 
 use crate::pattern::Pattern;
 
-/// Code of a reset in the middle of a request.
+/// Code of a reset within a request.
 const RESET_CODE: u64 = 0x101;
-/// Code of a stop in the middle of a response.
+/// Code of a stop within a response.
 const STOP_CODE: u64 = 0x102;
-/// A slow reader reads again when it may read this much, not byte by byte.
+/// Bytes that a slow reader waits for before it reads again.
 const READ_QUANTUM: u64 = 16 * 1024;
 /// Bytes of one unreliable datagram: fits the smallest MTU.
 const DATAGRAM_BYTES: usize = 900;
-/// Number of the datagrams' content; streams have two numbers each from 0.
+/// Pattern number of the datagrams' content; each stream has two numbers, counted from 0.
 const DATAGRAM_PATTERN: u64 = u64::MAX;
 
-/// What is exchanged over one connection. The initiator opens the streams, in order.
+/// Plan of the data exchanged over one connection. The initiator opens the streams, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
     /// The streams.
     pub streams: Vec<StreamPlan>,
     /// Streams in progress at once; 0 means all of them.
     pub at_once: usize,
-    /// Whether the responder answers without waiting for the end of the request.
+    /// Whether the responder answers before the end of the request.
     pub eager: bool,
-    /// Bytes per second that each side reads at most, if it is slow.
+    /// Maximum read rate of each side, in bytes per second.
     pub read_rate: Option<u64>,
     /// Unreliable datagrams that the initiator sends at the start.
     pub datagrams: u64,
@@ -49,27 +52,27 @@ pub struct StreamPlan {
     pub request: u64,
     /// Bytes from the responder.
     pub response: u64,
-    /// Whether it is broken off.
+    /// How the stream is cut off, if it is.
     pub cut: Option<Cut>,
 }
 
-/// How a stream is broken off: by the initiator, or because the responder neglects it.
+/// How a stream is cut off: by the initiator, or by a responder that ignores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Resets the request after so many bytes.
+    /// The initiator resets the request after this many bytes.
     Reset(u64),
-    /// Stops the response after it has read at least so many bytes.
+    /// The initiator stops the response after it has read at least this many bytes.
     Stop(u64),
     /// The responder never reads the request. The exchange is complete without this stream.
     Unread,
 }
 
 impl Exchange {
-    /// One stream, `bytes` from the initiator.
+    /// One stream with `bytes` from the initiator.
     pub fn upload(bytes: u64) -> Self {
         Self::streams(1, bytes, 0)
     }
-    /// One stream, `bytes` from the responder.
+    /// One stream with `bytes` from the responder.
     pub fn download(bytes: u64) -> Self {
         Self::streams(1, 1, bytes)
     }
@@ -78,25 +81,25 @@ impl Exchange {
         let plan = StreamPlan { request, response, cut: None };
         Self { streams: vec![plan; count], ..Self::default() }
     }
-    /// No more than `streams` in progress; 1 for request after request.
+    /// Limits the streams in progress; 1 for request after request.
     #[must_use]
     pub fn at_once(mut self, streams: usize) -> Self {
         self.at_once = streams;
         self
     }
-    /// The responder answers without waiting for the end of the request.
+    /// Makes the responder answer before the end of the request.
     #[must_use]
     pub fn eager(mut self) -> Self {
         self.eager = true;
         self
     }
-    /// Both sides read at most so many bytes per second.
+    /// Limits the read rate of both sides, in bytes per second.
     #[must_use]
     pub fn read_rate(mut self, bytes_per_second: u64) -> Self {
         self.read_rate = Some(bytes_per_second);
         self
     }
-    /// Bytes of all requests and responses.
+    /// Returns the bytes of all requests and responses.
     pub fn total_bytes(&self) -> u64 {
         self.streams.iter().map(|s| s.request + s.response).sum()
     }
@@ -122,7 +125,7 @@ pub struct Party {
     closed: Option<CloseReason>,
 }
 
-/// Our side of one stream.
+/// This party's side of one stream.
 #[derive(Debug)]
 struct Stream {
     outgoing: Pattern,
@@ -141,7 +144,7 @@ struct Stream {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
-    /// Until the request was read.
+    /// Until the request is read.
     Waiting,
     Writing,
     /// Until `Acked`.
@@ -150,7 +153,7 @@ enum Sending {
 }
 
 impl Party {
-    /// One side of `plan`, before the handshake. Both sides need the same `seed`.
+    /// Creates one side of `plan`, before the handshake. Both sides need the same `seed`.
     pub fn new(role: Role, seed: u64, plan: Arc<Exchange>) -> Self {
         Self {
             role,
@@ -171,57 +174,57 @@ impl Party {
         }
     }
 
-    /// Which side this is.
+    /// Returns the role of this side.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// True when every stream of the plan ended as planned, as seen from this side.
+    /// Returns whether every stream of the plan has ended as planned, as seen from this side.
     pub fn is_done(&self) -> bool {
         self.started.is_some() && self.completed == self.plan.streams.len()
     }
 
-    /// True after the handshake.
+    /// Returns whether the handshake is complete.
     pub fn is_connected(&self) -> bool {
         self.started.is_some()
     }
 
-    /// Why the connection ended, if it did.
+    /// Returns the reason of the connection's end, if it has ended.
     pub fn closed(&self) -> Option<&CloseReason> {
         self.closed.as_ref()
     }
 
-    /// When the party wants to be driven although nothing happened.
+    /// Returns the time at which the party wants to be driven without an event.
     pub fn wake(&self) -> Option<Time> {
         self.wake.filter(|_| self.closed.is_none())
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Unreliable datagrams that arrived.
+    /// Returns the number of unreliable datagrams that arrived.
     pub fn datagrams_received(&self) -> u64 {
         self.datagrams_received
     }
 
-    /// Moves that the other address did not answer.
+    /// Returns the number of migrations to which the other address did not answer.
     pub fn moves_failed(&self) -> u64 {
         self.moves_failed
     }
 
-    /// Times the peer was found at another address.
+    /// Returns the number of times that the peer's address changed.
     pub fn path_changes(&self) -> u64 {
         self.path_changes
     }
 
-    /// Where the peer said it sees us, in order.
+    /// Returns the addresses at which the peer reported to see this side, in order.
     pub fn observed(&self) -> &[SocketAddr] {
         &self.observed
     }
 
-    /// What is missing to be done, in words, for messages of failed tests.
+    /// Describes the unfinished parts, for messages of failed tests.
     pub fn unfinished(&self) -> Vec<String> {
         let unopened = self.plan.streams.len() - self.streams.len();
         let unopened = (unopened > 0).then(|| format!("{unopened} streams not opened"));
@@ -233,7 +236,7 @@ impl Party {
         unopened.into_iter().chain(open).collect()
     }
 
-    /// Takes note of an event; [`Self::drive`] acts on it.
+    /// Records an event; [`Self::drive`] acts on it.
     pub fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event) {
         assert!(self.closed.is_none(), "{event:?} after Closed");
         match event {
@@ -268,12 +271,12 @@ impl Party {
         }
     }
 
-    /// Opens, writes and reads what is possible now.
+    /// Opens, writes and reads as far as possible now.
     pub fn drive(&mut self, now: Time, connection: &mut Connection) {
         if self.closed.is_some() || self.started.is_none() {
             return;
         }
-        // A stream that completes makes room for another; the end of a request begins a response.
+        // A stream that completes allows another one; the end of a request begins a response.
         loop {
             let completed = self.completed;
             while self.wants_stream() {
@@ -295,7 +298,7 @@ impl Party {
         }
     }
 
-    /// True if there is something to do besides events: an unopened stream, or a read put off.
+    /// Returns whether there is work without an event: an unopened stream, or a postponed read.
     pub fn wants_driving(&self, now: Time) -> bool {
         self.wants_stream()
             || !self.writable.is_empty()
@@ -367,7 +370,7 @@ impl Party {
 
     fn on_stopped(&mut self, connection: &mut Connection, id: StreamId, code: u64) {
         assert_eq!((self.role, code), (Role::Responder, STOP_CODE), "nobody stopped {id}");
-        // Whether the core reset the stream by itself is its business.
+        // The core may already have reset the stream by itself.
         let _ = connection.reset(id, code);
         let stream = self.streams.get_mut(&id).expect("stopped a stream never opened");
         stream.sending = Sending::Done;
@@ -380,7 +383,7 @@ impl Party {
             assert_eq!(code, RESET_CODE);
             self.end_of_request(id);
         } else {
-            // The answer to our stop.
+            // The answer to this side's stop.
             assert!(stream.stop_after.is_some() && code == STOP_CODE, "nobody reset {id}");
         }
     }
@@ -453,7 +456,7 @@ impl Party {
         }
     }
 
-    /// Nothing more will be read from `id`; a response that waited for this begins.
+    /// Ends the reading of `id`; a response that waited for this begins.
     fn end_of_request(&mut self, id: StreamId) {
         let stream = self.streams.get_mut(&id).expect("a stream in progress");
         stream.receiving = false;
@@ -464,7 +467,7 @@ impl Party {
         self.count(id);
     }
 
-    /// A slow reader's next turn, if now is too early.
+    /// Returns the time of a slow reader's next read, if it is still in the future.
     fn too_early(&self, now: Time) -> Option<Time> {
         let rate = self.plan.read_rate?;
         let started = self.started?;
@@ -495,7 +498,8 @@ impl Party {
 }
 
 impl Stream {
-    /// A stop of the peer may arrive before its event was taken; nothing else may go wrong.
+    /// Accepts a stop of the peer that arrived before its event was taken; any other error is a
+    /// failure.
     fn on_write(&mut self, id: StreamId, result: Result<(), StreamError>) {
         match result {
             Ok(()) => {}

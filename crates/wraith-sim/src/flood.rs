@@ -1,7 +1,8 @@
-//! A host that has a key to a door and begins handshakes without end, each under a source address that it forges.
+//! A flooding host: it has a door key and begins handshakes without end, each under a forged source
+//! address.
 //!
-//! It receives nothing of what is sent there, so it never shows a cookie. What the target sends to an address that only
-//! it has named is judged by `checks.rs`.
+//! It receives no answers, so it never returns a cookie. `checks.rs` verifies the target's answers
+//! to the forged addresses.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,13 +16,14 @@ use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello, Policy};
 use crate::Rng;
 use crate::link::Datagram;
 
-/// How often it sends, many datagrams each time.
+/// Interval of its sends, with many datagrams each time.
 const TICK: Duration = Duration::from_millis(1);
-/// True H1s that it makes beforehand and sends again under other addresses. One that was not answered with H2 left nothing behind, so its next copy is as good as
-/// new; only those that were read are spent, and these are a few hundred a second.
+/// Valid H1s that it prepares and sends again under other addresses. An H1 without an H2 left no
+/// state behind, so its next copy is as good as new. Only those that the target read are spent, a
+/// few hundred per second.
 const POOL: usize = 5000;
 
-/// See the module.
+/// A flooding host; see the module.
 #[derive(Debug)]
 pub(crate) struct Flood {
     target: SocketAddr,
@@ -33,8 +35,8 @@ pub(crate) struct Flood {
 }
 
 impl Flood {
-    /// One that sends `per_second` true H1s to who has `target_id` at `target`, from one forged address after the other until
-    /// there were `sources`.
+    /// Creates a host that sends `per_second` valid H1s to `target` with identity `target_id`. It
+    /// uses `sources` forged addresses, one after the other.
     pub(crate) fn new(
         mut rng: Rng,
         target: SocketAddr,
@@ -61,12 +63,12 @@ impl Flood {
         Self { target, per_tick, sources, wake: Time::ZERO, sent: 0, pool }
     }
 
-    /// When it sends next; `None` once it has named all its addresses.
+    /// Returns the time of its next send; `None` once all addresses are used.
     pub(crate) fn wake(&self) -> Option<Time> {
         (self.sent < self.sources).then_some(self.wake)
     }
 
-    /// What it sends now.
+    /// Returns the datagrams that it sends now.
     pub(crate) fn act(&mut self) -> Vec<Datagram> {
         self.wake += TICK;
         let numbers = self.sent..self.sources.min(self.sent + self.per_tick);

@@ -1,30 +1,32 @@
-//! Somebody who sees what two endpoints send and is faster than the path between them.
+//! An on-path attacker that forwards the datagrams of two endpoints faster than the path between
+//! them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use wraith_core::Time;
 
-/// Where it sends from and receives.
+/// Its own address.
 pub(crate) const ADDRESS: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 88)), 888);
-/// From an endpoint to it and on to the other.
+/// One-way delay between the two endpoints through it.
 pub(crate) const DELAY: Duration = Duration::from_micros(50);
 
-/// Copies every datagram, so that the copy arrives first, from its own address. It changes nothing and keeps nothing back,
-/// but for a while it can be the road that is taken.
+/// Sends a copy of every datagram from its own address, so that the copy arrives first. It changes
+/// and withholds nothing, but for a while it can become the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Forwarder {
-    /// When it is gone, after the start.
+    /// Time of its disappearance, after the start.
     pub until: Duration,
-    /// It passes on what the endpoints send to itself, too, so that both can believe the other has moved there.
+    /// Whether it also forwards datagrams sent to itself, so that both sides can believe that the
+    /// peer has moved there.
     pub relays: bool,
-    /// What it cannot carry is left to the path: UDP payloads beyond this.
+    /// Largest UDP payload that it forwards; the path carries larger ones.
     pub payload_max: usize,
 }
 
 impl Forwarder {
-    /// Whether a datagram of `bytes` bytes to `to` is passed on.
+    /// Returns whether it forwards a datagram of `bytes` bytes to `to`.
     pub(crate) fn takes(&self, now: Time, to: SocketAddr, bytes: usize) -> bool {
         let carried = bytes <= self.payload_max && (self.relays || to != ADDRESS);
         carried && now < Time::ZERO + self.until

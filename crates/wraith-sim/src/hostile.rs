@@ -1,11 +1,16 @@
-//! Peers that hold keys and keep no rule: they have a key to a door, finish the handshake, and then write what they like under
-//! whatever source address they like.
+//! Hostile authenticated peers: they have a door key, complete the handshake, and then violate
+//! every rule under any source address.
 //!
-//! A [`Hostile`] has two addresses at which it receives, and names of others at which it does not. From all of them it
-//! sends packets of any size that the target has to take: challenges, one or many in a packet, and whatever makes the
-//! target believe that its peer has moved. It answers the target's own challenges now and then. Between all that it asks for
-//! ratchets: a part now and then, and again, and late ones of ratchets that are over. What is answered it follows to the new keys.
-//! What the target then sends, and where, is judged by `checks.rs`; that a response is never longer than what asked for it, here.
+//! A [`Hostile`] receives at two addresses, and forges further ones. From all of them it sends
+//! packets of any size that the target must process:
+//! - challenges, one or many in a packet;
+//! - packets that make the target believe that its peer has moved;
+//! - answers to some of the target's own challenges;
+//! - ratchet requests: single parts, duplicates, and late parts of finished ratchets. It follows a
+//!   completed ratchet to the new keys.
+//!
+//! `checks.rs` verifies where and how much the target sends. This module verifies that a response
+//! is never longer than its challenge.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -25,21 +30,22 @@ use wraith_noise::{
 use crate::Rng;
 use crate::link::Datagram;
 
-/// Addresses at which it does not receive.
+/// Number of forged addresses.
 const FORGED: u8 = 3;
-/// Datagrams it sends before it falls silent.
+/// Datagrams that it sends before it falls silent.
 const DATAGRAMS: u64 = 300;
-/// Longest wait between two of them.
+/// Maximum pause between two of them.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
-/// Longest time that one is on its way, so that they overtake each other.
+/// Maximum delay of a datagram, so that they overtake each other.
 const DELAY_MAX: Duration = Duration::from_millis(15);
 const DATAGRAM_BYTES_MAX: u64 = 1452;
-/// What the target's application has for it: something to be sent while the address changes.
+/// Bytes that the target's application sends to it, so that data is in flight while the address
+/// changes.
 const TEMPTATION_BYTES: usize = 100_000;
-/// Ratchets that it asks for: fewer than would be too many in its time.
+/// Number of ratchets that it requests, below the target's limit for that time.
 const RATCHETS_MAX: u64 = 12;
 const RATCHET_PART: usize = RATCHET_REQUEST_BYTES / 2;
-/// The shortest packet with a challenge.
+/// Length of the shortest packet with a challenge.
 const CHALLENGE_BYTES: u64 = 9 + PACKET_OVERHEAD as u64;
 
 /// A hostile peer of one endpoint; see the module.
@@ -55,9 +61,9 @@ pub(crate) struct Hostile {
     session: Option<Session>,
     left: u64,
     wake: Time,
-    /// Bytes of the datagram in which each challenge went.
+    /// Length of the datagram that carried each challenge.
     asked: HashMap<[u8; 8], usize>,
-    /// Challenges of the target, to be answered from anywhere.
+    /// Challenges of the target, to be answered from any address.
     challenges: Vec<[u8; 8]>,
 }
 
@@ -73,18 +79,18 @@ struct Session {
 /// The ratchets of one session.
 #[derive(Debug, Default)]
 struct Ratchets {
-    /// The number of the one under way, or of the last one.
+    /// Number of the current ratchet, or of the last one.
     number: u64,
     asked: Option<Box<Ratchet>>,
-    /// The parts of the response that are here.
+    /// Received parts of the response.
     response: [Option<Vec<u8>>; 2],
-    /// Both have agreed, and the target has not moved to the new keys.
+    /// Both sides have agreed, but the target does not use the new keys yet.
     target_advances: bool,
 }
 
 impl Ratchets {
-    /// A part of what is asked for, the next one if there is none; or one of a ratchet that is over, which means nothing whatever
-    /// it says.
+    /// Writes a part of the current request, or of the next one if there is none. Sometimes writes
+    /// a part of a finished ratchet, which must have no effect.
     fn write(&mut self, rng: &mut Rng, out: &mut FrameWriter<'_>) {
         let part = rng.below(2) as u8;
         if self.number > 0 && rng.chance(0.2) {
@@ -101,7 +107,7 @@ impl Ratchets {
         }
     }
 
-    /// Takes a part of a response; what is agreed on once both are here.
+    /// Feeds a response part. Returns the agreed secret once both parts have arrived.
     fn take(&mut self, number: u64, part: u8, bytes: &[u8]) -> Option<[u8; 32]> {
         let asked = self.asked.as_ref().filter(|_| number == self.number)?;
         self.response[usize::from(part)] = Some(bytes.to_vec());
@@ -113,7 +119,7 @@ impl Ratchets {
     }
 }
 
-/// The target's application has something to send to a hostile peer.
+/// Makes the target's application send data to a hostile peer.
 pub(crate) fn tempt(connection: &mut Connection) {
     let Some(id) = connection.open_stream() else { return };
     let len = connection.send_capacity(id).min(TEMPTATION_BYTES);
@@ -121,7 +127,8 @@ pub(crate) fn tempt(connection: &mut Connection) {
 }
 
 impl Hostile {
-    /// The one with this `number` in its world, which is to attack who has `target_id` at `target`.
+    /// Creates the hostile peer `number` of its world. Its target at `target` has the identity
+    /// `target_id`.
     pub(crate) fn new(
         mut rng: Rng,
         number: u8,
@@ -161,23 +168,23 @@ impl Hostile {
         self.identity.node_id()
     }
 
-    /// True if what is sent to `address` arrives here.
+    /// Returns whether it receives at `address`.
     pub(crate) fn receives_at(&self, address: SocketAddr) -> bool {
         self.own.contains(&address)
     }
 
-    /// Addresses that it names as its own although it does not receive there.
+    /// Returns the addresses that it forges.
     pub(crate) fn forged(&self) -> impl Iterator<Item = SocketAddr> + use<> {
         let port = 1000 + u16::from(self.number);
         (0..FORGED).map(move |i| SocketAddr::from(([192, 0, 2, 100 + i], port)))
     }
 
-    /// When it sends next; `None` once it has fallen silent.
+    /// Returns the time of its next send; `None` once it has fallen silent.
     pub(crate) fn wake(&self) -> Option<Time> {
         (self.left > 0).then_some(self.wake)
     }
 
-    /// What it sends now, with the time at which it arrives.
+    /// Returns the datagram that it sends now, with its arrival time.
     pub(crate) fn act(&mut self, now: Time) -> (Time, Datagram) {
         self.left -= 1;
         self.wake = now + self.rng.up_to(PAUSE_MAX);
@@ -186,14 +193,14 @@ impl Hostile {
         let bytes = if self.session.is_some() {
             self.packet()
         } else {
-            // A copy of H1 from a forged address must not bring more than H2 there.
+            // A copy of H1 from a forged address must not cause more than an H2 to that address.
             self.wake = now + self.rng.up_to(10 * PAUSE_MAX);
             self.h1[self.rng.below(2) as usize].clone()
         };
         (arrival, Datagram::new(from, self.target, bytes))
     }
 
-    /// Takes what the target sent to one of its addresses; an answer goes back from there.
+    /// Receives a datagram of the target. An answer leaves from the address that received it.
     pub(crate) fn receive(&mut self, mut datagram: Datagram) -> Option<Datagram> {
         let to = datagram.to;
         let Some(session) = &mut self.session else {
@@ -254,7 +261,7 @@ impl Hostile {
         Some(h3)
     }
 
-    /// A packet of any size with anything in it that closes nothing.
+    /// Returns a packet of any size with any content that does not close the connection.
     fn packet(&mut self) -> Vec<u8> {
         let Self { rng, session, asked, challenges, .. } = self;
         let session = session.as_mut().expect("packets follow the handshake");

@@ -1,12 +1,12 @@
-//! A simulated network for the wraith core: the same endpoints that run on sockets, joined by seeded links, in a time
-//! that jumps.
+//! A simulated network for the wraith core: the same endpoints that run on sockets, joined by
+//! seeded links, under simulated time.
 //!
-//! - [`link`]: the boxes a path is made of. Sans-IO, usable without the rest.
-//! - [`World`]: endpoints, links, and the loop that moves time.
-//! - [`internet`]: hosts behind NATs, relays, and the paths between.
-//! - [`Exchange`] and [`Party`]: what the endpoints do with each other.
-//! - [`Scenario`]: a test as a list of boxes with a ceiling on its completion time.
-//! - [`swarm`]: scenarios drawn from a seed, by the thousand.
+//! - [`link`]: the boxes of a path. Sans-IO, usable without the rest.
+//! - [`World`]: endpoints, links, and the loop that advances the time.
+//! - [`internet`]: hosts behind NATs, relays, and the paths between them.
+//! - [`Exchange`] and [`Party`]: the data that endpoints exchange.
+//! - [`Scenario`]: a test as a list of boxes with a limit on its completion time.
+//! - [`swarm`]: thousands of scenarios drawn from seeds.
 #![forbid(unsafe_code)]
 
 mod checks;

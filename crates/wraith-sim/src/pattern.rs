@@ -1,7 +1,8 @@
-//! The bytes that simulated applications send: random, known to both sides, and without a copy.
+//! Content of simulated streams: random bytes, known to both sides, without copies.
 //!
-//! One block of random bytes of prime length is repeated for ever; a stream starts somewhere in it. Every misplaced
-//! or repeated byte range shows, unless it is off by a multiple of the period.
+//! One block of random bytes of prime length is repeated for ever; a stream starts at some position
+//! in it. Every misplaced or repeated byte range is detected, unless it is off by a multiple of the
+//! period.
 
 use std::sync::OnceLock;
 
@@ -9,9 +10,9 @@ use bytes::Bytes;
 
 use crate::Rng;
 
-/// The period: a prime, so that no power-of-two offset error is invisible.
+/// The period: a prime, so that offset errors of powers of two are detected.
 const PERIOD: u64 = 1_048_573;
-/// Longest piece handed out at once.
+/// Maximum length of a piece.
 pub(crate) const PIECE_MAX: usize = 256 * 1024;
 
 /// The endless content of one direction of one stream.
@@ -21,18 +22,18 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The content number `number` of `seed`.
+    /// Returns content number `number` of `seed`.
     pub fn new(seed: u64, number: u64) -> Self {
         Self { start: Rng::new(seed, number).below(PERIOD) }
     }
 
-    /// Up to `len` bytes from `offset`; at most [`PIECE_MAX`].
+    /// Returns up to `len` bytes from `offset`; at most [`PIECE_MAX`].
     pub fn piece(self, offset: u64, len: usize) -> Bytes {
         let from = ((self.start + offset % PERIOD) % PERIOD) as usize;
         block().slice(from..from + len.min(PIECE_MAX))
     }
 
-    /// True if `bytes` is the content from `offset` on.
+    /// Returns whether `bytes` is the content from `offset` on.
     pub fn is_at(self, mut offset: u64, bytes: &[u8]) -> bool {
         bytes.chunks(PIECE_MAX).all(|part| {
             let expected = self.piece(offset, part.len());

@@ -1,7 +1,8 @@
-//! The only source of chance in the simulator: a ChaCha8 stream that is the same on every machine.
+//! The only source of randomness in the simulator: a ChaCha8 stream that is the same on every
+//! machine.
 //!
-//! Each box of a path and each part of a world has a stream of its own, derived from the seed and a label, so that
-//! adding a box does not change what the others draw.
+//! Each box of a path and each part of a world has its own stream, derived from the seed and a
+//! label. So adding a box does not change the numbers that others draw.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use rand_core::{Rng as _, SeedableRng as _};
 pub struct Rng(ChaCha8Rng);
 
 impl Rng {
-    /// The stream number `stream` of `seed`.
+    /// Returns stream number `stream` of `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -21,50 +22,52 @@ impl Rng {
         Self(ChaCha8Rng::from_seed(bytes))
     }
 
-    /// A uniform 64-bit number.
+    /// Returns a uniform 64-bit number.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in `0..bound`; zero if `bound` is zero. The bias is below 2^-32 for every bound used here.
+    /// Returns a uniform number in `0..bound`; zero if `bound` is zero. The bias is below 2^-32 for
+    /// every bound in this crate.
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.bits()) * u128::from(bound);
         u64::try_from(product >> 64).expect("a product of two u64 shifted by 64 fits")
     }
 
-    /// Uniform in `low..=high`.
+    /// Returns a uniform number in `low..=high`.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// Between `low` and `high` with a uniform logarithm: every order of magnitude is as likely as the others.
+    /// Returns a number between `low` and `high` with a uniform logarithm: every order of magnitude
+    /// is equally likely.
     pub fn scaled(&mut self, low: u64, high: u64) -> u64 {
         let (low, high) = (low.max(1) as f64, high.max(1) as f64);
         (low * (high / low).powf(self.unit())) as u64
     }
 
-    /// Uniform in `0.0..1.0`.
+    /// Returns a uniform number in `0.0..1.0`.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// Uniform in `0..=max`, in whole nanoseconds.
+    /// Returns a uniform duration in `0..=max`, in whole nanoseconds.
     pub fn up_to(&mut self, max: Duration) -> Duration {
         let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX - 1);
         Duration::from_nanos(self.below(nanos + 1))
     }
 
-    /// Fills `bytes`.
+    /// Fills `bytes` with random bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill_bytes(bytes);
     }
 
-    /// 32 random bytes.
+    /// Returns 32 random bytes.
     pub fn seed(&mut self) -> [u8; 32] {
         let mut bytes = [0; 32];
         self.fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! A test as a list of boxes: what lies between two endpoints, what they exchange, and by when it must be complete.
+//! A test as a list of boxes: the path between two endpoints, the exchange, and a time limit.
 //!
 //! ```
 //! use std::time::Duration;
@@ -11,7 +11,8 @@
 //!     .run();
 //! ```
 //!
-//! A scenario runs with several seeds, each printed if it fails. `WRAITH_SIM_SEED=n` runs that seed alone.
+//! A scenario runs with several seeds; a failing seed is printed. `WRAITH_SIM_SEED=n` runs only
+//! that seed.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -25,25 +26,25 @@ use crate::link::{Hops, Mtu, Nat};
 use crate::world::{Driver, NodeIndex, World};
 use crate::{Exchange, Forwarder, Party, Rng};
 
-/// Environment variable that picks one seed.
+/// Environment variable that selects one seed.
 const SEED_VARIABLE: &str = "WRAITH_SIM_SEED";
-/// Seeds a scenario runs with unless told otherwise.
+/// Default seeds of a scenario.
 const SEEDS: Range<u64> = 0..3;
-/// Close code that the parties use: the first of the application's.
+/// Close code of the parties: the first application code.
 pub const DONE_CODE: u64 = 0x100;
-/// After a close both sides must have forgotten everything within the idle timeout and this.
+/// Time after the idle timeout by which both sides must have dropped a closed connection.
 const DRAIN_MARGIN: Duration = Duration::from_secs(30);
 /// Largest UDP payload over IPv4 and Ethernet.
 const ETHERNET_PAYLOAD: usize = 1472;
 /// Address of the simulated NAT.
 pub const NAT_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-/// Address of a stranger.
+/// Address of the stranger that sends garbage.
 const STRANGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 66)), 666);
-/// Address of one who replays.
+/// Address of the stranger that replays datagrams.
 const REPLAYER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 77)), 777);
-/// Largest datagram of garbage.
+/// Maximum length of a garbage datagram.
 const GARBAGE_MAX: u64 = 1500;
-/// Stream of chance of the strangers.
+/// Random stream of the strangers.
 const GARBAGE_STREAM: u64 = 4 << 32;
 
 /// A test; see the module.
@@ -58,7 +59,7 @@ pub struct Scenario {
     initiator: TransportConfig,
     responder: TransportConfig,
     ceiling: Duration,
-    /// Least part of the bottleneck's rate that the applications' bytes must fill.
+    /// Minimum goodput, as a part of the bottleneck's rate.
     goodput_min: Option<f64>,
     closes: Option<Role>,
     closes_after: Option<Duration>,
@@ -69,45 +70,46 @@ pub struct Scenario {
     forwarder: Option<Forwarder>,
 }
 
-/// Whether one who replays must not get an answer.
+/// Whether the replaying stranger must not get an answer.
 #[derive(Clone, Copy, Debug)]
 struct Silence(bool);
 
-/// How one run went.
+/// Result of one run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// When both sides had everything, if they ever had.
+    /// Time at which both sides had received everything, if they did.
     pub completed: Option<Time>,
-    /// When both sides had closed.
+    /// Time at which both sides had closed.
     pub closed: Option<Time>,
-    /// Why it ended, at the initiator.
+    /// Close reason at the initiator.
     pub initiator: Option<CloseReason>,
-    /// Why it ended, at the responder; `None` too if it never heard of the connection.
+    /// Close reason at the responder; also `None` if the connection never reached it.
     pub responder: Option<CloseReason>,
     /// The initiator's statistics at completion, or just before the end.
     pub initiator_stats: ConnectionStats,
     /// The responder's.
     pub responder_stats: ConnectionStats,
-    /// Bytes that each side's application read.
+    /// Bytes read by each side's application.
     pub bytes_read: [u64; 2],
-    /// Times each side found its peer at another address.
+    /// Number of times that each side saw its peer's address change.
     pub path_changes: [u64; 2],
-    /// Where each side was told that it is seen, in order.
+    /// Observed addresses reported to each side, in order.
     pub observed: [Vec<SocketAddr>; 2],
-    /// Unreliable datagrams that each side received.
+    /// Unreliable datagrams received by each side.
     pub datagrams_received: [u64; 2],
-    /// What each side lacked, if the exchange was not completed.
+    /// Unfinished parts of each side, if the exchange was not completed.
     pub unfinished: [Vec<String>; 2],
     /// See [`World::fingerprint`].
     pub fingerprint: u64,
-    /// Datagrams both sides sent.
+    /// Number of datagrams sent by both sides.
     pub transmitted: u64,
 }
 
 impl Scenario {
-    /// Two endpoints with default configuration on a perfect Ethernet, with nothing to exchange, given a minute.
+    /// Two endpoints with default configuration on a perfect Ethernet, with an empty exchange and a
+    /// limit of one minute.
     pub fn new() -> Self {
         Self {
             up: Vec::new(),
@@ -130,53 +132,53 @@ impl Scenario {
         }
     }
 
-    /// Boxes from initiator to responder.
+    /// Sets the boxes from initiator to responder.
     #[must_use]
     pub fn up(mut self, hops: Hops) -> Self {
         self.up = hops;
         self
     }
-    /// Boxes from responder to initiator.
+    /// Sets the boxes from responder to initiator.
     #[must_use]
     pub fn down(mut self, hops: Hops) -> Self {
         self.down = hops;
         self
     }
-    /// The same boxes, but not the same chance, in both directions.
+    /// Sets the same boxes in both directions, with independent randomness.
     #[must_use]
     pub fn both(self, hops: Hops) -> Self {
         self.up(hops.clone()).down(hops)
     }
-    /// Largest UDP payload that passes either way; 1472 unless told otherwise.
+    /// Sets the largest UDP payload that passes in either direction; 1472 by default.
     #[must_use]
     pub fn payload_max(mut self, bytes: usize) -> Self {
         self.payload_max = bytes;
         self
     }
-    /// How the loops around both endpoints behave.
+    /// Sets the behaviour of the loops around both endpoints.
     #[must_use]
     pub fn driver(mut self, driver: Driver) -> Self {
         self.driver = driver;
         self
     }
-    /// The initiator is behind a NAT that forgets its mappings at each of these times.
+    /// Puts the initiator behind a NAT that drops its mappings at each of these times.
     #[must_use]
     pub fn nat_rebinding(mut self, after: &[Duration]) -> Self {
         self.rebind_after = Some(after.to_vec());
         self
     }
-    /// What is exchanged.
+    /// Sets the exchange.
     #[must_use]
     pub fn exchange(mut self, plan: Exchange) -> Self {
         self.plan = plan;
         self
     }
-    /// One stream from the initiator.
+    /// Exchanges one stream from the initiator.
     #[must_use]
     pub fn upload(self, bytes: u64) -> Self {
         self.exchange(Exchange::upload(bytes))
     }
-    /// One stream from the responder.
+    /// Exchanges one stream from the responder.
     #[must_use]
     pub fn download(self, bytes: u64) -> Self {
         self.exchange(Exchange::download(bytes))
@@ -197,71 +199,77 @@ impl Scenario {
         }
         self
     }
-    /// Ceiling of the completion time, simulated.
+    /// Sets the limit of the simulated completion time.
     #[must_use]
     pub fn within(mut self, ceiling: Duration) -> Self {
         self.ceiling = ceiling;
         self
     }
-    /// The applications' bytes must fill at least this part of the bottleneck's rate, in the direction that is filled
-    /// better, from the first datagram of the handshake to completion.
+    /// Sets the minimum goodput as a part of the bottleneck's rate. It applies to the better-used
+    /// direction, from the first datagram of the handshake to completion.
     #[must_use]
     pub fn goodput_at_least(mut self, part: f64) -> Self {
         self.goodput_min = Some(part);
         self
     }
-    /// Who closes after completion; `None`: nobody, so that the idle timeout must end it.
+    /// Sets the side that closes after completion; with `None` the idle timeout must end the
+    /// connection.
     #[must_use]
     pub fn closed_by(mut self, role: Option<Role>) -> Self {
         self.closes = role;
         self
     }
-    /// The side that closes does so this long after the start, complete or not.
+    /// Makes the closing side close this long after the start, complete or not.
     #[must_use]
     pub fn closing_after(mut self, after: Duration) -> Self {
         self.closes_after = Some(after);
         self
     }
-    /// Seeds to run with.
+    /// Sets the seeds.
     #[must_use]
     pub fn seeds(mut self, seeds: Range<u64>) -> Self {
         self.seeds = seeds;
         self
     }
-    /// A stranger sends so many datagrams of garbage to both sides, over the first two seconds.
+    /// Adds a stranger that sends this many garbage datagrams to both sides, over the first two
+    /// seconds.
     #[must_use]
     pub fn garbage(mut self, datagrams: u64) -> Self {
         self.garbage = datagrams;
         self
     }
-    /// A stranger replays every datagram from its own address, and must not get an answer. The path must keep
-    /// order and lose nothing; see [`World::replay_everything_from`].
+    /// Adds a stranger that replays every datagram from its own address, and must not get an
+    /// answer. The path must keep the order and lose nothing; see
+    /// [`World::replay_everything_from`].
     #[must_use]
     pub fn replayed_by_a_stranger(mut self) -> Self {
         self.replays = Some(Silence(true));
         self
     }
-    /// The same over any path: the stranger gets no more than any unvalidated address.
+    /// As [`Self::replayed_by_a_stranger`], over any path: the stranger gets at most as much as any
+    /// unvalidated address.
     #[must_use]
     pub fn replayed_over_a_bad_path(mut self) -> Self {
         self.replays = Some(Silence(false));
         self
     }
-    /// So many hostile peers have keys of each side and forge addresses, challenges and moves in its first seconds.
+    /// Adds this many hostile peers of each side. They have door keys and forge addresses,
+    /// challenges and migrations in the first seconds.
     #[must_use]
     pub fn hostile_peers(mut self, of_each: usize) -> Self {
         self.hostiles = of_each;
         self
     }
-    /// Somebody copies what both sides send, and is faster than the path.
+    /// Adds an on-path attacker that copies the datagrams of both sides and is faster than the
+    /// path.
     #[must_use]
     pub fn forwarder(mut self, forwarder: Forwarder) -> Self {
         self.forwarder = Some(forwarder);
         self
     }
 
-    /// Runs with every seed. Panics if an invariant breaks, or if the exchange is not complete within the ceiling,
-    /// or if the connection is not forgotten after it closed.
+    /// Runs with every seed. Panics if an invariant is violated, if the exchange is not complete
+    /// within the time limit, or if the connection is not dropped after it closed.
     pub fn run(&self) -> Vec<Outcome> {
         let check = |outcome: Outcome| {
             assert!(
@@ -281,18 +289,18 @@ impl Scenario {
         self.picked_seeds().map(|seed| self.guarded(seed, check)).collect()
     }
 
-    /// As [`Self::run`], for connections that are expected to fail: the exchange need not complete, but both sides
-    /// must have closed within the ceiling.
+    /// As [`Self::run`], for connections that are expected to fail: the exchange need not complete,
+    /// but both sides must have closed within the time limit.
     pub fn run_to_failure(&self) -> Vec<Outcome> {
         self.picked_seeds().map(|seed| self.guarded(seed, |outcome| outcome)).collect()
     }
 
-    /// One run with one seed; complete or not.
+    /// Runs one seed, complete or not.
     pub fn run_seed(&self, seed: u64) -> Outcome {
         self.guarded(seed, |outcome| outcome)
     }
 
-    /// One run, judged by `check`; the seed is printed if it or the run panics.
+    /// Runs one seed and calls `check`; prints the seed if the run or `check` panics.
     pub(crate) fn run_checked(&self, seed: u64, check: impl FnOnce(&Outcome)) {
         self.guarded(seed, |outcome| {
             check(&outcome);
@@ -300,7 +308,7 @@ impl Scenario {
         });
     }
 
-    /// The part of the bottleneck's rate that the applications' bytes filled until completion.
+    /// Returns the part of the bottleneck's rate used by application bytes until completion.
     fn goodput(&self, outcome: &Outcome) -> f64 {
         let completed =
             outcome.completed.expect("it was completed").since(Time::ZERO).as_secs_f64();
@@ -426,7 +434,7 @@ impl Default for Scenario {
     }
 }
 
-/// Both sides have everything.
+/// Returns whether both sides have received everything.
 fn is_done(world: &World, nodes: [NodeIndex; 2]) -> bool {
     nodes.iter().all(|node| {
         let mut parties = world.parties(*node).peekable();
@@ -434,7 +442,7 @@ fn is_done(world: &World, nodes: [NodeIndex; 2]) -> bool {
     })
 }
 
-/// No side has an open connection.
+/// Returns whether neither side has an open connection.
 fn is_closed(world: &World, nodes: [NodeIndex; 2]) -> bool {
     nodes.iter().all(|node| world.parties(*node).all(|party| party.closed().is_some()))
 }
@@ -445,11 +453,11 @@ fn stats(world: &mut World, node: NodeIndex) -> ConnectionStats {
 }
 
 thread_local! {
-    /// The run in progress on this thread.
+    /// The current run of this thread.
     static CURRENT: RefCell<Option<(u64, Scenario)>> = const { RefCell::new(None) };
 }
 
-/// Marks a run as in progress, so that a panic, even one that aborts, says how to repeat it.
+/// Marks a run as current, so that a panic, even an aborting one, prints how to repeat it.
 struct Guard;
 
 impl Guard {

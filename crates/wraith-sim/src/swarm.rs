@@ -1,9 +1,9 @@
-//! Scenarios drawn from a seed, by the thousand: whatever the parameters, every invariant holds, every byte arrives,
-//! and both sides end as they must.
+//! Thousands of scenarios drawn from seeds: for all parameters, every invariant holds, every byte
+//! arrives, and both sides end as expected.
 //!
-//! Everything random about a run, its parameters included, follows from one number. Parameters are drawn so that most
-//! runs are cheap (a few hundred datagrams) and every feature is off in many of them: a failure in a run with one
-//! feature on is easy to understand.
+//! One number determines everything random about a run, including its parameters. Most runs are
+//! cheap (a few hundred datagrams), and each feature is off in many of them. So a failure with a
+//! single feature on is easy to understand.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -18,22 +18,22 @@ use crate::scenario::{DONE_CODE, Outcome, Scenario};
 use crate::world::Driver;
 use crate::{Forwarder, Rng, hops};
 
-/// Stream of chance that scenarios are drawn from.
+/// Random stream of the scenarios.
 const SCENARIO_STREAM: u64 = 5 << 32;
-/// Liveness: whatever the link, this much simulated time is enough for the few bytes exchanged.
+/// Liveness: on every link, this simulated time is enough for the few exchanged bytes.
 const CEILING: Duration = Duration::from_secs(3600);
-/// Most bytes of one exchange: what keeps a run in the order of ten milliseconds.
+/// Maximum bytes of one exchange; keeps a run at about ten milliseconds.
 const BYTES_MAX: u64 = 1 << 20;
-/// An exchange is no longer than this at the rate of the link.
+/// Maximum duration of an exchange at the rate of the link.
 const SECONDS_MAX: u64 = 4;
-/// Longest outage; below the shortest idle timeout drawn.
+/// Maximum outage; below the shortest idle timeout drawn.
 const OUTAGE_MAX: Duration = Duration::from_secs(3);
-/// A NAT forgets its mappings within this time.
+/// Time within which a NAT drops its mappings.
 const REBIND_MAX: Duration = Duration::from_secs(4);
-/// Somebody forwards faster than the path for at most so long.
+/// Maximum lifetime of a forwarder that is faster than the path.
 const FORWARDER_MAX: Duration = Duration::from_secs(2);
 
-/// Runs the scenario of each seed. Panics at the first that fails, with its seed printed.
+/// Runs the scenario of each seed. Panics at the first failure and prints its seed.
 pub fn swarm(seeds: Range<u64>) {
     for seed in seeds {
         let drawn = Drawn::new(seed);
@@ -41,18 +41,18 @@ pub fn swarm(seeds: Range<u64>) {
     }
 }
 
-/// The scenario that `seed` stands for.
+/// Returns the scenario of `seed`.
 pub fn scenario_of(seed: u64) -> Scenario {
     Drawn::new(seed).scenario
 }
 
-/// A scenario, and what may become of it.
+/// A scenario with its permitted results.
 #[derive(Debug)]
 struct Drawn {
     scenario: Scenario,
-    /// The handshake need not succeed: datagrams are lost, or there is no common suite.
+    /// The handshake may fail: datagrams are lost, or there is no common suite.
     may_fail_to_connect: bool,
-    /// The address may change before the responder knows the initiator.
+    /// The initiator's address may change before the responder has authenticated it.
     rebinds: bool,
     /// A side may close before the exchange is complete.
     closes_early: bool,
@@ -64,7 +64,8 @@ impl Drawn {
         let rng = &mut Rng::new(seed, SCENARIO_STREAM);
         let Link { up, down, payload, rate, lossy } = link(rng);
         let rebinds = rng.chance(0.2);
-        // Behind a mapping that is gone, an initiator that only receives is found again when it sends a keep-alive.
+        // After its mapping is dropped, an initiator that only receives is reachable again once it
+        // sends a keep-alive.
         let keep_alive = rebinds || rng.chance(0.7);
         let idle_timeout = Duration::from_millis(rng.between(10_000, 60_000));
         let initiator = transport(rng, keep_alive, idle_timeout);
@@ -113,7 +114,7 @@ impl Drawn {
         Self { scenario, may_fail_to_connect: lossy || no_suite, rebinds, closes_early, closer }
     }
 
-    /// What must be true of every run.
+    /// Checks the requirements of every run.
     fn judge(&self, outcome: &Outcome) {
         let Outcome { completed, closed, initiator, responder, .. } = outcome;
         assert!(closed.is_some(), "not closed in time: {outcome:#?}");
@@ -133,7 +134,7 @@ impl Drawn {
                     assert_eq!(self.closer, Some(role.peer()), "{outcome:#?}");
                     assert_eq!((*code, reason.as_str()), (DONE_CODE, "done"), "{outcome:#?}");
                 }
-                // CLOSE may be lost; without one, silence is the only end.
+                // CLOSE may be lost; then the idle timeout ends the connection.
                 Some(CloseReason::IdleTimeout) => {
                     assert_ne!(self.closer, Some(role), "{outcome:#?}");
                 }
@@ -144,14 +145,14 @@ impl Drawn {
     }
 }
 
-/// What lies between the endpoints.
+/// The path between the endpoints.
 struct Link {
     up: Hops,
     down: Hops,
     payload: usize,
-    /// Bits per second of the slower direction.
+    /// Rate of the slower direction, in bits per second.
     rate: u64,
-    /// Whether anything is lost other than to a full queue.
+    /// Whether there are losses other than at a full queue.
     lossy: bool,
 }
 
@@ -168,7 +169,8 @@ fn link(rng: &mut Rng) -> Link {
     Link { up, down, payload, rate: rate.min(down_rate), lossy: up_lossy || down_lossy }
 }
 
-/// The boxes of one direction, and whether they lose anything other than to a full queue.
+/// Draws the boxes of one direction. Also returns whether they cause losses other than at a full
+/// queue.
 fn direction(rng: &mut Rng, rate: u64, delay: Duration, payload: usize) -> (Hops, bool) {
     // At least a burst of the smallest window in the largest datagrams that pass.
     let queue = (rate / 8 * rng.between(20, 300) / 1000).max(12 * (payload as u64 + 28));

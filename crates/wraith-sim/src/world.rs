@@ -1,9 +1,10 @@
 //! Endpoints joined by links, and simulated time.
 //!
-//! A [`World`] holds real core endpoints, the paths between them, and the parties that use them. [`World::step`]
-//! jumps to the next moment at which anything happens, lets it happen, and drains every endpoint concerned; the
-//! invariants of `checks.rs` are verified each time. Nothing depends on the clock, on the order of a hash map, or on
-//! threads: the same seed gives the same datagrams, bit for bit, which [`World::fingerprint`] lets a test compare.
+//! A [`World`] holds real core endpoints, the paths between them, and the parties that use them.
+//! [`World::step`] advances to the next event, executes it, and drains every affected endpoint; the
+//! invariants of `checks.rs` are verified each time. Nothing depends on the clock, on the order of
+//! a hash map, or on threads. The same seed gives the same datagrams, bit for bit, and
+//! [`World::fingerprint`] lets a test compare them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -24,32 +25,33 @@ use crate::hostile::{self, Hostile};
 use crate::link::{Datagram, Hops, Path};
 use crate::{Exchange, Party, Rng};
 
-/// What `poll_transmit` gets: the largest UDP datagram, or a full GSO batch.
+/// Buffer length for `poll_transmit`: the largest UDP datagram, or a full GSO batch.
 const TRANSMIT_BYTES: usize = 64 * 1024;
-/// Wall-clock time at which simulations begin: any, the same for all.
+/// Wall-clock time at the start of a simulation: arbitrary, the same for all.
 const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;
-/// Streams of chance: paths count from 0, endpoints and other users from these.
+/// Random streams: those of paths count from 0, those of endpoints and others from these numbers.
 const ENDPOINT_STREAM: u64 = 1 << 32;
 const IDENTITY_STREAM: u64 = 2 << 32;
 const PATTERN_STREAM: u64 = 3 << 32;
 const DRIVER_STREAM: u64 = 6 << 32;
 const HOSTILE_STREAM: u64 = 7 << 32;
 const FLOOD_STREAM: u64 = 8 << 32;
-/// A hostile peer is this far away from its target, at least.
+/// Minimum one-way delay between a hostile peer and its target.
 const HOSTILE_DELAY: Duration = Duration::from_micros(200);
-/// How much later a replayed datagram arrives.
+/// Delay of a replayed datagram.
 const REPLAY_AFTER: Duration = Duration::from_micros(700);
 
 /// Index of an endpoint in its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(usize);
 
-/// How the loop around an endpoint behaves: perfectly, unless told otherwise.
+/// Behaviour of the loop around an endpoint; perfect by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Driver {
-    /// Takes all datagrams of a moment before it drains the endpoint, instead of draining after each.
+    /// Handles all datagrams of a moment before it drains the endpoint, instead of draining after
+    /// each.
     pub batches: bool,
-    /// Serves timers up to this much too late, as schedulers do.
+    /// Serves timers up to this much too late, as operating systems do.
     pub late_by: Duration,
 }
 
@@ -82,20 +84,20 @@ struct Node {
     parties: BTreeMap<ConnectionHandle, Party>,
     checks: Checks,
     wake: Option<Time>,
-    /// Took datagrams since it was drained.
+    /// Whether it got datagrams since it was drained.
     fed: bool,
     default_wire: Option<usize>,
     learned: HashMap<SocketAddr, usize>,
 }
 
-/// Who gets a datagram that no link carries.
+/// Destination of a datagram that no link carries.
 #[derive(Clone, Copy, Debug)]
 enum Destination {
     Node(NodeIndex),
     Hostile(usize),
 }
 
-/// One direction of a link. Directions of a link are neighbours: `i` and `i ^ 1`.
+/// One direction of a link. The directions of a link are adjacent: `i` and `i ^ 1`.
 #[derive(Debug)]
 struct Wire {
     path: Path,
@@ -103,7 +105,7 @@ struct Wire {
 }
 
 impl World {
-    /// An empty world at time zero.
+    /// Creates an empty world at time zero.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -125,12 +127,12 @@ impl World {
         }
     }
 
-    /// Drives every endpoint like this from now on.
+    /// Sets the driver of every endpoint from now on.
     pub fn set_driver(&mut self, driver: Driver) {
         self.driver = driver;
     }
 
-    /// Adds an endpoint; its identity, address and randomness follow from the seed and its position.
+    /// Adds an endpoint. Its identity, address and randomness follow from the seed and its index.
     pub fn add_endpoint(&mut self, name: &'static str, transport: TransportConfig) -> NodeIndex {
         let index = self.nodes.len();
         let identity = Rng::new(self.seed, IDENTITY_STREAM + index as u64).seed();
@@ -158,12 +160,12 @@ impl World {
         NodeIndex(index)
     }
 
-    /// From now on `node` lets in who has one of these keys, and nobody else.
+    /// Sets the accept filter of `node`: clients need one of these door keys.
     pub fn set_doors(&mut self, node: NodeIndex, doors: Vec<DoorKey>) {
         self.nodes[node.0].endpoint.set_doors(doors);
     }
 
-    /// The NodeId of `node`.
+    /// Returns the NodeId of `node`.
     pub fn id(&self, node: NodeIndex) -> NodeId {
         self.nodes[node.0].id
     }
@@ -180,7 +182,7 @@ impl World {
         }
     }
 
-    /// `a` connects to `b`, and both play their side of `plan`.
+    /// Connects `a` to `b`; both play their side of `plan`.
     pub fn connect(&mut self, a: NodeIndex, b: NodeIndex, plan: Exchange) -> ConnectionHandle {
         let plan = Arc::new(plan);
         let (remote, peer) = (self.nodes[b.0].address, self.nodes[b.0].id);
@@ -197,14 +199,16 @@ impl World {
         handle
     }
 
-    /// A stranger at `from` sends `bytes` to `to`, arriving at `at`. An answer to it fails the simulation.
+    /// Injects `bytes` of a stranger at `from`, which arrive at `to` at time `at`. An answer to the
+    /// stranger fails the simulation.
     pub fn inject(&mut self, at: Time, to: NodeIndex, from: SocketAddr, bytes: Vec<u8>) {
         self.nodes[to.0].checks.on_stranger(from.into());
         let datagram = Datagram::new(from, self.nodes[to.0].address, bytes);
         self.enqueue(at, Destination::Node(to), datagram);
     }
 
-    /// A hostile peer attacks `target`: see `hostile.rs`. It falls silent after some seconds.
+    /// Adds a hostile peer that attacks `target`: see `hostile.rs`. It falls silent after some
+    /// seconds.
     pub fn add_hostile(&mut self, target: NodeIndex) {
         let number = self.hostiles.len();
         let rng = Rng::new(self.seed, HOSTILE_STREAM + number as u64);
@@ -215,8 +219,9 @@ impl World {
         self.hostiles.push(hostile);
     }
 
-    /// One host sends `per_second` valid H1s to `target`, from `sources` addresses that it forges, one after the other. To
-    /// none of them may go more than came from it.
+    /// Adds a host that floods `target` with `per_second` valid H1s from `sources` forged
+    /// addresses, one after the other. None of these addresses may get more bytes than came from
+    /// it.
     pub fn set_flood(&mut self, target: NodeIndex, per_second: u32, sources: u32) {
         let node = &self.nodes[target.0];
         let rng = Rng::new(self.seed, FLOOD_STREAM);
@@ -224,7 +229,7 @@ impl World {
         self.flood = Some(Flood::new(rng, node.address, node.id, UNIX_TIME_AT_ZERO, how));
     }
 
-    /// Somebody near the two endpoints copies what they send; see [`Forwarder`].
+    /// Adds an on-path attacker between the two endpoints; see [`Forwarder`].
     pub fn set_forwarder(&mut self, forwarder: Forwarder) {
         assert_eq!(self.nodes.len(), 2, "a forwarder stands between two");
         self.forwarder = Some(forwarder);
@@ -235,9 +240,10 @@ impl World {
         self.injected.insert((at.max(self.now), self.injections), (to, datagram));
     }
 
-    /// From now on somebody at `from` replays everything that any endpoint receives. If `silence`, an answer fails
-    /// the simulation. Without, it may get what any unvalidated address may get: a datagram that came too early to be
-    /// understood, such as a packet that overtook H3, is authentic and new when its copy comes.
+    /// Adds an attacker at `from` that replays everything that any endpoint receives. If `silence`,
+    /// an answer to it fails the simulation. Otherwise it may get as much as any unvalidated
+    /// address. A datagram that came too early to be decrypted, such as a packet that overtook H3,
+    /// is authentic and new when its copy arrives.
     pub fn replay_everything_from(&mut self, from: SocketAddr, silence: bool) {
         self.replays_from = Some(from);
         for node in self.nodes.iter_mut().filter(|_| silence) {
@@ -245,47 +251,48 @@ impl World {
         }
     }
 
-    /// Simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The same for two runs if and only if all datagrams and their times were the same (but for collisions).
+    /// Returns a hash of all datagrams and their times. It is equal for two runs exactly if these
+    /// were equal (except for collisions).
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Datagrams all endpoints sent.
+    /// Returns the number of datagrams that all endpoints have sent.
     pub fn transmitted(&self) -> u64 {
         self.transmitted
     }
 
-    /// Datagrams that `node` took and that belonged to nobody.
+    /// Returns the number of datagrams that `node` received and dropped without a connection.
     pub fn datagrams_dropped(&self, node: NodeIndex) -> u64 {
         self.nodes[node.0].endpoint.datagrams_dropped()
     }
 
-    /// Where `node` receives.
+    /// Returns the address of `node`.
     pub fn address(&self, node: NodeIndex) -> SocketAddr {
         self.nodes[node.0].address
     }
 
-    /// The parties at `node`.
+    /// Returns the parties at `node`.
     pub fn parties(&self, node: NodeIndex) -> impl Iterator<Item = &Party> {
         self.nodes[node.0].parties.values()
     }
 
-    /// The connections at `node` that have had a party.
+    /// Returns the connections at `node` that have had a party.
     pub fn handles(&self, node: NodeIndex) -> Vec<ConnectionHandle> {
         self.nodes[node.0].parties.keys().copied().collect()
     }
 
-    /// Statistics of a connection, while it exists.
+    /// Returns the statistics of a connection, while it exists.
     pub fn stats(&mut self, node: NodeIndex, handle: ConnectionHandle) -> Option<ConnectionStats> {
         Some(self.nodes[node.0].endpoint.connection(handle)?.stats())
     }
 
-    /// True if no endpoint holds a connection any more.
+    /// Returns whether no endpoint holds a connection any more.
     pub fn is_drained(&self) -> bool {
         self.nodes.iter().all(|node| node.endpoint.is_drained())
     }
@@ -303,7 +310,7 @@ impl World {
         self.settle(node);
     }
 
-    /// Jumps to the next moment at which anything happens. False if nothing ever will.
+    /// Advances to the next event. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         let Some(next) = self.next_moment() else { return false };
         self.now = self.now.max(next);
@@ -351,7 +358,7 @@ impl World {
         true
     }
 
-    /// Steps until `done` or until `deadline`; true if it was done.
+    /// Steps until `done` or until `deadline`. Returns whether it was done.
     pub fn run_until(&mut self, deadline: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
         while !done(self) {
             if self.next_moment().is_none_or(|next| next > deadline) {
@@ -371,7 +378,7 @@ impl World {
         wires.chain(nodes).chain(injected).chain(hostiles).chain(flood).min()
     }
 
-    /// A hostile peer's datagram arrives at `at`, not before the next step.
+    /// Schedules a hostile peer's datagram to arrive at `at`, not before the next step.
     fn send_to_target(&mut self, at: Time, datagram: Datagram) {
         if let Some(node) = self.node_at(datagram.to) {
             self.enqueue(at + HOSTILE_DELAY, Destination::Node(node), datagram);
@@ -406,7 +413,8 @@ impl World {
         }
     }
 
-    /// Drains an endpoint: events to its parties, datagrams to the wires, until neither has more; then its timer.
+    /// Drains an endpoint: events to its parties, datagrams to the wires, until neither has more;
+    /// then its timer.
     fn settle(&mut self, index: NodeIndex) {
         let mut outputs = 0;
         loop {
@@ -496,7 +504,7 @@ impl World {
         true
     }
 
-    /// Brings a datagram of `index` on its way: to a hostile peer or the forwarder, or into a link.
+    /// Sends a datagram of `index`: to a hostile peer or the forwarder, or into a link.
     fn carry(&mut self, index: NodeIndex, datagram: Datagram) {
         let (now, to) = (self.now, datagram.to);
         if let Some(i) = self.hostiles.iter().position(|hostile| hostile.receives_at(to)) {
@@ -520,7 +528,7 @@ impl World {
     }
 }
 
-/// Where each datagram of a batch is in the buffer.
+/// Returns the range of each datagram of a batch within the buffer.
 fn segments(transmit: &Transmit) -> impl Iterator<Item = Range<usize>> + use<> {
     let Transmit { len, segment, .. } = *transmit;
     (0..len).step_by(segment).map(move |start| start..len.min(start + segment))

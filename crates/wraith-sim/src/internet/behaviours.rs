@@ -1,10 +1,10 @@
-//! The translators that people have, by their usual names, in terms of RFC 4787.
+//! Common NAT behaviours by their usual names, in terms of RFC 4787.
 
 use std::time::Duration;
 
 use super::nat::{Behaviour, Dependence, PortAllocation};
 
-/// What home routers keep a mapping for at least (RFC 4787 REQ-5 asks for two minutes; many keep 30 s).
+/// Minimum mapping lifetime of home routers (RFC 4787 REQ-5 requires two minutes; many keep 30 s).
 const LIFETIME: Duration = Duration::from_secs(30);
 
 /// Behaviours by name.
@@ -12,17 +12,17 @@ const LIFETIME: Duration = Duration::from_secs(30);
 pub struct Behaviours;
 
 impl Behaviours {
-    /// One mapping for everybody, who may all come in.
+    /// Endpoint-independent mapping, no filtering.
     pub const FULL_CONE: Behaviour = cone(Dependence::EndpointIndependent);
-    /// One mapping; hosts that were written to may come in.
+    /// Endpoint-independent mapping, address-dependent filtering.
     pub const RESTRICTED: Behaviour = cone(Dependence::AddressDependent);
-    /// One mapping; addresses and ports that were written to may come in.
+    /// Endpoint-independent mapping, address and port-dependent filtering.
     pub const PORT_RESTRICTED: Behaviour = cone(Dependence::AddressAndPortDependent);
-    /// A mapping for each destination, its ports one after the other.
+    /// One mapping for each destination, with sequential ports.
     pub const SYMMETRIC_COUNTING: Behaviour = symmetric(PortAllocation::Sequential);
-    /// A mapping for each destination, at any port.
+    /// One mapping for each destination, with random ports.
     pub const SYMMETRIC_RANDOM: Behaviour = symmetric(PortAllocation::Random);
-    /// Nothing is translated, and only answers come in.
+    /// No translation, and only answers pass inwards.
     pub const FIREWALL: Behaviour = Behaviour {
         ports: PortAllocation::Untranslated,
         ..cone(Dependence::AddressAndPortDependent)

@@ -1,4 +1,5 @@
-//! A host of the simulated internet: its interfaces, its endpoint, and the party that plays one side of an exchange.
+//! A host of the simulated internet: its interfaces, its endpoint, and the party that plays one
+//! side of an exchange.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -15,9 +16,9 @@ use crate::checks::{Checks, OUTPUTS_MAX};
 use crate::link::{Datagram, Path};
 use crate::{Party, Rng};
 
-/// What stands for relays on access lines; the port is the relay's number.
+/// Stands for relays on access lines; the port is the relay's number.
 pub(super) const RELAY_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(240, 0, 0, 1));
-/// Wall-clock time at which simulations begin.
+/// Wall-clock time at the start of a simulation.
 const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;
 
 #[derive(Debug)]
@@ -29,29 +30,29 @@ pub(super) struct Interface {
     pub(super) works: bool,
 }
 
-/// What happened at a host.
+/// Record of a host's events.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Paths that its connection took, and when.
+    /// Paths taken by its connection, with their times.
     pub paths: Vec<(Time, PathAddr)>,
-    /// Moves that came to nothing.
+    /// Failed migrations.
     pub failed: Vec<(Time, PathAddr)>,
-    /// Where the peer says it sees it, the newest last.
+    /// Addresses at which the peer reported to see this host, the newest last.
     pub observed: Vec<SocketAddr>,
-    /// Addresses at which the peer says it may be reached, the newest list.
+    /// Latest list of the peer's further addresses.
     pub candidates: Vec<SocketAddr>,
-    /// What came of punches and observations, and when.
+    /// Results of punches and observations, with their times.
     pub punches: Vec<(Time, PunchId, PunchEvent)>,
-    /// Datagrams that it sent.
+    /// Number of sent datagrams.
     pub sent: u64,
-    /// Longest time without a new byte to read, since it was set to zero.
+    /// Longest time without a new byte to read, since the last reset.
     pub gap: Duration,
     bytes: u64,
     progress: Time,
 }
 
 impl Seen {
-    /// Looks at gaps from `now` on.
+    /// Measures gaps from `now` on.
     pub fn watch_gap(&mut self, now: Time) {
         (self.gap, self.progress) = (Duration::ZERO, now);
     }
@@ -74,7 +75,7 @@ pub(super) struct Host {
     pub(super) wake: Option<Time>,
     pub(super) seen: Seen,
     pub(super) udp_blocked: bool,
-    /// How long it has slept so far, and until when it sleeps.
+    /// Total sleep time so far, and the end of the current sleep.
     slept: Duration,
     asleep_until: Time,
 }
@@ -107,7 +108,7 @@ impl Host {
         self.party = Some((handle, party));
     }
 
-    /// What its own clock shows, which stands still while it sleeps.
+    /// Returns the time of its own clock, which stops while the host sleeps.
     pub(super) fn clock(&self, now: Time) -> Time {
         now.max(self.asleep_until) - self.slept
     }
@@ -133,7 +134,7 @@ impl Host {
         self.endpoint.handle_datagram(time, from, ecn, &mut bytes);
     }
 
-    /// Drains the endpoint. `answer` makes the party of a connection that somebody else began.
+    /// Drains the endpoint. `answer` makes the party of an incoming connection.
     pub(super) fn settle(
         &mut self,
         now: Time,

@@ -1,4 +1,5 @@
-//! Hosts behind NATs, and what lies between: realms of addresses joined by gateways, a relay, and real core endpoints.
+//! A simulated internet: hosts behind NATs, address realms joined by gateways, relays, and real
+//! core endpoints.
 //!
 //! ```text
 //!   host ─ access ─┐                               ┌─ access ─ host
@@ -7,9 +8,10 @@
 //!   host ═════════════════ relay ════════════════════ host       an address that is a number
 //! ```
 //!
-//! An access line is a list of boxes in each direction; everything else takes no time. [`World`](crate::World) has one wire between two
-//! endpoints, and tries what a path can do to them; here are few packets and many paths. Invariants: the same seed gives the same run;
-//! the checks of `checks.rs` hold for every endpoint at every moment.
+//! An access line is a list of boxes in each direction; everything else takes no time.
+//! [`World`](crate::World) has one wire between two endpoints, for all the effects of a path. This
+//! module has few packets and many paths. Invariants: the same seed gives the same run; the checks
+//! of `checks.rs` hold for every endpoint at every moment.
 
 mod behaviours;
 mod host;
@@ -39,9 +41,9 @@ use crate::link::{Datagram, Hops, Path};
 use crate::{Exchange, Party, Rng};
 use host::{Host, Interface, RELAY_IP};
 
-/// Gateways on the way of one datagram: two up and two down, and once over.
+/// Maximum number of gateways on the path of one datagram: two up, two down, and hairpins.
 const GATEWAYS_MAX: usize = 8;
-/// Streams of chance; paths count from 0.
+/// Random streams; those of paths count from 0.
 const HOST_STREAM: u64 = 1 << 32;
 const NAT_STREAM: u64 = 2 << 32;
 const REFLECTOR_STREAM: u64 = 4 << 32;
@@ -51,11 +53,11 @@ const PATTERN_STREAM: u64 = 3 << 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HostIndex(pub(crate) usize);
 
-/// A realm of addresses: the public one, or what is behind a gateway.
+/// An address realm: the public one, or one behind a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Realm(usize);
 
-/// The public one.
+/// The public realm.
 pub const PUBLIC: Realm = Realm(0);
 
 #[derive(Debug)]
@@ -65,7 +67,7 @@ struct Gateway {
     outside: Realm,
 }
 
-/// One relay between two hosts: the same number names it at both.
+/// A relay between two hosts, with the same number at both.
 #[derive(Debug)]
 struct Relay {
     ends: [HostIndex; 2],
@@ -74,7 +76,7 @@ struct Relay {
     works: bool,
 }
 
-/// See the module.
+/// A simulated internet; see the module.
 #[derive(Debug)]
 pub struct Internet {
     seed: u64,
@@ -84,18 +86,18 @@ pub struct Internet {
     relays: Vec<Relay>,
     realms: usize,
     paths: u64,
-    /// Datagrams to public addresses of nobody.
+    /// Datagrams to unassigned public addresses.
     strayed: BTreeMap<SocketAddr, u64>,
     reflectors: Vec<(SocketAddr, Reflector)>,
     reflector_rng: ChaCha20Rng,
-    /// Nothing passes but over relays.
+    /// Whether only relays carry datagrams.
     cut: bool,
     plans: HashMap<NodeId, Arc<Exchange>>,
     buffer: Vec<u8>,
 }
 
 impl Internet {
-    /// Nobody is there yet.
+    /// Creates an empty internet.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -114,7 +116,7 @@ impl Internet {
         }
     }
 
-    /// A realm behind a gateway of `outside` that behaves so, and has this address there.
+    /// Adds a realm behind a gateway with this behaviour, which has `address` in `outside`.
     pub fn add_gateway(
         &mut self,
         outside: Realm,
@@ -132,7 +134,7 @@ impl Internet {
         inside
     }
 
-    /// A host without an address.
+    /// Adds a host without an address.
     pub fn add_host(&mut self, name: &'static str, transport: TransportConfig) -> HostIndex {
         let index = self.hosts.len();
         let rng = Rng::new(self.seed, HOST_STREAM + index as u64);
@@ -140,7 +142,8 @@ impl Internet {
         HostIndex(index)
     }
 
-    /// Gives a host an address in a realm, with these boxes from it and to it. Of several of one family it sends from the first.
+    /// Gives a host an address in a realm, with these boxes from it and to it. The host sends from
+    /// the first interface of a family.
     pub fn add_interface(
         &mut self,
         host: HostIndex,
@@ -152,12 +155,14 @@ impl Internet {
         self.hosts[host.0].interfaces.push(interface);
     }
 
-    /// Somebody public who says where he sees those who share `secret` with him.
+    /// Adds a public reflector, which reports the observed address to hosts that share `secret`
+    /// with it.
     pub fn add_reflector(&mut self, address: SocketAddr, secret: &[u8; 32]) {
         self.reflectors.push((address, Reflector::new(secret)));
     }
 
-    /// A relay between `a` and `b`, with these boxes in each direction beside their access lines. Its name at both.
+    /// Adds a relay between `a` and `b`, with these boxes in each direction beside their access
+    /// lines. Returns its address at both.
     pub fn add_relay(&mut self, ends: [HostIndex; 2], hops: [Hops; 2]) -> PathAddr {
         let paths = hops.map(|hops| self.path(hops));
         self.relays.push(Relay { ends, paths, works: true });
@@ -172,37 +177,38 @@ impl Internet {
         Path::new(Rng::new(self.seed, self.paths).bits(), hops)
     }
 
-    /// From now on no datagram passes that a relay does not carry; or they do again.
+    /// Sets whether all datagrams are dropped except those over relays.
     pub fn cut(&mut self, cut: bool) {
         self.cut = cut;
     }
 
-    /// Nothing of this host passes that a relay does not carry; or it does again.
+    /// Sets whether this host's datagrams are dropped except those over relays.
     pub fn block_udp(&mut self, host: HostIndex, blocked: bool) {
         self.hosts[host.0].udp_blocked = blocked;
     }
 
-    /// A host sleeps for so long: nothing reaches it, nothing leaves it, and its clock stands still.
+    /// Puts a host to sleep for `time`: it receives and sends nothing, and its clock stops.
     pub fn put_to_sleep(&mut self, host: HostIndex, time: Duration) {
         self.hosts[host.0].sleep(self.now, time);
     }
 
-    /// From now on relays carry nothing; or they do again.
+    /// Sets whether relays drop everything.
     pub fn stop_relays(&mut self, stopped: bool) {
         self.relays.iter_mut().for_each(|relay| relay.works = !stopped);
     }
 
-    /// An interface of a host, in the order in which it got them, works or not from now on.
+    /// Sets whether an interface of a host works. Interfaces are numbered in the order in which
+    /// they were added.
     pub fn set_interface(&mut self, host: HostIndex, index: usize, works: bool) {
         self.hosts[host.0].interfaces[index].works = works;
     }
 
-    /// Every gateway forgets its mappings.
+    /// Clears the mappings of every gateway.
     pub fn forget_mappings(&mut self) {
         self.gateways.iter_mut().for_each(|gateway| gateway.nat.forget());
     }
 
-    /// `a` connects to `b` at `to`, and both play their side of `plan`.
+    /// Connects `a` to `b` at `to`; both play their side of `plan`.
     pub fn connect(&mut self, a: HostIndex, b: HostIndex, to: PathAddr, plan: Exchange) {
         let plan = Arc::new(plan);
         let peer = self.hosts[b.0].id;
@@ -218,50 +224,51 @@ impl Internet {
         self.settle(a);
     }
 
-    /// Simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// What happened at a host, and how it is.
+    /// Returns the record of a host.
     pub fn seen(&self, host: HostIndex) -> &Seen {
         &self.hosts[host.0].seen
     }
 
-    /// The same, to reset it.
+    /// Returns the record of a host for resetting it.
     pub fn seen_mut(&mut self, host: HostIndex) -> &mut Seen {
         &mut self.hosts[host.0].seen
     }
 
-    /// The party at a host.
+    /// Returns the party at a host.
     pub fn party(&self, host: HostIndex) -> Option<&Party> {
         self.hosts[host.0].party.as_ref().map(|(_, party)| party)
     }
 
-    /// Addresses of a host's own interfaces that work.
+    /// Returns the addresses of a host's working interfaces.
     pub fn addresses(&self, host: HostIndex) -> Vec<SocketAddr> {
         let interfaces = self.hosts[host.0].interfaces.iter();
         interfaces.filter(|i| i.works).map(|interface| interface.address).collect()
     }
 
-    /// Datagrams that went to public addresses of nobody, by address.
+    /// Returns the number of datagrams to unassigned public addresses, by address.
     pub fn strayed(&self) -> &BTreeMap<SocketAddr, u64> {
         &self.strayed
     }
 
-    /// A host may now send to `address` what it likes: its own side chose it, or it is told of in some other way.
+    /// Allows a host to send freely to `address`: its own side chose it, or got it in another
+    /// trusted way.
     pub fn trust(&mut self, host: HostIndex, address: PathAddr) {
         self.hosts[host.0].checks.on_validated(address);
     }
 
-    /// Where a host's connection sends, while it has one.
+    /// Returns the address to which a host's connection sends, while it has one.
     pub fn remote(&mut self, host: HostIndex) -> Option<PathAddr> {
         let host = &mut self.hosts[host.0];
         let (handle, _) = host.party.as_ref()?;
         Some(host.endpoint.connection(*handle)?.remote())
     }
 
-    /// From now on a host looks for paths: it may send a few packets to addresses that have proved nothing.
+    /// Allows a host to punch from now on: it may send a few packets to unvalidated addresses.
     pub fn allow_punching(&mut self, host: HostIndex) {
         self.hosts[host.0].checks.on_punch();
     }
@@ -278,7 +285,8 @@ impl Internet {
         result
     }
 
-    /// Calls `act` on the connection of a host's party and drains the endpoint. `None` if there is none.
+    /// Calls `act` on the connection of a host's party and drains the endpoint. Returns `None` if
+    /// there is none.
     pub fn with_connection<R>(
         &mut self,
         host: HostIndex,
@@ -290,23 +298,23 @@ impl Internet {
         })
     }
 
-    /// The connection of a host's party.
+    /// Returns the connection of a host's party.
     pub fn handle(&self, host: HostIndex) -> Option<ConnectionHandle> {
         self.hosts[host.0].party.as_ref().map(|(handle, _)| *handle)
     }
 
-    /// A host moves its connection to `to`, which it may do only where it knows its peer to be.
+    /// Migrates a host's connection to `to`, which must be a known address of its peer.
     pub fn move_to(&mut self, host: HostIndex, to: PathAddr) -> bool {
         self.trust(host, to);
         self.with_connection(host, |now, connection| connection.move_to(now, to)) == Some(true)
     }
 
-    /// Somebody sends `bytes` from `from`, wherever he is, to `to`, which he sees from `realm`.
+    /// Injects a datagram from the forged address `from` to `to` into `realm`.
     pub fn inject(&mut self, realm: Realm, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
         self.route(realm, Datagram::new(from, to, bytes));
     }
 
-    /// Jumps to the next moment at which anything happens. False if nothing ever will.
+    /// Advances to the next event. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         let Some(next) = self.next_moment() else { return false };
         self.now = self.now.max(next);
@@ -344,7 +352,7 @@ impl Internet {
         true
     }
 
-    /// Steps until `done`, or until `deadline`; true if it was done.
+    /// Steps until `done`, or until `deadline`. Returns whether it was done.
     pub fn run_until(&mut self, deadline: Time, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         while !done(self) {
             if self.next_moment().is_none_or(|next| next > deadline) {
@@ -371,7 +379,7 @@ impl Internet {
         hosts.chain(relays).min()
     }
 
-    /// A datagram has passed the access line of its host.
+    /// Handles a datagram that has passed the access line of its host.
     fn leave(&mut self, host: HostIndex, interface: usize, datagram: Datagram) {
         if !self.hosts[host.0].interfaces[interface].works {
             return;
@@ -390,7 +398,8 @@ impl Internet {
         relay.paths[usize::from(!from_first)].push(self.now, datagram);
     }
 
-    /// Brings a datagram from `realm` through gateways to the access line of whom it is for, or nowhere.
+    /// Routes a datagram from `realm` through gateways to the access line of its destination, or
+    /// drops it.
     fn route(&mut self, mut realm: Realm, mut datagram: Datagram) {
         let now = self.now;
         for _ in 0..GATEWAYS_MAX {
@@ -441,7 +450,8 @@ impl Internet {
         interfaces.any(|i| i.realm == gateway.inside && i.address.ip() == address.ip())
     }
 
-    /// Drains a host: events to its party, datagrams to its access lines, until neither has more; then its timer.
+    /// Drains a host: events to its party, datagrams to its access lines, until neither has more;
+    /// then its timer.
     fn settle(&mut self, index: HostIndex) {
         let Self { now, seed, plans, buffer, .. } = self;
         let host = &mut self.hosts[index.0];

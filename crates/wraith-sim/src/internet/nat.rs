@@ -1,9 +1,10 @@
-//! A network address translator by its behaviour (RFC 4787): how it maps, whom it lets in, which ports it gives out, how long it
-//! remembers, and whether two hosts behind it reach each other by their outside addresses.
+//! A network address translator, defined by its behaviour (RFC 4787): mapping, filtering, port
+//! allocation, mapping lifetime and hairpinning.
 //!
-//! Pure: it is told the time and the two addresses of a datagram, and says how it goes on. So the same model serves a simulation and
-//! a translator between real interfaces. Invariant: two mappings that are alive never have the same outside address, and nothing comes
-//! in for which no mapping is alive.
+//! It is pure: it takes the time and the two addresses of a datagram, and returns the translated
+//! address. So the same model serves a simulation and a translator between real interfaces.
+//! Invariants: two live mappings never share an outside address, and nothing passes inwards without
+//! a live mapping.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,57 +14,58 @@ use wraith_core::Time;
 
 use crate::Rng;
 
-/// First port of sequential and random allocation: below are those that hosts use themselves, and well-known ones.
+/// First port of sequential and random allocation, above the hosts' own and the well-known ports.
 const FIRST_PORT: u16 = 20_000;
-/// Mappings at once. Beyond it the one that was silent for the longest time gives way, as in small routers.
+/// Maximum number of mappings. Beyond it the one that was silent for the longest time is evicted,
+/// as in small routers.
 const MAPPINGS_MAX: usize = 8192;
 
-/// What a mapping, or a permission to come in, depends on (RFC 4787 §4.1, §5).
+/// Dependence of a mapping or a filter on the outside endpoint (RFC 4787 §4.1, §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
-    /// Nothing outside: one for each inside address.
+    /// Independent of it: one for each inside address.
     EndpointIndependent,
-    /// The outside host's IP address.
+    /// On the outside host's IP address.
     AddressDependent,
-    /// Its IP address and port.
+    /// On the outside host's IP address and port.
     AddressAndPortDependent,
 }
 
-/// Which outside port a new mapping gets (RFC 4787 §4.2).
+/// Port allocation of new mappings (RFC 4787 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortAllocation {
     /// The inside port, or the next free one.
     Preserving,
-    /// The one after the last.
+    /// The next port after the last allocated one.
     Sequential,
-    /// Any.
+    /// A random port.
     Random,
-    /// Nothing is translated: a firewall.
+    /// No translation: a firewall.
     Untranslated,
 }
 
 /// The behaviour of a translator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
-    /// What a mapping depends on.
+    /// Dependence of a mapping.
     pub mapping: Dependence,
-    /// Whom it lets in.
+    /// Dependence of the filter.
     pub filtering: Dependence,
-    /// Which ports it gives.
+    /// Port allocation.
     pub ports: PortAllocation,
-    /// Silence from inside after which a mapping is forgotten.
+    /// Mapping lifetime: time without outbound datagrams after which it is dropped.
     pub lifetime: Duration,
-    /// Whether hosts behind it reach each other by their outside addresses.
+    /// Hairpinning: whether hosts behind it reach each other by their outside addresses.
     pub hairpin: bool,
 }
 
-/// Who has a mapping: the inside address and, as far as the mapping depends on it, the outside one.
+/// Key of a mapping: the inside address and, as far as the mapping depends on it, the outside one.
 type Key = (SocketAddr, Option<IpAddr>, Option<u16>);
 
 #[derive(Debug)]
 struct Mapping {
     key: Key,
-    /// When something last went out by it, and to each outside address.
+    /// Time of the last outbound datagram, in total and to each outside address.
     used: Time,
     permitted: HashMap<SocketAddr, Time>,
 }
@@ -80,7 +82,7 @@ pub struct Nat {
 }
 
 impl Nat {
-    /// A translator with the address `outside`. `rng` is what its ports are drawn from.
+    /// Creates a translator with the address `outside`. Its ports are drawn from `rng`.
     pub fn new(behaviour: Behaviour, outside: IpAddr, mut rng: Rng) -> Self {
         let span = u64::from(u16::MAX - FIRST_PORT) / 2;
         let first = u16::try_from(rng.below(span)).expect("half of the ports is less than all");
@@ -94,23 +96,23 @@ impl Nat {
         }
     }
 
-    /// The address under which hosts behind it are seen.
+    /// Returns the outside address of the hosts behind it.
     pub fn outside(&self) -> IpAddr {
         self.outside
     }
 
-    /// How it behaves.
+    /// Returns its behaviour.
     pub fn behaviour(&self) -> Behaviour {
         self.behaviour
     }
 
-    /// Forgets everything, as a router does that starts anew.
+    /// Drops all mappings, as a restarted router does.
     pub fn forget(&mut self) {
         self.by_key.clear();
         self.mappings.clear();
     }
 
-    /// A datagram goes out: the address it seems to come from.
+    /// Translates an outbound datagram. Returns its outside source address.
     pub fn outbound(&mut self, now: Time, from: SocketAddr, to: SocketAddr) -> SocketAddr {
         let key = match self.behaviour.mapping {
             Dependence::EndpointIndependent => (from, None, None),
@@ -130,7 +132,8 @@ impl Nat {
         mapped
     }
 
-    /// A datagram from `from` comes to `to`, an outside address: the inside address it is for, if it is let in.
+    /// Translates an inbound datagram from `from` to the outside address `to`. Returns its inside
+    /// destination, if the filter lets it pass.
     pub fn inbound(&mut self, now: Time, from: SocketAddr, to: SocketAddr) -> Option<SocketAddr> {
         let Behaviour { filtering, lifetime, .. } = self.behaviour;
         let mapping = self.mappings.get(&to)?;
@@ -176,7 +179,8 @@ impl Nat {
         free.expect("there are more ports than mappings")
     }
 
-    /// Forgets the mapping that `key` had, and what is dead or the oldest where there is no room.
+    /// Drops the previous mapping of `key`. If the table is full, also drops dead mappings or the
+    /// oldest one.
     fn make_room(&mut self, now: Time, key: &Key) {
         if let Some(old) = self.by_key.remove(key) {
             self.mappings.remove(&old);

@@ -1,6 +1,8 @@
-//! From a relay to a direct path, as an application does it with the core: connect over the relay, ask reflectors, tell candidates, punch, move.
+//! NAT traversal from a relay to a direct path, as an application does it with the core: connect
+//! over the relay, ask reflectors, exchange candidates, punch, and migrate.
 //!
-//! [`traverse`] plays it for one pair of networks, [`matrix`] for all pairs. Nothing is cheated: each side knows only what it was told.
+//! [`traverse`] simulates it for one pair of networks, [`matrix`] for all pairs. Each side uses
+//! only information that it received.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,31 +14,31 @@ use super::{Behaviour, Behaviours, HostIndex, Internet, PUBLIC};
 use crate::link::{Delay, Rate};
 use crate::{Exchange, Rng, hops};
 
-/// What a host is behind.
+/// Network of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// Nothing.
+    /// A public address.
     Public,
-    /// One translator.
+    /// Behind one NAT.
     Home(Behaviour),
-    /// A translator of its own behind one of its provider.
+    /// Behind a home NAT that is behind a provider's NAT.
     Carrier {
-        /// Its own.
+        /// The home NAT.
         home: Behaviour,
-        /// The provider's.
+        /// The provider's NAT.
         carrier: Behaviour,
     },
-    /// UDP passes nowhere; the relay is reached in some other way.
+    /// UDP is blocked; the relay is reached in another way.
     NoUdp,
-    /// IPv6 behind a firewall, beside IPv4 behind a translator.
+    /// IPv6 behind a firewall, and IPv4 behind a NAT.
     V6 {
-        /// The translator.
+        /// The IPv4 NAT.
         home: Behaviour,
     },
 }
 
 impl Network {
-    /// Those of the matrix, by name.
+    /// All networks of the matrix, by name.
     pub const ALL: [(&'static str, Self); 10] = [
         ("public", Self::Public),
         ("full cone", Self::Home(Behaviours::FULL_CONE)),
@@ -57,18 +59,18 @@ impl Network {
     ];
 }
 
-/// What became of a pair.
+/// Result of a pair of networks.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Where packets of the first host go in the end.
+    /// Final path of the first host's packets.
     pub path: PathAddr,
-    /// Both sides' packets go there.
+    /// Whether both sides use the direct path.
     pub direct: bool,
-    /// From the connection over the relay to the direct path, in use by both sides.
+    /// Time from the connection over the relay until both sides use the direct path.
     pub took: Option<Duration>,
     /// Datagrams that both sides spent on reflectors and probes.
     pub packets: u64,
-    /// Every byte arrived.
+    /// Whether every byte arrived.
     pub complete: bool,
 }
 
@@ -84,37 +86,38 @@ impl fmt::Display for Report {
     }
 }
 
-/// What both sides share with the reflectors.
+/// Secret shared by both sides and the reflectors.
 const REFLECTOR_SECRET: [u8; 32] = [5; 32];
 const REFLECTORS: [([u8; 4], u16); 2] = [([192, 0, 2, 10], 3478), ([192, 0, 2, 11], 3478)];
-/// A punch begins within this time after its other side's.
+/// Maximum delay between the starts of the two sides' punches.
 const LATE_MAX: Duration = Duration::from_millis(400);
-/// Everything is over by then.
+/// Time limit of a traversal.
 const STORY_MAX: Duration = Duration::from_secs(40);
 
-/// One side of the story.
+/// One side of a traversal.
 #[derive(Debug)]
 struct Side {
     host: HostIndex,
     role: Role,
-    /// Questions under way, in the order in which their answers are listed.
+    /// Running observations, in the order in which their results are listed.
     questions: Vec<(PunchId, Option<SocketAddr>, bool)>,
     told: bool,
     punch: Option<PunchId>,
-    /// Candidates of the other side that are being tried.
+    /// Candidates of the peer that are being tried.
     known: Vec<SocketAddr>,
     moved: bool,
-    /// Begins so much later than it could.
+    /// Additional delay before its punch.
     late: Duration,
     read: usize,
 }
 
-/// Plays it for two hosts in these networks, with `late` between what the two sides do.
+/// Simulates a traversal for two hosts in these networks, with random delays between the actions of
+/// the two sides.
 pub fn traverse(seed: u64, networks: [Network; 2]) -> Report {
     traverse_with(seed, networks, |_, _| {})
 }
 
-/// The same, with somebody who meddles: he is called after every step.
+/// As [`traverse`], with an interfering callback after every step.
 pub fn traverse_with(
     seed: u64,
     networks: [Network; 2],
@@ -172,7 +175,7 @@ pub fn traverse_with(
     Report { path, direct, took: took.filter(|_| direct), packets, complete: done(&net, hosts) }
 }
 
-/// Every pair of [`Network::ALL`], with a report for each of `seeds`.
+/// Simulates every pair of [`Network::ALL`]. Returns a report for each of `seeds`.
 pub fn matrix(seeds: std::ops::Range<u64>) -> Vec<([&'static str; 2], Vec<Report>)> {
     let mut rows = Vec::new();
     for (i, (first, one)) in Network::ALL.into_iter().enumerate() {
@@ -197,7 +200,8 @@ fn spent(net: &Internet, host: HostIndex) -> u64 {
     net.seen(host).punches.iter().map(|(_, _, event)| counts(event)).sum()
 }
 
-/// Two hosts far apart, 10 to 40 ms from the middle of the public internet each, and reflectors there.
+/// Builds two distant hosts, each 10 to 40 ms from the centre of the public internet, and the
+/// reflectors in that centre.
 fn build(seed: u64, networks: [Network; 2], rng: &mut Rng) -> (Internet, [HostIndex; 2]) {
     let mut net = Internet::new(seed);
     for (ip, port) in REFLECTORS {
@@ -236,7 +240,7 @@ fn build(seed: u64, networks: [Network; 2], rng: &mut Rng) -> (Internet, [HostIn
 }
 
 impl Side {
-    /// Asks the reflectors where they see us.
+    /// Asks the reflectors for this host's observed address.
     fn ask(&mut self, net: &mut Internet) {
         for (ip, port) in REFLECTORS {
             let id = net.with_endpoint(self.host, |now, endpoint| {

@@ -7,7 +7,7 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Swallows everything for a while: a tunnel, a cable pulled, a router that restarts.
+/// Drops everything for a while: a tunnel, an unplugged cable, a restarting router.
 #[derive(Clone, Debug)]
 pub struct Blackhole {
     from: Time,
@@ -15,13 +15,13 @@ pub struct Blackhole {
 }
 
 impl Blackhole {
-    /// From `after` the start on, for `lasting`.
+    /// Drops from `after` the start on, for `lasting`.
     pub fn new(after: Duration, lasting: Duration) -> Self {
         let from = Time::ZERO + after;
         Self { from, until: from + lasting }
     }
 
-    /// From `after` the start on, for ever.
+    /// Drops from `after` the start on, for ever.
     pub fn forever(after: Duration) -> Self {
         Self { from: Time::ZERO + after, until: Time::MAX }
     }

@@ -1,4 +1,5 @@
-//! Loss in bursts, which hits handshakes, retransmissions and loss detection harder than its average suggests.
+//! Bursty loss: it hits handshakes, retransmissions and loss detection harder than its average
+//! suggests.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// A channel that carried nothing for so long is good again: fading is over, whoever waited for it.
+/// Idle time after which a channel is good again: fading ends even without datagrams.
 const FADE_MAX: Duration = Duration::from_millis(100);
 
 /// Loses datagrams in bursts: the Gilbert–Elliott model of a channel that is good or bad, and changes its state with
@@ -23,7 +24,7 @@ pub struct BurstLoss {
 }
 
 impl BurstLoss {
-    /// The four parameters of the model, as probabilities per datagram.
+    /// Sets the four parameters of the model, as probabilities per datagram.
     pub fn new(
         good_to_bad: f64,
         bad_to_good: f64,

@@ -1,16 +1,16 @@
-//! Damage: a datagram that does not authenticate must have no effect but a counter.
+//! Corruption: a datagram that does not authenticate must only increment a counter.
 
 use wraith_core::Time;
 
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Most bits flipped in one datagram.
+/// Maximum number of flipped bits in one datagram.
 const FLIPS_MAX: u64 = 8;
-/// Most bytes appended to one datagram.
+/// Maximum number of bytes appended to one datagram.
 const APPENDED_MAX: u64 = 40;
 
-/// Damages some datagrams: flips bits, cuts the end off, or appends bytes, as only a hostile path does.
+/// Damages some datagrams: flips bits, truncates, or appends bytes, as only a hostile path does.
 #[derive(Clone, Debug)]
 pub struct Corrupt(f64);
 
@@ -30,7 +30,7 @@ impl Hop for Corrupt {
     }
 }
 
-/// Changes `bytes` for certain, in one of three ways.
+/// Changes `bytes` in one of three ways; the result always differs.
 pub(crate) fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let len = bytes.len() as u64;
     match rng.below(8) {
@@ -40,7 +40,7 @@ pub(crate) fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
                 bytes.push(rng.bits() as u8);
             }
         }
-        // Flipping distinct bits, so that none is flipped back.
+        // Flips distinct bits, so that none is flipped back.
         _ if len > 0 => {
             let first = rng.below(8 * len);
             for i in first..(first + rng.between(1, FLIPS_MAX)).min(8 * len) {

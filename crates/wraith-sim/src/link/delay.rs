@@ -1,4 +1,4 @@
-//! Propagation: the part of the round trip that no queue can change.
+//! Propagation delay: the part of the round trip that does not depend on queues.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Holds every datagram for the same time: the length of the wire.
+/// Holds every datagram for the same time.
 #[derive(Clone, Debug)]
 pub struct Delay(Duration);
 

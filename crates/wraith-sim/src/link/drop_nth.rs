@@ -1,11 +1,11 @@
-//! Chosen losses, for tests that need a certain datagram to be lost.
+//! Chosen losses, for tests in which a certain datagram must be lost.
 
 use wraith_core::Time;
 
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Drops chosen datagrams, counted from 0: exact losses for exact tests.
+/// Drops chosen datagrams, numbered from 0.
 #[derive(Clone, Debug)]
 pub struct DropNth {
     numbers: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Copies: they must change nothing, whether a network or an attacker makes them.
+//! Duplicates: they must change nothing, from a network or from an attacker.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Delivers some datagrams a second time; with [`Duplicate::every`], an attacker who replays everything it saw.
+/// Delivers some datagrams twice; with [`Duplicate::every`], an attacker that replays everything it
+/// saw.
 #[derive(Clone, Debug)]
 pub struct Duplicate {
     chance: f64,

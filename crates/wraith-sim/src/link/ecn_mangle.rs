@@ -1,11 +1,11 @@
-//! Middleboxes that do not leave the ECN codepoint alone.
+//! Middleboxes that change the ECN codepoint.
 
 use wraith_core::{Ecn, Time};
 
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Changes the codepoint of every datagram, or drops what has one.
+/// Changes the codepoint of every datagram, or drops datagrams with a codepoint.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnMangle(Mangle);
 
@@ -29,11 +29,11 @@ impl EcnMangle {
     pub fn to_ce() -> Self {
         Self(Mangle::To(Some(Ecn::Ce)))
     }
-    /// Turns CE into ECT(0). Behind a queue that marks it is the same as a receiver that denies marks.
+    /// Turns CE into ECT(0). Behind a marking queue, this looks like a receiver that denies marks.
     pub fn hide_marks() -> Self {
         Self(Mangle::Hide)
     }
-    /// Drops whatever has a codepoint.
+    /// Drops every datagram with a codepoint.
     pub fn drop() -> Self {
         Self(Mangle::Drop)
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::hops;
 
-    /// What becomes of a datagram without codepoint, one with ECT(0) and one with CE.
+    /// Returns the results for a datagram without a codepoint, one with ECT(0) and one with CE.
     fn passed(mangle: EcnMangle) -> Vec<Option<Ecn>> {
         let mut path = Path::new(1, hops![mangle]);
         for (i, ecn) in [None, Some(Ecn::Ect0), Some(Ecn::Ce)].into_iter().enumerate() {

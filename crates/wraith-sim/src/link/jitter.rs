@@ -1,4 +1,5 @@
-//! Delay that varies from datagram to datagram, which RTT estimators and reordering windows must bear.
+//! Jitter: a delay that varies from datagram to datagram, as a test of RTT estimators and
+//! reordering windows.
 
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Adds a uniform delay up to a maximum. Order is kept, as in the queue of a busy router, unless
-/// [`Jitter::reordering`] says otherwise.
+/// Adds a uniform random delay up to a maximum. Keeps the order, as the queue of a busy router
+/// does, except with [`Jitter::reordering`].
 #[derive(Clone, Debug)]
 pub struct Jitter {
     max: Duration,
@@ -17,19 +18,19 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Up to `max` more.
+    /// Adds up to `max`.
     pub const fn new(max: Duration) -> Self {
         Self { max, in_order: true, last: Time::ZERO }
     }
-    /// Up to `millis` milliseconds more.
+    /// Adds up to `millis` milliseconds.
     pub const fn ms(millis: u64) -> Self {
         Self::new(Duration::from_millis(millis))
     }
-    /// Up to `micros` microseconds more.
+    /// Adds up to `micros` microseconds.
     pub const fn micros(micros: u64) -> Self {
         Self::new(Duration::from_micros(micros))
     }
-    /// Datagrams may overtake each other.
+    /// Allows datagrams to overtake each other.
     #[must_use]
     pub const fn reordering(mut self) -> Self {
         self.in_order = false;

@@ -1,4 +1,4 @@
-//! Independent loss: what is lost says nothing about congestion.
+//! Independent loss, without any relation to congestion.
 
 use wraith_core::Time;
 

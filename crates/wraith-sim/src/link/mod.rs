@@ -1,14 +1,18 @@
-//! Links without I/O: a datagram goes in with the time it arrives, and comes out never, once, or several times, with
-//! the times it leaves.
+//! Links without I/O: a datagram goes in with its arrival time, and comes out never, once, or
+//! several times, each with a departure time.
 //!
-//! A [`Path`] is one direction of a link: a list of boxes ([`Hop`]), each of which knows one thing: a rate with its
-//! queue, a delay, a kind of loss. Invariants: a hop never delivers before the arrival; a hop sees arrivals in order of
-//! time; the same seed and the same arrivals give the same deliveries. Nothing here knows about endpoints or about
-//! simulated time, so the same boxes serve a relay between two real interfaces, which calls [`Path::push`] when a
-//! packet arrives, sleeps until [`Path::next`], and sends what [`Path::pop`] returns.
+//! A [`Path`] is one direction of a link: a list of boxes ([`Hop`]), each with one effect: a rate
+//! with its queue, a delay, a kind of loss. Invariants:
+//! - A hop never delivers before the arrival.
+//! - A hop sees arrivals in order of time.
+//! - The same seed and the same arrivals give the same deliveries.
 //!
-//! A bottleneck that several flows share is one [`Path`] into which all of them push; what comes out says by its
-//! addresses whose it is. What a queue does to them is read from a [`QueueMeter`].
+//! This module does not depend on endpoints or simulated time, so the same boxes serve a forwarder
+//! between two real interfaces. Such a forwarder calls [`Path::push`] for each packet, sleeps until
+//! [`Path::next`], and sends the results of [`Path::pop`].
+//!
+//! A bottleneck shared by several flows is one [`Path`] into which all of them push; the addresses
+//! identify the flow of a departing datagram. A [`QueueMeter`] measures the effect of its queue.
 
 mod aggregate;
 mod blackhole;
@@ -52,7 +56,8 @@ pub use self::rate::Rate;
 pub use self::reorder::Reorder;
 use crate::Rng;
 
-/// What travels: a UDP payload and its addresses. A relay of whole IP packets leaves the addresses unspecified.
+/// A datagram: a UDP payload and its addresses. A forwarder of whole IP packets leaves the
+/// addresses unspecified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Source address.
@@ -66,13 +71,13 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// A datagram that is not marked.
+    /// Creates a datagram without an ECN codepoint.
     pub fn new(from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) -> Self {
         Self { from, to, ecn: None, bytes }
     }
 }
 
-/// Datagrams that leave a hop, each with its time.
+/// Datagrams that leave a hop, each with its departure time.
 pub type Departures = Vec<(Time, Datagram)>;
 
 /// The boxes of a path, from first to last.
@@ -80,19 +85,19 @@ pub type Hops = Vec<Box<dyn Hop>>;
 
 /// One box of a path.
 pub trait Hop: HopClone + fmt::Debug + Send {
-    /// `datagram` arrives at `now`, which is not before any earlier arrival. What leaves is appended to `out`, with
-    /// times not before `now`.
+    /// Handles `datagram`, which arrives at `now`, not before any earlier arrival. Appends the
+    /// departing datagrams to `out`, with times not before `now`.
     fn pass(&mut self, now: Time, datagram: Datagram, rng: &mut Rng, out: &mut Departures);
 
-    /// The rate of a box that has one, at the start.
+    /// Returns the initial rate of the box, if it has one.
     fn bits_per_second(&self) -> Option<u64> {
         None
     }
 }
 
-/// Lets a list of boxes be used for several paths; implemented for every `Clone` hop.
+/// Allows a list of boxes to be used for several paths; implemented for every `Clone` hop.
 pub trait HopClone {
-    /// A box with the same parameters and state.
+    /// Returns a box with the same parameters and state.
     fn clone_hop(&self) -> Box<dyn Hop>;
 }
 
@@ -116,11 +121,12 @@ macro_rules! hops {
     };
 }
 
-/// One direction of a link: boxes in a row, and the datagrams between them.
+/// One direction of a link: a row of boxes, and the datagrams between them.
 ///
-/// Datagrams are taken in order of time, then of their scheduling. Nearly every box keeps their order, so what waits
-/// for a box is a queue, and only what would have to be pushed in elsewhere than at its end goes to a heap: with
-/// hundreds of thousands in flight, a heap of all of them costs more than everything else.
+/// Datagrams are processed in order of time, then of their scheduling. Nearly every box keeps their
+/// order, so datagrams wait for a box in a queue. Only a datagram that does not belong at the end
+/// of the queue goes to a heap. With hundreds of thousands in flight, a heap for all of them would
+/// cost more than everything else.
 #[derive(Debug)]
 pub struct Path {
     /// One for each box, and a last one for delivery.
@@ -132,7 +138,7 @@ pub struct Path {
     in_transit: u64,
 }
 
-/// A box, or the end of the path, and what waits for it.
+/// A box, or the end of the path, with the datagrams that wait for it.
 #[derive(Debug)]
 struct Stage {
     hop: Option<(Box<dyn Hop>, Rng)>,
@@ -148,25 +154,26 @@ struct InFlight {
 }
 
 impl Path {
-    /// A path through `hops`, from first to last. Every box draws from a stream of `seed` of its own.
+    /// Creates a path through `hops`, from first to last. Every box draws from its own stream of
+    /// `seed`.
     pub fn new(seed: u64, hops: Hops) -> Self {
         let hops = (0..).zip(hops).map(|(i, hop)| Some((hop, Rng::new(seed, i))));
         let stages = hops.chain([None]).map(Stage::new).collect();
         Self { stages, sequence: 0, departures: Vec::new(), entered: 0, left: 0, in_transit: 0 }
     }
 
-    /// A datagram enters at `now`.
+    /// Adds a datagram that arrives at `now`.
     pub fn push(&mut self, now: Time, datagram: Datagram) {
         self.entered += 1;
         self.schedule(now, 0, datagram);
     }
 
-    /// When [`Self::pop`] has work to do; it may turn out not to be a delivery yet.
+    /// Returns the time at which [`Self::pop`] has work; it may not be a delivery yet.
     pub fn next(&self) -> Option<Time> {
         self.first().map(|(at, ..)| at)
     }
 
-    /// The next datagram that leaves at or before `now`. Call until `None`.
+    /// Returns the next datagram that leaves at or before `now`. Call it until it returns `None`.
     pub fn pop(&mut self, now: Time) -> Option<Datagram> {
         while let Some((at, _, index)) = self.first().filter(|(at, ..)| *at <= now) {
             let stage = &mut self.stages[index];
@@ -187,12 +194,12 @@ impl Path {
         None
     }
 
-    /// Datagrams that entered and that left, copies included.
+    /// Returns the number of datagrams that entered and that left, copies included.
     pub fn counts(&self) -> (u64, u64) {
         (self.entered, self.left)
     }
 
-    /// Datagrams that are under way.
+    /// Returns the number of datagrams in flight.
     pub fn in_transit(&self) -> u64 {
         self.in_transit
     }
@@ -203,7 +210,7 @@ impl Path {
         self.stages[stage].put(InFlight { at, sequence: self.sequence, datagram });
     }
 
-    /// Time and number of the next datagram, and the stage it waits for.
+    /// Returns time, number and stage of the next datagram.
     fn first(&self) -> Option<(Time, u64, usize)> {
         let firsts = (0..).zip(&self.stages);
         firsts.filter_map(|(i, stage)| stage.first().map(|f| (f.at, f.sequence, i))).min()
@@ -224,7 +231,7 @@ impl Stage {
     }
 
     fn first(&self) -> Option<&InFlight> {
-        // The greater in the sense of the heap is the earlier.
+        // In the order of the heap the greater one is the earlier one.
         self.in_order.front().max(self.overtaking.peek())
     }
 
@@ -238,7 +245,8 @@ impl Stage {
 }
 
 impl Ord for InFlight {
-    /// Reversed, because the heap's greatest element is the next: earliest first, then in order of arrival.
+    /// Reversed, because the heap returns its greatest element: earliest first, then in order of
+    /// arrival.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
@@ -284,7 +292,7 @@ pub(crate) mod tests {
         Time::from_nanos(micros * 1000)
     }
 
-    /// Sends `count` datagrams of `len` bytes, one every `every`, and returns what comes out.
+    /// Sends `count` datagrams of `len` bytes, one every `every`. Returns the departures.
     pub(crate) fn run(
         hops: Hops,
         count: u32,

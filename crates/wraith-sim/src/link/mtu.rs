@@ -1,4 +1,4 @@
-//! The size limit of a path, which only lost probes reveal.
+//! The path MTU, detectable only by lost probes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Drops what is larger than the path carries, in silence: the ICMP message never arrives.
+/// Silently drops datagrams above the path MTU: the ICMP message never arrives.
 #[derive(Clone, Debug)]
 pub struct Mtu {
     payload_max: usize,
@@ -20,7 +20,7 @@ impl Mtu {
         Self { payload_max: bytes, later: None }
     }
 
-    /// From `after` the start, carries up to `bytes` instead: the route changed.
+    /// Changes the limit to `bytes` at `after` the start: the route has changed.
     #[must_use]
     pub fn then(mut self, after: Duration, bytes: usize) -> Self {
         self.later = Some((Time::ZERO + after, bytes));

@@ -1,8 +1,8 @@
-//! A network address translator: inside addresses appear outside as ports of one address, and the mapping is
-//! forgotten at given times, after which the same host appears from another port.
+//! A network address translator: inside addresses appear outside as ports of one address. At given
+//! times it drops its mappings, and the same host then appears at another port.
 //!
-//! Its two directions share the table, so they are made together by [`Nat::pair`]: [`NatOut`] goes into the path from
-//! inside, [`NatIn`] into the path back.
+//! Its two directions share the table, so [`Nat::pair`] makes both: [`NatOut`] belongs into the
+//! outbound path, [`NatIn`] into the inbound path.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,14 +14,14 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// First port given out: any, but not one that the simulated hosts use themselves.
+/// First allocated port: any port that the simulated hosts do not use themselves.
 const FIRST_PORT: u16 = 40_000;
 
-/// The table behind both directions.
+/// The table shared by both directions.
 #[derive(Debug)]
 pub struct Nat {
     outside: IpAddr,
-    /// Times at which every mapping is forgotten, the next one last.
+    /// Times at which every mapping is dropped, the next one last.
     forget_at: Vec<Time>,
     next_port: u16,
     ports: HashMap<SocketAddr, u16>,
@@ -29,8 +29,8 @@ pub struct Nat {
 }
 
 impl Nat {
-    /// Both directions of a translator with the address `outside`, which forgets its mappings at each of the times
-    /// `rebind_after` the start.
+    /// Returns both directions of a translator with the address `outside`. It drops its mappings at
+    /// each of the times `rebind_after` the start.
     pub fn pair(outside: IpAddr, rebind_after: &[Duration]) -> (NatOut, NatIn) {
         let mut forget_at: Vec<_> = rebind_after.iter().map(|after| Time::ZERO + *after).collect();
         forget_at.sort_unstable_by(|a, b| b.cmp(a));
@@ -63,11 +63,11 @@ impl Nat {
     }
 }
 
-/// From inside: replaces the source address.
+/// Outbound: replaces the source address.
 #[derive(Clone, Debug)]
 pub struct NatOut(Arc<Mutex<Nat>>);
 
-/// From outside: puts the inside address back as destination, and drops what has no mapping.
+/// Inbound: restores the inside address as destination, and drops datagrams without a mapping.
 #[derive(Clone, Debug)]
 pub struct NatIn(Arc<Mutex<Nat>>);
 

@@ -1,4 +1,4 @@
-//! A policer: a limit that drops instead of making anybody wait.
+//! A policer: a rate limit that drops instead of queueing.
 
 use wraith_core::Time;
 
@@ -8,13 +8,14 @@ use crate::Rng;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// A token bucket without a queue, as providers enforce a contract: what exceeds the rate by more than the burst is
-/// dropped. A sender sees no delay before the loss, and at first much more than the rate gets through.
+/// A token bucket without a queue, as providers use to enforce a contract: bytes above the rate and
+/// the burst are dropped. A sender sees no delay before the loss, and at first can send much faster
+/// than the rate.
 #[derive(Clone, Debug)]
 pub struct Policer {
     bits_per_second: u128,
     header_bytes: u64,
-    /// Bits times 10^9, so that a nanosecond of any rate is a whole number.
+    /// Bits times 10^9, so that a nanosecond of any rate is an integer.
     bucket: u128,
     tokens: u128,
     last: Time,
@@ -22,7 +23,8 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// Passes `bits_per_second` on average, and up to `burst_bytes` at once. The bucket is full at first.
+    /// Passes `bits_per_second` on average, and up to `burst_bytes` at once. The bucket starts
+    /// full.
     pub fn bits(bits_per_second: u64, burst_bytes: u64) -> Self {
         let bucket = u128::from(burst_bytes) * 8 * NANOS_PER_SECOND;
         Self {
@@ -34,17 +36,17 @@ impl Policer {
             meter: None,
         }
     }
-    /// The same in Mbit/s.
+    /// As [`Policer::bits`], in Mbit/s.
     pub fn mbit(mbit: u64, burst_bytes: u64) -> Self {
         Self::bits(mbit * 1_000_000, burst_bytes)
     }
-    /// Counts `bytes` beyond the payload for each datagram: 0 when whole IP packets pass.
+    /// Counts `bytes` of headers for each datagram: 0 for whole IP packets.
     #[must_use]
     pub fn header(mut self, bytes: u64) -> Self {
         self.header_bytes = bytes;
         self
     }
-    /// Records in `meter` which datagrams passed, after no wait, and which did not.
+    /// Records passed datagrams, with zero wait, and dropped ones in `meter`.
     #[must_use]
     pub fn measured(mut self, meter: &QueueMeter) -> Self {
         self.meter = Some(meter.clone());
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn in_the_long_run_exactly_the_rate_passes_and_nothing_waits() {
-        // 1000 bytes each, headers included, offered at 16 Mbit/s to a contract of 8.
+        // 1000 bytes each, headers included, at 16 Mbit/s into a contract of 8.
         let meter = QueueMeter::default();
         let policer = Policer::mbit(8, 2000).measured(&meter);
         let out = run(hops![policer], 2000, 972, Duration::from_micros(500));

@@ -1,16 +1,17 @@
-//! How long datagrams wait in a queue: what a congestion controller costs everybody else on the link.
+//! Queueing delay of datagrams: the cost of a congestion controller for all other flows on the
+//! link.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Each power of two is divided into so many buckets: values are exact to 1/32.
+/// Buckets per power of two: values are exact to 1/32.
 const PARTS: u64 = 32;
 const PARTS_BITS: u32 = PARTS.trailing_zeros();
-/// Values below `PARTS` have a bucket each, then every higher power of two has `PARTS`.
+/// Values below `PARTS` have a bucket each; every higher power of two has `PARTS`.
 const BUCKETS: usize = ((64 - PARTS_BITS as usize) + 1) * PARTS as usize;
 
-/// A histogram of waiting times and a count of drops, filled by a box (and its clones) and read from outside.
+/// A histogram of waiting times and a count of drops. A box and its clones fill it.
 #[derive(Clone, Default)]
 pub struct QueueMeter(Arc<Mutex<Counts>>);
 
@@ -27,8 +28,8 @@ impl Default for Counts {
 }
 
 impl QueueMeter {
-    /// The shortest time that `percent` of the datagrams that passed did not exceed, up to 1/32 too long; zero if
-    /// none passed.
+    /// Returns the waiting time that `percent` of the passed datagrams did not exceed, rounded up
+    /// by at most 1/32; zero if none passed.
     pub fn percentile(&self, percent: f64) -> Duration {
         let counts = self.counts_now();
         let wanted = (counts.waited as f64 * percent / 100.0).ceil().max(1.0) as u64;
@@ -40,7 +41,7 @@ impl QueueMeter {
         Duration::from_nanos(bucket.map_or(0, upper_end))
     }
 
-    /// Datagrams that passed, and that found no room.
+    /// Returns the number of passed and of dropped datagrams.
     pub fn counts(&self) -> (u64, u64) {
         let counts = self.counts_now();
         (counts.waited, counts.dropped)
@@ -56,7 +57,7 @@ impl QueueMeter {
         self.counts_now().dropped += 1;
     }
 
-    /// Counters stay meaningful even if a thread panicked while it held them.
+    /// Ignores poisoning: counters stay meaningful after a panic of another thread.
     fn counts_now(&self) -> std::sync::MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,7 +72,7 @@ fn bucket_of(value: u64) -> usize {
     ((u64::from(shift) + 1) * PARTS + part) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper_end(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < PARTS {

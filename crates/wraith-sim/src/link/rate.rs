@@ -1,4 +1,4 @@
-//! The bottleneck and its queue, which congestion control has to find and not to overrun.
+//! The bottleneck and its queue, which congestion control must detect and not overload.
 
 use std::time::Duration;
 
@@ -7,34 +7,35 @@ use wraith_core::{Ecn, Time};
 use super::{Datagram, Departures, Hop, QueueMeter};
 use crate::Rng;
 
-/// IPv4 and UDP headers: what a payload occupies on the wire beyond itself.
+/// Bytes of the IPv4 and UDP headers, which a payload occupies on the wire in addition.
 pub(super) const HEADER_BYTES: u64 = 28;
-/// The queue holds this much time of the rate unless told otherwise.
+/// Default queue length, as time at the line's rate.
 const QUEUE: Duration = Duration::from_millis(100);
-/// But at least this much, so that a burst of one send buffer passes on a slow link.
+/// Minimum default queue, so that a burst of one send buffer passes on a slow link.
 const QUEUE_BYTES_MIN: u64 = 64 * 1024;
 const PICOS_PER_NANO: u128 = 1000;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// The bottleneck: a line behind a drop-tail queue of a fixed number of bytes. Its rate is fixed, or changes at times
-/// known in advance.
+/// The bottleneck: a line behind a drop-tail queue of a fixed number of bytes. Its rate is fixed,
+/// or changes at known times.
 ///
-/// The queue is not stored: it is the time until the line is free, kept in picoseconds so that no rate between
-/// 1 kbit/s and 1 Tbit/s is rounded noticeably. A change of the rate therefore also holds for what waits already.
+/// The queue is not stored: it is the time until the line is free, in picoseconds, so that rounding
+/// is negligible for all rates from 1 kbit/s to 1 Tbit/s. So a change of the rate also affects
+/// waiting datagrams.
 #[derive(Clone, Debug)]
 pub struct Rate {
     steps: Vec<Step>,
-    /// The step in force at the last arrival.
+    /// The step at the last arrival.
     current: usize,
     queue_bytes: u64,
     header_bytes: u64,
     free_at_picos: u128,
-    /// Wait beyond which a datagram is marked.
+    /// Waiting time above which a datagram is marked.
     marks_from_picos: u128,
     meter: Option<QueueMeter>,
 }
 
-/// So many bits per second until then.
+/// A rate, and the time at which it ends.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     bits_per_second: u128,
@@ -42,7 +43,7 @@ struct Step {
 }
 
 impl Rate {
-    /// A line of `bits_per_second`, with a queue of 100 ms.
+    /// Creates a line of `bits_per_second`, with a queue of 100 ms.
     pub fn bits(bits_per_second: u64) -> Self {
         let queue = u128::from(bits_per_second) * QUEUE.as_millis() / 8000;
         let queue = u64::try_from(queue).unwrap_or(u64::MAX);
@@ -56,16 +57,16 @@ impl Rate {
             meter: None,
         }
     }
-    /// A line of `mbit` Mbit/s, with a queue of 100 ms.
+    /// Creates a line of `mbit` Mbit/s, with a queue of 100 ms.
     pub fn mbit(mbit: u64) -> Self {
         Self::bits(mbit * 1_000_000)
     }
-    /// A line of `kbit` kbit/s, with a queue of 100 ms but at least 64 KiB.
+    /// Creates a line of `kbit` kbit/s, with a queue of 100 ms but at least 64 KiB.
     pub fn kbit(kbit: u64) -> Self {
         Self::bits(kbit * 1000)
     }
-    /// Changes to `bits_per_second` at `after` the start, which is later than any change before. The queue keeps its
-    /// size in bytes.
+    /// Changes the rate to `bits_per_second` at `after` the start, which must be later than any
+    /// earlier change. The queue keeps its size in bytes.
     #[must_use]
     pub fn then(mut self, after: Duration, bits_per_second: u64) -> Self {
         let last = self.steps.last_mut().expect("a line has a rate");
@@ -73,33 +74,33 @@ impl Rate {
         self.steps.push(Step::for_ever(bits_per_second));
         self
     }
-    /// Holds up to `bytes` waiting, the datagram on the line included.
+    /// Sets the queue size in bytes, including the datagram on the line.
     #[must_use]
     pub fn queue(mut self, bytes: u64) -> Self {
         self.queue_bytes = bytes;
         self
     }
-    /// Marks what waits longer than `threshold` as CE where it came as ECT, as a queue with active management does. It still
-    /// drops what does not fit.
+    /// Marks ECT datagrams that wait longer than `threshold` as CE, as active queue management
+    /// does. Datagrams that do not fit are still dropped.
     #[must_use]
     pub fn marking(mut self, threshold: Duration) -> Self {
         self.marks_from_picos = threshold.as_nanos() * PICOS_PER_NANO;
         self
     }
-    /// Counts `bytes` beyond the payload for each datagram: 0 when whole IP packets pass.
+    /// Counts `bytes` of headers for each datagram: 0 for whole IP packets.
     #[must_use]
     pub fn header(mut self, bytes: u64) -> Self {
         self.header_bytes = bytes;
         self
     }
-    /// Records in `meter` how long each datagram waits, and which find no room.
+    /// Records the waiting time of each datagram, and drops, in `meter`.
     #[must_use]
     pub fn measured(mut self, meter: &QueueMeter) -> Self {
         self.meter = Some(meter.clone());
         self
     }
 
-    /// Bits the line sends from one time to another.
+    /// Returns the bits that the line sends between two times.
     fn bits_between(&self, from_picos: u128, to_picos: u128) -> u128 {
         let mut from = from_picos;
         let mut bits = 0;
@@ -114,7 +115,7 @@ impl Rate {
         bits
     }
 
-    /// When the line has sent `bits`, beginning at `from_picos`.
+    /// Returns the time at which the line has sent `bits`, starting at `from_picos`.
     fn sent_at(&self, from_picos: u128, mut bits: u128) -> u128 {
         let mut from = from_picos;
         for step in &self.steps[self.current..] {
@@ -224,17 +225,19 @@ mod tests {
 
     #[test]
     fn a_change_of_the_rate_holds_for_what_waits_and_in_the_middle_of_a_datagram() {
-        // One millisecond each; from 2.5 ms on, a tenth of the rate; from 10 ms on, all of it again.
+        // One millisecond each; from 2.5 ms on, a tenth of the rate; from 10 ms on, the full rate
+        // again.
         let millis = Duration::from_millis;
         let line = Rate::mbit(8)
             .then(Duration::from_micros(2500), 800_000)
             .then(millis(10), 8_000_000)
             .queue(100_000);
         let out = run(hops![line.clone()], 5, 972, Duration::ZERO);
-        // The third: half at the full rate, half at a tenth; the fourth: a quarter at a tenth by 10 ms.
+        // The third: half at the full rate, half at a tenth; the fourth: a quarter at a tenth by 10
+        // ms.
         let expected = [micros(1000), micros(2000), micros(7500), micros(10_750), micros(11_750)];
         assert_eq!(times(&out), expected);
-        // Of thirteen, one offered every millisecond, three and a quarter are through by 10 ms.
+        // Of thirteen, one offered every millisecond, three and a quarter are sent by 10 ms.
         let later = run(hops![line], 13, 972, millis(1));
         assert_eq!(later.last().unwrap().0, micros(19_750));
     }
@@ -242,7 +245,7 @@ mod tests {
     #[test]
     fn a_slower_line_holds_no_more_bytes_than_before() {
         let line = Rate::mbit(8).then(Duration::from_millis(1), 800_000).queue(3000);
-        // At 1 ms each: one has left, and of those that come then two find room until 11 ms have passed.
+        // At 1 ms each: one has left, and two of the later ones find room until 11 ms have passed.
         let out = run(hops![line], 11, 972, Duration::from_millis(1));
         assert_eq!(out.len(), 4, "{:?}", times(&out));
     }

@@ -1,4 +1,4 @@
-//! Reordering: what looks like a loss to a receiver that counts packets, and is none.
+//! Reordering: looks like a loss to a receiver that counts packets, but is none.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Holds some datagrams back, so that later ones overtake them.
+/// Delays some datagrams, so that later ones overtake them.
 #[derive(Clone, Debug)]
 pub struct Reorder {
     chance: f64,
@@ -15,7 +15,7 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// Holds `percent` of the datagrams back by up to `by`.
+    /// Delays `percent` of the datagrams by up to `by`.
     pub fn percent(percent: f64, by: Duration) -> Self {
         Self { chance: percent / 100.0, by }
     }

@@ -1,4 +1,4 @@
-//! The way back is a hundred times narrower: acknowledgements must not choke it.
+//! The return path is a hundred times narrower: acknowledgements must not congest it.
 
 use std::time::Duration;
 

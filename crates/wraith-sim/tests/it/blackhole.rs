@@ -48,7 +48,7 @@ fn without_keep_alive_silence_ends_a_connection_that_nobody_closed() {
     for outcome in outcomes {
         assert_eq!(outcome.initiator, Some(CloseReason::IdleTimeout));
         assert_eq!(outcome.responder, Some(CloseReason::IdleTimeout));
-        // Probes for a larger MTU may go on a little after the last byte.
+        // Path MTU probes may continue briefly after the last byte.
         let closed = outcome.closed.unwrap().as_nanos();
         assert!((5_000_000_000..9_000_000_000).contains(&closed), "{outcome:#?}");
     }

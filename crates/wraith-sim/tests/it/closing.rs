@@ -1,4 +1,4 @@
-//! How a connection ends, as each side sees it.
+//! The end of a connection, as each side sees it.
 
 use std::time::Duration;
 

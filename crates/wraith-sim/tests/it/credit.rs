@@ -1,4 +1,5 @@
-//! Nobody keeps alive, and one side waits for the other's credit: no connection ends for idleness because of that.
+//! Without keep-alives, a side that waits for the peer's flow control credit must not run into the
+//! idle timeout.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use wraith_sim::{Exchange, Scenario, World, hops};
 
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Windows so small that the sender waits for the reader; nobody keeps alive.
+/// Windows so small that the sender waits for the reader; without keep-alives.
 fn small_windows() -> TransportConfig {
     TransportConfig {
         keep_alive: false,
@@ -27,7 +28,7 @@ fn path() -> Hops {
 
 #[test]
 fn a_sender_waits_longer_than_the_idle_timeout_for_an_application_that_reads_later() {
-    // The second stream may be opened when the first was read, and that is read in bites 20 seconds apart.
+    // The second stream may be opened once the first was read, and the reads are 20 seconds apart.
     let mut plan = Exchange::streams(2, 20_000, 0).read_rate(800);
     plan.streams[1].request = 10;
     for window in [4 * 1024, 32 * 1024] {
@@ -46,7 +47,8 @@ fn a_sender_waits_longer_than_the_idle_timeout_for_an_application_that_reads_lat
 
 #[test]
 fn credit_that_nothing_gets_through_for_a_while_is_made_up_for() {
-    // The first windows are used up and read within a second; every limit announced then is lost.
+    // The first windows are used and read within a second; every limit announced during the outage
+    // is lost.
     let silence = Blackhole::new(Duration::from_millis(60), Duration::from_secs(8));
     Scenario::new()
         .configure(|c| *c = small_windows())
@@ -66,7 +68,8 @@ fn credit_does_not_wait_for_a_sender_that_is_held_back() {
     world.connect(a, b, Exchange::streams(1, BYTES, 30_000).eager());
     let begun = |w: &World| w.parties(b).any(|party| party.bytes_read() > 0);
     assert!(world.run_until(Time::from_nanos(1_000_000_000), begun));
-    // The responder's own bytes leave at a packet in 1.4 s; its limits are not among what that holds back.
+    // The responder's own bytes leave at one packet in 1.4 s; its flow control limits must not wait
+    // for that pacing.
     for handle in world.handles(b) {
         world.with_connection(b, handle, |now, connection| connection.set_rate_limit(now, 1024));
     }

@@ -1,4 +1,4 @@
-//! A seed is a whole run.
+//! A seed determines a whole run.
 
 use std::time::Duration;
 

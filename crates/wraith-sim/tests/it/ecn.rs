@@ -1,4 +1,4 @@
-//! Queues that mark instead of dropping, and paths and peers that do not leave the marks alone.
+//! Queues that mark instead of dropping, and paths and peers that falsify the marks.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use wraith_sim::{Outcome, Scenario, hops};
 /// The link of most tests.
 const LINE: Line =
     Line { mbit: 20, delay_ms: 20, threshold: Duration::from_millis(5), bytes: 25_000_000 };
-/// The least goodput, of the capacity.
+/// Minimum goodput, as a part of the capacity.
 const GOODPUT_MIN: f64 = 0.85;
-/// Payload of streams in a full datagram on the wire.
+/// Stream payload as a part of a full datagram on the wire.
 const PAYLOAD_PART: f64 = 1430.0 / 1500.0;
 
-/// A line that marks, and what is sent over it: some ten seconds' worth.
+/// A marking line, and the bytes sent over it: about ten seconds' worth.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     mbit: u64,
     delay_ms: u64,
-    /// Wait from which on it marks. It holds 100 ms.
+    /// Waiting time from which on it marks. Its queue holds 100 ms.
     threshold: Duration,
     bytes: u64,
 }
@@ -29,7 +29,7 @@ impl Line {
         Rate::mbit(self.mbit).marking(self.threshold)
     }
 
-    /// One direction: the bottleneck `rate`, then `mangle`.
+    /// Returns the boxes of one direction: the bottleneck `rate`, then `mangle`.
     fn hops(self, rate: Rate, mangle: Hops) -> Hops {
         let mut hops = hops![rate];
         hops.extend(mangle);
@@ -69,7 +69,7 @@ fn goodput(outcome: &Outcome) -> f64 {
     LINE.goodput(outcome)
 }
 
-/// Sends over `line` with and without marks, and holds the one against the other.
+/// Sends over `line` with and without marks, and compares the two.
 fn compare(line: Line, algorithm: Algorithm) {
     let (marked, dropped) = (QueueMeter::default(), QueueMeter::default());
     let send = |rate: Rate| line.upload(line.hops(rate, hops![]), algorithm).run().remove(0);
@@ -86,7 +86,7 @@ fn compare(line: Line, algorithm: Algorithm) {
     );
     println!("{figures}");
     assert!(with.ecn_capable && with.ecn_ce > 0 && without.ecn_ce == 0, "{figures}");
-    // None, or where the queue holds less than the first windows of a long path, a tenth.
+    // No loss; or a tenth, if the queue is smaller than the first windows of a long path.
     assert!(lost[0] * 10 <= lost[1], "{figures}");
     assert!(goodputs[0] >= GOODPUT_MIN, "{figures}");
     assert!(waits[0] < waits[1], "{figures}");
@@ -161,7 +161,7 @@ fn a_receiver_that_denies_marks_gets_no_more_than_one_without_ecn() {
 
 #[test]
 fn a_path_that_is_marked_from_the_first_packet_on_still_gets_through() {
-    // Every queue at all is marked: the sender stays near the least that fills the line.
+    // Every queued datagram is marked: the sender stays near the minimum that fills the line.
     let line = Rate::mbit(LINE.mbit).marking(Duration::ZERO);
     let outcome = upload(hops![line, Delay::ms(20)], Algorithm::Bbr)
         .configure_one(Role::Initiator, |transport| transport.max_mtu = 1452)

@@ -10,7 +10,7 @@ const H1_PER_SECOND: u32 = 50_000;
 const SOURCES: u32 = 100_000;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
-/// A listener, and newcomers that it has never heard of.
+/// Returns a world with a listener and unknown clients.
 fn world(seed: u64, newcomers: usize) -> (World, NodeIndex, Vec<NodeIndex>) {
     let mut world = World::new(seed);
     let listener = world.add_endpoint("listener", TransportConfig::default());
@@ -24,7 +24,7 @@ fn world(seed: u64, newcomers: usize) -> (World, NodeIndex, Vec<NodeIndex>) {
     (world, listener, newcomers)
 }
 
-/// How long `newcomer` takes from now until both sides are connected.
+/// Returns the time from now until `newcomer` and the listener are connected.
 fn time_to_connect(world: &mut World, newcomer: NodeIndex, listener: NodeIndex) -> Duration {
     let before = world.parties(listener).count();
     let began = world.now();
@@ -48,7 +48,8 @@ fn newcomers_connect_while_one_host_forges_100_000_addresses_in_two_seconds() {
         });
         let times: Vec<_> = times.collect();
         println!("seed {seed}: connected after {times:?}");
-        // The last two round trips are those of the handshake; before them comes that of the cookie.
+        // The last two round trips are those of the handshake; the cookie exchange before them
+        // takes one.
         assert!(times.iter().all(|time| *time < 3 * ROUND_TRIP), "{times:?}");
         let done = |w: &World| w.parties(listener).filter(|party| party.is_done()).count() == 4;
         assert!(world.run_until(Time::ZERO + Duration::from_secs(4), done));

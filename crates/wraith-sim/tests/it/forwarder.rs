@@ -1,11 +1,11 @@
-//! Somebody who sees the datagrams of two endpoints and brings copies of them faster than the path does.
+//! An on-path attacker that delivers copies of datagrams faster than the path does.
 
 use std::time::Duration;
 
 use wraith_sim::link::{Delay, Rate};
 use wraith_sim::{Exchange, Forwarder, Outcome, Scenario, hops};
 
-/// It carries whatever the endpoints send.
+/// It carries every datagram size.
 const ALL: usize = 65_535;
 
 fn between(forwarder: Forwarder) -> Scenario {
@@ -44,8 +44,8 @@ fn a_peer_whose_packets_were_diverted_is_found_where_it_always_was() {
 
 #[test]
 fn who_carries_only_small_datagrams_diverts_nobody() {
-    // Acknowledgements, probes and small challenges come over it, before the path brings its own; what is full does not.
-    // Round trips that differ two-hundredfold slow the transfer, but it goes on.
+    // Acknowledgements, probes and small challenges arrive over it first; full-size datagrams do
+    // not. Round trips that differ by a factor of two hundred slow the transfer, but it continues.
     for payload_max in [100, 600, 1199] {
         let outcomes =
             between(Forwarder { until: Duration::from_secs(60), relays: true, payload_max })
@@ -60,8 +60,9 @@ fn who_carries_only_small_datagrams_diverts_nobody() {
 
 #[test]
 fn two_sides_that_both_followed_somebody_who_is_gone_find_each_other_again() {
-    // The handshake is over after 260 to 280 ms, by the sizes drawn: both move while the streams begin, which takes the forwarder's way some
-    // milliseconds, and some of the forwarders go just then.
+    // The handshake ends after 260 to 280 ms, depending on the drawn sizes. Both sides then migrate
+    // while the streams begin, and these take the forwarder's path for some milliseconds. Some of
+    // the forwarders disappear at that moment.
     let run = |micros: u64| {
         Scenario::new()
             .both(hops![Rate::mbit(2), Delay::ms(5)])

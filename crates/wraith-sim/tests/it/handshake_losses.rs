@@ -6,7 +6,7 @@ use wraith_core::CloseReason;
 use wraith_sim::link::{Delay, DropNth, Hops};
 use wraith_sim::{Scenario, hops};
 
-/// A short upload over 10 ms with chosen losses; the first repeat comes after 250 ms.
+/// Runs a short upload over 10 ms with chosen losses; the first retransmission comes after 250 ms.
 fn lossy(up: Hops, down: Hops, ceiling_ms: u64) {
     let up = [up, hops![Delay::ms(10)]].into_iter().flatten().collect();
     let down = [down, hops![Delay::ms(10)]].into_iter().flatten().collect();

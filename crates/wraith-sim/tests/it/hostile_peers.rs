@@ -1,4 +1,4 @@
-//! Peers that finish the handshake and then keep no rule.
+//! Peers that complete the handshake and then violate every rule.
 
 use std::time::Duration;
 

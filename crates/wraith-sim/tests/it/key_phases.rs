@@ -9,7 +9,7 @@ use wraith_sim::{Exchange, Scenario, hops};
 fn keys_change_every_hundred_packets_without_a_hitch() {
     let outcomes = Scenario::new()
         .configure(|c| c.phase_packets = 100)
-        // A short queue: a phase lasts a round trip at least.
+        // A short queue, because a key phase lasts at least a round trip.
         .both(hops![Rate::mbit(50).queue(64 * 1024), Delay::ms(2)])
         .upload(5_000_000)
         .within(Duration::from_secs(2))

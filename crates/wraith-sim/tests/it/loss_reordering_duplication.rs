@@ -1,4 +1,4 @@
-//! A bad network, all at once.
+//! Loss, reordering and duplication at once.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The core over simulated links, one module a behaviour.
+//! The core over simulated links; one module per behaviour.
 
 mod asymmetric;
 mod beyond_32_bits;

@@ -1,4 +1,5 @@
-//! Connections that change their path on purpose, and come back when it dies, with data both ways all the while.
+//! Connections that migrate on purpose, and return when the new path dies, with data in both
+//! directions throughout.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use wraith_sim::internet::{HostIndex, Internet, PUBLIC};
 use wraith_sim::link::{Delay, Loss, Rate, Reorder};
 use wraith_sim::{Exchange, hops};
 
-/// Two public hosts, a relay between them over which they are connected, and both their addresses.
+/// Two public hosts, a relay over which they are connected, and their addresses.
 struct Lab {
     net: Internet,
     hosts: [HostIndex; 2],
@@ -24,10 +25,12 @@ fn address(host: u8) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, host], 1000))
 }
 
-/// Bytes a second that leave the access lines without a queue, so that what a move costs is not lost in what a queue costs.
+/// Bytes per second that leave the access lines without a queue, so that queueing does not hide the
+/// cost of a migration.
 const CALM: u64 = 1_000_000;
 
-/// `direct` and `relayed` are the one-way delays; bytes travel both ways at once, as fast as 20 Mbit/s allow, and take some seconds.
+/// Creates a lab with the one-way delays `direct` and `relayed`. Bytes travel in both directions at
+/// up to 20 Mbit/s, for some seconds.
 fn lab(seed: u64, direct: u64, relayed: u64, loss: f64) -> Lab {
     let mut net = Internet::new(seed);
     let hosts = [1, 2].map(|number| {
@@ -51,7 +54,7 @@ impl Lab {
         self.net.run_for(ms(millis));
     }
 
-    /// From now on no faster than [`CALM`]; the queues have a second to drain.
+    /// Limits the rate to [`CALM`] from now on, and gives the queues a second to drain.
     fn calm(mut self) -> Self {
         for host in self.hosts {
             self.net.with_connection(host, |now, c| c.set_rate_limit(now, CALM));
@@ -79,7 +82,7 @@ impl Lab {
         self.net.seen(self.hosts[side]).paths.iter().map(|(_, path)| *path).collect()
     }
 
-    /// Every byte arrives, and is compared on the way.
+    /// Runs until every byte has arrived; bytes are compared on arrival.
     fn finish(mut self) {
         let hosts = self.hosts;
         let deadline = self.net.now() + Duration::from_secs(60);
@@ -245,7 +248,7 @@ fn a_relay_that_delays_and_reorders_does_not_undo_a_move() {
     }
 }
 
-/// Two hosts with a cable and a radio each, IPv4 on both, and IPv6 on the cable.
+/// Returns two hosts with a cable and a radio each: IPv4 on both, and IPv6 on the cable.
 fn dual(seed: u64) -> Lab {
     let mut net = Internet::new(seed);
     let hosts = [1, 2].map(|number: u8| {

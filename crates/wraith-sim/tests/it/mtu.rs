@@ -1,4 +1,4 @@
-//! The path carries less, or later less, than what is probed for.
+//! A path MTU below the probed size, from the start or later.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The initiator's address changes under its feet.
+//! The initiator's address changes during the connection.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use wraith_sim::{Exchange, NAT_ADDRESS, Outcome, Party, Scenario, World, hops};
 const REBINDINGS: [Duration; 3] =
     [Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1_100)];
 
-/// The responder followed each rebinding, and the initiator behind the NAT was told each of its outer addresses.
+/// Checks that the responder followed each rebinding, and that the initiator behind the NAT got
+/// each of its outside addresses.
 fn every_address_was_followed_and_told(outcome: &Outcome) {
     assert_eq!(outcome.path_changes, [0, REBINDINGS.len() as u64], "{outcome:#?}");
     let [inside, outside] = &outcome.observed;
@@ -98,7 +99,7 @@ fn an_address_that_changes_before_the_first_answer_and_again_in_an_outage_is_fou
         .seeds(100..150)
         .run_to_failure();
     for outcome in outcomes {
-        // A lost H2 leaves an attempt from an address that is gone: it cannot succeed.
+        // A lost H2 leaves an attempt from an address that is gone; it cannot succeed.
         let attempted = outcome.initiator == Some(CloseReason::HandshakeTimeout);
         assert!(attempted || outcome.completed.is_some(), "{outcome:#?}");
     }

@@ -1,4 +1,5 @@
-//! Every pair of networks: connected over a relay first, direct where NATs allow it, and no byte lost.
+//! Every pair of networks: connected over a relay first, then direct if the NATs allow it, without
+//! a lost byte.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,7 +7,8 @@ use std::time::Duration;
 use wraith_sim::Rng;
 use wraith_sim::internet::{Behaviours, Network, PUBLIC, Report, matrix, traverse_with};
 
-/// Pairs of which at least one mapping can neither be known nor guessed, while the other side lets in only whom it has written to.
+/// Returns whether a pair may stay on the relay: at least one mapping can neither be observed nor
+/// guessed, and the other side filters by destination.
 fn may_stay_relayed(pair: [&str; 2]) -> bool {
     let symmetric = |name: &str| name.starts_with("symmetric");
     let picky = |name: &str| {
@@ -63,7 +65,8 @@ fn third_parties_that_a_peer_names_get_a_few_packets_and_the_punch_succeeds() {
         (0..15).map(|n| SocketAddr::from(([192, 0, 2, 100 + n % 4], 53 + u16::from(n)))).collect();
     let (mut strayed, mut lied) = (Default::default(), false);
     let report = traverse_with(5, HOMES, |net, [_, liar]| {
-        // As soon as the liar knows its own addresses it names others first, in list after list.
+        // As soon as the liar has its own addresses, it reports false ones first, in list after
+        // list.
         let own = net.seen(liar).punches.len();
         if own >= 2 && !lied {
             lied = true;
@@ -90,7 +93,8 @@ fn random_datagrams_by_the_thousand_do_not_keep_a_punch_from_succeeding() {
         let mut sent = 0;
         let report = traverse_with(6, networks, |net, hosts| {
             if sent < 20_000 && net.party(hosts[0]).is_some_and(|party| party.is_connected()) {
-                // Of the lengths of probes, and from the other side's true address, which lets them through the NATs.
+                // They have the lengths of probes, and the peer's true address as their source,
+                // which lets them through the NATs.
                 for (host, other) in [(1, 2), (2, 1)] {
                     let at = |n: u8, port| match networks[usize::from(n) - 1] {
                         Network::Public => SocketAddr::from(([198, 51, 100, n], port)),

@@ -11,7 +11,7 @@ fn often(config: &mut TransportConfig) {
     config.ratchet_bytes = 100_000;
 }
 
-/// Both sides moved behind at least so many.
+/// Checks that both sides completed at least this many ratchets.
 fn ratcheted(outcome: &Outcome, at_least: u64) {
     for stats in [outcome.initiator_stats, outcome.responder_stats] {
         assert!(stats.ratchets >= at_least, "{outcome:#?}");
@@ -98,7 +98,7 @@ fn a_ratchet_that_is_half_done_when_the_path_changes_is_finished_on_the_other() 
 
 #[test]
 fn in_an_hour_of_little_use_there_are_some_and_they_cost_little() {
-    // 40 bytes a second.
+    // 40 bytes per second.
     let outcomes = Scenario::new()
         .both(hops![Rate::kbit(256), Delay::ms(50)])
         .exchange(Exchange::upload(150_000).read_rate(40))
@@ -111,7 +111,7 @@ fn in_an_hour_of_little_use_there_are_some_and_they_cost_little() {
     for outcome in outcomes {
         let hours = (outcome.completed.unwrap() - Time::ZERO).as_secs_f64() / 3600.0;
         assert!(hours > 0.9, "{outcome:#?}");
-        // At least one in ten minutes, and hardly more than one in eight.
+        // At least one in ten minutes, and rarely more than one in eight.
         let each = 60.0 * hours / outcome.initiator_stats.ratchets as f64;
         assert!((8.0..10.0).contains(&each), "one in {each} minutes: {outcome:#?}");
         ratcheted(&outcome, outcome.initiator_stats.ratchets - 1);

@@ -1,4 +1,4 @@
-//! Datagrams that come twice, from the same address or a stranger's.
+//! Replayed datagrams, from the same address or a stranger's.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! 600 ms there and back.
+//! A round trip of 600 ms.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! To strangers, an endpoint does not exist.
+//! An endpoint does not answer strangers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn to_who_knows_the_node_id_alone_an_endpoint_does_not_exist() {
     world.link((stranger, path()), (listener, path()));
     let door = DoorKey::of_ticket(&[7; 16], world.id(listener));
     world.set_doors(listener, vec![door]);
-    // It knocks at the door for everybody, again and again.
+    // It retries with the public door key.
     world.connect(stranger, listener, Exchange::streams(1, 1000, 1000));
     while world.step() {}
     assert!(world.datagrams_dropped(listener) >= 10, "it knocked");

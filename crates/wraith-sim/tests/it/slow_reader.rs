@@ -1,4 +1,4 @@
-//! Flow control: the reader sets the pace and memory stays bounded.
+//! Flow control: the reader sets the pace, and memory stays bounded.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn one_stream_that_is_not_read_does_not_block_the_others() {
             .run();
         for outcome in outcomes {
             assert_eq!(outcome.bytes_read, [0, 15 * REQUEST], "{outcome:#?}");
-            // What the unread stream was sent is what its window holds, and not a byte more.
+            // The unread stream got exactly the bytes that its window holds.
             let overhead = outcome.initiator_stats.bytes_sent - 15 * REQUEST;
             assert!(overhead < STREAM_WINDOW + 120_000, "{outcome:#?}");
         }

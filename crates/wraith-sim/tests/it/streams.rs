@@ -1,4 +1,4 @@
-//! Many streams, limits on them, and streams that are broken off.
+//! Many streams, stream limits, and streams that are cut off.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ fn a_thousand_small_streams_pass_a_limit_of_ten_at_once() {
         .within(Duration::from_millis(700))
         .run();
     for outcome in outcomes {
-        // A hundred times ten, a round trip of 2 ms each: faster is only who does not keep to the limit.
+        // A hundred rounds of ten streams, with a round trip of 2 ms each: only a sender that
+        // ignores the limit is faster.
         assert!(
             outcome.completed.expect("it ran to completion").as_nanos() > 200_000_000,
             "{outcome:#?}"
@@ -60,7 +61,8 @@ fn resets_and_stops_in_the_middle_end_their_stream_and_no_other() {
 
 #[test]
 fn datagrams_arrive_beside_streams_and_those_that_are_lost_stay_lost() {
-    // H1 and H3 come first, then forty packets with one each; none of them probes for a larger MTU.
+    // H1 and H3 come first, then forty packets with one datagram each; none of them is a path MTU
+    // probe.
     for (lost, arrive) in [(vec![], 40), (vec![4, 9, 10, 30], 36)] {
         let outcomes = Scenario::new()
             .configure(|c| c.max_mtu = 1200)

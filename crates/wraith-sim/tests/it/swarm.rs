@@ -1,4 +1,4 @@
-//! Connections with everything drawn from a seed; `cargo xtask swarm` runs them by the million.
+//! Connections with all parameters drawn from a seed; `cargo xtask swarm` runs them by the million.
 
 use std::thread;
 

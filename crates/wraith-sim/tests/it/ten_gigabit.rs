@@ -18,7 +18,7 @@ fn ten_gigabits_over_two_tenths_of_a_millisecond_are_filled() {
 
 #[test]
 fn timers_a_millisecond_late_and_batched_receiving_cost_little() {
-    // The pacer's credit has to last for as long as a timer is late, or the line is idle meanwhile.
+    // The pacer's credit must last as long as a timer is late, or the line is idle meanwhile.
     Scenario::new()
         .both(hops![Rate::mbit(10_000).queue(4_000_000), Delay::micros(100)])
         .driver(Driver { batches: true, late_by: Duration::from_micros(1_000) })
