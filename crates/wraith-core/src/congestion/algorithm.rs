@@ -1,4 +1,4 @@
-//! The controllers that are built in, by name.
+//! The built-in congestion controllers, by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use super::controller::Controller;
 use super::cubic::Cubic;
 use super::factory::{ControllerFactory, Start};
 
-/// A controller that is built in. It is its own [`ControllerFactory`].
+/// A built-in congestion controller. It is its own [`ControllerFactory`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
@@ -52,7 +52,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// The name is neither `cubic` nor `bbr`.
+/// Error: the name is neither `cubic` nor `bbr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm;
 

@@ -1,7 +1,7 @@
-//! What a controller is told and what it answers.
+//! The interface of congestion controllers: their inputs and outputs.
 //!
-//! The argument structs are `#[non_exhaustive]`: a later version may tell more. Each has a constructor for tests of a
-//! controller outside this crate; every field can be set afterwards.
+//! The argument structs are `#[non_exhaustive]`, so a later version may add fields. Each has a
+//! constructor, for tests of controllers outside this crate. Every field can be set afterwards.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,12 +10,13 @@ use super::window::send_quantum;
 use crate::Time;
 use crate::measure::{LostPacket, RateSample, Rtt};
 
-/// ACKs asked for in one window unless a controller wants another number.
+/// Default number of ACKs requested per window.
 const ACKS_PER_WINDOW: u64 = 4;
 
 /// A congestion control algorithm for one path.
 ///
-/// Recovery calls the hooks in the order of events and asks for [`control`](Self::control) after each of them.
+/// Recovery calls the hooks in the order of events, and [`control`](Self::control) after each of
+/// them.
 ///
 /// | event | calls, in this order |
 /// |---|---|
@@ -24,26 +25,28 @@ const ACKS_PER_WINDOW: u64 = 4;
 /// | the loss timer fires | `on_lost` |
 /// | the path carries larger or smaller datagrams | `set_mtu` |
 ///
-/// A probe timeout is no event of congestion control (RFC 9002 §6.2.4).
+/// A probe timeout is not an event of congestion control (RFC 9002 §6.2.4).
 pub trait Controller: fmt::Debug + Send {
-    /// A packet is about to leave while none is in flight. `app_limited` means that the application had nothing to send
-    /// before.
+    /// A packet is about to leave while none is in flight. `app_limited`: the application had
+    /// nothing to send before.
     fn on_restart(&mut self, now: Time, app_limited: bool) {
         let _ = (now, app_limited);
     }
 
-    /// Packets were acknowledged. Called after [`on_lost`](Self::on_lost) for the losses that the same ACK revealed.
+    /// Packets were acknowledged. Called after [`on_lost`](Self::on_lost) for the losses that the
+    /// same ACK revealed.
     fn on_acked(&mut self, acked: &Acked);
 
     /// Packets were lost.
     fn on_lost(&mut self, lost: &Lost<'_>);
 
-    /// The network marked packets (ECN CE). By default a mark is a loss of nothing: RFC 9002 §7.1 wants the same response.
+    /// The network marked packets (ECN CE). By default, a mark counts as a loss of zero bytes: RFC
+    /// 9002 §7.1 requires the same response.
     fn on_congestion_experienced(&mut self, marked: &Marked) {
         self.on_lost(&Lost::of_mark(marked));
     }
 
-    /// Every loss of the current episode turned out to be reordering: take its reduction back.
+    /// Every loss of the current episode was reordering, so its reduction must be undone.
     fn on_spurious_episode(&mut self, now: Time) {
         let _ = now;
     }
@@ -53,15 +56,16 @@ pub trait Controller: fmt::Debug + Send {
         let _ = mtu;
     }
 
-    /// What it allows now.
+    /// Returns the current window, pacing rate and send quantum.
     fn control(&self, rtt: &Rtt) -> Control;
 
-    /// Which state of its state machine it is in, by the name that its specification uses; empty if it has none.
+    /// Returns the state of its state machine, by the name in its specification. Empty if it has
+    /// none.
     fn state(&self) -> &'static str {
         ""
     }
 
-    /// What it knows of the path, for logs and statistics.
+    /// Returns its estimates of the path, for logs and statistics.
     fn metrics(&self) -> Metrics {
         Metrics::default()
     }
@@ -71,39 +75,39 @@ pub trait Controller: fmt::Debug + Send {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Acked {
-    /// When the ACK arrived.
+    /// Arrival time of the ACK.
     pub now: Time,
-    /// In-flight bytes it newly acknowledged.
+    /// Newly acknowledged in-flight bytes.
     pub bytes: u64,
-    /// Bytes in flight before it.
+    /// Bytes in flight before the ACK.
     pub prior_in_flight: u64,
-    /// Bytes in flight after it and the losses it revealed.
+    /// Bytes in flight after the ACK and the losses it revealed.
     pub in_flight: u64,
-    /// Round-trip sample of this ACK, acknowledgement delay included.
+    /// Round-trip sample of this ACK, including the ACK delay.
     pub rtt: Option<Duration>,
     /// Smoothed round trip.
     pub smoothed_rtt: Duration,
-    /// Smallest round trip seen on this path.
+    /// Minimum round trip on this path.
     pub min_rtt: Duration,
-    /// When the newest packet it acknowledged was sent.
+    /// Sending time of the newest acknowledged packet.
     pub newest_sent_at: Time,
-    /// That packet was sent before the current recovery episode began: no growth.
+    /// That packet was sent before the current recovery episode began, so the window must not grow.
     pub in_recovery: bool,
-    /// This ACK begins a new round trip (a packet sent after the last beginning was acknowledged).
+    /// This ACK begins a new round trip: it acknowledges a packet sent after the last one began.
     pub round_start: bool,
-    /// Bytes delivered on this path so far, this ACK included.
+    /// Bytes delivered on this path so far, including this ACK.
     pub delivered: u64,
-    /// In the last round trip the window, not the application, kept something back.
+    /// The sender was window-limited, not application-limited, in the last round trip.
     pub window_limited: bool,
-    /// Bytes that the peer may be holding back an ACK for, as we asked it to (ACK_FREQUENCY).
+    /// Bytes for which the peer may delay an ACK at our request (ACK_FREQUENCY).
     pub ack_batch: u64,
-    /// Delivery rate over the newest acknowledged packet's flight.
+    /// Delivery rate over the flight of the newest acknowledged packet.
     pub rate: RateSample,
 }
 
 impl Acked {
-    /// An ACK at `now` of `bytes` that were all in flight, sent one round trip `rtt` ago by a sender that its window
-    /// limits.
+    /// Creates an ACK at `now` of all `bytes` in flight, sent one round trip `rtt` ago by a
+    /// window-limited sender.
     pub fn new(now: Time, bytes: u64, rtt: Duration) -> Self {
         Self {
             now,
@@ -128,29 +132,30 @@ impl Acked {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Lost<'a> {
-    /// When that was noticed.
+    /// Time of the detection.
     pub now: Time,
-    /// Each of them, in the order they were sent.
+    /// The lost packets, in sending order.
     pub packets: &'a [LostPacket],
     /// Bytes delivered on this path so far.
     pub delivered: u64,
-    /// In-flight bytes lost.
+    /// Lost in-flight bytes.
     pub bytes: u64,
-    /// Bytes in flight without them.
+    /// Bytes in flight without the lost ones.
     pub in_flight: u64,
-    /// When the newest of them was sent.
+    /// Sending time of the newest lost packet.
     pub newest_sent_at: Time,
-    /// Bytes in flight when the packet that begins the new episode was sent, itself included: what the path did not
-    /// carry any more. Zero without a new episode.
+    /// Bytes in flight when the packet was sent whose loss begins a new episode, including itself:
+    /// more than the path carried. Zero without a new episode.
     pub in_flight_at_send: u64,
-    /// The first loss among packets sent since the last reduction: the one to react to.
+    /// The first loss among packets sent since the last reduction: the controller must respond.
     pub new_episode: bool,
-    /// Nothing got through for several probe timeouts (RFC 9002 §7.6).
+    /// Every packet was lost for several probe timeouts (RFC 9002 §7.6).
     pub persistent_congestion: bool,
 }
 
 impl<'a> Lost<'a> {
-    /// The first loss of an episode: `packets`, noticed at `now`, with nothing left in flight.
+    /// Creates the first loss of an episode: `packets`, detected at `now`, with nothing left in
+    /// flight.
     pub fn new(now: Time, packets: &'a [LostPacket]) -> Self {
         Self {
             now,
@@ -165,7 +170,7 @@ impl<'a> Lost<'a> {
         }
     }
 
-    /// The loss of nothing that a mark stands for.
+    /// Creates the loss of zero bytes that stands for a mark.
     fn of_mark(marked: &Marked) -> Self {
         Self {
             now: marked.now,
@@ -181,51 +186,52 @@ impl<'a> Lost<'a> {
     }
 }
 
-/// Packets that the network marked with ECN CE, as one ACK reports them.
+/// Packets that the network marked with ECN CE, as reported by one ACK.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Marked {
-    /// When the ACK arrived.
+    /// Arrival time of the ACK.
     pub now: Time,
-    /// Packets that were marked since the ACK before it.
+    /// Packets marked since the previous ACK.
     pub packets: u64,
-    /// Bytes delivered on this path so far, this ACK included.
+    /// Bytes delivered on this path so far, including this ACK.
     pub delivered: u64,
     /// Bytes in flight after the ACK.
     pub in_flight: u64,
-    /// When the newest packet that the ACK acknowledges was sent.
+    /// Sending time of the newest packet that the ACK acknowledges.
     pub newest_sent_at: Time,
-    /// The first mark or loss among packets sent since the last reduction: the one to react to.
+    /// The first mark or loss among packets sent since the last reduction: the controller must
+    /// respond.
     pub new_episode: bool,
 }
 
 impl Marked {
-    /// One mark at `now` that begins an episode, with nothing left in flight.
+    /// Creates one mark at `now` that begins an episode, with nothing left in flight.
     pub fn new(now: Time) -> Self {
         Self { now, packets: 1, delivered: 0, in_flight: 0, newest_sent_at: now, new_episode: true }
     }
 }
 
-/// What a controller allows now.
+/// A controller's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Control {
-    /// Bytes that may be in flight.
+    /// Congestion window, in bytes.
     pub window: u64,
-    /// Bytes per second that may leave.
+    /// Pacing rate, in bytes per second.
     pub pacing_rate: u64,
-    /// Bytes best sent together.
+    /// Bytes to send together.
     pub send_quantum: u64,
-    /// The window is small on purpose, to measure an empty path: rate samples of what is sent now say nothing about
-    /// what the path carries, and ACKs should come at once.
+    /// The window is small in order to measure an empty path. Rate samples of packets sent now do
+    /// not show the path's capacity, and ACKs should be immediate.
     pub measuring_round_trip: bool,
-    /// ACKs the peer is asked for while one window is in flight.
+    /// ACKs requested from the peer per window in flight.
     pub acks_per_window: u64,
 }
 
 impl Control {
-    /// `window` bytes in flight at `pacing_rate` bytes per second in datagrams of `mtu` bytes, with the send quantum that
-    /// suits them.
+    /// Creates a decision of `window` bytes in flight at `pacing_rate` bytes per second, in
+    /// datagrams of `mtu` bytes, with a matching send quantum.
     pub fn new(window: u64, pacing_rate: u64, mtu: u16) -> Self {
         Self {
             window,
@@ -237,18 +243,18 @@ impl Control {
     }
 }
 
-/// What a controller knows of its path. `None` is what it does not know or has no notion of.
+/// A controller's estimates of its path. `None`: unknown, or not part of the algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Bytes per second that the path is believed to carry.
+    /// Estimated bandwidth, in bytes per second.
     pub bandwidth: Option<u64>,
     /// Round trip of the path without a queue.
     pub min_rtt: Option<Duration>,
-    /// Window in bytes at which slow start ends.
+    /// Slow start threshold, in bytes.
     pub slow_start_threshold: Option<u64>,
-    /// Bytes that may be in flight at most, as loss has shown.
+    /// Upper bound on bytes in flight, derived from loss.
     pub inflight_limit: Option<u64>,
-    /// Loss that the path has whatever is sent, in parts of a million.
+    /// Random loss of the path, independent of the sending rate, in parts per million.
     pub random_loss_ppm: Option<u32>,
 }

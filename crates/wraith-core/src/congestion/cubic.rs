@@ -1,9 +1,10 @@
 //! CUBIC (RFC 9438), in bytes, with HyStart++ for slow start.
 //!
-//! After a reduction the window follows `W(t) = C·(t − K)³ + W_max`: fast towards where the last loss happened, slowly
-//! around it, fast beyond; never slower than Reno would be (§4.3). A sender that does not use its window does not
-//! grow it, and that time does not count as `t` (§5.8). One reduction per recovery episode; when every loss of the episode
-//! was reordering, the state from before it comes back (§4.9).
+//! After a reduction, the window follows `W(t) = C·(t − K)³ + W_max`: fast towards the window of
+//! the last loss, slowly around it, fast beyond. It is never slower than Reno (§4.3). An unused
+//! window does not grow, and that time does not count as `t` (§5.8). There is one reduction per
+//! recovery episode. If every loss of the episode was reordering, the earlier state is restored
+//! (§4.9).
 
 use std::time::Duration;
 
@@ -13,46 +14,50 @@ use super::window::{WINDOW_BYTES_MAX, initial_window, minimum_window};
 use crate::Time;
 use crate::measure::Rtt;
 
-/// RFC 9438 §4.6: what remains of the window after a reduction.
+/// Multiplicative decrease factor (RFC 9438 §4.6).
 const BETA: f64 = 0.7;
-/// RFC 8511 §3: what remains after a mark (ECN CE). Queues that mark keep short, so that a reduction as after a loss would
-/// leave the link idle.
+/// Multiplicative decrease factor after an ECN CE mark (RFC 8511 §3). Queues that mark stay short,
+/// so a reduction as after a loss would leave the link idle.
 const BETA_ECN: f64 = 0.85;
-/// RFC 9438 §4.1: packets per second cubed.
+/// Scaling constant (RFC 9438 §4.1), in packets per second cubed.
 const C: f64 = 0.4;
-/// RFC 9438 §4.3: Reno-friendly increase that is fair at this BETA.
+/// Reno-friendly increase that is fair at this BETA (RFC 9438 §4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// RFC 9438 §4.2: the target is at most this many windows.
+/// Maximum target, as a multiple of the window (RFC 9438 §4.2).
 const TARGET_MAX: f64 = 1.5;
-/// RFC 9002 §7.7 wants N > 1: leaves room to use the whole window in spite of late timers.
+/// Pacing gain. RFC 9002 §7.7 requires N > 1, so that the whole window is used in spite of late
+/// timers.
 const PACING_GAIN: f64 = 1.25;
-/// Slow start doubles per round trip, so twice the window must leave in one.
+/// Pacing gain in slow start, which doubles per round trip: twice the window must leave in one.
 const PACING_GAIN_SLOW_START: f64 = 2.0;
-/// Acknowledgements asked for in one window.
+/// ACKs requested per window.
 const ACKS_PER_WINDOW: u64 = 8;
-/// A window this close to full counts as used: a send quantum that did not fit stays behind.
+/// Unused packets with which a window still counts as used: a send quantum that did not fit stays
+/// behind.
 const USED_SLACK_PACKETS: f64 = 3.0;
 
-/// See the module.
+/// The CUBIC controller (see the module head).
 #[derive(Debug)]
 pub struct Cubic {
     mtu: u16,
     state: State,
-    /// What to return to if the current episode was spurious.
+    /// State to restore if the current episode was spurious.
     before_episode: Option<State>,
     last_acked_at: Option<Time>,
-    /// Bytes the path carried in the last round trip: delivery rate times RTT. Zero before that was measured.
+    /// Bytes that the path carried in the last round trip: delivery rate times RTT. Zero before the
+    /// first measurement.
     proven_flight: f64,
 }
 
-/// Everything a reduction changes. Bytes; fractions matter, as one ACK may add less than one.
+/// State that a reduction changes. Values are bytes; fractions matter, because one ACK may add less
+/// than one byte.
 #[derive(Clone, Debug)]
 struct State {
     window: f64,
     slow_start_threshold: f64,
-    /// Window where the plateau of the curve lies.
+    /// Window at the plateau of the curve.
     window_max: f64,
-    /// Window just before the last reduction.
+    /// Window before the last reduction.
     window_prior: f64,
     /// Congestion avoidance since the last reduction.
     epoch: Option<Epoch>,
@@ -65,12 +70,12 @@ struct Epoch {
     /// Seconds from `start` to the plateau.
     k: f64,
     plateau: f64,
-    /// What Reno would have.
+    /// Window that Reno would have.
     reno: f64,
 }
 
 impl Cubic {
-    /// In slow start with the initial window.
+    /// Creates a controller in slow start with the initial window.
     pub fn new(mtu: u16) -> Self {
         let state = State {
             window: initial_window(mtu) as f64,
@@ -91,8 +96,9 @@ impl Cubic {
         self.state.window < self.state.slow_start_threshold
     }
 
-    /// RFC 9438 §5.8, RFC 9002 §7.8: was the window the limit when the newest acknowledged packet was sent? Slow start
-    /// wants only half of it used, because it grows faster than a bursty application's flight follows.
+    /// Returns true if the window was the limit when the newest acknowledged packet was sent (RFC
+    /// 9438 §5.8, RFC 9002 §7.8). In slow start, half of the window suffices, because it grows
+    /// faster than a bursty application's flight.
     fn window_was_used(&self, acked: &Acked) -> bool {
         let used = acked.rate.in_flight_at_send as f64;
         let slack = USED_SLACK_PACKETS * f64::from(self.mtu);
@@ -110,7 +116,7 @@ impl Cubic {
         state.window = grown.min(state.slow_start_threshold);
     }
 
-    /// RFC 9438 §4.2–4.5.
+    /// Congestion avoidance (RFC 9438 §4.2–4.5).
     fn avoid_congestion(&mut self, acked: &Acked) {
         let packet = f64::from(self.mtu);
         let state = &mut self.state;
@@ -139,14 +145,15 @@ impl Cubic {
         let overshot = self.in_slow_start();
         let state = &mut self.state;
         if overshot {
-            // Slow start doubled the window since the lost packet was sent, so reducing from all of it would lose
-            // again in the next round. What was refused then, or what the path carried since, is a floor of what
-            // it carries; end on that.
+            // Slow start doubled the window since the lost packet was sent, so a reduction of the
+            // full window would lose again in the next round. The flight that overflowed, or the
+            // path's delivery since then, is a lower bound of the path's capacity. Reduce to that.
             let flight = refused_flight.max(self.proven_flight) / BETA;
             state.window = state.window.min(flight).max(least);
         }
         state.window_prior = state.window;
-        // §4.7 fast convergence: a flow that lost below its last plateau leaves room for newer ones.
+        // §4.7 fast convergence: a flow with a loss below its last plateau leaves room for newer
+        // flows.
         state.window_max = if state.window < state.window_max {
             state.window * (1.0 + beta) / 2.0
         } else {
@@ -199,10 +206,11 @@ impl Controller for Cubic {
     }
 
     fn on_congestion_experienced(&mut self, marked: &Marked) {
-        // A mark is no guess: nothing to take back, whatever was lost beside it.
+        // A mark is certain: it cannot turn out spurious, whatever was lost beside it.
         self.before_episode = None;
         if marked.new_episode {
-            // Slow start doubled since the marked packet left, so there a mark counts as a loss.
+            // Slow start doubled the window since the marked packet left, so in slow start a mark
+            // counts as a loss.
             let beta = if self.in_slow_start() { BETA } else { BETA_ECN };
             self.reduce(self.state.window, beta);
         }
@@ -220,14 +228,14 @@ impl Controller for Cubic {
         self.mtu = mtu;
         let least = if untouched && raised { initial_window(mtu) } else { minimum_window(mtu) };
         self.state.window = self.state.window.max(least as f64);
-        // The curve is in packets; start a new one in packets of the new size.
+        // The curve is in packets, so it restarts in packets of the new size.
         self.state.epoch = None;
     }
 
     fn control(&self, rtt: &Rtt) -> Control {
         let doubling = self.in_slow_start() && !self.state.hystart.is_conservative();
         let gain = if doubling { PACING_GAIN_SLOW_START } else { PACING_GAIN };
-        // RTTs are at least a microsecond, so this neither divides by zero nor leaves u64.
+        // RTTs are at least a microsecond, so this neither divides by zero nor overflows u64.
         let rate = ((gain * self.state.window / rtt.smoothed().as_secs_f64()) as u64).max(1);
         Control { acks_per_window: ACKS_PER_WINDOW, ..Control::new(self.window(), rate, self.mtu) }
     }
@@ -265,7 +273,7 @@ mod tests {
         Lost { bytes: u64::from(MTU), in_flight_at_send, ..Lost::new(now, &[]) }
     }
 
-    /// Uses the whole window for `rounds` round trips, a few ACKs each; returns the time after.
+    /// Uses the whole window for `rounds` round trips, with a few ACKs each. Returns the end time.
     fn run(cubic: &mut Cubic, mut now: Time, rounds: u32) -> Time {
         for _ in 0..rounds * 10 {
             now += RTT / 10;
@@ -274,7 +282,7 @@ mod tests {
         now
     }
 
-    /// In congestion avoidance right after a reduction from `packets`.
+    /// Returns a controller in congestion avoidance, right after a reduction from `packets`.
     fn reduced_from(packets: u64) -> (Cubic, Time) {
         let mut cubic = Cubic::new(MTU);
         let mut now = Time::ZERO;
@@ -312,7 +320,7 @@ mod tests {
     fn a_small_window_grows_as_reno_would() {
         let (mut cubic, now) = reduced_from(40);
         run(&mut cubic, now, 20);
-        // §4.3: about half a packet per round trip until the old window, a whole one beyond.
+        // §4.3: about half a packet per round trip until the old window, a whole one beyond it.
         assert!(cubic.window() > 28_000 + 20 * 500, "{}", cubic.window());
     }
 

@@ -1,22 +1,24 @@
-//! HyStart++ (RFC 9406): leave slow start when the round trip grows, before the queue overflows.
+//! HyStart++ (RFC 9406): leaves slow start when the round trip grows, before the queue overflows.
 //!
-//! A round whose smallest RTT is clearly above the previous round's starts *conservative slow start*, which grows a
-//! quarter as fast; if the RTT falls back, the growth was jitter and slow start resumes; after five such rounds slow
-//! start is over. "Clearly" is at least 4 ms (RFC 9406 §4.3), so microsecond jitter on a LAN or loopback never counts.
-//! We pace, hence no limit on the increase per ACK (`L` = infinity in the RFC).
+//! A round whose minimum RTT is clearly above that of the previous round starts *conservative slow
+//! start*, which grows a quarter as fast. If the RTT falls back, the increase was jitter, and slow
+//! start resumes. After five such rounds, slow start is over. The threshold is at least 4 ms (RFC
+//! 9406 §4.3), so microsecond jitter on a LAN or loopback never counts. We pace, so the increase
+//! per ACK is unlimited (`L` = infinity in the RFC).
 
 use std::time::Duration;
 
-/// RFC 9406 §4.3: the RTT increase that counts lies between these.
+/// Bounds of the RTT increase that counts (RFC 9406 §4.3).
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
-/// RFC 9406 §4.3: and is this part of the last round's RTT in between.
+/// Divisor: between the bounds, the threshold is this fraction of the last round's RTT (RFC 9406
+/// §4.3).
 const MIN_RTT_DIVISOR: u32 = 8;
-/// RFC 9406 §4.3: samples a round needs before it is judged.
+/// Minimum number of samples before a round is evaluated (RFC 9406 §4.3).
 const N_RTT_SAMPLE: u32 = 8;
-/// RFC 9406 §4.3: how much slower conservative slow start grows.
+/// Divisor of the growth in conservative slow start (RFC 9406 §4.3).
 const CSS_GROWTH_DIVISOR: u64 = 4;
-/// RFC 9406 §4.3: rounds of conservative slow start.
+/// Rounds of conservative slow start (RFC 9406 §4.3).
 const CSS_ROUNDS: u8 = 5;
 
 /// State of one slow start.
@@ -44,9 +46,9 @@ impl HyStart {
         }
     }
 
-    /// A round trip begins. True if slow start is over.
+    /// Handles the start of a round trip. Returns true if slow start is over.
     pub(super) fn on_round_start(&mut self) -> bool {
-        // A round without a sample says nothing; keep what the last one with samples said.
+        // A round without a sample keeps the minimum of the last round with samples.
         if self.samples > 0 {
             self.last_round_min = self.round_min;
         }
@@ -57,7 +59,7 @@ impl HyStart {
         css.rounds >= CSS_ROUNDS
     }
 
-    /// An RTT sample of the current round.
+    /// Takes an RTT sample of the current round.
     pub(super) fn on_rtt(&mut self, rtt: Duration) {
         self.round_min = self.round_min.min(rtt);
         self.samples += 1;
@@ -77,12 +79,12 @@ impl HyStart {
         }
     }
 
-    /// Bytes the window grows by for `acked` acknowledged bytes.
+    /// Returns the window growth in bytes for `acked` acknowledged bytes.
     pub(super) fn growth(&self, acked: u64) -> u64 {
         if self.is_conservative() { acked / CSS_GROWTH_DIVISOR } else { acked }
     }
 
-    /// True while growth is held back.
+    /// Returns true in conservative slow start.
     pub(super) fn is_conservative(&self) -> bool {
         self.conservative.is_some()
     }

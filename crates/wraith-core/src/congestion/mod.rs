@@ -1,4 +1,4 @@
-//! Congestion control: how much may be in flight, and how fast it may leave.
+//! Congestion control: the window (bytes in flight) and the pacing rate.
 //!
 //! ```text
 //!  Recovery ── Acked, Lost, Marked ──▶ Controller ── Control ──▶ window, pacing
@@ -6,15 +6,16 @@
 //!                       ControllerFactory ─┘  once for each path
 //! ```
 //!
-//! [`crate::recovery`] measures, and decides when a recovery episode begins and ends, once for every algorithm alike. It tells
-//! a [`Controller`] what each acknowledgement and each batch of losses meant, and asks it for a window, a pacing rate and a
-//! send quantum. That costs two virtual calls for each ACK and none for a packet.
+//! [`crate::recovery`] measures the path, and decides when a recovery episode begins and ends, in
+//! the same way for every algorithm. It reports each acknowledgement and each batch of losses to a
+//! [`Controller`], and requests a window, a pacing rate and a send quantum. That costs two virtual
+//! calls per ACK and none per packet.
 //!
-//! [`Algorithm`] names the two controllers that are built in. Another one is plugged in by a [`ControllerFactory`] in the
-//! configuration of a connection; `examples/own_controller.rs` is a complete one.
+//! [`Algorithm`] names the two built-in controllers. A [`ControllerFactory`] in the configuration
+//! of a connection plugs in another one; `examples/own_controller.rs` is a complete example.
 //!
-//! Invariant of every controller: its [`Control`] has `window >= minimum_window(mtu)` and `pacing_rate > 0`. Recovery raises
-//! what is below.
+//! Invariant of every controller: its [`Control`] has `window >= minimum_window(mtu)` and
+//! `pacing_rate > 0`. Recovery raises smaller values.
 
 mod algorithm;
 mod bbr;

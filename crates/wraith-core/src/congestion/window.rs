@@ -1,34 +1,35 @@
-//! Windows and send quanta that every controller begins with and is bounded by.
+//! Initial values and bounds of windows and send quanta, for every controller.
 
-/// Fewest full packets a window may hold (RFC 9002 §7.2).
+/// Minimum window, in full packets (RFC 9002 §7.2).
 const MINIMUM_WINDOW_PACKETS: u64 = 2;
-/// Full packets in the first window: what large senders use on today's Internet, three times RFC 9002's ten.
-/// It is paced after a first burst of ten.
+/// Initial window, in full packets: the value of large senders on today's Internet, three times RFC
+/// 9002's ten. It is paced after a first burst of ten.
 const INITIAL_WINDOW_PACKETS: u64 = 32;
-/// Bytes in the first window when packets are large, unless four packets are more.
+/// Maximum initial window in bytes for large packets, unless four packets are more.
 const INITIAL_WINDOW_BYTES_MAX: u64 = 64 * 1024;
-/// No window grows beyond this many bytes: more than any known path's bandwidth-delay product (10 Gbit/s × 800 ms).
+/// Maximum window in bytes: more than the bandwidth-delay product of any known path (10 Gbit/s ×
+/// 800 ms).
 pub const WINDOW_BYTES_MAX: u64 = 1 << 30;
-/// Bytes the kernel takes in one segmented send.
+/// Maximum length of one segmented send, in bytes (a limit of the kernel).
 const SEND_QUANTUM_BYTES_MAX: u64 = 64 * 1024;
-/// A send quantum is what the pacing rate releases in this part of a second (draft-ietf-ccwg-bbr §4.6.3: 1 ms).
+/// Send quanta per second: a quantum is the pacing rate times 1 ms (draft-ietf-ccwg-bbr §4.6.3).
 const SEND_QUANTA_PER_SECOND: u64 = 1000;
 
-/// Fewest bytes a window may have on a path whose datagrams carry `mtu` bytes.
+/// Returns the minimum window in bytes for datagrams of `mtu` bytes.
 pub fn minimum_window(mtu: u16) -> u64 {
     MINIMUM_WINDOW_PACKETS * u64::from(mtu)
 }
 
-/// Bytes of the first window.
+/// Returns the initial window, in bytes.
 pub fn initial_window(mtu: u16) -> u64 {
     let mtu = u64::from(mtu);
     (INITIAL_WINDOW_PACKETS * mtu).min(INITIAL_WINDOW_BYTES_MAX.max(4 * mtu))
 }
 
-/// Bytes to send together at `pacing_rate` bytes per second.
+/// Returns the send quantum at `pacing_rate` bytes per second, in bytes.
 ///
-/// They fill one segmented send where the rate allows it, so that pacing does not cost a system call for each packet. They
-/// are never less than two packets where two fit.
+/// It fills one segmented send where the rate allows, so that pacing does not cost a system call
+/// per packet. It is at least two packets where two fit.
 pub fn send_quantum(pacing_rate: u64, mtu: u16) -> u64 {
     let mtu = u64::from(mtu);
     let least = (2 * mtu).min(SEND_QUANTUM_BYTES_MAX.max(mtu));

@@ -1,8 +1,8 @@
-//! From the model to window, pacing rate and send quantum (draft §5.6).
+//! Window, pacing rate and send quantum from the model (draft §5.6).
 //!
-//! What the extensions add is called by name: [`host_delay`](super::extensions::host_delay) to the offload budget,
-//! [`headroom`](super::extensions::headroom) to the cruise, the gains of Startup and of a probe in `pacing_gain` and
-//! `cwnd_gain`.
+//! The extensions are called by name: [`host_delay`](super::extensions::host_delay) adds to the
+//! offload budget, and [`headroom`](super::extensions::headroom) changes the cruise. The gains of
+//! Startup and of a probe are in `pacing_gain` and `cwnd_gain`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::congestion::controller::{Acked, Control};
 use crate::congestion::window::{WINDOW_BYTES_MAX, initial_window, send_quantum};
 use crate::measure::Rtt;
 
-/// Draft: StartupPacingGain, 4 ln 2; the least that doubles the rate each round.
+/// Draft: StartupPacingGain, 4 ln 2, the smallest gain that doubles the rate each round.
 const STARTUP_PACING_GAIN: f64 = 2.77;
 /// Draft: DrainPacingGain.
 const DRAIN_PACING_GAIN: f64 = 0.5;
@@ -22,7 +22,7 @@ const UP_PACING_GAIN: f64 = 1.25;
 /// Draft: DefaultCwndGain, and its value in ProbeBW_UP.
 const CWND_GAIN: f64 = 2.0;
 const UP_CWND_GAIN: f64 = 2.25;
-/// Draft: PacingMarginPercent; a little less than the bandwidth lets queues drain.
+/// Draft: PacingMarginPercent. Pacing slightly below the bandwidth lets queues drain.
 const PACING_MARGIN: f64 = 0.99;
 
 impl Bbr {
@@ -85,7 +85,7 @@ impl Bbr {
         self.keep_pipe_full(self.long_term.with_headroom(u64::from(self.mtu), self.min_pipe_cwnd()))
     }
 
-    /// The part of the window that may stay unused until a send quantum fits.
+    /// Returns the part of the window that may stay unused until a send quantum fits.
     pub(super) fn deferred(&self) -> u64 {
         send_quantum(self.pacing_rate, self.mtu).min(self.cwnd / 4).max(u64::from(self.mtu))
     }
@@ -102,7 +102,8 @@ impl Bbr {
     /// SetPacingRateWithGain.
     pub(super) fn set_pacing_rate_with_gain(&mut self, gain: f64) {
         let rate = (gain * self.bw as f64 * PACING_MARGIN) as u64;
-        // Before the pipe is full the first rate is a guess, until a queue shows that it was too high.
+        // Before the pipe is full, the first rate is an assumption, valid until a queue shows that
+        // it is too high.
         let known = self.full_bw.reached
             || self.is_at_train_rate()
             || self.has_failed_to_jump()
@@ -114,7 +115,7 @@ impl Bbr {
 
     /// InitPacingRate.
     fn init_pacing_rate(&self, rtt: Duration) -> u64 {
-        // RTTs are at least a microsecond, so this neither divides by zero nor leaves u64.
+        // RTTs are at least a microsecond, so this neither divides by zero nor overflows u64.
         let rate = STARTUP_PACING_GAIN * self.first_window(rtt) as f64 / rtt.as_secs_f64();
         (rate as u64).max(1)
     }
@@ -128,13 +129,13 @@ impl Bbr {
         } else if self.cwnd < max_inflight
             || (acked.delivered < self.first_window(acked.smoothed_rtt) && !self.is_queueing())
         {
-            // Each ACK lets out itself and what the round is to grow by.
+            // Each ACK releases its own bytes and the growth of the round.
             self.cwnd += if self.is_tripling() { 2 * acked.bytes } else { acked.bytes };
         }
         self.open_toward_train(acked);
         let too_fast = self.has_failed_to_jump() || self.is_queueing();
         if self.state == State::Startup && too_fast && self.max_bw.get() > 0 {
-            // Threefold growth and jumping are over: back to what doubling would have.
+            // Tripling and jumping are over: return to the window of doubling.
             self.cwnd = self.cwnd.min(max_inflight.max(self.first_window(acked.smoothed_rtt)));
         }
         if self.state == State::ProbeRtt {
@@ -149,7 +150,7 @@ impl Bbr {
         self.cwnd = self.cwnd.min(cap).max(self.min_pipe_cwnd());
     }
 
-    /// What it allows before and after the first sample.
+    /// Returns the decision before and after the first sample.
     pub(super) fn control_for(&self, rtt: &Rtt) -> Control {
         let (window, pacing_rate) = if self.pacing_rate == 0 {
             let first = self.first_window(rtt.smoothed());

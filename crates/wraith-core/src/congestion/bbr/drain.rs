@@ -1,9 +1,10 @@
-//! Drain (draft §5.3.2): send at half the rate until the queue that Startup made is gone, three rounds at most.
+//! Drain (draft §5.3.2): sends at half the rate until the queue of Startup is gone, for at most
+//! three rounds.
 
 use super::{Bbr, State};
 use crate::congestion::controller::Acked;
 
-/// Rounds after which Drain ends although more is in flight than the estimate says: it was too high.
+/// Maximum number of rounds. If more than the estimate is still in flight, the estimate was wrong.
 const ROUNDS_MAX: u64 = 3;
 
 impl Bbr {

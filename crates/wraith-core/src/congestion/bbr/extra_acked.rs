@@ -1,13 +1,15 @@
-//! Aggregation (draft §5.5.9): how much more than the bandwidth explains was acknowledged at once.
+//! ACK aggregation (draft §5.5.9): the surplus of bytes acknowledged at once over the bandwidth's
+//! share.
 //!
-//! Wi-Fi, cellular links, GRO and sparse ACKs let nothing come back for a while and then a lot. The window is
-//! widened by the largest such surplus of the last rounds, so that sending goes on in the silence between.
+//! Wi-Fi, cellular links, GRO and sparse ACKs return nothing for a while and then a lot. The window
+//! is widened by the largest such surplus of the last rounds, so that sending continues during the
+//! silence.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// Rounds a surplus is remembered after Startup (draft: ExtraAckedFilterLen).
+/// Rounds for which a surplus is remembered after Startup (draft: ExtraAckedFilterLen).
 const FILTER_ROUNDS: u64 = 10;
 
 /// The estimator.
@@ -23,18 +25,18 @@ impl ExtraAcked {
         Self { since: now, delivered: 0, filter: WindowedMax::default() }
     }
 
-    /// Bytes the window is widened by.
+    /// Returns the bytes by which the window is widened.
     pub(super) fn get(&self) -> u64 {
         self.filter.get()
     }
 
-    /// Sending begins after silence: what comes now is measured from now.
+    /// Restarts the measurement when sending begins after silence.
     pub(super) fn restart(&mut self, now: Time) {
         self.since = now;
         self.delivered = 0;
     }
 
-    /// `acked` bytes were acknowledged at once, while `bandwidth` bytes per second were expected.
+    /// Handles `acked` bytes acknowledged at once, at an expected `bandwidth` in bytes per second.
     pub(super) fn update(
         &mut self,
         now: Time,
@@ -62,7 +64,8 @@ fn volume(bandwidth: u64, time: Duration) -> u64 {
 
 /// The largest value of the last rounds.
 ///
-/// Keeps the three best of the window in order of age (K. Nichols' filter, as the draft suggests).
+/// Keeps the three best values of the window in order of age (K. Nichols' filter, as the draft
+/// suggests).
 #[derive(Clone, Copy, Debug, Default)]
 struct WindowedMax {
     best: [(u64, u64); 3],
@@ -84,8 +87,8 @@ impl WindowedMax {
         } else if value >= self.best[2].1 {
             self.best[2] = sample;
         }
-        // What is too old gives way to the next best; a quarter and a half of the window without anything better than
-        // the first refresh the second and third, so that there is a next best.
+        // An expired value is replaced by the next best. After a quarter and a half of the window
+        // without a better value, the second and third are refreshed, so that there is a next best.
         let age = round - self.best[0].0;
         if age > rounds {
             self.best = [self.best[1], self.best[2], sample];
@@ -139,7 +142,7 @@ mod tests {
             filter.update(round, value, 10);
             seen.push((round, value));
             let window = seen.iter().filter(|(at, _)| round - at <= 10).map(|(_, v)| *v);
-            // Nothing that left the window, and never less than what just came.
+            // No expired value, and never less than the newest.
             assert!(filter.get() <= window.max().unwrap() && filter.get() >= value);
         }
     }

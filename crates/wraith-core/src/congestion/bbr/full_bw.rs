@@ -1,17 +1,17 @@
-//! Is the pipe full (draft §5.3.1.2)? Three rounds that were not limited by the application, each without a quarter more
-//! delivered than the baseline, say yes.
+//! Full-pipe detection (draft §5.3.1.2). The pipe is full after three rounds, not
+//! application-limited, whose delivery rate did not exceed the baseline by a quarter.
 
-/// A quarter more is growth.
+/// Factor over the baseline that counts as growth.
 const GROWTH: f64 = 1.25;
-/// Rounds without growth that decide.
+/// Number of rounds without growth that fill the pipe.
 const ROUNDS: u32 = 3;
 
 /// The estimator, run in Startup and in each ProbeBW_UP.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullBw {
-    /// Full since the estimator was last reset.
+    /// The pipe is full since the last reset.
     pub(super) now: bool,
-    /// Was ever full.
+    /// The pipe was full at any time.
     pub(super) reached: bool,
     /// Rounds without growth so far.
     pub(super) count: u32,
@@ -19,12 +19,12 @@ pub(super) struct FullBw {
 }
 
 impl FullBw {
-    /// Starts over, growing from `baseline` bytes per second.
+    /// Restarts with a baseline of `baseline` bytes per second.
     pub(super) fn reset(&mut self, baseline: u64) {
         *self = Self { now: false, reached: self.reached, count: 0, baseline };
     }
 
-    /// A round began with a sample of `rate` that the application did not limit.
+    /// Handles a round that begins with a sample of `rate` that is not application-limited.
     pub(super) fn on_round(&mut self, rate: u64) {
         if self.now {
             return;

@@ -1,5 +1,5 @@
-//! The long-term bound on what is in flight (draft §5.3.3.6, §5.5.10.2): set where a probe lost too much, raised while probes
-//! do not.
+//! The long-term bound on bytes in flight (draft §5.3.3.6, §5.5.10.2): set when a probe lost too
+//! much, raised while probes do not.
 
 use super::extensions::probe_losses;
 use super::probe_bw::AckPhase;
@@ -8,21 +8,22 @@ use crate::Time;
 use crate::congestion::controller::{Acked, Lost};
 use crate::measure::LostPacket;
 
-/// Rounds of ProbeBW_UP after which the growth per round no longer doubles (2^30 packets).
+/// Rounds of ProbeBW_UP after which the growth per round stops doubling (2^30 packets).
 const GROWTH_ROUNDS_MAX: u32 = 30;
-/// Draft: Headroom, the part of the bound left to others while cruising.
+/// Draft: Headroom, the fraction of the bound left to other flows during the cruise.
 const HEADROOM: f64 = 0.15;
 
-/// The bound and how it is being raised.
+/// The bound and the state of its growth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LongTerm {
     /// Draft: inflight_longterm.
     pub(super) inflight_longterm: u64,
-    /// Rounds of growth in this ProbeBW_UP, bytes acknowledged since the last step, and bytes that make a step.
+    /// Growth in this ProbeBW_UP: rounds, bytes acknowledged since the last step, and bytes per
+    /// step.
     bw_probe_up_rounds: u32,
     bw_probe_up_acks: u64,
     probe_up_cnt: u64,
-    /// The last probe lost too much; the last probe ended early in order not to.
+    /// The last probe lost too much; the last probe ended early to avoid that.
     pub(super) prev_too_high: bool,
     pub(super) prev_precautionary: bool,
 }
@@ -45,7 +46,7 @@ impl LongTerm {
         self.probe_up_cnt = UNLIMITED;
     }
 
-    /// Growth begins anew, as if `rounds` of it had passed.
+    /// Restarts the growth as if `rounds` of it had passed.
     pub(super) fn begin_refill(&mut self, rounds: u32) {
         self.bw_probe_up_rounds = rounds;
         self.bw_probe_up_acks = 0;
@@ -92,7 +93,7 @@ impl Bbr {
         lost > self.random_loss.tolerated(in_flight, self.mtu)
     }
 
-    /// AdaptLongTermModel. True if it decided the next state.
+    /// AdaptLongTermModel. Returns true if it decided the next state.
     pub(super) fn adapt_long_term_model(&mut self, acked: &Acked) -> bool {
         let in_probe_bw = matches!(self.state, State::ProbeBw(_));
         if self.round.round_start && self.cycle.ack_phase == AckPhase::ProbeStarting {
@@ -135,14 +136,15 @@ impl Bbr {
             if self.is_inflight_too_high(packet.lost_since_send, passed) {
                 let in_flight = self.inflight_at_loss(packet);
                 self.handle_inflight_too_high(lost.now, in_flight, packet.app_limited);
-                // The cruise after a failed probe is slower: whether the loss follows it is worth asking.
+                // The cruise after a failed probe is slower, so a trial can test whether the loss
+                // follows the rate.
                 let rate = packet.lost_since_send as f64 / passed.max(1) as f64;
                 self.random_loss.begin_trial(lost.delivered, rate, self.mtu);
             }
         }
     }
 
-    /// HandleInflightTooHigh: with `in_flight` bytes on the way, too many were lost.
+    /// HandleInflightTooHigh: too many bytes were lost with `in_flight` bytes in flight.
     pub(super) fn handle_inflight_too_high(
         &mut self,
         now: Time,
@@ -164,7 +166,8 @@ impl Bbr {
         }
     }
 
-    /// InflightAtLoss: how much was in flight where the losses passed the threshold, within what left with `packet`.
+    /// InflightAtLoss: the bytes in flight at which the losses exceeded the threshold, among those
+    /// sent up to `packet`.
     fn inflight_at_loss(&self, packet: &LostPacket) -> u64 {
         let size = u64::from(packet.size);
         let before = packet.in_flight_at_send.saturating_sub(size) as f64;

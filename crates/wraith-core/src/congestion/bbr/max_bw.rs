@@ -1,10 +1,10 @@
-//! The bandwidth the path has shown to carry (draft §5.5.2–5.5.6): the highest delivery rate of the current and the
-//! previous ProbeBW cycle.
+//! The maximum bandwidth filter (draft §5.5.2–5.5.6): the highest delivery rate of the current and
+//! the previous ProbeBW cycle.
 //!
-//! Time is counted in cycles, each of which has one phase that sends faster than the estimate; a cycle without
-//! a sample forgets nothing.
+//! Time is counted in cycles. Each cycle has one phase that sends faster than the estimate. A cycle
+//! without a sample does not expire anything.
 
-/// Delivery rates, bytes per second.
+/// Delivery rates, in bytes per second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxBw {
     current: u64,
@@ -12,19 +12,19 @@ pub(super) struct MaxBw {
 }
 
 impl MaxBw {
-    /// The estimate; zero before the first sample.
+    /// Returns the estimate, zero before the first sample.
     pub(super) fn get(&self) -> u64 {
         self.current.max(self.previous)
     }
 
-    /// A sample. One that the application limited counts only if it is higher than what is known.
+    /// Takes a sample. An application-limited sample counts only if it exceeds the estimate.
     pub(super) fn update(&mut self, rate: u64, app_limited: bool) {
         if rate >= self.get() || !app_limited {
             self.current = self.current.max(rate);
         }
     }
 
-    /// A cycle is over: the one before the last is forgotten.
+    /// Ends a cycle: the one before the last expires.
     pub(super) fn advance(&mut self) {
         if self.current > 0 {
             self.previous = std::mem::take(&mut self.current);

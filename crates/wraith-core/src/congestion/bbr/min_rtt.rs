@@ -1,7 +1,8 @@
-//! The round trip of the empty path (draft §5.3.4.3, §5.5.7), and when it must be measured again.
+//! The minimum round trip of the empty path (draft §5.3.4.3, §5.5.7), and the schedule of its
+//! measurements.
 //!
-//! `min_rtt` is the smallest sample of ten seconds. If for five seconds nothing as small was seen, the queue must be drained
-//! on purpose (ProbeRTT). What counts as small is in [`empty_path`](super::extensions::empty_path).
+//! `min_rtt` is the smallest sample of ten seconds. After five seconds without a sample as small,
+//! ProbeRTT must drain the queue. [`empty_path`](super::extensions::empty_path) defines "as small".
 
 use std::time::Duration;
 
@@ -32,12 +33,13 @@ impl MinRtt {
         }
     }
 
-    /// The estimate, if there was a sample.
+    /// Returns the estimate, if there was a sample.
     pub(super) fn get(&self) -> Option<Duration> {
         (self.min_rtt != Duration::MAX).then_some(self.min_rtt)
     }
 
-    /// Takes the sample of an ACK, if it has one. True if the path has not been seen empty for too long.
+    /// Takes the sample of an ACK, if any. Returns true if the path was not seen empty for too
+    /// long.
     pub(super) fn update(&mut self, now: Time, sample: Option<Duration>) -> bool {
         let due = now > self.probe_rtt_min_stamp + PROBE_INTERVAL;
         if let Some(sample) = sample {
@@ -60,7 +62,7 @@ impl MinRtt {
         due
     }
 
-    /// The queue was just drained: the next time is five seconds from now.
+    /// Records that the queue was just drained: the next measurement is due in five seconds.
     pub(super) fn on_probed(&mut self, now: Time) {
         self.probe_rtt_min_stamp = now;
     }

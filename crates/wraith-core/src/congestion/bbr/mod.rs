@@ -1,15 +1,25 @@
-//! BBRv3 (draft-ietf-ccwg-bbr, state of August 2026): a model of the path instead of a reaction to loss.
+//! BBRv3 (draft-ietf-ccwg-bbr, state of August 2026): models the path instead of reacting to loss.
 //!
-//! The model is the bandwidth the path has shown to carry ([`max_bw`]) and its empty round trip ([`min_rtt`]); their
-//! product is what belongs in flight. The state machine runs experiments on it: Startup doubles until the pipe is full,
-//! Drain empties the queue that made, ProbeBW cruises and now and then sends a quarter faster, ProbeRTT shows the
-//! path empty. Loss bounds the model: for the time being ([`short_term`]) or until a probe says otherwise ([`long_term`]).
+//! The model consists of the path's proven bandwidth ([`max_bw`]) and its empty round trip
+//! ([`min_rtt`]). Their product is the target for bytes in flight. The state machine probes the
+//! path:
 //!
-//! Functions and variables have the draft's names, in Rust's spelling; its section numbers count from "Detailed Algorithm" as
-//! 5. What goes beyond the draft is in [`extensions`], and docs/SPEC.md §7 lists it.
+//! - Startup doubles the rate until the pipe is full.
+//! - Drain empties the queue of Startup.
+//! - ProbeBW cruises, and periodically sends a quarter faster.
+//! - ProbeRTT empties the path.
 //!
-//! Invariants: a timeout changes neither `max_bw` nor `min_rtt`; nothing acknowledged is forgotten in a pause; the window
-//! holds at least [`MIN_PIPE_CWND_PACKETS`].
+//! Loss bounds the model, temporarily ([`short_term`]) or until a probe succeeds ([`long_term`]).
+//!
+//! Functions and variables have the draft's names in Rust's spelling. Section numbers count from
+//! "Detailed Algorithm" as 5. Everything beyond the draft is in [`extensions`], and docs/SPEC.md §7
+//! lists it.
+//!
+//! Invariants:
+//!
+//! - A timeout changes neither `max_bw` nor `min_rtt`.
+//! - A pause does not expire anything that was acknowledged.
+//! - The window is at least [`MIN_PIPE_CWND_PACKETS`].
 
 mod control;
 mod drain;
@@ -54,13 +64,13 @@ use short_term::ShortTerm;
 use startup::StartupLoss;
 use undo::Undo;
 
-/// Draft: MinPipeCwnd, in packets. Two packets on the way and the ACK of two on the way back.
+/// Draft: MinPipeCwnd, in packets. Two packets in flight, and the ACK of two on its way back.
 const MIN_PIPE_CWND_PACKETS: u64 = 4;
-/// Draft: LossThresh, the part of a round that may be lost while bandwidth is probed.
+/// Draft: LossThresh, the fraction of a round that may be lost during a bandwidth probe.
 const LOSS_THRESH: f64 = 0.02;
-/// Draft: Beta, what remains at least of a bound after a round with loss.
+/// Draft: Beta, the minimum fraction of a bound that remains after a round with loss.
 const BETA: f64 = 0.7;
-/// No bound.
+/// The value of an absent bound.
 const UNLIMITED: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,16 +89,16 @@ enum Phase {
     Up,
 }
 
-/// See the module.
+/// The BBRv3 controller (see the module head).
 #[derive(Clone, Debug)]
 pub struct Bbr {
     state: State,
     mtu: u16,
-    /// Bytes that may be in flight.
+    /// Congestion window, in bytes.
     cwnd: u64,
-    /// The largest `cwnd` before recovery or ProbeRTT made it small.
+    /// The largest `cwnd` before recovery or ProbeRTT reduced it.
     prior_cwnd: u64,
-    /// Bytes per second; zero before the first sample.
+    /// Pacing rate in bytes per second; zero before the first sample.
     pacing_rate: u64,
     /// Bandwidth to send at: `max_bw` within the short-term bound.
     bw: u64,
@@ -106,10 +116,10 @@ pub struct Bbr {
     undo: Undo,
     idle_restart: bool,
     in_recovery: bool,
-    /// See [`Acked::ack_batch`].
+    /// Bytes for which the peer may delay an ACK ([`Acked::ack_batch`]).
     ack_batch: u64,
     probe_rng: ProbeRng,
-    // Beyond the draft.
+    // State of the extensions.
     random_loss: RandomLoss,
     probe_losses: ProbeLosses,
     rough_bound: RoughBound,
@@ -121,7 +131,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// In Startup with the initial window (draft §5.2.1).
+    /// Creates a controller in Startup with the initial window (draft §5.2.1).
     pub fn new(now: Time, mtu: u16, seed: u64) -> Self {
         Self {
             state: State::Startup,
@@ -157,7 +167,7 @@ impl Bbr {
         }
     }
 
-    /// Draft §5.2.3, UpdateModelAndState; the order matters.
+    /// UpdateModelAndState (draft §5.2.3); the order matters.
     fn update_model_and_state(&mut self, acked: &Acked) {
         self.update_latest_delivery_signals(acked);
         self.update_congestion_signals(acked);
@@ -195,7 +205,7 @@ impl Bbr {
         self.bw = self.max_bw.get().min(self.short_term.bw_shortterm);
     }
 
-    /// Accelerating: in these states loss is an answer, not a surprise.
+    /// Returns true in the accelerating states, in which loss is an expected answer.
     fn is_probing_bw(&self) -> bool {
         matches!(self.state, State::Startup | State::ProbeBw(Phase::Refill | Phase::Up))
     }

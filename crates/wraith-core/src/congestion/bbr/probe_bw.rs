@@ -1,9 +1,11 @@
-//! ProbeBW (draft §5.3.3): slow down and let the queue drain, cruise, refill the pipe, send a quarter faster for a while;
-//! every two to three seconds, or every 63 rounds where a Reno flow would be as fast.
+//! ProbeBW (draft §5.3.3): slows down to drain the queue, cruises, refills the pipe, then sends a
+//! quarter faster for a while. A cycle takes two to three seconds, or 63 rounds where a Reno flow
+//! would be as fast.
 //!
-//! [`early_probes`](super::extensions::early_probes) shortens the wait, [`unfinished_probe`](super::extensions::unfinished_probe)
-//! goes on with a probe that ended too early, and [`persistent_queue`](super::extensions::persistent_queue) ends one that
-//! only raises the long-term bound.
+//! [`early_probes`](super::extensions::early_probes) shortens the wait.
+//! [`unfinished_probe`](super::extensions::unfinished_probe) continues a probe that ended too
+//! early. [`persistent_queue`](super::extensions::persistent_queue) ends one that only raises the
+//! long-term bound.
 
 use std::time::Duration;
 
@@ -11,14 +13,15 @@ use super::{Bbr, Phase, State};
 use crate::Time;
 use crate::congestion::controller::Acked;
 
-/// Draft §5.3.3.8: least time between two probes.
+/// Draft §5.3.3.8: minimum time between two probes.
 const WAIT: Duration = Duration::from_secs(2);
-/// Draft §5.3.3.8: most time that chance adds to it.
+/// Draft §5.3.3.8: maximum random addition to it.
 const WAIT_CHANCE: Duration = Duration::from_secs(1);
-/// Draft §5.3.3.8: most rounds between two probes, for the sake of Reno and CUBIC.
+/// Draft §5.3.3.8: maximum number of rounds between two probes, for coexistence with Reno and
+/// CUBIC.
 const RENO_ROUNDS_MAX: u64 = 63;
 
-/// What the ACKs that come now were sent in.
+/// The phase in which the packets acknowledged now were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -28,11 +31,11 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// The cycle in progress.
+/// The current cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub(super) ack_phase: AckPhase,
-    /// Losses now may be the answer to a probe that was not reacted to yet.
+    /// Losses may be the result of a probe that has had no response yet.
     pub(super) bw_probe_samples: bool,
     pub(super) rounds_since_bw_probe: u64,
     cycle_stamp: Time,
@@ -50,7 +53,7 @@ impl Cycle {
         }
     }
 
-    /// The probe, if there is one, is over; its last answers are on their way.
+    /// Ends the probe, if any; its last ACKs are still on their way.
     pub(super) fn stop_probing(&mut self) {
         self.ack_phase = AckPhase::ProbeStopping;
     }
@@ -70,7 +73,7 @@ impl Bbr {
         self.state = State::ProbeBw(Phase::Down);
     }
 
-    /// PickProbeWait; called when the probe, if there was one, ends.
+    /// PickProbeWait; called when the probe, if any, ends.
     fn pick_probe_wait(&mut self) -> Duration {
         if self.is_up() {
             self.count_probe();
@@ -149,7 +152,7 @@ impl Bbr {
 
     /// IsTimeToGoDown.
     fn is_time_to_go_down(&mut self, acked: &Acked) -> bool {
-        // Up to a send quantum of the window stays unused until it can be sent whole.
+        // Part of the window stays unused until a whole send quantum fits.
         let reached = acked.prior_in_flight.saturating_add(self.deferred());
         if self.long_term.prev_too_high && reached >= self.long_term.inflight_longterm {
             self.long_term.prev_precautionary = true;
@@ -159,7 +162,7 @@ impl Bbr {
             && self.cwnd >= self.long_term.inflight_longterm
             && !self.is_overfull()
         {
-            // Not the path but the bound was the limit; see what raising it gives.
+            // The bound was the limit, not the path, so raise it and continue.
             self.full_bw.reset(acked.rate.bytes_per_second.unwrap_or(0));
             return false;
         }

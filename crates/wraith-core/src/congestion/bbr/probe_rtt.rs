@@ -1,5 +1,5 @@
-//! ProbeRTT (draft §5.3.4): keep only half of what belongs in flight for a moment, so that the queue empties and the round trip
-//! of the path shows.
+//! ProbeRTT (draft §5.3.4): halves the bytes in flight for a moment, so that the queue empties and
+//! the path's round trip becomes visible.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use super::{Bbr, Phase, State, UNLIMITED};
 use crate::Time;
 use crate::congestion::controller::Acked;
 
-/// Draft: ProbeRTTCwndGain, the part of the bandwidth-delay product that stays in flight.
+/// Draft: ProbeRTTCwndGain, the fraction of the bandwidth-delay product that stays in flight.
 pub(super) const CWND_GAIN: f64 = 0.5;
 /// Draft: ProbeRTTDuration.
 const DURATION: Duration = Duration::from_millis(200);
 
-/// How far it is.
+/// Progress of a ProbeRTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeRtt {
-    /// Set once little enough is in flight.
+    /// End time; set once few enough bytes are in flight.
     done_at: Option<Time>,
     round_done: bool,
     delivered: u64,
 }
 
 impl ProbeRtt {
-    /// Bytes delivered when it was last looked at.
+    /// Returns the bytes delivered at the last ACK in ProbeRTT.
     pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }

@@ -1,25 +1,27 @@
-//! Round trips counted in packets (draft §5.5.1): a round ends when a packet sent after its beginning is acknowledged.
+//! Round trips counted in packets (draft §5.5.1): a round ends when a packet sent after its start
+//! is acknowledged.
 //!
-//! Time that passes while nothing is sent is no round, so nothing the model remembers is forgotten in a pause.
+//! A pause without packets is not a round, so it does not expire anything in the model.
 
 /// The rounds of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// Rounds so far.
+    /// Number of rounds so far.
     pub(super) round_count: u64,
-    /// The ACK in progress began a round.
+    /// The current ACK began a round.
     pub(super) round_start: bool,
-    /// A packet sent when this much was delivered ends the round.
+    /// A packet sent when at least this much was delivered ends the round.
     next_round_delivered: u64,
 }
 
 impl Round {
-    /// A round begins now, when `delivered` bytes are.
+    /// Begins a round, with `delivered` bytes delivered.
     pub(super) fn begin(&mut self, delivered: u64) {
         self.next_round_delivered = delivered;
     }
 
-    /// A packet sent when `delivered_at_send` bytes were delivered was acknowledged; now `delivered` are.
+    /// Handles an acknowledged packet, sent when `delivered_at_send` bytes were delivered. Now
+    /// `delivered` are.
     pub(super) fn update(&mut self, delivered_at_send: u64, delivered: u64) {
         self.round_start = delivered_at_send >= self.next_round_delivered;
         if self.round_start {

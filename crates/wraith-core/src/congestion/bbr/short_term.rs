@@ -1,33 +1,35 @@
-//! The short-term model (draft §5.5.10.3): while not probing, a round that lost too much pulls bandwidth and inflight
-//! towards what was just delivered, by three tenths at most, until the next probe forgets it.
+//! The short-term model (draft §5.5.10.3). Outside of probes, a round with too much loss lowers
+//! bandwidth and inflight towards the last delivery, by at most three tenths. The next probe resets
+//! it.
 //!
-//! How much loss is too much is in [`random_loss`](super::extensions::random_loss), and which losses count in
-//! [`probe_losses`](super::extensions::probe_losses).
+//! [`random_loss`](super::extensions::random_loss) defines too much loss;
+//! [`probe_losses`](super::extensions::probe_losses) selects the losses that count.
 
 use super::{BETA, Bbr, UNLIMITED};
 use crate::congestion::controller::{Acked, Lost};
 
-/// Below this part of `max_bw` a flow has slowed down enough to see whether its loss follows.
+/// Fraction of `max_bw` below which a flow is slow enough to test whether its loss follows the
+/// rate.
 const SLOWED: f64 = 0.96;
 
-/// Bounds, and what the last round delivered and lost.
+/// The bounds, and the delivery and loss of the last round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShortTerm {
-    /// Bytes per second to send at.
+    /// Bandwidth bound, in bytes per second.
     pub(super) bw_shortterm: u64,
-    /// Bytes that may be in flight.
+    /// Bound on bytes in flight.
     pub(super) inflight_shortterm: u64,
-    /// Most delivered in the last round: bytes per second, and bytes.
+    /// Maximum delivery of the last round: rate in bytes per second, and bytes.
     bw_latest: u64,
     pub(super) inflight_latest: u64,
-    /// The ACK in progress begins a loss round: one that starts with the first loss.
+    /// The current ACK begins a loss round: one that starts with the first loss.
     pub(super) loss_round_start: bool,
     loss_round_delivered: u64,
-    /// Loss in this round; bytes of it, and bytes acknowledged.
+    /// Whether this round has loss, and its lost and acknowledged bytes.
     loss_in_round: bool,
     lost: u64,
     acked: u64,
-    /// The network said so itself.
+    /// The network reported congestion with a CE mark.
     pub(super) congested: bool,
     /// Bytes delivered at the last ACK or loss.
     pub(super) delivered: u64,
@@ -59,7 +61,7 @@ impl ShortTerm {
         self.forgive();
     }
 
-    /// What was lost in this round was not lost.
+    /// Clears the losses of this round, which were spurious.
     pub(super) fn forgive(&mut self) {
         self.loss_in_round = false;
         self.congested = false;
@@ -139,7 +141,7 @@ impl Bbr {
     /// AdaptLowerBoundsFromCongestion with InitLowerBounds and LossLowerBounds.
     fn adapt_lower_bounds_from_congestion(&mut self, delivered: u64) {
         if self.random_loss.is_proven(self.mtu) {
-            // We slowed down and the loss stayed: neither bound was about it.
+            // The flow slowed down and the loss remained, so it depends on neither bound.
             self.reset_short_term_model();
             self.long_term.inflight_longterm = UNLIMITED;
         }

@@ -1,16 +1,18 @@
-//! Startup (draft §5.3.1): double the rate each round until the pipe is full, as a plateau of the delivery rate or as loss
-//! says.
+//! Startup (draft §5.3.1): doubles the rate each round until a plateau of the delivery rate or loss
+//! shows that the pipe is full.
 //!
-//! How much loss ends it is in [`startup_loss`](super::extensions::startup_loss), how it grows faster in
-//! [`fast_startup`](super::extensions::fast_startup) and [`jump_start`](super::extensions::jump_start).
+//! [`startup_loss`](super::extensions::startup_loss) defines how much loss ends it.
+//! [`fast_startup`](super::extensions::fast_startup) and
+//! [`jump_start`](super::extensions::jump_start) make it faster.
 
 use super::{Bbr, Phase, State};
 use crate::congestion::controller::{Acked, Lost};
 
-/// Draft: StartupFullLossCnt, runs of lost packets that a round needs to count as lossy.
+/// Draft: StartupFullLossCnt, the number of runs of lost packets from which a round counts as
+/// lossy.
 const STARTUP_FULL_LOSS_CNT: u32 = 6;
 
-/// Losses of the round in progress.
+/// Losses of the current round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StartupLoss {
     runs: u32,
@@ -61,7 +63,7 @@ impl Bbr {
         self.end_startup_by_congestion();
     }
 
-    /// The pipe is full, and what was delivered bounds what may be in flight.
+    /// Marks the pipe as full, and bounds the bytes in flight by the last delivery.
     pub(super) fn end_startup_by_congestion(&mut self) {
         self.full_bw.now = true;
         self.full_bw.reached = true;
@@ -70,7 +72,7 @@ impl Bbr {
             self.bdp_multiple(1.0).max(self.short_term.inflight_latest);
     }
 
-    /// True in the states that undo returns to by a new probe.
+    /// Returns true in ProbeBW_UP, to which undo returns with a new probe.
     pub(super) fn is_up(&self) -> bool {
         self.state == State::ProbeBw(Phase::Up)
     }

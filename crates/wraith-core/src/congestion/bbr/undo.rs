@@ -1,11 +1,11 @@
-//! What a recovery episode changed, and taking it back when every loss in it was reordering (draft §5.5.11).
+//! State of a recovery episode, and its undo when every loss was reordering (draft §5.5.11).
 
 use super::{Bbr, Phase, StartupLoss, State, UNLIMITED};
 
-/// Saved at the first loss of an episode.
+/// State saved at the first loss of an episode.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The state that loss made us leave.
+    /// The state that the loss ended.
     pub(super) state: Option<State>,
     saved: Option<Saved>,
 }
@@ -23,7 +23,7 @@ impl Undo {
         self.saved.is_some()
     }
 
-    /// There is nothing to take back: the network itself said that it is congested.
+    /// Discards the saved state: a CE mark confirmed the congestion.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
@@ -78,7 +78,7 @@ impl Bbr {
         };
     }
 
-    /// RestoreCwnd; the model bounds it again at the end of the ACK.
+    /// RestoreCwnd; the model bounds the window again at the end of the ACK.
     pub(super) fn restore_cwnd(&mut self) {
         debug_assert!(self.prior_cwnd != UNLIMITED);
         self.cwnd = self.cwnd.max(self.prior_cwnd);

@@ -1,31 +1,32 @@
-//! Startup triples where round trips are long.
+//! Tripling in Startup on long round trips.
 //!
 //! - The draft: Startup doubles the rate each round (§5.3.1).
-//! - Ours: from 40 ms on it grows threefold until the first sign of a queue, of heavy loss or of a plateau, and then has what
-//!   doubling would have.
-//! - Why: on long round trips Startup is most of a transfer.
-//! - Grid: with [`super::first_window`] 20 Mbit/s × 600 ms 70 → 77 % of the capacity, 100 Mbit/s × 600 ms with 2 % of loss
-//!   56 → 62 Mbit/s.
+//! - Ours: from 40 ms on, it triples the rate until the first sign of a queue, of heavy loss or of
+//!   a plateau. Then it returns to the state of doubling.
+//! - Why: on long round trips, Startup is most of a transfer.
+//! - Grid: with [`super::first_window`] 20 Mbit/s × 600 ms 70 → 77 % of the capacity, 100 Mbit/s ×
+//!   600 ms with 2 % of loss 56 → 62 Mbit/s.
 
 use std::time::Duration;
 
 use crate::congestion::bbr::{Bbr, State};
 use crate::congestion::controller::Acked;
 
-/// The pacing gain that triples the rate each round.
+/// Pacing gain that triples the rate each round.
 pub(in super::super) const TRIPLING_PACING_GAIN: f64 = 4.16;
-/// The window for it.
+/// Window gain that triples the rate each round.
 pub(in super::super) const TRIPLING_CWND_GAIN: f64 = 3.0;
-/// Least round trip with which Startup triples: doubling over less is over soon.
+/// Minimum round trip for tripling. On shorter ones, doubling is over soon.
 const RTT_MIN: Duration = Duration::from_millis(40);
-/// The part of a round that may be lost without ending it, beside what the path always loses.
+/// Fraction of a round that may be lost without ending tripling, in addition to the path's random
+/// loss.
 const LOSS_MAX: f64 = 0.15;
-/// Lost packets that say nothing, as few are in flight at first.
+/// Lost packets that are ignored, as few are in flight at first.
 const LOSS_NOISE_PACKETS: u64 = 3;
-/// Random loss varies: this many times of it are expected.
+/// Multiple of the random loss that is tolerated, as random loss varies.
 const RANDOM_LOSS_MARGIN: f64 = 2.0;
 
-/// Whether Startup triples.
+/// True while Startup may triple.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct FastStartup(bool);
 
@@ -36,7 +37,7 @@ impl Default for FastStartup {
 }
 
 impl Bbr {
-    /// Ends tripling and jumping at the first sign that the pipe might be full.
+    /// Ends tripling and jumping at the first sign that the pipe may be full.
     pub(in super::super) fn check_fast_startup(&mut self, acked: &Acked) {
         let rate = &acked.rate;
         let expected = LOSS_MAX + RANDOM_LOSS_MARGIN * self.random_loss.rate();
@@ -49,7 +50,7 @@ impl Bbr {
         self.check_jump(calm, lossy);
     }
 
-    /// Startup grows threefold.
+    /// Returns true while Startup triples.
     pub(in super::super) fn is_tripling(&self) -> bool {
         self.state == State::Startup && self.fast_startup.0
     }

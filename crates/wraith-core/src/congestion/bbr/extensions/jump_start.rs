@@ -1,13 +1,16 @@
-//! Startup jumps toward what the first packet train showed.
+//! Jump start: Startup jumps to the rate of the first packet train.
 //!
 //! - The draft: Startup multiplies the rate by at most 2.77 a round.
-//! - Ours: it opens the window toward the rate of the newest [`super::packet_train`] at once, as long as what was delivered
-//!   keeps up, no queue stands, and little is lost.
-//! - Why: multiplying takes five round trips to fill 500 Mbit/s × 100 ms, and twelve for 10 Gbit/s × 600 ms.
-//! - Grid: with [`super::probe_losses`] 97 → 9 of 672 cells behind 0.95 × quinn, most of them fast and long.
+//! - Ours: it opens the window towards the rate of the newest [`super::packet_train`] at once,
+//!   while delivery keeps up, there is no queue, and loss is low.
+//! - Why: multiplying takes five round trips to fill 500 Mbit/s × 100 ms, and twelve for 10 Gbit/s
+//!   × 600 ms.
+//! - Grid: with [`super::probe_losses`] 97 → 9 of 672 cells behind 0.95 × quinn, most of them fast
+//!   and long.
 //!
-//! Invariants: a jump is bounded by what the path delivered in the last round trip (or the first window), whatever the
-//! train says. After a jump that lost too much, window and rate are the model's again, and there is no other.
+//! Invariants: the delivery of the last round trip (or the initial window) bounds a jump, whatever
+//! the train shows. After a jump with too much loss, window and rate return to the model, and no
+//! other jump follows.
 
 use std::time::Duration;
 
@@ -15,33 +18,33 @@ use super::packet_train::PacketTrain;
 use crate::congestion::bbr::{Bbr, State};
 use crate::congestion::controller::Acked;
 
-/// What may be in flight after a jump, as a multiple of what a round delivered. Tripling reaches that in two and a half
-/// rounds.
+/// Maximum bytes in flight after a jump, as a multiple of a round's delivery. Tripling reaches that
+/// in two and a half rounds.
 const JUMP_MAX: f64 = 12.0;
-/// The multiple grows by this factor where a jump was delivered: that was a train of a hundred packets and more.
+/// Factor on that multiple once a jump was delivered: a train of a hundred packets or more.
 const JUMP_PROVEN: f64 = 2.0;
-/// Delivered windows, of the size of the first, that prove a jump.
+/// Number of delivered initial windows that prove a jump.
 const PROVEN_WINDOWS: u64 = 4;
-/// Above this round trip a jump may be longer in proportion: the round trips in which tripling would get there are what
-/// makes long paths slow.
+/// Round trip above which a jump may be longer in proportion. On long paths, the round trips of
+/// tripling are the reason for slow transfers.
 const JUMP_RTT: Duration = Duration::from_millis(100);
-/// Part of the train's rate that is paced at.
+/// Fraction of the train's rate at which packets are paced.
 const PACING_PART: f64 = 0.95;
-/// The train's rate and the bandwidth that was found agree within this part.
+/// Maximum relative difference at which the train's rate and the measured bandwidth agree.
 const AGREE: f64 = 0.15;
-/// Rounds in which what a jump sent may still be found lost.
+/// Rounds after a jump in which its losses may still be detected.
 const AFTERMATH_ROUNDS: u64 = 2;
 
-/// Where Startup is with jumping.
+/// Progress of the jump start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// No jump yet.
     Ready,
-    /// The window was opened toward the train's rate, the last time in this round.
+    /// The window was opened towards the train's rate, most recently in this round.
     Jumped { in_round: u64 },
-    /// A queue, a plateau or losses ended it.
+    /// A queue, a plateau or losses ended jumping.
     Over,
-    /// What was sent was largely lost, as this round showed.
+    /// Most of a jump was lost, as detected in this round.
     Failed { in_round: u64 },
 }
 
@@ -50,7 +53,7 @@ enum Stage {
 pub(in super::super) struct JumpStart {
     train: PacketTrain,
     stage: Stage,
-    /// The window was opened toward the train's rate, whatever came of it.
+    /// A jump was made, with any result.
     made: bool,
 }
 
@@ -61,14 +64,14 @@ impl Default for JumpStart {
 }
 
 impl Bbr {
-    /// Takes what an ACK says about trains.
+    /// Updates the packet train with an ACK.
     pub(in super::super) fn update_train(&mut self, acked: &Acked) {
         if self.state == State::Startup {
             self.jump_start.train.update(acked, self.mtu);
         }
     }
 
-    /// Ends jumping at the first sign that the pipe might be full.
+    /// Ends jumping at the first sign that the pipe may be full.
     pub(in super::super) fn check_jump(&mut self, calm: bool, lossy: bool) {
         if calm || !self.may_jump() {
             return;
@@ -82,25 +85,27 @@ impl Bbr {
         matches!(self.jump_start.stage, Stage::Ready | Stage::Jumped { .. })
     }
 
-    /// A jump is under way: feedback had better come soon.
+    /// Returns true during a jump, when feedback should come soon.
     pub(in super::super) fn is_jumping(&self) -> bool {
         self.state == State::Startup
             && matches!(self.jump_start.stage, Stage::Jumped { in_round }
                 if self.round.round_count <= in_round + AFTERMATH_ROUNDS)
     }
 
-    /// A jump lost too much: the first rate was no guess but a mistake.
+    /// Returns true if a jump lost too much, so that its rate was wrong.
     pub(in super::super) fn has_failed_to_jump(&self) -> bool {
         matches!(self.jump_start.stage, Stage::Failed { .. })
     }
 
-    /// What is lost now may have been sent in a jump that failed; it says nothing about the rate since.
+    /// Returns true while losses may belong to a failed jump. They do not reflect the rate since
+    /// then.
     pub(in super::super) fn is_after_failed_jump(&self) -> bool {
         matches!(self.jump_start.stage, Stage::Failed { in_round }
             if self.round.round_count <= in_round + AFTERMATH_ROUNDS)
     }
 
-    /// Startup jumped, and found the bandwidth that the train showed: from here it need only probe.
+    /// Returns true if Startup jumped and reached the train's bandwidth. It then only needs to
+    /// probe.
     pub(in super::super) fn is_at_train_rate(&self) -> bool {
         let Some(rate) = self.jump_start.train.rate() else { return false };
         let difference = (self.max_bw.get() as f64 / rate as f64 - 1.0).abs();
@@ -110,7 +115,7 @@ impl Bbr {
             && difference < AGREE
     }
 
-    /// Opens the window toward what the train showed.
+    /// Opens the window towards the train's rate.
     pub(in super::super) fn open_toward_train(&mut self, acked: &Acked) {
         let Some(rate) = self.jump_start.train.rate() else { return };
         if self.state != State::Startup || !self.may_jump() {

@@ -1,17 +1,18 @@
-//! What a mark of the network (ECN CE) does.
+//! Response to ECN CE marks.
 //!
-//! - The draft: names no response, but wants marks treated as congestion.
-//! - Ours: a mark is a round with loss beyond the threshold, once in a round trip, and is never taken back. It ends Startup,
-//!   fails a probe, and pulls the short-term model towards what was just delivered.
-//! - Why: RFC 9002 §7.1 and RFC 3168 §5 want the response to a loss. A queue that marks is one that has formed, so Startup
-//!   has filled the pipe.
+//! - The draft: specifies no response, but requires that marks count as congestion.
+//! - Ours: a mark counts as a round with loss beyond the threshold, once per round trip, and is
+//!   never undone. It ends Startup, fails a probe, and lowers the short-term model towards the last
+//!   delivery.
+//! - Why: RFC 9002 §7.1 and RFC 3168 §5 require the response to a loss. A queue that marks has
+//!   formed already, so Startup has filled the pipe.
 //! - Grid: none, as its queues do not mark. `wraith-sim` has scenarios with a queue that does.
 
 use crate::congestion::bbr::{Bbr, State};
 use crate::congestion::controller::Marked;
 
 impl Bbr {
-    /// See the module.
+    /// Responds to the first mark of an episode.
     pub(in super::super) fn respond_to_marks(&mut self, marked: &Marked) {
         if !marked.new_episode {
             return;

@@ -1,44 +1,46 @@
-//! Packet trains: what the narrowest link carries, read from the distances at which a burst's ACKs come.
+//! Packet trains: the bottleneck's rate, estimated from the spacing of a burst's ACKs.
 //!
 //! - The draft: nothing of the kind.
-//! - Ours: packets that leave together queue up at the narrowest link and leave it one after the other, at its rate. Where the
-//!   ACKs of such a train come further apart than its packets left, bytes over time is that rate.
+//! - Ours: packets that leave together queue up at the bottleneck and leave it one after the other,
+//!   at its rate. If the ACKs of such a train are spaced wider than its packets were, bytes over
+//!   time is that rate.
 //! - Why: it is known after one round trip, where doubling needs ten.
-//! - Grid: what [`super::jump_start`] makes of it.
+//! - Grid: see [`super::jump_start`].
 //!
-//! It is a hint and no more. Other traffic makes it low, ACKs that bunch up make it high, and a policer lets a first burst
-//! pass at the rate of the wire. So it never enters the model.
+//! It is only a hint. Other traffic lowers it, ACK compression raises it, and a policer lets a
+//! first burst pass at line rate. So it never enters the model.
 
 use crate::Time;
 use crate::congestion::controller::Acked;
 
-/// Least ratio of the ACKs' spread to the packets' spread for a train to count as a bandwidth sample.
+/// Minimum ratio of the ACKs' spread to the packets' spread for a train to count as a bandwidth
+/// sample.
 const SPREAD_MIN: f64 = 1.5;
-/// Fewest packets after the first ACK that make a rate: of a first burst of ten, most.
+/// Minimum number of packets after the first ACK: most of an initial burst of ten.
 const PACKETS_MIN: u64 = 4;
-/// Fewest ACKs after the first that make a rate.
+/// Minimum number of ACKs after the first.
 const ACKS_MIN: u32 = 2;
-/// A train is no longer than this part of a round trip.
+/// Divisor: the maximum length of a train is this fraction of a round trip.
 const LENGTH_DIVISOR: u32 = 2;
 
 /// The newest train.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PacketTrain {
-    /// When its first ACK came, and when the newest packet of that had left.
+    /// Arrival time of its first ACK, and sending time of the newest packet in that ACK.
     first: Option<(Time, Time)>,
-    /// Acknowledged after the first ACK.
+    /// Bytes and ACKs after the first ACK.
     bytes: u64,
     acks: u32,
     rate: Option<u64>,
 }
 
 impl PacketTrain {
-    /// Bytes per second that the newest train showed.
+    /// Returns the rate of the newest train, in bytes per second.
     pub(super) fn rate(&self) -> Option<u64> {
         self.rate
     }
 
-    /// Takes an ACK.
+    /// Adds an ACK.
     pub(super) fn update(&mut self, acked: &Acked, mtu: u16) {
         let longest = acked.smoothed_rtt / LENGTH_DIVISOR;
         if let Some((came, left)) = self.first {
@@ -70,7 +72,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// An ACK of two packets that `came` and whose newest packet `left` then.
+    /// Returns an ACK of two packets that arrived at `came` and whose newest packet left at `left`.
     fn ack(came: u64, left: u64) -> Acked {
         Acked {
             newest_sent_at: us(left),
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn packets_that_left_together_show_the_rate_at_which_they_arrived() {
-        // Two packets each 24 µs: 100 bytes a microsecond.
+        // Two packets every 24 µs: 100 bytes per microsecond.
         assert_eq!(rate_of((0..5).map(|i| (50_000 + 24 * i, 0))), Some(100_000_000));
     }
 

@@ -1,11 +1,11 @@
-//! Is there a persistent queue?
+//! Detection of a persistent queue.
 //!
 //! - The draft: round trips only update `min_rtt`.
-//! - Ours: there is a queue if the shortest of the last three round trips is longer than the path's. It never lowers the model.
-//!   It says when growing faster than the draft must stop, and when a probe that only raises the bound has its answer: a queue
-//!   of half a round trip ends it, where the draft goes on until something is lost.
-//! - Why: one long round trip may just have waited for its ACK; a single late ACK used to end the fast Startup in its first
-//!   round.
+//! - Ours: there is a queue if the minimum of the last three round trips exceeds the path's. It
+//!   never lowers the model. It ends growth faster than the draft's, and probes that only raise the
+//!   bound: a queue of half a round trip ends them, where the draft continues until a loss.
+//! - Why: one long round trip may have waited for its ACK. A single late ACK used to end the fast
+//!   Startup in its first round.
 //! - Grid: see [`super::fast_startup`]; not measured alone.
 
 use std::time::Duration;
@@ -13,12 +13,12 @@ use std::time::Duration;
 use super::host_delay::HOST_RTT;
 use crate::congestion::bbr::Bbr;
 
-/// Samples that must agree.
+/// Number of samples that must agree.
 const SAMPLES: usize = 3;
-/// A queue makes round trips longer by this part of the shortest. The shortest counts as [`HOST_RTT`] at least, because our
-/// own batches take as long as a short round trip.
+/// Divisor: a queue lengthens round trips by this fraction of the minimum. The minimum counts as at
+/// least [`HOST_RTT`], because our own batches take as long as a short round trip.
 const QUEUE_DIVISOR: u32 = 8;
-/// A queue of this part of the round trip proves that the pipe is full.
+/// Divisor: a queue of this fraction of the round trip proves that the pipe is full.
 const OVERFULL_DIVISOR: u32 = 2;
 
 /// The newest round trips.
@@ -28,7 +28,7 @@ pub(in super::super) struct PersistentQueue {
 }
 
 impl PersistentQueue {
-    /// Takes the sample of an ACK, if it has one.
+    /// Takes the sample of an ACK, if any.
     pub(in super::super) fn update(&mut self, sample: Option<Duration>) {
         if let Some(sample) = sample {
             self.newest.rotate_right(1);
@@ -42,12 +42,13 @@ impl PersistentQueue {
 }
 
 impl Bbr {
-    /// There is a queue.
+    /// Returns true if there is a queue.
     pub(in super::super) fn is_queueing(&self) -> bool {
         self.is_longer_by(QUEUE_DIVISOR)
     }
 
-    /// There is a queue of half a round trip: what is sent beyond what is in flight already would only wait.
+    /// Returns true if the queue is half a round trip long, so that further bytes in flight would
+    /// only wait.
     pub(in super::super) fn is_overfull(&self) -> bool {
         self.is_longer_by(OVERFULL_DIVISOR)
     }

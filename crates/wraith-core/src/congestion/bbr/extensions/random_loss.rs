@@ -1,19 +1,22 @@
-//! Loss that is there whatever we send: radio, bad cables, overloaded middleboxes.
+//! Random loss, independent of the sending rate: radio, bad cables, overloaded middleboxes.
 //!
-//! - The draft: more than 2 % of loss in a probe, and any loss outside of one, means that too much is in flight.
-//! - Ours: loss that stays after slowing down is the path's own, and only loss beyond it counts. Outside probes the same
-//!   threshold holds as in them, and chance is allowed for.
-//! - Why: where a path loses three percent by chance every probe fails and every cruise slows down, to a standstill. A tenth of
-//!   a percent costs a fifth of the bandwidth of a long path.
-//! - Grid: the cells with 2 % of random loss have a median of 89 % of the capacity, those with 10 % one of 80 %; CUBIC has 2 %
-//!   and 0.6 %. Asking after a failed probe too: 1 Mbit/s × 600 ms with 10 % 59.4 → 67.9 %.
+//! - The draft: more than 2 % of loss in a probe, and any loss outside of one, means that too much
+//!   is in flight.
+//! - Ours: loss that remains after slowing down is random, and only loss beyond it counts. The same
+//!   threshold holds inside and outside of probes, with an allowance for statistical variation.
+//! - Why: on a path with three percent of random loss, every probe fails and every cruise slows
+//!   down, to a standstill. A tenth of a percent costs a fifth of the bandwidth of a long path.
+//! - Grid: the cells with 2 % of random loss have a median of 89 % of the capacity, those with 10 %
+//!   one of 80 %; CUBIC has 2 % and 0.6 %. With a trial after a failed probe too: 1 Mbit/s × 600 ms
+//!   with 10 % 59.4 → 67.9 %.
 //!
-//! A trial asks the path. If at a lower rate and with an empty queue (no longer round trips) at least [`STAYS`] of the loss
-//! remains, it is random. The estimate falls as the path loses less. Startup asks without slowing down: what was lost while
-//! half as much was sent as the path turned out to carry is random too.
+//! A trial tests the path at a lower rate and with an empty queue (no longer round trips). If at
+//! least [`STAYS`] of the loss remains, it is random. The estimate falls as the path loses less.
+//! Startup tests without slowing down: losses at half the rate that the path turned out to carry
+//! are random too.
 //!
-//! A policer's or a shallow queue's loss goes away with the excess. A deep queue shows in the round trip. Loss beyond
-//! [`RANDOM_LOSS_MAX`] always counts.
+//! The loss of a policer or a shallow queue disappears with the excess. A deep queue shows in the
+//! round trip. Loss beyond [`RANDOM_LOSS_MAX`] always counts.
 
 use std::time::Duration;
 
@@ -22,39 +25,41 @@ use crate::Time;
 use crate::congestion::bbr::LOSS_THRESH;
 use crate::congestion::controller::{Acked, Lost};
 
-/// The part of the loss that must remain after slowing down.
+/// Fraction of the loss that must remain after slowing down.
 const STAYS: f64 = 0.5;
-/// Random loss beyond which a path is treated as overloaded by us.
+/// Random loss beyond which the sender counts as overloading the path.
 const RANDOM_LOSS_MAX: f64 = 0.2;
-/// Packets a measurement needs: three in sixty are then rarely chance on a path that loses one in a hundred.
+/// Minimum number of packets in a measurement: three losses in sixty are then rarely chance on a
+/// path that loses one in a hundred.
 const PACKETS_MIN: u64 = 60;
-/// Loss rounds a trial lasts at least, because the loss of one is seen in the next.
+/// Minimum number of loss rounds in a trial, because the loss of a round is detected in the next.
 const TRIAL_ROUNDS: u32 = 2;
-/// Least time of a trial. A loss is known a reordering time after the round trip, which is the longer of the two on short
-/// paths.
+/// Minimum duration of a trial. A loss is detected a reordering delay after the round trip, and on
+/// short paths that delay is the longer of the two.
 const TRIAL_TIME: Duration = Duration::from_millis(5);
-/// Growth of the bandwidth that proves a loss before it.
+/// Growth factor of the bandwidth that proves earlier loss to be random.
 const STARTUP_GROWTH: u64 = 2;
-/// A trial that has not seen [`PACKETS_MIN`] by then is given up.
+/// Rounds after which a trial with fewer than [`PACKETS_MIN`] packets is abandoned.
 const TRIAL_ROUNDS_MAX: u32 = 16;
-/// Lost packets in a round that say nothing: a single one is over the threshold where fewer than fifty are in flight.
+/// Lost packets in a round that are ignored: with fewer than fifty in flight, a single one exceeds
+/// the threshold.
 const NOISE_PACKETS: f64 = 2.0;
-/// A round trip longer by more than this part of the shortest has waited in a queue.
+/// Divisor: a round trip longer than the minimum by more than this fraction has waited in a queue.
 const QUEUE_DIVISOR: u32 = 4;
 
 /// The estimate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct RandomLoss {
-    /// Part of the bytes that are lost.
+    /// Fraction of the bytes that are lost.
     rate: f64,
     trial: Option<Trial>,
-    /// This cycle, outside probes.
+    /// Bytes of this cycle outside of probes.
     acked: u64,
     lost: u64,
     startup: Option<StartupRound>,
 }
 
-/// How far Startup was at the beginning of a round: bandwidth found, bytes acknowledged and lost.
+/// State of Startup at the beginning of a round: bandwidth, bytes acknowledged and lost.
 #[derive(Clone, Copy, Debug)]
 struct StartupRound {
     bandwidth: u64,
@@ -64,12 +69,12 @@ struct StartupRound {
 
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// Packets sent since this much was delivered belong to it.
+    /// Packets sent when at least this much was delivered belong to the trial.
     since: u64,
-    /// When its first packet and the newest were acknowledged.
+    /// Times at which its first and its newest packet were acknowledged.
     began: Option<Time>,
     newest: Time,
-    /// The loss rate before.
+    /// Loss rate before the trial.
     before: f64,
     acked: u64,
     lost: u64,
@@ -79,26 +84,28 @@ struct Trial {
 }
 
 impl RandomLoss {
-    /// Part of the bytes that are lost whatever we do.
+    /// Returns the fraction of the bytes that are lost at random.
     pub(in super::super) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// The loss rate that counts.
+    /// Returns the loss rate from which loss counts as congestion.
     pub(in super::super) fn threshold(&self) -> f64 {
         LOSS_THRESH + self.rate
     }
 
-    /// Of `bytes`, so many may be lost without meaning anything: the threshold, and what chance adds to it.
+    /// Returns how many of `bytes` may be lost without counting as congestion: the threshold plus
+    /// statistical variation.
     pub(in super::super) fn tolerated(&self, bytes: u64, mtu: u16) -> u64 {
         let (bytes, mtu) = (bytes as f64, f64::from(mtu));
-        // Twice the standard deviation of what chance takes from so many packets.
+        // Two standard deviations of the random losses among these packets.
         let scatter = 2.0 * (self.rate * bytes * mtu).sqrt();
         (self.threshold() * bytes + scatter.max(NOISE_PACKETS * mtu)) as u64
     }
 
-    /// We send more slowly since `delivered` bytes were; the round before lost `before`. That round was picked for its
-    /// losses, so what the cycle lost so far says more.
+    /// Begins a trial: the flow has slowed down since `delivered` bytes. The round before had a
+    /// loss rate of `before`. That round was selected for its losses, so the loss rate of the whole
+    /// cycle is more reliable.
     pub(in super::super) fn begin_trial(&mut self, delivered: u64, before: f64, mtu: u16) {
         let total = self.acked + self.lost;
         let enough = total >= PACKETS_MIN * u64::from(mtu);
@@ -117,7 +124,7 @@ impl RandomLoss {
         });
     }
 
-    /// We send faster again.
+    /// Ends the trial because the flow speeds up again.
     pub(in super::super) fn end_trial(&mut self) {
         self.trial = None;
     }
@@ -154,7 +161,8 @@ impl RandomLoss {
         trial.lost += after.map(|packet| u64::from(packet.size)).sum::<u64>();
     }
 
-    /// Ends a trial that has seen enough. True if it found loss that does not follow the rate.
+    /// Ends a trial with enough packets. Returns true if it found loss that does not follow the
+    /// rate.
     pub(in super::super) fn is_proven(&mut self, mtu: u16) -> bool {
         let enough = PACKETS_MIN * u64::from(mtu);
         let Some(trial) = self.trial else { return false };
@@ -178,8 +186,8 @@ impl RandomLoss {
         stayed
     }
 
-    /// A round of Startup began, with so much bandwidth found. What a path loses when half as much is sent as it turned
-    /// out to carry, it loses whatever we do.
+    /// Handles a round of Startup that begins with this bandwidth. Losses at no more than half of
+    /// the bandwidth that the path turned out to carry are random.
     pub(in super::super) fn on_startup_round(&mut self, bandwidth: u64, mtu: u16) {
         if let Some(StartupRound { bandwidth: before, acked, lost }) = self.startup {
             if bandwidth < STARTUP_GROWTH * before {
@@ -193,8 +201,8 @@ impl RandomLoss {
         self.startup = Some(StartupRound { bandwidth, acked: self.acked, lost: self.lost });
     }
 
-    /// A cycle is over that lost a part of what it sent at no more than the bandwidth. The estimate goes half the way
-    /// there, but only up to the threshold: more has to be proven.
+    /// Ends a cycle. Its loss at or below the bandwidth moves the estimate halfway, but only up to
+    /// the threshold. More must be proven by a trial.
     pub(in super::super) fn end_cycle(&mut self, mtu: u16) {
         let total = self.acked + self.lost;
         if total >= PACKETS_MIN * u64::from(mtu) {
@@ -206,12 +214,12 @@ impl RandomLoss {
         self.begin_cycle();
     }
 
-    /// A trial is going on that a probe would spoil.
+    /// Returns true during a trial, which a probe would spoil.
     pub(in super::super) fn in_trial(&self) -> bool {
         self.trial.is_some()
     }
 
-    /// A cycle begins, or a probe is over.
+    /// Restarts the counters: a cycle begins, or a probe is over.
     pub(in super::super) fn begin_cycle(&mut self) {
         (self.acked, self.lost) = (0, 0);
     }

@@ -1,8 +1,8 @@
-//! ACKs that come in batches, and windows of hardly a packet.
+//! ACKs in batches, and windows below one packet.
 
 use super::*;
 
-/// ACKs arrive every ten milliseconds only.
+/// A link with ACKs every ten milliseconds only.
 fn aggregated(mbit: u64, round_trip: Duration) -> Link {
     Link { ack_tick: ms(10), ..Link::clean(mbit * MBIT, round_trip) }
 }
@@ -22,7 +22,7 @@ fn achieving_expected_cruise_bandwidth_on_a_link_with_aggregation() {
     run.until_phase(Phase::Cruise);
     run.flow.link.ack_tick = ms(30);
     run.run(ms(1000));
-    // Thirty milliseconds of data come acknowledged at once.
+    // Thirty milliseconds of data are acknowledged at once.
     assert!(
         run.bbr().extra_acked.get() > 15 * MBIT / 1000 * 100,
         "{}",

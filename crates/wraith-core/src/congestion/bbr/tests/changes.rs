@@ -46,7 +46,7 @@ fn decreasing_bandwidth_10x_and_ensuring_max_bandwidth_adapts_down() {
 
 #[test]
 fn handling_token_bucket_policers() {
-    // A queue of nothing and a rate a fifth of what the burst showed: the link is a policer once its credit is gone.
+    // No queue, and a fifth of the burst's rate: the link is a policer that has used up its tokens.
     let mut link = Link::clean(100 * MBIT, ms(40));
     link.queue_bytes = 1_000_000;
     let mut run = Run::new(link);
@@ -75,7 +75,8 @@ fn a_probe_that_finds_much_more_goes_on_as_startup_does() {
     run.until_phase(Phase::Up);
     let since = run.flow.now;
     run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 90 * MBIT);
-    // A quarter more in each round trip would take eleven; measured, with what a probe needs to be believed, seventeen.
+    // A quarter more in each round trip would take eleven rounds. Measured with the samples that a
+    // probe needs: seventeen.
     assert!(run.flow.now - since < ms(50) * 10, "{:?}", run.flow.now - since);
     assert!(run.bbr().max_bw.get() < 105 * MBIT);
 }
@@ -98,7 +99,7 @@ fn a_probe_that_ended_as_the_path_became_faster_goes_on() {
     run.until("nearly done probing", ms(10_000), |run| {
         run.bbr().is_up() && run.bbr().full_bw.count == 2
     });
-    // What is sent from here is acknowledged after the probe.
+    // Packets sent from now on are acknowledged after the probe.
     run.flow.link.bytes_per_second = 100 * MBIT;
     run.flow.link.queue_bytes = 600_000;
     run.until("the bandwidth", ms(1000), |run| run.bbr().max_bw.get() > 90 * MBIT);

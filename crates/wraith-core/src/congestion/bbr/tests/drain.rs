@@ -12,7 +12,7 @@ fn exiting_drain_based_on_inflight() {
     let since = run.bbr().round.round_count;
     run.until("out of Drain", ms(1000), |run| run.state() != State::Drain);
     assert!(matches!(run.state(), State::ProbeBw(_)));
-    // What left since the ACK that showed it is in flight again.
+    // Bytes sent since the decisive ACK are in flight again.
     assert!(run.in_flight() * 100 <= run.bbr().inflight(run.bbr().bw, 1.0) * 105);
     assert!(run.bbr().round.round_count <= since + 2, "within about a round trip");
 }
@@ -23,7 +23,7 @@ fn exiting_drain_based_on_time() {
     run.step = ms(1);
     run.until_state(State::Drain);
     let since = run.bbr().drain_start_round;
-    // A longer path than was estimated: more stays in flight than the estimate wants.
+    // A path longer than estimated: more stays in flight than the estimate targets.
     run.flow.link.round_trip *= 4;
     run.until("out of Drain", ms(3000), |run| run.state() != State::Drain);
     assert_eq!(run.state(), State::ProbeBw(Phase::Down));

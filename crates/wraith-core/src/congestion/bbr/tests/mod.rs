@@ -1,6 +1,7 @@
-//! The example test cases of the draft's appendix, in its order and under its names, and the failures that other
-//! implementations had in the field, each in a closed loop: the real recovery, sampler and pacer over an emulated link,
-//! with the model in view. Whole connections over simulated networks are in `wraith-sim`.
+//! The example test cases of the draft's appendix, in its order and under its names, and failures
+//! of other implementations in the field. Each runs in a closed loop: the real recovery, sampler
+//! and pacer over an emulated link, with the model observable. Whole connections over simulated
+//! networks are in `wraith-sim`.
 
 mod aggregation;
 mod changes;
@@ -25,12 +26,12 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A fixed pseudo-random number for a packet number.
+/// Returns a fixed pseudo-random number for a packet number.
 fn scatter(pn: u64) -> u64 {
     super::ProbeRng(pn.wrapping_mul(0x2545_f491_4f6c_dd1d)).next()
 }
 
-/// A BBR that the test looks at while a flow uses it.
+/// A BBR that the test can inspect while a flow uses it.
 #[derive(Clone, Debug)]
 struct Observed(Arc<Mutex<Bbr>>);
 
@@ -81,11 +82,11 @@ impl Controller for Observed {
     }
 }
 
-/// A flow under BBR, stepped in small pieces of time.
+/// A flow under BBR, run in small time steps.
 struct Run {
     flow: Flow,
     observed: Observed,
-    /// Bytes per second the application has to send; no limit if `None`.
+    /// Bytes per second that the application sends; `None` for no limit.
     application: Option<u64>,
     step: Duration,
 }
@@ -98,12 +99,12 @@ impl Run {
         Self { flow, observed, application: None, step }
     }
 
-    /// A link of `mbit` Mbit/s with a queue of one bandwidth-delay product.
+    /// Creates a link of `mbit` Mbit/s with a queue of one bandwidth-delay product.
     fn clean(mbit: u64, round_trip: Duration) -> Self {
         Self::new(Link::clean(mbit * MBIT, round_trip))
     }
 
-    /// BBR as it is now.
+    /// Returns a copy of the current BBR.
     fn bbr(&self) -> Bbr {
         self.observed.with(|bbr| bbr.clone())
     }
@@ -116,12 +117,12 @@ impl Run {
         self.flow.recovery.bytes_in_flight()
     }
 
-    /// One step of time.
+    /// Runs one time step.
     fn step(&mut self) {
         self.flow.backlog = match self.application {
             None => u64::MAX / 2,
             Some(rate) => {
-                // What is left over is what the path did not take; more than that does not pile up.
+                // The backlog is data that the path did not take; its growth is bounded.
                 let fresh = (rate as f64 * self.step.as_secs_f64()) as u64;
                 self.flow.backlog.min(1 << 30) + fresh
             }
@@ -130,7 +131,7 @@ impl Run {
         self.flow.run_until(until);
     }
 
-    /// The application has so many bytes per second, and nothing left over.
+    /// Limits the application to `rate` bytes per second, with no backlog.
     fn limit_application(&mut self, rate: u64) {
         self.application = Some(rate);
         self.flow.backlog = 0;
@@ -143,7 +144,7 @@ impl Run {
         }
     }
 
-    /// Runs until `reached` says so; panics after `limit`.
+    /// Runs until `reached` returns true. Panics after `limit`.
     fn until(&mut self, what: &str, limit: Duration, reached: impl Fn(&Self) -> bool) {
         let end = self.flow.now + limit;
         while !reached(self) {
@@ -160,7 +161,7 @@ impl Run {
         self.until_state(State::ProbeBw(phase));
     }
 
-    /// Goodput of the next `duration`, bytes per second.
+    /// Returns the goodput of the next `duration`, in bytes per second.
     fn goodput(&mut self, duration: Duration) -> u64 {
         let before = self.flow.delivered;
         self.run(duration);

@@ -1,5 +1,5 @@
-//! What went wrong in other implementations. Those that concern more than the controller are elsewhere: acknowledgements
-//! and keep-alives in `recovery`, whole connections in `wraith-sim`.
+//! Failures of other implementations. Those that concern more than the controller are elsewhere:
+//! acknowledgements and keep-alives in `recovery`, whole connections in `wraith-sim`.
 
 use super::*;
 use crate::congestion::Algorithm;
@@ -19,7 +19,7 @@ fn departures_follow_the_pacing_rate() {
             sent -= departures[start].1;
             start += 1;
         }
-        // The probe's gain, one quantum, and what a late timer may make up.
+        // The probe's gain, one quantum, and the catch-up of a late timer.
         let allowed = run.bbr().max_bw.get() / 100 * 125 / 100 + 2 * quantum + 12_000;
         assert!(sent <= allowed, "{sent} bytes within 10 ms, {allowed} allowed");
     }
@@ -140,7 +140,7 @@ fn more_than_two_to_the_33_bytes_keep_their_rate() {
 #[test]
 fn a_startup_limited_by_the_receivers_window_goes_on_when_it_opens() {
     let mut run = Run::clean(500, ms(50));
-    // As a receive window of 256 KiB limits a flow.
+    // Emulates a receive window of 256 KiB.
     run.limit_application(5_000_000);
     run.run(ms(3000));
     run.application = None;
@@ -172,7 +172,8 @@ fn random_loss_up_to_a_tenth_costs_little_more_than_itself() {
     }
 }
 
-/// A loss is known after the timer's granularity, here five round trips: what was lost meanwhile is not what one flight lost.
+/// A loss is detected after the timer's granularity, here five round trips. Losses in that time
+/// belong to several flights.
 #[test]
 fn random_loss_on_a_path_shorter_than_the_timer_costs_little_more_than_itself() {
     let mut link = Link::clean(10_000 * MBIT, Duration::from_micros(200));

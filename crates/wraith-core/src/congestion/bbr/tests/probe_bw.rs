@@ -6,7 +6,7 @@ const CRUISE: State = State::ProbeBw(Phase::Cruise);
 const DOWN: State = State::ProbeBw(Phase::Down);
 const UP: State = State::ProbeBw(Phase::Up);
 
-/// Every tenth packet is lost.
+/// Loses every tenth packet.
 fn heavy_loss(pn: u64, _: Duration) -> Fate {
     if pn.is_multiple_of(10) { Fate::Lost } else { Fate::Arrives }
 }
@@ -78,7 +78,8 @@ fn exiting_probe_down_after_max_time() {
     link.queue_bytes *= 20;
     let mut run = Run::new(link);
     run.until_state(UP);
-    // The path slows down under the probe; the queue it leaves is not gone within the time a cycle has.
+    // The path slows down during the probe; the resulting queue is not gone within the time of a
+    // cycle.
     run.flow.link.bytes_per_second = 30 * MBIT;
     run.until_state(DOWN);
     let (since, wait) = (run.flow.now, run.bbr().cycle.bw_probe_wait);
@@ -96,7 +97,7 @@ fn handling_loss_during_probe_up_after_inflight_longterm_is_set() {
     let bound = run.bbr().long_term.inflight_longterm;
     assert!(bound != UNLIMITED);
     run.flow.link.fate = no_loss;
-    // The next probe is over as soon as it reaches the bound, the one after it may go beyond.
+    // The next probe ends as soon as it reaches the bound; the one after it may exceed it.
     run.until("a careful probe", ms(10_000), |run| run.bbr().long_term.prev_precautionary);
     run.until_state(UP);
     let probed_from = run.bbr().long_term.inflight_longterm;
@@ -137,7 +138,7 @@ fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() 
         run.until_state(UP);
     }
     for (i, gap) in gaps.iter().enumerate() {
-        // The wait after Startup is over too soon to be seen here.
+        // The wait after Startup is too short to be observed.
         let part = (1.5_f64.powi(i as i32 + 1) / 8.0).min(1.0);
         let (least, most) = (ms(1990).mul_f64(part), ms(3000).mul_f64(part) + ms(100));
         assert!((least..=most).contains(gap), "{i}: {gaps:?}");
@@ -148,7 +149,8 @@ fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() 
 
 #[test]
 fn a_probe_that_only_raises_the_bound_ends_when_the_queue_shows_that_the_pipe_is_full() {
-    // A queue of one bandwidth-delay product: Startup overflows it, so its bound is what path and queue hold together.
+    // A queue of one bandwidth-delay product: Startup overflows it, so its bound is the capacity of
+    // path and queue together.
     let mut run = Run::clean(100, ms(100));
     run.until("a bound", ms(5000), |run| run.bbr().long_term.inflight_longterm != UNLIMITED);
     for _ in 0..4 {
@@ -199,7 +201,7 @@ fn on_a_short_path_loss_by_chance_is_known_for_what_it_is() {
 
 #[test]
 fn a_probe_that_fails_by_loss_begins_to_ask_whose_loss_it_is() {
-    // A slow, long path that loses a tenth by chance: thirty packets in a round, so questions take long.
+    // A slow, long path with a tenth of random loss: thirty packets per round, so trials take long.
     let mut link = Link::clean(MBIT, ms(600));
     link.queue_bytes /= 4;
     link.fate = |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };

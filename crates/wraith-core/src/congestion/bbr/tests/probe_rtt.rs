@@ -1,8 +1,8 @@
-//! Into ProbeRTT, out of it, and around it.
+//! Entering, leaving and avoiding ProbeRTT.
 
 use super::*;
 
-/// After `slow` the path is `by` longer, so that the minimum is not seen again.
+/// Makes the path longer by `by`, so that the minimum is not seen again.
 fn longer_path(run: &mut Run, by: Duration) {
     run.flow.link.round_trip += by;
 }

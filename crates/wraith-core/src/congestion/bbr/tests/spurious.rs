@@ -1,4 +1,4 @@
-//! Losses that were none.
+//! Spurious losses.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn handling_spurious_fast_recovery() {
 
 #[test]
 fn handling_spurious_rto_recovery() {
-    // Nothing comes back for a second: probe timeouts, then everything at once.
+    // Nothing returns for a second: probe timeouts fire, then everything arrives at once.
     let mut run = Run::clean(100, ms(80));
     run.until_phase(Phase::Cruise);
     let (bw, min_rtt) = (run.bbr().max_bw.get(), run.bbr().min_rtt.get());

@@ -1,4 +1,4 @@
-//! Leaving Startup, and not leaving it.
+//! Leaving Startup, and staying in it.
 
 use super::*;
 
@@ -82,7 +82,8 @@ fn never_exiting_startup_when_application_limited_with_no_loss() {
 fn a_long_path_is_filled_threefold_each_round_trip_without_flooding_it() {
     let mut run = Run::clean(500, ms(100));
     run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 450 * MBIT);
-    // A first window of 62,500 bytes is a hundredth of what fits: doubling takes seven round trips, tripling five.
+    // An initial window of 62,500 bytes is a hundredth of the path's capacity: doubling takes seven
+    // round trips, tripling five.
     assert!(run.flow.now < Time::ZERO + ms(750), "{:?}", run.flow.now);
     run.until("the end of Startup", ms(2000), |run| run.state() != State::Startup);
     assert!(run.bbr().max_bw.get() < 510 * MBIT);
@@ -102,7 +103,7 @@ fn loss_before_the_pipe_was_half_full_is_known_to_be_random() {
 
 #[test]
 fn loss_of_the_rate_that_startup_reached_is_not_taken_for_random() {
-    // A policer in place of a queue: what is too much is lost without a trace in the round trips.
+    // A policer instead of a queue: the excess is lost without an effect on the round trips.
     let mut link = Link::clean(10 * MBIT, ms(60));
     link.queue_bytes = 4000;
     let mut run = Run::new(link);
@@ -147,14 +148,14 @@ fn a_first_burst_shows_the_bandwidth_and_startup_jumps_there() {
 
 #[test]
 fn a_jump_is_bounded_by_what_was_delivered_whatever_the_burst_showed() {
-    // At 100 Gbit/s the burst shows far more than twelve windows in a round trip.
+    // At 100 Gbit/s, the burst shows far more than twelve windows per round trip.
     let mut run = Run::clean(100_000, ms(100));
     run.run(ms(150));
     assert!(run.bbr().is_jumping());
     assert!(run.flow.recovery.window() < 14 * 62_500, "{}", run.flow.recovery.window());
 }
 
-/// A policer: a burst passes at the rate of the wire, and then next to nothing.
+/// A policer: a burst passes at line rate, and then next to nothing.
 fn policed(pn: u64, _: Duration) -> Fate {
     if pn < 150 || scatter(pn).is_multiple_of(10) { Fate::Arrives } else { Fate::Lost }
 }
