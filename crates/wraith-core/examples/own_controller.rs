@@ -1,7 +1,7 @@
-//! A congestion controller of one's own: NewReno as RFC 9002 §7 has it, plugged into a connection from outside.
+//! An application's own congestion controller: NewReno of RFC 9002 §7, plugged into a connection.
 //!
-//! `cargo run -p wraith-core --example own_controller` sends 4 MB over a simulated line of 20 ms that loses one datagram in
-//! 500, in virtual time, and prints what became of it.
+//! `cargo run -p wraith-core --example own_controller` sends 4 MB in virtual time over a simulated
+//! link of 20 ms that loses one datagram in 500, and prints the result.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use wraith_core::{
 };
 use wraith_crypto::identity::SecretIdentity;
 
-/// Makes a [`NewReno`] for each path.
+/// Creates a [`NewReno`] for each path.
 #[derive(Debug)]
 pub struct NewRenoFactory;
 
@@ -34,7 +34,7 @@ impl ControllerFactory for NewRenoFactory {
     }
 }
 
-/// One packet more in each round trip, and half the window after a loss.
+/// Adds one packet per round trip to the window, and halves it after a loss.
 #[derive(Debug)]
 struct NewReno {
     mtu: u16,
@@ -65,7 +65,7 @@ impl Controller for NewReno {
         }
     }
 
-    // A mark (ECN CE) is a loss of nothing unless `on_congestion_experienced` says otherwise.
+    // By default, `on_congestion_experienced` treats a mark (ECN CE) as a loss of zero bytes.
 
     fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu;
@@ -73,7 +73,8 @@ impl Controller for NewReno {
     }
 
     fn control(&self, rtt: &Rtt) -> Control {
-        // A quarter more than the window needs, so that a late timer does not leave it unused (RFC 9002 §7.7).
+        // A quarter more than the window needs, so that a late timer does not leave it unused (RFC
+        // 9002 §7.7).
         let rate = 1.25 * self.window as f64 / rtt.smoothed().as_secs_f64();
         Control::new(self.window, rate as u64, self.mtu)
     }
@@ -90,14 +91,14 @@ impl Controller for NewReno {
     }
 }
 
-/// One way of the line.
+/// One-way delay of the link.
 const DELAY: Duration = Duration::from_millis(10);
-/// Every datagram of the sender with such a number is lost.
+/// Every datagram of the sender whose number is a multiple of this is lost.
 const LOST_EVERY: u64 = 500;
-/// Moments that a transfer takes at most.
+/// Maximum number of simulation steps of a transfer.
 const MOMENTS_MAX: u32 = 1_000_000;
 
-/// One end of the line, and what is on its way to it.
+/// One end of the link, and the datagrams in flight towards it.
 struct Side {
     endpoint: Endpoint,
     address: SocketAddr,
@@ -106,7 +107,7 @@ struct Side {
 
 fn side(seed: u8, congestion: Arc<dyn ControllerFactory>) -> Side {
     let identity = SecretIdentity::from_seed([seed; 32]);
-    // The line carries any size; with larger datagrams there would be too few to lose one.
+    // The link carries any size. With larger datagrams, there would be too few to lose one.
     let transport = TransportConfig { congestion, max_mtu: 1200, ..TransportConfig::default() };
     let config = EndpointConfig { transport, ..EndpointConfig::open(identity) };
     Side {
@@ -116,7 +117,8 @@ fn side(seed: u8, congestion: Arc<dyn ControllerFactory>) -> Side {
     }
 }
 
-/// Sends `bytes` under the controllers of `congestion` and returns the sender's statistics and the time it took.
+/// Sends `bytes` under the controllers of `congestion`. Returns the sender's statistics and the
+/// duration.
 pub fn transfer(
     congestion: Arc<dyn ControllerFactory>,
     bytes: usize,

@@ -1,7 +1,8 @@
-//! The cost of the protocol without sockets: both endpoints in one thread, datagrams handed over in memory.
+//! Cost of the protocol without sockets: both endpoints in one thread, with datagrams passed in
+//! memory.
 //!
-//! `cargo run --release -p wraith-core --example protocol_only -- [MiB] [MTU]` prints nanoseconds per byte for both
-//! sides together, after checking every byte.
+//! `cargo run --release -p wraith-core --example protocol_only -- [MiB] [MTU]` checks every byte,
+//! and prints nanoseconds per byte for both sides together.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The events, each of fixed size, so that a bounded ring can hold them and recording one allocates nothing.
+//! Log events. Each has a fixed size, so that a bounded ring can hold them and recording one
+//! allocates nothing.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -6,16 +7,16 @@ use std::time::Duration;
 use crate::frame::{SentFrame, SentFrames};
 use crate::{CloseReason, PathAddr};
 
-/// Acknowledged ranges of one ACK frame that an event has room for.
+/// Maximum number of acknowledged ranges that an event holds.
 const RANGES_MAX: usize = 8;
 
-/// What happened.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// The handshake is complete.
     ConnectionStarted {
-        /// Where the peer is.
+        /// The peer's address.
         remote: PathAddr,
     },
     /// A packet was sealed.
@@ -24,7 +25,7 @@ pub enum Event {
         pn: u64,
         /// UDP payload bytes.
         bytes: u32,
-        /// What it carries.
+        /// Kinds of its frames.
         frames: FrameKinds,
         /// Its first STREAM frame.
         stream: Option<StreamFrame>,
@@ -35,11 +36,11 @@ pub enum Event {
         pn: u64,
         /// UDP payload bytes.
         bytes: u32,
-        /// What it carries.
+        /// Kinds of its frames.
         frames: FrameKinds,
-        /// What its ACK frame acknowledges; empty without one.
+        /// Ranges of its ACK frame; empty without one.
         acked: AckedRanges,
-        /// How long the peer held the ACK back.
+        /// The peer's ACK delay.
         ack_delay: Duration,
     },
     /// A packet was declared lost.
@@ -49,45 +50,45 @@ pub enum Event {
         /// UDP payload bytes.
         bytes: u32,
     },
-    /// Estimates changed.
+    /// The estimates changed.
     MetricsUpdated(Metrics),
-    /// The congestion controller moved to another state of its own.
+    /// The congestion controller changed its state.
     CongestionStateUpdated {
-        /// The state it left; empty at the start.
+        /// The previous state; empty at the start.
         old: &'static str,
-        /// The state it is in.
+        /// The new state.
         new: &'static str,
     },
-    /// The peer moved to another address.
+    /// The connection now uses another address of the peer.
     PathChanged {
         /// The new address.
         remote: PathAddr,
     },
     /// The connection ended.
     ConnectionClosed {
-        /// How.
+        /// Kind of the end.
         how: CloseKind,
-        /// The code that was sent or received, if there is one.
+        /// Close code sent or received, if any.
         code: Option<u64>,
     },
 }
 
-/// What recovery and congestion control know.
+/// Estimates of recovery and congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Congestion window, bytes.
     pub congestion_window: u64,
     /// Bytes in flight.
     pub bytes_in_flight: u64,
-    /// Bytes per second.
+    /// Pacing rate, in bytes per second.
     pub pacing_rate: u64,
-    /// Bytes at which slow start ends, if the controller has such a thing.
+    /// Slow start threshold in bytes, if the controller has one.
     pub slow_start_threshold: Option<u64>,
-    /// Newest round-trip sample.
+    /// Latest round-trip sample.
     pub latest_rtt: Duration,
     /// Smoothed round trip.
     pub smoothed_rtt: Duration,
-    /// Shortest round trip.
+    /// Minimum round trip.
     pub min_rtt: Duration,
     /// Mean deviation of the round trip.
     pub rtt_variance: Duration,
@@ -98,7 +99,7 @@ pub struct Metrics {
 pub struct StreamFrame {
     /// Stream id.
     pub id: u64,
-    /// Position of the first byte.
+    /// Offset of the first byte.
     pub offset: u64,
     /// Number of bytes.
     pub len: u32,
@@ -106,14 +107,14 @@ pub struct StreamFrame {
     pub fin: bool,
 }
 
-/// How a connection ended.
+/// The way a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseKind {
-    /// We closed it.
+    /// This side closed the connection.
     Local,
-    /// The peer closed it.
+    /// The peer closed the connection.
     Peer,
-    /// Nothing was heard for the idle timeout.
+    /// No packet arrived from the peer within the idle timeout.
     IdleTimeout,
     /// The handshake did not complete in time.
     HandshakeTimeout,
@@ -124,7 +125,7 @@ pub enum CloseKind {
 }
 
 impl Event {
-    /// The end of a connection for `reason`.
+    /// Returns the event for the end of a connection for `reason`.
     pub(super) fn closed(reason: &CloseReason) -> Self {
         let (how, code) = CloseKind::of(reason);
         Self::ConnectionClosed { how, code }
@@ -132,7 +133,7 @@ impl Event {
 }
 
 impl CloseKind {
-    /// What `reason` is, and its code; the peer's words stay out of it.
+    /// Returns the kind and code of `reason`, without the peer's text.
     pub(crate) fn of(reason: &CloseReason) -> (Self, Option<u64>) {
         match reason {
             CloseReason::Local => (Self::Local, None),
@@ -150,7 +151,7 @@ impl CloseKind {
 pub struct FrameKinds(u32);
 
 impl FrameKinds {
-    /// PING or PADDING alone.
+    /// PING, or a packet of PADDING only.
     pub const PING: Self = Self(1);
     /// ACK.
     pub const ACK: Self = Self(1 << 1);
@@ -185,7 +186,7 @@ impl FrameKinds {
     /// DATA_BLOCKED, STREAM_DATA_BLOCKED or STREAMS_BLOCKED.
     pub const BLOCKED: Self = Self(1 << 14);
 
-    /// True if a frame of kind `other` is among them.
+    /// Returns true if a frame of kind `other` is in the set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -194,7 +195,7 @@ impl FrameKinds {
         self.0 |= other.0;
     }
 
-    /// Of a packet that was sent, with its first STREAM frame.
+    /// Returns the frame kinds of a sent packet, and its first STREAM frame.
     pub(super) fn of_sent(frames: &SentFrames) -> (Self, Option<StreamFrame>) {
         let (mut kinds, mut stream) = (Self::default(), None);
         for frame in frames {
@@ -224,7 +225,8 @@ impl FrameKinds {
     }
 }
 
-/// Acknowledged ranges, from the largest down: the newest eight of an ACK frame. Older ones were in the ACKs before it.
+/// The newest eight acknowledged ranges of an ACK frame, in descending order. Earlier ACKs
+/// contained the older ones.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct AckedRanges {
     ranges: [(u64, u64); RANGES_MAX],
@@ -241,7 +243,7 @@ impl AckedRanges {
         kept
     }
 
-    /// The ranges.
+    /// Returns the ranges.
     pub fn iter(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         self.ranges[..usize::from(self.len)].iter().map(|(first, last)| *first..=*last)
     }

@@ -1,9 +1,10 @@
-//! Events as text: qlog 0.3 in JSON-SEQ, the form that qvis reads.
+//! Text encoding of events: qlog 0.3 in JSON-SEQ, the format that qvis reads.
 //!
-//! Every record is one line, with a record separator (0x1E) in front. The header has the fields of 0.3, which viewers look
-//! for, and beside them those of the present drafts (draft-ietf-quic-qlog-main-schema-13), which readers of 0.3 ignore.
-//! Names are those of 0.3, such as `transport:packet_sent`; events of our own begin with `wraith:`. Times are milliseconds
-//! since the start of the log, rates bits per second.
+//! Every record is one line with a record separator (0x1E) in front. The header has the fields of
+//! 0.3, which viewers require. It also has those of the current drafts
+//! (draft-ietf-quic-qlog-main-schema-13), which readers of 0.3 ignore. Names are those of 0.3, such
+//! as `transport:packet_sent`; our own events begin with `wraith:`. Times are milliseconds since
+//! the start of the log, rates are bits per second.
 
 use std::io::Write;
 use std::time::Duration;
@@ -12,9 +13,9 @@ use super::event::{AckedRanges, CloseKind, Event, FrameKinds, Metrics, StreamFra
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
-/// In front of every record (RFC 7464).
+/// Separator in front of every record (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;
-/// Names of the frames of [`FrameKinds`], without those that have fields of their own.
+/// Names of the frames of [`FrameKinds`] that have no fields in the log.
 const FRAME_NAMES: [(FrameKinds, &str); 15] = [
     (FrameKinds::PING, "ping"),
     (FrameKinds::RESET_STREAM, "reset_stream"),
@@ -54,7 +55,7 @@ pub fn write_header(out: &mut Vec<u8>, role: Role, unix_time: Duration) {
     );
 }
 
-/// Appends `event`, which happened at `now` in a log that began at `start`.
+/// Appends `event` from time `now`, in a log that began at `start`.
 pub fn write_event(out: &mut Vec<u8>, start: Time, now: Time, event: &Event) {
     out.push(RECORD_SEPARATOR);
     put(
@@ -69,7 +70,7 @@ pub fn write_event(out: &mut Vec<u8>, start: Time, now: Time, event: &Event) {
     out.extend_from_slice(b"}}\n");
 }
 
-/// Appends that `count` events before this place are missing.
+/// Appends a note that `count` events before this position are missing.
 pub fn write_dropped(out: &mut Vec<u8>, start: Time, now: Time, count: u64) {
     let time = millis(now.since(start));
     record(
@@ -221,7 +222,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a vector takes any bytes");
 }
 
-/// Milliseconds, in text with up to six digits behind the point.
+/// Formats a duration as milliseconds with six decimal places.
 fn millis(duration: Duration) -> impl std::fmt::Display {
     let nanos = duration.as_nanos();
     let (whole, part) = (nanos / 1_000_000, nanos % 1_000_000);

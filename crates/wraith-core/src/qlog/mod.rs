@@ -1,9 +1,10 @@
-//! An event log of a connection, for viewers such as qvis: what was sent, received and lost, and what congestion control
-//! made of it.
+//! An event log of a connection, for viewers such as qvis: packets sent, received and lost, and the
+//! state of congestion control.
 //!
-//! The core hands [`Event`]s of fixed size to a [`Sink`] and neither formats nor writes. A [`SinkFactory`] in the
-//! configuration makes one sink for each connection; without one, a hook costs one comparison. Times never go backwards
-//! within a sink. Nothing secret is in an event: no key, no NodeId, no content. [`json_seq`] turns events into text.
+//! The core passes [`Event`]s of fixed size to a [`Sink`] and neither formats nor writes them. A
+//! [`SinkFactory`] in the configuration creates one sink per connection; without one, a hook costs
+//! one comparison. Times never go backwards within a sink. Invariant: an event contains no secret,
+//! that is, no key, no NodeId and no content. [`json_seq`] encodes events as text.
 
 mod event;
 pub mod json_seq;
@@ -17,34 +18,34 @@ use crate::{PathAddr, Time};
 pub use event::{AckedRanges, CloseKind, Event, FrameKinds, Metrics, StreamFrame};
 pub(crate) use recorder::Recorder;
 
-/// What a connection is when its log begins.
+/// Initial parameters of a connection's log.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Start {
-    /// The first time of the log.
+    /// Start time of the log.
     pub now: Time,
-    /// Which side we are.
+    /// Our side of the connection.
     pub role: Role,
-    /// Where the peer is.
+    /// The peer's address.
     pub remote: PathAddr,
 }
 
 impl Start {
-    /// A log that begins at `now`, of the side `role`, whose peer is at `remote`.
+    /// Creates parameters of a log that begins at `now`, for side `role` with its peer at `remote`.
     pub fn new(now: Time, role: Role, remote: PathAddr) -> Self {
         Self { now, role, remote }
     }
 }
 
-/// Takes the events of one connection. Called on the thread that drives the connection, for every packet: it must not
-/// block, and should not allocate. Dropped with the connection.
+/// Receives the events of one connection. Called for every packet on the thread that drives the
+/// connection, so it must not block and should not allocate. Dropped with the connection.
 pub trait Sink: fmt::Debug + Send {
-    /// Something happened at `now`.
+    /// Records `event`, which happened at `now`.
     fn record(&mut self, now: Time, event: &Event);
 }
 
-/// Makes the sinks of an endpoint's connections.
+/// Creates the sinks of an endpoint's connections.
 pub trait SinkFactory: fmt::Debug + Send + Sync {
-    /// The sink of a connection that begins; `None` if it is not to be logged.
+    /// Returns the sink of a new connection, or `None` to log nothing.
     fn sink(&self, start: &Start) -> Option<Box<dyn Sink>>;
 }

@@ -1,6 +1,6 @@
-//! The hooks of a connection: they look at what it has and make events of it.
+//! Logging hooks of a connection: they turn its state into events.
 //!
-//! Invariant: estimates and states are recorded when they changed, and not again.
+//! Invariant: estimates and states are recorded only when they change.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::frame::{Frame, Frames, SentFrames};
 use crate::recovery::{Recovery, Settled};
 use crate::{CloseReason, Time};
 
-/// What a connection keeps of its log.
+/// Logging state of a connection.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     sink: Box<dyn Sink>,
@@ -19,7 +19,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The recorder of a connection, if the factory wants it logged.
+    /// Creates the recorder of a connection, if the factory returns a sink.
     pub(crate) fn new(factory: &dyn SinkFactory, start: &Start) -> Option<Box<Self>> {
         let sink = factory.sink(start)?;
         Some(Box::new(Self { sink, metrics: Metrics::default(), state: "" }))
@@ -39,7 +39,7 @@ impl Recorder {
         self.record(now, &Event::PacketSent { pn, bytes, frames, stream: None });
     }
 
-    /// A packet was opened; its payload is read once more, for the log alone.
+    /// Records an opened packet. Its payload is parsed once more, only for the log.
     pub(crate) fn received(&mut self, now: Time, pn: u64, bytes: usize, payload: &[u8]) {
         let mut frames = FrameKinds::default();
         let (mut acked, mut ack_delay) = (AckedRanges::default(), Duration::ZERO);
@@ -75,7 +75,7 @@ impl Recorder {
         self.record(now, &Event::PacketReceived { pn, bytes, frames, acked, ack_delay });
     }
 
-    /// An ACK or a timer settled packets.
+    /// Records packets that an ACK or a timer settled.
     pub(crate) fn settled<F>(&mut self, now: Time, settled: &Settled<F>, recovery: &Recovery<F>) {
         for packet in &settled.lost {
             self.record(now, &Event::PacketLost { pn: packet.pn, bytes: packet.size });
@@ -83,7 +83,7 @@ impl Recorder {
         self.update(now, recovery);
     }
 
-    /// Records estimates and the controller's state if they changed.
+    /// Records the estimates and the controller's state if they changed.
     pub(crate) fn update<F>(&mut self, now: Time, recovery: &Recovery<F>) {
         let (rtt, controller) = (recovery.rtt(), recovery.controller());
         let metrics = Metrics {

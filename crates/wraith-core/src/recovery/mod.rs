@@ -49,8 +49,8 @@ pub use packet::{SentPacket, Settled, SettledPacket};
 
 /// Timer granularity (RFC 9002 §6.1.2). Finer timers would fire on the scheduler's jitter.
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// Backed-off probes come at least this often (unless the path is slower), so that a path that comes back after an
-/// outage is noticed soon, and a burst of losses counted in packets ends before the idle timeout does.
+/// Maximum interval between backed-off probes, unless the path is slower. So the end of an outage
+/// is detected soon, and a burst of losses counted in packets ends before the idle timeout.
 const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// Divisor: the maximum wait for an acknowledgement or a loss is this fraction of the idle timeout,
 /// but at least [`PTO_INTERVAL_MAX`]. A round trip that was long once must not end a connection by

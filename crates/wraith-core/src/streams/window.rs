@@ -23,8 +23,9 @@ const ROUND_TRIPS_GAPS: f64 = 8.0;
 const USED_UP_PART: u64 = 8;
 /// Maximum growth factor per measurement.
 const GROWTH_MAX: u64 = 4;
-/// Shortest round trip assumed: below it, threads waiting for a core, not the path, decide how much is in flight. Not
-/// longer either: what waits in a window larger than the caches costs more time per byte on a fast machine.
+/// Minimum round trip assumed. Below it, thread scheduling decides how much is in flight, not the
+/// path. A larger value is slower on a fast machine, because a window larger than the caches costs
+/// more time per byte.
 const RTT_MIN: Duration = Duration::from_micros(500);
 /// Minimum duration of a measurement, so that a burst after a stall does not count as a rate.
 const MEASURE_MIN: Duration = Duration::from_millis(2);

@@ -1,4 +1,5 @@
-//! A peer that acknowledges nothing, what it likes, or what it cannot have received, holds little memory and gains nothing.
+//! A peer that acknowledges nothing, or selectively, or packets that it cannot have received. It
+//! occupies little memory and gains nothing.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use wraith_core::{BLOCK_BYTES, CloseReason, TransportConfig};
 use crate::counting::bytes_held;
 use crate::hostile_peer::HostilePeer;
 
-/// What a connection may remember of packets and gaps, beyond the bytes of its windows.
+/// Maximum memory of a connection for packets and gaps, in addition to the bytes of its windows.
 const TRACKED_MAX: i64 = 256 * 1024;
 
 fn is_violation(peer: &HostilePeer) -> bool {
@@ -18,7 +19,7 @@ fn is_violation(peer: &HostilePeer) -> bool {
 #[test]
 fn who_acknowledges_a_number_that_was_left_out_is_sent_away() {
     let mut peer = HostilePeer::connect(TransportConfig::default());
-    // Honest: what came is acknowledged, and nothing happens.
+    // An honest ACK of received packets has no effect.
     while peer.received.len() < 2048 {
         peer.send(0, |out| assert!(out.ping()));
         peer.wait(Duration::from_millis(30));
@@ -30,7 +31,7 @@ fn who_acknowledges_a_number_that_was_left_out_is_sent_away() {
         }
         assert_eq!(peer.closed, None);
     }
-    // One number is missing in what came, and that is in the ACK.
+    // The received numbers have a gap, and the ACK covers it.
     let newest = *peer.received.last().unwrap();
     assert!((0..=newest).any(|pn| !peer.received.contains(&pn)), "no number was left out");
     peer.ack(&[0..=newest]);
@@ -53,7 +54,7 @@ fn a_million_packets_of_a_peer_that_acknowledges_nothing_hold_little_memory() {
     peer.notes = false;
     let before = bytes_held();
     for round in 0..1_000_000 {
-        // Every packet leaves a gap, so that each asks for an ACK at once.
+        // Every packet leaves a gap, so each one causes an immediate ACK.
         peer.send(1, |out| assert!(out.ping()));
         if round % 1000 == 0 {
             peer.wait(Duration::from_secs(2));
@@ -69,7 +70,7 @@ fn a_peer_that_opens_every_gap_it_can_holds_little_memory_beyond_the_bytes() {
     let mut peer = HostilePeer::connect(TransportConfig::default());
     peer.notes = false;
     let before = bytes_held();
-    // 300 single bytes in a packet, two apart; the bytes themselves lie in blocks of the window.
+    // 300 single bytes per packet, two apart. The bytes themselves lie in blocks of the window.
     let window = 2 << 20;
     for first in (1..window).step_by(400) {
         peer.send(0, |out| {
@@ -89,7 +90,7 @@ fn a_peer_that_opens_every_gap_it_can_holds_little_memory_beyond_the_bytes() {
 #[test]
 fn a_peer_that_acknowledges_every_second_packet_holds_little_memory_beyond_the_send_buffer() {
     const SEND_BUFFER: i64 = 1 << 20;
-    /// Packets that the victim sends.
+    /// Number of packets that the victim sends.
     const PACKETS: usize = 100_000;
     let transport =
         TransportConfig { send_buffer_max: SEND_BUFFER as u64, ..TransportConfig::default() };

@@ -1,4 +1,4 @@
-//! Peers that move, and what each side learns of its own address.
+//! Peers that migrate, and the reports of each side's own address.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use wraith_core::{Event, PathAddr, TransportConfig};
 
 use crate::pair::{DELAY, Pair, ip, moves, transfer, via};
 
-/// `mover` goes on from `to`; the other side follows once it knows that it is heard there.
+/// Moves `mover` to address `to`. The other side follows once that address is validated.
 fn follows(mover: usize, [from, to]: [PathAddr; 2]) {
     let mut pair = Pair::new(TransportConfig::default());
     pair.sides[mover].address = from;
@@ -70,7 +70,8 @@ fn who_only_pretends_to_be_elsewhere_is_not_followed_and_gets_little() {
         connection.write(id, Bytes::from_static(b"hello")).unwrap();
         let mut buf = vec![0; 65536];
         let len = initiator.poll_transmit(now, &mut buf).unwrap().len;
-        // An attacker on the way takes the datagram and sends it on under another address. Nothing sent there arrives.
+        // An on-path attacker takes the datagram and forwards it from another address. Nothing sent
+        // to that address arrives.
         let responder = &mut pair.sides[1].endpoint;
         responder.handle_datagram(now, spoofed, None, &mut buf[..len]);
         let (mut now, mut sent) = (now, 0);
@@ -88,7 +89,8 @@ fn who_only_pretends_to_be_elsewhere_is_not_followed_and_gets_little() {
     }
 }
 
-/// Packets of the initiator, and its answer to the challenge, come to the responder from `diverted`: it moves there.
+/// Relays the initiator's packets and its path response to the responder from `diverted`, so that
+/// the responder moves there.
 fn divert(pair: &mut Pair, diverted: PathAddr) {
     let mut buf = vec![0; 65536];
     let Pair { now, sides: [initiator, responder], .. } = pair;
@@ -117,15 +119,16 @@ fn a_peer_whose_packets_came_by_a_detour_is_asked_at_once_where_it_was_and_found
         connection.write(id, Bytes::from_static(b"hello")).unwrap();
         divert(&mut pair, elsewhere);
         let diverted = pair.now;
-        // Whoever diverted them is gone, and what goes there is lost.
+        // The attacker is gone, and packets to its address are lost.
         let back = Event::PathChanged { remote: here };
         pair.run_until(|p| p.sides[1].events.iter().any(|(_, event)| *event == back));
-        // Two questions and their answers, and no probe timeout; the event is taken when the next datagram has come.
+        // Two challenges and their responses, without a probe timeout. The event is polled when the
+        // next datagram has arrived.
         assert!(pair.now - diverted <= 5 * DELAY, "{:?}", pair.now - diverted);
     }
 }
 
-/// Where side `index` was told that it is seen.
+/// Returns the observed addresses reported to side `index`.
 fn observed(pair: &Pair, index: usize) -> Vec<PathAddr> {
     let address = |event: &Event| match event {
         Event::ObservedAddress(address) => Some(PathAddr::from(*address)),

@@ -1,5 +1,6 @@
-//! In a steady transfer an endpoint asks the allocator for nothing: not to take a datagram, not to make one, not for
-//! timers and events. Both sides send and acknowledge, so every packet of a transfer is among these.
+//! In a steady transfer, an endpoint allocates nothing: neither for received nor for sent
+//! datagrams, timers or events. Both sides send and acknowledge, so the test covers every packet of
+//! a transfer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,9 +18,9 @@ const MTU: u16 = 1452;
 /// Half a round trip.
 const DELAY: Duration = Duration::from_micros(100);
 const WRITE_BYTES: usize = 64 * 1024;
-/// Moved each way until windows, buffers and blocks have the size they keep.
+/// Bytes transferred each way until windows, buffers and blocks have their final size.
 const WARM_UP_BYTES: usize = 32 << 20;
-/// Moved each way after that.
+/// Bytes transferred each way after that.
 const COUNTED_BYTES: usize = 16 << 20;
 
 struct Side {
@@ -31,11 +32,11 @@ struct Side {
     read: usize,
 }
 
-/// Two endpoints, and what happened inside them.
+/// Two endpoints, and the count of allocations inside them.
 struct Pair {
     now: Time,
     sides: [Side; 2],
-    /// One datagram in so many is lost; 0 for none.
+    /// One in this many datagrams is lost; 0 for none.
     lose_every: u64,
     datagrams: u64,
     content: Bytes,
@@ -86,7 +87,7 @@ impl Pair {
         }
     }
 
-    /// Until both sides have read `bytes` from the start.
+    /// Runs until both sides have read `bytes` in total.
     fn run_until_read(&mut self, bytes: usize) {
         for _ in 0..1_000_000 {
             if self.sides.iter().all(|side| side.read >= bytes) {
@@ -124,7 +125,7 @@ impl Pair {
     }
 }
 
-/// Does `what`, and adds the allocations it makes to `sum`.
+/// Calls `what`, and adds its allocations to `sum`.
 fn counted<T>(sum: &mut u64, what: impl FnOnce() -> T) -> T {
     let before = allocations();
     let done = what();
@@ -132,7 +133,7 @@ fn counted<T>(sum: &mut u64, what: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Takes events, reads all there is, compares it, and writes what there is room for.
+/// Handles events, reads and compares all available bytes, and writes up to the capacity.
 fn application(side: &mut Side, now: Time, content: &Bytes, inside: &mut u64) {
     while let Some((handle, event)) = counted(inside, || side.endpoint.poll_event()) {
         match event {

@@ -1,4 +1,5 @@
-//! In a steady transfer loss recovery and congestion control ask the allocator for nothing, with and without loss.
+//! In a steady transfer, loss recovery and congestion control allocate nothing, with and without
+//! loss.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,11 +12,11 @@ use crate::counting::allocations;
 const MTU: u16 = 1452;
 const RTT: Duration = Duration::from_millis(1);
 const ACK_EVERY: u64 = 16;
-/// Packets in a flight, however many a controller would allow.
+/// Packets in a flight, even if a controller allows more.
 const FLIGHT_MAX: u64 = 256;
 /// Packets lost at the front of a lossy flight.
 const LOST_PER_ROUND: u64 = 16;
-/// One flight in so many is lossy.
+/// One in this many flights is lossy.
 const LOSSY_EVERY: u32 = 20;
 
 struct Transfer {
@@ -24,12 +25,12 @@ struct Transfer {
     now: Time,
     next: u64,
     settled: u64,
-    /// What arrived of the last flight.
+    /// Packet numbers of the last flight that arrived.
     previous: RangeInclusive<u64>,
 }
 
 impl Transfer {
-    /// Sends a flight and acknowledges it, except what is lost.
+    /// Sends a flight and acknowledges it, except for the lost packets.
     fn round(&mut self, lossy: bool) {
         let start = self.next;
         while self.next - start < FLIGHT_MAX {
@@ -55,7 +56,7 @@ impl Transfer {
         self.now += RTT;
         let received = if lossy { start + LOST_PER_ROUND } else { start };
         for largest in (received..self.next).step_by(ACK_EVERY as usize).chain([self.next - 1]) {
-            // ACKs repeat what earlier ones said.
+            // ACKs repeat earlier ranges.
             let ranges = [received..=largest, self.previous.clone()];
             self.ack(largest, &ranges[..if start > 0 { 2 } else { 1 }]);
         }
@@ -95,7 +96,7 @@ fn steady_transfer(algorithm: Algorithm) {
         settled: 0,
         previous: 0..=0,
     };
-    // Grow every buffer to what the steady state needs, the memory of lost packets included.
+    // Grow every buffer to its size in the steady state, including that of lost packets.
     (0..6).for_each(|_| transfer.round(false));
     (0..3000).for_each(|i| transfer.round(i % LOSSY_EVERY == 0));
     let (before, packets) = (allocations(), transfer.next);

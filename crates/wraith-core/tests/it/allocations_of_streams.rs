@@ -1,4 +1,4 @@
-//! In a steady transfer the stream layer asks the allocator for nothing: not when packets are built, taken in,
+//! In a steady transfer, the stream layer allocates nothing: not when packets are built, received,
 //! acknowledged or lost, nor when whole blocks are read.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::counting::allocations;
 const PAYLOAD_BYTES: usize = 1424;
 const PACKETS: usize = 300;
 
-/// Packets of `from` delivered to `to`; if `lossy`, every 50th is lost.
+/// Delivers packets of `from` to `to`; if `lossy`, every 50th is lost.
 fn flight(
     from: &mut Streams,
     to: &mut Streams,
@@ -70,7 +70,7 @@ fn a_steady_transfer_with_losses_allocates_nothing() {
             a.write(id, content.clone()).unwrap();
         }
         flight(&mut a, &mut b, &mut flying, &mut buf, true);
-        // Repairs the losses, so that what is read has no gap.
+        // Retransmits the losses, so that the received bytes have no gap.
         flight(&mut a, &mut b, &mut flying, &mut buf, false);
         let now = Time::ZERO + Duration::from_millis(round);
         while let Read::Slice(slice) = b.read(now, Duration::from_millis(1), id).unwrap() {
@@ -81,6 +81,6 @@ fn a_steady_transfer_with_losses_allocates_nothing() {
     let allocations = allocations() - warm;
     let packets = read / PAYLOAD_BYTES;
     assert!(packets > 100_000, "{packets}");
-    // A last piece below 32 KiB is copied out of its block: at most once for each of the 300 reads.
+    // A last slice below 32 KiB is copied out of its block: at most once for each of the 300 reads.
     assert!(allocations <= 300, "{allocations} allocations for {packets} packets");
 }

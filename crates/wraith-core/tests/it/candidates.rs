@@ -1,4 +1,4 @@
-//! What the two sides tell each other for another path, and the secret that they share.
+//! Candidate addresses that the two sides exchange, and their exported secret.
 
 use std::net::SocketAddr;
 
@@ -23,7 +23,7 @@ fn set(pair: &mut Pair, side: usize, addresses: &[SocketAddr]) {
     connection.set_candidates(addresses.iter().copied());
 }
 
-/// The lists that side `index` was told.
+/// Returns the lists reported to side `index`.
 fn told(pair: &Pair, index: usize) -> Vec<Vec<SocketAddr>> {
     let list = |event: &Event| match event {
         Event::PeerCandidates(addresses) => Some(addresses.clone()),
@@ -96,7 +96,7 @@ fn both_sides_export_the_same_secret_for_each_context_and_other_connections_anot
     assert_eq!(first, secret(&mut pair, 1, b"punch 1"));
     assert_ne!(first, secret(&mut pair, 1, b"punch 2"));
     let mut other = Pair::new(TransportConfig::default());
-    // Other ephemeral keys: something was drawn before.
+    // Other ephemeral keys: random numbers were drawn before.
     other.connect();
     let second = other.connect();
     other.run_until(|p| {

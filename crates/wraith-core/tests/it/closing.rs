@@ -1,4 +1,4 @@
-//! How a connection ends.
+//! The end of a connection.
 
 use std::time::Duration;
 
@@ -21,18 +21,18 @@ fn a_close_tells_the_peer_why_and_both_sides_forget_it() {
     assert_eq!(closed(1), Event::Closed(reason));
 }
 
-/// How long the side that closes keeps its state.
+/// Returns how long the closing side keeps its state.
 fn time_until_forgotten(answer_arrives: bool) -> Duration {
     let mut pair = Pair::new(TransportConfig::default());
     let handle = pair.connect();
     pair.run_until(|p| p.handle(1).is_some());
     let (closed_at, sent) = (pair.now, pair.sent);
     pair.sides[0].endpoint.connection(handle).unwrap().close(closed_at, 0x100, "");
-    // The CLOSE is the next datagram, the answer to it the one after.
+    // The CLOSE is the next datagram, and the answer to it the one after.
     pair.drop = Box::new(move |i| !answer_arrives && i == sent + 2);
     pair.run_until(|p| {
         let endpoint = &mut p.sides[0].endpoint;
-        // Asking for the timeout makes it forget connections that are over.
+        // Polling the timeout removes connections that are over.
         endpoint.poll_timeout().is_none() && endpoint.is_drained()
     });
     pair.now.since(closed_at)
@@ -41,7 +41,7 @@ fn time_until_forgotten(answer_arrives: bool) -> Duration {
 #[test]
 fn who_closes_waits_for_the_answer_and_no_longer() {
     assert_eq!(time_until_forgotten(true), 2 * DELAY);
-    // Without one it could have to say it again.
+    // Without an answer, it may have to retransmit.
     assert!(time_until_forgotten(false) > 6 * DELAY);
 }
 

@@ -1,5 +1,5 @@
-//! The allocator of the tests: the system's, which counts what each thread allocates, and holds. Tests that run beside each other on
-//! other threads do not disturb a count.
+//! The tests' allocator: the system's, which counts the allocations and the allocated bytes of each
+//! thread. Tests that run in parallel on other threads do not affect a count.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,13 +16,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         HELD.set(HELD.get() + layout.size() as i64);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         HELD.set(HELD.get() - layout.size() as i64);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -30,12 +30,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Allocations of this thread so far.
+/// Returns the number of allocations of this thread.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// Bytes that this thread has allocated and not given back.
+/// Returns the bytes that this thread has allocated and not freed.
 pub(crate) fn bytes_held() -> i64 {
     HELD.get()
 }

@@ -1,11 +1,11 @@
-//! Unreliable datagrams, from one application to the other.
+//! Unreliable datagrams between two applications.
 
 use bytes::Bytes;
 use wraith_core::{Event, TransportConfig};
 
 use crate::pair::Pair;
 
-/// A pair after the handshake, both ways.
+/// Returns a pair whose sides have both completed the handshake.
 fn connected() -> Pair {
     let mut pair = Pair::new(TransportConfig { max_mtu: 1200, ..Default::default() });
     pair.connect();
@@ -42,7 +42,7 @@ fn they_arrive_as_they_were_sent_in_both_directions() {
 #[test]
 fn one_that_is_lost_is_not_sent_again_and_does_not_hold_back_the_next() {
     let mut pair = connected();
-    // What is under way of the handshake goes first.
+    // Packets of the handshake arrive first.
     let until = pair.now + std::time::Duration::from_secs(1);
     pair.run_until(|p| p.now >= until);
     let sent = pair.sent;

@@ -1,4 +1,5 @@
-//! What somebody who is invited and begins handshakes without end can take: its share.
+//! Limits on an attacker with a door key that begins handshakes without end: it gets no more than
+//! its share.
 
 use std::time::Duration;
 
@@ -14,9 +15,9 @@ use wraith_noise::{CookieSecret, GATE_BYTES, MAC2_BYTES};
 use crate::counting::bytes_held;
 use crate::pair::{ip, moves, side};
 
-/// Handshakes that one source may have under way.
+/// Maximum number of half-open handshakes per source.
 const OF_ONE_SOURCE: usize = 16;
-/// When an initiator repeats its H1 for the first time.
+/// Time of an initiator's first retransmission of H1.
 const REPEATED: Duration = Duration::from_millis(250);
 const REPEATED_AT: Time = Time::from_nanos(250_000_000);
 
@@ -35,7 +36,7 @@ pub(crate) fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
     Endpoint::new(config, [2; 32])
 }
 
-/// An initiator and its H1; the seeds make them differ.
+/// Returns an initiator and its H1; they differ by seed.
 fn initiator(seed: u8) -> (Endpoint, H1) {
     let mut initiator = side(seed, TransportConfig::default()).endpoint;
     initiator.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &door()).unwrap();
@@ -43,10 +44,10 @@ fn initiator(seed: u8) -> (Endpoint, H1) {
     (initiator, h1)
 }
 
-/// The two datagrams of an H1, or of an H2.
+/// The two datagrams of an H1 or an H2.
 pub(crate) type H1 = Vec<Vec<u8>>;
 
-/// The H1 that `initiator` sends now.
+/// Returns the H1 that `initiator` sends now.
 fn h1_of(initiator: &mut Endpoint, now: Time) -> H1 {
     let h1: H1 = sent(initiator, now).into_iter().map(|(_, datagram)| datagram).collect();
     assert_eq!(h1.len(), 2, "H1, and nothing else");
@@ -57,14 +58,14 @@ pub(crate) fn h1(seed: u8) -> H1 {
     initiator(seed).1
 }
 
-/// All that `endpoint` has to say.
+/// Returns all pending datagrams of `endpoint`.
 pub(crate) fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, Vec<u8>)> {
     let mut buf = vec![0; 65536];
     let next = || endpoint.poll_transmit(now, &mut buf).map(|t| (t.to, buf[..t.len].to_vec()));
     std::iter::from_fn(next).collect()
 }
 
-/// What `endpoint` answers these datagrams: none, a cookie, or the two of H2.
+/// Returns the answer of `endpoint` to these datagrams: none, a cookie, or the two of H2.
 pub(crate) fn answer(
     endpoint: &mut Endpoint,
     now: Time,
@@ -93,7 +94,7 @@ fn hear(initiator: &mut Endpoint, now: Time, answer: &[Vec<u8>]) {
     }
 }
 
-/// The H2 that `endpoint` answers the H1 of this seed with; `None` also if it asks for a cookie.
+/// Returns the H2 that answers the H1 of this seed, or `None`, also if a cookie is demanded.
 fn h2(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> Option<Vec<Vec<u8>>> {
     let (mut initiator, h1) = initiator(seed);
     let h2 = answer(endpoint, now, from, &h1)?;
@@ -101,13 +102,13 @@ fn h2(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> Option<Ve
     is_connected(&mut initiator).then_some(h2)
 }
 
-/// What an initiator sends when `answer` asks it for a cookie.
+/// Returns the H1 that an initiator sends after the cookie in `answer`.
 fn with_cookie(initiator: &mut Endpoint, now: Time, answer: &[Vec<u8>]) -> H1 {
     hear(initiator, now, answer);
     h1_of(initiator, now)
 }
 
-/// The handshake of this seed begins, with a cookie: the endpoint is under load.
+/// Begins the handshake of this seed with a cookie: the endpoint is under load.
 fn begins_with_cookie(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> bool {
     let (mut initiator, h1) = initiator(seed);
     let cookie = answer(endpoint, now, from, &h1).expect("it is asked for a cookie");
@@ -117,7 +118,7 @@ fn begins_with_cookie(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: 
     is_connected(&mut initiator)
 }
 
-/// `endpoint` is under load from now on: half of its places are taken by whoever has shown nothing.
+/// Puts `endpoint` under load: unproven initiators take half of its places.
 fn load(endpoint: &mut Endpoint, now: Time, places: u8) {
     for i in 0..places / 2 {
         assert!(h2(endpoint, now, ip([10, 1, 1, i], 1), 100 + i).is_some());
@@ -174,7 +175,7 @@ fn the_source_with_most_handshakes_gives_way_first() {
     let h1_of_early = with_cookie(&mut early, now, &cookie);
     let h2 = answer(&mut responder, now, here, &h1_of_early).unwrap();
     for seed in 11..60 {
-        // Many of one address, and some of others: more than there is room for.
+        // Many handshakes of one address, and some of others: more than the places.
         let from = if seed % 3 == 0 { [198, 51, 100, seed] } else { [198, 51, 100, 1] };
         begins_with_cookie(&mut responder, now, ip(from, 1), seed);
     }
@@ -268,18 +269,18 @@ fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
     assert!(answered > received / 10 && answered < received / 3, "{answered} of {received}");
 }
 
-/// Writes the gate of a datagram under `key`, as the specification says.
+/// Writes the mac1 of a datagram under `key`, as specified.
 fn write_gate(datagram: &mut [u8], key: &[u8; 32]) {
     let (rest, value) = datagram.split_at_mut(datagram.len() - GATE_BYTES);
     value.copy_from_slice(&kdf::keyed(key, &kdf::hash(rest))[..GATE_BYTES]);
 }
 
-/// Writes the gate of the first datagram of H1.
+/// Writes the mac1 of the first datagram of H1.
 fn write_first_gate(first: &mut [u8]) {
     write_gate(first, &kdf::derive("wraith/2 gate 1", &door_secret()));
 }
 
-/// Writes both gates of an H1, as whoever has the door key can.
+/// Writes both mac1 values of an H1, which requires the door key.
 pub(crate) fn regate(h1: &mut [Vec<u8>]) {
     let [first, second] = h1 else { panic!("two datagrams") };
     write_first_gate(first);
@@ -292,15 +293,16 @@ fn door_secret() -> [u8; 32] {
     kdf::derive_parts("wraith/2 door of a ticket", &[&[7; 16], responder_id().as_bytes()])
 }
 
-/// An H1 of somebody who was invited and knows nothing of cryptography.
+/// Returns an H1 with valid mac1 values and random content.
 fn nonsense(seed: u8) -> H1 {
     let mut h1 = vec![vec![seed; 1000], vec![seed; 900]];
     regate(&mut h1);
     h1
 }
 
-/// Whether `responder`, which has the seed of `twin` and was fed more, computed more: reading an H1 draws an ephemeral
-/// key, so the two would give another H2 to the same H1.
+/// Returns true if `responder` has done more computations than `twin`, which has the same seed and
+/// received less. Reading an H1 draws an ephemeral key, so the two would then answer the same H1
+/// with different H2s.
 pub(crate) fn computed_more(responder: &mut Endpoint, twin: &mut Endpoint) -> bool {
     let from = ip([203, 0, 113, 1], 1);
     let [one, other] = [responder, twin].map(|e| answer(e, Time::ZERO, from, &h1(9)).unwrap());
@@ -420,7 +422,7 @@ fn handshakes_of_who_is_not_admitted_count_as_under_way() {
     assert!(!begins_with_cookie(&mut responder, Time::ZERO, here, 200), "and with a cookie, too");
 }
 
-/// The gate of H1's second datagram is on the wire for all to see.
+/// The mac1 of H1's second datagram is visible on the wire.
 #[test]
 fn what_only_ends_like_the_second_datagram_is_no_repeat_of_it() {
     let mut responder = responder(|_| {});
@@ -454,7 +456,8 @@ fn what_only_ends_like_h3_is_no_repeat_of_it() {
     assert_eq!(sent(&mut responder, REPEATED_AT).len(), 1);
 }
 
-/// Whether the initiator of this seed, whose H1 is `h1`, gets an H2 by the time of its first repeat.
+/// Returns true if the initiator of this seed, with the H1 `h1`, gets an H2 by its first
+/// retransmission.
 fn is_heard_at_last(responder: &mut Endpoint, seed: u8) -> bool {
     let (mut initiator, h1) = initiator(seed);
     let here = ip([192, 0, 2, 1], 1);
@@ -468,7 +471,7 @@ fn is_heard_at_last(responder: &mut Endpoint, seed: u8) -> bool {
     })
 }
 
-/// By somebody who has the door key and is faster.
+/// The attacker has the door key and is faster.
 #[test]
 fn garbage_behind_a_copied_first_datagram_costs_one_repeat_at_most() {
     let there = ip([198, 51, 100, 1], 1);
@@ -492,7 +495,7 @@ fn a_forgery_with_somebodys_ephemeral_key_keeps_nobody_out() {
     assert!(is_heard_at_last(&mut responder, 10));
 }
 
-/// Those that showed nothing give way to those that show a cookie.
+/// Unproven initiators are evicted before those with a cookie.
 #[test]
 fn a_source_has_sixteen_handshakes_under_way_with_and_without_cookies_together() {
     let mut responder = responder(|config| config.half_open_max = 100);

@@ -1,4 +1,4 @@
-//! How a connection begins, and what strangers get: silence.
+//! The start of a connection, and silence towards strangers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use wraith_crypto::identity::SecretIdentity;
 
 use crate::pair::{Pair, ip, moves, transfer};
 
-/// What the initiator takes for the round trip when it is connected, before any sample of a packet.
+/// Returns the initiator's round trip when it is connected, before any sample of a packet.
 fn first_rtt(pair: &mut Pair) -> Duration {
     pair.connect();
     pair.run_until(|p| p.handle(0).is_some());
@@ -19,7 +19,7 @@ fn first_rtt(pair: &mut Pair) -> Duration {
 #[test]
 fn a_peer_that_comes_late_is_not_taken_for_one_that_is_far() {
     let mut pair = Pair::new(TransportConfig::default());
-    // The first five H1 go nowhere; the sixth is answered at once, eight seconds later.
+    // The first five H1s are lost. The sixth is answered at once, eight seconds later.
     pair.drop = Box::new(|n| n <= 10);
     let rtt = first_rtt(&mut pair);
     assert!(pair.now > Time::ZERO + Duration::from_secs(7));
@@ -37,7 +37,8 @@ fn a_far_peer_is_known_to_be_far_although_h1_was_repeated() {
 
 #[test]
 fn the_first_byte_of_an_application_leaves_one_round_trip_after_dialling() {
-    // And the other side's once it knows who dialled, half a round trip later.
+    // The responder's first byte leaves half a round trip later, after it has authenticated the
+    // initiator.
     for (from, one_ways) in [(0, 3), (1, 4)] {
         let mut pair = Pair::new(TransportConfig::default());
         pair.connect();
@@ -154,7 +155,7 @@ fn who_is_not_admitted_learns_only_that_nobody_answers_its_h3() {
     pair.run_until(|p| {
         p.sides[0].events.iter().any(|(_, event)| matches!(event, Event::Closed(_)))
     });
-    // H2 comes before anybody can know who asks; after it, nothing.
+    // The responder sends H2 before it can identify the initiator, and nothing after that.
     let events: Vec<_> = pair.sides[0].events.iter().map(|(_, event)| event.clone()).collect();
     let observed = Event::ObservedAddress(pair.sides[0].address.ip().unwrap());
     let end = Event::Closed(CloseReason::IdleTimeout);

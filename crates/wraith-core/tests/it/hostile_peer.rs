@@ -1,4 +1,5 @@
-//! A peer that authenticated, on either side of the handshake, and then says what it likes: the packet layer without an endpoint.
+//! An authenticated hostile peer on either side of the handshake: the packet layer without an
+//! endpoint, so it can send any frame.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use wraith_noise::{
 
 use crate::pair::ip;
 
-/// Bytes in front of the sealed frames, and of the tag behind them (SPEC §4).
+/// Lengths of the header before the sealed frames, and of the tag behind them (SPEC §4).
 const HEADER: usize = 12;
 const TAG: usize = 16;
 
@@ -26,14 +27,14 @@ pub(crate) struct HostilePeer {
     pub(crate) victim: Endpoint,
     pub(crate) handle: ConnectionHandle,
     pub(crate) now: Time,
-    /// Packet numbers that the victim used, as they came.
+    /// Packet numbers of the victim, in order of arrival.
     pub(crate) received: Vec<u64>,
-    /// Whether to note them.
+    /// Whether to record them.
     pub(crate) notes: bool,
-    /// Packets of the victim that did not open; `None` where there must be none.
+    /// Number of the victim's packets that did not open; `None` if there must be none.
     pub(crate) unopened: Option<u64>,
     pub(crate) closed: Option<CloseReason>,
-    /// Parts of ratchets that the victim sent: the number, which part, the bytes.
+    /// Ratchet fragments from the victim: ratchet number, fragment index, bytes.
     pub(crate) ratchets: Vec<(u64, u8, Vec<u8>)>,
     pub(crate) sealer: Sealer,
     pub(crate) opener: Opener,
@@ -45,7 +46,7 @@ fn rng() -> ChaCha20Rng {
     ChaCha20Rng::from_seed([3; 32])
 }
 
-/// Where the peer is.
+/// The peer's address.
 fn address() -> PathAddr {
     ip([127, 0, 0, 1], 1000)
 }
@@ -54,14 +55,14 @@ fn victim_id() -> NodeId {
     SecretIdentity::from_seed([2; 32]).node_id()
 }
 
-/// Who the peer is, and its victim.
+/// Returns the peer's identity, and its victim.
 fn victim(transport: TransportConfig) -> (SecretIdentity, Endpoint) {
     let [us, them] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
     let config = EndpointConfig { transport, ..EndpointConfig::open(them) };
     (us, Endpoint::new(config, [2; 32]))
 }
 
-/// What the peer claims of itself.
+/// Returns the peer's transport parameters.
 fn parameters() -> Parameters {
     Parameters {
         max_idle_timeout_ms: 30_000,
@@ -78,7 +79,7 @@ fn hear(victim: &mut Endpoint, mut datagram: Vec<u8>) {
     victim.handle_datagram(Time::ZERO, address(), None, &mut datagram);
 }
 
-/// The next datagram that `victim` sends.
+/// Returns the next datagram of `victim`.
 fn said(victim: &mut Endpoint) -> Vec<u8> {
     let mut buf = vec![0; 65_536];
     let transmit = victim.poll_transmit(Time::ZERO, &mut buf).expect("it has something to say");
@@ -87,7 +88,7 @@ fn said(victim: &mut Endpoint) -> Vec<u8> {
 }
 
 impl HostilePeer {
-    /// Connects to a victim, and lets it send as much as it likes on as many streams.
+    /// Connects to a victim, with unlimited bytes and streams for it.
     pub(crate) fn connect(transport: TransportConfig) -> Self {
         let mut rng = rng();
         let (us, mut victim) = victim(transport);
@@ -106,7 +107,7 @@ impl HostilePeer {
         Self::new(victim, hello.suite, &keys)
     }
 
-    /// Is connected to by a victim, and lets it send as much as it likes on as many streams.
+    /// Accepts a connection of a victim, with unlimited bytes and streams for it.
     pub(crate) fn accept(transport: TransportConfig) -> Self {
         let mut rng = rng();
         let (us, mut victim) = victim(transport);
@@ -144,14 +145,15 @@ impl HostilePeer {
         }
     }
 
-    /// Sends a packet with what `write` writes, and takes what the victim answers. `skip` numbers are left out before.
+    /// Sends a packet with the frames of `write`, after `skip` skipped packet numbers, and receives
+    /// the victim's answers.
     pub(crate) fn send(&mut self, skip: u64, write: impl FnOnce(&mut FrameWriter<'_>)) {
         self.next_pn += skip;
         let mut packet = self.seal(write);
         self.deliver(&mut packet);
     }
 
-    /// A packet with what `write` writes.
+    /// Seals a packet with the frames of `write`.
     pub(crate) fn seal(&mut self, write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
         let mut packet = vec![0; 1200];
         let mut out = FrameWriter::new(&mut packet[HEADER..1200 - TAG]);
@@ -163,13 +165,13 @@ impl HostilePeer {
         packet
     }
 
-    /// Gives the victim a packet, and takes what it answers.
+    /// Delivers a packet to the victim, and receives its answers.
     pub(crate) fn deliver(&mut self, packet: &mut [u8]) {
         self.victim.handle_datagram(self.now, address(), None, packet);
         self.drain();
     }
 
-    /// Takes what the victim sends now.
+    /// Receives everything that the victim sends now.
     pub(crate) fn drain(&mut self) {
         while let Some(transmit) = self.victim.poll_transmit(self.now, &mut self.buf) {
             if self.notes {
@@ -199,7 +201,7 @@ impl HostilePeer {
         }
     }
 
-    /// Serves the victim's timers until `later`.
+    /// Runs the victim's timers until `later`.
     pub(crate) fn wait(&mut self, later: Duration) {
         let until = self.now + later;
         while let Some(at) = self.victim.poll_timeout().filter(|at| *at <= until) {
@@ -210,7 +212,7 @@ impl HostilePeer {
         self.now = until;
     }
 
-    /// Acknowledges everything that came.
+    /// Acknowledges every received packet.
     pub(crate) fn ack_all(&mut self) {
         let mut all = RangeSet::new();
         for pn in &self.received {
@@ -222,7 +224,7 @@ impl HostilePeer {
         });
     }
 
-    /// The frames of an ACK of `ranges`.
+    /// Sends an ACK of `ranges`.
     pub(crate) fn ack(&mut self, ranges: &[std::ops::RangeInclusive<u64>]) {
         self.send(0, |out| assert!(out.ack(0, ranges.iter().cloned(), None)));
     }

@@ -1,4 +1,5 @@
-//! What an initiator that authenticated can do with RATCHET frames (SPEC §4.6); a responder in `hostile_responses.rs`.
+//! Attacks of an authenticated initiator with RATCHET frames (SPEC §4.6). `hostile_responses.rs`
+//! covers the responder.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ impl HostilePeer {
         self.send(0, |out| assert!(out.ratchet(number, part, bytes)));
     }
 
-    /// Asks, and returns the answer if there is one.
+    /// Sends a request, and returns the response, if any.
     fn ask(&mut self, number: u64, request: &[u8]) -> Option<[u8; RATCHET_RESPONSE_BYTES]> {
         self.ratchets.clear();
         for part in 0..2 {
@@ -39,7 +40,7 @@ impl HostilePeer {
         Some([&low[..], high].concat().try_into().expect("the length of a response"))
     }
 
-    /// One ratchet as it should be; false if it was not answered.
+    /// Runs one honest ratchet. Returns false if it was not answered.
     fn ratchet(&mut self, number: u64, rng: &mut ChaCha20Rng) -> bool {
         let ratchet = Ratchet::begin(rng);
         let Some(response) = self.ask(number, ratchet.request()) else { return false };
@@ -48,7 +49,7 @@ impl HostilePeer {
         self.opener.ratchet(&agreed);
         self.sealer.advance_phase();
         self.ack_all();
-        // What asks for an answer, in which the other direction has moved, too.
+        // Elicits an answer, which shows that the other direction has moved too.
         self.send(0, |out| assert!(out.ping() && out.immediate_ack()));
         true
     }
@@ -94,7 +95,7 @@ fn shares_nobody_can_agree_on_end_the_connection() {
 #[test]
 fn a_flood_of_parts_and_of_late_ones_is_no_more_than_packets() {
     let (mut peer, mut rng) = (connect(), rng());
-    // Of a request that never gets complete, the first content counts.
+    // For a request that is never completed, the first content counts.
     let ratchet = Ratchet::begin(&mut rng);
     peer.send_part(1, 0, &ratchet.request()[..PART]);
     for byte in 0..2000u32 {
@@ -126,7 +127,7 @@ fn who_asks_for_one_after_the_other_is_stopped() {
     assert_eq!(answered, 32);
     assert_eq!(peer.closed, violation("a ratchet too soon"));
 
-    // And one a second is not, two in fact.
+    // One ratchet a second is allowed; in fact, two are.
     let (mut peer, mut rng) = (connect(), self::rng());
     for number in 1..=100 {
         assert!(peer.ratchet(number, &mut rng), "ratchet {number}");
@@ -138,7 +139,7 @@ fn who_asks_for_one_after_the_other_is_stopped() {
 #[test]
 fn who_has_not_asked_for_long_may_ask_for_no_more_in_a_row() {
     let (mut peer, mut rng) = (connect(), rng());
-    // Half an hour in which it only shows that it is there.
+    // Half an hour with keep-alive packets only.
     for _ in 0..120 {
         peer.wait(Duration::from_secs(15));
         peer.send(0, |out| assert!(out.ping()));

@@ -1,4 +1,5 @@
-//! What a responder that authenticated can do with RATCHET frames (SPEC §4.6) to the initiator that asks it.
+//! Attacks of an authenticated responder with RATCHET frames (SPEC §4.6) on the initiator that
+//! requests a ratchet.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ const PART: usize = RATCHET_RESPONSE_BYTES / 2;
 
 type Response = [u8; RATCHET_RESPONSE_BYTES];
 
-/// The peer of a victim that asks for a ratchet as soon, and as often, as it may.
+/// Returns the peer of a victim that requests ratchets as soon and as often as it may.
 fn accept() -> HostilePeer {
     let mut peer =
         HostilePeer::accept(TransportConfig { ratchet_bytes: 1, ..TransportConfig::default() });
@@ -23,7 +24,7 @@ fn accept() -> HostilePeer {
     peer
 }
 
-/// The peer of a victim that has no reason to ask.
+/// Returns the peer of a victim that has no reason to request a ratchet.
 fn accept_one_that_does_not_ask() -> HostilePeer {
     let mut peer = HostilePeer::accept(TransportConfig::default());
     peer.drain();
@@ -31,7 +32,7 @@ fn accept_one_that_does_not_ask() -> HostilePeer {
 }
 
 impl HostilePeer {
-    /// What the victim asks, with its number.
+    /// Returns the number and content of the victim's request.
     fn asked(&self) -> (u64, [u8; RATCHET_REQUEST_BYTES]) {
         let (number, _, _) = *self.ratchets.last().expect("it asks");
         let part = |part| {
@@ -48,27 +49,28 @@ impl HostilePeer {
         }
     }
 
-    /// One ratchet as it should be; its number.
+    /// Runs one honest ratchet, and returns its number.
     fn answer_well(&mut self, rng: &mut ChaCha20Rng) -> u64 {
         let (number, request) = self.asked();
         let (response, agreed) = answer_ratchet(&request, rng).expect("shares that are good");
         self.sealer.ratchet(&agreed);
         self.opener.ratchet(&agreed);
         self.respond(number, &response);
-        // The victim has the response, and moves once it is acknowledged; in new keys it says so.
+        // The victim has the response. It moves once this is acknowledged, and confirms under new
+        // keys.
         self.exchange();
         self.sealer.advance_phase();
         self.exchange();
         number
     }
 
-    /// Acknowledges all, and asks for an answer.
+    /// Acknowledges everything, and elicits an answer.
     fn exchange(&mut self) {
         self.ack_all();
         self.send(0, |out| assert!(out.ping() && out.immediate_ack()));
     }
 
-    /// Packets that the victim has opened, and those it could not open.
+    /// Returns the numbers of packets that the victim opened and could not open.
     fn heard(&mut self) -> (u64, u64) {
         let stats = self.victim.connection(self.handle).unwrap().stats();
         (stats.packets_received, stats.datagrams_dropped)
@@ -117,7 +119,7 @@ fn after_a_ciphertext_for_nobody_neither_hears_the_other_and_the_connection_ends
     peer.respond(number, &response);
     assert_eq!(peer.closed, None, "it cannot know");
 
-    // It moves when this is acknowledged, to keys that nobody else has.
+    // The victim moves, when this is acknowledged, to keys that only it has.
     peer.unopened = Some(0);
     peer.ack_all();
     let received = peer.received.len();
@@ -125,7 +127,7 @@ fn after_a_ciphertext_for_nobody_neither_hears_the_other_and_the_connection_ends
     assert_eq!(peer.received.len(), received);
     assert!(peer.unopened > Some(0));
 
-    // And nothing opens there that is sealed with ours.
+    // The victim cannot open packets sealed with our keys.
     peer.sealer.advance_phase();
     let (heard, dropped) = peer.heard();
     for _ in 0..50 {
@@ -179,7 +181,7 @@ fn late_parts_mean_nothing() {
     for _ in 0..3 {
         peer.answer_well(&mut rng);
     }
-    // The fourth is asked for, and these are of the ones before.
+    // The victim has requested the fourth ratchet; these fragments belong to the ones before.
     assert_eq!(peer.asked().0, 4);
     for number in 0..4 {
         for part in [0, 1, 0, 1] {
@@ -217,10 +219,11 @@ fn a_response_that_never_gets_complete_costs_no_memory_and_the_connection_goes_o
         peer.send_part(number, 0, &[byte as u8; PART]);
     }
     let held = bytes_held() - before;
-    // What is held is what the victim sent meanwhile, and nobody acknowledged.
+    // The memory holds only the victim's own unacknowledged packets.
     assert!(held < 2000 * PART as i64 / 4, "{held} bytes");
 
-    // An hour later it is still there, has not asked for another, and takes the rest.
+    // An hour later, the connection is alive, has not requested another ratchet, and accepts the
+    // rest.
     peer.notes = true;
     peer.unopened = Some(0);
     for _ in 0..240 {

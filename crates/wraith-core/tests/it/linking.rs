@@ -1,4 +1,5 @@
-//! Whose packets are whose: the two ends of a connection can tell wherever its packets come from, and nobody else can.
+//! Linkability of packets: the two ends of a connection recognise its packets from any address, and
+//! no other host can.
 
 use std::collections::HashSet;
 
@@ -15,10 +16,10 @@ use wraith_noise::{
 
 use crate::pair::{Pair, ip};
 
-/// Where the initiator is, and where it moves to.
+/// The initiator's address, and the address it moves to.
 const HERE: ([u8; 4], u16) = ([127, 0, 0, 1], 1000);
 const ELSEWHERE: ([u8; 4], u16) = ([127, 0, 0, 77], 7);
-/// Of somebody who has a connection to the same endpoint.
+/// Address of an attacker with a connection to the same endpoint.
 const ATTACKER: ([u8; 4], u16) = ([192, 0, 2, 9], 9);
 
 fn connected() -> Pair {
@@ -28,7 +29,7 @@ fn connected() -> Pair {
     pair
 }
 
-/// The initiator has `bytes` bytes to send, on a new stream.
+/// Writes `bytes` bytes on a new stream of the initiator.
 fn write(pair: &mut Pair, bytes: usize) {
     let handle = pair.handle(0).unwrap();
     let connection = pair.sides[0].endpoint.connection(handle).unwrap();
@@ -36,7 +37,7 @@ fn write(pair: &mut Pair, bytes: usize) {
     connection.write(id, Bytes::from(vec![7; bytes])).unwrap();
 }
 
-/// A connection of somebody else to the responder: its keys, and packets that it sends.
+/// Returns the keys of an attacker's connection to the responder, and packets that it sends.
 fn connection_of_attacker(pair: &mut Pair) -> (SessionKeys, Vec<Vec<u8>>) {
     let mut rng = ChaCha20Rng::from_seed([3; 32]);
     let attacker = SecretIdentity::from_seed([9; 32]);
@@ -78,7 +79,8 @@ fn connection_of_attacker(pair: &mut Pair) -> (SessionKeys, Vec<Vec<u8>>) {
     (keys, packets)
 }
 
-/// The connection IDs of `packets`, if `key` is what masks them: one then, and nonsense otherwise.
+/// Unmasks the connection IDs of `packets` with `key`. The right key yields one ID, any other key
+/// random values.
 fn unmasked(key: [u8; 32], packets: &[Vec<u8>]) -> HashSet<[u8; 8]> {
     let key = MaskKey::new(key);
     let unmask = |packet: &Vec<u8>| {
@@ -122,7 +124,7 @@ fn who_knows_the_node_id_and_has_a_connection_of_its_own_recognises_no_packet_of
     }
 }
 
-/// The next packet of the initiator.
+/// Returns the next packet of the initiator.
 fn packet(pair: &mut Pair) -> Vec<u8> {
     write(pair, 10);
     let mut buf = vec![0; 65_536];
@@ -131,7 +133,7 @@ fn packet(pair: &mut Pair) -> Vec<u8> {
     buf
 }
 
-/// Whether the responder takes a datagram for one of its own.
+/// Returns true if the responder accepts the datagram.
 fn takes(pair: &mut Pair, from: ([u8; 4], u16), mut datagram: Vec<u8>) -> bool {
     let Pair { now, sides: [_, responder], .. } = pair;
     let dropped = responder.endpoint.datagrams_dropped();
@@ -157,7 +159,7 @@ fn a_flood_of_random_datagrams_hides_who_moves_for_as_long_as_it_lasts_and_nobod
     assert!(takes(&mut pair, HERE, next), "there is nothing to be found");
     pair.now += std::time::Duration::from_millis(1);
     assert!(takes(&mut pair, ELSEWHERE, early), "the flood is over");
-    // From then on it is known there, too, however many more come.
+    // From then on, the new address is known too, however many datagrams arrive.
     for i in 0..50_000_u32 {
         let [_, a, b, c] = i.to_be_bytes();
         assert!(!takes(&mut pair, ([10, a, b, c], 1), vec![0; 100]));

@@ -1,4 +1,4 @@
-//! The core as its users see it, one module a behaviour.
+//! Tests of the core's public interface, one module per behaviour.
 
 mod ack_games;
 mod addresses;

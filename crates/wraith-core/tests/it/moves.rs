@@ -1,4 +1,4 @@
-//! Moves of our own choice, packet by packet.
+//! Moves that our own side chooses, packet by packet.
 
 use bytes::Bytes;
 use wraith_core::{Event, TransportConfig};
@@ -30,7 +30,8 @@ fn a_packet_that_only_probes_from_elsewhere_is_answered_there_and_moves_nobody()
         let mut buf = vec![0; 65536];
         let Pair { sides: [mover, other], .. } = &mut pair;
         while mover.endpoint.poll_transmit(now, &mut buf).is_some() {}
-        // Its challenge goes to some address of the peer, and comes to the peer from elsewhere than where the mover is.
+        // The challenge goes to an address of the peer, and reaches the peer from an address other
+        // than the mover's.
         let connection = mover.endpoint.connection(handle).unwrap();
         assert!(connection.move_to(now, via(99)));
         let challenge = mover.endpoint.poll_transmit(now, &mut buf).unwrap();
@@ -40,7 +41,7 @@ fn a_packet_that_only_probes_from_elsewhere_is_answered_there_and_moves_nobody()
         while let Some(transmit) = other.endpoint.poll_transmit(now, &mut buf) {
             sent.push((transmit.to, transmit.len));
         }
-        // The response, and the peer's own question; never more than three times what came.
+        // The response and the peer's own challenge: at most three times the received bytes.
         assert!(sent.contains(&(elsewhere, 1200)), "{sent:?}");
         let elsewhere_bytes: usize =
             sent.iter().filter(|(to, _)| *to == elsewhere).map(|(_, len)| len).sum();

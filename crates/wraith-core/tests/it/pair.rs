@@ -1,4 +1,5 @@
-//! Two endpoints joined by a perfect or a lossy wire, in one thread: the shortest way to see the core work.
+//! Two endpoints joined by a perfect or a lossy wire, in one thread: the smallest complete use of
+//! the core.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -32,13 +33,13 @@ pub(crate) struct Side {
 pub(crate) struct Pair {
     pub(crate) now: Time,
     pub(crate) sides: [Side; 2],
-    /// Drops the datagram with this index (both directions counted together).
+    /// Drops the datagram with this index; both directions count together.
     pub(crate) drop: Box<dyn FnMut(u64) -> bool>,
     pub(crate) sent: u64,
     pub(crate) delay: Duration,
-    /// Whether somebody watches the wire.
+    /// Whether an observer records the wire.
     pub(crate) watched: bool,
-    /// What a watcher of the wire has seen: where from, and what.
+    /// Recorded datagrams with their source addresses.
     pub(crate) seen: Vec<(PathAddr, Vec<u8>)>,
 }
 
@@ -75,7 +76,7 @@ impl Pair {
             .unwrap()
     }
 
-    /// Drains both sides, then jumps to the next thing that happens. False if nothing ever will.
+    /// Drains both sides, then advances to the next event. Returns false if there is none.
     pub(crate) fn step(&mut self) -> bool {
         let mut buf = vec![0; 65536];
         for i in 0..2 {
@@ -132,7 +133,7 @@ impl Pair {
     }
 }
 
-/// Moves `len` bytes from side `from` over one stream and checks every byte.
+/// Transfers `len` bytes from side `from` over one stream and checks every byte.
 pub(crate) fn transfer(pair: &mut Pair, from: usize, len: usize) {
     pair.connect();
     pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
@@ -174,7 +175,7 @@ pub(crate) fn transfer(pair: &mut Pair, from: usize, len: usize) {
     assert_eq!(read, len);
 }
 
-/// Between them every kind of change of address.
+/// Returns one pair of addresses for every kind of address change.
 pub(crate) fn moves() -> [[PathAddr; 2]; 4] {
     let (here, elsewhere) = (ip([127, 0, 0, 1], 1000), ip([127, 0, 0, 77], 7));
     [[here, elsewhere], [here, via(7)], [via(7), elsewhere], [via(7), via(8)]]

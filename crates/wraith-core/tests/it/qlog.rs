@@ -1,4 +1,4 @@
-//! The event log of a connection, as a viewer reads it.
+//! The event log of a connection, from a viewer's point of view.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::pair::{Pair, transfer};
 /// The side that wrote a log, and its text.
 type TextLog = (Role, Vec<u8>);
 
-/// The logs of all connections, as text, in the order in which they began.
+/// The text logs of all connections, in order of their start.
 #[derive(Clone, Debug, Default)]
 struct Logs(Arc<Mutex<Vec<TextLog>>>);
 
@@ -40,7 +40,7 @@ impl Sink for Log {
     }
 }
 
-/// The records of a log: each begins with a separator and ends with its line.
+/// Parses the records of a log: each begins with a separator and ends with a newline.
 fn records(text: &[u8]) -> Vec<Value> {
     assert_eq!(text.first(), Some(&0x1e));
     assert_eq!(text.last(), Some(&b'\n'));
@@ -51,7 +51,7 @@ fn records(text: &[u8]) -> Vec<Value> {
     text[1..].split(|byte| *byte == 0x1e).map(parse).collect()
 }
 
-/// The records of both sides, initiator first, of a transfer of `bytes` with losses.
+/// Returns the records of both sides, initiator first, of a transfer of `bytes` with losses.
 fn logged(bytes: usize, end: bool) -> [Vec<Value>; 2] {
     let logs = Logs::default();
     let mut pair = Pair::new(TransportConfig {
@@ -118,14 +118,14 @@ fn every_packet_that_was_sent_is_acknowledged_or_lost_in_the_log() {
         }
     }
     settled.sort_unstable();
-    // The newest are still under way at the end.
+    // The newest packets are still in flight at the end.
     let open = sent.iter().filter(|pn| settled.binary_search(pn).is_err()).count();
     assert!(open < 50, "{open} of {} unsettled", sent.len());
     for data in named(&initiator, "transport:packet_sent") {
         assert_eq!(data["header"]["packet_type"], "1RTT");
         assert!(data["raw"]["length"].as_u64().unwrap() >= 29);
     }
-    // What one side received, the other sent.
+    // Every packet that one side received was sent by the other.
     let received: Vec<u64> = named(&responder, "transport:packet_received").map(number).collect();
     assert!(received.len() > 500 && received.iter().all(|pn| sent.contains(pn)));
 }

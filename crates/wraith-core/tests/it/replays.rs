@@ -1,4 +1,4 @@
-//! An ephemeral key that was in one H1 begins no other, whatever bits it comes in (SPEC §3.4).
+//! An ephemeral key of one H1 cannot begin another handshake, in any encoding (SPEC §3.4).
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -10,7 +10,7 @@ use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
 use crate::half_open::{H1, answer, computed_more, door, h1, regate, responder, responder_id};
 use crate::pair::ip;
 
-/// The true H1 of who has `ephemeral`; the seeds make them differ.
+/// Returns an authentic H1 with `ephemeral`; they differ by seed.
 fn h1_with(ephemeral: &EphemeralKey, seed: u8) -> H1 {
     let us = SecretIdentity::from_seed([1; 32]);
     let hello = InitiatorHello {
@@ -23,8 +23,8 @@ fn h1_with(ephemeral: &EphemeralKey, seed: u8) -> H1 {
     started.expect("a valid NodeId").1.to_vec()
 }
 
-/// `h1` with another representative of the same key in each, under gates of who has the door key: other spare bits, and the other
-/// one of the key's two roots.
+/// Returns copies of `h1` with other representatives of the same key: other spare bits, and the
+/// other one of the key's two roots. Their mac1 values are valid, which requires the door key.
 fn reencoded(h1: &H1) -> Vec<H1> {
     let representative: [u8; 32] = *h1[0].first_chunk().expect("it is longer");
     let key = decode(&representative);

@@ -1,4 +1,5 @@
-//! What a connection says to `tracing`: where it begins, changes and ends, nothing for each packet, and nothing secret.
+//! `tracing` output of a connection: its start, changes and end; nothing per packet, and nothing
+//! secret.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use wraith_crypto::SecretIdentity;
 
 use crate::pair::{Pair, transfer};
 
-/// Collects everything that is said, a line for each span and event.
+/// Collects one line per span and event.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -53,8 +54,8 @@ impl Subscriber for Lines {
 #[test]
 fn a_connection_is_traced_where_it_changes_and_not_for_each_packet() {
     let lines = Lines::default();
-    // While there is one subscriber only, tracing asks the thread that comes to a line of code first whether anybody wants it,
-    // and remembers that: with two it asks both, so that the tests beside this one do not decide.
+    // With a single subscriber, tracing caches the interest of the first thread that reaches a
+    // callsite. With two subscribers it checks both, so that parallel tests do not decide.
     let _second = tracing::Dispatch::new(Lines::default());
     let sent = tracing::subscriber::with_default(lines.clone(), || {
         let mut pair = Pair::new(TransportConfig { max_mtu: 1400, ..TransportConfig::default() });

@@ -1,4 +1,4 @@
-//! Bytes of streams arrive, whatever is lost, and keys change under them.
+//! Stream data arrives despite losses and key changes.
 
 use wraith_core::TransportConfig;
 

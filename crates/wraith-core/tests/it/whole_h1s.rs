@@ -1,4 +1,5 @@
-//! Somebody who is invited, receives at as many addresses as it likes, and begins true handshakes without end.
+//! An attacker with a door key that receives at any number of addresses, and begins authentic
+//! handshakes without end.
 
 use std::ops::Range;
 
@@ -12,17 +13,18 @@ use crate::counting::bytes_held;
 use crate::half_open::{door, is_connected, responder, responder_id, sent};
 use crate::pair::{ip, side};
 
-/// H1s in all. `WRAITH_WHOLE_H1S=1000000` takes some minutes.
+/// Total number of H1s. `WRAITH_WHOLE_H1S=1000000` takes some minutes.
 const H1S: u32 = 4000;
-/// Who begin a handshake meanwhile.
+/// Number of honest initiators meanwhile.
 const NEWCOMERS: u32 = 4;
-/// 5000 a second: more than a core answers.
+/// Interval between H1s: 5000 a second, more than a core answers.
 const APART_NS: u64 = 200_000;
-/// So many come while a datagram goes there and another back.
+/// Number of H1s that arrive within one round trip.
 const ROUND_TRIP: u32 = 100;
-/// What an H1 leaves at most: its name and that of its ephemeral key, in tables that are half empty.
+/// Maximum memory that an H1 leaves behind: its ID and that of its ephemeral key, in tables that
+/// are half empty.
 const REMEMBERED_BYTES: i64 = 128;
-/// All that may be held: half of it what is remembered, half handshakes under way.
+/// Maximum memory in total: half for remembered H1s, half for half-open handshakes.
 const HELD_MAX: i64 = 16 << 20;
 
 fn at(number: u32) -> Time {
@@ -37,7 +39,8 @@ struct Flood {
 }
 
 impl Flood {
-    /// The H1s with these numbers, each from another address, and with a cookie if it is asked for one.
+    /// Sends the H1s with these numbers, each from another address, and with a cookie if one is
+    /// demanded.
     fn send(&mut self, responder: &mut Endpoint, numbers: Range<u32>) {
         for number in numbers {
             let (now, [_, b, c, d]) = (at(number), number.to_be_bytes());
@@ -64,7 +67,7 @@ impl Flood {
     }
 }
 
-/// What `responder` answers.
+/// Returns the answers of `responder`.
 fn say(responder: &mut Endpoint, now: Time, from: PathAddr, said: &[Vec<u8>]) -> Vec<Vec<u8>> {
     for datagram in said {
         responder.handle_datagram(now, from, None, &mut datagram.clone());
@@ -72,7 +75,7 @@ fn say(responder: &mut Endpoint, now: Time, from: PathAddr, said: &[Vec<u8>]) ->
     sent(responder, now).into_iter().map(|(_, datagram)| datagram).collect()
 }
 
-/// Whether `newcomer` gets in, which first speaks when H1 `number` comes, while all the others do.
+/// Returns true if `newcomer` connects. It starts when H1 `number` arrives, during the flood.
 fn connects(
     newcomer: &mut Endpoint,
     responder: &mut Endpoint,
