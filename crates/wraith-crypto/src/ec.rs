@@ -60,7 +60,7 @@ impl PrivateKey {
         if let Some(own) = curve.own() {
             let mut wide = Zeroizing::new(vec![0; 2 * curve.bytes()]);
             crate::rand::fill(&mut wide);
-            // The probability that it is zero is below 2^-255.
+            // It is zero with a probability of at most about 2^-224.
             return Self::from_scalar(curve, &own.reduce(&wide)?);
         }
         #[cfg(target_arch = "x86_64")]

@@ -3,8 +3,8 @@
 //! - Source: Bernstein and Yang, "Fast constant-time gcd computation and modular inversion", 2019,
 //!   with Wuille's start at one half.
 //! - A batch runs 60 steps on the lowest limbs, then applies their matrix to the whole numbers.
-//! - Each register holds both a number and its row of the matrix for twenty steps at a time, packed
-//!   as in Pornin's "Optimized binary GCD for modular inversion", 2020.
+//! - For twenty steps at a time, a register holds both a number and its row of the matrix. The
+//!   packing is that of Pornin, "Optimized binary GCD for modular inversion", 2020.
 //!
 //! The time does not depend on the number. On Zen 4 an inversion takes about 5,000 cycles for 256
 //! bits; an exponentiation takes 13,000.

@@ -34,8 +34,8 @@ pub(super) trait Lanes<W>: Copy {
 
 macro_rules! avx512 {
     ($word:ty, $lanes:literal, $splat:ident, $add:ident, $ror:ident, $shr:ident, $shl:ident, $logic:ident) => {
-        // Every unsafe block is sound for the same reason: only kernels that enable AVX-512F call
-        // these functions, and the slices are at least as long as a vector.
+        // Every unsafe block is sound: only kernels that enable AVX-512F call these functions. The
+        // slices are at least as long as a vector.
         impl Lanes<$word> for __m512i {
             const LANES: usize = $lanes;
 
@@ -110,8 +110,8 @@ macro_rules! avx512 {
 
 macro_rules! avx2 {
     ($word:ty, $lanes:literal, $splat:ident, $add:ident, $shr:ident, $shl:ident) => {
-        // Every unsafe block is sound for the same reason: only kernels that enable AVX2 call these
-        // functions, and the slices are at least as long as a vector.
+        // Every unsafe block is sound: only kernels that enable AVX2 call these functions. The slices
+        // are at least as long as a vector.
         impl Lanes<$word> for __m256i {
             const LANES: usize = $lanes;
 

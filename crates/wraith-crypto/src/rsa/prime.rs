@@ -25,7 +25,7 @@ const SQRT_2: u64 = 0xb504_f333_f9de_6484;
 /// Maximum number of candidates for each bit of a prime. At 2048 bits one in 710 is prime, so the
 /// candidates run out with a probability of 2^-266.
 const TRIES_PER_BIT: usize = 64;
-/// The primes of a key must differ within this number of leading bits (FIPS 186-5, appendix A.1.3,
+/// The primes of a key differ by more than `2^(bits - APART_BITS)` (FIPS 186-5, appendix A.1.3,
 /// step 5.4).
 const APART_BITS: usize = 100;
 /// Number of random bytes drawn at once.

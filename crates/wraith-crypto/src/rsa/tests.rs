@@ -8,7 +8,7 @@ use crate::bignum::Uint;
 use crate::kernels::montgomery::{Modulus, eight};
 use crate::kernels::tests::unchecked;
 
-/// Rounds after which a number that is not prime would have been lucky once in 2^80 times, whatever it is.
+/// Number of rounds after which any composite number passes with a probability of at most 2^-80.
 const ROUNDS: usize = 40;
 
 fn is_here() -> bool {
@@ -20,7 +20,7 @@ fn is_here() -> bool {
 
 fn aws_lc_says(number: &Uint) -> bool {
     let number = crate::aws::number(&number.to_be_bytes()).unwrap();
-    // SAFETY: the number is alive, and a context is made where null is given.
+    // SAFETY: the number is alive. If `context` is null, AWS-LC makes its own.
     let said = unsafe {
         let (context, progress) = (aws::BN_CTX_new(), ptr::null_mut());
         let said = aws::BN_is_prime_ex(number.as_ptr(), ROUNDS as i32, context, progress);
@@ -36,7 +36,7 @@ fn we_say(number: &Uint, pool: &mut Pool) -> bool {
     prime::is_probable_prime(&modulus, number.limbs(), ROUNDS, pool)
 }
 
-/// Both of us.
+/// Returns the verdict, after checking that AWS-LC and our test agree.
 fn is_prime(number: &Uint, pool: &mut Pool) -> bool {
     let said = we_say(number, pool);
     assert_eq!(said, aws_lc_says(number), "{}", *number.to_hex());
@@ -50,7 +50,7 @@ fn decimal(digits: &str) -> Uint {
     })
 }
 
-/// `2^bits - less`.
+/// Returns `2^bits - less`.
 fn power_of_two_less(bits: usize, less: u64) -> Uint {
     let mut limbs = vec![0; bits / 64 + 1];
     limbs[bits / 64] = 1 << (bits % 64);
@@ -64,7 +64,7 @@ fn small_numbers_and_known_primes_are_what_aws_lc_says() {
     }
     let mut pool = Pool::new();
     let primes = (5..4000).step_by(2).filter(|&n| is_prime(&Uint::from(n), &mut pool)).count();
-    // 550 up to 4000, less 2 and 3.
+    // 550 primes up to 4000, without 2 and 3.
     assert_eq!(primes, 548);
     let mersenne = [31, 61, 89, 107, 127, 521, 607, 1279, 2203, 2281];
     for exponent in mersenne {
@@ -76,7 +76,7 @@ fn small_numbers_and_known_primes_are_what_aws_lc_says() {
         assert!(is_prime(group.prime(), &mut pool));
         assert!(!is_prime(&group.prime().sub(&Uint::from(2)).unwrap(), &mut pool));
     }
-    // Many zeros below the lowest one (Proth), up to as many as are taken.
+    // Numbers with many zeros below the lowest one (Proth), up to the supported number.
     let proths = (40..64).flat_map(|zeros| {
         let power = power_of_two_less(zeros, 0);
         (3..300).step_by(2).map(move |k| {
@@ -84,7 +84,7 @@ fn small_numbers_and_known_primes_are_what_aws_lc_says() {
         })
     });
     assert!(proths.filter(|number| is_prime(number, &mut pool)).count() > 100);
-    // 2^64·k + 1 is not taken, prime or not.
+    // 2^64·k + 1 does not pass, prime or not.
     let found = (1..1000).map(|k| Uint::from_limbs(vec![1, k]).unwrap());
     let (taken, primes): (Vec<_>, Vec<_>) =
         found.map(|number| (we_say(&number, &mut pool), aws_lc_says(&number))).unzip();
@@ -97,7 +97,8 @@ fn numbers_that_pass_weaker_tests_are_composite() {
         return;
     }
     let mut pool = Pool::new();
-    // Carmichael's; strong pseudoprimes to base 2 (OEIS A001262), among them Fermat's F5; to the first 4, 9, 12 and 13 primes (OEIS A014233).
+    // Carmichael numbers; strong pseudoprimes to base 2 (OEIS A001262), among them Fermat's F5;
+    // strong pseudoprimes to the first 4, 9, 12 and 13 primes (OEIS A014233).
     let listed = [
         "561",
         "1105",
@@ -127,7 +128,7 @@ fn numbers_that_pass_weaker_tests_are_composite() {
     for number in listed {
         assert!(!is_prime(&decimal(number), &mut pool), "{number}");
     }
-    // Chernick's: (6k + 1)(12k + 1)(18k + 1) with three primes is Carmichael's.
+    // Chernick: (6k + 1)(12k + 1)(18k + 1) with three primes is a Carmichael number.
     let mut found = 0;
     for k in (1_u64 << 40..).take(40_000) {
         let [a, b, c] = [6, 12, 18].map(|factor| Uint::from(factor * k + 1));
@@ -164,7 +165,7 @@ fn of_eight_numbers_the_primes_are_left() {
     let mut pool = Pool::new();
     for limbs in [16, 24, 32] {
         let prime = prime::random(limbs, None, &mut pool).unwrap();
-        // One to three primes among numbers beside it, at any place.
+        // One to three primes among composite numbers, in any place.
         for index in 0..24 {
             let numbers: [Vec<u64>; 8] = std::array::from_fn(|lane| {
                 let mut number = prime.to_vec();
@@ -204,10 +205,10 @@ fn random_numbers_are_prime_if_aws_lc_says_so() {
     assert!(primes > 0);
 }
 
-/// A number of a key, as AWS-LC gives it.
+/// Returns a number of a key, read from AWS-LC.
 fn of(key: &PrivateKey, get: unsafe extern "C" fn(*const aws::RSA) -> *const aws::BIGNUM) -> Uint {
     let mut bytes = [0; 512];
-    // SAFETY: the key is alive, and has the number.
+    // SAFETY: the key is alive and has the number.
     assert!(unsafe { write_number(get(key.0.rsa.as_ptr()), &mut bytes) });
     Uint::from_be_bytes(&bytes).unwrap()
 }

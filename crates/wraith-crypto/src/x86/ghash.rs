@@ -67,7 +67,7 @@ impl HashKey {
             &mut (*place).powers
         };
         powers[POWER_MAX - 1] = over_x(hash_key);
-        // Each is the product of two powers of half its exponent, so that few wait for each other.
+        // Each is the product of two powers of about half its exponent, so that few wait for others.
         for n in 2..=POWER_MAX {
             let (half, other) = (n / 2, n.div_ceil(2));
             powers[POWER_MAX - n] = multiply(powers[POWER_MAX - half], powers[POWER_MAX - other]);

@@ -1,4 +1,4 @@
-//! A Fermat-like test on eight candidate primes at a time.
+//! The Euler test to base 2 on eight candidate primes at a time.
 //!
 //! Lane `l` of vector `i` is limb `i` of number `l`. A square is computed column by column: each
 //! product of two limbs once, together with the multiples of `n` that clear the low half. Sums stay

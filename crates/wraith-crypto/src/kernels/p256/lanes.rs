@@ -82,8 +82,8 @@ fn carry([a, b, c, d, e]: Numbers) -> Numbers {
     [low(a), low(b), low(c), low(d), e]
 }
 
-/// Settles a number between −16p and 16p. Subtracts q · p, where q + 1 is the part of the number
-/// above 2^256.
+/// Settles a number between −16p and 16p. Subtracts q · p, where q + 1 is the number divided by
+/// 2^256, rounded down.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn settle([a, b, c, d, e]: Numbers) -> Numbers {
