@@ -17,9 +17,9 @@
 //! place pads them. Messages between contacts have exactly [`PlaceCaps::contact_message_len`]
 //! bytes.
 //!
-//! A place must be *live*: answers come from the running peer. A store with answers that anyone can
-//! fetch is a [`crate::RecordStore`] instead, because a stored answer to a nameplate would allow an
-//! offline search for the words.
+//! A place must be *live*: answers come from the running peer. A place with stored answers that
+//! anyone can fetch is a [`crate::RecordStore`] instead. A stored answer to a nameplate would allow
+//! an offline search for the words.
 //!
 //! Invariants:
 //!
@@ -79,6 +79,7 @@ pub trait Announcement: Send {
     /// After `end`, no new peers need to be admitted. A place that can tell latecomers the reason
     /// does so and returns `Ok` within [`LAST_WORD_TIMEOUT`]. A place where waiting costs nothing
     /// keeps answering until drop.
+    ///
     /// # Errors
     /// The place is lost.
     fn serve(

@@ -1,8 +1,8 @@
 //! Address of a peer at a relay (SPEC §13): the relay, its certificate's pin, and the peer's
 //! mailbox.
 //!
-//! Invariant: the host can be resolved and shown as it is: it is short and has no character with a
-//! meaning for a terminal, a URL or a resolver.
+//! Invariant: the host can be resolved and shown as it is. It is short, and none of its characters
+//! has a meaning for a terminal, a URL or a resolver.
 
 use std::fmt;
 

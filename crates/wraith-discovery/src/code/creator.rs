@@ -31,8 +31,8 @@ use crate::place::Refusal;
 
 /// Most concurrent exchanges. A joiner finishes within a round trip. Beyond this number the oldest
 /// is dropped, so a flood of hellos has bounded memory. It only excludes joiners slower than the
-/// flood: a local network answers some hundred hellos a second, so a joiner has half a second
-/// there.
+/// flood. A local network answers at most some hundred hellos a second, so a joiner has half a
+/// second there.
 const MAX_RUNS: usize = 512;
 
 /// Joiners whose welcome is kept for a repeated request, which follows within seconds.

@@ -12,8 +12,8 @@
 //!  ticket    = sealed ticket         ───────────▶  only if the joiner has the ticket
 //! ```
 //!
-//! The side with the ticket therefore has the NodeId that the ticket is for, from a peer with the
-//! words, before it sends the ticket.
+//! Before the side with the ticket sends it, it has the NodeId that the ticket is for, from a peer
+//! with the words.
 //!
 //! Invariants:
 //!

@@ -1,10 +1,10 @@
 //! The text form of a code, such as `7-crater-lemon`: a nameplate and two secret words, or three
 //! words for several receivers.
 //!
-//! Two words hold 20 bits. That suffices only because they cannot be tested offline: the exchange
-//! ([`super::pake`]) reveals the result of one guess, and a wrong guess ends the code. With one
-//! receiver, a successful attacker is noticed, because the receiver is refused. With several it is
-//! not, and their code waits longer, so it has 30 bits.
+//! Two words hold 20 bits. That suffices only because they cannot be tested offline. The exchange
+//! ([`super::pake`]) reveals the result of one guess, and a wrong guess ends the code. A right
+//! guess by an attacker takes the place of a receiver. A single receiver notices that; several
+//! receivers do not, and their code waits longer, so it has 30 bits.
 //!
 //! A long code, such as `crater-lemon-forest-piano-silver-velvet`, has no number and six words,
 //! alternately from both lists. It has 60 bits, because it can be tested offline ([`super::long`]).

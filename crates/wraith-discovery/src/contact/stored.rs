@@ -39,8 +39,8 @@ use crate::record::{HERE_LIFE_SECONDS, REPUBLISH_INTERVAL};
 use crate::store::RecordStore;
 
 /// Most contacts with published records, most important first. Each costs about thirty datagrams
-/// every 25 minutes, as many for a full search for its call every minute, and four for each search
-/// in between.
+/// every 25 minutes. A full search for its call costs as many every minute, and each search in
+/// between costs four.
 const MAX_STORED_CONTACTS: usize = 16;
 /// Interval between searches for a contact's call, which is the caller's wait. It grows with the
 /// number of contacts.

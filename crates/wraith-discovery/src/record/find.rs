@@ -1,5 +1,5 @@
-//! Searches for a slot's record in the current hour, and around a full hour also in the adjacent
-//! one, because the writer's clock may differ.
+//! Searches for a slot's record in the current hour. Around a full hour it also searches the
+//! adjacent one, because the writer's clock may differ.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 //! (SPEC §11.9).
 //!
 //! Anyone may read stored records and test words against them offline. The words are therefore not
-//! the secret of an online exchange as in a short code, but the input of Argon2id: 60 bits, with 64
-//! MiB and three passes per guess. The words also determine the storage keys, so an attacker cannot
-//! pick out a single code to test.
+//! the secret of an online exchange as in a short code. They are the input of Argon2id: 60 bits,
+//! with 64 MiB and three passes per guess. The words also determine the storage keys, so an
+//! attacker cannot pick out a single code to test.
 //!
 //! ```text
 //!   creator                        records                          joiner
