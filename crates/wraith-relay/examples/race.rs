@@ -1,5 +1,5 @@
-//! Compares transfers through a relay with a direct connection: memory to memory, three processes
-//! (sender, relay, receiver), every byte verified, the transports in turn.
+//! Compares transfers through a relay with a direct connection, from memory to memory. Sender,
+//! relay and receiver are three processes. Every byte is verified, and the transports take turns.
 //!
 //! ```text
 //! cargo run --release -p wraith-relay --example race                 # direct, by UDP, over TLS; three rounds

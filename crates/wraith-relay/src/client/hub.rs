@@ -1,5 +1,8 @@
-//! State shared by the mover on the I/O thread and the relay tasks: pairs with their keys,
-//! datagrams received over TLS, and bindings to send over the mover's UDP socket.
+//! State shared by the mover on the I/O thread and the relay tasks:
+//!
+//! - the pairs with their keys,
+//! - datagrams received over TLS,
+//! - bindings to send over the mover's UDP socket.
 //!
 //! Invariant: every queue is bounded in bytes, and a pair exists exactly as long as its relay keeps
 //! it.

@@ -2,7 +2,7 @@
 //! datagram.
 //!
 //! Invariant: through a proxy, only bindings are sent until the relay has answered one. From then
-//! on, every datagram in both directions has the header of that answer; a datagram with another
+//! on, every datagram in both directions has the header of that answer. A datagram with another
 //! header is not from the relay.
 
 use std::net::SocketAddr;

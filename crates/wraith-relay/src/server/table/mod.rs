@@ -7,8 +7,8 @@
 //!               └── pair (two ends, each with an id and keys of its own)
 //! ```
 //!
-//! Invariants: removing a client removes its mailboxes, its pairs and all IDs that refer to them,
-//! so a stored number never refers to a stranger. The counts of an address equal those of its
+//! Invariants: removing a client removes its mailboxes, its pairs and all IDs that refer to them. A
+//! stored number therefore never refers to a stranger. The counts of an address equal those of its
 //! clients.
 
 mod binding;
