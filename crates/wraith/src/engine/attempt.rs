@@ -1,4 +1,5 @@
-//! The loop of whoever dials: find, transfer, lost, find again, until it is done or there is no point in going on.
+//! The loop of the dialling side: find, transfer, and after a lost connection find again, until the
+//! transfer is done or cannot succeed.
 
 use std::sync::Arc;
 
@@ -19,26 +20,28 @@ use crate::settings::Patience;
 pub(crate) trait Carry: Send {
     type Report: Send;
 
-    /// This side of it.
+    /// The role of this side.
     const OWN: Role;
 
-    /// What a peer means that was reached and never said a word. `None`: it is about to end, try again.
+    /// Returns the error for a peer that was reached but sent nothing. `None`: the peer is about to
+    /// end; try again.
     fn silent(&self, at: &Dialled) -> Option<Error>;
 
-    /// Waits until there is no point in finding the peer again, whatever came of it; usually for ever.
+    /// Waits until it is pointless to find the peer again, for any reason; usually for ever.
     fn given_up(&self) -> impl Future<Output = Error> + Send {
         std::future::pending()
     }
 
-    /// The peer serves another program with this identity. Waits until it is worth dialling again.
+    /// Handles a peer that serves another program with this identity. Waits until another attempt
+    /// is worthwhile.
     fn elsewhere(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
         async { Err(TransferError::Elsewhere.into()) }
     }
 
-    /// Nobody was found in time.
+    /// Returns the error if the peer was not found in time.
     fn not_found(&self, why: NotFound) -> Error;
 
-    /// Transfers over one connection. Ends early if the peer has not said Hello by `deadline`.
+    /// Transfers over one connection. Ends early if the peer has not sent Hello by `deadline`.
     fn carry(
         &mut self,
         connection: Connection,
@@ -48,7 +51,7 @@ pub(crate) trait Carry: Send {
     ) -> impl Future<Output = Carried<Self::Report>> + Send;
 }
 
-/// What a transfer came to, and where the peer was.
+/// Report of a transfer, and the location of the peer.
 #[derive(Debug)]
 pub(crate) struct Ended<R> {
     pub report: R,
@@ -56,7 +59,7 @@ pub(crate) struct Ended<R> {
     pub remote: Addr,
 }
 
-/// Runs until everything is confirmed, or it failed for good.
+/// Runs until everything is confirmed, or the transfer failed for good.
 pub(crate) async fn run<C: Carry>(
     mut dialler: Dialler,
     mut carry: C,
@@ -77,7 +80,7 @@ pub(crate) async fn run<C: Carry>(
                 lost = before;
                 dialled
             }
-            // What was had counts more than that it cannot be had again.
+            // The loss of an established connection is the more useful error.
             (Err(_), Some(error)) => return Err(not_back(error, patience.reconnect).into()),
             (Err(why), None) => return Err(carry.not_found(why)),
         };
@@ -132,7 +135,7 @@ async fn pause(token: &CancellationToken, own: Role) -> Result<(), Error> {
     }
 }
 
-/// Shows the counters of this connection alone from now on.
+/// Shows only the counters of this connection from now on.
 pub(crate) fn watch(shared: &Shared, progress: &Arc<wraith_transfer::Progress>) {
     shared.meter.watch(Arc::clone(progress));
 }

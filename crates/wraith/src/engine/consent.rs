@@ -1,9 +1,13 @@
-//! The answer to an offer: given beforehand, or by whoever is asked, once for all connections of a transfer.
+//! The answer to an offer: given in advance or by the user, once for all connections of a transfer.
 //!
-//! Invariants: nothing is written before there is a yes; an answer holds on every later connection, so nobody is asked twice,
-//! and for what was shown only ([`Shown`]): a sender that comes back with more is refused, or asked about anew, and names that were not
-//! shown are left out;
-//! a question outlives the connection it came by, and whoever drops it unanswered has said "later".
+//! Invariants:
+//!
+//! - Nothing is written before a yes.
+//! - An answer holds on every later connection, so no user is asked twice.
+//! - An answer covers only the offer that was shown ([`Shown`]). If the sender reconnects with
+//!   more, it is refused or the user is asked again. Names that were not shown are left out.
+//! - A question outlives the connection on which it came. Dropping it unanswered postpones the
+//!   offer.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +17,7 @@ use wraith_crypto::NodeId;
 use wraith_transfer::{Decision, Offer, Preview, Proposal, Shown};
 use wraith_transport::{Addr, Suite, block_on};
 
-/// An offer that somebody is to decide on. Owned: the transfer's thread waits elsewhere.
+/// An offer that awaits a decision. It is owned, because the transfer's thread waits elsewhere.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub offer: Offer,
@@ -40,28 +44,28 @@ impl Asked {
     }
 }
 
-/// See the module. Clones are of the same.
+/// The answer to an offer (see the module docs). Clones share the same answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Consent {
     decision: watch::Sender<Option<Decision>>,
     ask: Option<mpsc::UnboundedSender<Asked>>,
-    /// What was put to whoever is asked, once it was.
+    /// The offer as shown to the user, once it was.
     shown: Arc<Mutex<Option<Shown>>>,
-    /// The answer is one to every offer.
+    /// The answer covers any offer.
     covers_any: Arc<AtomicBool>,
-    /// A later offer was another one.
+    /// A later offer differed.
     is_changed: Arc<AtomicBool>,
-    /// Whoever was asked is asked anew about such an offer, so its sender is not told no.
+    /// The user is asked again about a different offer, so its sender is not refused.
     asks_again: Arc<AtomicBool>,
 }
 
 impl Consent {
-    /// Decided already.
+    /// Creates a consent with a decision given in advance.
     pub fn given(decision: Decision) -> Self {
         Self::new(Some(decision), None)
     }
 
-    /// To be asked for; the question comes out of the receiver.
+    /// Creates a consent without a decision. The receiver yields the questions.
     pub fn open() -> (Self, mpsc::UnboundedReceiver<Asked>) {
         let (ask, asked) = mpsc::unbounded_channel();
         (Self::new(None, Some(ask)), asked)
@@ -74,7 +78,7 @@ impl Consent {
         Self { decision, ask, shown, covers_any, is_changed, asks_again }
     }
 
-    /// The sender came back with another offer than the one that was put to the user.
+    /// Returns true if the sender reconnected with another offer than the one shown to the user.
     pub fn is_changed(&self) -> bool {
         self.is_changed.load(Relaxed)
     }
@@ -83,12 +87,12 @@ impl Consent {
         self.decision.borrow().is_none()
     }
 
-    /// What was put to whoever is asked, if anything was.
+    /// Returns the offer as shown to the user, if any was.
     pub fn shown(&self) -> Option<Shown> {
         self.lock_shown().clone()
     }
 
-    /// The answer is one to what was shown before, when this very transfer was accepted.
+    /// Limits the answer to the offer that was shown when this transfer was accepted earlier.
     pub fn narrow(&self, shown: Shown) {
         *self.lock_shown() = Some(shown);
     }
@@ -97,7 +101,8 @@ impl Consent {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An offer that differs is not refused: whoever was asked fetches anew, and is asked anew.
+    /// Declares that a different offer is not refused: the caller fetches again, and the user is
+    /// asked again.
     pub fn ask_again(&self) {
         self.asks_again.store(true, Relaxed);
     }
@@ -106,23 +111,23 @@ impl Consent {
         self.asks_again.load(Relaxed)
     }
 
-    /// The answer, if there is one.
+    /// Returns the answer, if there is one.
     pub fn decision(&self) -> Option<Decision> {
         self.decision.borrow().clone()
     }
 
-    /// Waits until there is an answer.
+    /// Waits for the answer.
     pub async fn decided(&self) {
-        // This keeps the sending half, so the wait does not fail.
+        // `self` holds the sender, so the wait cannot fail.
         drop(self.decision.subscribe().wait_for(Option::is_some).await);
     }
 
-    /// From now on the answer is one to every offer, whatever was shown.
+    /// Extends the answer to any later offer.
     pub fn cover_any_offer(&self) {
         self.covers_any.store(true, Relaxed);
     }
 
-    /// The answer, which counts if it is the first.
+    /// Sets the answer, unless there is one already.
     pub fn decide(&self, decision: Decision) {
         self.decision.send_if_modified(|now| {
             let is_first = now.is_none();
@@ -133,8 +138,9 @@ impl Consent {
         });
     }
 
-    /// On the transfer's thread: the decision, asked for if need be. The end of the connection ends the wait, and a transfer that
-    /// is cancelled closes it first; what is said then is of no use to anybody.
+    /// Returns the decision, on the transfer's thread; asks the user if necessary. The wait ends
+    /// with the connection. A cancelled transfer closes its connection first, so a later decision
+    /// has no effect.
     pub fn wait(&self, proposal: &Proposal<'_>) -> Decision {
         let shown = self.shown();
         if let Some(shown) = &shown
@@ -169,7 +175,7 @@ impl Consent {
         self.within_what_was_shown(decision)
     }
 
-    /// A yes to what was shown is one to that alone.
+    /// Limits a yes to the offer that was shown.
     fn within_what_was_shown(&self, decision: Decision) -> Decision {
         match (decision, self.shown()) {
             (Decision::AcceptWith(conflicts), Some(shown)) if !self.covers_any.load(Relaxed) => {

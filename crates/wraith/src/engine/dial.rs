@@ -1,5 +1,5 @@
-//! Finds a peer and dials it: at all addresses that are known and at all that are found meanwhile, at once. The first that
-//! proves the peer's key wins.
+//! Finds a peer and dials it at all known addresses and at all addresses found meanwhile, in
+//! parallel. The first connection that proves the peer's key wins.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,39 +25,42 @@ use crate::event::FoundAt;
 use crate::state::Address;
 use crate::ways::{Ways, is_final};
 
-/// Lists of addresses that places may tell: a peer that changes its mind does not make tasks without end.
+/// Maximum number of address lists accepted from meeting places, so that a peer with ever-changing
+/// addresses cannot create tasks without end.
 const LISTS_MAX: usize = 8;
-/// Addresses that are believed at once; as many as a ticket holds.
+/// Maximum number of addresses per list; as many as a ticket holds.
 const ADDRESSES_MAX: usize = wraith_discovery::MAX_ADDRESSES;
 
-/// How long what is left for the peer waits for what others see of us: without, it leads nowhere if we are behind a NAT.
+/// How long the stored record waits for our observed addresses. Without them, it is useless if we
+/// are behind a NAT.
 const SEE_WAIT: Duration = Duration::from_millis(700);
-/// By how much a direct path may come later than one through a relay and is used all the same.
+/// Head start of direct paths: a direct path that is later than a relayed one by less than this
+/// still wins.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// Between two attempts through a relay: it counts them.
+/// Pause between two attempts through a relay, which counts them.
 const RELAY_RETRY: Duration = Duration::from_secs(2);
 
-/// What is known of where a peer may be.
+/// The known facts about where a peer may be.
 #[derive(Debug)]
 pub(crate) struct Dialler {
-    /// From where, and by which ways.
+    /// The local socket and its paths.
     pub ways: Ways,
     pub peer: NodeId,
     pub doors: DoorKeys,
-    /// Dialled as they are.
+    /// Addresses that are dialled as they are.
     pub addresses: Vec<SocketAddr>,
-    /// Relays at which it waits.
+    /// Relays at which the peer waits.
     pub relays: Vec<RelayAddr>,
-    /// What was learned of it where both sides may have to begin.
+    /// The peer's stored call, if both sides may have to dial.
     pub left: Option<LeftCall>,
-    /// Of a ticket: its sender may have said where it is now.
+    /// The capability of a ticket: its sender may have published its current addresses under it.
     pub capability: Option<Capability>,
-    /// Names and addresses that somebody wrote down, resolved anew for each attempt, with the port where none is given.
+    /// Configured names and addresses with their default ports, resolved anew for each attempt.
     pub names: Vec<(Address, u16)>,
-    /// Under what the peer is looked for at meeting places; `None`: nowhere.
+    /// The pair under which the peer is searched at meeting places; `None` disables the search.
     pub pair: Option<Pair>,
     pub places: Places,
-    /// The peer is looked for when it has not answered at the known addresses for so long.
+    /// The search starts if the peer has not answered at the known addresses for this long.
     pub search_after: Duration,
 }
 
@@ -71,22 +74,22 @@ pub(crate) struct Dialled {
 /// Why a peer was not reached.
 #[derive(Debug)]
 pub(crate) struct NotFound {
-    /// What was tried, and what came of it.
+    /// Each attempt and its result.
     pub tried: BTreeMap<String, String>,
-    /// How the last attempt to connect ended.
+    /// The error of the last connection attempt.
     pub error: ConnectError,
 }
 
-/// What a task that dials tells meanwhile.
+/// Message of a dialling task.
 enum News {
-    /// What was tried came to nothing, and why.
+    /// An attempt failed: its target and the reason.
     Not(String, String),
-    /// Nobody was reached.
+    /// No address answered.
     Missed(ConnectError),
 }
 
 impl Dialler {
-    /// Dials until somebody with the peer's key answers, or the deadline.
+    /// Dials until a peer proves the key, or until the deadline.
     pub async fn dial(&mut self, deadline: Option<Instant>) -> Result<Dialled, NotFound> {
         let (tell, mut news) = mpsc::unbounded_channel();
         let mut race = Race::new(self, tell);
@@ -128,7 +131,7 @@ impl Dialler {
                         Some(Found::Not(place, why)) => {
                             tried.insert(place.to_string(), why.to_string());
                         }
-                        // No place goes on looking; the known addresses remain.
+                        // No place is still searching; the known addresses remain.
                         None => (searching, may_search) = (None, false),
                     },
                 }
@@ -138,13 +141,13 @@ impl Dialler {
             Some(deadline) => timeout_at(deadline, work).await.ok(),
             None => Some(work.await),
         };
-        // What was left for the peer to find is withdrawn: in the background, or before the program may end.
+        // Withdraws the stored records: in the background, or before the program may end.
         match (searching, &dialled) {
             (Some(searching), Some(_)) => drop(tokio::spawn(searching.close())),
             (Some(searching), None) => searching.close().await,
             (None, _) => {}
         }
-        // Dropping the others gives their attempts up.
+        // Dropping the race cancels its other attempts.
         dialled.ok_or(NotFound { tried, error })
     }
 
@@ -154,7 +157,7 @@ impl Dialler {
             || (self.capability.is_some() && !self.places.stores.is_empty())
     }
 
-    /// Looks wherever the peer may have left word, and leaves word itself.
+    /// Starts a search at all places where the peer may have stored a record, and stores our own.
     fn search(&self) -> Searching {
         let mut punch_secret = [0; PUNCH_SECRET_LEN];
         let calling = getrandom::fill(&mut punch_secret)
@@ -168,7 +171,8 @@ impl Dialler {
         Searching { by_pair, by_ticket }
     }
 
-    /// Dials what is known. All that is tried, with nothing known against it yet.
+    /// Dials the known targets. Returns all of them, each with "no answer" as its preliminary
+    /// result.
     fn dial_known(&self, race: &mut Race) -> BTreeMap<String, String> {
         let mut tried = BTreeMap::new();
         let at = FoundAt::Address;
@@ -203,14 +207,14 @@ impl Dialler {
     }
 }
 
-/// What looks for a peer.
+/// The running searches for a peer.
 struct Searching {
     by_pair: Option<ContactSearch>,
     by_ticket: Option<TicketSearch>,
 }
 
 impl Searching {
-    /// None: it is over.
+    /// Returns the next result; `None` when all searches are over.
     async fn next(&mut self) -> Option<Found> {
         loop {
             let Self { by_pair, by_ticket } = self;
@@ -229,12 +233,12 @@ impl Searching {
         }
     }
 
-    /// Leaves word for the peer where we are.
+    /// Stores a call with our addresses for the peer.
     fn leave_call(&mut self) {
         self.by_pair.iter_mut().for_each(ContactSearch::leave_call);
     }
 
-    /// What we left for the peer to find is written anew.
+    /// Updates our stored records.
     fn addresses_changed(&self) {
         self.by_pair.iter().for_each(ContactSearch::addresses_changed);
     }
@@ -267,31 +271,32 @@ async fn next(searching: &mut Option<Searching>) -> Option<Found> {
     searching.as_mut()?.next().await
 }
 
-/// What the first attempt brings that brings anything; waits for ever if none does. Cancel-safe.
+/// Returns the result of the first attempt that yields one; waits for ever if none does.
+/// Cancel-safe.
 async fn first<T: 'static>(attempts: &mut JoinSet<Option<T>>) -> T {
     loop {
         match attempts.join_next().await {
             Some(Ok(Some(brought))) => return brought,
-            // One that brought nothing.
+            // An attempt without a result.
             Some(_) => {}
             None => std::future::pending().await,
         }
     }
 }
 
-/// Everything that is tried at once to reach one peer. The first that proves its key wins.
+/// All parallel attempts to reach one peer. The first that proves the peer's key wins.
 struct Race {
     ways: Ways,
     peer: NodeId,
     doors: DoorKeys,
     tell: UnboundedSender<News>,
     attempts: JoinSet<Option<Dialled>>,
-    /// Lists that places told, and what dials them.
+    /// Address lists from meeting places, and the tasks that dial them.
     lists: Vec<(Vec<SocketAddr>, Option<AbortHandle>)>,
     relays: Vec<RelayAddr>,
-    /// Secrets under which NATs are opened, and where further addresses of the peer go.
+    /// Punch secrets, each with the channel for further addresses of the peer.
     punches: Vec<(PunchSecret, UnboundedSender<Vec<SocketAddr>>)>,
-    /// Places that store: who is found there begins when it finds what we left.
+    /// Places that store records. A peer found there starts punching only when it finds our record.
     stores: Vec<Place>,
 }
 
@@ -310,7 +315,8 @@ impl Race {
         }
     }
 
-    /// Asks where we are seen, for what we leave for the peer to find; tells when that is known, and goes on if nobody waits for it.
+    /// Determines our observed addresses, for the stored record. The returned receiver signals
+    /// completion; the task continues even if the receiver is dropped.
     fn see(&mut self) -> oneshot::Receiver<()> {
         let (tell, seen) = oneshot::channel();
         let ways = self.ways.clone();
@@ -322,7 +328,7 @@ impl Race {
         seen
     }
 
-    /// The peer was found: everything that this says is tried.
+    /// Tries all targets of a found peer.
     fn found(&mut self, place: Place, mut reach: Reach, secret: Option<PunchSecret>) {
         let begins_later = self.stores.contains(&place);
         let at = FoundAt::Place(place);
@@ -338,7 +344,8 @@ impl Race {
         }
     }
 
-    /// Dials a list that a place tells, unless that is done already. The oldest makes room: a peer that moves is where it was last.
+    /// Dials a list from a meeting place, unless it is already being dialled. Evicts the oldest
+    /// list: the latest one of a moving peer is the right one.
     fn dial_list(&mut self, at: FoundAt, list: Vec<SocketAddr>) {
         if self.lists.iter().any(|(known, _)| *known == list) {
             return;
@@ -351,9 +358,9 @@ impl Race {
         self.lists.push((list, dialling));
     }
 
-    /// Dials these addresses again and again.
+    /// Dials these addresses repeatedly.
     fn dial(&mut self, at: FoundAt, mut addresses: Vec<SocketAddr>) -> Option<AbortHandle> {
-        // Whoever named them: groups and the like are nobody's.
+        // Multicast and similar addresses are never dialled, whatever their source.
         addresses.retain(|address| is_target(*address));
         if addresses.is_empty() {
             return None;
@@ -371,7 +378,8 @@ impl Race {
         }))
     }
 
-    /// Dials what a name stands for, looking it up again each time: it may have moved.
+    /// Dials the addresses of a name and resolves it again for each attempt, because they may
+    /// change.
     fn dial_name(&mut self, name: Address, port: u16) {
         let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
         let doors = self.doors.clone();
@@ -391,7 +399,8 @@ impl Race {
         });
     }
 
-    /// Opens our NAT while the peer opens its own, or later, and dials where it answers. Once for each secret.
+    /// Opens our NAT while the peer opens its own, now or later, and dials the address at which the
+    /// peer answers. Runs once per secret.
     fn punch(
         &mut self,
         at: FoundAt,
@@ -399,11 +408,11 @@ impl Race {
         secret: [u8; PUNCH_SECRET_LEN],
         begins_later: bool,
     ) {
-        // What has ended makes room.
+        // Remove finished attempts.
         self.punches.retain(|(_, more)| !more.is_closed());
         let begun = self.punches.iter().find(|(begun, _)| *begun == PunchSecret(secret));
         if let Some((_, more)) = begun {
-            // It may be over.
+            // The attempt may be over.
             let _ = more.send(addresses);
             return;
         }
@@ -433,7 +442,8 @@ impl Race {
         });
     }
 
-    /// Dials through a relay, a little later: who can be reached directly is. False if it was done before, or must not be.
+    /// Dials through a relay, after a delay in favour of direct paths. Returns false if that was
+    /// done before, or is not allowed.
     fn relay(&mut self, at: FoundAt, relay: &RelayAddr) -> bool {
         let is_new = !self.relays.contains(relay) && self.relays.len() < LISTS_MAX;
         if !is_new || !self.ways.allows_relays() {
@@ -468,7 +478,7 @@ impl Race {
     }
 }
 
-/// The addresses that a name stands for; one that is an address already is looked up nowhere.
+/// Resolves a name; an IP address needs no lookup.
 async fn resolve(name: &Address, port: u16) -> io::Result<Vec<SocketAddr>> {
     let (host, port) = name.host_and_port(port);
     if let Ok(ip) = host.parse() {
@@ -489,7 +499,7 @@ mod tests {
             sleep(Duration::from_millis(50)).await;
             Some(7)
         });
-        // As when nothing else happens meanwhile.
+        // As if no other event occurred.
         let patience = Duration::from_secs(20);
         assert_eq!(timeout(patience, first(&mut attempts)).await, Ok(7));
         assert!(timeout(Duration::from_millis(1), first(&mut attempts)).await.is_err());

@@ -1,4 +1,4 @@
-//! With which door keys a peer is called (SPEC §3.1).
+//! Door keys for dialling a peer (SPEC §3.1).
 
 use std::time::Duration;
 
@@ -8,31 +8,33 @@ use wraith_discovery::Capability;
 use wraith_discovery::contact::Pair;
 use wraith_transport::{Addr, ConnectError, Connection, DoorKey, Endpoint};
 
-/// How long nobody has answered at our own door when everybody's is tried.
+/// How long our own door key gets no answer before the public one is tried.
 const OPEN_DOOR_AFTER: Duration = Duration::from_secs(1);
 
-/// By which doors the peer may let us in (SPEC §3.1).
+/// The door keys under which the peer may answer us (SPEC §3.1).
 #[derive(Clone, Debug)]
 pub(crate) struct DoorKeys {
     ours: DoorKey,
-    /// Tried where nobody answered at ours for a while: whoever knows the peer's NodeId can tell who knocks there.
+    /// Tried if our own key got no answer for a while. Any host with the peer's NodeId can identify
+    /// packets under this key.
     of_everybody: Option<DoorKey>,
 }
 
 impl DoorKeys {
-    /// Who has a ticket.
+    /// Returns the keys for the holder of a ticket.
     pub fn of_ticket(capability: &Capability, peer: NodeId) -> Self {
         Self { ours: DoorKey::of_ticket(capability.as_bytes(), peer), of_everybody: None }
     }
 
-    /// Who calls a listener, which may have us among its contacts, or takes everybody.
+    /// Returns the keys for calling a listener, which may have us among its contacts, or admit all
+    /// peers.
     pub fn of_contact(pair: &Pair) -> Self {
         let peer = pair.peer();
         let of_everybody = Some(DoorKey::of_everybody(peer));
         Self { ours: DoorKey::of_pair(pair.secret(), peer), of_everybody }
     }
 
-    /// Begins at our own door, and goes on at everybody's where that does not open.
+    /// Connects with our own key first, and with the public key if that gets no answer.
     pub async fn connect<A: Clone + Into<Addr>>(
         &self,
         endpoint: &Endpoint,

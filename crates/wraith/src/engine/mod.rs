@@ -1,17 +1,17 @@
-//! The engine of an attempt: find the other side, connect, transfer, and when it is lost find it again. Written once, for
-//! whoever sends or receives and whoever dials.
+//! The engine of an attempt: find the other side, connect, transfer, and find it again after a lost
+//! connection. One implementation serves senders and receivers, dialling or dialled.
 //!
 //! ```text
-//!                  who dials                                  who is dialled
-//!  find            [`dial`]: addresses, names, meeting places   the endpoint accepts; [`rediscovery`] answers who was lost
+//!                  dialling side                              dialled side
+//!  find            [`dial`]: addresses, names, meeting places   the endpoint accepts; [`rediscovery`] answers a lost peer
 //!  one transfer    [`session`]: the blocking transfer on a thread of its own, its end awaited here
 //!  lost            [`attempt`]: a loop over find and session    [`serving`]: one session a receiver, each may come back
 //!                                                               listening (`crate::listen`): one turn at a time
-//!  whether again   [`retry`]: what may come back, and how long it is waited for
+//!  whether again   [`retry`]: which losses may recover, and the time limit
 //! ```
 //!
-//! Invariant: nothing here wakes up to look at a flag. Everything waits for a message, a connection, a deadline, or its
-//! cancellation.
+//! Invariant: nothing in this module polls a flag. Every wait is for a message, a connection, a
+//! deadline, or cancellation.
 
 pub(crate) mod attempt;
 pub(crate) mod consent;

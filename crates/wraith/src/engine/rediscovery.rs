@@ -1,6 +1,6 @@
-//! Finding each other again (SPEC §12.3), the side that is dialled: a sender that has lost a receiver answers it wherever codes
-//! are met. So a transfer survives that the sender's address changes while nothing is connected, and a sender that is
-//! started again elsewhere. The side that dials asks in [`super::dial`].
+//! Rediscovery (SPEC §12.3), dialled side: a sender that lost a receiver answers it at all meeting
+//! places. So a transfer survives an address change of the sender while no connection exists, and a
+//! restart of the sender elsewhere. The dialling side searches in [`super::dial`].
 
 use tokio::task::JoinSet;
 use wraith_crypto::{NodeId, SecretIdentity};
@@ -10,22 +10,23 @@ use wraith_discovery::{Capability, Places};
 use crate::state::MAX_RECEIVERS;
 use crate::ways::Ways;
 
-/// See the module.
+/// The rediscovery of one sender (see the module docs).
 #[derive(Debug)]
 pub(crate) struct Rediscovery {
     identity: SecretIdentity,
     capability: Capability,
     places: Places,
     ways: Ways,
-    /// Who was lost, the last first.
+    /// The lost receivers, the latest first.
     lost: Vec<Pair>,
     listener: Option<ContactListener>,
-    /// Listeners that withdraw what they have stored.
+    /// Listeners that are withdrawing their stored records.
     closing: JoinSet<()>,
 }
 
 impl Rediscovery {
-    /// Answers nobody yet. `ways` is where receivers can dial.
+    /// Creates a rediscovery that answers no receiver yet. `ways` are the paths by which receivers
+    /// can dial.
     pub fn new(
         identity: SecretIdentity,
         capability: Capability,
@@ -43,9 +44,9 @@ impl Rediscovery {
         }
     }
 
-    /// From now on this receiver is told where we are.
+    /// Starts to answer this receiver with our addresses.
     pub async fn lost(&mut self, receiver: NodeId) {
-        // Somebody whose key is none was never connected.
+        // A peer with an invalid key was never connected.
         let Ok(pair) = Pair::of_transfer(&self.identity, receiver, self.capability.as_bytes())
         else {
             return;
@@ -56,7 +57,7 @@ impl Rediscovery {
         self.answer().await;
     }
 
-    /// It is connected again, or done.
+    /// Stops answering a receiver that reconnected or is done.
     pub async fn back(&mut self, receiver: NodeId) {
         let before = self.lost.len();
         self.lost.retain(|pair| pair.peer() != receiver);
@@ -65,12 +66,12 @@ impl Rediscovery {
         }
     }
 
-    /// We can be reached elsewhere now.
+    /// Publishes a change of our addresses.
     pub fn addresses_changed(&self) {
         self.listener.iter().for_each(ContactListener::addresses_changed);
     }
 
-    /// Answers nobody any more, and withdraws what is stored, within a few seconds.
+    /// Stops answering, and withdraws the stored records within a few seconds.
     pub async fn close(&mut self) {
         self.lost.clear();
         self.answer().await;
@@ -86,7 +87,8 @@ impl Rediscovery {
             return;
         }
         if self.listener.is_none() {
-            // What cannot be reached now may be later, and the receiver tries all it knows in any case.
+            // A place that is unreachable now may recover, and the receiver tries all its places
+            // anyway.
             let mut listener = listen(&self.places, self.ways.make_reach()).await;
             if let Some(events) = listener.take_events() {
                 self.ways.let_callers_in(events);

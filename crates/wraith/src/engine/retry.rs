@@ -1,4 +1,4 @@
-//! Whether a lost transfer is worth another attempt, and until when.
+//! Retry policy: whether a lost transfer is worth another attempt, and until when.
 
 use std::time::Duration;
 
@@ -7,10 +7,12 @@ use wraith_transfer::{Role, TransferError};
 
 use crate::settings::Patience;
 
-/// Between two attempts to reach somebody who cannot be reached at all (no route, no interface), or who went away.
+/// Pause between two attempts to reach a peer that is unreachable (no route, no interface) or that
+/// left.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// True if the peer of `own` may come back: the network went, or its user stopped it and may start it again.
+/// Returns true if the peer of `own` may come back: the network was lost, or the peer's user
+/// stopped it and may start it again.
 pub(crate) fn may_come_back(error: &TransferError, own: Role) -> bool {
     match error {
         TransferError::NetworkLost { .. } => true,
@@ -19,7 +21,7 @@ pub(crate) fn may_come_back(error: &TransferError, own: Role) -> bool {
     }
 }
 
-/// The end of a transfer whose peer was lost, and waited for in vain.
+/// Returns the final error of a transfer whose lost peer did not return in time.
 pub(crate) fn not_back(error: TransferError, reconnect: Duration) -> TransferError {
     match error {
         TransferError::NetworkLost { why } => {
@@ -30,8 +32,8 @@ pub(crate) fn not_back(error: TransferError, reconnect: Duration) -> TransferErr
     }
 }
 
-/// The time to come back in. It begins anew only when something was won, so a peer that takes connections and drops them
-/// keeps nobody for ever.
+/// The reconnect window. It restarts only after progress, so a peer that accepts connections and
+/// drops them cannot extend the wait for ever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub deadline: Option<Instant>,
@@ -45,12 +47,13 @@ impl Window {
         Self { deadline, furthest: 0, lost_before: false }
     }
 
-    /// The peer was there, and said to come another time, which is now.
+    /// Restarts the window: the peer answered, and asked to be dialled again.
     pub fn begin(&mut self, patience: Patience) {
         *self = Self::new(patience);
     }
 
-    /// A connection that worked was lost after `bytes` of the transfer were settled; the seconds that are left.
+    /// Records the loss of an established connection after `bytes` were settled. Returns the
+    /// seconds left.
     pub fn lost(&mut self, bytes: u64, reconnect: Duration) -> u64 {
         let now = Instant::now();
         if !self.lost_before || bytes > self.furthest {

@@ -1,6 +1,8 @@
-//! One transfer over one connection: the blocking engine of `wraith-transfer` on a thread of its own, its end awaited.
+//! One transfer over one connection: the blocking engine of `wraith-transfer` on its own thread,
+//! awaited asynchronously.
 //!
-//! Invariant: whoever stops waiting stops the transfer. A cancelled one ends with a word to the peer, keeping what arrived.
+//! Invariant: dropping the wait stops the transfer. A cancelled transfer notifies the peer and
+//! keeps the received data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,8 +19,8 @@ use wraith_transport::Connection;
 use crate::hub::Hub;
 use crate::state::Keeper;
 
-/// Stops a transfer with a word to the peer, wherever it is: before its streams are open, the engine hears of it by the
-/// connection only.
+/// Stops a transfer at any point and notifies the peer. Before its streams are open, only closing
+/// the connection reaches the engine.
 #[derive(Debug)]
 pub(crate) struct Stop {
     cancel: Cancel,
@@ -32,7 +34,7 @@ impl Stop {
     }
 }
 
-/// The same when it is dropped before it was disarmed.
+/// Stops the transfer if it is dropped before it is disarmed.
 struct StopOnDrop(Option<Stop>);
 
 impl Drop for StopOnDrop {
@@ -41,7 +43,8 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Sends over `connection` until its receiver has confirmed, it failed, or `token` is cancelled.
+/// Sends over `connection` until its receiver has confirmed, the transfer failed, or `token` is
+/// cancelled.
 pub(crate) async fn send(
     connection: Connection,
     options: Arc<SendOptions>,
@@ -51,7 +54,8 @@ pub(crate) async fn send(
     run("wraith-send", Stop { cancel, connection }, token, move || serve(theirs, &options)).await
 }
 
-/// Receives over `connection` until everything is here, it failed, or `token` is cancelled.
+/// Receives over `connection` until everything has arrived, the transfer failed, or `token` is
+/// cancelled.
 pub(crate) async fn fetch(
     connection: Connection,
     options: ReceiveOptions<'static>,
@@ -86,7 +90,7 @@ async fn run<R: Send + 'static>(
     result.unwrap_or_else(|_| Err(TransferError::Other { what: "a transfer thread died".into() }))
 }
 
-/// Whether the peer has said Hello, and a way to wait for it.
+/// Whether the peer has sent Hello, with a way to wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
     is: AtomicBool,
@@ -112,7 +116,8 @@ impl Answered {
     }
 }
 
-/// What a transfer tells goes to the hub; that the peer answered is remembered.
+/// Returns the event handler of a transfer: it forwards events to the hub and records that the peer
+/// answered.
 pub(crate) fn events(
     hub: &Arc<Hub>,
     receiver: Option<u64>,
@@ -129,12 +134,12 @@ pub(crate) fn events(
     })
 }
 
-/// What came of one transfer over one connection.
+/// Result of one transfer over one connection.
 #[derive(Debug)]
 pub(crate) struct Carried<R> {
     pub result: Result<R, TransferError>,
-    /// The peer said Hello on it.
+    /// The peer sent Hello on this connection.
     pub answered: bool,
-    /// What was settled.
+    /// Counters of this connection.
     pub progress: Arc<Progress>,
 }

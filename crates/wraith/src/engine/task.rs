@@ -1,7 +1,10 @@
 //! The task that owns an attempt, and the handle that owns the task.
 //!
-//! Invariants: dropping the handle cancels the work, dropping a future made from it never does; the result stays, so that
-//! several may wait for it; and no `Drop` here spawns, blocks or needs a runtime.
+//! Invariants:
+//!
+//! - Dropping the handle cancels the work. Dropping a future made from it cancels nothing.
+//! - The result is kept, so several callers may wait for it.
+//! - No `Drop` in this module spawns, blocks or needs a runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +18,13 @@ use crate::event::Observer;
 use crate::hub::{Events, Hub};
 use crate::progress::{Meter, ProgressReader};
 
-/// How long a cancelled piece of work may take to tell its peers and put away what it has; beyond it the wait ends, not the
-/// winding up.
+/// How long a cancelled operation may take to notify its peers and store its data. After that, the
+/// wait ends, but the shutdown continues.
 const CANCEL_WAIT: Duration = Duration::from_secs(5);
 
 type Outcome<R> = Option<Result<Arc<R>, Error>>;
 
-/// What the work and its handle share.
+/// State shared by the work and its handle.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub hub: Arc<Hub>,
@@ -35,7 +38,7 @@ impl Shared {
     }
 }
 
-/// Ends the streams of events even where the runtime is shut down under the work.
+/// Ends the event streams on drop, even if the runtime shuts down during the work.
 struct End(Arc<Hub>);
 
 impl Drop for End {
@@ -48,7 +51,7 @@ fn runtime_ended() -> Error {
     Error::new(crate::ErrorKind::Other, "the runtime has ended")
 }
 
-/// The handle of work under way.
+/// The handle of running work.
 #[derive(Debug)]
 pub(crate) struct Task<R> {
     shared: Shared,
@@ -96,7 +99,7 @@ impl<R: Send + Sync + 'static> Task<R> {
         }
     }
 
-    /// Asks the work to stop, and waits until its peers were told and what it has is put away.
+    /// Cancels the work, and waits until its peers are notified and its data is stored.
     pub async fn cancel(self) -> Result<Arc<R>, Error> {
         self.shared.token.cancel();
         match tokio::time::timeout(CANCEL_WAIT, self.finished()).await {
@@ -105,12 +108,12 @@ impl<R: Send + Sync + 'static> Task<R> {
         }
     }
 
-    /// Asks the work to stop, and does not wait.
+    /// Requests a stop and returns at once.
     pub fn stop(&self) {
         self.shared.token.cancel();
     }
 
-    /// Lets the work go on without the handle.
+    /// Lets the work continue without the handle.
     pub fn detach(mut self) {
         if let Some(guard) = self.guard.take() {
             guard.disarm();

@@ -31,7 +31,7 @@ pub(super) enum Stage {
     /// It may fetch.
     #[default]
     Admitted,
-    /// It has accepted.
+    /// It has accepted the offer.
     Begun,
     /// It has everything.
     Done,

@@ -1,11 +1,12 @@
-//! The addresses of this machine: which of them go into a ticket, and in what order.
+//! The addresses of this machine: selection and order for a ticket.
 
 use std::net::{IpAddr, SocketAddr};
 
 use wraith_discovery::{MAX_ADDRESSES, Ticket};
 
-/// Where a socket bound to `bound` can be reached: the address itself when it is a particular one, else every address of
-/// this machine's interfaces, the most useful first and loopback last (for a receiver on this very machine).
+/// Returns the addresses at which a socket bound to `bound` is reachable. That is `bound` itself if
+/// it is a specific address. Otherwise it is every interface address, the most useful first and
+/// loopback last (for a receiver on the same machine).
 pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
@@ -15,7 +16,7 @@ pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
     ordered(ips.collect()).into_iter().map(|ip| SocketAddr::new(ip, bound.port())).collect()
 }
 
-/// Sorts by usefulness, drops what no other machine and no program can use, and keeps room for loopback.
+/// Sorts by usefulness, drops addresses that no other host can use, and keeps room for loopback.
 fn ordered(mut ips: Vec<IpAddr>) -> Vec<IpAddr> {
     ips.retain(|ip| !is_link_local(ip) && !ip.is_unspecified() && !ip.is_multicast());
     ips.sort_by_key(|ip| (ip.is_loopback(), ip.is_ipv6(), *ip));
@@ -29,7 +30,7 @@ fn ordered(mut ips: Vec<IpAddr>) -> Vec<IpAddr> {
     ips
 }
 
-/// A link-local address means nothing without the interface it belongs to, which a ticket cannot name.
+/// A link-local address is useless without its interface, which a ticket cannot name.
 fn is_link_local(ip: &IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_link_local(),
@@ -37,8 +38,9 @@ fn is_link_local(ip: &IpAddr) -> bool {
     }
 }
 
-/// `own`, and what others see or grant: before loopback, which is tried last. Each port that is seen counts, even of one IP address: from
-/// several, ports that a NAT gives out next can be told (SPEC §14.4). There is room for all that is seen.
+/// Inserts the observed and mapped addresses into `own`, before loopback, which is tried last. Each
+/// observed port counts, even for one IP address: from several, the next ports of a NAT can be
+/// predicted (SPEC §14.4). There is room for all observed addresses.
 pub(crate) fn with_seen(
     own: Vec<SocketAddr>,
     seen: impl IntoIterator<Item = SocketAddr>,
@@ -57,8 +59,8 @@ pub(crate) fn with_seen(
     all
 }
 
-/// The address of a socket at `port` that somebody saw as `ip`, where nothing better is known of that address: a guess, which is good
-/// when the router in between forwards the port, or keeps it.
+/// Guesses the address of a socket at `port` from its observed IP address, if no better address
+/// with that IP is known. The guess is right if the router forwards or preserves the port.
 pub(crate) fn guess<'a>(
     known: impl IntoIterator<Item = &'a SocketAddr>,
     ip: IpAddr,
@@ -67,8 +69,8 @@ pub(crate) fn guess<'a>(
     known.into_iter().all(|address| address.ip() != ip).then_some(SocketAddr::new(ip, port))
 }
 
-/// The ticket with the address where its sender was met in front: there it can be reached, even by an address that means
-/// nothing elsewhere and is in no ticket.
+/// Returns the ticket with the address at which its sender was met in front. The sender is
+/// reachable there, even at an address that is useless elsewhere and therefore in no ticket.
 pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket {
     let mut addresses = ticket.addresses().to_vec();
     if let (Some(mut from), Some(port)) = (from, addresses.first().map(SocketAddr::port)) {

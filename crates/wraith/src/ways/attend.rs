@@ -1,10 +1,13 @@
-//! One connection, from the way by which it was made to the best one.
+//! Path management of one connection, from its first path to the best one.
 //!
-//! Through a relay both sides tell each other their addresses, inside the connection, and begin to punch; who dialled moves the
-//! connection when a direct path is found (with many ports, who asked them), and the other side follows. What was in flight is sent again where it was lost, and streams
-//! notice nothing. When the direct path dies the connection goes back to the relay by itself.
+//! Through a relay, both sides exchange their addresses inside the connection and start hole
+//! punching. The dialling side moves the connection when a direct path is found (with many ports,
+//! the side that probes them does), and the other side follows. Lost packets are retransmitted, so
+//! streams notice nothing. If the direct path dies, the connection returns to the relay
+//! automatically.
 //!
-//! Invariant: punching is bounded: [`ATTEMPTS_MAX`] times for a connection, each bounded by the endpoint.
+//! Invariant: punching is bounded: [`ATTEMPTS_MAX`] attempts per connection, each bounded by the
+//! endpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,20 +23,22 @@ use crate::event::Event;
 use crate::hub::Hub;
 use crate::route::PathKind;
 
-/// When, in seconds from its beginning on, a connection that goes through a relay is tried to be made direct, and so often from then on:
-/// a network may have changed, or a direct path died. Both sides keep to it, and the number of an attempt is in its secret.
+/// Times, in seconds from the start of the connection, of the attempts to replace a relayed path by
+/// a direct one; then the repeat interval. The network may have changed, or a direct path died.
+/// Both sides follow this schedule, and the number of an attempt is part of its secret.
 const FIRST_ATTEMPTS: [u64; 4] = [0, 10, 30, 60];
 const LATER_ATTEMPTS: u64 = 60;
-/// Attempts of one connection.
+/// Maximum number of attempts per connection.
 const ATTEMPTS_MAX: u64 = 64;
-/// How long the addresses of a peer are waited for that has not told them yet.
+/// How long to wait for the addresses of a peer that has not sent them yet.
 const CANDIDATES_WAIT: Duration = Duration::from_secs(4);
 
 const NOT_THROUGH: &str = "the NATs or firewalls between the two let nothing through directly";
 const NOT_TOLD: &str = "the other side told no address of its own";
 const NOT_WANTED: &str = "only relays may be used";
 
-/// Attends to the connection of `path` until it ends, and does not keep it open. `events` are those of its path from its beginning on.
+/// Manages the path of a connection until the connection ends, without keeping it open. `events`
+/// are all events of the path.
 pub(super) async fn attend(
     ways: Ways,
     path: PathHandle,
@@ -62,7 +67,7 @@ pub(super) async fn attend(
                 Ok(_) => {}
                 Err(_) => return,
             },
-            // Both sides hear so when they are at the relay again, and need not wait until the other is silent for too long.
+            // Returns both sides to the relay at once, without waiting for an idle timeout.
             () = forgotten(&relay) => {
                 path.give_up();
                 relay = None;
@@ -72,7 +77,7 @@ pub(super) async fn attend(
     }
 }
 
-/// Waits until the relay of a path has forgotten it.
+/// Waits until the relay of a path has dropped its session.
 async fn forgotten(relay: &Option<(RelayClient, u64)>) {
     match relay {
         Some((relay, lost)) => relay.forgotten(*lost).await,
@@ -80,7 +85,7 @@ async fn forgotten(relay: &Option<(RelayClient, u64)>) {
     }
 }
 
-/// Finds a direct path for a connection that goes through a relay.
+/// Finds a direct path for a relayed connection.
 async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr, Option<&str>)) {
     if !ways.allows_direct() {
         if is_relayed(ways, path) {
@@ -103,7 +108,7 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
         } else {
             let secret = path.export_secret(format!("punch {attempt}").as_bytes());
             if let Some(best) = ways.punch(secret, role, candidates).await {
-                // Who was dialled is moved by who dialled.
+                // The dialling side moves the connection for both.
                 if role == Role::Responder || path.move_to(best).await.is_ok() {
                     continue;
                 }
@@ -122,7 +127,7 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
     }
 }
 
-/// When an attempt begins.
+/// Returns when an attempt begins.
 fn due(attempt: u64) -> Duration {
     let first = FIRST_ATTEMPTS.len() as u64;
     let last = FIRST_ATTEMPTS[FIRST_ATTEMPTS.len() - 1];
@@ -132,7 +137,7 @@ fn due(attempt: u64) -> Duration {
     })
 }
 
-/// What the peer has told, or tells soon.
+/// Returns the addresses of the peer; waits briefly for them.
 async fn candidates(path: &PathHandle) -> Vec<std::net::SocketAddr> {
     let deadline = Instant::now() + CANDIDATES_WAIT;
     let mut events = path.events();

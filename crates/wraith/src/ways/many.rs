@@ -1,7 +1,9 @@
-//! Two sides of which one is behind a NAT that draws another port for each destination: many sockets here, many ports there.
+//! Hole punching against a NAT that maps each destination to another port: many sockets on that
+//! side, many ports probed from the other.
 //!
-//! Both decide alone, from what both have told each other. Invariant: nothing of it is sent for a peer that has not moved
-//! [`WORTH_BYTES`] since the last time: against somebody else's address that is no more than a peer could send there itself.
+//! Both sides decide independently, from the addresses that they exchanged. Invariant: a side sends
+//! nothing of this for a peer that has not moved [`WORTH_BYTES`] since the last attempt. So an
+//! attack on a third address gains no more than the peer could send there itself.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -16,28 +18,29 @@ use super::Ways;
 use super::seen::is_public;
 use crate::route::PathKind;
 
-/// Bytes that the connection has carried since the last attempt: [`MANY_MAX`] questions and as many answers, of 160 bytes at most, are a third of it.
+/// Bytes that the connection must have carried since the last attempt. [`MANY_MAX`] probes and as
+/// many replies, of at most 160 bytes, are a third of it.
 const WORTH_BYTES: u64 = 256 << 10;
-/// How long the other side, which knows where we met, is waited for.
+/// How long to wait for the other side, which moves the connection.
 const FOLLOW_WAIT: Duration = Duration::from_secs(5);
-/// A socket on which nothing came for so long is closed: a connection that is alive is heard more often.
+/// A socket that received nothing for this long is closed; a live connection receives more often.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What one side does.
+/// The role of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// Asks this address from many sockets.
+    /// Probes this address from many sockets.
     Sockets(SocketAddrV4),
-    /// Asks many ports of this one.
+    /// Probes many ports of this address.
     Ports(Ipv4Addr),
 }
 
-/// What a list of addresses shows of the NAT in front of them.
+/// The NAT behaviour that a list of addresses shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outside {
-    /// Everybody sees the same address.
+    /// All destinations see the same address.
     One(SocketAddrV4),
-    /// Others see other ports.
+    /// Each destination sees another port.
     Drawn(Ipv4Addr),
 }
 
@@ -57,7 +60,8 @@ impl Outside {
 }
 
 impl Part {
-    /// What we do, of the addresses that both have told; none if it would be of no use.
+    /// Returns our role, from the addresses that both sides exchanged; `None` if the method is
+    /// useless here.
     fn of(told: &[SocketAddr], heard: &[SocketAddr]) -> Option<Self> {
         match (Outside::of(told)?, Outside::of(heard)?) {
             (Outside::Drawn(_), Outside::One(to)) => Some(Self::Sockets(to)),
@@ -67,23 +71,24 @@ impl Part {
     }
 }
 
-/// What a connection has spent on this.
+/// Budget of a connection for this method.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
-    /// Bytes that it had carried the last time.
+    /// Bytes carried at the time of the last attempt.
     carried: u64,
 }
 
 impl Spent {
-    /// Whether another attempt is worth it for a connection that has carried so many bytes.
+    /// Returns whether another attempt is justified for a connection that has carried so many
+    /// bytes.
     fn is_worth_it(&self, carried: u64) -> bool {
         carried.saturating_sub(self.carried) >= WORTH_BYTES
     }
 }
 
 impl Ways {
-    /// Tries it for a connection through a relay, after a punch has come to nothing. `told` is the list that the peer has of us, whatever
-    /// has been seen of us since.
+    /// Tries the method for a relayed connection, after ordinary punching failed. `told` is the
+    /// list that the peer has of our addresses, regardless of later observations.
     pub(super) async fn punch_many(
         &self,
         path: &PathHandle,
@@ -105,7 +110,7 @@ impl Ways {
         }
     }
 
-    /// Our part where the other side's NAT draws. False if it could not begin.
+    /// Our role if the other side's NAT varies its ports. Returns false if it could not start.
     async fn ask_ports(
         &self,
         path: &PathHandle,
@@ -124,7 +129,7 @@ impl Ways {
         true
     }
 
-    /// Our part where our own NAT does. False if it could not begin.
+    /// Our role if our own NAT varies its ports. Returns false if it could not start.
     async fn ask_from_sockets(
         &self,
         path: &PathHandle,
@@ -147,7 +152,8 @@ impl Ways {
                 }
             }
         };
-        // Whether it came to something is seen by where the other side is then. Until then nothing else is tried.
+        // The path of the connection shows later whether it succeeded. Until then, nothing else is
+        // tried.
         if begun {
             let _ = timeout(FOLLOW_WAIT, followed).await;
         }
@@ -155,7 +161,7 @@ impl Ways {
         begun
     }
 
-    /// Sees to it that sockets which carry nothing any more are closed.
+    /// Starts the task that closes idle sockets, unless it is running.
     fn close_when_silent(&self) {
         if self.inner.closes_sockets.swap(true, Ordering::AcqRel) {
             return;

@@ -1,15 +1,19 @@
-//! What leads to a socket of ours, and by which ways its connections go: addresses of this machine, a port of the router, relays,
-//! what others see of us. One [`Ways`] for each socket, from the first ticket that names it to the end.
+//! The paths to and from a socket: addresses of this machine, port mappings, relays, and observed
+//! addresses. There is one [`Ways`] per socket, from the first ticket that names it to the end.
 //!
 //! ```text
-//!   mapping    a port that the router leads here             relays      connections to relays, and mailboxes there
-//!   seen       where relays and nodes of the DHT see us      attend      a connection: from a relay to a direct path
-//!   many       the same, where a NAT draws ports
+//!   mapping    a port mapped by the router                   relays      connections to relays, and mailboxes there
+//!   seen       our addresses as relays and DHT nodes see us  attend      a connection: from a relay to a direct path
+//!   many       the same, behind a NAT that varies ports
 //!   proxies    how relays and rendezvous servers are reached
 //! ```
 //!
-//! Invariants: nothing is asked of a router, a relay or the DHT for a socket that is bound to one particular address: who wants that has
-//! said by which way others are to come. With relays only, no address of ours is told to the other side, and with none, no relay is used.
+//! Invariants:
+//!
+//! - For a socket bound to a specific address, no router, relay or DHT node is contacted: the
+//!   caller has chosen the path.
+//! - With relays only, none of our addresses is sent to the other side.
+//! - With direct paths only, no relay is used.
 
 pub(crate) mod addresses;
 mod attend;
@@ -45,20 +49,21 @@ pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
 pub(crate) use self::relays::{RelayNews, is_final};
 
-/// How long a ticket that somebody waits for waits for a router and a relay. A router that grants ports does so within milliseconds,
-/// or, by UPnP, after the second over which devices spread their answers; a relay takes three round trips.
+/// How long a ticket that a user waits for may wait for a router and a relay. A router that grants
+/// ports answers within milliseconds, or with UPnP after the second over which devices spread their
+/// answers. A relay takes three round trips.
 const TICKET_WAIT: Duration = Duration::from_secs(2);
 
-/// Which ways a node may use to reach others and be reached.
+/// The allowed paths of a node, in both directions.
 #[derive(Clone, Debug)]
 pub(crate) struct WaySettings {
-    /// Ask the router for a port.
+    /// Ask the router for a port mapping.
     pub port_mapping: bool,
-    /// Relays to wait at.
+    /// Relays at which the node waits.
     pub relays: Vec<RelayServer>,
-    /// Use no relay, whoever names one.
+    /// Use no relay, even if a peer names one.
     pub direct_only: bool,
-    /// Use nothing else.
+    /// Use relays only.
     pub relay_only: bool,
     /// How relays and rendezvous servers are reached.
     pub connect: Arc<dyn ConnectRelay>,
@@ -76,15 +81,16 @@ impl Default for WaySettings {
     }
 }
 
-/// See the module. Clones are handles of the same; with the last one everything ends.
+/// The paths of a socket (see the module docs). Clones are handles of the same paths; dropping the
+/// last one ends everything.
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
     inner: Arc<Inner>,
-    /// None of those that its own tasks have.
+    /// `None` in the handles of its own tasks.
     _guard: Option<Arc<Guard>>,
 }
 
-/// Ends the tasks, which keep the rest.
+/// Ends the tasks, which keep the rest alive.
 #[derive(Debug)]
 struct Guard(Arc<Inner>);
 
@@ -108,17 +114,18 @@ struct Inner {
     mapping: Mutex<Option<PortMapping>>,
     relays: RelayTable,
     sockets: Sockets,
-    /// Somebody sees to it that silent ones are closed.
+    /// A task that closes idle sockets is running.
     closes_sockets: AtomicBool,
     seen: Seen,
-    /// Counts changes of where we can be reached.
+    /// Counts changes of our reachable addresses.
     changed: watch::Sender<u64>,
-    /// What attends to connections and relays; gone with this.
+    /// The tasks of connections and relays; they end with this.
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl Ways {
-    /// Those of a socket that somebody dials: begins to open them. `hub` hears of relays that cannot be used.
+    /// Creates the paths of a dialled socket and starts to open them. `hub` gets events about
+    /// unusable relays.
     pub fn to_accept(node: &Node, socket: Socket, hub: &Arc<Hub>, news: RelayNews) -> Self {
         let ways = Self::to_dial(node, socket);
         let (settings, bound) = (node.way_settings(), ways.endpoint().local_addr());
@@ -140,7 +147,7 @@ impl Ways {
         ways
     }
 
-    /// Those of a socket that only dials: nothing is opened before it is needed.
+    /// Creates the paths of a socket that only dials. Nothing is opened before it is needed.
     pub fn to_dial(node: &Node, socket: Socket) -> Self {
         let inner = Arc::new(Inner {
             node: node.clone(),
@@ -156,39 +163,39 @@ impl Ways {
         Self { _guard: Some(Arc::new(Guard(Arc::clone(&inner)))), inner }
     }
 
-    /// The same for a task of its own.
+    /// Returns a handle for a task of its own.
     fn unguarded(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), _guard: None }
     }
 
-    /// The socket.
+    /// Returns the socket's endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.inner.endpoint
     }
 
-    /// Whether one may be reached at addresses, and reach others there.
+    /// Returns whether direct connections are allowed, in both directions.
     pub fn allows_direct(&self) -> bool {
         !self.inner.node.way_settings().relay_only
     }
 
-    /// Whether relays may be used.
+    /// Returns whether relays are allowed.
     pub fn allows_relays(&self) -> bool {
         !self.inner.node.way_settings().direct_only
     }
 
-    /// How others can reach us now; `told` is the address at which a server saw us, which is good when the router in between forwards the
-    /// port.
+    /// Returns our current addresses and mailboxes. `told` is our IP address as seen by a server;
+    /// it is usable if the router forwards the port.
     pub fn reach(&self, told: Option<IpAddr>) -> Reach {
         Reach { addresses: self.addresses(told), relays: self.mailboxes() }
     }
 
-    /// [`Self::reach`], for who asks for it later.
+    /// Returns a function that evaluates [`Self::reach`] later.
     pub fn make_reach(&self) -> MakeReach {
         let ways = self.unguarded();
         Box::new(move |told| ways.reach(told))
     }
 
-    /// Where we can be dialled, the most useful first.
+    /// Returns the addresses for dialling us, the most useful first.
     pub fn addresses(&self, told: Option<IpAddr>) -> Vec<SocketAddr> {
         if !self.allows_direct() {
             return Vec::new();
@@ -203,17 +210,17 @@ impl Ways {
         with_seen(own, seen)
     }
 
-    /// The mailboxes at which we wait, the nearest relay first.
+    /// Returns the mailboxes at which we wait, the nearest relay first.
     fn mailboxes(&self) -> Vec<RelayAddr> {
         if self.allows_relays() { self.inner.relays.mailboxes() } else { Vec::new() }
     }
 
-    /// Where the router leads others to us.
+    /// Returns the external address of our port mapping.
     fn mapped(&self) -> Option<SocketAddr> {
         lock(&self.inner.mapping).as_ref().and_then(|mapping| mapping.status().borrow().external())
     }
 
-    /// Tells, again and again, when it has changed where we can be reached.
+    /// Returns a receiver that signals each change of our reachable addresses.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changed.subscribe()
     }
@@ -236,23 +243,23 @@ impl Ways {
         });
     }
 
-    /// Waits a little for what goes into a ticket that is shown once.
+    /// Waits briefly for the router and the relays, for a ticket that is shown only once.
     pub async fn settled(&self) {
         let mapping = lock(&self.inner.mapping).as_ref().map(PortMapping::status);
         let router = async {
             if let Some(mut status) = mapping {
-                // One that is gone will not answer.
+                // A mapping task that has ended will not answer.
                 let _ = status.wait_for(|status| *status != Status::Asking).await;
             }
         };
         let waits = self.allows_relays() && self.inner.endpoint.local_addr().ip().is_unspecified();
         let wanted = if waits { self.inner.node.way_settings().relays.len() } else { 0 };
         let relays = self.inner.relays.tried(wanted);
-        // Who does not answer has no part in the ticket.
+        // A router or relay that does not answer is not in the ticket.
         drop(timeout(TICKET_WAIT, async { tokio::join!(router, relays) }).await);
     }
 
-    /// Sees to it that `connection` goes the best way there is, and tells which, until it ends.
+    /// Keeps `connection` on its best path and reports the path, until the connection ends.
     pub fn attend(
         &self,
         connection: &Connection,
@@ -269,7 +276,8 @@ impl Ways {
         self.spawn(attend::attend(ways, path, events, role, hub, receiver));
     }
 
-    /// Opens our NAT for a peer that has the same secret and does the same now: the best address at which it answers.
+    /// Opens our NAT for a peer that has the same secret and punches at the same time. Returns the
+    /// best address at which the peer answers.
     pub async fn punch(
         &self,
         secret: [u8; 32],
@@ -283,8 +291,8 @@ impl Ways {
         self.best_of(self.inner.endpoint.punch(secret, role, candidates), &mut nothing).await
     }
 
-    /// The same for a peer that has not begun: it finds what we left for it within a minute. `more` are addresses of it that are found
-    /// meanwhile.
+    /// Like [`Self::punch`], for a peer that has not started yet: it finds our record within a
+    /// minute. `more` yields addresses of the peer that are found meanwhile.
     pub async fn wait_for_punch(
         &self,
         secret: [u8; 32],
@@ -298,7 +306,7 @@ impl Ways {
         self.best_of(punch, more).await
     }
 
-    /// Notes each address at which the peer answers, and returns the best in the end.
+    /// Records each address at which the peer answers, and finally returns the best.
     async fn best_of(
         &self,
         mut punch: Punch,
@@ -318,8 +326,8 @@ impl Ways {
         }
     }
 
-    /// [`Self::punch`] in the background, for a peer that dials when it is done. It may have been told a port that our NAT has forgotten
-    /// since; then it is told the new one.
+    /// Runs [`Self::punch`] in the background, for a peer that dials afterwards. The peer may have
+    /// a port whose NAT mapping has expired; it then gets the new one.
     pub fn let_in(&self, secret: [u8; 32], candidates: Vec<SocketAddr>) {
         let ways = self.unguarded();
         self.spawn(async move {
@@ -328,7 +336,7 @@ impl Ways {
         });
     }
 
-    /// [`Self::let_in`] for every call of these.
+    /// Runs [`Self::let_in`] for each of these calls.
     pub fn let_callers_in(&self, mut events: ContactEvents) {
         let ways = self.unguarded();
         self.spawn(async move {
@@ -340,14 +348,14 @@ impl Ways {
         });
     }
 
-    /// Runs until it ends, or this does.
+    /// Spawns a task that ends with this at the latest.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(&self.inner.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(work, self.inner.node.runtime());
     }
 
-    /// Ends everything, and gives back what was asked for.
+    /// Ends all tasks and releases the port mapping.
     pub async fn close(&self) {
         self.inner.end();
         let mapping = lock(&self.inner.mapping).take();
@@ -357,7 +365,7 @@ impl Ways {
     }
 }
 
-/// What is behind these locks is whole at all times.
+/// Ignores poisoning: the data behind these locks is consistent at all times.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

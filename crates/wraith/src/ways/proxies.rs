@@ -1,7 +1,7 @@
-//! Servers by way of the proxies that people have.
+//! Connections to servers through the user's proxies.
 //!
-//! Invariant: where a proxy is named for a host, that host's ports are reached through it or not at all: by TCP, and by UDP if it is a
-//! SOCKS5 proxy that grants an association.
+//! Invariant: if a proxy is configured for a host, that host is reached through the proxy or not at
+//! all: by TCP, and by UDP if the proxy is a SOCKS5 proxy that grants an association.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,12 +14,12 @@ use wraith_relay::{
     UdpAssociation,
 };
 
-/// How long a proxy is waited for. Less than a relay's client gives a whole attempt (10 s), so that it is the proxy that is named when it
-/// does not answer.
+/// Time limit for a proxy. Less than the time limit of a relay client for a whole attempt (10 s),
+/// so that the error names the silent proxy.
 const PROXY_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Which servers, relays and rendezvous servers, are reached through which proxy. What goes directly from machine to machine does not go
-/// through one.
+/// Selects the proxy for each server, such as a relay or a rendezvous server. Direct traffic
+/// between two machines uses no proxy.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies(Choice);
 
@@ -32,29 +32,31 @@ enum Choice {
 }
 
 impl Proxies {
-    /// None: servers are reached straight.
+    /// Uses no proxy: servers are reached directly.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// This one for every server: `socks5://[USER:PASSWORD@]HOST:PORT` or `http://…`.
+    /// Uses this proxy for every server: `socks5://[USER:PASSWORD@]HOST:PORT` or `http://…`.
     ///
     /// # Errors
-    /// It is none, in words for people and without the text, which may have a password in it.
+    /// The URL is invalid. The message is for people, and omits the URL, which may contain a
+    /// password.
     pub fn one(url: &str) -> Result<Self, UrlError> {
         url.parse().map(|url| Self(Choice::One(url)))
     }
 
-    /// Those that the environment names, with its exceptions: `https_proxy`, `HTTPS_PROXY`, `all_proxy`, `ALL_PROXY`, `no_proxy`, `NO_PROXY`.
+    /// Uses the proxies and exceptions of the environment: `https_proxy`, `HTTPS_PROXY`,
+    /// `all_proxy`, `ALL_PROXY`, `no_proxy`, `NO_PROXY`.
     ///
     /// # Errors
-    /// The variable that names none, and why.
+    /// The variable with an invalid URL, and why.
     pub fn of_environment() -> Result<Self, (&'static str, UrlError)> {
         Environment::read().map(|environment| Self(Choice::Environment(environment)))
     }
 
-    /// The proxy for a host, without its credentials; `None` if there is none for it.
+    /// Returns the proxy for a host, without its credentials; `None` if it has none.
     #[must_use]
     pub fn for_host(&self, host: &str) -> Option<&ProxyUrl> {
         match &self.0 {
@@ -87,7 +89,8 @@ impl ConnectRelay for Proxies {
     }
 }
 
-/// A proxy that has understood and refuses does so again; one that did not answer may the next time.
+/// A proxy that understood the request and refused it will refuse again. A proxy that did not
+/// answer may answer the next time.
 fn refusal(error: ProxyError) -> io::Error {
     match error {
         ProxyError::NoUdp { .. } | ProxyError::Denied { .. } => {
@@ -97,7 +100,7 @@ fn refusal(error: ProxyError) -> io::Error {
     }
 }
 
-/// An association of `wraith-proxy`, as relays use one.
+/// An association of `wraith-proxy` in the form that relays use.
 #[derive(Debug)]
 struct ProxyAssociation(Association);
 

@@ -1,7 +1,7 @@
-//! The relays of a socket: where it waits, and through which it dials.
+//! The relays of a socket: those at which it waits, and those through which it dials.
 //!
-//! Invariant: one connection to each relay, whoever named it, by whichever of its names. A relay without a pin is believed the first
-//! time; what it shows then goes into our tickets, and the other side is held to it.
+//! Invariant: there is one connection to each relay, under all its names. A relay without a pin is
+//! trusted on first use. Its pin then goes into our tickets, and the other side enforces it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -17,23 +17,24 @@ use super::{Ways, lock};
 use crate::event::Event;
 use crate::hub::Hub;
 
-/// Relays that a socket is connected to at once: those that the user named, and those of tickets.
+/// Maximum number of connected relays per socket: those of the user, and those of tickets.
 const CONNECTED_MAX: usize = 8;
-/// Between two attempts to reach a relay for the first time; afterwards its client does it by itself.
+/// Pause between two attempts at the first connection to a relay. Afterwards, its client reconnects
+/// by itself.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// A relay that a user named.
+/// A relay configured by the user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RelayServer {
-    /// A name or an IP address, without brackets.
+    /// A host name, or an IP address without brackets.
     pub host: String,
-    /// TCP and UDP.
+    /// Port number, for TCP and UDP.
     pub port: u16,
-    /// What it lets us in with.
+    /// Access token for the relay.
     pub token: Option<String>,
 }
 
-/// Without the token, which is a secret.
+/// Omits the token, which is a secret.
 impl fmt::Debug for RelayServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, token: _ } = self;
@@ -44,19 +45,19 @@ impl fmt::Debug for RelayServer {
     }
 }
 
-/// Where it is, as `HOST:PORT`.
+/// Formats the address as `HOST:PORT`.
 impl fmt::Display for RelayServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&host_and_port(&self.host, self.port))
     }
 }
 
-/// See the module.
+/// The relays of a socket (see the module docs).
 #[derive(Debug)]
 pub(super) struct RelayTable {
     relays: Relays,
     connected: Mutex<Vec<Connected>>,
-    /// How many of those that the user named were tried, whatever came of it.
+    /// Number of the user's relays that were tried, successfully or not.
     tried: watch::Sender<usize>,
 }
 
@@ -73,13 +74,13 @@ impl RelayTable {
         Self { relays, connected: Mutex::default(), tried: watch::Sender::new(0) }
     }
 
-    /// Waits until so many were tried.
+    /// Waits until this many relays were tried.
     pub async fn tried(&self, wanted: usize) {
-        // This keeps the sending half, so the wait does not fail.
+        // `self` holds the sender, so the wait cannot fail.
         let _ = self.tried.subscribe().wait_for(|tried| *tried >= wanted).await;
     }
 
-    /// The mailboxes at which we wait, the nearest relay first.
+    /// Returns the mailboxes at which we wait, the nearest relay first.
     pub fn mailboxes(&self) -> Vec<RelayAddr> {
         let mut waiting: Vec<_> = lock(&self.connected)
             .iter()
@@ -90,7 +91,7 @@ impl RelayTable {
         waiting.into_iter().map(|(_, mailbox)| mailbox).take(MAX_RELAYS).collect()
     }
 
-    /// The clients, each once, for whoever asks relays where they see us.
+    /// Returns each client once, for queries of our observed addresses.
     pub fn clients(&self) -> Vec<RelayClient> {
         let mut clients: Vec<RelayClient> = Vec::new();
         for Connected { client, .. } in lock(&self.connected).iter() {
@@ -102,14 +103,15 @@ impl RelayTable {
         clients
     }
 
-    /// The relay that an address of a connection belongs to, as `HOST:PORT`.
+    /// Returns the relay that owns an address of a connection, as `HOST:PORT`.
     pub fn name_of(&self, address: &Addr) -> Option<String> {
         let connected = lock(&self.connected);
         let relay = connected.iter().find(|relay| relay.client.owns(address))?;
         Some(host_and_port(&relay.host, relay.port))
     }
 
-    /// The relay that an address of a connection belongs to, and how many of our sessions it has lost.
+    /// Returns the relay that owns an address of a connection, and how many of our sessions it has
+    /// lost.
     pub fn owner_of(&self, address: &Addr) -> Option<(RelayClient, u64)> {
         let connected = lock(&self.connected);
         let relay = connected.iter().find(|relay| relay.client.owns(address))?;
@@ -121,7 +123,7 @@ impl RelayTable {
         lock(&self.connected).clear();
     }
 
-    /// The connection to this relay, made if there is none.
+    /// Returns the connection to this relay; connects if there is none.
     async fn client(&self, config: RelayConfig) -> Result<RelayClient, RelayError> {
         let known = |relay: &&Connected| relay.host == config.host && relay.port == config.port;
         let there = lock(&self.connected).iter().find(known).map(|relay| relay.client.clone());
@@ -139,16 +141,19 @@ impl RelayTable {
         let (host, port) = (config.host.clone(), config.port);
         let mut client = self.relays.connect(config).await?;
         let mut connected = lock(&self.connected);
-        // It may be one that we know under another name: two connections from our one UDP socket would take each other's answers.
+        // The relay may already be known under another name. Two connections from our one UDP
+        // socket would take each other's replies.
         if let Some(known) = connected.iter().find(|relay| is_one(&relay.client, &client)) {
             client = known.client.clone();
         }
         let quicker = connected.iter().find(|relay| relay.host == host && relay.port == port);
         if let Some(quicker) = quicker.filter(|quicker| quicker.client.pin() == client.pin()) {
-            // Somebody else asked at the same time. One name may lead to several machines: ours goes, so that all use the same.
+            // Another task connected at the same time. One name may lead to several machines, so
+            // drop ours and share the other connection.
             return Ok(quicker.client.clone());
         }
-        // The oldest that nobody waits at goes. Those where we wait are as many as the user named.
+        // Evict the oldest relay at which we do not wait. The number of those at which we wait is
+        // bounded by the configuration.
         let idle = connected.iter().position(|relay| relay.mailbox.is_none());
         if let Some(idle) = idle.filter(|_| connected.len() >= CONNECTED_MAX) {
             connected.remove(idle);
@@ -173,18 +178,19 @@ impl RelayTable {
     }
 }
 
-/// Whether both are connections to one process: it shows one certificate at all its addresses, and draws one secret when it starts.
+/// Returns whether both clients are connected to one process: a relay shows one certificate at all
+/// its addresses, and draws one secret at its start.
 fn is_one(one: &RelayClient, other: &RelayClient) -> bool {
     let observe = |client: &RelayClient| client.status().borrow().observe;
     one.pin() == other.pin() && observe(one).is_some() && observe(one) == observe(other)
 }
 
-/// What is said of relays at which we cannot wait.
+/// Which events to report about relays at which we cannot wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RelayNews {
-    /// Whatever it is.
+    /// Report all failures.
     All,
-    /// Only what asking again does not change: that one cannot be reached is said where it is a meeting place, too.
+    /// Report only final refusals. An unreachable relay is also reported as a meeting place.
     Refusals,
 }
 
@@ -198,7 +204,7 @@ fn host_and_port(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Whether a relay will say the same however often it is asked.
+/// Returns whether a relay would give the same answer to every retry.
 pub(crate) fn is_final(why: &RelayError) -> bool {
     matches!(
         why,
@@ -208,7 +214,8 @@ pub(crate) fn is_final(why: &RelayError) -> bool {
 }
 
 impl Ways {
-    /// Waits at a relay that the user named, and tries until it can, or is sent away for good. `hub` hears the first time that it cannot.
+    /// Waits at a relay of the user. Retries until it succeeds or the relay refuses for good. `hub`
+    /// gets an event for the first failure.
     pub(super) async fn wait_at(&self, server: &RelayServer, hub: &Hub, news: RelayNews) {
         let mut first = true;
         loop {
@@ -227,7 +234,7 @@ impl Ways {
                     self.see_anew().await;
                     return self.watch_draining(&client).await;
                 }
-                // Asking again would only use up what this address may ask.
+                // A retry would only use up the rate limit of this address.
                 Err(why) if is_final(&why) => return,
                 Err(_) => {}
             }
@@ -235,7 +242,8 @@ impl Ways {
         }
     }
 
-    /// A relay that is about to stop leads nobody here any more, and one that has begun again does.
+    /// Publishes changes of the draining state: a relay that is about to stop admits no callers,
+    /// and a restarted one does.
     async fn watch_draining(&self, client: &RelayClient) {
         let mut status = client.status();
         let mut draining = false;
@@ -260,17 +268,18 @@ impl Ways {
         Ok(client)
     }
 
-    /// Asks a relay for a pair with whoever waits there: an address to connect to.
+    /// Asks a relay for a pair with the peer that waits at this mailbox. Returns the address to
+    /// connect to.
     ///
     /// # Errors
-    /// The relay cannot be used, or nobody waits there.
+    /// The relay cannot be used, or no peer waits there.
     pub async fn dial_relay(&self, relay: &RelayAddr) -> Result<Addr, RelayError> {
         let mut config = self.relay_config(relay.host(), relay.port());
         config.pin = Some(*relay.pin());
         self.inner.relays.client(config).await?.dial(*relay.mailbox()).await
     }
 
-    /// With what we show there if it is one of the user's own.
+    /// Returns the configuration of a relay, with our credentials if it is one of the user's.
     fn relay_config(&self, host: &str, port: u16) -> RelayConfig {
         let settings = self.inner.node.way_settings();
         let own = settings.relays.iter().find(|own| own.host == host && own.port == port);
@@ -310,7 +319,7 @@ mod tests {
         };
         let first = client("127.0.0.1", one.port()).await;
         assert!(first.same_channel(&client("127.0.0.2", one.port()).await));
-        // They have one certificate, as two machines of one owner may.
+        // Both have one certificate, as two machines of one operator may.
         assert!(!first.same_channel(&client("127.0.0.1", other.port()).await));
     }
 }

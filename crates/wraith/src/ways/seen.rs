@@ -1,7 +1,8 @@
-//! Where others see our socket: relays, inside what only they and we can read, and nodes of the DHT, in the clear.
+//! Our observed addresses: as relays see us (encrypted) and as DHT nodes see us (in the clear).
 //!
-//! Several are asked, and each relay at both its ports, because a NAT that shows each of them another port is one that cannot be told a
-//! port by which everybody may come; what they say is no more than candidates, which are tried.
+//! Several servers are asked, and relays at both their ports. If each of them sees another port,
+//! our NAT has no port that all peers could use. The answers are only candidates, which are then
+//! tried.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Mutex;
@@ -16,27 +17,32 @@ use wraith_transport::{Endpoint, is_target};
 use super::addresses::reachable;
 use super::{Ways, lock};
 
-/// What is known for so long is asked again before it is told to a peer: mappings of NATs live for 30 s and more.
+/// Maximum age of an observation that is sent to a peer without a new query. NAT mappings live for
+/// 30 s or more.
 const FRESH: Duration = Duration::from_secs(20);
-/// How long others are waited for after the first has answered: of several nodes some are silent.
+/// How long to wait for further answers after the first one; some nodes are silent.
 const OTHERS_WAIT: Duration = Duration::from_millis(300);
-/// How much later than the one port of a relay the other may answer, besides the round trip: it has the same way.
+/// Additional time, beyond the round trip, for the answer of a relay's other port; both ports share
+/// a path.
 const PORT_WAIT: Duration = Duration::from_millis(50);
-/// How often who may be called asks, behind a NAT, and elsewhere: networks change.
+/// Refresh interval of a side that may be called: behind a NAT (`KEEP`) and elsewhere (`LOOK`),
+/// because networks change.
 const KEEP: Duration = Duration::from_secs(25);
 const LOOK: Duration = Duration::from_secs(300);
-/// Relays that are asked at both their ports.
+/// Number of relays that are asked at both their ports.
 const RELAYS_BY_BOTH: usize = 2;
-/// Nodes of the DHT that are asked.
+/// Number of DHT nodes that are asked.
 const NODES: usize = 3;
-/// Addresses that are kept of each family: the last, after which a NAT that counts goes on.
+/// Maximum number of addresses kept per address family: the last ones, from which a NAT with
+/// sequential ports continues.
 const SEEN_MAX: usize = 4;
 
-/// Where others see us.
+/// Our observed addresses.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     addresses: Mutex<Vec<SocketAddr>>,
-    /// When it was asked last. Held while somebody asks: who wants to know the same waits for the answers.
+    /// Time of the last query. Locked during a query, so that concurrent callers wait for its
+    /// answers.
     asked: AsyncMutex<Option<Instant>>,
 }
 
@@ -47,13 +53,14 @@ impl Seen {
 }
 
 impl Ways {
-    /// Asks where we are seen, unless that was just done. Takes 3 s at most, and [`OTHERS_WAIT`] more than the first answer.
+    /// Queries our observed addresses, unless that was just done. Takes at most 3 s, and
+    /// [`OTHERS_WAIT`] more than the first answer.
     pub async fn see(&self) {
         self.see_after(FRESH).await;
     }
 
-    /// Keeps what is known true for somebody who may be called at any time: behind a NAT, the mapping stays what it is as long as
-    /// something passes.
+    /// Keeps the observations current for a side that may be called at any time. Behind a NAT, the
+    /// traffic also keeps the mapping alive.
     pub fn keep_seen(&self) {
         let ways = self.unguarded();
         self.spawn(async move {
@@ -80,12 +87,12 @@ impl Ways {
         }
         let mut asking = self.ask().await;
         if asking.is_empty() {
-            // As soon as there is somebody to ask, it is worth it.
+            // Query as soon as there is a server to ask.
             *asked = None;
             return;
         }
         let addresses = answers(&mut asking).await;
-        // Not before: who gives up meanwhile has learned nothing, and the next one asks again.
+        // Set only now: if this future is dropped earlier, the next caller must query again.
         *asked = Some(Instant::now());
         let mut known = lock(&self.inner.seen.addresses);
         if !addresses.is_empty() && *known != addresses {
@@ -95,14 +102,14 @@ impl Ways {
         }
     }
 
-    /// Asks relays, and nodes of the DHT.
+    /// Queries relays and DHT nodes.
     async fn ask(&self) -> JoinSet<Vec<SocketAddr>> {
         let mut asking = JoinSet::new();
         for (number, client) in self.inner.relays.clients().into_iter().enumerate() {
             let status = client.status().borrow().clone();
             let (Some(secret), Some(of)) = (status.observe, status.udp) else { continue };
             let endpoint = self.inner.endpoint.clone();
-            // A few ports show what there is to see; more questions would leave no room for punches.
+            // A few ports are enough; more queries would leave no room for punches.
             let other = status.udp_other.filter(|_| number < RELAYS_BY_BOTH);
             asking.spawn(async move { ask_relay(&endpoint, secret, of, other).await });
         }
@@ -121,7 +128,8 @@ impl Ways {
     }
 }
 
-/// Asks both ports of a relay at the same time. One that answers alone is not held up for longer than the other may need.
+/// Queries both ports of a relay in parallel. If one port does not answer, the wait is no longer
+/// than the other may need.
 async fn ask_relay(
     endpoint: &Endpoint,
     secret: [u8; 32],
@@ -136,7 +144,7 @@ async fn ask_relay(
     first_and_soon(asking).await
 }
 
-/// The first answer, and those that come in as much time again and [`PORT_WAIT`].
+/// Returns the first answer, and those that arrive within the same time again plus [`PORT_WAIT`].
 async fn first_and_soon(mut asking: JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
     let begun = Instant::now();
     let mut seen = Vec::new();
@@ -155,7 +163,8 @@ async fn first_and_soon(mut asking: JoinSet<Option<SocketAddr>>) -> Vec<SocketAd
     seen
 }
 
-/// Whether a node of the DHT can see somebody there. Whatever it says, nobody is sent to a group or to a private network.
+/// Returns whether a DHT node could really see a host at this address. A malicious answer must not
+/// direct a peer to a multicast group or a private network.
 pub(super) fn is_public(seen: &SocketAddrV4) -> bool {
     let [a, b, ..] = seen.ip().octets();
     let is_shared = a == 100 && (64..128).contains(&b);
@@ -163,7 +172,8 @@ pub(super) fn is_public(seen: &SocketAddrV4) -> bool {
     is_target((*seen).into()) && !is_local && !is_shared
 }
 
-/// What they say, each address once, with the ports of an address going up: that is the order in which a NAT that counts gave them out.
+/// Collects the answers, each address once, with the ports of an address in ascending order: the
+/// order in which a sequential NAT assigns them.
 async fn answers(asking: &mut JoinSet<Vec<SocketAddr>>) -> Vec<SocketAddr> {
     let mut addresses = Vec::new();
     let mut deadline: Option<Instant> = None;

@@ -1,4 +1,5 @@
-//! An offer that is looked at before it is answered: nothing is written before a yes, and whatever is said reaches the sender.
+//! Offers that are inspected before the answer: nothing is written before a yes, and each answer
+//! reaches the sender.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use wraith::{
 
 use crate::support::{LOOPBACK, event, file, node, offered, soon, within};
 
-/// An offer of one file in this folder, asked for but not answered. The sender does not wait for one that was lost.
+/// An offer of one file in this folder, asked for but not answered. The sender does not wait for a
+/// lost receiver.
 async fn asked(folder: &tempfile::TempDir, receiving: &Node) -> (Offer, Ticket, Incoming) {
     file(&folder.path().join("film"), 1, 200_000);
     let builder = node().offer(folder.path().join("film")).by_ticket().bind_to(LOOPBACK);
@@ -59,7 +61,7 @@ async fn not_now_leaves_the_offer_good_for_the_same_ticket() {
     let mut events = offer.events();
     soon(incoming.later()).await;
     event(&mut events, |event| matches!(event, Event::OnlyLooked).then_some(())).await;
-    // Dropping it is the same.
+    // Dropping the offer has the same effect.
     let to = folder.path().join("to");
     drop(within(receiving.fetch(ticket.clone(), &to).ask()).await.unwrap());
     soon(event(&mut events, |event| matches!(event, Event::OnlyLooked).then_some(()))).await;
@@ -96,7 +98,8 @@ async fn a_yes_counts_for_a_sender_that_comes_back_later() {
     within(offer.finished()).await.unwrap();
 }
 
-/// The sender has gone, and the receiver still looks for it: an answer that can never arrive is waited for by nobody.
+/// The sender has gone, and the receiver still searches for it. An answer that can never arrive
+/// must not be waited for.
 #[tokio::test]
 async fn what_is_said_after_the_sender_has_gone_ends_the_fetch_at_once() {
     for refuse in [true, false] {

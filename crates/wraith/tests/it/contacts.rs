@@ -1,4 +1,4 @@
-//! Offers to a contact that listens, without a code.
+//! Offers to a listening contact, without a code.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::support::{
     LOOPBACK, event, file, lan_alone, lan_node, node, node_at, server, soon, within,
 };
 
-/// Whom `node` knows from now on under this name, and where they are, as far as that is known.
+/// Adds a contact to `node` under this name, with its address if that is known.
 fn know(node: &Node, name: &str, id: NodeId, at: Option<SocketAddr>) -> Contact {
     let changed = node.contacts().change(|book| -> Result<_, StateError> {
         book.add(&name.parse().unwrap(), id)?;
@@ -32,7 +32,7 @@ async fn listening(node: &Node, into: &Path) -> Listener {
     within(node.listen(into).bind_to(LOOPBACK).start()).await.unwrap()
 }
 
-/// A file for a contact, of whom no more is expected than an answer.
+/// An offer of a file to a contact, without a wait for reconnects.
 fn to_contact(node: &Node, folder: &Path, contact: Contact) -> OfferBuilder {
     file(&folder.join("film"), 1, 400_000);
     node.offer(folder.join("film")).to_contact(contact).reconnect(Duration::ZERO)
@@ -191,13 +191,13 @@ async fn a_transfer_of_a_listener_that_is_dropped_ends_alone() {
     let mut listener = listening(&bob, &folder.path().join("to")).await;
     let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
     let builder = || to_contact(&anna, folder.path(), contact.clone());
-    // Slow enough to be in the middle for a while.
+    // Slow enough to be in the middle of the transfer for a while.
     let offer = within(builder().rate(50_000).start()).await.unwrap();
     drop(within(listener.next()).await.unwrap().accept(AcceptOptions::default()));
     let error = soon(offer.finished()).await.unwrap_err();
     assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
 
-    // The listener goes on, and an offer that is put off is told so.
+    // The listener continues, and the sender of a postponed offer is notified.
     let offer = within(builder().start()).await.unwrap();
     drop(within(listener.next()).await.unwrap());
     assert_eq!(soon(offer.finished()).await.unwrap_err().kind(), ErrorKind::Later);

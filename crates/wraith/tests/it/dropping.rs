@@ -1,4 +1,4 @@
-//! Dropping a handle cancels its work: the other side hears of it soon, and nothing keeps running.
+//! Dropping a handle cancels its work: the other side is notified soon, and nothing keeps running.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::support::{
     LOOPBACK, alone_in_a_process, event, file, node, offered, soon, threads, until, within,
 };
 
-/// Slow enough that a transfer of [`BYTES`] is in the middle for a long time.
+/// Slow enough that a transfer of [`BYTES`] takes a long time.
 const RATE: u64 = 4_000_000;
 const BYTES: usize = 40_000_000;
 
-/// An offer and a fetch of it, neither of which waits for the other to come back.
+/// An offer and a fetch of it, neither of which waits for reconnects.
 async fn under_way(folder: &Path) -> (Offer, Ticket, Transfer) {
     file(&folder.join("film"), 1, BYTES);
     let builder = node().offer(folder.join("film")).by_ticket().bind_to(LOOPBACK).rate(RATE);
@@ -30,7 +30,7 @@ async fn under_way(folder: &Path) -> (Offer, Ticket, Transfer) {
     (offer, ticket, transfer)
 }
 
-/// Waits until some of it is here.
+/// Waits until some bytes have arrived.
 async fn moves(mut progress: ProgressReader) -> Progress {
     let mut now = None;
     within(until(|| {
@@ -75,7 +75,7 @@ async fn cancel_says_what_happened() {
     assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Sender }));
     soon(transfer.finished()).await.unwrap_err();
 
-    // What has ended stays what it was.
+    // Cancelling a finished operation keeps its result.
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
@@ -92,7 +92,7 @@ async fn stop_asks_and_finished_tells() {
     let (offer, _, transfer) = under_way(folder.path()).await;
     transfer.stop();
     assert_eq!(soon(transfer.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
-    // Any number of times.
+    // May be called any number of times.
     assert_eq!(soon(transfer.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
     soon(offer.finished()).await.unwrap_err();
 }
@@ -136,12 +136,12 @@ async fn a_question_that_is_given_up_is_told_to_the_sender() {
         let mut events = offer.events();
         let receiving = node();
         let mut asking = receiving.fetch(ticket.clone(), folder.path().join("to")).begin();
-        // The offer is here, and nobody has taken it yet.
+        // The offer has arrived but was not taken yet.
         event(&mut events, |event| matches!(event, Event::Connected { .. }).then_some(())).await;
         if cancel {
             assert_eq!(soon(asking.cancel()).await.kind(), ErrorKind::Cancelled);
         } else {
-            // Dropping the future does not.
+            // Dropping the future cancels nothing.
             let _ = tokio::time::timeout(Duration::ZERO, asking.incoming()).await;
             drop(asking);
         }
@@ -156,7 +156,7 @@ async fn a_question_that_is_given_up_is_told_to_the_sender() {
     }
 }
 
-/// Whatever can be begun and dropped, begun by somebody who drops it after `moment`.
+/// Starts each kind of operation, and drops it after `moment`.
 async fn begin_and_drop(kind: u64, folder: &Path, moment: Duration) {
     let film = folder.join("film");
     let until_then = tokio::time::sleep(moment);
@@ -214,12 +214,12 @@ fn nothing_keeps_running_whenever_it_was_dropped() {
         let runtime = Runtime::new().unwrap();
         runtime.block_on(async {
             for round in 0..48_u64 {
-                // From at once to the middle of the transfer, another moment for each kind.
+                // From at once to the middle of the transfer, at different moments for each kind.
                 let moment = Duration::from_micros((round * round * 37) % 60_000);
                 begin_and_drop(round % 6, folder.path(), moment).await;
                 let _ = fs::remove_dir_all(folder.path().join("to"));
             }
-            // A task that ends a thread ends after it.
+            // A task that ends a thread ends after the thread.
             let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
             let gone = until(|| threads().is_empty() && tasks() == 0);
             let gone = tokio::time::timeout(Duration::from_secs(10), gone).await;

@@ -1,4 +1,4 @@
-//! Each failure has the kind that a program decides by, on both sides.
+//! Each failure has the right kind, on both sides.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{
     LOOPBACK, file, lan_alone, lan_node, node, node_at, offered, server, soon, within,
 };
 
-/// A code with the same nameplate and other words.
+/// Returns a code with the same nameplate and other words.
 fn other_words(code: &Code) -> Code {
     let mut others = (0..2).map(|n| Code::new(code.nameplate(), [n; 4]));
     others.find(|other| other != code).unwrap()
@@ -20,7 +20,7 @@ async fn error_of(node: &Node, source: impl Into<Source>) -> wraith::Error {
     let to = folder.path().join("to");
     let builder = node.fetch(source, &to).timeout(Duration::from_secs(2));
     let error = within(builder.accept_all(OnConflict::Rename).finished()).await.unwrap_err();
-    // The yes was given beforehand, so the folder may be there.
+    // The answer was given in advance, so the folder may exist.
     let is_empty = std::fs::read_dir(&to).map_or(true, |mut entries| entries.next().is_none());
     let entries: Vec<_> = std::fs::read_dir(&to).into_iter().flatten().flatten().collect();
     assert!(is_empty, "something was written: {entries:?}");
@@ -159,9 +159,9 @@ async fn a_ticket_that_names_nothing_there() {
     let other = Capability::from_bytes([7; Capability::LEN]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
     let error = error_of(&node(), wrong).await;
-    // It opens no door, so nobody says what is wrong with it.
+    // Without a valid door key, the sender is silent and gives no reason.
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    // Who has the right one still gets it.
+    // A receiver with the right ticket is still served.
     let transfer = node().fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
     within(transfer.finished()).await.unwrap();
     within(offer.finished()).await.unwrap();
@@ -201,7 +201,7 @@ async fn what_cannot_be_offered() {
 async fn an_address_that_cannot_be_had() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
-    // Documentation addresses are nobody's.
+    // Documentation addresses belong to no host.
     let nobodys = "192.0.2.1:0".parse().unwrap();
     let builder = node().offer(folder.path().join("film")).by_ticket().bind_to(nobodys);
     let error = within(builder.start()).await.unwrap_err();

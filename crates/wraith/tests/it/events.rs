@@ -1,4 +1,4 @@
-//! What happens is told as a stream with one end; nobody who reads it slows anything.
+//! Events form a stream with exactly one final event, and a slow reader slows nothing down.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ fn is_last(event: &Event) -> bool {
     matches!(event, Event::Done | Event::Failed(_))
 }
 
-/// Everything up to the end of the stream.
+/// Collects all events up to the end of the stream.
 async fn all(mut events: Events) -> Vec<Event> {
     let mut all = Vec::new();
     while let Some(event) = within(events.next()).await {
@@ -45,11 +45,11 @@ async fn a_stream_tells_what_happened_and_ends_once() {
             "{n}: {events:?}"
         );
     }
-    // An observer hears the same, and the end last.
+    // An observer receives the same events, and the final one last.
     let heard = heard.events();
     assert!(matches!(heard.last(), Some(Event::Done)), "{heard:?}");
     assert!(heard.iter().any(|event| matches!(event, Event::Met(_))), "{heard:?}");
-    // Who comes late gets the end alone.
+    // A stream opened later yields only the final event.
     for late in [offer.events(), transfer.events()] {
         let events = all(late).await;
         assert!(matches!(events[..], [Event::Done]), "{events:?}");

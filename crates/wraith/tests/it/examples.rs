@@ -1,4 +1,4 @@
-//! The examples run as programs against each other, and stay as short as they promise.
+//! The examples run as programs against each other, and stay within their promised length.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use wraith::{Code, Ticket};
 
 use crate::support::{PATIENCE, file, lan_alone, noise};
 
-/// A running example, which does not outlive its test.
+/// A running example, killed at the end of its test.
 struct Example(Child);
 
 impl Drop for Example {
@@ -22,13 +22,13 @@ impl Drop for Example {
 
 impl Example {
     fn start(name: &str, args: &[&str]) -> Self {
-        // target/debug/deps/it-… is this test; the examples are beside that folder.
+        // This test is target/debug/deps/it-…; the examples are beside that folder.
         let deps = std::env::current_exe().unwrap();
         let path = deps.parent().unwrap().parent().unwrap().join("examples").join(name);
         let built = std::fs::metadata(&path).and_then(|there| there.modified());
         let is_new =
             built.is_ok_and(|built| built >= source(name).metadata().unwrap().modified().unwrap());
-        // A test that is run by its name alone builds none.
+        // A test run by its name alone builds no examples.
         assert!(is_new, "{} is missing or old: cargo build --examples", path.display());
         let mut command = Command::new(&path);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
@@ -38,13 +38,13 @@ impl Example {
         }
     }
 
-    /// Gives it this to read, and the end.
+    /// Writes `bytes` to its standard input and closes it.
     fn feed(&mut self, bytes: Vec<u8>) {
         let mut stdin = self.0.stdin.take().unwrap();
         thread::spawn(move || drop(stdin.write_all(&bytes)));
     }
 
-    /// What it says first, for somebody else: a code where there is a local network, and a ticket elsewhere.
+    /// Returns its first line: a code if there is a local network, otherwise a ticket.
     fn road(&mut self) -> (String, impl Read + use<>) {
         let mut stdout = BufReader::new(self.0.stdout.take().unwrap());
         in_time(move || {
@@ -56,7 +56,7 @@ impl Example {
         })
     }
 
-    /// Everything it prints to its end, which must be a good one.
+    /// Returns its output up to the end, which must be successful.
     fn output(mut self) -> Vec<u8> {
         let stdout = self.0.stdout.take().unwrap();
         self.rest(stdout)

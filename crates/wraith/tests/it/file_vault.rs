@@ -1,4 +1,4 @@
-//! Sessions whose vault is a folder, with processes that are killed.
+//! Sessions in a folder vault, with processes that are killed.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,7 +12,7 @@ use wraith::FileVault;
 use wraith::session::vault::{Durability, KeyVault, Record, VaultError};
 use wraith::session::{OpenError, Session, StoreError, StoredSession, Suite};
 
-/// Tells this test's program that it is the process which is to be killed.
+/// Set in the child process that is to be killed.
 const FOLDER: &str = "WRAITH_TEST_VAULT";
 
 fn session(send: u8, receive: u8) -> Session {
@@ -23,7 +23,8 @@ fn vault(folder: &Path) -> Arc<FileVault> {
     Arc::new(FileVault::open(folder).unwrap())
 }
 
-/// What the killed process does: seals, opens what its peer would have sent, and says so, for as long as it lives.
+/// The child process: seals messages, opens the peer's messages, and reports both, until it is
+/// killed.
 #[test]
 fn child_that_seals_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -32,7 +33,7 @@ fn child_that_seals_until_it_is_killed() {
         Err(StoreError::Missing) => StoredSession::create(vault, "peer", session(1, 2)).unwrap(),
         loaded => loaded.unwrap(),
     };
-    // The peer's messages are the same each time.
+    // The peer's messages are the same in each run.
     let mut peer = session(2, 1);
     let mut incoming = Vec::new();
     for _ in 0..100_000 {
@@ -72,7 +73,7 @@ fn a_process_that_is_killed_at_any_moment_uses_no_number_twice_and_opens_nothing
             assert!(seen.insert(line.clone()), "round {round}: {line} twice");
             count += 1;
             if count == 50 + 37 * round {
-                // Some way on, in the middle of whatever it does then; what it has said before is read to the end.
+                // Kill it at an arbitrary point; its earlier output is read to the end.
                 child.kill().unwrap();
             }
         }
@@ -109,10 +110,11 @@ fn files_are_their_owners_and_the_newer_whole_one_counts() {
     }
     let mode = fs::metadata(folder.path().join("vault")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    // What a power cut leaves of the one that was not flushed.
+    // A power cut may leave a part of the unflushed file.
     fs::write(&recent, &record(2)[..10]).unwrap();
     assert_eq!(held(), record(1));
-    // The flushed one is never torn. If it is damaged, what may be of long before is no way out.
+    // The flushed file is never torn. If it is damaged, the recent one, which may be much older, is
+    // no replacement.
     fs::write(&recent, &*record(2)).unwrap();
     fs::write(folder.path().join("vault/peer"), &record(1)[..20]).unwrap();
     assert_eq!(held().len(), 20);

@@ -1,5 +1,5 @@
-//! The library as a program uses it: real sockets on loopback, real files, a real rendezvous server, and its examples run
-//! against each other.
+//! Integration tests of the library as an application uses it: real sockets on loopback, real
+//! files, a real rendezvous server, and the examples run against each other.
 
 mod consent;
 mod contacts;

@@ -1,4 +1,4 @@
-//! Offering and fetching: every road to a sender, every kind of content and target, and what can be asked of a transfer.
+//! Offers and fetches: every kind of discovery, content and target, and the options of a transfer.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::support::{
     within,
 };
 
-/// Both ends of a transfer of one file that was made for it.
+/// Transfers one file by code. Returns where the two sides met.
 async fn by_code(sending: Node, receiving: Node) -> FoundAt {
     let folder = tempfile::tempdir().unwrap();
     let bytes = file(&folder.path().join("from/film"), 1, 300_000);
@@ -66,7 +66,7 @@ async fn by_ticket_with_a_folder() {
     }
     let (offer, ticket) = offered(&node(), tree.as_path()).await;
     let to = folder.path().join("to");
-    // What somebody pasted.
+    // As pasted by a user.
     let source: Source = ticket.to_string().parse().unwrap();
     let transfer = node().fetch(source, &to).accept_all(OnConflict::Rename);
     let received = within(transfer.finished()).await.unwrap();
@@ -139,7 +139,7 @@ async fn any_number_until_it_is_stopped() {
         within(transfer.finished()).await.unwrap().complete().unwrap();
         event(&mut events, |event| matches!(event, Event::Served { .. }).then_some(())).await;
     }
-    // Nobody is left in the middle.
+    // No transfer is running at this point.
     offer.stop();
     assert_eq!(within(offer.finished()).await.unwrap().receivers, 2);
     event(&mut events, |event| matches!(event, Event::Done).then_some(())).await;
@@ -207,7 +207,7 @@ async fn a_single_file_goes_to_a_writer_and_a_folder_does_not() {
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
 }
 
-/// Sends `tree`, of which something stands in `to` already.
+/// Sends `tree` into `to`, which already contains a part of it.
 async fn into_what_is_there(tree: &Path, to: &Path, options: impl Into<AcceptOptions>) -> Received {
     let (offer, ticket) = offered(&node(), tree).await;
     let incoming = within(node().fetch(ticket, to).ask()).await.unwrap();
@@ -303,7 +303,7 @@ async fn no_more_than_the_rate_that_either_side_asks_for() {
         }
         let began = Instant::now();
         within(builder.accept_all(OnConflict::Rename).finished()).await.unwrap();
-        // Two seconds' worth; the first burst may go ahead of the rate.
+        // Two seconds' worth of data; the first burst may exceed the rate.
         assert!(began.elapsed() > Duration::from_millis(1200), "{:?}", began.elapsed());
         let sent: Result<_, _> = within(offer.finished()).await;
         let sent: &Sent = &sent.unwrap();

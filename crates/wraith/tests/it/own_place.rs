@@ -1,4 +1,4 @@
-//! A place to meet that an application brings along, here one inside the process, made with nothing but this library.
+//! A custom meeting place of an application: within the process, and built with this library only.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,10 @@ use wraith::{Announcement, Event, FoundAt, MeetingPlace, OnConflict, Place, Plac
 
 use crate::support::{event, file, nowhere, within};
 
-/// A message, the first one of its conversation, and where the response goes.
+/// A message, the first message of its conversation, and the channel for the response.
 type Call = (Vec<u8>, Vec<u8>, oneshot::Sender<Vec<u8>>);
 
-/// Topics by what names them, and who waits there.
+/// The waiting sides, by the names of their topics.
 #[derive(Clone, Debug, Default)]
 struct Hallway(Arc<Mutex<HashMap<Vec<u8>, mpsc::Sender<Call>>>>);
 

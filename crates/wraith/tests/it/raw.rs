@@ -1,4 +1,4 @@
-//! Raw connections: streams that tokio's tools read and write, datagrams, and nothing for who has another ticket.
+//! Raw connections: streams for tokio's I/O utilities, datagrams, and silence for a wrong ticket.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig};
 
 use crate::support::{LOOPBACK, node, noise, nowhere, soon, until, within};
 
-/// Both ends of a connection between two nodes.
+/// Returns both ends of a connection between two nodes.
 async fn connected(serving: &Node, connecting: &Node) -> (Service, Connection, Connection) {
     let mut service = serving.serve().start().unwrap();
     let open = connecting.connect(service.ticket().clone()).open();
@@ -25,7 +25,7 @@ async fn streams_are_read_and_written_with_tokios_tools() {
         let (mut send, mut receive) = accepted.accept_stream().await.unwrap();
         let bytes = copy(&mut receive, &mut send).await.unwrap();
         send.shutdown().await.unwrap();
-        // Until the other side has read everything: a connection that is dropped is closed.
+        // Wait until the other side has read everything: dropping a connection closes it.
         accepted.closed().await;
         bytes
     });
@@ -120,7 +120,7 @@ async fn a_service_that_is_dropped_takes_nobody_new_and_leaves_its_connections_a
     let mut got = String::new();
     within(receive.read_to_string(&mut got)).await.unwrap();
     assert_eq!(got, "still here");
-    // Who is answered by the socket, because others are still on it, gets nothing more.
+    // The socket is still open for the other connections and may answer, but serves no new one.
     let newcomer = node().connect(ticket).timeout(Duration::from_secs(1)).open();
     if let Ok(newcomer) = within(newcomer).await {
         soon(newcomer.closed()).await;
@@ -137,7 +137,7 @@ async fn several_callers_are_taken_in_one_after_the_other() {
     }
     let mut peers = Vec::new();
     for _ in &callers {
-        // A future that is dropped loses nobody.
+        // Dropping the future loses no connection.
         let soonest = tokio::time::timeout(Duration::ZERO, service.accept()).await;
         if let Ok(accepted) = soonest {
             peers.push(accepted.unwrap().peer());
@@ -158,7 +158,7 @@ async fn strangers_who_say_nothing_keep_nobody_out() {
     let stranger = EndpointConfig::new(SecretIdentity::from_seed([3; 32]));
     let stranger = Endpoint::bind(Config::new(stranger).bind(LOOPBACK)).unwrap();
     let mut silent = Vec::new();
-    // More than are waited for at once.
+    // More than the limit of silent callers.
     for _ in 0..80 {
         let door = DoorKey::of_ticket(ticket.capability().as_bytes(), ticket.node_id());
         let connecting = stranger.connect(ticket.addresses(), ticket.node_id(), &door);

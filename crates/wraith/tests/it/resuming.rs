@@ -1,5 +1,5 @@
-//! A transfer that is cut in the middle goes on where it was: after either side is started again, and over a network that went
-//! dead for a while.
+//! An interrupted transfer resumes where it stopped: after a restart of either side, and after a
+//! network outage.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use crate::support::{LOOPBACK, event, file, free_again, node, node_in, until, wi
 
 const BYTES: u64 = 24_000_000;
 const RATE: u64 = 6_000_000;
-/// What may have been on its way, or not yet written down, when it was cut.
+/// Bytes that may have been in flight, or not yet recorded, at the interruption.
 const SLACK: u64 = 4_000_000;
 
-/// Waits until a good part of it is here, and says how much.
+/// Waits until a third has arrived, and returns the byte count.
 async fn third(mut progress: ProgressReader) -> u64 {
     let mut bytes = 0;
     within(until(|| {
@@ -109,12 +109,12 @@ async fn a_code_that_was_used_goes_on_where_its_ticket_is_remembered() {
     within(offer.finished()).await.unwrap().complete().unwrap();
     let moved = received.report.bytes_moved;
     assert!(moved <= BYTES - had + SLACK, "{moved} moved again of {BYTES}, {had} were here");
-    // Nothing is left to go on with.
+    // Nothing is left to resume.
     let gone = receiving().fetch(code, &to).timeout(std::time::Duration::from_secs(1));
     within(gone.accept_all(OnConflict::Rename).finished()).await.unwrap_err();
 }
 
-/// A wire between a receiver and a sender, that can be cut.
+/// A link between a receiver and a sender that can be cut.
 struct Wire {
     address: SocketAddr,
     is_cut: Arc<AtomicBool>,
@@ -134,7 +134,7 @@ impl Wire {
             let mut receiver = None;
             let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
             loop {
-                // What cannot be sent is lost, as on any wire.
+                // Packets that cannot be sent are lost, as on any link.
                 tokio::select! {
                     Ok((len, from)) = near.recv_from(&mut up) => {
                         receiver = Some(from);

@@ -1,4 +1,4 @@
-//! Every handle goes to any thread, every future to any executor, and either kind of runtime does.
+//! Every handle is `Send + Sync`, every future is `Send`, and both kinds of tokio runtime work.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn every_handle_can_be_sent_and_shared() {
     is_free::<(Events, Event, ProgressReader, Error, Code, Ticket)>();
 }
 
-/// Never called: that it compiles is the proof.
+/// Never called: the test is that it compiles.
 #[allow(dead_code, reason = "compiling it is the test")]
 #[allow(clippy::too_many_arguments, reason = "one of each")]
 fn every_future_can_be_sent(
@@ -119,13 +119,13 @@ fn raw_connections_work_on_either_runtime() {
     }
 }
 
-/// The two sides of one transfer on a runtime each, and handles awaited on a third.
+/// Each side of a transfer has its own runtime, and a third awaits the handles.
 #[test]
 fn a_node_works_on_the_runtime_that_it_was_given() {
     let ([one, several], third) = (both(), Runtime::new().unwrap());
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1_000_000);
-    // A current-thread runtime works only while it is driven.
+    // A current-thread runtime makes progress only while it is driven.
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let handle = one.handle().clone();
     let driving = std::thread::spawn(move || one.block_on(async { drop(stopped.await) }));

@@ -1,9 +1,10 @@
-//! The long code of an offer, beside its short one: made in the background, because whether the DHT answers shows only after a while.
+//! The long code of an offer, beside its short one. It is made in the background, because it takes
+//! a while to see whether the DHT answers.
 
 use tokio::task::{JoinError, JoinHandle};
 use wraith_discovery::{Code, CodeAnnouncement, CodeEvent, NoRandomness};
 
-/// See the module.
+/// State of the long code (see the module docs).
 #[derive(Debug, Default)]
 pub(crate) enum LongCode {
     /// There is none, or it has ended.
@@ -11,21 +12,21 @@ pub(crate) enum LongCode {
     None,
     /// It is being made.
     Coming(JoinHandle<Result<CodeAnnouncement, NoRandomness>>),
-    /// It waits.
+    /// It waits for a receiver.
     Here(Box<CodeAnnouncement>),
 }
 
-/// What became of it.
+/// A change of the long code.
 #[derive(Debug)]
 pub(crate) enum LongCodeNews {
-    /// It can be said.
+    /// It is ready to be shown.
     Made(Code),
-    /// It is used, or has ended.
+    /// It was used, or has ended.
     Event(CodeEvent),
 }
 
 impl LongCode {
-    /// What happens next; waits for ever if nothing does. Cancel-safe.
+    /// Returns the next change; waits for ever if there is none. Cancel-safe.
     pub async fn next(&mut self) -> LongCodeNews {
         loop {
             match self {
@@ -45,7 +46,7 @@ impl LongCode {
         }
     }
 
-    /// Waits until it is made, or shows to be none.
+    /// Waits until the code is made, or cannot be made.
     pub async fn made(self) -> Self {
         match self {
             Self::Coming(making) => Self::of(making.await),
@@ -55,7 +56,7 @@ impl LongCode {
 
     fn of(made: Result<Result<CodeAnnouncement, NoRandomness>, JoinError>) -> Self {
         match made {
-            // Where nobody could be met it is not said.
+            // A code without any meeting place is useless and not shown.
             Ok(Ok(made)) if !made.places().is_empty() => Self::Here(Box::new(made)),
             _ => Self::None,
         }
@@ -69,7 +70,7 @@ impl LongCode {
         matches!(self, Self::Coming(_))
     }
 
-    /// The announcement, once there is one.
+    /// Returns the announcement, once there is one.
     pub fn here(&self) -> Option<&CodeAnnouncement> {
         match self {
             Self::Here(made) => Some(made),
@@ -77,7 +78,7 @@ impl LongCode {
         }
     }
 
-    /// Withdraws it.
+    /// Withdraws the code.
     pub async fn close(self) {
         match self {
             Self::None => {}

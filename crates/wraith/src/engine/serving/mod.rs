@@ -1,9 +1,13 @@
-//! A sender that is dialled: takes connections until as many receivers as were wanted have confirmed everything.
+//! The dialled sender: accepts connections until the requested number of receivers has confirmed
+//! everything.
 //!
-//! Everyone who can prove the NodeId gets a connection, but only who knows the secret becomes a receiver, and each is served
-//! on its own: one that fails takes nothing from the others. A receiver that comes back replaces its own earlier
-//! connection, which may look alive for a while after its process died. Two programs of one identity have one place, if there is no
-//! other, and it is that one's whose user accepts first.
+//! - Every peer that proves its NodeId gets a connection, but only a peer with the secret becomes a
+//!   receiver.
+//! - Each receiver is served independently; the failure of one does not affect the others.
+//! - A receiver that reconnects replaces its own earlier connection, which may look alive for a
+//!   while after its process died.
+//! - If only one place is free, two programs with one identity share it. The one whose user accepts
+//!   first gets the place.
 
 mod long_code;
 mod sessions;
@@ -36,26 +40,26 @@ use crate::ways::Ways;
 
 pub(crate) use self::long_code::LongCode;
 
-/// What the transfers' threads tell.
+/// Messages from the threads of the transfers.
 pub(crate) enum News {
-    /// The session's peer knows the secret; which run of it this is, where it says. Its thread waits for the verdict: to who is sent
-    /// away nothing is offered, and nothing is told of it.
+    /// The session's peer has sent the secret, and its instance if it has one. Its thread waits for
+    /// the verdict: a rejected peer gets no offer and causes no events.
     Knows(u64, Option<u64>, std::sync::mpsc::Sender<()>),
-    /// Its receiver has accepted.
+    /// The session's receiver has accepted.
     Accepted(u64),
     Ended(u64, Box<Result<SendReport, TransferError>>),
     /// The tree cannot be offered.
     Unreadable(TransferError),
 }
 
-/// Of the two codes of an offer.
+/// The two codes of an offer.
 #[derive(Clone, Copy)]
 enum Kind {
     Short,
     Long,
 }
 
-/// See the module.
+/// A serving sender (see the module docs).
 pub(crate) struct Serving {
     node: Node,
     payload: Payload,
@@ -67,22 +71,22 @@ pub(crate) struct Serving {
     parallel: ParallelConnections,
     sent_roots: SentRoots,
     code: Option<CodeAnnouncement>,
-    /// A long code for the same, if there is one.
+    /// A long code for the same offer, if there is one.
     long_code: LongCode,
     shared: Shared,
     tell: UnboundedSender<News>,
     sessions: Vec<Session>,
     sent: Sent,
     next_id: u64,
-    /// Options whose tree is walked already, for the next session.
+    /// Options for the next session, whose tree is already walked.
     surveyed: Option<(u64, Arc<SendOptions>)>,
-    /// When to give up waiting; `None` while a receiver is served, or when the wait has no limit.
+    /// When to stop waiting; `None` while a receiver is served, or if the wait has no limit.
     deadline: Option<Instant>,
-    /// How long the one receiver that was lost may take to come back.
+    /// The reconnect window of a single receiver.
     window: Window,
-    /// How the last receiver was lost.
+    /// The error with which the last receiver was lost.
     lost: Option<TransferError>,
-    /// Nobody new can come any more, and why.
+    /// Why no further receiver can come; `None` while one can.
     closing: Option<Error>,
 }
 
@@ -133,7 +137,7 @@ impl Serving {
         (serving, news)
     }
 
-    /// Serves until the receivers have confirmed everything, or there is no point in waiting longer.
+    /// Serves until the receivers have confirmed everything, or further waiting is pointless.
     pub async fn run(mut self, mut news: UnboundedReceiver<News>) -> Result<Sent, Error> {
         let result = self.serve(&mut news).await;
         self.endpoint.start_close();
@@ -155,7 +159,7 @@ impl Serving {
         if let Some((peer, remote)) = &sent.last {
             self.node.remember_meeting(*peer, remote);
         }
-        // An endless offer goes on with the same ticket another day.
+        // An offer to any number of receivers continues with the same ticket later.
         if self.settings.receivers.is_some() && sent.lacking == 0 {
             self.unfinished.forget();
         }
@@ -180,7 +184,7 @@ impl Serving {
                     News::Knows(id, instance, verdict) => {
                         if self.choose(id, instance).await {
                             self.attend(id);
-                            // Its thread may have ended meanwhile.
+                            // The session's thread may have ended meanwhile.
                             let _ = verdict.send(());
                         }
                     }
@@ -218,7 +222,7 @@ impl Serving {
                     self.stop_all(news).await;
                     return match (self.settings.receivers, is_idle) {
                         (None, true) => Ok(()),
-                        // The last receipt came with the wish to stop.
+                        // The last receipt arrived together with the stop request.
                         (Some(wanted), _) if self.sent.receivers == wanted => Ok(()),
                         _ => Err(Error::cancelled(Role::Sender)),
                     };
@@ -227,17 +231,17 @@ impl Serving {
         }
     }
 
-    /// More than one receiver may come.
+    /// Returns true if more than one receiver may come.
     fn is_several(&self) -> bool {
         self.settings.receivers != Some(1)
     }
 
-    /// The sessions that are served now.
+    /// Returns the sessions being served.
     fn receivers(&self) -> impl Iterator<Item = &Session> {
         self.sessions.iter().filter(|session| session.standing == Standing::Receiver)
     }
 
-    /// For the end of the sentence about a code that ended.
+    /// Returns the end of the sentence about a code that ended.
     fn who_has_it(&self, nobody: &str) -> String {
         match self.sent.receivers {
             0 => nobody.to_owned(),
@@ -246,7 +250,7 @@ impl Serving {
         }
     }
 
-    /// Something happened to the code. Some if with it everything ends.
+    /// Handles an event of a code. Returns an error if it ends the offer.
     fn code_event(&mut self, event: CodeEvent, of: Kind) -> Option<Error> {
         let hub = &self.shared.hub;
         let failure = match event {
@@ -291,7 +295,8 @@ impl Serving {
         None
     }
 
-    /// The two codes stand for one place: when one was used the other is good for nobody.
+    /// Withdraws the other code. The two codes share one place: when one was used, the other is
+    /// void.
     fn withdraw_other(&mut self, used: Kind) {
         match used {
             Kind::Long => {
@@ -303,7 +308,7 @@ impl Serving {
         }
     }
 
-    /// Sees to the path of a receiver's connection.
+    /// Manages the path of a receiver's connection.
     fn attend(&self, id: u64) {
         if let Some(session) = self.sessions.iter().find(|session| session.id == id) {
             let receiver = self.is_several().then_some(id);
@@ -311,7 +316,7 @@ impl Serving {
         }
     }
 
-    /// Walks the tree for the first session while nobody is here yet.
+    /// Walks the tree for the first session before any receiver is connected.
     fn survey(&mut self) {
         let (id, options) = self.prepare();
         let (theirs, tell) = (Arc::clone(&options), self.tell.clone());
@@ -320,17 +325,17 @@ impl Serving {
                 drop(tell.send(News::Unreadable(error)));
             }
         };
-        // Without a thread the first receiver waits for the counts.
+        // If no thread starts, the first receiver waits for the counts.
         drop(thread::Builder::new().name("wraith-survey".into()).spawn(walk));
         self.surveyed = Some((id, options));
     }
 }
 
-/// Whatever ends the work ends the transfers: their threads hear of it by the connection.
+/// Ends all transfers when the work ends in any way. Their threads notice by the closed connection.
 impl Drop for Serving {
     fn drop(&mut self) {
         if let Some((_, options)) = &self.surveyed {
-            // A walk that nobody waits for.
+            // Stops a walk that no session waits for.
             options.cancel.cancel();
         }
         for session in &self.sessions {
@@ -344,7 +349,7 @@ async fn next_of(code: &mut Option<CodeAnnouncement>) -> Option<CodeEvent> {
     match code {
         Some(code) => match code.next_event().await {
             Some(event) => Some(event),
-            // All places have ended; what is served goes on.
+            // All places have ended; running sessions continue.
             None => std::future::pending().await,
         },
         None => std::future::pending().await,

@@ -1,4 +1,5 @@
-//! The connections of a sender that is dialled: who of them is a receiver, who makes room, and how each ends.
+//! The connections of a dialled sender: which of them are receivers, which are evicted, and how
+//! each ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,17 +20,18 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::state::{Keeper, StateError, UnfinishedSend};
 
-/// Connections served at once, nearly all of them strangers without the secret: enough that a few cannot keep the
-/// receiver out, few enough that their threads are nothing.
+/// Maximum number of connections without the secret, nearly all of them strangers. Enough that a
+/// few strangers cannot keep the receiver out, and few enough that their threads cost little.
 const STRANGERS_MAX: usize = 16;
-/// Receivers served at once; more are asked to come back later. Each has threads and read-ahead of its own.
+/// Maximum number of receivers served in parallel; more are asked to come back later. Each has its
+/// own threads and read-ahead.
 const RECEIVERS_MAX: usize = 64;
-/// What who is sent away is told.
+/// Close reason sent to rejected and evicted peers.
 const BUSY: &str = "too many callers at once";
-/// How long the end waits for transfers to tell their peers and put away what they have.
+/// How long the shutdown waits for transfers to notify their peers and store their data.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
-/// One connection that is served.
+/// One served connection.
 pub(super) struct Session {
     pub id: u64,
     pub peer: NodeId,
@@ -37,23 +39,23 @@ pub(super) struct Session {
     pub options: Arc<SendOptions>,
     pub instance: Option<u64>,
     pub standing: Standing,
-    /// Its user has said yes.
+    /// The receiver's user has accepted.
     pub has_accepted: bool,
 }
 
-/// What a session is.
+/// The role of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It has not named the secret.
+    /// It has not sent the secret.
     Stranger,
-    /// It is served.
+    /// It is being served.
     Receiver,
-    /// It was served until its receiver came back on another, or it knows the secret and was sent away.
+    /// Its receiver reconnected on another session, or it has the secret and was rejected.
     Former,
 }
 
 impl Serving {
-    /// Options for one more session, and its number.
+    /// Returns the options and the number for a new session.
     pub(super) fn prepare(&mut self) -> (u64, Arc<SendOptions>) {
         let id = self.next_id;
         self.next_id += 1;
@@ -72,7 +74,7 @@ impl Serving {
             if let TransferEvent::Connected { instance, .. } = event {
                 let (verdict, given) = std::sync::mpsc::channel();
                 let _ = tell.send(News::Knows(id, instance, verdict));
-                // Without a verdict it was sent away, or nobody serves any more.
+                // Without a verdict, the session was rejected or the sender has ended.
                 is_chosen.store(given.recv().is_ok(), Relaxed);
             }
             if matches!(event, TransferEvent::Accepted) {
@@ -86,7 +88,7 @@ impl Serving {
         (id, Arc::new(options))
     }
 
-    /// Serves a new connection on a thread of its own. Who it is shows when it names the secret.
+    /// Serves a new connection on its own thread. It becomes a receiver when it sends the secret.
     pub(super) fn admit(&mut self, connection: Connection) {
         if self.sessions.len() - self.receivers().count() >= STRANGERS_MAX
             && !self.send_away_a_stranger()
@@ -113,28 +115,34 @@ impl Serving {
         self.sessions.push(session);
     }
 
-    /// Makes room: whoever has been here longest without naming the secret is the least likely to be the receiver, who
-    /// needs one round trip for it. So strangers who say nothing keep nobody out.
+    /// Evicts the stranger that has been connected longest without sending the secret. It is the
+    /// least likely to be the receiver, which needs one round trip for that. So silent strangers
+    /// keep no receiver out.
     ///
-    /// False if all of them were sent away already, and are winding up.
+    /// Returns false if all strangers were evicted already and are still ending.
     fn send_away_a_stranger(&self) -> bool {
-        // In the order in which they came.
+        // Sessions are in the order of their arrival.
         let mut strangers = self.sessions.iter().filter(|s| s.standing != Standing::Receiver);
         let stranger = strangers.find(|s| s.connection.close_reason().is_none());
         stranger.inspect(|s| s.connection.close(close::OTHER, BUSY)).is_some()
     }
 
-    /// A session's peer knows the secret: it is a receiver if one is wanted. The same run of a receiver again has come back,
-    /// and its earlier connection is dead whether it knows it or not. Of two runs of one receiver for which there is one place it is the
-    /// later one's, until the user of one has accepted. A run that says nothing of which it is may be any.
+    /// Decides about a session whose peer has sent the secret. It becomes a receiver if one is
+    /// wanted.
     ///
-    /// False if it was sent away.
+    /// - If the same instance of a receiver reconnects, its earlier connection is dead and is
+    ///   replaced.
+    /// - If two instances of one receiver compete for one place, the later one gets it, until the
+    ///   user of one has accepted.
+    /// - A session without an instance number may be any instance.
+    ///
+    /// Returns false if the session was rejected.
     pub(super) async fn choose(&mut self, id: u64, instance: Option<u64>) -> bool {
         let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return false };
         self.sessions[at].instance = instance;
         self.forget_those_who_stopped();
         let peer = self.sessions[at].peer;
-        // Somebody may have taken its place since it named the secret.
+        // Another peer may have taken its place since it sent the secret.
         if !self.unfinished.admits(peer) {
             self.send_away(at, close::WRONG_SECRET, "");
             return false;
@@ -143,7 +151,7 @@ impl Serving {
         let left = |n: u32| (n - self.sent.receivers) as usize;
         let wanted = self.settings.receivers.map_or(RECEIVERS_MAX, left);
         let has_room = served < wanted.min(RECEIVERS_MAX);
-        // What a code brought is for one identity, which has one place.
+        // A ticket delivered by a code is for one identity, which has one place.
         let is_one = self.unfinished.allowed().is_some();
         let is_same = |s: &Session| instance.is_some() && s.instance == instance;
         let is_earlier = |s: &&Session| s.peer == peer && (is_same(s) || !has_room || is_one);
@@ -181,7 +189,7 @@ impl Serving {
         self.sessions[at].standing = Standing::Former;
     }
 
-    /// The receiver with this number makes room for the same one on another connection.
+    /// Replaces the receiver with this number by the same one on another connection.
     fn replace(&mut self, id: u64, is_same_run: bool) {
         let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return };
         match is_same_run {
@@ -193,14 +201,15 @@ impl Serving {
         self.shared.hub.tell_of(number, Event::Replaced);
     }
 
-    /// What cannot be remembered is worth a word: the transfer works all the same.
+    /// Applies a change to the stored state. A failure is only reported: the transfer works all the
+    /// same.
     fn remembers(&self, change: impl FnOnce(&UnfinishedSend) -> Result<(), StateError>) {
         if let Err(error) = change(&self.unfinished) {
             self.shared.hub.tell(Event::Note { path: String::new(), what: error.to_string() });
         }
     }
 
-    /// Its files begin to move.
+    /// Records that a receiver accepted and its files begin to move.
     pub(super) fn accepted(&mut self, id: u64) {
         let is_it = |s: &&mut Session| s.id == id && s.standing == Standing::Receiver;
         if let Some(session) = self.sessions.iter_mut().find(is_it) {
@@ -210,7 +219,8 @@ impl Serving {
         }
     }
 
-    /// Somebody new has proved the words, and may have taken the place of who had the capability before: that one gets nothing more.
+    /// Disconnects receivers that are no longer allowed: a new peer has proved the words of the
+    /// code and may have taken the place of an earlier one.
     pub(super) fn send_away_who_lost_their_place(&mut self) {
         let mut is_any = false;
         for session in &mut self.sessions {
@@ -224,13 +234,14 @@ impl Serving {
         if is_any {
             self.share_rate();
         }
-        // Whoever has taken the place is waited for as the first one was.
+        // The new peer is awaited as the first one was.
         if is_any && self.receivers().next().is_none() {
             self.deadline = self.settings.patience.first.map(|first| Instant::now() + first);
         }
     }
 
-    /// A receiver whose user has stopped it is in nobody's way, although its threads may still be winding up.
+    /// Frees the places of receivers whose user cancelled, although their threads may still be
+    /// ending.
     fn forget_those_who_stopped(&mut self) {
         for session in &mut self.sessions {
             let reason = session.connection.close_reason();
@@ -242,14 +253,14 @@ impl Serving {
         }
     }
 
-    /// The cap is for all receivers together.
+    /// Splits the rate limit, which is for all receivers together.
     fn share_rate(&self) {
         let Some(rate) = self.settings.rate else { return };
         let share = rate / self.receivers().count().max(1) as u64;
         self.receivers().for_each(|session| session.options.rate.limit(Some(share)));
     }
 
-    /// A session is over. Some(end) if with it the offer is.
+    /// Handles the end of a session. Returns the result of the offer if the offer ends with it.
     pub(super) async fn ended(
         &mut self,
         id: u64,
@@ -307,7 +318,8 @@ impl Serving {
         end
     }
 
-    /// A receiver has confirmed everything. Some(end) if it was the last that was wanted.
+    /// Handles a receiver that has confirmed everything. Returns the result of the offer if it was
+    /// the last one wanted.
     async fn served(
         &mut self,
         session: &Session,
@@ -328,7 +340,7 @@ impl Serving {
         Some(Ok(()))
     }
 
-    /// Counts a receiver that has confirmed everything, and tells of it; who it was.
+    /// Counts and reports a receiver that has confirmed everything. Returns its NodeId.
     fn count(&mut self, session: &Session, report: SendReport) -> NodeId {
         self.sent.receivers += 1;
         let remote = session.connection.remote();
@@ -343,7 +355,7 @@ impl Serving {
         receiver
     }
 
-    /// The receiver is gone; it may come back.
+    /// Starts to wait for a lost receiver, which may come back.
     fn await_return(&mut self, error: TransferError, bytes: u64) {
         let seconds_left = self.window.lost(bytes, self.settings.patience.reconnect);
         self.deadline = self.window.deadline;
@@ -351,7 +363,7 @@ impl Serving {
         self.lost = Some(error);
     }
 
-    /// Tells every peer that this side stops, and waits until they were told.
+    /// Notifies every peer that this side stops, and waits until they are notified.
     pub(super) async fn stop_all(&mut self, news: &mut UnboundedReceiver<News>) {
         for session in &self.sessions {
             session.options.cancel.cancel();
@@ -367,10 +379,10 @@ impl Serving {
                         self.count(&session, report);
                     }
                 }
-                // Or whoever has just begun would be forgotten.
+                // Otherwise a receiver that has just accepted would be forgotten.
                 Ok(Some(News::Accepted(id))) => self.accepted(id),
                 Ok(Some(_)) => {}
-                // Beyond that they wind up on their own.
+                // After this time, the sessions end without supervision.
                 Ok(None) | Err(_) => return,
             }
         }

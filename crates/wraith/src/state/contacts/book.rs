@@ -39,19 +39,19 @@ const HEADER: &str =
 /// A contact of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
-    /// What its user calls it.
+    /// The name given by the user.
     pub name: Name,
-    /// Its key.
+    /// The public key.
     pub node_id: NodeId,
-    /// Where the user says that it listens.
+    /// Addresses at which the contact listens, given by the user.
     pub addresses: Vec<Address>,
-    /// Where it was met, the last first.
+    /// Addresses at which the contact was met, the latest first.
     pub seen_at: Vec<SocketAddr>,
-    /// The server where it can be found.
+    /// The rendezvous server of the contact.
     pub rendezvous: Option<String>,
-    /// When the first transfer with it ended, since it is a contact.
+    /// End of the first transfer since it became a contact.
     pub first_met: Option<Timestamp>,
-    /// When the last one did.
+    /// End of the latest transfer.
     pub last_met: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! Nodes that meet on this machine alone, content to move, and waits that end.
+//! Test support: nodes that meet on this machine only, test content, and waits with time limits.
 
 mod process;
 
@@ -15,15 +15,15 @@ use wraith_discovery::rendezvous::Server;
 
 pub use process::{alone_in_a_process, lan_alone, threads};
 
-/// Longer than anything here takes, so that a test that hangs fails.
+/// Longer than any operation of these tests, so that a hanging test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How soon the other side must hear that somebody left: no time limit of a protocol is as short.
+/// Time within which the other side must be notified of an end; shorter than any protocol timeout.
 pub const SOON: Duration = Duration::from_secs(5);
-/// Any port of loopback.
+/// Loopback, on a port chosen by the system.
 pub const LOOPBACK: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// The outcome, or the test fails.
+/// Returns the output, or fails the test after [`PATIENCE`].
 #[track_caller]
 pub fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let at = std::panic::Location::caller();
@@ -35,7 +35,7 @@ pub fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// The outcome, which must come soon.
+/// Returns the output, or fails the test after [`SOON`].
 #[track_caller]
 pub fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let at = std::panic::Location::caller();
@@ -47,7 +47,7 @@ pub fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// A node that meets nobody and is found by addresses only.
+/// A node without meeting places, found by addresses only.
 pub fn nowhere() -> NodeBuilder {
     Node::builder().lan(Lan::Off)
 }
@@ -56,22 +56,22 @@ pub fn node() -> Node {
     nowhere().build().unwrap()
 }
 
-/// A node on the local network, which is loopback. Take [`lan_alone`] first.
+/// A node on the local network, which is loopback. Call [`lan_alone`] first.
 pub fn lan_node() -> Node {
     Node::builder().lan(Lan::With(LOOPBACK.ip())).build().unwrap()
 }
 
-/// A node that meets others at this server.
+/// A node that meets peers at this server.
 pub fn node_at(server: SocketAddr) -> Node {
     nowhere().rendezvous(&server.to_string()).build().unwrap()
 }
 
-/// A node that remembers in `folder`.
+/// A node with its state in `folder`.
 pub fn node_in(folder: &Path) -> Node {
     nowhere().state(StateDir::in_folder(folder)).build().unwrap()
 }
 
-/// A rendezvous server for as long as the tasks are there.
+/// Starts a rendezvous server that runs as long as `tasks`.
 pub async fn server(tasks: &mut JoinSet<()>) -> SocketAddr {
     let server = Server::bind(LOOPBACK).await.unwrap();
     let address = server.local_addr().unwrap();
@@ -79,14 +79,14 @@ pub async fn server(tasks: &mut JoinSet<()>) -> SocketAddr {
     address
 }
 
-/// An offer by ticket, on loopback.
+/// Starts an offer by ticket, on loopback.
 pub async fn offered(node: &Node, what: impl Into<Payload>) -> (Offer, Ticket) {
     let offer = within(node.offer(what).by_ticket().bind_to(LOOPBACK).start()).await.unwrap();
     let ticket = offer.ticket().unwrap().clone();
     (offer, ticket)
 }
 
-/// Bytes that depend on `seed` and cannot be compressed.
+/// Returns incompressible bytes derived from `seed`.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let mut hasher = blake3::Hasher::new();
@@ -103,7 +103,7 @@ pub fn file(path: &Path, seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Whatever is written to it, readable later.
+/// A writer that stores its bytes for later.
 #[derive(Clone, Debug, Default)]
 pub struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -124,7 +124,7 @@ impl std::io::Write for Written {
     }
 }
 
-/// The next event that this finds something in; fails at the end of the stream.
+/// Returns the first value that `find` extracts from an event; fails at the end of the stream.
 pub async fn event<T>(events: &mut Events, mut find: impl FnMut(&Event) -> Option<T>) -> T {
     let mut before = Vec::new();
     loop {
@@ -138,7 +138,7 @@ pub async fn event<T>(events: &mut Events, mut find: impl FnMut(&Event) -> Optio
     }
 }
 
-/// Everything that is told from now on, in order.
+/// An observer that records all events in order.
 #[derive(Debug, Default)]
 pub struct Heard(Mutex<Vec<Event>>);
 
@@ -154,7 +154,7 @@ impl Observer for Heard {
     }
 }
 
-/// Waits until `condition` holds, for what nothing tells of.
+/// Polls until `condition` holds, for conditions without an event.
 pub async fn until(mut condition: impl FnMut() -> bool) {
     let mut looks = tokio::time::interval(Duration::from_millis(2));
     while !condition() {
@@ -162,7 +162,8 @@ pub async fn until(mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the port of a sender that has ended can be had again: its socket is closed a moment after it says that it has ended.
+/// Waits until the port of an ended sender is free again: its socket is closed a moment after it
+/// reports its end.
 pub async fn free_again(ticket: &Ticket) {
     let address = ticket.addresses()[0];
     within(until(|| std::net::UdpSocket::bind(address).is_ok())).await;

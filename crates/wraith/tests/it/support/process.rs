@@ -1,20 +1,20 @@
-//! What a whole process shares: its threads, and the port of the local network.
+//! Resources shared by a whole process: its threads, and the port of the local network.
 
 use std::process::Command;
 
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Set in the process that was started for one test.
+/// Set in a process started for a single test.
 const ALONE: &str = "WRAITH_TEST_ALONE";
 
-/// One test on the local network at a time, which is multicast on loopback: two codes on it may have the same number of three
-/// digits.
+/// Serializes tests on the local network, which is multicast on loopback: two codes may have the
+/// same three-digit nameplate.
 pub async fn lan_alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::const_new(());
     LOCK.lock().await
 }
 
-/// Runs `test` in a process where nothing else runs: the test of this name starts itself anew there.
+/// Runs `test` alone in a process: the test of this name starts itself again there.
 #[track_caller]
 pub fn alone_in_a_process(name: &str, test: impl FnOnce()) {
     if std::env::var_os(ALONE).is_some() {
@@ -28,10 +28,10 @@ pub fn alone_in_a_process(name: &str, test: impl FnOnce()) {
     assert!(out.contains("1 passed"), "{name} is not the name of this test:\n{out}");
 }
 
-/// The names of the library's threads in this process.
+/// Returns the names of the library's threads in this process.
 pub fn threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    // A thread may end between the listing and the look at it.
+    // A thread may end between the listing and the read.
     let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
     let names = tasks.flatten().filter_map(name).map(|name| name.trim().to_owned());
     names.filter(|name| name.starts_with("wraith-")).collect()
