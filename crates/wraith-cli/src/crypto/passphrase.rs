@@ -66,8 +66,8 @@ fn asked(question: &'static str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut line = Zeroizing::new(vec![0; BYTES_MAX as usize]);
     let mut filled = 0;
     while filled < line.len() && !line[..filled].ends_with(b"\n") {
-        // A background process that reads is stopped by the kernel, even before the signal that
-        // continued it has ended. Polling stops no process.
+        // The kernel stops a background process that reads, before it can end on the signal that
+        // continued it. Polling stops no process.
         let _ = poll(&mut [PollFd::new(&terminal, PollFlags::IN)], None);
         match terminal.read(&mut line[filled..]) {
             Ok(0) => break,
