@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""The Double Ratchet of wraith-session a second time, written from its documentation, to check the vectors.
+"""An independent Double Ratchet of wraith-session, written from its documentation, to check the vectors.
 
     python3 crates/wraith-session/tests/ratchet_reference.py
 
-needs the packages `blake3` and `cryptography` (48 or later, with ML-KEM). It plays both sides of the conversations in
-vectors/ratchet.json with the same random bytes, and compares every message that is listed, byte for byte. Only the
-ciphertexts of ML-KEM are taken from the messages, as there is no encapsulation from a seed here; what is in them is
-decapsulated.
+It needs the packages `blake3` and `cryptography` (48 or later, with ML-KEM). It plays both sides of the conversations in
+vectors/ratchet.json with the same random bytes, and compares every listed message, byte for byte. Only the ML-KEM
+ciphertexts are taken from the messages and decapsulated, because the library cannot encapsulate from a seed.
 """
 
 import hashlib
@@ -90,7 +89,7 @@ def root_step(root, dh, kem=None):
 
 
 class Side:
-    """What one side sends. The other is told about each chain when it gets a message of it."""
+    """The sending state of one side. The peer detects each chain with its first message."""
 
     def __init__(self, aead, root, next_sending, next_receiving):
         self.aead, self.root = aead, root
@@ -109,7 +108,7 @@ class Side:
         if self.answer:
             random(32)
             seed, key = self.answer
-            # Behind kind, salt and header, under a key of its own.
+            # After kind, salt and header, sealed with its own key.
             salt, sealed = listed[1:17], listed[74 : 74 + 1104]
             kem_key = derive("wraith session/1 ratchet kem part", self.header, salt)
             self.part = self.aead(kem_key).decrypt(bytes(12), sealed, b"")
@@ -142,7 +141,7 @@ class Side:
         return message + self.aead(body_key).encrypt(bytes(12), text, aad)
 
     def hears(self, other):
-        """Gets the first message of the other's chain."""
+        """Handles the first message of the peer's chain."""
         self.remote = public(other.own)
         dh = agree(self.own, self.remote)
         if other.share:
@@ -194,7 +193,7 @@ def check(vector):
 
     compared = 0
     for number in range(3 + 2 * (KEM_INTERVAL + 1)):
-        # alice twice, then bob and alice in turns.
+        # Alice twice, then Bob and Alice in turns.
         sender, receiver, name = (a, b, "alice") if number < 2 or number % 2 else (b, a, "bob")
         each = listed.get(number, {"from": name, "aad": "", "text": "turn", "padded": False})
         begins = sender.chain is None or number == 0
