@@ -1,8 +1,10 @@
-//! What a responder under load asks for before it computes: a cookie, which shows that H1 came from where it says (SPEC §3.6).
+//! Cookies: proof of address ownership, demanded by a responder under load before it computes
+//! anything (SPEC §3.6).
 //!
-//! The idea is WireGuard's. A cookie is a MAC of an address under a secret of the responder, so it keeps no state for an
-//! address; it travels sealed, so that only who saw the H1 it answers, and has the key of the door, can read or forge it. The
-//! initiator repeats its H1 with a second MAC, under the cookie.
+//! The scheme is WireGuard's. A cookie is a MAC over the initiator's address under a secret of the
+//! responder, so the responder keeps no state per address. It travels sealed: reading or forging it
+//! takes both the H1 that it answers and the door key. The initiator then repeats its H1 with a
+//! second MAC, keyed with the cookie.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -16,17 +18,17 @@ use crate::door::DoorKey;
 use crate::flight::draw_len;
 use crate::h1::{H1_MACS_BYTES, MAC2_BYTES};
 
-/// Length of a cookie.
+/// Length of a cookie in bytes.
 const COOKIE_BYTES: usize = 32;
-/// Length of the datagram in which a cookie travels: less than a third of the shortest first datagram of H1.
+/// Length of a cookie datagram: less than half of the shortest first datagram of H1.
 pub const COOKIE_DATAGRAM_BYTES: RangeInclusive<usize> = 64..=300;
 
-/// What a responder makes cookies with. Wiped when dropped.
+/// Secret from which a responder derives cookies. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct CookieSecret([u8; 32]);
 
 impl CookieSecret {
-    /// A secret drawn from `rng`.
+    /// Draws a secret from `rng`.
     #[must_use]
     pub fn draw(rng: &mut impl CryptoRng) -> Self {
         let mut secret = Self([0; 32]);
@@ -34,7 +36,7 @@ impl CookieSecret {
         secret
     }
 
-    /// The cookie of `address`, in any encoding that differs for two addresses.
+    /// Returns the cookie of `address`. Any encoding will do that differs for different addresses.
     #[must_use]
     pub fn cookie(&self, address: &[u8]) -> Cookie {
         Cookie(kdf::keyed(&self.0, address))
@@ -47,26 +49,26 @@ impl fmt::Debug for CookieSecret {
     }
 }
 
-/// What shows that who sends from an address receives there. Wiped when dropped.
+/// Proof that the sender also receives at its source address. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct Cookie([u8; COOKIE_BYTES]);
 
 impl Cookie {
-    /// Whether the mac2 of an H1 was made with this cookie.
+    /// Returns whether the mac2 of `h1` was made with this cookie.
     #[must_use]
     pub fn verifies(&self, h1: &[u8]) -> bool {
         let Some((rest, macs)) = h1.split_last_chunk::<H1_MACS_BYTES>() else { return false };
         equal(&kdf::keyed(&self.0, rest)[..MAC2_BYTES], &macs[..MAC2_BYTES])
     }
 
-    /// Writes the mac2 of an H1; the gate has to follow.
+    /// Writes the mac2 of an H1. The caller has to write the gate afterwards.
     pub(crate) fn write_mac2(&self, h1: &mut [u8]) {
         let (rest, macs) = h1.split_at_mut(h1.len() - H1_MACS_BYTES);
         macs[..MAC2_BYTES].copy_from_slice(&kdf::keyed(&self.0, rest)[..MAC2_BYTES]);
     }
 
-    /// The datagram that brings the cookie to whoever sent `h1` to `door`: sealed, and of any length that such a
-    /// datagram may have.
+    /// Seals the cookie into a datagram for the sender of `h1`. The length is drawn from
+    /// [`COOKIE_DATAGRAM_BYTES`].
     #[must_use]
     pub fn seal(&self, door: &DoorKey, h1: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {
         let len = draw_len(rng, COOKIE_DATAGRAM_BYTES);
@@ -87,7 +89,7 @@ impl fmt::Debug for Cookie {
     }
 }
 
-/// Seals the cookie that answers one H1.
+/// Key that seals the cookie for one H1.
 pub(crate) struct CookieKey(AeadKey);
 
 impl CookieKey {
@@ -97,7 +99,7 @@ impl CookieKey {
         Self(AeadKey::new(Suite::ChaCha20Poly1305, &key))
     }
 
-    /// The cookie in `datagram`, if it answers the H1 of this key.
+    /// Returns the cookie in `datagram` if it answers the H1 of this key.
     pub(crate) fn open(&self, datagram: &[u8]) -> Option<Cookie> {
         if !COOKIE_DATAGRAM_BYTES.contains(&datagram.len()) {
             return None;

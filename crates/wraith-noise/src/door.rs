@@ -1,7 +1,8 @@
-//! Who may knock: the gate of H1 (SPEC §3.1), keyed with what only an invited initiator has.
+//! Door keys: the invitation that the gate of H1 is keyed with (SPEC §3.1).
 //!
-//! Invariant: who has none of a responder's door keys costs it one hash of the datagram and one short one a door, and can
-//! tell its handshakes from random bytes by nothing.
+//! Invariant: a sender without any of a responder's door keys costs the responder one hash of the
+//! datagram, and one short hash per door. To such an observer its handshakes look like random
+//! bytes.
 
 use std::fmt;
 
@@ -11,8 +12,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::H1_BYTES;
 use crate::gate::{GateKey, Gated};
 
-/// What an invited initiator has and its responder keeps a door for: 32 bytes, and the key of the gate that they make. Wiped
-/// when dropped.
+/// Secret shared by an invited initiator and its responder: 32 bytes, and the gate key derived from
+/// them. Wiped when dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct DoorKey {
     key: [u8; 32],
@@ -20,25 +21,27 @@ pub struct DoorKey {
 }
 
 impl DoorKey {
-    /// For who has a ticket of `responder` with this capability secret.
+    /// Derives the key for holders of a ticket of `responder` with this capability secret.
     #[must_use]
     pub fn of_ticket(capability: &[u8; 16], responder: NodeId) -> Self {
         Self::of("wraith/2 door of a ticket", &[capability, responder.as_bytes()])
     }
 
-    /// For the contact of `responder` with which it shares this pair secret (SPEC §12).
+    /// Derives the key for the contact that shares this pair secret with `responder` (SPEC §12).
     #[must_use]
     pub fn of_pair(pair: &[u8; 32], responder: NodeId) -> Self {
         Self::of("wraith/2 door of a pair", &[pair, responder.as_bytes()])
     }
 
-    /// For the peer of a connection that there is, with 32 bytes that only its two ends have.
+    /// Derives the key for the peer of an existing connection. `exported` is 32 bytes that only its
+    /// two ends have.
     #[must_use]
     pub fn of_connection(exported: &[u8; 32]) -> Self {
         Self::of("wraith/2 door of a connection", &[exported])
     }
 
-    /// For everybody who knows the NodeId: such a responder is found by whoever has ever seen a ticket of it.
+    /// Derives the key for everyone with the NodeId. With this door, anyone who has ever seen a
+    /// ticket of the responder can find it.
     #[must_use]
     pub fn of_everybody(responder: NodeId) -> Self {
         Self::of("wraith/2 door of everybody", &[responder.as_bytes()])
@@ -49,18 +52,20 @@ impl DoorKey {
         Self { key, gate: GateKey::new(kdf::derive("wraith/2 gate 1", &key)) }
     }
 
-    /// Whether `datagram` has the length of a first one of H1, and a gate that was made with this key. Takes constant time.
+    /// Returns whether `datagram` has a permitted length for the first datagram of H1 and a gate
+    /// made with this key. Constant time.
     #[must_use]
     pub fn opens(&self, datagram: &Gated<'_>) -> bool {
         H1_BYTES.contains(&datagram.bytes().len()) && self.gate.verifies(datagram)
     }
 
-    /// Writes the gate of the first datagram of H1 over everything before it.
+    /// Writes the gate of the first datagram of H1, computed over everything before it.
     pub(crate) fn write_gate(&self, first: &mut [u8]) {
         self.gate.write(first);
     }
 
-    /// The key of the gate of the second datagram of H1, given [`h1_hash`](crate::h1::h1_hash) of the first.
+    /// Returns the gate key of the second datagram of H1, given the [`h1_hash`](crate::h1::h1_hash)
+    /// of the first.
     pub(crate) fn second(&self, h1_hash: &[u8; 32]) -> GateKey {
         let parts: [&[u8]; 2] = [&self.key, h1_hash];
         GateKey::new(kdf::derive_parts("wraith/2 gate 1, second datagram", &parts))

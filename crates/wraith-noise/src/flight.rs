@@ -1,6 +1,8 @@
-//! Messages 1 and 2 on the wire: each is longer than a datagram may be, so it travels as two, cut at random (SPEC §3), its
-//! ephemeral key as an Elligator2 representative. And what only the two sides know while they shake hands, which keys the
-//! gates behind H1.
+//! Messages 1 and 2 on the wire, and the gate keys of H2 and H3.
+//!
+//! Either message is longer than a datagram may be, so it travels as two datagrams, split at random
+//! (SPEC §3). Its ephemeral key is sent as an Elligator2 representative. The gates after H1 are
+//! keyed with Noise's chaining key, which only the two sides have.
 
 use rand_core::Rng;
 use snow::HandshakeState;
@@ -10,11 +12,12 @@ use zeroize::Zeroizing;
 use crate::Rejected;
 use crate::gate::{GATE_BYTES, GateKey};
 
-/// Length of an ephemeral key, on the wire and in a Noise message.
+/// Length of an ephemeral key in bytes, on the wire and in a Noise message.
 pub(crate) const EPHEMERAL_BYTES: usize = 32;
 
-/// Copies a Noise message that begins with an ephemeral key into two datagrams of these lengths, its key replaced by
-/// `representative`. Behind the first part `macs` bytes stay free, behind the second the gate.
+/// Splits a Noise message that begins with an ephemeral key into two datagrams of these lengths,
+/// and replaces the key with `representative`. Leaves room for `macs` bytes at the end of the first
+/// datagram, and for the gate at the end of the second.
 pub(crate) fn split(
     message: &[u8],
     representative: &[u8; 32],
@@ -30,17 +33,17 @@ pub(crate) fn split(
     datagrams
 }
 
-/// A Noise message that came as two datagrams.
+/// A Noise message reassembled from two datagrams.
 pub(crate) struct Joined {
-    /// As Noise reads it.
+    /// The message in Noise's format.
     pub(crate) message: Vec<u8>,
-    /// The ephemeral key as it was on the wire.
+    /// The ephemeral key in its wire format.
     pub(crate) representative: [u8; 32],
-    /// BLAKE3 of the message as it was on the wire.
+    /// BLAKE3 of the message in its wire format.
     pub(crate) hash: [u8; 32],
 }
 
-/// Joins what [`split`] has split. `None` if the first is too short.
+/// Reverses [`split`]. Returns `None` if either datagram is too short.
 pub(crate) fn join([first, second]: [&[u8]; 2], macs: usize) -> Option<Joined> {
     let front = &first[..first.len().checked_sub(macs)?];
     let back = &second[..second.len().checked_sub(GATE_BYTES)?];
@@ -51,7 +54,7 @@ pub(crate) fn join([first, second]: [&[u8]; 2], macs: usize) -> Option<Joined> {
     Some(Joined { message, representative, hash })
 }
 
-/// Reads a whole message; the payload, padding and all.
+/// Reads a whole message. Returns its payload, padding included.
 pub(crate) fn read(
     noise: &mut HandshakeState,
     message: &[u8],
@@ -62,24 +65,25 @@ pub(crate) fn read(
     Ok(payload)
 }
 
-/// The keys of the gates of what is said after a message, from Noise's chaining key behind it and from that message as it was
-/// on the wire. Nobody but the two sides has the former, so what passes such a gate is the other side's.
+/// Derives the gate key for the datagrams after a message. The inputs are Noise's chaining key at
+/// that point and `hash`, the BLAKE3 hash of the message in its wire format. Only the two sides
+/// have that chaining key, so a datagram that passes such a gate comes from the other side.
 pub(crate) fn gate(noise: &mut HandshakeState, context: &'static str, hash: &[u8; 32]) -> GateKey {
     let split = Zeroizing::new(noise.dangerously_get_raw_split());
     GateKey::new(kdf::derive_parts(context, &[&split.0, &split.1, hash]))
 }
 
-/// The gates of the two datagrams of H2.
+/// Derives the gate keys of the two datagrams of H2.
 pub(crate) fn h2_gates(noise: &mut HandshakeState, h1: &[u8; 32]) -> [GateKey; 2] {
     ["wraith/2 gate 2", "wraith/2 gate 2, second datagram"].map(|context| gate(noise, context, h1))
 }
 
-/// The gate of H3.
+/// Derives the gate key of H3.
 pub(crate) fn h3_gate(noise: &mut HandshakeState, h2: &[u8; 32]) -> GateKey {
     gate(noise, "wraith/2 gate 3", h2)
 }
 
-/// A length drawn uniformly from `range`.
+/// Draws a length uniformly from `range`.
 #[must_use]
 pub fn draw_len(rng: &mut impl Rng, range: std::ops::RangeInclusive<usize>) -> usize {
     let span = (range.end() - range.start() + 1) as u32;

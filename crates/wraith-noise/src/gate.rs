@@ -1,6 +1,8 @@
-//! The gate at the end of every handshake datagram: a keyed hash of what stands before it (SPEC §3.1).
+//! The gate: a MAC of 16 bytes at the end of every handshake datagram (SPEC §3.1), like WireGuard's
+//! mac1.
 //!
-//! Invariant: a datagram is hashed once, however many keys it is shown to; each key costs one short hash.
+//! Invariant: a datagram is hashed once, however many keys are tried on it; each key costs one
+//! short hash.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -8,10 +10,11 @@ use std::fmt;
 use wraith_crypto::{equal, kdf};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Length of the gate at the end of every handshake datagram.
+/// Length of the gate in bytes.
 pub const GATE_BYTES: usize = 16;
 
-/// A datagram that may be one of a handshake, to be shown to one key after the other. What its gate is over is hashed for the first.
+/// A possible handshake datagram, to be tried with one key after another. The first check hashes
+/// everything before the gate; later checks reuse that hash.
 #[derive(Debug)]
 pub struct Gated<'a> {
     bytes: &'a [u8],
@@ -20,19 +23,19 @@ pub struct Gated<'a> {
 }
 
 impl<'a> Gated<'a> {
-    /// `None` if there is no room for a gate.
+    /// Wraps a datagram. Returns `None` if it is shorter than a gate.
     #[must_use]
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= GATE_BYTES).then(|| Self { bytes, digest: OnceCell::new() })
     }
 
-    /// The whole datagram.
+    /// Returns the whole datagram.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// What names it.
+    /// Returns the fingerprint of the datagram.
     #[must_use]
     pub fn name(&self) -> DatagramName {
         DatagramName { digest: *self.digest(), gate: self.gate() }
@@ -47,14 +50,14 @@ impl<'a> Gated<'a> {
     }
 }
 
-/// Equal for copies of one datagram, and for nothing else.
+/// Fingerprint of a datagram. Equal only for copies of the same datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramName {
     digest: [u8; 32],
     gate: [u8; GATE_BYTES],
 }
 
-/// The key of a gate. Wiped when dropped.
+/// Key of a gate. Wiped when dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct GateKey([u8; 32]);
 
@@ -63,18 +66,18 @@ impl GateKey {
         Self(key)
     }
 
-    /// The gate of a datagram, given BLAKE3 of everything before it.
+    /// Computes the gate of a datagram from BLAKE3 of everything before it.
     fn value(&self, digest: &[u8; 32]) -> [u8; GATE_BYTES] {
         *kdf::keyed(&self.0, digest).first_chunk().expect("32 bytes hold 16")
     }
 
-    /// Writes the gate over everything before it into the last 16 bytes.
+    /// Writes the gate into the last 16 bytes, computed over everything before it.
     pub(crate) fn write(&self, datagram: &mut [u8]) {
         let (rest, gate) = datagram.split_last_chunk_mut().expect("there is room for a gate");
         *gate = self.value(&kdf::hash(rest));
     }
 
-    /// Whether the gate of `datagram` was made with this key. Takes constant time.
+    /// Returns whether the gate of `datagram` was made with this key. Constant time.
     pub(crate) fn verifies(&self, datagram: &Gated<'_>) -> bool {
         equal(&self.value(datagram.digest()), &datagram.gate())
     }

@@ -1,22 +1,23 @@
-//! The form of H1: where the MACs of its first datagram stand, and what names it (SPEC §3).
+//! Layout of H1: position of the MACs in its first datagram, and the ID of the attempt (SPEC §3).
 
 use wraith_crypto::kdf;
 
 use crate::gate::GATE_BYTES;
 
-/// Length of the MAC under a cookie, in front of the gate at the end of the first datagram of H1.
+/// Length of mac2, the MAC keyed with a cookie. It precedes the gate at the end of the first
+/// datagram of H1.
 pub const MAC2_BYTES: usize = 16;
-/// What follows the Noise message in the first datagram of H1.
+/// Length of both MACs after the Noise message in the first datagram of H1.
 pub(crate) const H1_MACS_BYTES: usize = MAC2_BYTES + GATE_BYTES;
 
-/// What stays the same when the first datagram of an H1 is repeated with another mac2, and so names the attempt (SPEC §3.4).
-/// `None` if it is shorter than its MACs.
+/// Returns the ID of a handshake attempt (SPEC §3.4). It stays the same when the first datagram of
+/// H1 is repeated with another mac2. Returns `None` if the datagram is shorter than its MACs.
 #[must_use]
 pub fn h1_id(first: &[u8]) -> Option<[u8; 16]> {
     h1_hash(first)?.first_chunk().copied()
 }
 
-/// BLAKE3 of the first datagram of an H1 without its two MACs.
+/// Returns BLAKE3 of the first datagram of an H1 without its two MACs.
 pub(crate) fn h1_hash(first: &[u8]) -> Option<[u8; 32]> {
     let (message, _) = first.split_last_chunk::<H1_MACS_BYTES>()?;
     Some(kdf::hash(message))

@@ -1,4 +1,4 @@
-//! The side that sends H1 (SPEC §3).
+//! The initiator's side of the handshake: sends H1 and H3, reads H2 (SPEC §3).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,39 +17,44 @@ use crate::h1::{H1_MACS_BYTES, MAC2_BYTES, h1_hash};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, Rejected, SessionKeys, resolver};
 
-/// Forms of H1, the newest ones, to which an answer with a cookie may still come.
+/// Number of forms of H1, the newest ones, that a cookie datagram may still answer.
 const COOKIE_KEYS_MAX: usize = 4;
-/// What H3 spends beside its payload: the sealed static key, a tag, the gate.
+/// Bytes of H3 besides its payload: the sealed static key, a tag, the gate.
 const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + GATE_BYTES;
-/// What message 1 spends beside its payload: the ephemeral key, the sealed encapsulation key, a tag.
+/// Bytes of message 1 besides its payload: the ephemeral key, the sealed encapsulation key, a tag.
 const MESSAGE_1_OVERHEAD: usize =
     EPHEMERAL_BYTES + (kem::ENCAPSULATION_KEY_BYTES + TAG_BYTES) + TAG_BYTES;
 
-/// A handshake we started. [`start`](Self::start) makes the two datagrams of H1, to be repeated as they are;
-/// [`read_h2`](Self::read_h2) is offered every datagram that may be of the answer, until it has taken both, and
-/// [`read_cookie`](Self::read_cookie) what it does not take; [`write_h3`](Self::write_h3) then ends it.
+/// An outgoing handshake. The calls in order:
+///
+/// - [`start`](Self::start) returns the two datagrams of H1, which are retransmitted unchanged.
+/// - [`read_h2`](Self::read_h2) is offered every datagram that may belong to H2, until it has taken
+///   both.
+/// - [`read_cookie`](Self::read_cookie) is offered the datagrams that `read_h2` rejects.
+/// - [`write_h3`](Self::write_h3) ends the handshake.
 pub struct Initiator {
     noise: Wiped<HandshakeState>,
     responder: NodeId,
     door: DoorKey,
     /// The suites offered in H1.
     suites: u8,
-    /// As it was sent last.
+    /// H1 as last sent.
     h1: [Vec<u8>; 2],
-    /// Of cookies that answer H1 as it was sent, newest first.
+    /// Keys of the cookies that answer each form of H1 sent so far, newest first.
     cookie_keys: VecDeque<CookieKey>,
     h2_gates: [GateKey; 2],
-    /// The datagrams of H2 that are here.
+    /// The datagrams of H2 received so far.
     h2: [Option<Vec<u8>>; 2],
-    /// The gate of H3, once H2 was read.
+    /// The gate key of H3. `None` until H2 has been read.
     h3_gate: Option<GateKey>,
 }
 
 impl Initiator {
-    /// Begins a handshake with `responder` at a door of it and returns the datagrams of H1, of lengths in [`H1_BYTES`].
+    /// Starts a handshake with `responder` through one of its doors. Returns the datagrams of H1,
+    /// with lengths in [`H1_BYTES`].
     ///
     /// # Errors
-    /// [`InvalidNodeId::Point`] if nobody can be `responder`.
+    /// [`InvalidNodeId::Point`] if `responder` is not a valid NodeId.
     pub fn start(
         identity: &SecretIdentity,
         responder: NodeId,
@@ -96,12 +101,15 @@ impl Initiator {
         Ok((initiator, h1))
     }
 
-    /// Reads a datagram of H2; what it says once both have come. What passes no gate changes nothing, and nor does an H2 that does not
-    /// authenticate: the right one may still come. One that does and is [malformed](Rejected::Malformed) ends the attempt. The
-    /// responder alone can make it, and could as well say nothing.
+    /// Reads a datagram of H2. Returns the responder's hello once both datagrams have arrived.
+    ///
+    /// A datagram that passes no gate changes nothing, and neither does an H2 that fails to
+    /// authenticate: the genuine one may still come. An authentic but
+    /// [malformed](Rejected::Malformed) H2 ends the attempt. Only the responder can make one, and
+    /// it could as well stay silent.
     ///
     /// # Errors
-    /// Says why it is none of the H2 that answers our H1, for a counter.
+    /// The reason why the datagram is not an H2 that answers our H1, for a counter.
     pub fn read_h2(&mut self, datagram: &[u8]) -> Result<Option<ResponderHello>, Rejected> {
         if self.h3_gate.is_some() {
             return Err(Rejected::Unexpected);
@@ -113,12 +121,13 @@ impl Initiator {
         let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
         let part = self.h2_gates.iter().position(|key| key.verifies(&gated));
         let part = part.filter(|part| fits(&self.h1[*part])).ok_or(Rejected::Gate)?;
-        // The same H1 may have been answered twice, with another H2: what came last is tried.
+        // A copy of H1 may have been answered with another H2: the newest datagram replaces the
+        // older.
         self.h2[part] = Some(datagram.to_vec());
         let [Some(first), Some(second)] = &self.h2 else { return Ok(None) };
         let joined = flight::join([first, second], GATE_BYTES).ok_or(Rejected::Malformed)?;
-        // A failed read leaves snow where it was: it restores its symmetric state, and the keys of message 2 all come
-        // from the `ee` and `ekem1` that a new attempt computes again.
+        // A failed read leaves snow's state as it was: snow restores its symmetric state. All keys
+        // of message 2 come from `ee` and `ekem1`, which the next attempt computes again.
         let payload = flight::read(&mut self.noise, &joined.message)?;
         let hello = ResponderHello::decode(&payload)?;
         if self.suites & hello.suite.bit() == 0 {
@@ -128,10 +137,12 @@ impl Initiator {
         Ok(Some(hello))
     }
 
-    /// Reads a cookie, which a responder under load answers H1 with, and returns H1 with the mac2 that it makes: to be sent at
-    /// once, and repeated from then on. `None` if `datagram` is no answer of that kind to any of the last few forms of H1, or
-    /// brings nothing new. Who saw H1 and has the door key can forge one, so a later one may be the true one: how many are
-    /// taken is for the caller to bound.
+    /// Reads a cookie from a responder under load. Returns H1 with the mac2 made from it, which the
+    /// caller sends at once and retransmits from then on.
+    ///
+    /// Returns `None` if `datagram` is not a cookie for any of the last few forms of H1, or if the
+    /// cookie is already in use. A host that saw H1 and has the door key can forge a cookie, so a
+    /// later one may be the genuine one. The caller limits the number of accepted cookies.
     pub fn read_cookie(&mut self, datagram: &[u8]) -> Option<[Vec<u8>; 2]> {
         let cookie = self.cookie_keys.iter().find_map(|key| key.open(datagram))?;
         let first = &mut self.h1[0];
@@ -145,10 +156,11 @@ impl Initiator {
         Some(self.h1.clone())
     }
 
-    /// Ends the handshake: H3, of a length in [`H3_BYTES`], to be repeated as it is, and the keys. `hello.node_id` is our own.
+    /// Ends the handshake. Returns H3, of a length in [`H3_BYTES`], to be retransmitted unchanged,
+    /// and the session keys. `hello.node_id` is the initiator's own NodeId.
     ///
     /// # Panics
-    /// If [`read_h2`](Self::read_h2) has not returned what H2 says.
+    /// If [`read_h2`](Self::read_h2) has not returned the responder's hello yet.
     #[must_use]
     pub fn write_h3(
         &mut self,

@@ -1,4 +1,4 @@
-//! From Noise's `Split()` to the keys of the two directions (SPEC §3.5).
+//! Key schedule: from Noise's `Split()` to the keys of both directions (SPEC §3.5).
 
 use std::fmt;
 
@@ -7,37 +7,37 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::protection::CID_BYTES;
 
-/// What a finished handshake leaves: what [`crate::Sealer`] and [`crate::Opener`] are made of. Wiped when dropped.
+/// Result of a handshake: the keys for [`crate::Sealer`] and [`crate::Opener`]. Wiped when dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct SessionKeys {
-    /// Of what we send.
+    /// Keys of the packets that this side sends.
     pub send: DirectionKeys,
-    /// Of what we receive.
+    /// Keys of the packets that this side receives.
     pub recv: DirectionKeys,
-    /// What other secrets that both sides share are made from.
+    /// Secret from which both sides derive further shared secrets.
     pub exporter: [u8; 32],
 }
 
 impl SessionKeys {
-    /// From the Noise keys of our direction and of the peer's.
+    /// Derives all keys from the Noise keys of our direction and of the peer's.
     pub(crate) fn new(send: &[u8; 32], recv: &[u8; 32]) -> Self {
-        // Both sides put them in the same order, whoever began.
+        // Both sides need the same order, whichever of them started the handshake.
         let [low, high] = if send < recv { [send, recv] } else { [recv, send] };
         let exporter = kdf::derive_parts("wraith/1 exporter", &[low, high]);
         Self { send: DirectionKeys::new(send), recv: DirectionKeys::new(recv), exporter }
     }
 }
 
-/// The keys of one direction of a connection. Nobody but its two ends has any of them. Wiped when dropped.
+/// Keys of one direction of a connection. Only its two ends have any of them. Wiped when dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct DirectionKeys {
-    /// `secret_0`.
+    /// `secret_0`: the packet secret of key phase 0.
     pub secret: [u8; 32],
-    /// Masks the packet numbers.
+    /// Key of the mask over packet numbers.
     pub pn_mask: [u8; 32],
     /// The connection ID.
     pub cid: [u8; CID_BYTES],
-    /// Masks the connection ID.
+    /// Key of the mask over the connection ID.
     pub cid_mask: [u8; 32],
 }
 

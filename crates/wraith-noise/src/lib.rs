@@ -1,8 +1,10 @@
 #![forbid(unsafe_code)]
-//! Two parties who know at least one NodeId become two parties who share keys, and the keys then protect packets.
-//! No I/O, no clock; randomness is passed in, so a seed reproduces every byte.
+//! The cryptographic handshake of the wraith protocol, and the protection of the packets after it.
+//! The initiator has to know the responder's NodeId; both sides end with shared keys. No I/O, no
+//! clock: the caller passes the randomness in, so a seed reproduces every byte.
 //!
-//! The handshake (SPEC §3) is `Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256` in five datagrams that look like random bytes:
+//! The handshake (SPEC §3) is `Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256` in five datagrams that
+//! look like random bytes:
 //!
 //! ```text
 //!     Initiator                                                    Responder
@@ -14,17 +16,20 @@
 //!     Sealer, Opener    ◀──────── packets ──────────▶    Sealer, Opener
 //! ```
 //!
-//! What holds everywhere here:
+//! Invariants:
 //!
-//! - A datagram is dropped for the price of a hash unless its sender has a key to a door of the responder (SPEC §3.1).
-//! - A responder under load asks for a [`Cookie`] before it computes ([`Initiator::read_cookie`], SPEC §3.6).
-//! - A rejected datagram changes nothing: whoever injects garbage cannot stop a handshake or a session.
-//! - Ephemeral keys travel as Elligator2 representatives ([`EphemeralKey`]); the bits that are spare are authenticated, too.
-//! - Packet keys, connection IDs and their masks come out of Noise `Split()` and nothing else (SPEC §3.5), and so out of X25519
-//!   and ML-KEM-768 together.
-//! - Whoever steals all keys at one moment cannot read what is sealed once both directions have moved on behind the next
-//!   [`Ratchet`] (SPEC §4.6).
-//! - Opening and sealing a packet allocates nothing.
+//! - A datagram from a sender without a door key of the responder is dropped at the cost of a hash
+//!   (SPEC §3.1).
+//! - A responder under load demands a [`Cookie`] before any public-key operation
+//!   ([`Initiator::read_cookie`], SPEC §3.6).
+//! - A rejected datagram changes nothing, so injected garbage cannot stop a handshake or a session.
+//! - Ephemeral keys travel as Elligator2 representatives ([`EphemeralKey`]); their spare bits are
+//!   authenticated, too.
+//! - Packet keys, connection IDs and their masks are derived from Noise `Split()` alone (SPEC
+//!   §3.5), and so from X25519 and ML-KEM-768 together.
+//! - An attacker that steals all keys at one moment cannot read packets sealed after both
+//!   directions have passed the next [`Ratchet`] (SPEC §4.6).
+//! - Sealing or opening a packet allocates nothing.
 
 mod cookie;
 mod door;
@@ -69,45 +74,45 @@ pub use responder::{FirstDatagram, Responder};
 pub use wraith_crypto::elligator::EphemeralKey;
 pub use wraith_crypto::{InvalidNodeId, NodeId, Policy, SecretIdentity, Suite, Unauthentic};
 
-/// What the keys of a connection come from: both have to be broken.
+/// Key agreement of a connection. An attacker has to break both algorithms.
 pub const KEY_AGREEMENT: &str = "X25519+ML-KEM-768";
-/// The version of the handshake (SPEC §3.3). No other is spoken.
+/// Version of the handshake (SPEC §3.3). Peers with any other version are rejected.
 pub const HANDSHAKE_VERSION: u8 = payload::VERSION;
-/// Length of either datagram of H1 (SPEC §3.4): together they have room for message 1 and H2 fits without amplification; short
-/// enough for any path.
+/// Length of either datagram of H1 (SPEC §3.4). Two datagrams of the least length have room for
+/// message 1, and for H2 without amplification; the greatest length fits any path.
 pub const H1_BYTES: RangeInclusive<usize> = 700..=1200;
-/// The shortest datagram of H2 (SPEC §3.4). Each is at most as long as the one of H1 in its place.
+/// Least length of a datagram of H2 (SPEC §3.4). Each is at most as long as its counterpart in H1.
 pub const H2_BYTES_MIN: usize = 200;
 /// Length of H3 (SPEC §3.4).
 pub const H3_BYTES: RangeInclusive<usize> = 300..=1200;
 
-/// Why a handshake datagram was dropped. For counters and tests: nothing is ever answered.
+/// Reason for dropping a handshake datagram, for counters and tests. The sender gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Rejected {
-    /// Not a length this datagram can have.
+    /// The datagram does not have a permitted length.
     #[error("impossible length")]
     Length,
-    /// The gate does not match: its sender was not invited, or it was changed on the way.
+    /// The gate does not match: the sender lacks the key, or the datagram was modified in transit.
     #[error("the gate does not match")]
     Gate,
-    /// Not the datagram this state waits for.
+    /// The handshake is not waiting for this datagram.
     #[error("not expected now")]
     Unexpected,
-    /// Noise did not authenticate it, or the key agreement was degenerate.
+    /// Noise authentication failed, or the key agreement was degenerate.
     #[error("does not authenticate")]
     Unauthentic,
     /// Authentic, but of another protocol version.
     #[error("unknown protocol version")]
     Version,
-    /// Authentic, but not what the specification allows.
+    /// Authentic, but the payload violates the specification.
     #[error("malformed payload")]
     Malformed,
-    /// Authentic, but the NodeId it names is not the one whose key was used.
+    /// Authentic, but the claimed NodeId does not match the authenticated static key.
     #[error("the identity is not the authenticated one")]
     Identity,
 }
 
-/// The example of the README, as a test.
+/// Runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

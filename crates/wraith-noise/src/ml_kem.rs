@@ -1,4 +1,4 @@
-//! ML-KEM-768 as snow sees a KEM: what the hybrid extension of the pattern computes with.
+//! ML-KEM-768 behind snow's `Kem` trait, for the hybrid extension of the pattern.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use snow::types::{Kem, Random};
 use wraith_crypto::kem::ml_kem_768 as kem;
 use zeroize::Zeroizing;
 
-/// ML-KEM-768, of which each side does its half.
+/// ML-KEM-768 in the role of one side.
 pub enum MlKem {
-    /// The initiator, before it has made its key.
+    /// The initiator, before it has generated its key.
     Generates(Zeroizing<[u8; 64]>),
-    /// The initiator, after that.
+    /// The initiator with its decapsulation key and the matching encapsulation key.
     Decapsulates(Box<(kem::DecapsulationKey, [u8; kem::ENCAPSULATION_KEY_BYTES])>),
     /// The responder.
     Encapsulates(Zeroizing<[u8; 32]>),
@@ -24,7 +24,7 @@ impl fmt::Debug for MlKem {
 }
 
 impl MlKem {
-    /// What is built from the same inputs, before it has made anything.
+    /// Returns a fresh instance with the same inputs, before any key is generated.
     pub(crate) fn clone_seed(&self) -> Self {
         match self {
             Self::Generates(seed) => Self::Generates(seed.clone()),

@@ -1,19 +1,20 @@
-//! The four bytes that stand for a 62-bit packet number (SPEC §4.1): the key phase and the low 31 bits.
+//! Packet number encoding (SPEC §4.1): four bytes hold the key phase and the low 31 bits of a
+//! 62-bit packet number.
 
 const PHASE_BIT: u32 = 1 << 31;
-/// Numbers the low bits can tell apart.
+/// Number of packet numbers that the low 31 bits distinguish.
 const WINDOW: u64 = 1 << 31;
 /// One more than the largest packet number.
 const LIMIT: u64 = 1 << 62;
 
-/// Phase and packet number as the four bytes of the header.
+/// Encodes phase and packet number as the four bytes of the header.
 pub(crate) const fn truncate(pn: u64, phase: bool) -> [u8; 4] {
     let low = (pn % WINDOW) as u32;
     (if phase { low | PHASE_BIT } else { low }).to_be_bytes()
 }
 
-/// The phase, and the packet number nearest to `expected` (the largest received plus one) with these low bits
-/// (RFC 9000 Appendix A.3).
+/// Decodes the four bytes. Returns the packet number with these low bits that is nearest to
+/// `expected`, the largest received plus one (RFC 9000 Appendix A.3), and the phase.
 pub(crate) const fn expand(bytes: [u8; 4], expected: u64) -> (u64, bool) {
     let wire = u32::from_be_bytes(bytes);
     let low = (wire & !PHASE_BIT) as u64;
@@ -34,14 +35,14 @@ mod tests {
 
     use super::*;
 
-    /// The definition, by trying the three windows around `expected`.
+    /// Reference implementation: tries the three windows around `expected`.
     fn nearest(low: u64, expected: u64) -> u64 {
         let base = expected & !(WINDOW - 1) | low;
         [base.checked_sub(WINDOW), Some(base), Some(base + WINDOW)]
             .into_iter()
             .flatten()
             .filter(|&pn| pn < LIMIT)
-            // Of two at the same distance the RFC takes the larger one.
+            // Of two candidates at the same distance, the RFC takes the larger one.
             .min_by_key(|&pn| (pn.abs_diff(expected), std::cmp::Reverse(pn)))
             .unwrap()
     }

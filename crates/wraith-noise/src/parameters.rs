@@ -1,26 +1,27 @@
-//! Transport parameters: what each side tells the other about its limits in payloads 2 and 3 (SPEC §3.3).
+//! Transport parameters: the limits that each side announces in payloads 2 and 3 (SPEC §3.3).
 
 use crate::Rejected;
 
-/// The largest value a varint holds (RFC 9000 §16).
+/// Largest value of a varint (RFC 9000 §16).
 const VARINT_MAX: u64 = (1 << 62) - 1;
 
-/// The limits one side announces. A parameter that is not sent has its default.
+/// Limits announced by one side. A parameter that is not sent has its default value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Silence after which the connection ends, in milliseconds.
+    /// Idle timeout of the connection, in milliseconds.
     pub max_idle_timeout_ms: u64,
-    /// Bytes the peer may send on all streams together, at first.
+    /// Initial limit on the bytes the peer may send on all streams together.
     pub initial_max_data: u64,
-    /// Bytes the peer may send on each stream, at first.
+    /// Initial limit on the bytes the peer may send on each stream.
     pub initial_max_stream_data: u64,
-    /// Streams the peer may open, at first.
+    /// Initial limit on the streams the peer may open.
     pub initial_max_streams: u64,
-    /// Longest DATAGRAM frame taken, in bytes; 0 means none.
+    /// Maximum accepted length of a DATAGRAM frame, in bytes; 0 means none is accepted.
     pub max_datagram_frame_size: u64,
-    /// Longest UDP payload taken, in bytes.
+    /// Maximum accepted length of a UDP payload, in bytes.
     pub max_udp_payload: u64,
-    /// Longest the sender of this delays an acknowledgement on purpose, in microseconds.
+    /// Maximum time by which the announcing side delays an acknowledgement on purpose, in
+    /// microseconds.
     pub max_ack_delay_us: u64,
 }
 
@@ -39,9 +40,10 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// Number of parameters; their ids are 1 to this.
+    /// Number of parameters. Their IDs are 1 to this number.
     const COUNT: usize = 7;
-    /// What [`Parameters::encode`] writes at most: id, length and the longest varint each.
+    /// Maximum length of [`Parameters::encode`]'s output: per parameter an ID, a length and the
+    /// longest varint.
     pub(crate) const BYTES_MAX: usize = Self::COUNT * (1 + 1 + 8);
 
     fn values(&self) -> [u64; Self::COUNT] {
@@ -69,7 +71,8 @@ impl Parameters {
         })
     }
 
-    /// Appends every parameter that differs from its default, in order of id. Values beyond 2^62 − 1 are sent as that.
+    /// Appends every parameter that differs from its default, in order of ID. Larger values are
+    /// sent as 2^62 − 1.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let defaults = Self::default().values();
         for (id, (value, default)) in (1..).zip(self.values().into_iter().zip(defaults)) {
@@ -82,7 +85,7 @@ impl Parameters {
         }
     }
 
-    /// Reads up to the padding (id 0) or the end.
+    /// Reads parameters up to the padding (ID 0) or the end of the input.
     pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         let mut parameters = Self::default();
         let mut previous = 0;
@@ -109,7 +112,7 @@ impl Parameters {
     }
 }
 
-/// Shortest length of a varint: 1, 2, 4 or 8.
+/// Returns the shortest length of a varint: 1, 2, 4 or 8 bytes.
 const fn varint_len(value: u64) -> usize {
     match value {
         0..0x40 => 1,
@@ -131,7 +134,7 @@ fn take_varint(input: &mut &[u8]) -> Result<u64, Rejected> {
     let (bytes, rest) = input.split_at_checked(1 << (first >> 6)).ok_or(Rejected::Malformed)?;
     *input = rest;
     let value = bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
-    // The top two bits of the first byte are its length.
+    // The top two bits of the first byte encode the length.
     Ok(value & (u64::MAX >> (64 - 8 * bytes.len() + 2)))
 }
 
@@ -163,7 +166,7 @@ mod tests {
             put_varint(&mut out, value, varint_len(value));
             assert_eq!(out, bytes);
         }
-        // The same value in two bytes is allowed to be read.
+        // A longer encoding than necessary is accepted.
         assert_eq!(take_varint(&mut &[0x40, 0x25][..]), Ok(37));
     }
 

@@ -1,6 +1,6 @@
-//! What the three handshake messages say under their encryption (SPEC §3.3): fixed fields, parameters, zero padding.
+//! Payloads of the three handshake messages (SPEC §3.3): fixed fields, parameters, zero padding.
 //!
-//! The padding is authenticated like everything else and is not looked at.
+//! The padding is authenticated with the rest, and its content is ignored.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,25 +11,25 @@ use crate::{H1_BYTES, Parameters, Rejected};
 
 pub(crate) const VERSION: u8 = 2;
 const FLAG_AES_HARDWARE: u8 = 1;
-/// family ‖ ip ‖ port.
+/// Encoded address: family ‖ ip ‖ port.
 const ADDRESS_BYTES: usize = 1 + 16 + 2;
 
-/// The longest payload 2.
+/// Maximum length of payload 2 without padding.
 pub(crate) const PAYLOAD_2_BYTES_MAX: usize = 1 + ADDRESS_BYTES + Parameters::BYTES_MAX;
 
-/// Payload 1: what the initiator says in H1.
+/// Payload 1, sent by the initiator in H1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitiatorHello {
-    /// The suites it would use: the [`Suite::bit`]s.
+    /// Suites that the initiator accepts: [`Suite::bit`]s.
     pub suites: u8,
-    /// Whether its processor has AES instructions.
+    /// Whether the initiator's processor has AES instructions.
     pub aes_hardware: bool,
     /// The initiator's clock, in seconds since 1970.
     pub unix_seconds: u64,
 }
 
 impl InitiatorHello {
-    /// The payload without its padding.
+    /// Encodes the payload, without padding.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = room();
@@ -39,10 +39,11 @@ impl InitiatorHello {
         out
     }
 
-    /// Reads a decrypted payload, padding included.
+    /// Decodes a decrypted payload, padding included.
     ///
     /// # Errors
-    /// Says why it is none.
+    /// [`Rejected::Version`] for another protocol version; [`Rejected::Malformed`] for an invalid
+    /// payload.
     pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         let [version, suites, flags] = take(&mut input)?;
         if version != VERSION {
@@ -56,9 +57,13 @@ impl InitiatorHello {
     }
 }
 
-/// The suite a responder takes (SPEC §3.3): of those that both would use the first of AES-256-GCM, ChaCha20-Poly1305 and SM4-GCM, or
-/// ChaCha20-Poly1305 before AES-256-GCM where a processor has no AES instructions. `ours` are the [`Suite::bit`]s the responder would use. `None` if there is no
-/// common one.
+/// Selects the suite for a connection, as the responder (SPEC §3.3). Returns the first suite in the
+/// order of preference that both sides accept, or `None` if there is no such suite.
+///
+/// - Both processors have AES instructions: AES-256-GCM, ChaCha20-Poly1305, SM4-GCM.
+/// - Otherwise: ChaCha20-Poly1305, AES-256-GCM, SM4-GCM.
+///
+/// `ours` holds the [`Suite::bit`]s that the responder accepts.
 #[must_use]
 pub fn negotiate(hello: &InitiatorHello, ours: u8, our_aes_hardware: bool) -> Option<Suite> {
     let order = match hello.aes_hardware && our_aes_hardware {
@@ -68,19 +73,19 @@ pub fn negotiate(hello: &InitiatorHello, ours: u8, our_aes_hardware: bool) -> Op
     order.into_iter().find(|suite| hello.suites & ours & suite.bit() != 0)
 }
 
-/// Payload 2: what the responder says in H2.
+/// Payload 2, sent by the responder in H2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponderHello {
-    /// The suite both sides use from now on.
+    /// The selected suite, used by both sides for all packets.
     pub suite: Suite,
-    /// Where the responder saw H1 come from.
+    /// The source address of H1, as observed by the responder.
     pub observed: SocketAddr,
     /// The responder's limits.
     pub parameters: Parameters,
 }
 
 impl ResponderHello {
-    /// The payload without its padding.
+    /// Encodes the payload, without padding.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = room();
@@ -90,10 +95,10 @@ impl ResponderHello {
         out
     }
 
-    /// Reads a decrypted payload, padding included.
+    /// Decodes a decrypted payload, padding included.
     ///
     /// # Errors
-    /// Says why it is none.
+    /// [`Rejected::Malformed`] for an invalid payload.
     pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         let [suite] = take(&mut input)?;
         Ok(Self {
@@ -104,17 +109,18 @@ impl ResponderHello {
     }
 }
 
-/// Payload 3: what the initiator says in H3.
+/// Payload 3, sent by the initiator in H3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinalHello {
-    /// Who the initiator is. When it was read, Noise has authenticated it.
+    /// The initiator's identity. In a hello returned by [`crate::Responder::read_h3`] it is
+    /// authenticated.
     pub node_id: NodeId,
     /// The initiator's limits.
     pub parameters: Parameters,
 }
 
 impl FinalHello {
-    /// The payload without its padding.
+    /// Encodes the payload, without padding.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = room();
@@ -123,16 +129,17 @@ impl FinalHello {
         out
     }
 
-    /// Reads a decrypted payload, padding included.
+    /// Decodes a decrypted payload, padding included. Does not check `node_id`.
     ///
     /// # Errors
-    /// Says why it is none.
+    /// [`Rejected::Malformed`] for an invalid payload.
     pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         Ok(Self { node_id: NodeId(take(&mut input)?), parameters: Parameters::decode(input)? })
     }
 }
 
-/// Room for any payload with its padding: what grows leaves copies behind.
+/// Returns a buffer with capacity for any padded payload: a buffer that grows leaves copies of
+/// secrets in freed memory.
 fn room() -> Zeroizing<Vec<u8>> {
     Zeroizing::new(Vec::with_capacity(2 * *H1_BYTES.end()))
 }

@@ -1,11 +1,13 @@
-//! Our primitives as snow sees them: a thin adapter from `wraith-crypto` to the traits of snow. The transport's handshake is built on it
-//! and so are the handshakes of `wraith-session`; nobody else should need it.
+//! Adapter from `wraith-crypto` to the traits of snow. The handshake of the transport and those of
+//! `wraith-session` are built on it; no other crate should need it.
 //!
-//! Ephemeral keys and the seed of the KEM are made before and handed in, so there is no random source: a handshake state is a
-//! function of its inputs, and can be tested against published vectors.
+//! The caller generates the ephemeral keys and the KEM seed beforehand, so there is no random
+//! source. A handshake state is therefore a function of its inputs, and can be tested with
+//! published vectors.
 //!
-//! Secrets on our side of the adapter are wiped when dropped. snow does not wipe its chaining key, so its states belong into
-//! memory that is wiped when they are dropped ([`wraith_crypto::Wiped`]). What its functions leave on the stack is not wiped.
+//! Secrets on this side of the adapter are wiped when dropped. snow does not wipe its chaining key.
+//! Its states therefore have to live in memory that is wiped on drop ([`wraith_crypto::Wiped`]).
+//! Values that snow's functions leave on the stack are not wiped.
 
 use std::fmt;
 
@@ -20,7 +22,8 @@ use zeroize::Zeroizing;
 
 pub use crate::ml_kem::MlKem;
 
-/// The nonce of a counter (Noise revision 34 §12.3 and §12.4): 32 zero bits and the counter, in the byte order of the cipher.
+/// Returns the nonce for a counter: 32 zero bits, then the counter in the cipher's byte order
+/// (Noise revision 34 §12.3 and §12.4).
 #[must_use]
 pub fn nonce(suite: Suite, counter: u64) -> [u8; 12] {
     let mut nonce = [0; 12];
@@ -31,15 +34,15 @@ pub fn nonce(suite: Suite, counter: u64) -> [u8; 12] {
     nonce
 }
 
-/// Makes one side's primitives of what was drawn before.
+/// Supplies snow with the primitives of one side, made from keys and seeds drawn beforehand.
 pub struct Resolver {
-    /// What is "generated" as the ephemeral key.
+    /// Key pair that is returned when snow generates an ephemeral key.
     pub ephemeral: KeyPair,
-    /// The side's own static key, if it has one: its public half is then not computed again.
+    /// The side's own static key, if any. Saves the computation of its public half.
     pub local: Option<KeyPair>,
-    /// What encrypts, whatever snow's name for it: it has none for SM4-GCM.
+    /// The cipher in use. snow's name for it is ignored, because snow has none for SM4-GCM.
     pub suite: Suite,
-    /// This side's half of the KEM, used by the hybrid variants only.
+    /// This side's half of the KEM. Only the hybrid variants use it.
     pub kem: MlKem,
 }
 
@@ -49,7 +52,7 @@ impl fmt::Debug for Resolver {
     }
 }
 
-/// Both halves of an X25519 key. The secret is wiped when dropped.
+/// An X25519 key pair. The secret half is wiped when dropped.
 #[derive(Clone, Default)]
 pub struct KeyPair {
     secret: Zeroizing<[u8; 32]>,
@@ -57,19 +60,19 @@ pub struct KeyPair {
 }
 
 impl KeyPair {
-    /// The key pair of `secret`, any 32 random bytes.
+    /// Computes the key pair of `secret`, any 32 random bytes.
     #[must_use]
     pub fn of(secret: Zeroizing<[u8; 32]>) -> Self {
         Self { public: agree::x25519_public(&secret), secret }
     }
 
-    /// The secret half.
+    /// Returns the secret half.
     #[must_use]
     pub fn secret(&self) -> &[u8; 32] {
         &self.secret
     }
 
-    /// The public half.
+    /// Returns the public half.
     #[must_use]
     pub const fn public(&self) -> &[u8; 32] {
         &self.public
@@ -123,7 +126,7 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// Nothing here is drawn.
+/// Random source that always fails: the caller supplies all randomness.
 struct NoRandom;
 
 impl Random for NoRandom {
@@ -176,7 +179,7 @@ impl Dh for X25519 {
     }
 
     fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        // snow hands over a buffer for the longest curve it knows; ours is in front.
+        // snow passes a buffer for the longest curve it supports; the key is at the front.
         let public = pubkey.first_chunk().ok_or(Error::Dh)?;
         let shared = agree::x25519(&self.key.secret, public).ok_or(Error::Dh)?;
         out.get_mut(..32).ok_or(Error::Dh)?.copy_from_slice(&*shared);
@@ -184,7 +187,7 @@ impl Dh for X25519 {
     }
 }
 
-/// A hash function of the Noise framework (revision 34, §12).
+/// Hash function of the Noise framework (revision 34, §12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HashFunction {
     /// FIPS 180-4, 32 bytes.
@@ -198,10 +201,10 @@ pub enum HashFunction {
 }
 
 impl HashFunction {
-    /// Every one.
+    /// Every hash function.
     pub const ALL: [Self; 4] = [Self::Sha256, Self::Sha512, Self::Blake2s, Self::Blake2b];
 
-    /// What computes it.
+    /// Returns the algorithm that computes it.
     #[must_use]
     pub const fn algorithm(self) -> Algorithm {
         match self {
@@ -212,7 +215,7 @@ impl HashFunction {
         }
     }
 
-    /// The name in a protocol's name.
+    /// Returns its name as part of a Noise protocol name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -258,7 +261,7 @@ impl Hash for HashState {
 
 pub(crate) struct Aead {
     suite: Suite,
-    /// None before Noise has set one.
+    /// `None` until Noise sets a key.
     key: Option<AeadKey>,
 }
 

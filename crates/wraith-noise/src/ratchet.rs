@@ -1,8 +1,10 @@
-//! Fresh shares for a connection that has keys (SPEC §4.6): X25519 and ML-KEM-768, as in the handshake, in one message each way.
+//! Ratchet: a new key agreement on an established connection (SPEC §4.6). X25519 and ML-KEM-768, as
+//! in the handshake, with one message each way.
 //!
-//! The messages travel in packets, so they are authentic and nobody else sees them; whoever has stolen the keys of these packets
-//! sees them, too, and still lacks what they agree on. [`Sealer::ratchet`](crate::Sealer::ratchet) and
-//! [`Opener::ratchet`](crate::Opener::ratchet) mix that into the keys to come.
+//! The messages travel inside packets, so they are authentic and confidential. An attacker that has
+//! stolen the keys of these packets can read the messages, but still cannot compute the shared
+//! secret. [`Sealer::ratchet`](crate::Sealer::ratchet) and
+//! [`Opener::ratchet`](crate::Opener::ratchet) mix it into the keys of the next phase.
 
 use std::fmt;
 
@@ -15,19 +17,19 @@ use wraith_crypto::kem::ml_kem_768::{
 };
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-/// Bytes of a public key of X25519.
+/// Length of an X25519 public key in bytes.
 const SHARE_BYTES: usize = 32;
-/// Bytes of the initiator's message: its share and its encapsulation key.
+/// Length of the initiator's message in bytes: its share and its encapsulation key.
 pub const RATCHET_REQUEST_BYTES: usize = SHARE_BYTES + ENCAPSULATION_KEY_BYTES;
-/// Bytes of the responder's: its share and the ciphertext.
+/// Length of the responder's message in bytes: its share and the ciphertext.
 pub const RATCHET_RESPONSE_BYTES: usize = SHARE_BYTES + CIPHERTEXT_BYTES;
 
-/// Shares that nobody can agree on: of low order, or no encapsulation key.
+/// Error for unusable shares: a point of low order, or an invalid encapsulation key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not the shares of a ratchet")]
 pub struct BadShares;
 
-/// The initiator's half, until the response is there. Wiped when dropped.
+/// The initiator's half, kept until the response arrives. Wiped when dropped.
 pub struct Ratchet {
     share: Zeroizing<[u8; 32]>,
     key: DecapsulationKey,
@@ -48,17 +50,19 @@ impl Ratchet {
         Self { share, key, request }
     }
 
-    /// What the responder gets.
+    /// Returns the message for the responder.
     #[must_use]
     pub fn request(&self) -> &[u8; RATCHET_REQUEST_BYTES] {
         &self.request
     }
 
-    /// What both sides agree on. A ciphertext that was made for another key gives what nobody else has. (By reference: what is moved
-    /// out of a box stays in the memory that is given back.)
+    /// Returns the shared secret. A ciphertext made for another key gives a secret that nobody else
+    /// has.
+    ///
+    /// Takes `self` by reference: a value moved out of a box stays in the freed memory.
     ///
     /// # Errors
-    /// [`BadShares`] if the responder's is of low order.
+    /// [`BadShares`] if the responder's share is of low order.
     pub fn finish(
         &self,
         response: &[u8; RATCHET_RESPONSE_BYTES],
@@ -78,10 +82,10 @@ impl fmt::Debug for Ratchet {
     }
 }
 
-/// The responder's half: what it answers, and what both sides agree on.
+/// Performs the responder's half. Returns the response and the shared secret.
 ///
 /// # Errors
-/// [`BadShares`] if there is nothing to agree on with this request.
+/// [`BadShares`] if the initiator's share is of low order or its encapsulation key is invalid.
 pub fn answer_ratchet(
     request: &[u8; RATCHET_REQUEST_BYTES],
     rng: &mut impl CryptoRng,
@@ -137,7 +141,8 @@ mod tests {
     fn each_share_matters() {
         let request = *Ratchet::begin(&mut rng(1)).request();
         let (response, agreed) = answer_ratchet(&request, &mut rng(2)).unwrap();
-        // A bit of either share, of the ciphertext, and of the encapsulation key. (The top bit of a share is none of its bits.)
+        // One bit of either share, of the ciphertext, and of the encapsulation key. (X25519 ignores
+        // the top bit of a share.)
         for at in [0, SHARE_BYTES, RATCHET_RESPONSE_BYTES - 1] {
             let mut changed = response;
             changed[at] ^= 1;

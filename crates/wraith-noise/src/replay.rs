@@ -1,16 +1,17 @@
-//! Which packet numbers were received: the replay window (SPEC §4.4).
+//! Replay window: the packet numbers received so far (SPEC §4.4).
 
-/// How far below the largest packet number one may still arrive. At 10 Gbit/s of small datagrams this is 10 ms of
-/// reordering.
+/// Size of the replay window: how far below the largest packet number a packet may still arrive. At
+/// 10 Gbit/s of small datagrams this is 10 ms of reordering.
 pub const REPLAY_WINDOW: u64 = 8192;
 
 /// The replay window of a connection.
 pub type ReplayWindow = Window<{ REPLAY_WINDOW as usize / 64 }>;
 
-/// The numbers received among the last `64 × WORDS`, of packets [`REPLAY_WINDOW`]; everything older counts as received.
+/// Set of the numbers received among the last `64 × WORDS` ([`REPLAY_WINDOW`] for packets).
+/// Everything older counts as received.
 ///
-/// Invariant: for every `n` in `next − 64 × WORDS .. next`, bit `n mod (64 × WORDS)` says whether `n` was inserted. Constant size,
-/// and constant time unless the numbers jump.
+/// Invariant: for every `n` in `next − 64 × WORDS .. next`, bit `n mod (64 × WORDS)` is set if `n`
+/// was inserted. Constant size; constant time unless the numbers jump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window<const WORDS: usize> {
     /// One more than the largest number inserted.
@@ -19,35 +20,36 @@ pub struct Window<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Window<WORDS> {
-    /// How far below the largest number one may still arrive.
+    /// How far below the largest number another number may still arrive.
     pub const NUMBERS: u64 = 64 * WORDS as u64;
 
-    /// Nothing was received.
+    /// Creates an empty window.
     #[must_use]
     pub const fn new() -> Self {
         Self { next: 0, bits: [0; WORDS] }
     }
 
-    /// The window of these parts, as [`Self::next`] and [`Self::bits`] gave them. Parts that no window has make one that rejects
-    /// too much or too little, and nothing worse.
+    /// Restores a window from the values of [`Self::next`] and [`Self::bits`]. Inconsistent values
+    /// give a window that rejects too much or too little, with no worse effect.
     #[must_use]
     pub const fn from_parts(next: u64, bits: [u64; WORDS]) -> Self {
         Self { next, bits }
     }
 
-    /// For each number of the window, at its remainder, whether it was received.
+    /// Returns the bitmap: for each number in the window, at its remainder, whether it was
+    /// received.
     #[must_use]
     pub const fn bits(&self) -> &[u64; WORDS] {
         &self.bits
     }
 
-    /// One more than the largest packet number received, 0 if there is none.
+    /// Returns one more than the largest packet number received, or 0 if there is none.
     #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether `pn` is neither received already nor too old to tell.
+    /// Returns whether `pn` is neither received yet nor older than the window.
     #[must_use]
     pub const fn is_new(&self, pn: u64) -> bool {
         if pn >= self.next {
@@ -56,7 +58,8 @@ impl<const WORDS: usize> Window<WORDS> {
         self.next - pn <= Self::NUMBERS && self.bits[Self::word(pn)] & bit(pn) == 0
     }
 
-    /// Notes that `pn` was received, and says whether it was new. Numbers that fall out of the window are forgotten.
+    /// Records that `pn` was received. Returns whether it was new. Numbers that leave the window
+    /// are forgotten.
     pub fn insert(&mut self, pn: u64) -> bool {
         if !self.is_new(pn) {
             return false;
@@ -73,7 +76,8 @@ impl<const WORDS: usize> Window<WORDS> {
         (pn % Self::NUMBERS / 64) as usize
     }
 
-    /// Clears the bits of the `count` numbers from `from` on, which stand for numbers that fell out of the window.
+    /// Clears the bits of the numbers `from..=from + count`, which still stand for numbers that
+    /// have left the window.
     fn forget(&mut self, from: u64, count: u64) {
         if count >= Self::NUMBERS {
             self.bits = [0; WORDS];
@@ -110,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition: remembers everything.
+    /// Reference implementation that remembers every number.
     #[derive(Default)]
     struct Model {
         seen: HashSet<u64>,

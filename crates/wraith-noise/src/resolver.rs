@@ -1,8 +1,8 @@
-//! The transport's handshake as a state of snow, with our [`primitives`](crate::primitives).
+//! Construction of snow's handshake states with our [`primitives`](crate::primitives).
 //!
-//! The pattern is XK with the hybrid forward secrecy extension (the `hfs` modifier of the Noise extension of that name): `e1` is an
-//! ML-KEM-768 encapsulation key, sealed under `es`; `ekem1` its ciphertext, sealed under `ee`, whose secret is mixed in before anything
-//! else is sealed.
+//! The pattern is XK with the hybrid forward secrecy extension (the `hfs` modifier of the Noise
+//! extension of that name). `e1` is an ML-KEM-768 encapsulation key, sealed under `es`. `ekem1` is
+//! its ciphertext, sealed under `ee`; its shared secret is mixed in before anything else is sealed.
 
 use snow::params::{
     BaseChoice, CipherChoice, DHChoice, HandshakeChoice, HandshakeModifier, HandshakeModifierList,
@@ -15,11 +15,12 @@ use zeroize::Zeroizing;
 
 use crate::primitives::{KeyPair, MlKem, Resolver};
 
-/// The handshake of SPEC §3.
+/// Noise protocol name of the handshake (SPEC §3).
 const PROTOCOL: &str = "Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256";
 const PROLOGUE: &[u8] = b"wraith/2";
 
-/// The initiator's state before H1. Its representative is in the prologue: what is sealed binds its spare bits, too.
+/// Creates the initiator's state before H1. The prologue contains the representative, so that the
+/// sealed parts also authenticate its spare bits.
 pub(crate) fn initiator(
     static_secret: &[u8; 32],
     responder: &[u8; 32],
@@ -37,7 +38,7 @@ pub(crate) fn initiator(
     )
 }
 
-/// The responder's state before H1, whose representative is `theirs`.
+/// Creates the responder's state before it reads an H1 with the representative `theirs`.
 pub(crate) fn responder(
     static_secret: &[u8; 32],
     ephemeral: &EphemeralKey,
@@ -56,7 +57,8 @@ fn prologue(representative: &[u8; 32]) -> Vec<u8> {
     [PROLOGUE, representative].concat()
 }
 
-/// snow knows the extension, and of KEMs only an older one by name; which one is computed with is the resolver's matter.
+/// Noise parameters with a placeholder KEM name: snow has the extension, but only an older KEM by
+/// name. The resolver decides which KEM is computed.
 fn protocol() -> NoiseParams {
     NoiseParams::new(
         PROTOCOL.to_owned(),
@@ -90,7 +92,8 @@ mod tests {
     struct Vector {
         pattern: &'static str,
         handshake_hash: &'static str,
-        /// Payload and message, alternating between initiator and responder; the first three are the handshake.
+        /// Pairs of payload and message, alternating between initiator and responder. The first
+        /// three are the handshake.
         messages: [(&'static str, &'static str); 5],
     }
 
@@ -102,7 +105,7 @@ mod tests {
         "4a65616e2d426170746973746520536179",
     ];
 
-    /// The XK vectors with our primitives from the Cacophony collection of Noise test vectors.
+    /// The XK vectors for our primitives in the Cacophony collection of Noise test vectors.
     const VECTORS: [Vector; 2] = [
         Vector {
             pattern: "Noise_XK_25519_ChaChaPoly_SHA256",
@@ -159,7 +162,7 @@ mod tests {
         text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
     }
 
-    /// The published vectors are of XK without the extension.
+    /// Returns a builder for XK without the extension, as in the published vectors.
     fn plain<'a>(pattern: &str, ephemeral: &str) -> Builder<'a> {
         let secret: Zeroizing<[u8; 32]> = Zeroizing::new(hex(ephemeral).try_into().unwrap());
         builder(
@@ -169,7 +172,7 @@ mod tests {
         )
     }
 
-    /// Both sides of a vector, before the first message.
+    /// Returns both sides of a vector, before the first message.
     fn states(vector: &Vector) -> (HandshakeState, HandshakeState) {
         let prologue = hex("4a6f686e2047616c74");
         let initiator_secret =
@@ -208,7 +211,7 @@ mod tests {
                 assert_eq!(read, payload);
                 std::mem::swap(&mut writer, &mut reader);
             }
-            // Three messages: `writer` is now the responder.
+            // After three messages, `writer` is the responder.
             let split = writer.dangerously_get_raw_split();
             assert_eq!(split, reader.dangerously_get_raw_split());
             assert_eq!(writer.get_handshake_hash(), hex(vector.handshake_hash));

@@ -1,4 +1,4 @@
-//! The side that answers H1 (SPEC §3).
+//! The responder's side of the handshake: reads H1 and H3, sends H2 (SPEC §3).
 
 use std::fmt;
 
@@ -15,14 +15,16 @@ use crate::h1::{H1_MACS_BYTES, h1_hash};
 use crate::payload::{FinalHello, InitiatorHello, PAYLOAD_2_BYTES_MAX, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, Rejected, SessionKeys, resolver};
 
-/// What message 2 spends beside its payload: the ephemeral key, the sealed KEM ciphertext, a tag.
+/// Bytes of message 2 besides its payload: the ephemeral key, the sealed KEM ciphertext, a tag.
 const MESSAGE_2_OVERHEAD: usize = EPHEMERAL_BYTES + (kem::CIPHERTEXT_BYTES + TAG_BYTES) + TAG_BYTES;
-/// What the two datagrams of H2 have at least, so that every payload 2 fits: less than the shortest H1.
+/// Least total length of the two datagrams of H2, so that every payload 2 fits. Less than the
+/// shortest H1.
 const H2_TOTAL_MIN: usize = MESSAGE_2_OVERHEAD + PAYLOAD_2_BYTES_MAX + 2 * GATE_BYTES;
 const _: () = assert!(H2_TOTAL_MIN <= 2 * *H1_BYTES.start());
 const _: () = assert!(H2_TOTAL_MIN >= 2 * H2_BYTES_MIN);
 
-/// The first datagram of an H1 that came through a door, and waits for the second. Nothing was computed for it but hashes.
+/// First datagram of an H1 that passed a door's gate, waiting for the second. So far it has cost
+/// only hashes.
 pub struct FirstDatagram {
     datagram: Vec<u8>,
     second_gate: GateKey,
@@ -30,10 +32,11 @@ pub struct FirstDatagram {
 }
 
 impl FirstDatagram {
-    /// Keeps a datagram that `door` [opens](DoorKey::opens) to.
+    /// Checks a datagram against `door` and keeps a copy.
     ///
     /// # Errors
-    /// [`Rejected::Gate`] if it does not, [`Rejected::Length`] if it is no first datagram at all.
+    /// [`Rejected::Gate`] if [`DoorKey::opens`] fails, [`Rejected::Length`] if the length is not
+    /// permitted.
     pub fn new(door: &DoorKey, datagram: &[u8]) -> Result<Self, Rejected> {
         let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
         if !H1_BYTES.contains(&datagram.len()) {
@@ -47,21 +50,22 @@ impl FirstDatagram {
         Ok(Self { datagram: datagram.to_vec(), second_gate: door.second(&hash), id })
     }
 
-    /// What names the attempt: [`h1_id`](crate::h1_id).
+    /// Returns the ID of the attempt: [`h1_id`](crate::h1_id).
     #[must_use]
     pub const fn id(&self) -> [u8; 16] {
         self.id
     }
 
-    /// What names the ephemeral key, whatever its spare bits are and whichever of its representatives was sent: of two H1s with
-    /// the same one at least one is a forgery or a copy. Costs a square root.
+    /// Returns an ID of the ephemeral key. It does not depend on the spare bits, or on the
+    /// representative that was chosen for the key. Of two H1s with the same ID, at least one is a
+    /// forgery or a copy. Costs a square root.
     #[must_use]
     pub fn ephemeral_id(&self) -> [u8; 16] {
         let representative = self.datagram.first_chunk().expect("it has the length of an H1");
         *kdf::hash(&elligator::decode(representative)).first_chunk().expect("32 bytes hold 16")
     }
 
-    /// Whether `datagram` is the second one of this H1.
+    /// Returns whether `datagram` is the second datagram of this H1.
     #[must_use]
     pub fn is_followed_by(&self, datagram: &Gated<'_>) -> bool {
         H1_BYTES.contains(&datagram.bytes().len()) && self.second_gate.verifies(datagram)
@@ -74,8 +78,11 @@ impl fmt::Debug for FirstDatagram {
     }
 }
 
-/// A handshake somebody started with us: [`read_h1`](Self::read_h1), [`write_h2`](Self::write_h2) once, then
-/// [`read_h3`](Self::read_h3) is offered every datagram that may be H3, until it takes one.
+/// An incoming handshake. The calls in order:
+///
+/// - [`read_h1`](Self::read_h1) creates it.
+/// - [`write_h2`](Self::write_h2) is called once.
+/// - [`read_h3`](Self::read_h3) is offered every datagram that may be H3, until it takes one.
 pub struct Responder {
     noise: Wiped<HandshakeState>,
     representative: [u8; 32],
@@ -91,12 +98,12 @@ enum Progress {
 }
 
 impl Responder {
-    /// Reads H1, whose second datagram [follows](FirstDatagram::is_followed_by) the first. `ephemeral` is ours, and new; 32 bytes
-    /// are drawn from `rng`. Whether the clock in the hello is right, and whether the same H1 was seen before, is for the
-    /// caller to judge.
+    /// Reads H1. `second` has to [follow](FirstDatagram::is_followed_by) the first datagram.
+    /// `ephemeral` is the responder's own key, and must be fresh; 32 bytes are drawn from `rng`.
+    /// The caller checks the initiator's clock and whether the same H1 was seen before.
     ///
     /// # Errors
-    /// Says why it is not an H1 for us, for a counter.
+    /// The reason why the datagrams are not an H1 for this responder, for a counter.
     pub fn read_h1(
         identity: &SecretIdentity,
         first: &FirstDatagram,
@@ -130,10 +137,11 @@ impl Responder {
         Ok((responder, hello))
     }
 
-    /// Writes the two datagrams of H2, to be repeated as they are: neither is longer than the one of H1 in its place.
+    /// Returns the two datagrams of H2, to be retransmitted unchanged. Neither is longer than its
+    /// counterpart in H1.
     ///
     /// # Errors
-    /// [`Rejected::Malformed`] if the initiator's encapsulation key is none.
+    /// [`Rejected::Malformed`] if the initiator's encapsulation key is invalid.
     ///
     /// # Panics
     /// If it was called before.
@@ -164,7 +172,8 @@ impl Responder {
         Ok(h2)
     }
 
-    /// Whether `datagram` is an H3 that answers our H2, by its gate: from nobody but who began the handshake.
+    /// Returns whether `datagram` has the gate of an H3 that answers our H2. Only the initiator of
+    /// this handshake can make that gate.
     #[must_use]
     pub fn is_answered_by(&self, datagram: &Gated<'_>) -> bool {
         match &self.progress {
@@ -173,12 +182,15 @@ impl Responder {
         }
     }
 
-    /// Reads H3. On success the initiator is who it says it is, and [`FinalHello::node_id`] is authenticated. A datagram that
-    /// does not pass the gate changes nothing; the right one may still come. After one that does, everything is rejected: it is of
-    /// who began the handshake, and the keys are given out once.
+    /// Reads H3. On success the initiator has proven its identity: [`FinalHello::node_id`] is
+    /// authenticated.
+    ///
+    /// A datagram that does not pass the gate changes nothing; the genuine one may still come.
+    /// After one that does, everything is rejected: it comes from the initiator, and the keys are
+    /// returned only once.
     ///
     /// # Errors
-    /// Says why it is not the H3 that answers our H2, for a counter.
+    /// The reason why the datagram is not the H3 that answers our H2, for a counter.
     pub fn read_h3(&mut self, datagram: &[u8]) -> Result<(FinalHello, SessionKeys), Rejected> {
         if !matches!(self.progress, Progress::WroteH2 { .. }) {
             return Err(Rejected::Unexpected);

@@ -1,4 +1,4 @@
-//! The receiving direction.
+//! The receiving direction of packet protection.
 
 use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
@@ -9,10 +9,10 @@ use crate::DirectionKeys;
 use crate::packet_number;
 use crate::replay::ReplayWindow;
 
-/// A packet that was opened.
+/// Description of an opened packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Its packet number. New: no packet is opened twice.
+    /// Its packet number. No packet number is opened twice.
     pub pn: u64,
     /// Length of its frames, which begin at [`HEADER_BYTES`] of the datagram.
     pub payload_len: usize,
@@ -21,13 +21,13 @@ pub struct Opened {
     pub new_phase: bool,
 }
 
-/// Opens the packets we receive on one connection.
+/// Opens the packets received on one connection.
 ///
-/// Invariant: nothing here changes because of a packet whose tag does not verify, except the count of those.
+/// Invariant: a packet whose tag does not verify changes nothing but the count of such packets.
 #[derive(Debug)]
 pub struct Opener {
     current: PacketKey,
-    /// Derived ahead, so that a change of phase costs the packet that announces it nothing.
+    /// Derived ahead of time, so that the packet that starts a new phase costs no more than others.
     next: PacketKey,
     previous: Option<PacketKey>,
     phases: Phases,
@@ -40,11 +40,11 @@ pub struct Opener {
     pub(super) forgeries: u64,
 }
 
-/// All of its keys are.
+/// Every key in it wipes itself.
 impl ZeroizeOnDrop for Opener {}
 
 impl Opener {
-    /// For the peer's direction of a connection.
+    /// Creates the opener for the peer's direction of a connection.
     #[must_use]
     pub fn new(suite: Suite, keys: &DirectionKeys) -> Self {
         let mut phases = Phases::new(suite, &keys.secret);
@@ -62,8 +62,8 @@ impl Opener {
         }
     }
 
-    /// Whether `datagram` carries the connection ID of this direction under its mask. Costs one AES block. Only
-    /// [`Self::open`] tells whether it is authentic.
+    /// Returns whether `datagram` carries the masked connection ID of this direction. Costs one AES
+    /// block. Only [`Self::open`] checks authenticity.
     #[must_use]
     pub fn recognises(&self, datagram: &[u8]) -> bool {
         let (Some(masked), Some(sample)) = (datagram.first_chunk(), sample(datagram)) else {
@@ -72,16 +72,17 @@ impl Opener {
         datagram.len() >= PACKET_BYTES_MIN && self.is_ours(masked, &self.cid_mask.mask(sample))
     }
 
-    /// Whether `masked` is our connection ID under `mask`.
+    /// Returns whether `masked` is our connection ID under `mask`.
     fn is_ours(&self, masked: &[u8; CID_BYTES], mask: &[u8; TAG_BYTES]) -> bool {
         let mask = u64::from_ne_bytes(*mask.first_chunk().expect("a mask has 16 bytes"));
         u64::from_ne_bytes(*masked) ^ mask == u64::from_ne_bytes(self.cid)
     }
 
-    /// Opens the packet in `datagram`. On success its frames are `datagram[12..12 + payload_len]`, decrypted in place.
+    /// Opens the packet in `datagram`. On success its frames are `datagram[12..12 + payload_len]`,
+    /// decrypted in place.
     ///
     /// # Errors
-    /// [`NotOpened`] says why, and what is left of `datagram`.
+    /// [`NotOpened`] gives the reason, and the state in which `datagram` is left.
     pub fn open(&mut self, datagram: &mut [u8]) -> Result<Opened, NotOpened> {
         let (header, pn, phase) = self.read_header(datagram).ok_or(NotOpened::Foreign)?;
         if !self.replay.is_new(pn) || self.forgeries >= FORGERIES_MAX {
@@ -108,7 +109,8 @@ impl Opener {
         Ok(Opened { pn, payload_len, new_phase })
     }
 
-    /// The header as it was before protection, the packet number and the key phase. `None` if it is not of our packets.
+    /// Returns the header without its protection, the packet number and the key phase. `None` if
+    /// the datagram is not a packet of this connection.
     fn read_header(&self, datagram: &[u8]) -> Option<([u8; HEADER_BYTES], u64, bool)> {
         if datagram.len() < PACKET_BYTES_MIN {
             return None;
@@ -134,21 +136,21 @@ impl Opener {
         self.phase = !self.phase;
     }
 
-    /// The next phase of the peer is the one behind a ratchet, with `agreed` in its keys (SPEC §4.6). Until then packets of the
-    /// present one open as before; what would have been the next one never comes.
+    /// Mixes `agreed` into the keys of the peer's next phase (SPEC §4.6). Packets of the current
+    /// phase still open; the next phase as derived before is discarded.
     pub fn ratchet(&mut self, agreed: &[u8; 32]) {
-        // `next` was derived ahead: the secret that is left is that of the phase behind it.
+        // `next` was derived ahead, so the remaining secret belongs to the phase after it.
         self.phases.mix(agreed);
         self.next = self.phases.next_key();
     }
 
-    /// Drops the key of the previous phase: late packets sealed with it no longer open. Due 3 × PTO after
-    /// [`Opened::new_phase`] (SPEC §4.5).
+    /// Drops the key of the previous phase: late packets sealed with it no longer open. Due 3 × PTO
+    /// after [`Opened::new_phase`] (SPEC §4.5).
     pub fn forget_previous_phase(&mut self) {
         self.previous = None;
     }
 
-    /// The key phase bit of packets opened with the present key.
+    /// Returns the key phase bit of packets opened with the current key.
     #[must_use]
     pub const fn phase(&self) -> bool {
         self.phase

@@ -1,4 +1,4 @@
-//! The chain of secrets behind the key phases of one direction (SPEC §3.5, §4.5).
+//! Key schedule of the key phases of one direction: a chain of secrets (SPEC §3.5, §4.5).
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use zeroize::Zeroizing;
 
 const NEXT: &str = "wraith/1 next packet secret";
 
-/// Gives the packet keys of the phases, one after the other. Only the secret of the phase to come is kept.
+/// Derives the packet keys of consecutive phases. Keeps only the secret of the next phase.
 pub(super) struct Phases {
     suite: Suite,
     secret: Zeroizing<[u8; 32]>,
 }
 
 impl Phases {
-    /// Begins with `secret_0`.
+    /// Starts the chain with `secret_0`.
     pub(super) fn new(suite: Suite, secret: &[u8; 32]) -> Self {
         Self { suite, secret: Zeroizing::new(*secret) }
     }
 
-    /// The packet key of the next phase, beginning with phase 0.
+    /// Returns the packet key of the next phase, starting with phase 0.
     pub(super) fn next_key(&mut self) -> PacketKey {
         let key = PacketKey::new(self.suite, &self.secret);
         *self.secret = kdf::derive(NEXT, &*self.secret);
         key
     }
 
-    /// Leaves out a phase that the other side's [`Opener`](super::Opener) has derived ahead.
+    /// Skips a phase that the peer's [`Opener`](super::Opener) has derived ahead of time.
     pub(super) fn skip(&mut self) {
         *self.secret = kdf::derive(NEXT, &*self.secret);
     }
 
-    /// What both sides agreed on becomes part of the secret to come.
+    /// Mixes the output of a ratchet into the secret of the next phase.
     pub(super) fn mix(&mut self, agreed: &[u8; 32]) {
         *self.secret =
             kdf::derive_parts("wraith/2 ratcheted packet secret", &[&*self.secret, agreed]);

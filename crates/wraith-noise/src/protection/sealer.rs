@@ -1,4 +1,4 @@
-//! The sending direction.
+//! The sending direction of packet protection.
 
 use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
@@ -8,28 +8,28 @@ use super::{CID_BYTES, HEADER_BYTES, KEY_PACKETS_MAX, PACKET_BYTES_MIN};
 use crate::DirectionKeys;
 use crate::packet_number;
 
-/// Seals the packets we send on one connection.
+/// Seals the packets sent on one connection.
 ///
-/// Invariant: packet numbers only grow, so no nonce is used twice under a key; this is checked for every packet, for what
-/// a repeated nonce gives away cannot be taken back.
+/// Invariant: packet numbers only grow, so no nonce is used twice under a key. Every call checks
+/// this, because the damage of a repeated nonce cannot be undone.
 #[derive(Debug)]
 pub struct Sealer {
     key: PacketKey,
     phases: Phases,
     phase: bool,
     pub(super) packets_in_phase: u64,
-    /// The least packet number that was not used yet.
+    /// The least unused packet number.
     next_pn: u64,
     pn_mask: MaskKey,
     cid: [u8; CID_BYTES],
     cid_mask: MaskKey,
 }
 
-/// All of its keys are.
+/// Every key in it wipes itself.
 impl ZeroizeOnDrop for Sealer {}
 
 impl Sealer {
-    /// For our direction of a connection.
+    /// Creates the sealer for our direction of a connection.
     #[must_use]
     pub fn new(suite: Suite, keys: &DirectionKeys) -> Self {
         let mut phases = Phases::new(suite, &keys.secret);
@@ -45,21 +45,23 @@ impl Sealer {
         }
     }
 
-    /// Makes a packet of `datagram` = 12 bytes of room for the header ‖ frames ‖ 16 bytes of room for the tag: fills in
-    /// the header, encrypts the frames in place, writes the tag, masks the header.
+    /// Seals a packet in place. `datagram` is 12 bytes of room for the header ‖ frames ‖ 16 bytes
+    /// of room for the tag. The call fills in the header, encrypts the frames, writes the tag and
+    /// masks the header.
     ///
     /// # Panics
-    /// If `datagram` is shorter than [`PACKET_BYTES_MIN`], if `pn` is not larger than every one before, or if the key has
-    /// sealed [`KEY_PACKETS_MAX`] packets. All three are the caller's errors, never the peer's.
+    /// If `datagram` is shorter than [`PACKET_BYTES_MIN`], if `pn` is not larger than every earlier
+    /// one, or if the key has sealed [`KEY_PACKETS_MAX`] packets. All three are errors of the
+    /// caller, never of the peer.
     pub fn seal(&mut self, pn: u64, datagram: &mut [u8]) {
         self.seal_from(pn, datagram, &[]);
     }
 
-    /// As [`Self::seal`], with the last frames taken from `tail`, which is not copied first: their room in `datagram`, in
-    /// front of the tag's, need not be filled.
+    /// Seals like [`Self::seal`], with the last frames read from `tail` without a prior copy. The
+    /// room for them, in front of the tag's room in `datagram`, may hold any bytes.
     ///
     /// # Panics
-    /// As [`Self::seal`], and if `tail` is longer than that room.
+    /// Like [`Self::seal`], and if `tail` is longer than that room.
     pub fn seal_from(&mut self, pn: u64, datagram: &mut [u8], tail: &[u8]) {
         assert!(datagram.len() >= PACKET_BYTES_MIN, "a packet has frames");
         assert!(pn >= self.next_pn, "packet number {pn} was used already");
@@ -83,26 +85,28 @@ impl Sealer {
         }
     }
 
-    /// Packets sealed with the present key.
+    /// Returns the number of packets sealed with the current key.
     #[must_use]
     pub const fn packets_in_phase(&self) -> u64 {
         self.packets_in_phase
     }
 
-    /// Moves to the next secret. Allowed once a packet of the present phase was acknowledged (SPEC §4.5).
+    /// Moves to the next key phase. Allowed once a packet of the current phase has been
+    /// acknowledged (SPEC §4.5).
     pub fn advance_phase(&mut self) {
         self.key = self.phases.next_key();
         self.phase = !self.phase;
         self.packets_in_phase = 0;
     }
 
-    /// [`Self::advance_phase`] moves behind a ratchet next, with `agreed` in the keys (SPEC §4.6).
+    /// Mixes `agreed` into the keys of the phase that the next [`Self::advance_phase`] starts (SPEC
+    /// §4.6).
     pub fn ratchet(&mut self, agreed: &[u8; 32]) {
         self.phases.skip();
         self.phases.mix(agreed);
     }
 
-    /// The key phase bit of packets sealed now.
+    /// Returns the key phase bit of packets sealed now.
     #[must_use]
     pub const fn phase(&self) -> bool {
         self.phase

@@ -12,7 +12,7 @@ fn keys() -> DirectionKeys {
     DirectionKeys { secret: [1; 32], pn_mask: [2; 32], cid: CID, cid_mask: CID_MASK }
 }
 
-/// One direction of a connection.
+/// Both ends of one direction of a connection.
 struct Direction {
     sealer: Sealer,
     opener: Opener,
@@ -88,7 +88,7 @@ fn every_changed_bit_is_noticed_and_does_no_harm() {
         for bit in 0..packet.len() * 8 {
             let mut changed = packet.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            // Bits of the connection ID, or of the sample that it is masked with.
+            // Bits of the connection ID, or of the sample for its mask.
             let of_cid = bit < 64 || bit >= (packet.len() - 16) * 8;
             let expected = if of_cid { NotOpened::Foreign } else { NotOpened::Unauthentic };
             assert_eq!(direction.open(&changed), Err(expected), "bit {bit}");
@@ -182,7 +182,7 @@ fn the_phase_behind_a_ratchet_has_the_secret_that_the_specification_says() {
         let ratcheted = derive_parts("wraith/2 ratcheted packet secret", &[&secret_2, &[9; 32]]);
         let mut other = Sealer::new(suite, &DirectionKeys { secret: ratcheted, ..keys() });
         for phase in 0..3 {
-            // That one began with this phase, so its phase bits are the others.
+            // `other` started with this phase, so its phase bits are inverted.
             let mut datagram = [0xee; 100];
             other.seal(phase, &mut datagram);
             let ours = direction.seal(phase, &[0xee; 100 - HEADER_BYTES - 16]);
@@ -197,7 +197,7 @@ fn the_phase_behind_a_ratchet_has_the_secret_that_the_specification_says() {
 fn a_ratchet_is_followed_by_who_agreed_to_it_and_nobody_else() {
     for suite in SUITES {
         let mut direction = Direction::new(suite);
-        // Somebody who stole every key before.
+        // An attacker that stole every key before the ratchet.
         let mut thief = Opener::new(suite, &keys());
         let [first, late] = [0, 1].map(|pn| direction.seal(pn, b"before"));
         direction.sealer.ratchet(&[9; 32]);
@@ -262,7 +262,7 @@ fn a_key_never_seals_more_than_its_limit() {
     direction.seal(0, b"frames");
 }
 
-/// Pearson's statistic of how often each byte value came, against all being as likely.
+/// Pearson's chi-square statistic of the byte counts, against a uniform distribution.
 fn chi_square(counts: &[u32; 256]) -> f64 {
     let expected = counts.iter().sum::<u32>() as f64 / 256.0;
     counts.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum()
@@ -281,7 +281,8 @@ fn no_byte_of_a_packet_is_anything_but_random() {
             }
         }
         for (position, counts) in counts.iter().enumerate() {
-            // 255 degrees of freedom: mean 255, deviation 22.6. A constant byte gives 510,000, a constant bit 2000.
+            // 255 degrees of freedom: mean 255, standard deviation 22.6. A constant byte gives
+            // 510,000, a constant bit 2000.
             let statistic = chi_square(counts);
             assert!((130.0..410.0).contains(&statistic), "byte {position}: {statistic}");
         }
@@ -296,7 +297,7 @@ proptest! {
     ) {
         let mut direction = Direction::new(SUITES[usize::from(chacha)]);
         let mut pn = 0;
-        // SPEC §4.5: not before a packet of the present phase arrived.
+        // SPEC §4.5: only after a packet of the current phase has arrived.
         let mut arrived_in_phase = false;
         for (skip, len, lost, phase) in steps {
             let advanced = phase == 0 && arrived_in_phase;

@@ -1,4 +1,4 @@
-//! Sealing and opening are on the path of every packet: they must not allocate.
+//! Sealing and opening are on the path of every packet, so they must not allocate.
 
 use wraith_noise::{DirectionKeys, Opener, PACKET_OVERHEAD, Sealer, Suite};
 

@@ -1,5 +1,6 @@
-//! Messages made by hand, by the definition of Noise XKhfs, with whatever keys their author likes: an invited initiator, or a responder,
-//! that wants the keys not to depend on any secret, or the other side to stumble.
+//! Handshake messages built by hand from the definition of Noise XKhfs, with arbitrary keys. They
+//! simulate a malicious peer, an invited initiator or a responder. It tries to make the keys
+//! independent of every secret, or to crash the other side.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -35,7 +36,7 @@ fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     hash.finish()
 }
 
-/// Noise's symmetric state.
+/// Noise's `SymmetricState`.
 struct Symmetric {
     chaining_key: [u8; 32],
     hash: [u8; 32],
@@ -44,7 +45,7 @@ struct Symmetric {
 }
 
 impl Symmetric {
-    /// Before message 1, whose representative this is, to Bob.
+    /// The state before message 1 to Bob with this representative.
     fn new(representative: &[u8; 32]) -> Self {
         let chaining_key = sha256(&[b"Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256"]);
         let hash = sha256(&[&chaining_key, b"wraith/2", representative]);
@@ -87,7 +88,7 @@ impl Symmetric {
         text
     }
 
-    /// The key of a gate of what follows `message`.
+    /// Returns the gate key of a datagram after `message`.
     fn gate(&self, context: &'static str, message: &[u8]) -> [u8; 32] {
         let [first, second] = hkdf(&self.chaining_key, &[]);
         kdf::derive_parts(context, &[&first, &second, &kdf::hash(message)])
@@ -100,17 +101,17 @@ fn gated(mut datagram: Vec<u8>, key: [u8; 32]) -> Vec<u8> {
     datagram
 }
 
-/// What Alice puts into message 1.
+/// The contents of Alice's message 1.
 struct First {
     representative: [u8; 32],
-    /// What she takes X25519 with Bob's key to give.
+    /// Alice's claim for the result of X25519 with Bob's key.
     es: [u8; 32],
     e1: [u8; ENCAPSULATION_KEY_BYTES],
     payload: Vec<u8>,
 }
 
 impl First {
-    /// As it should be.
+    /// Returns correct contents.
     fn proper() -> Self {
         let ephemeral = ephemeral(1);
         let responder = bob().node_id().noise_public().unwrap();
@@ -129,7 +130,7 @@ impl First {
         }
     }
 
-    /// Its two datagrams, with the gates of who has the ticket.
+    /// Returns the two datagrams, with the gates of a ticket holder.
     fn h1(&self) -> [Vec<u8>; 2] {
         let mut noise = Symmetric::new(&self.representative);
         noise.mix_hash(&decode(&self.representative));
@@ -147,7 +148,7 @@ impl First {
         [gated(first, kdf::derive("wraith/2 gate 1", &door)), gated(back.to_vec(), key)]
     }
 
-    /// What Bob says to it.
+    /// Returns Bob's result for this message.
     fn read(&self) -> Result<(Responder, InitiatorHello), Rejected> {
         let h1 = self.h1();
         let first = FirstDatagram::new(&door(), &h1[0]).expect("the gate is right");
@@ -156,10 +157,10 @@ impl First {
     }
 }
 
-/// What Bob puts into message 2.
+/// The contents of Bob's message 2.
 struct Second {
     representative: [u8; 32],
-    /// What he takes X25519 of both ephemeral keys to give.
+    /// Bob's claim for the result of X25519 on both ephemeral keys.
     ee: [u8; 32],
     ciphertext: [u8; CIPHERTEXT_BYTES],
     shared: [u8; 32],
@@ -169,7 +170,7 @@ struct Second {
 }
 
 impl Second {
-    /// As it should be, to answer `h1`.
+    /// Returns a correct answer to `h1`.
     fn proper(h1: &[Vec<u8>; 2]) -> Self {
         let [front, back] = [(&h1[0], MAC2_BYTES + GATE_BYTES), (&h1[1], GATE_BYTES)]
             .map(|(datagram, macs)| &datagram[..datagram.len() - macs]);
@@ -200,7 +201,7 @@ impl Second {
         }
     }
 
-    /// Its two datagrams, with gates.
+    /// Returns the two datagrams, with gates.
     fn h2(mut self) -> [Vec<u8>; 2] {
         let gates = ["wraith/2 gate 2", "wraith/2 gate 2, second datagram"]
             .map(|context| self.noise.gate(context, &self.message_1));
@@ -215,7 +216,7 @@ impl Second {
     }
 }
 
-/// Alice, who has sent this H1.
+/// Returns Alice, after she has sent the returned H1.
 fn dial() -> (Initiator, [Vec<u8>; 2]) {
     let hello = InitiatorHello {
         suites: Policy::Default.packet_suites(),
@@ -226,14 +227,15 @@ fn dial() -> (Initiator, [Vec<u8>; 2]) {
     Initiator::start(&alice(), bob().node_id(), &door(), &ephemeral(4), &hello, &mut rng).unwrap()
 }
 
-/// What `initiator` says to both datagrams of an H2, of which at least the first passes the gate.
+/// Passes both datagrams of an H2 to `initiator`; at least the first has to pass the gate.
 fn read_h2(initiator: &mut Initiator, h2: &[Vec<u8>; 2]) -> Result<ResponderHello, Rejected> {
     let _ = initiator.read_h2(&h2[0]);
     Ok(initiator.read_h2(&h2[1])?.expect("both are here"))
 }
 
-/// The representatives of the u-coordinates of low order that are on the curve (RFC 7748 §6.1 tells to look for what they give) and
-/// have any: X25519 of them with any secret gives zeros.
+/// Returns representatives of the low-order u-coordinates on the curve, as far as they have any.
+/// X25519 of one of these with any secret gives zeros; RFC 7748 §6.1 describes the check for that
+/// result.
 fn low_order() -> Vec<[u8; 32]> {
     let mut one = [0; 32];
     one[0] = 1;
@@ -281,7 +283,7 @@ fn an_ephemeral_key_of_low_order_is_rejected_by_whoever_it_is_sent_to() {
 
 #[test]
 fn an_encapsulation_key_with_a_coefficient_above_the_modulus_is_not_answered() {
-    // 12 bits each: the first alone, then all, are 4095 where the modulus is 3329.
+    // Coefficients of 12 bits: first one, then all are 4095, where the modulus is 3329.
     let good = First::proper().e1;
     let (mut one, mut all) = (good, good);
     (one[0], one[1]) = (0xff, one[1] | 0x0f);

@@ -1,4 +1,5 @@
-//! The handshake as its two users see it: an endpoint that dials and one that answers.
+//! The handshake from the perspective of its two users: an endpoint that dials and one that
+//! answers.
 
 use std::net::SocketAddr;
 
@@ -84,7 +85,7 @@ fn answer(h1: &[Vec<u8>; 2], seed: u8) -> Answered {
     Answered { responder, hello, h2 }
 }
 
-/// Both datagrams of an H2, in order.
+/// Reads both datagrams of an H2, in order.
 fn read_h2(initiator: &mut Initiator, h2: &[Vec<u8>; 2]) -> Result<ResponderHello, Rejected> {
     assert_eq!(initiator.read_h2(&h2[0])?, None);
     Ok(initiator.read_h2(&h2[1])?.expect("both are here"))
@@ -107,7 +108,7 @@ fn both_sides_end_with_the_same_keys_and_know_what_the_other_said() {
     assert_ne!(keys.send.cid, keys.recv.cid);
     assert_ne!(keys.send.cid_mask, keys.recv.cid_mask);
 
-    // And a packet goes each way.
+    // One packet in each direction.
     let suite = responder_hello().suite;
     for (sending, receiving) in [(&keys.send, &peer_keys.recv), (&peer_keys.send, &keys.recv)] {
         let mut packet = vec![0x42; 100 + PACKET_OVERHEAD];
@@ -135,7 +136,8 @@ fn the_datagrams_of_h2_come_in_any_order_and_any_number() {
 
 #[test]
 fn of_two_answers_to_one_h1_either_may_be_taken() {
-    // A copy of H1 from elsewhere is answered, too, and both answers may reach the initiator, mixed.
+    // A copy of H1 from elsewhere is also answered. Both answers may reach the initiator,
+    // interleaved.
     let mut dialled = dial(1);
     let (one, mut other) = (answer(&dialled.h1, 2), answer(&dialled.h1, 3));
     assert_ne!(one.h2, other.h2);
@@ -198,7 +200,7 @@ fn an_h2_to_any_form_of_h1_is_accepted() {
 fn a_forged_cookie_is_followed_by_the_true_one() {
     let mut dialled = dial(1);
     let truth = CookieSecret::draw(&mut rng(1)).cookie(b"where it is");
-    // To each form of H1, from somebody who saw it and has the door key.
+    // A forgery for each form of H1, by an attacker that saw it and has the door key.
     let mut h1 = dialled.h1.clone();
     for forged in 2..5 {
         let lie = CookieSecret::draw(&mut rng(forged)).cookie(b"");
@@ -228,7 +230,7 @@ fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
     let dialled = dial(1);
     let macs = GATE_BYTES + MAC2_BYTES;
     let resealed = |h1: &mut [Vec<u8>; 2]| {
-        // The gates as the specification defines them.
+        // The gates, computed from their definition in the specification.
         let key = kdf::derive_parts(
             "wraith/2 door of a ticket",
             &[&[0xd; 16], bob().node_id().as_bytes()],
@@ -245,7 +247,7 @@ fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
     let mut same = dialled.h1.clone();
     resealed(&mut same);
     assert_eq!(same, dialled.h1);
-    // The spare bits of the representative, and everything else of the message.
+    // Covers the spare bits of the representative and every other byte of the message.
     for part in 0..2 {
         for byte in 0..dialled.h1[part].len() - [macs, GATE_BYTES][part] {
             let mut changed = dialled.h1.clone();
@@ -373,10 +375,11 @@ fn the_same_seeds_give_the_same_bytes_and_other_seeds_give_others() {
 
 #[test]
 fn no_byte_of_h1_h2_or_h3_is_anything_but_random() {
-    // 16 bins of the upper and of the lower half of each byte, 15 degrees of freedom: mean 15, deviation 5.5.
+    // 16 bins for the upper and for the lower half of each byte, 15 degrees of freedom: mean 15,
+    // standard deviation 5.5.
     const HANDSHAKES: u32 = 600;
     const BOUND: f64 = 75.0;
-    // So much of either datagram is always there.
+    // Least lengths of the datagrams: every handshake has these bytes.
     let lens = [700, 700, H2_BYTES_MIN, H2_BYTES_MIN, 300];
     let mut counts = vec![[0u32; 32]; lens.iter().sum()];
     for i in 0..HANDSHAKES {

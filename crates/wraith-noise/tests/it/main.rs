@@ -1,4 +1,4 @@
-//! The handshake and the packets as their users see them.
+//! Handshake and packet protection, through the public API.
 
 mod allocation;
 mod by_hand;

@@ -1,4 +1,4 @@
-//! The system's allocator, which counts, and looks into what is given back to it.
+//! A global allocator that counts allocations and searches freed memory for secrets.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,24 +12,25 @@ thread_local! {
 
 struct Watching;
 
-// SAFETY: every call goes to `System`, with the same memory; all of it is initialised when it is handed out, so that it may
-// be read when it comes back.
+// SAFETY: every call is forwarded to `System` with the same memory. `alloc` initialises all of it,
+// so `dealloc` may read it.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `alloc`, which is passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         let watched = WATCHED.get();
         if !watched.is_empty() {
-            // SAFETY: the block is still the caller's, who promises that it has this size and will not use it again.
+            // SAFETY: the caller still owns the block, guarantees its size and will not use it
+            // again.
             let block = unsafe { std::slice::from_raw_parts(memory, layout.size()) };
             let holds = |secret: &[u8; 32]| block.windows(32).any(|window| window == secret);
             FOUND.set(FOUND.get() + watched.iter().filter(|secret| holds(secret)).count() as u64);
         }
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `dealloc`, which is passed on.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -37,15 +38,15 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static WATCHING: Watching = Watching;
 
-/// How often this thread has asked for memory.
+/// Returns the number of allocations by this thread so far.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// How many of `secrets` lay in memory that this thread gave back during `action`, each time counted.
+/// Returns how many times one of `secrets` lay in memory that this thread freed during `action`.
 pub(crate) fn given_back(secrets: &[[u8; 32]], action: impl FnOnce()) -> u64 {
     let before = FOUND.get();
-    // Never given back, so it is not found itself.
+    // Leaked on purpose: freeing the list would count as a find.
     WATCHED.set(Box::leak(secrets.into()));
     action();
     WATCHED.set(&[]);

@@ -1,4 +1,4 @@
-//! Memory that a handshake and its packets give back holds no secret of theirs any more.
+//! Memory freed by a handshake or by packet protection must not contain its secrets.
 
 use std::hint::black_box;
 
@@ -44,9 +44,14 @@ fn door() -> DoorKey {
     DoorKey::of_ticket(&[0xd; 16], identities()[1].node_id())
 }
 
-/// Every secret of a handshake with ephemeral keys and seeds from `rng(1)` and `rng(2)`, made from the definition of Noise XKhfs: those
-/// put in, what both sides agree on, chaining keys and message keys, and what `Split()` and SPEC §3.5 make of them. The
-/// initiator's packet secret is the last.
+/// Returns every secret of a handshake with ephemeral keys and seeds from `rng(1)` and `rng(2)`,
+/// computed from the definition of Noise XKhfs:
+///
+/// - the inputs and the shared secrets,
+/// - chaining keys and message keys,
+/// - the values derived from them by `Split()` and SPEC §3.5.
+///
+/// The initiator's packet secret is the last.
 fn secrets() -> Vec<[u8; 32]> {
     let statics = identities().map(|identity| *identity.noise_static());
     let [mut ours, mut theirs] = [1, 2].map(rng);
@@ -72,7 +77,7 @@ fn secrets() -> Vec<[u8; 32]> {
         secrets.push(shared);
         secrets.extend(mixed);
         chaining_key = mixed[0];
-        // What keys the gates.
+        // The inputs of the gate keys.
         secrets.extend(hkdf(&chaining_key, &[]));
     }
     for split in hkdf(&chaining_key, &[]).into_iter().rev() {
@@ -90,14 +95,15 @@ fn secrets() -> Vec<[u8; 32]> {
     secrets
 }
 
-/// The first chaining key: the name of the protocol is longer than a hash, so it is hashed.
+/// Returns the first chaining key: the hash of the protocol name, which is longer than a hash.
 fn kdf_name() -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256");
     hash.finish()
 }
 
-/// A handshake, whose states lie on the heap as an endpoint's do, with a datagram on the way that is not the answer.
+/// Performs a handshake, including one datagram that is not the answer. Its states lie on the heap,
+/// as in an endpoint.
 fn shake_hands() -> [SessionKeys; 2] {
     let [alice, bob] = identities();
     let [mut ours, mut theirs] = [1, 2].map(rng);
@@ -130,7 +136,7 @@ fn shake_hands() -> [SessionKeys; 2] {
     [keys, peer_keys]
 }
 
-/// Packets one way, in two key phases.
+/// Sends packets one way, in two key phases.
 fn exchange(suite: Suite, [keys, peer_keys]: &[SessionKeys; 2]) {
     let mut sealer = Box::new(Sealer::new(suite, &keys.send));
     let mut opener = Box::new(Opener::new(suite, &peer_keys.recv));
@@ -157,8 +163,9 @@ fn no_secret_is_left_in_memory_that_is_given_back() {
     assert_eq!(left, 0);
 }
 
-/// What goes into a ratchet with `rng(3)` and `rng(4)`, what both sides agree on, and what becomes of the keys of a direction with
-/// the secret `[5; 32]`; what both agree on is the last.
+/// Returns every secret of a ratchet with `rng(3)` and `rng(4)`: its inputs, its shared secret, and
+/// the keys derived from it for a direction with the secret `[5; 32]`. The shared secret is the
+/// last.
 fn secrets_of_a_ratchet() -> Vec<[u8; 32]> {
     let mut drawn = [[0; 32]; 5];
     let (ours, theirs) = drawn.split_at_mut(3);
