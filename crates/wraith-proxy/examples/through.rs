@@ -1,4 +1,5 @@
-//! Connects through a proxy and joins the stream to standard input and output.
+//! Connects through a proxy, sends standard input and prints the answer. With `--udp`, sends one
+//! datagram and prints the answer.
 //!
 //! ```console
 //! $ printf 'HEAD / HTTP/1.0\r\n\r\n' | cargo run -p wraith-proxy --example through -- socks5://127.0.0.1:1080 HOST 80

@@ -1,17 +1,20 @@
-//! UDP to one server through a SOCKS5 proxy (RFC 1928 §7), for whoever has a socket: where its datagrams go, and the header in front
-//! of each.
+//! UDP to one server through a SOCKS5 proxy (RFC 1928 §7). The caller brings its own socket; this
+//! module supplies the destination address and the header of each datagram.
 //!
 //! ```text
 //! datagram   0 ‖ 0 ‖ fragment(1) = 0 ‖ address ‖ payload        to and from the proxy's UDP port
 //! ```
 //!
-//! The header of a datagram from the server has the server's address as the proxy sees it, and is the one of datagrams to there, too:
-//! where the server is known by its name, the first datagrams have the name, and the others what the first answer had.
+//! A datagram from the server carries the server's address as the proxy sees it, and datagrams to
+//! the server can use the same header. If only the server's name is known, the first datagrams
+//! carry the name. After the first answer, the caller may send the header of that answer instead.
 //!
-//! The association lives as long as the TCP connection on which it was made: a task holds that, and tells when it ends.
+//! The association lives as long as the TCP connection that created it. A task holds that
+//! connection and reports its end.
 //!
-//! Datagrams go to the address at which the proxy itself was reached, with the port that it named. The address that it names is
-//! not used: behind a NAT it is often wrong, and it would let a proxy make us send to anybody.
+//! Datagrams go to the IP address of the TCP connection, with the port from the proxy's reply. The
+//! address in the reply is ignored: behind a NAT it is often wrong, and it would let a proxy direct
+//! our traffic to any host.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,30 +29,32 @@ use tokio::task::JoinHandle;
 use crate::socks5::{ADDRESS_BYTES_MAX, read_address, write_target};
 use crate::target::Target;
 
-/// In front of what comes from a server, and goes to one whose address is known, at most: so much less fits into a datagram.
+/// Maximum length of the header in front of a datagram from the server, or to a server with a known
+/// address. The payload of a datagram shrinks by this much.
 pub const HEADER_BYTES_MAX: usize = PREFIX.len() + ADDRESS_BYTES_MAX;
-/// Two reserved bytes, and the number of a fragment: none.
+/// Two reserved bytes, then fragment number 0: not a fragment.
 const PREFIX: [u8; 3] = [0; 3];
-/// A proxy that vanished without a word is noticed after two minutes.
+/// TCP keepalive of the control connection: a vanished proxy is detected after about two minutes.
 const KEEPALIVE: TcpKeepalive =
     TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(20));
 
-/// A UDP port of a proxy, and what it takes to reach one server through it. Dropping it ends it.
+/// A SOCKS5 UDP association with one server as its target (RFC 1928 §7). Drop closes it.
 #[derive(Debug)]
 pub struct Association {
     proxy: SocketAddr,
     target: Target,
     header: Vec<u8>,
     open: watch::Receiver<bool>,
-    /// Holds the TCP connection.
+    /// The task that holds the TCP connection.
     control: JoinHandle<()>,
 }
 
 impl Association {
-    /// Of a TCP connection on which the proxy has granted one at its UDP `port`.
+    /// Wraps the control connection of an association that the proxy has granted at its UDP `port`.
     pub(crate) fn new(control: TcpStream, port: u16, target: Target) -> io::Result<Self> {
         let proxy = SocketAddr::new(control.peer_addr()?.ip(), port);
-        // An association without it lasts as long as the proxy says; that is no reason not to have it.
+        // Without keepalive, the end of the association may go unnoticed; that does not make it
+        // useless.
         let _ = SockRef::from(&control).set_tcp_keepalive(&KEEPALIVE);
         let (tell, open) = watch::channel(true);
         let control = tokio::spawn(hold(control, tell));
@@ -57,21 +62,25 @@ impl Association {
         Ok(Self { proxy, target, header, open, control })
     }
 
-    /// The proxy's UDP port: datagrams go there, and come from there or are none of this.
+    /// Returns the proxy's UDP address. Send datagrams to it, and ignore datagrams from any other
+    /// source.
     #[must_use]
     pub fn proxy(&self) -> SocketAddr {
         self.proxy
     }
 
-    /// In front of datagrams to the server: [`HEADER_BYTES_MAX`] at most for an address, 262 for a name.
+    /// Returns the header of datagrams to the server: at most [`HEADER_BYTES_MAX`] bytes with an
+    /// address, 262 with a name.
     #[must_use]
     pub fn header(&self) -> &[u8] {
         &self.header
     }
 
-    /// How long the header in front of `datagram` is, if that comes from the server: from its address, or, where only its name is
-    /// known, from its port of any address. `None` for fragments, names in place of addresses, other senders, and what is no datagram
-    /// of an association.
+    /// Returns the length of the header of `datagram` if it comes from the server. If only the
+    /// server's name is known, any address with the server's port counts.
+    ///
+    /// Returns `None` for a fragment, a name in place of an address, another source, and any other
+    /// invalid datagram.
     #[must_use]
     pub fn header_from(&self, datagram: &[u8]) -> Option<usize> {
         let (from, len) = read_address(datagram.strip_prefix(&PREFIX)?)?;
@@ -82,9 +91,9 @@ impl Association {
         is_target.then_some(PREFIX.len() + len)
     }
 
-    /// Returns when the proxy has ended it.
+    /// Completes when the proxy has closed the association.
     pub async fn closed(&self) {
-        // The sender is gone only with the association itself.
+        // The sender lives as long as the association itself.
         let _ = self.open.clone().wait_for(|open| !open).await;
     }
 }
@@ -95,7 +104,7 @@ impl Drop for Association {
     }
 }
 
-/// Until the proxy closes the connection; what it says on it means nothing.
+/// Waits until the proxy closes the connection. Data on it has no meaning.
 async fn hold(mut control: TcpStream, tell: watch::Sender<bool>) {
     let mut buffer = [0; 64];
     while control.read(&mut buffer).await.is_ok_and(|len| len > 0) {}
@@ -114,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// One whose proxy is nobody.
+    /// Returns an association without a real proxy.
     fn to(target: Target) -> Association {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         Association {
@@ -144,7 +153,7 @@ mod tests {
                 changed[byte] ^= 1;
                 prop_assert_eq!(association.header_from(&changed), None, "byte {}", byte);
             }
-            // Who is known by name answers from an address, which nobody knew before.
+            // A server known by name answers from an address that the client cannot predict.
             let named = to(Target::Name("relay.example".into(), port));
             prop_assert_eq!(named.header_from(&datagram), Some(len));
         }

@@ -1,18 +1,19 @@
-//! The proxy that the environment names, as curl and most programs read it.
+//! Proxy settings from environment variables, with the semantics of curl and most programs.
 //!
-//! | variable | for |
+//! | variable | meaning |
 //! |---|---|
-//! | `https_proxy`, `HTTPS_PROXY` | what looks like HTTPS from outside, which our TCP does |
-//! | `all_proxy`, `ALL_PROXY` | everything without one of its own |
-//! | `no_proxy`, `NO_PROXY` | hosts that are reached without: names with all below them, addresses, networks (`10.0.0.0/8`), `*` |
+//! | `https_proxy`, `HTTPS_PROXY` | proxy for traffic that looks like HTTPS, as our TCP does |
+//! | `all_proxy`, `ALL_PROXY` | proxy for traffic without a more specific one |
+//! | `no_proxy`, `NO_PROXY` | hosts to reach directly: names including subdomains, addresses, networks (`10.0.0.0/8`), `*` |
 //!
-//! The lower case goes first. A value without a scheme is an HTTP proxy, an empty one is none.
+//! Lower-case names take precedence. A value without a scheme means an HTTP proxy; an empty value
+//! counts as unset.
 
 use std::net::IpAddr;
 
 use crate::url::{ProxyUrl, UrlError};
 
-/// What the environment says of proxies.
+/// Proxy settings of an environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     proxy: Option<ProxyUrl>,
@@ -22,22 +23,23 @@ pub struct Environment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Exception {
     Everything,
-    /// A name and what is below it, lower case, without a dot in front.
+    /// A name and its subdomains: lower case, without a leading dot.
     Name(String),
-    /// A network: addresses that share so many bits with this one.
+    /// A network: an address and the length of its prefix in bits.
     Network(IpAddr, u8),
 }
 
 impl Environment {
-    /// Of this process.
+    /// Reads the settings from the variables of this process.
     ///
     /// # Errors
-    /// The variable that names the proxy, and why its value is none. A value that is not UTF-8 counts as unset.
+    /// The name of the proxy variable, and why its value is invalid. A value that is not UTF-8
+    /// counts as unset.
     pub fn read() -> Result<Self, (&'static str, UrlError)> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
 
-    /// The same of variables from elsewhere.
+    /// Reads the settings from a lookup function.
     ///
     /// # Errors
     /// See [`read`](Self::read).
@@ -58,7 +60,7 @@ impl Environment {
         Ok(Self { proxy, exceptions })
     }
 
-    /// The proxy by which `host` is reached, if it is by one.
+    /// Returns the proxy for `host`, or `None` for a direct connection.
     #[must_use]
     pub fn proxy_for(&self, host: &str) -> Option<&ProxyUrl> {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
@@ -105,7 +107,8 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Leading bits that two addresses of one family have in common.
+/// Returns the number of leading bits that two addresses have in common. `None` if their address
+/// families differ.
 fn shared_bits(a: IpAddr, b: IpAddr) -> Option<u32> {
     match (a, b) {
         (IpAddr::V4(a), IpAddr::V4(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),

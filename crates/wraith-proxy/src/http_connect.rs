@@ -1,4 +1,4 @@
-//! A tunnel through an HTTP proxy: CONNECT (RFC 9110 §9.3.6), with basic authentication (RFC 7617).
+//! Tunnel through an HTTP proxy: CONNECT (RFC 9110 §9.3.6), with basic authentication (RFC 7617).
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::socks5::Failure;
 use crate::target::Target;
 use crate::url::Credentials;
 
-/// Of the head of an answer. That of a proxy in use has a few hundred bytes.
+/// Maximum length of an answer's head, in bytes. Proxies in use send a few hundred.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 const HEADERS_MAX: usize = 64;
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -34,7 +34,7 @@ pub async fn handshake(
     stream.write_all(&request).await?;
     let head = read_head(stream).await?;
     match status(&head).ok_or(Failure::Nonsense)? {
-        // Whatever it says of a body: an answer that grants has none.
+        // Headers that announce a body are ignored: a successful answer to CONNECT has none.
         200..=299 => Ok(()),
         401 | 407 if credentials.is_some() => Err(Failure::CredentialsRefused),
         401 | 407 => Err(Failure::CredentialsWanted),
@@ -42,7 +42,7 @@ pub async fn handshake(
     }
 }
 
-/// The head of the answer, byte by byte: what comes after it is the other side's.
+/// Reads the head of the answer byte by byte: the bytes after it belong to the tunnel.
 async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Failure> {
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(HEAD_END) {
@@ -51,13 +51,13 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Fai
         }
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),
-            // It has answered, and not as a proxy does.
+            // The server answered, but not like a proxy.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !head.is_empty() => {
                 return Err(Failure::Nonsense);
             }
             Err(error) => return Err(error.into()),
         }
-        // What cannot become a status line is not waited for.
+        // Fail at once if this cannot become a status line.
         if !head.starts_with(b"HTTP/") && !b"HTTP/".starts_with(&head) {
             return Err(Failure::Nonsense);
         }

@@ -1,4 +1,4 @@
-//! TCP and UDP through the proxies that people have.
+//! Proxy client: TCP through SOCKS5 and HTTP proxies, UDP through SOCKS5 proxies.
 //!
 //! ```text
 //!   url, environment       which proxy, for which host
@@ -8,13 +8,17 @@
 //!   association            UDP through SOCKS5: where datagrams go, and their header
 //! ```
 //!
-//! **Why the handshakes are ours.** They are three exchanges of a few bytes each. `tokio-socks` has no UDP ASSOCIATE;
-//! `fast-socks5` has it around an async socket, and brings a server; of HTTP CONNECT a client brings a whole HTTP stack.
-//! An I/O thread wants its own socket, which sends whole batches, and the same bounds on all of them.
+//! **Why our own handshakes.** They are three exchanges of a few bytes each. `tokio-socks` lacks
+//! UDP ASSOCIATE. `fast-socks5` has it, but tied to an async socket, and includes a server. A
+//! client for HTTP CONNECT needs a whole HTTP stack. An I/O thread needs its own socket, which
+//! sends whole batches, and the same limits for every proxy.
 //!
-//! Invariants: of what a proxy says no more is read than the answer, so the first byte of a stream that is handed over is the
-//! first of the other side; an answer is bounded, and the whole attempt ends within [`Proxy::timeout`]; credentials are sent to
-//! the proxy and shown nowhere.
+//! Invariants:
+//!
+//! - A handshake reads nothing beyond the proxy's answer. The first byte of the returned stream is
+//!   therefore the first byte from the target.
+//! - The length of an answer is limited, and the whole attempt ends within [`Proxy::timeout`].
+//! - Credentials are sent to the proxy, and never logged or shown.
 
 #![forbid(unsafe_code)]
 
@@ -33,7 +37,7 @@ pub use error::{Denial, ProxyError};
 pub use proxy::{CONNECT_TIMEOUT, Proxy};
 pub use url::{Credentials, ProxyUrl, Scheme, UrlError};
 
-/// The example of the README, as a test.
+/// Runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

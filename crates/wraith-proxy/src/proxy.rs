@@ -1,4 +1,4 @@
-//! One attempt to get somewhere through a proxy.
+//! Connection attempts through a proxy, with one time limit for the whole attempt.
 
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use crate::target::Target;
 use crate::url::{ProxyUrl, Scheme};
 use crate::{http_connect, socks5};
 
-/// Of a whole attempt: the proxy has to connect on to somebody else meanwhile, who may be far away and slow.
+/// Default time limit of a whole attempt. It includes the proxy's own connection to the target,
+/// which may be far away and slow.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A proxy and how long it is waited for.
+/// A proxy, and the time limit of an attempt through it.
 #[derive(Clone, Debug)]
 pub struct Proxy {
     url: ProxyUrl,
@@ -23,13 +24,13 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// With [`CONNECT_TIMEOUT`].
+    /// Creates a proxy with [`CONNECT_TIMEOUT`].
     #[must_use]
     pub fn new(url: ProxyUrl) -> Self {
         Self { url, timeout: CONNECT_TIMEOUT }
     }
 
-    /// With another limit on each attempt.
+    /// Sets the time limit of each attempt.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -40,10 +41,11 @@ impl Proxy {
         &self.url
     }
 
-    /// A TCP connection to `host`, a name or an address, which the proxy makes and resolves.
+    /// Opens a TCP connection through the proxy to `host`, a name or an address. The proxy resolves
+    /// the name.
     ///
     /// # Errors
-    /// [`ProxyError`], in words for people.
+    /// [`ProxyError`], with a message for people.
     pub async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, ProxyError> {
         let target = Target::new(host, port)?;
         let attempt = async {
@@ -63,10 +65,11 @@ impl Proxy {
         self.within(attempt).await
     }
 
-    /// A way for UDP through the proxy to `port` of `host`, a name or an address, if it offers one.
+    /// Opens a UDP association through the proxy to `port` of `host`, a name or an address.
     ///
     /// # Errors
-    /// [`ProxyError`], in words for people.
+    /// [`ProxyError`], with a message for people; [`ProxyError::NoUdp`] if the proxy does not
+    /// support UDP.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -77,7 +80,8 @@ impl Proxy {
         }
         let attempt = async {
             let mut control = self.reach().await?;
-            // We do not know the address from which the proxy will see our datagrams: RFC 1928 §7 has zeros for that.
+            // The source address of our datagrams, as the proxy will see it, is unknown. RFC 1928
+            // §7 specifies zeros for this case.
             let any =
                 if control.peer_addr().is_ok_and(|peer| peer.is_ipv4()) { "0.0.0.0" } else { "::" };
             let any = Target::new(any, 0)?;
@@ -104,7 +108,8 @@ impl Proxy {
         let proxy = self.url.authority();
         let connected = TcpStream::connect((self.url.host(), self.url.port())).await;
         let stream = connected.map_err(|source| ProxyError::Unreachable { proxy, source })?;
-        // What goes through is small and answers are waited for. A stream for which this cannot be set works, too.
+        // The messages are small and each waits for an answer. A stream that refuses the option
+        // works, too.
         let _ = stream.set_nodelay(true);
         Ok(stream)
     }

@@ -1,4 +1,4 @@
-//! The client's side of SOCKS5 (RFC 1928), with user and password (RFC 1929).
+//! Client side of SOCKS5 (RFC 1928), with user name and password (RFC 1929).
 //!
 //! ```text
 //! greeting   5 ‖ n ‖ n methods            choice    5 ‖ method
@@ -7,7 +7,8 @@
 //! address    1 ‖ IPv4(4) ‖ port(2)   3 ‖ length ‖ name ‖ port(2)   4 ‖ IPv6(16) ‖ port(2)
 //! ```
 //!
-//! Every length is known before it is read, and none is more than 255 bytes.
+//! Invariant: every length is known before the field is read, and no field is longer than 255
+//! bytes.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,21 +28,21 @@ const NONE_ACCEPTABLE: u8 = 0xff;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// The longest address that a datagram begins with: kind, IPv6 address, port.
+/// Maximum length of the address at the start of a datagram: kind, IPv6 address, port.
 pub const ADDRESS_BYTES_MAX: usize = 1 + 16 + 2;
 
-/// What is asked for.
+/// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     Connect = 1,
     UdpAssociate = 3,
 }
 
-/// How a handshake ends without a connection.
+/// Reason why a handshake failed.
 #[derive(Debug)]
 pub enum Failure {
     Io(io::Error),
-    /// Not what SOCKS5 says.
+    /// The answer violates the protocol.
     Nonsense,
     CredentialsWanted,
     CredentialsRefused,
@@ -54,7 +55,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The whole handshake; the address that the proxy says it bound, if it named one.
+/// Performs the whole handshake. Returns the address that the proxy has bound, if the reply has
+/// one.
 pub async fn handshake(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     credentials: Option<&Credentials>,
@@ -109,7 +111,7 @@ async fn authenticate(
     }
 }
 
-/// The address of a reply. Some proxies answer with the name of an interface; it says nothing that is needed.
+/// Reads the address of a reply. Some proxies send the name of an interface instead; it is skipped.
 async fn bound(
     stream: &mut (impl AsyncRead + Unpin),
     kind: u8,
@@ -134,7 +136,7 @@ async fn read<const N: usize>(stream: &mut (impl AsyncRead + Unpin)) -> Result<[
     Ok(bytes)
 }
 
-/// RFC 1928 §6.
+/// Maps a reply code (RFC 1928 §6).
 fn denial(code: u8) -> Denial {
     match code {
         2 => Denial::Forbidden,
@@ -168,7 +170,8 @@ pub fn write_target(out: &mut Vec<u8>, target: &Target) {
     }
 }
 
-/// The address that `bytes` begin with, and its length; `None` for a name, or if it is cut off.
+/// Reads the address at the start of `bytes`. Returns it with its length, or `None` if it is a name
+/// or truncated.
 pub fn read_address(bytes: &[u8]) -> Option<(SocketAddr, usize)> {
     let (&kind, rest) = bytes.split_first()?;
     let (ip, rest) = match kind {

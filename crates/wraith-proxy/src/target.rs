@@ -1,4 +1,4 @@
-//! Whom a proxy is asked for: a name that it resolves, or an address.
+//! Target of a proxy request: an address, or a name that the proxy resolves.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,7 +24,7 @@ impl Target {
         Ok(Self::Name(host.to_owned(), port))
     }
 
-    /// `host:port`.
+    /// Returns `host:port`.
     pub fn authority(&self) -> String {
         match self {
             Self::Address(address) => address.to_string(),

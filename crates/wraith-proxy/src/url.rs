@@ -1,27 +1,27 @@
-//! A proxy as text: `socks5://USER:PASSWORD@HOST:PORT`, `http://HOST:PORT`.
+//! Proxy URLs: `socks5://USER:PASSWORD@HOST:PORT`, `http://HOST:PORT`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use zeroize::Zeroizing;
 
-/// RFC 1929 has a byte for the length of either.
+/// Maximum length of a user name or a password, in bytes: RFC 1929 encodes each length in one byte.
 const CREDENTIAL_BYTES_MAX: usize = 255;
-/// RFC 1035 §2.3.4.
+/// Maximum length of a host name, in bytes (RFC 1035 §2.3.4).
 const HOST_BYTES_MAX: usize = 253;
 const SOCKS_PORT: u16 = 1080;
 const HTTP_PORT: u16 = 80;
 
-/// What a proxy speaks.
+/// Protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// `socks5://` or `socks5h://`: names are resolved by the proxy in either.
+    /// `socks5://` or `socks5h://`. With either, the proxy resolves names.
     Socks5,
     /// `http://`: CONNECT.
     Http,
 }
 
-/// Where a proxy is and what it speaks.
+/// Address, protocol and credentials of a proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyUrl {
     scheme: Scheme,
@@ -30,14 +30,15 @@ pub struct ProxyUrl {
     credentials: Option<Credentials>,
 }
 
-/// A user and a password; wiped from memory when dropped, and shown nowhere.
+/// A user name and a password. Wiped when dropped, and never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     pub(crate) user: Zeroizing<Vec<u8>>,
     pub(crate) password: Zeroizing<Vec<u8>>,
 }
 
-/// Why a text is no URL of a proxy. Never the text itself: it may have a password in it.
+/// Reason why a text is not a proxy URL. Never contains the text itself, which may include a
+/// password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("a proxy begins with socks5:// or http://")]
@@ -61,13 +62,13 @@ pub enum UrlError {
 }
 
 impl ProxyUrl {
-    /// What it speaks.
+    /// Returns the protocol of the proxy.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// A name, or an address without brackets.
+    /// Returns the host: a name, or an address without brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -82,19 +83,19 @@ impl ProxyUrl {
         self.credentials.as_ref()
     }
 
-    /// Host and port, as in messages.
+    /// Returns host and port, in the form used in messages.
     #[must_use]
     pub fn authority(&self) -> String {
         authority(&self.host, self.port)
     }
 }
 
-/// `host:port`, with brackets around an address of IPv6.
+/// Returns `host:port`, with brackets around an IPv6 address.
 pub(crate) fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Without credentials.
+/// Omits the credentials.
 impl fmt::Display for ProxyUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {
@@ -122,7 +123,7 @@ impl FromStr for ProxyUrl {
             "https" => return Err(UrlError::Tls),
             _ => return Err(UrlError::OtherScheme),
         };
-        // A password may have been typed with any character, so the last @ is the one that counts.
+        // A user may type any character in a password, so the last @ is the separator.
         let (credentials, place) = match rest.rsplit_once('@') {
             Some((credentials, place)) => (Some(Credentials::parse(credentials)?), place),
             None => (None, rest),
@@ -162,7 +163,8 @@ fn split_authority(place: &str) -> Result<(String, Option<&str>), UrlError> {
     Ok((host.to_owned(), port))
 }
 
-/// A name, or an address of IPv4: visible ASCII that means nothing else in a URL or a header line.
+/// Returns whether `host` may be a name or an IPv4 address: visible ASCII without any character
+/// that is special in a URL or a header line.
 pub(crate) fn is_host(host: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
     (1..=HOST_BYTES_MAX).contains(&host.len()) && host.bytes().all(plain)
@@ -181,7 +183,7 @@ impl Credentials {
     }
 }
 
-/// `%41` is `A` (RFC 3986 §2.1).
+/// Decodes percent-encoding: `%41` becomes `A` (RFC 3986 §2.1).
 fn unescape(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! TCP through honest proxies.
+//! TCP through well-behaved proxies.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -6,7 +6,8 @@ use wraith_proxy::{Denial, Proxy, ProxyError};
 
 use crate::server::{ESCAPED, NAME, Server, USER, echo, http, socks5};
 
-/// The greeting came whole, though it was sent together with the proxy's answer, and everything comes back.
+/// Checks that the stream delivers the whole greeting, though it shared a write with the proxy's
+/// answer, and that the target echoes.
 async fn talk(mut stream: TcpStream) {
     let mut bytes = [0; 5];
     stream.read_exact(&mut bytes).await.unwrap();
@@ -16,7 +17,7 @@ async fn talk(mut stream: TcpStream) {
     assert_eq!(&bytes, b"there");
 }
 
-/// Both kinds, guarded or not.
+/// Returns a proxy of either kind, with authentication if `guarded`.
 async fn both(guarded: bool) -> [(Server, &'static str); 2] {
     [(socks5(guarded).await, "socks5"), (http(guarded).await, "http")]
 }

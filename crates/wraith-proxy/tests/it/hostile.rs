@@ -1,4 +1,4 @@
-//! Proxies that say nonsense, half of something, too much, or nothing.
+//! Hostile proxies: invalid, truncated, oversized or missing answers.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use wraith_proxy::{CONNECT_TIMEOUT, ProxyError};
 
 use crate::server::saying;
 
-/// Of a proxy that says no more: it runs out, and that it does is what is tested.
+/// Time limit of attempts through a silent proxy; the test expects it to expire.
 const LIMIT: Duration = Duration::from_millis(100);
 
 async fn error(scheme: &str, says: &[u8], then_close: bool, limit: Duration) -> ProxyError {

@@ -1,4 +1,4 @@
-//! The client against proxies of the tests' own, honest and hostile, on loopback.
+//! Tests of the client against our own proxies, well-behaved and hostile, on loopback.
 
 mod connect;
 mod hostile;

@@ -1,6 +1,8 @@
-//! A SOCKS5 and an HTTP proxy, read from the RFCs and not from the client; and hosts to be reached.
+//! A SOCKS5 and an HTTP proxy, written from the RFCs independently of the client, and an echo
+//! server as target.
 //!
-//! Invariant: whatever is not a whole, well-formed request panics in the proxy's task, and the test sees a broken connection.
+//! Invariant: an incomplete or malformed request panics in the proxy's task, so the test sees a
+//! broken connection.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,12 +13,12 @@ use wraith_proxy::{Proxy, ProxyUrl};
 
 pub const USER: &str = "me:at@home";
 pub const PASSWORD: &str = "p%40ss word";
-/// In a URL: the same two.
+/// [`USER`] and [`PASSWORD`], escaped for a URL.
 pub const ESCAPED: &str = "me%3Aat%40home:p%2540ss%20word@";
-/// The name that these proxies know: an echo on loopback.
+/// The only name that these proxies resolve: an echo server on loopback.
 pub const NAME: &str = "echo.example";
 
-/// A proxy, and what it was asked for.
+/// A proxy, and the targets requested from it.
 #[derive(Debug)]
 pub struct Server {
     pub address: SocketAddr,
@@ -34,7 +36,8 @@ impl Server {
     }
 }
 
-/// What a proxy does with a connection: `asked` gets what it was asked for.
+/// Starts a proxy that runs `work` for each connection. `work` records the requested targets in its
+/// second argument.
 async fn serve<F, W>(work: W) -> Server
 where
     W: Fn(TcpStream, Arc<Mutex<Vec<String>>>) -> F + Send + 'static,
@@ -52,7 +55,7 @@ where
     server
 }
 
-/// Sends its greeting first, then everything back.
+/// Starts a server that sends a greeting, then echoes everything.
 pub async fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -69,7 +72,8 @@ pub async fn echo() -> SocketAddr {
     address
 }
 
-/// Connects on, and tells the client with `granted` in the same write as the first bytes of the other side.
+/// Connects to the target, and sends `granted` in the same write as the first bytes from the
+/// target.
 async fn tunnel(mut client: TcpStream, to: &str, granted: &[u8], refused: &[u8]) {
     let to = to.replace(NAME, "127.0.0.1");
     let Ok(mut other) = TcpStream::connect(&to).await else {
@@ -82,7 +86,7 @@ async fn tunnel(mut client: TcpStream, to: &str, granted: &[u8], refused: &[u8])
     let _ = copy_bidirectional(&mut client, &mut other).await;
 }
 
-/// An HTTP proxy; with `guarded` only for [`USER`].
+/// Starts an HTTP proxy. If `guarded`, it accepts only [`USER`].
 pub async fn http(guarded: bool) -> Server {
     serve(move |mut stream, asked| async move {
         let mut head = Vec::new();
@@ -110,7 +114,7 @@ pub async fn http(guarded: bool) -> Server {
     .await
 }
 
-/// A SOCKS5 proxy; with `guarded` only for [`USER`].
+/// Starts a SOCKS5 proxy. If `guarded`, it accepts only [`USER`].
 pub async fn socks5(guarded: bool) -> Server {
     serve(move |mut stream, asked| async move {
         let [version, count] = read(&mut stream).await;
@@ -154,12 +158,13 @@ pub async fn socks5(guarded: bool) -> Server {
     .await
 }
 
-/// RFC 1928 §7, for as long as the TCP connection; the client is who sends first.
+/// Relays UDP as in RFC 1928 §7 for as long as the TCP connection lives. The first sender is the
+/// client.
 async fn relay_udp(mut control: TcpStream) {
     let inner = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let outer = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let port = inner.local_addr().unwrap().port().to_be_bytes();
-    // An address that leads nowhere: the client has to know better.
+    // An unreachable address: the client has to ignore it.
     control.write_all(&[5, 0, 0, 1, 192, 0, 2, 1, port[0], port[1]]).await.unwrap();
     let (mut a, mut b) = (vec![0; 65_536], vec![0; 65_536]);
     let mut client = None;
@@ -187,7 +192,8 @@ async fn relay_udp(mut control: TcpStream) {
                 let mut datagram = vec![0, 0, 0, 1];
                 datagram.extend(from.ip().octets());
                 datagram.extend(from.port().to_be_bytes());
-                // Strays first, which the client has to drop: a fragment, a name, half a header.
+                // Invalid datagrams first, which the client has to drop: a fragment, a name, half a
+                // header.
                 for stray in [&[0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 9][..], &[0, 0, 0, 3, 1, b'a', 0, 1, 2, 3, 4], &[0; 4]] {
                     inner.send_to(stray, client.unwrap()).await.unwrap();
                 }
@@ -198,7 +204,8 @@ async fn relay_udp(mut control: TcpStream) {
     }
 }
 
-/// Says these bytes, whatever comes, and nothing more; or also that nothing more will come.
+/// Starts a server that sends these bytes to every client, and then shuts down its side if
+/// `then_close`.
 pub async fn saying(bytes: Vec<u8>, then_close: bool) -> Server {
     serve(move |mut stream, _| {
         let bytes = bytes.clone();
@@ -207,7 +214,8 @@ pub async fn saying(bytes: Vec<u8>, then_close: bool) -> Server {
             if then_close {
                 let _ = stream.shutdown().await;
             }
-            // Until the client lets go: what is left unread would cut off what was said.
+            // Read until the client closes: unread data would reset the connection and discard the
+            // answer.
             while stream.read(&mut [0; 1024]).await.is_ok_and(|len| len > 0) {}
         }
     })

@@ -8,7 +8,7 @@ use wraith_proxy::{Association, ProxyError};
 
 use crate::server::{NAME, http, saying, socks5};
 
-/// The next datagram of the server's, behind its header.
+/// Returns the payload of the server's next datagram.
 async fn next(association: &Association, socket: &UdpSocket) -> Vec<u8> {
     let mut buffer = vec![0; 65_536];
     loop {
@@ -46,7 +46,7 @@ async fn datagrams_of_any_size_go_both_ways_and_strays_are_dropped() {
     }
 }
 
-/// The proxy says an address that leads nowhere: the client has to know better.
+/// The proxy's reply contains an unreachable address, which the client has to ignore.
 #[tokio::test]
 async fn datagrams_go_to_where_the_proxy_was_reached() {
     let server = socks5(false).await;
