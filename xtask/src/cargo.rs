@@ -1,39 +1,15 @@
 //! The commands that are cargo's in the end.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-
-use crate::skip;
 
 /// The packages whose programs the other commands run. They are selected together whichever of them is built: cargo takes
 /// the features of a dependency from what is selected, so another selection would compile most dependencies again.
 const PROGRAMS: [&str; 6] =
     ["wraith-cli", "wraith-ct", "wraith-grid", "wraith-guard", "wraith-netlab", "wraith-wire"];
-
-/// Tests at once for each core: most of them wait for other processes, for a peer that is silent, or for a deadline.
-const TESTS_PER_CORE: usize = 4;
-
-/// All tests of the workspace, with their debug assertions. The program's own move gigabytes between real processes, so
-/// the processes they start are of the release build; the tests themselves need not be.
-pub fn test() -> Result<()> {
-    let program = build_release()?;
-    // All failures in one run. With those that wait for minutes, as nobody wants to in between: they do it while others run.
-    let mut tests =
-        cargo(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--include-ignored"]);
-    tests.env("WRAITH_PROGRAM", program);
-    if std::env::var_os(THREADS).is_none() {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        tests.env(THREADS, (TESTS_PER_CORE * cores).to_string());
-    }
-    run_heard(&mut tests, skip::heard)
-}
-
-/// What tells the test harness how many tests to run at once.
-const THREADS: &str = "RUST_TEST_THREADS";
 
 /// `connections` connections with fresh seeds; the simulator prints the seed of any that fails.
 pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
@@ -141,28 +117,8 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The same, and `hear` is given each line of its standard error on the way.
-fn run_heard(command: &mut Command, hear: impl Fn(&str)) -> Result<()> {
-    let line = announce(command);
-    if std::io::stderr().is_terminal() && std::env::var_os("CARGO_TERM_COLOR").is_none() {
-        command.env("CARGO_TERM_COLOR", "always");
-    }
-    let child = command.stderr(Stdio::piped()).spawn();
-    let mut child = child.with_context(|| format!("cannot run {line}"))?;
-    let mut said = BufReader::new(child.stderr.take().context("it was piped")?);
-    let mut bytes = Vec::new();
-    while said.read_until(b'\n', &mut bytes)? > 0 {
-        std::io::stderr().write_all(&bytes)?;
-        hear(String::from_utf8_lossy(&bytes).trim_end());
-        bytes.clear();
-    }
-    let status = child.wait()?;
-    ensure!(status.success(), "failed ({status}): {line}");
-    Ok(())
-}
-
-/// Prints the command as a person would type it.
-fn announce(command: &Command) -> String {
+/// Prints the command as a person would type it, and returns that line.
+pub fn announce(command: &Command) -> String {
     let line = format!("{command:?}").replace('"', "");
     eprintln!("$ {line}");
     line

@@ -18,6 +18,7 @@ mod publishable;
 mod race;
 mod recording;
 mod skip;
+mod test;
 
 use clap::{Parser, Subcommand};
 
@@ -33,8 +34,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run all tests; the program's own start the release build
-    Test,
+    /// Run all tests, each in a process and a network namespace of its own; a failure runs a second time
+    Test(test::Args),
     /// Race wraith against what people use today, on the same data in turn; medians, ratios, CPU time, peak memory
     Race(race::Args),
     /// Measure several receivers of one sender at once beside one alone
@@ -96,13 +97,7 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
-        Command::Test => {
-            cargo::test()?;
-            netlab::smoke_test()?;
-            package::smoke_test()?;
-            recording::smoke_test()?;
-            skip::close()
-        }
+        Command::Test(args) => tests(&args),
         Command::Race(args) => race::run(&args),
         Command::Fanout(args) => race::fanout::run(&args),
         Command::Delta(args) => delta::run(&args),
@@ -123,4 +118,16 @@ fn main() -> anyhow::Result<()> {
         Command::Recording(args) => recording::run(&args),
         Command::Ci => cargo::ci(),
     }
+}
+
+/// The selected tests; with no selection also the examples in doc comments and the smoke tests of the developer commands.
+fn tests(args: &test::Args) -> anyhow::Result<()> {
+    let mut report = test::run(args)?;
+    if args.is_whole() {
+        test::documentation(&mut report)?;
+        report.step("netlab", netlab::smoke_test)?;
+        report.step("package", package::smoke_test)?;
+        report.step("recording", recording::smoke_test)?;
+    }
+    skip::close(report.close())
 }
