@@ -43,9 +43,10 @@ impl Case {
     }
 }
 
-/// Builds the tests of these packages, or of the whole workspace.
-pub fn build(packages: &[String]) -> Result<Vec<Arc<Binary>>> {
-    let mut command = cargo::cargo(["test", "--locked", "--no-run"]);
+/// Builds the tests of these packages of a workspace, or of all of them.
+pub fn build(manifest: &str, packages: &[String]) -> Result<Vec<Arc<Binary>>> {
+    let mut command = cargo::cargo(["test", "--locked", "--no-run", "--manifest-path", manifest]);
+    command.arg("--target-dir").arg(cargo::target());
     command.arg("--message-format=json-render-diagnostics");
     match packages {
         [] => command.arg("--workspace"),
@@ -123,7 +124,10 @@ mod tests {
 
     #[test]
     fn a_package_is_named_by_its_folder_or_by_its_fragment() {
-        assert_eq!(folder_name_of_package("path+file:///a/crates/wraith-core#0.1.0"), "wraith-core");
+        assert_eq!(
+            folder_name_of_package("path+file:///a/crates/wraith-core#0.1.0"),
+            "wraith-core"
+        );
         assert_eq!(folder_name_of_package("path+file:///a/fuzz#wraith-fuzz@0.1.0"), "wraith-fuzz");
     }
 }

@@ -16,20 +16,19 @@ mod run;
 
 use anyhow::{Result, ensure};
 
-use self::binaries::Binary;
-use self::report::Report;
+pub use self::report::Report;
 use crate::cargo;
 
 /// Tests at once for each core: most of them wait for other processes, for a silent peer, or for a deadline.
 const TESTS_PER_CORE: usize = 4;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Only tests whose name contains one of these words; `PACKAGE::` selects all tests of a package
     filters: Vec<String>,
     /// Only tests of this package (repeatable)
     #[arg(long, short, value_name = "PACKAGE")]
-    package: Vec<String>,
+    pub package: Vec<String>,
     /// Runs of each test, all of which must pass
     #[arg(long, value_name = "N", default_value_t = 1)]
     times: usize,
@@ -53,10 +52,10 @@ impl Args {
     }
 }
 
-/// Builds and runs the selected tests. Returns an error if a test failed twice.
-pub fn run(args: &Args) -> Result<Report> {
+/// Builds and runs the selected tests of the workspace with this manifest. The caller closes the report.
+pub fn run(args: &Args, manifest: &str) -> Result<Report> {
     isolation::reset_this_process()?;
-    let binaries = binaries::build(&args.package)?;
+    let binaries = binaries::build(manifest, &args.package)?;
     let cases = binaries::cases(&binaries, &args.filters, args.times)?;
     ensure!(!cases.is_empty(), "no test has a name with {}", args.filters.join(" or "));
     let mut report = Report::new()?;
