@@ -1,39 +1,15 @@
-//! The commands that are cargo's in the end.
+//! Calls of cargo, and where it puts its results.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::skip;
-
-/// The packages whose programs the other commands run. They are selected together whichever of them is built: cargo takes
-/// the features of a dependency from what is selected, so another selection would compile most dependencies again.
-const PROGRAMS: [&str; 6] =
-    ["wraith-cli", "wraith-ct", "wraith-grid", "wraith-guard", "wraith-netlab", "wraith-wire"];
-
-/// Tests at once for each core: most of them wait for other processes, for a peer that is silent, or for a deadline.
-const TESTS_PER_CORE: usize = 4;
-
-/// All tests of the workspace, with their debug assertions. The program's own move gigabytes between real processes, so
-/// the processes they start are of the release build; the tests themselves need not be.
-pub fn test() -> Result<()> {
-    let program = build_release()?;
-    // All failures in one run. With those that wait for minutes, as nobody wants to in between: they do it while others run.
-    let mut tests =
-        cargo(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--include-ignored"]);
-    tests.env("WRAITH_PROGRAM", program);
-    if std::env::var_os(THREADS).is_none() {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        tests.env(THREADS, (TESTS_PER_CORE * cores).to_string());
-    }
-    run_heard(&mut tests, skip::heard)
-}
-
-/// What tells the test harness how many tests to run at once.
-const THREADS: &str = "RUST_TEST_THREADS";
+/// Manifest of the product's workspace, relative to [`root`].
+pub const WORKSPACE: &str = "Cargo.toml";
+/// Manifest of the workspace of measurements.
+pub const LAB: &str = "lab/Cargo.toml";
 
 /// `connections` connections with fresh seeds; the simulator prints the seed of any that fails.
 pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
@@ -46,62 +22,45 @@ pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
     run(&mut cargo(words))
 }
 
-/// The scenario grid, with `words` for it. The few cells of `--ci` take seconds as the tests build them, and less than
-/// another build.
-pub fn grid(words: &[String]) -> Result<()> {
-    let ci = words.iter().any(|word| word == "--ci");
-    let program = if ci { build_debug("wraith-grid") } else { build_program("wraith-grid") }?;
-    run(Command::new(program).args(words).current_dir(root()))
-}
-
-/// Whether what is on the wire is noise, with `words` for the program that tells. Its small form takes seconds as the tests build it, and
-/// less than another build.
-pub fn wire(words: &[String]) -> Result<()> {
-    let small = words.iter().any(|word| word == "--small");
-    let program = if small { build_debug("wraith-wire") } else { build_program("wraith-wire") }?;
-    run(Command::new(program).args(words).current_dir(root()))
-}
-
-/// Whether times depend on secrets, with `words` for the program that tells. Always as the program itself is built: another build is other
-/// instructions.
-pub fn ct(words: &[String]) -> Result<()> {
-    run(Command::new(build_program("wraith-ct")?).args(words).current_dir(root()))
-}
-
 /// What a change must pass before it lands: the list stands in `.ci/run`, which needs nothing built to begin with.
 pub fn ci() -> Result<()> {
     run(&mut Command::new(root().join(".ci/run")))
 }
 
-/// Builds the program as users get it and says where it is.
+/// Runs a command of the lab. Both workspaces build into one folder, so what they have in common is compiled once.
+pub fn lab(words: &[String]) -> Result<()> {
+    let mut command = cargo(["run", "--quiet", "--locked", "--package", "wraith-lab"]);
+    command.args(["--manifest-path", LAB, "--target-dir"]).arg(target()).arg("--").args(words);
+    let status = command.status().context("cannot run cargo")?;
+    // The command has reported its own error.
+    std::process::exit(status.code().unwrap_or(1));
+}
+
+/// Builds the program as users get it, and returns its path.
 pub fn build_release() -> Result<PathBuf> {
-    build_program("wraith")
+    run(&mut cargo([
+        "build",
+        "--release",
+        "--locked",
+        "--bin",
+        "wraith",
+        "--package",
+        "wraith-cli",
+    ]))?;
+    Ok(target().join("release/wraith"))
 }
 
-/// Builds one program of [`PROGRAMS`] as the tests are built and says where it is.
-fn build_debug(name: &str) -> Result<PathBuf> {
-    run(&mut cargo(["build", "--locked", "--bin", name, "--package", name]))?;
-    Ok(target().join("debug").join(name))
+/// Builds the program with the settings of the tests, and returns its path.
+pub fn build_debug() -> Result<PathBuf> {
+    run(&mut cargo(["build", "--locked", "--bin", "wraith", "--package", "wraith-cli"]))?;
+    Ok(target().join("debug/wraith"))
 }
 
-/// Builds one program of [`PROGRAMS`] in release and says where it is.
-pub fn build_program(name: &str) -> Result<PathBuf> {
-    let packages = PROGRAMS.iter().flat_map(|package| ["--package", package]);
-    let words = ["build", "--release", "--locked", "--bin", name];
-    run(&mut cargo(words.into_iter().chain(packages)))?;
-    Ok(target().join("release").join(name))
-}
-
-/// Builds `package` in release, with more words for cargo if need be; what it makes is in `release` of [`target`].
-pub fn build(package: &str, more: &[&str]) -> Result<()> {
-    let words = ["build", "--release", "--locked", "--package", package];
-    run(&mut cargo(words.iter().chain(more).copied()))
-}
-
-/// Runs the benchmarks of `package` whose names contain `filter`; criterion leaves what it measured in `folder`.
-pub fn bench(package: &str, folder: &Path, filter: Option<&str>) -> Result<()> {
-    let words = ["bench", "--locked", "--package", package, "--"].into_iter().chain(filter);
-    run(cargo(words).env("CRITERION_HOME", folder))
+/// Builds `package` of the workspace with this manifest in release, with further options of cargo.
+pub fn build(manifest: &str, package: &str, more: &[&str]) -> Result<()> {
+    let words =
+        ["build", "--release", "--locked", "--manifest-path", manifest, "--package", package];
+    run(cargo(words).arg("--target-dir").arg(target()).args(more))
 }
 
 /// Builds a package outside the workspace in release, for `triple`, into `folder`. It has no lock file: one of its own would
@@ -118,11 +77,13 @@ pub fn target() -> PathBuf {
     root().join(target.map_or_else(|| "target".into(), PathBuf::from))
 }
 
-/// The workspace that it was called in. With one target folder for several checkouts the program may have been built in another.
+/// Folder of the project: the one above the manifest of the running command that holds `.ci`. With one target folder for
+/// several checkouts, the running program may have been built in another one.
 pub fn root() -> PathBuf {
-    let here = std::env::var_os("CARGO_MANIFEST_DIR");
-    let xtask = here.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    xtask.parent().expect("xtask lies in the workspace").to_owned()
+    let package = std::env::var_os("CARGO_MANIFEST_DIR");
+    let package = package.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let root = package.ancestors().find(|folder| folder.join(".ci/run").exists());
+    root.expect("the developer commands are in the project's folder").to_owned()
 }
 
 /// Cargo with these words, in the workspace.
@@ -141,45 +102,9 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The same, and `hear` is given each line of its standard error on the way.
-fn run_heard(command: &mut Command, hear: impl Fn(&str)) -> Result<()> {
-    let line = announce(command);
-    if std::io::stderr().is_terminal() && std::env::var_os("CARGO_TERM_COLOR").is_none() {
-        command.env("CARGO_TERM_COLOR", "always");
-    }
-    let child = command.stderr(Stdio::piped()).spawn();
-    let mut child = child.with_context(|| format!("cannot run {line}"))?;
-    let mut said = BufReader::new(child.stderr.take().context("it was piped")?);
-    let mut bytes = Vec::new();
-    while said.read_until(b'\n', &mut bytes)? > 0 {
-        std::io::stderr().write_all(&bytes)?;
-        hear(String::from_utf8_lossy(&bytes).trim_end());
-        bytes.clear();
-    }
-    let status = child.wait()?;
-    ensure!(status.success(), "failed ({status}): {line}");
-    Ok(())
-}
-
-/// Prints the command as a person would type it.
-fn announce(command: &Command) -> String {
+/// Prints the command as a person would type it, and returns that line.
+pub fn announce(command: &Command) -> String {
     let line = format!("{command:?}").replace('"', "");
     eprintln!("$ {line}");
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_are_linked_at_the_highest_level() {
-        // With thin link-time optimization the level of the package that is linked is that of the passes behind: a program that was to be
-        // small had kernels of half the speed.
-        let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
-        for package in PROGRAMS {
-            let lowered = format!("{package} = {{ opt-level");
-            assert!(!manifest.lines().any(|line| line.starts_with(&lowered)), "{lowered}");
-        }
-    }
 }

@@ -11,9 +11,16 @@ use anyhow::{Result, ensure};
 
 /// What a line of a skipped test begins with.
 const PREFIX: &str = "skipped: ";
+/// What a line begins with where nothing that could be installed would change it; CI does not fail for it.
+const UNCHECKED: &str = "unchecked: ";
 
 /// `WHAT: WHY` of everything skipped in this process and in the tests it ran.
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Whether a line of a test's output reports that it proved nothing, for want of a tool or of a feature of the machine.
+pub fn is_note(line: &str) -> bool {
+    line.starts_with(PREFIX) || line.starts_with(UNCHECKED)
+}
 
 /// Says that something was skipped.
 pub fn skipped(what: &str, why: &str) {
@@ -29,13 +36,13 @@ pub fn heard(line: &str) {
     }
 }
 
-/// The closing line; an error in CI if anything was skipped.
-pub fn close() -> Result<()> {
+/// Prints the closing line. Returns `result`, or an error in CI if anything was skipped.
+pub fn close(result: Result<()>) -> Result<()> {
     let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
     println!("{}", summary(&skipped));
     let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-    ensure!(skipped.is_empty() || !in_ci, "in CI nothing may be skipped");
-    Ok(())
+    ensure!(result.is_err() || skipped.is_empty() || !in_ci, "in CI nothing may be skipped");
+    result
 }
 
 /// `skipped: N (WHAT, WHAT: WHY; WHAT: WHY)`.

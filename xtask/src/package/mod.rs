@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<()> {
 /// Everything but the build, into a folder that goes away, with the release build of the tests.
 pub fn smoke_test() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    package(&cargo::build_release()?, folder.path())
+    package(&cargo::build_debug()?, folder.path())
 }
 
 fn package(program: &Path, out: &Path) -> Result<()> {
@@ -88,7 +88,7 @@ fn lacks_for_static() -> Option<String> {
 }
 
 fn package_static(out: &Path) -> Result<()> {
-    cargo::build("wraith-cli", &["--target", MUSL])?;
+    cargo::build(cargo::WORKSPACE, "wraith-cli", &["--target", MUSL])?;
     let program = cargo::target().join(MUSL).join("release/wraith");
     let layout = Layout::of(&program)?;
     ensure!(layout.glibc.is_none(), "{} needs a libc", program.display());

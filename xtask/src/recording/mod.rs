@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Compares what is committed with the release build of the tests.
 pub fn smoke_test() -> Result<()> {
-    check(&record(&cargo::build_release()?)?)
+    check(&record(&cargo::build_debug()?)?)
 }
 
 /// Both terminals at one moment.

@@ -1,0 +1,61 @@
+//! `cargo lab ct`: whether what works on secrets takes the same time whatever they are.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use wraith_ct::{report, run};
+
+/// Times of what works on secrets, for two classes of inputs each, and leaks that must be found
+#[derive(Debug, Parser)]
+#[command(name = "cargo lab ct")]
+struct Args {
+    /// One measurement in 50, of which only gross differences count: seconds
+    #[arg(long)]
+    small: bool,
+    /// All inputs follow from this number
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Names the targets and the controls, and measures nothing
+    #[arg(long)]
+    list: bool,
+    /// What differs here differs for good: another process has found it already
+    #[arg(long, hide = true)]
+    confirming: bool,
+    /// Only those whose names contain one of these
+    names: Vec<String>,
+}
+
+fn main() -> Result<()> {
+    let Args { small, seed, list, confirming, names } = Args::parse();
+    let (targets, controls) = run::names();
+    if list {
+        print!("{}\ncontrols\n{}", report::list(&targets), report::list(&controls));
+        return Ok(());
+    }
+    let is_wanted =
+        |name: &str| names.is_empty() || names.iter().any(|part| name.contains(&**part));
+    let all = || targets.iter().chain(&controls);
+    ensure!(all().any(|each| is_wanted(each.name)), "nothing has such a name; --list names all");
+
+    println!("seed {seed}\n{}", report::head());
+    let form = if small { run::SMALL } else { run::FULL };
+    let is_control = |name| controls.iter().any(|control| control.name == name);
+    let outcome = run::run(form, seed, is_wanted, |row| {
+        println!("{}", report::row(row, is_control(row.target.name)));
+    });
+    let is_good = match outcome.differing() {
+        _ if outcome.is_good() => true,
+        differing if confirming || differing.is_empty() => false,
+        // What a secret makes is there in every process; what the place of memory makes is not.
+        differing => {
+            println!("\nagain, in a process of its own:");
+            let mut again = Command::new(std::env::current_exe()?);
+            again.args(small.then_some("--small")).arg("--confirming");
+            again.arg("--seed").arg(seed.wrapping_add(1).to_string()).args(differing);
+            again.status()?.success() && outcome.are_controls_found()
+        }
+    };
+    ensure!(is_good, "a time depends on a secret, or a control was not found (seed {seed})");
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Microbenchmarks: what `cargo lab bench` runs and sets beside the figures of `reference.csv`.
+//!
+//! A row is `group/what differs in the group`, mostly a size, and says what it moves (bytes or elements). Each checks what
+//! it does: within the measured time where that costs next to nothing, before it otherwise.
+
+mod chunks;
+mod content;
+mod frames;
+mod handshake;
+mod hashing;
+mod packets;
+mod thread_time;
+
+use std::time::Duration;
+
+use criterion::{criterion_group, criterion_main};
+
+use thread_time::ThreadTime;
+
+type Criterion = criterion::Criterion<ThreadTime>;
+
+/// Samples of a row.
+const SAMPLES: usize = 30;
+
+/// Short, so that all rows together take a minute and a half: what is compared differs by tens of percent, and the report
+/// says how much the samples differ.
+fn config() -> Criterion {
+    criterion::Criterion::default()
+        .with_measurement(ThreadTime)
+        .sample_size(SAMPLES)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(500))
+        .nresamples(2000)
+        .without_plots()
+}
+
+criterion_group! {
+    name = rows;
+    config = config();
+    targets = frames::rows, packets::rows, handshake::rows, chunks::rows, hashing::rows
+}
+criterion_main!(rows);
