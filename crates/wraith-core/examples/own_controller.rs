@@ -93,7 +93,7 @@ impl Controller for NewReno {
 
 /// One-way delay of the link.
 const DELAY: Duration = Duration::from_millis(10);
-/// Every datagram of the sender whose number is a multiple of this is lost.
+/// Interval of losses: every datagram of the sender with a multiple of this number is lost.
 const LOST_EVERY: u64 = 500;
 /// Maximum number of simulation steps of a transfer.
 const MOMENTS_MAX: u32 = 1_000_000;

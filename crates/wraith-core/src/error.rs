@@ -14,7 +14,7 @@ use thiserror::Error;
 pub struct Violation {
     /// Close code sent to the peer.
     pub code: u64,
-    /// Description of the violation, for logs and the CLOSE frame.
+    /// Description of the violation, sent as the reason of the CLOSE frame.
     pub what: &'static str,
 }
 

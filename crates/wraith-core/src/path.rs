@@ -2,8 +2,8 @@
 //!
 //! - [`Path`] is the validated address with its MTU. Congestion control and RTT of the path live in
 //!   `Recovery`, which restarts when the path changes.
-//! - [`Candidate`] is an address under validation: one that sent us an authentic packet, one that
-//!   the connection just left, or one that it wants to move to.
+//! - [`Candidate`] is an address under validation: the source of an authentic packet, the address
+//!   just left, or the target of our own move.
 //! - [`Response`] is a pending PATH_RESPONSE.
 //!
 //! Invariant (amplification limit): challenges and responses to an unvalidated address together are
@@ -24,8 +24,8 @@ const CHALLENGE_LEN: usize = 1200;
 /// Smallest challenge, within the amplification limit of one small packet. Its answer proves the
 /// address.
 const CHALLENGE_LEN_MIN: usize = 64;
-/// Longest interval between challenges. There is no back-off: the peer sends from this address, its
-/// bytes bound ours, and it receives nothing until a challenge and its response get through.
+/// Longest interval between challenges. There is no back-off. The peer sends from this address, and
+/// its bytes bound ours. It receives nothing until a challenge and its response get through.
 const CHALLENGE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// Number of challenges sent one probe timeout of the current path apart. The remaining ones use
 /// the longest interval. All together span three seconds, as the new round trip is unknown (RFC

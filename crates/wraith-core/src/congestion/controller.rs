@@ -144,8 +144,8 @@ pub struct Lost<'a> {
     pub in_flight: u64,
     /// Sending time of the newest lost packet.
     pub newest_sent_at: Time,
-    /// Bytes in flight when the packet was sent whose loss begins a new episode, including itself:
-    /// more than the path carried. Zero without a new episode.
+    /// Bytes in flight right after the first lost packet of a new episode was sent: more than the
+    /// path carried. Zero without a new episode.
     pub in_flight_at_send: u64,
     /// The first loss among packets sent since the last reduction: the controller must respond.
     pub new_episode: bool,

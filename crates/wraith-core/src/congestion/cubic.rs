@@ -145,9 +145,10 @@ impl Cubic {
         let overshot = self.in_slow_start();
         let state = &mut self.state;
         if overshot {
-            // Slow start doubled the window since the lost packet was sent, so a reduction of the
-            // full window would lose again in the next round. The flight that overflowed, or the
-            // path's delivery since then, is a lower bound of the path's capacity. Reduce to that.
+            // Slow start doubled the window since the lost packet was sent. A reduction of the full
+            // window would therefore lose again in the next round. The flight that overflowed, or
+            // the path's delivery since then, is a lower bound of the path's capacity. Reduce to
+            // that.
             let flight = refused_flight.max(self.proven_flight) / BETA;
             state.window = state.window.min(flight).max(least);
         }
@@ -206,7 +207,7 @@ impl Controller for Cubic {
     }
 
     fn on_congestion_experienced(&mut self, marked: &Marked) {
-        // A mark is certain: it cannot turn out spurious, whatever was lost beside it.
+        // A mark is certain: it cannot turn out spurious, unlike losses beside it.
         self.before_episode = None;
         if marked.new_episode {
             // Slow start doubled the window since the marked packet left, so in slow start a mark

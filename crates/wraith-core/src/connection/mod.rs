@@ -303,8 +303,8 @@ impl Connection {
         self.streams.read(now, rtt, id)
     }
 
-    /// Returns the maximum length of an unreliable datagram now, in bytes: what the path carries
-    /// and the peer accepts. Returns 0 if the peer accepts none.
+    /// Returns the maximum length of an unreliable datagram now, in bytes, as limited by the path
+    /// and the peer. Returns 0 if the peer accepts none.
     pub fn max_datagram_len(&self) -> usize {
         let overhead = transmit::OVERHEAD + transmit::DATAGRAM_HEADER;
         let peer = usize::try_from(self.datagram_max).unwrap_or(usize::MAX);

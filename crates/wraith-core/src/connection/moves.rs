@@ -166,7 +166,7 @@ impl Connection {
     }
 
     /// Challenges the address left last, because the current path is silent. The peer may still be
-    /// there if the move was an attacker's, and neither side would know.
+    /// there: an attacker may have relayed its packets, unnoticed by either side.
     pub(super) fn ask_where_it_was(&mut self, now: Time) {
         if self.left.is_none()
             && let Some((address, times)) = self.retreat.take_if(|(_, times)| *times > 0)

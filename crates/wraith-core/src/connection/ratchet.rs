@@ -10,7 +10,8 @@
 //! - From the first fragment of its message until the peer has all of it, a side does not change
 //!   its sending phase. So a side that has agreed knows that the peer's next phase is the ratcheted
 //!   one. Both derive the same keys despite loss, repetition and delay.
-//! - At most one ratchet is in progress. Its buffers are allocated once, whatever the peer sends.
+//! - At most one ratchet is in progress. Its buffers are allocated once, so the peer cannot grow
+//!   them.
 
 use std::time::Duration;
 

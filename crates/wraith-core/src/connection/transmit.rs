@@ -154,7 +154,7 @@ impl Connection {
         let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_response(data);
         if to == self.path.remote {
-            // A challenge on the current path gets a PING as well (RFC 9000 §9.3.3): a response
+            // A challenge on the current path gets a PING as well (RFC 9000 §9.3.3). A response
             // alone is a probing packet and would not move the peer.
             out.ping();
         }

@@ -95,7 +95,7 @@ impl Endpoint {
         true
     }
 
-    /// Handles the second datagram of an H1 whose first came from the same address, and answers it.
+    /// Handles the second datagram of an H1 after the first from the same address, and answers it.
     pub(super) fn handle_second_of_h1(
         &mut self,
         now: Time,

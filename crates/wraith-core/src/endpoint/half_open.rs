@@ -209,7 +209,7 @@ impl HalfOpens {
         }
     }
 
-    /// Removes a handshake whose initiator may retransmit and find room later.
+    /// Removes a handshake. Its initiator may retransmit and find room later.
     fn remove(&mut self, i: usize) {
         if let Some(HalfOpen { attempt, .. }) = self.waiting.remove(i) {
             self.seen.forget(&attempt.h1_id);
@@ -223,7 +223,7 @@ impl HalfOpens {
         waiting.chain(refused).filter(|(of, shown)| *of == source && *shown >= proven).count()
     }
 
-    /// Handles the second datagram of an H1 whose first came from `from`.
+    /// Handles the second datagram of an H1 after the first from `from`.
     pub(crate) fn follow(
         &mut self,
         now: Time,
@@ -260,8 +260,8 @@ impl HalfOpens {
     }
 
     /// Handles an H1 that failed to open. Its first datagram may be a copy of an honest
-    /// initiator's, whose own H1 is still to come. That one must not count as a replay, so the ID
-    /// is forgotten unless another handshake has it.
+    /// initiator's, with the true H1 still to come. The true one must not count as a replay, so the
+    /// ID is forgotten unless another handshake has it.
     pub(crate) fn on_unauthentic(&mut self, now: Time, attempt: &Attempt) {
         self.on_refused(now, attempt.remote, attempt.proven);
         if !self.waiting.iter().any(|h| h.attempt.h1_id == attempt.h1_id) {

@@ -155,9 +155,9 @@ impl<'a> FrameWriter<'a> {
         self.stream_from(id, offset, available, fin, source)
     }
 
-    /// Like [`Self::stream`], but `source` need not copy. If its second argument is true, the frame
-    /// ends the packet; then it may return the bytes instead, exactly as many as it would copy.
-    /// They become [`Written::tail`].
+    /// Like [`Self::stream`], but `source` need not copy. A true second argument means that the
+    /// frame ends the packet. Then `source` may return the bytes instead, exactly as many as it
+    /// would copy. They become [`Written::tail`].
     #[inline]
     pub fn stream_from(
         &mut self,

@@ -11,7 +11,7 @@
 //! An answer from exactly the probed address proves a pair to us. Invariants:
 //!
 //! - A packet counts once, however often and from wherever it is replayed.
-//! - The constants below bound everything that is sent and kept. [`Unproved`] bounds what goes to
+//! - The constants below bound everything that is sent and kept. [`Unproved`] bounds the packets to
 //!   unproven addresses.
 
 use std::collections::{HashSet, VecDeque};

@@ -151,7 +151,7 @@ impl CloseKind {
 pub struct FrameKinds(u32);
 
 impl FrameKinds {
-    /// PING, or a packet of PADDING only.
+    /// PING.
     pub const PING: Self = Self(1);
     /// ACK.
     pub const ACK: Self = Self(1 << 1);

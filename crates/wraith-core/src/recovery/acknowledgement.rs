@@ -1,7 +1,7 @@
 //! ACK processing: newly acknowledged packets, and late packets that were declared lost.
 //!
 //! Invariant: an ACK of a packet number that was never sent, or was skipped, is a violation,
-//! whatever else the ACK contains.
+//! regardless of the rest of the ACK.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Memory bounds of sent packets against a peer that acknowledges selectively or not at all.
 //!
 //! The congestion window bounds packets with data. This module bounds every other packet number
-//! that is kept in memory, whatever the peer acknowledges.
+//! that is kept in memory, regardless of the peer's ACKs.
 
 use super::Recovery;
 

@@ -1,9 +1,9 @@
 //! State of one path: round trip, reordering, delivery rate, congestion control, pacing and bytes
 //! in flight.
 //!
-//! Migration replaces this struct and nothing else. The controller's decision is cached: it is
-//! requested once after each event that may change it, so that sending a packet costs no virtual
-//! call.
+//! Migration replaces this struct and nothing else. The controller's decision is cached, so that
+//! sending a packet costs no virtual call. It is requested once after each event that may change
+//! it.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ const DEFER_WINDOW_DIVISOR: u64 = 4;
 /// Capacity kept for the lost packets of the next batch. A larger batch is an outage.
 const LOST_KEPT: usize = 4096;
 
-/// Minimum pacing rate, in packets per second, whatever the controller's estimate is. The window
+/// Minimum pacing rate, in packets per second, regardless of the controller's estimate. The window
 /// still bounds them. An estimate from a trickle of data must not hold back later data until the
 /// connection is idle.
 const PACKETS_PER_SECOND_MIN: u64 = 2;
@@ -49,7 +49,7 @@ pub(super) struct Path {
     mtu: u16,
     controller: Box<dyn Controller>,
     pacer: Pacer,
-    /// Maximum pacing rate in bytes per second, whatever the controller allows.
+    /// Maximum pacing rate in bytes per second, even if the controller allows more.
     rate_limit: u64,
     sampler: RateSampler,
     /// Time of the first RTT sample. Packets sent before it cannot prove persistent congestion.
@@ -90,7 +90,7 @@ pub(super) struct LossSum {
     pub(super) packets: u64,
     pub(super) newest_sent_at: Time,
     pub(super) new_episode: bool,
-    /// Bytes in flight when the packet was sent whose loss began the episode.
+    /// Bytes in flight right after the first lost packet of the episode was sent.
     pub(super) in_flight_at_send: u64,
     pub(super) persistent_congestion: bool,
 }

@@ -5,8 +5,8 @@
 //! either in `acked` or was never sent.
 //!
 //! All operations are O(1) per packet, amortised. Acknowledging is O(r) in addition, for the r runs
-//! of acknowledged numbers between outstanding ones, regardless of their length: an ACK repeats
-//! earlier ranges.
+//! of acknowledged numbers between outstanding ones. The length of the runs does not matter: an ACK
+//! repeats earlier ranges.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;

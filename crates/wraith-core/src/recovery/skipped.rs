@@ -1,5 +1,5 @@
-//! Skipped packet numbers (RFC 9000 §21.4). A peer that acknowledges one acknowledges a packet that
-//! it cannot have received, in order to speed up the sender beyond the path's rate.
+//! Skipped packet numbers (RFC 9000 §21.4). A peer may acknowledge packets that it cannot have
+//! received, to drive the sender beyond the path's rate. An ACK of a skipped number exposes it.
 //!
 //! The last few stay in memory after the packets around them were settled. An ACK may name one at
 //! any time, and an honest one never does.

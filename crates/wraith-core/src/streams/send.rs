@@ -172,8 +172,8 @@ impl SendHalf {
     }
 
     /// Returns true if a retransmission should be sent a second time, as a redundant copy. That is
-    /// the case when no new bytes can be sent before it arrives: the peer's window or our buffer is
-    /// full behind it, or it is the end. The copy then delays nothing. It saves a round trip if the
+    /// the case when it blocks new bytes (the peer's window or our buffer is full behind it), or
+    /// when it is the end. The copy then delays nothing. It saves a round trip if the
     /// retransmission was lost too.
     pub(super) fn has_redundant(&self) -> bool {
         if !self.has_retransmitted() || !self.lost.is_empty() {

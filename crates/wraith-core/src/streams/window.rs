@@ -68,7 +68,8 @@ impl Window {
     }
 
     /// Handles a gap below `received`, the highest offset from the peer. Doubles the window the
-    /// first time that this blocks the peer. Returns true if a new limit should be announced.
+    /// first time that the peer has used it up behind a gap. Returns true if a new limit should be
+    /// announced.
     pub(super) fn behind_gap(&mut self, received: u64) -> bool {
         if self.gaps || received + self.size / USED_UP_PART < self.limit {
             return false;

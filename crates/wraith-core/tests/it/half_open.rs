@@ -293,7 +293,7 @@ fn door_secret() -> [u8; 32] {
     kdf::derive_parts("wraith/2 door of a ticket", &[&[7; 16], responder_id().as_bytes()])
 }
 
-/// Returns an H1 with valid mac1 values and random content.
+/// Returns an H1 with valid mac1 values and meaningless content.
 fn nonsense(seed: u8) -> H1 {
     let mut h1 = vec![vec![seed; 1000], vec![seed; 900]];
     regate(&mut h1);

@@ -87,8 +87,9 @@ impl WindowedMax {
         } else if value >= self.best[2].1 {
             self.best[2] = sample;
         }
-        // An expired value is replaced by the next best. After a quarter and a half of the window
-        // without a better value, the second and third are refreshed, so that there is a next best.
+        // An expired value is replaced by the next best. Without a better value, the second is
+        // refreshed after a quarter of the window and the third after half, so that there is a next
+        // best.
         let age = round - self.best[0].0;
         if age > rounds {
             self.best = [self.best[1], self.best[2], sample];

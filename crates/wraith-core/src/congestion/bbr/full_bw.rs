@@ -1,5 +1,5 @@
 //! Full-pipe detection (draft §5.3.1.2). The pipe is full after three rounds, not
-//! application-limited, whose delivery rate did not exceed the baseline by a quarter.
+//! application-limited, without a delivery rate a quarter above the baseline.
 
 /// Factor over the baseline that counts as growth.
 const GROWTH: f64 = 1.25;

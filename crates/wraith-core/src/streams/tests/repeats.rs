@@ -1,5 +1,5 @@
-//! A retransmission is sent a second time while nothing else can be sent: the peer's window is full
-//! behind it, or it is the end.
+//! A retransmission is sent a second time if nothing else can be sent. Either the peer's window is
+//! full behind it, or it is the end.
 
 use std::ops::Range;
 

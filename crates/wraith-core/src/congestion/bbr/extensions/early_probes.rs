@@ -26,7 +26,8 @@ const GROWTH: f64 = 1.5;
 pub(in super::super) struct EarlyProbes {
     /// Fruitless probes since the last fruitful one.
     pub(super) fruitless: u32,
-    /// `max_bw` before the current probe, or before the one whose last ACKs are on their way.
+    /// `max_bw` before the current probe, or before the last probe while its last ACKs are on their
+    /// way.
     pub(super) before: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! Initial window that grows with the round trip.
 //!
-//! - The draft: the initial window of the transport, whatever the path.
+//! - The draft: the initial window of the transport, on every path.
 //! - Ours: the bytes of 5 Mbit/s in the round trip of the handshake, if that is more, and at most
 //!   256 KiB.
 //! - Why: in the time of one long round trip, a short path gets many initial windows.

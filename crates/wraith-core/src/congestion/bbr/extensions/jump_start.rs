@@ -1,16 +1,16 @@
 //! Jump start: Startup jumps to the rate of the first packet train.
 //!
 //! - The draft: Startup multiplies the rate by at most 2.77 a round.
-//! - Ours: it opens the window towards the rate of the newest [`super::packet_train`] at once,
-//!   while delivery keeps up, there is no queue, and loss is low.
+//! - Ours: it opens the window towards the rate of the newest [`super::packet_train`] at once. That
+//!   requires that delivery keeps up, without a queue and with little loss.
 //! - Why: multiplying takes five round trips to fill 500 Mbit/s × 100 ms, and twelve for 10 Gbit/s
 //!   × 600 ms.
 //! - Grid: with [`super::probe_losses`] 97 → 9 of 672 cells behind 0.95 × quinn, most of them fast
 //!   and long.
 //!
-//! Invariants: the delivery of the last round trip (or the initial window) bounds a jump, whatever
-//! the train shows. After a jump with too much loss, window and rate return to the model, and no
-//! other jump follows.
+//! Invariants: the delivery of the last round trip (or the initial window) bounds a jump, even if
+//! the train shows more. After a jump with too much loss, window and rate return to the model, and
+//! no other jump follows.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Extensions of this BBR beyond draft-ietf-ccwg-bbr, one per file.
 //!
-//! The head of each file gives the draft's rule, ours, the reason, and the cells of the scenario
-//! grid (`docs/performance/grid.md`) that it improves, as far as it was measured alone. The parent
-//! module can be read beside the draft; it calls functions of these files.
+//! The head of each file gives the draft's rule, ours and the reason. It names the cells of the
+//! scenario grid (`docs/performance/grid.md`) that the extension improves, as far as it was
+//! measured alone. The parent module can be read beside the draft; it calls functions of these
+//! files.
 //!
 //! | file | the draft | ours |
 //! |---|---|---|

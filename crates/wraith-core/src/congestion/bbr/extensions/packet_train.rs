@@ -72,7 +72,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// Returns an ACK of two packets that arrived at `came` and whose newest packet left at `left`.
+    /// Returns an ACK of two packets that arrived at `came`; its newest packet left at `left`.
     fn ack(came: u64, left: u64) -> Acked {
         Acked {
             newest_sent_at: us(left),

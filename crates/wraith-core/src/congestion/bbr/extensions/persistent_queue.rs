@@ -2,8 +2,9 @@
 //!
 //! - The draft: round trips only update `min_rtt`.
 //! - Ours: there is a queue if the minimum of the last three round trips exceeds the path's. It
-//!   never lowers the model. It ends growth faster than the draft's, and probes that only raise the
-//!   bound: a queue of half a round trip ends them, where the draft continues until a loss.
+//!   never lowers the model. It ends growth that is faster than the draft's. A queue of half a
+//!   round trip also ends a probe that only raises the bound, where the draft continues until a
+//!   loss.
 //! - Why: one long round trip may have waited for its ACK. A single late ACK used to end the fast
 //!   Startup in its first round.
 //! - Grid: see [`super::fast_startup`]; not measured alone.
