@@ -38,10 +38,10 @@ fn codes_of_help() -> BTreeMap<u8, String> {
 #[test]
 fn help_and_documents_have_the_same_exit_codes() {
     let of_help = codes_of_help();
-    let mut of_readme = Vec::new();
-    for row in table(&document("README.md"), "| exit |") {
+    let mut of_guide = Vec::new();
+    for row in table(&document("docs/GUIDE.md"), "| exit |") {
         let numbers = row[0].split(',').map(|number| number.trim().parse::<u8>().unwrap());
-        of_readme.extend(numbers);
+        of_guide.extend(numbers);
         // The README marks the same codes as resumable as the help.
         let resumable = row[0] == "6" || row[0] == "7";
         assert!(!resumable || row[2] == "continues", "{row:?}");
@@ -51,7 +51,7 @@ fn help_and_documents_have_the_same_exit_codes() {
         }
     }
     let numbers: Vec<u8> = of_help.keys().copied().collect();
-    assert_eq!(of_readme, numbers);
+    assert_eq!(of_guide, numbers);
     let of_json = table(&document("docs/json.md"), "| `exit` |");
     let of_json: Vec<u8> = of_json.iter().map(|row| row[0].parse().unwrap()).collect();
     assert_eq!(of_json, numbers[1..]);
@@ -71,14 +71,14 @@ fn the_words_of_the_exit_codes_are_those_of_the_schema() {
 }
 
 #[test]
-fn the_readme_lists_every_command() {
+fn the_guide_lists_every_command() {
     let help = help(&["--help"]);
     let commands = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
     let commands = commands.map_while(|line| line.split_whitespace().next());
-    let readme = document("README.md");
+    let guide = document("docs/GUIDE.md");
     for command in commands.filter(|command| *command != "help") {
         let row = format!("| `wraith {command}");
-        assert!(readme.contains(&row), "the README's table of commands lacks {command}");
+        assert!(guide.contains(&row), "the guide's table of commands lacks {command}");
     }
 }
 

@@ -70,14 +70,14 @@ fn every_ending_is_as_documented_for_people_and_for_scripts() {
         assert_eq!(now, then, "WRAITH_BLESS=1 writes docs/endings.md anew, if that is meant");
     }
     assert_eq!(text, documented);
-    check_readme(&text);
+    check_guide(&text);
 }
 
 /// Checks that the README's exit codes are exactly those of the conditions.
-fn check_readme(endings: &str) {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    let explained = readme.split("| exit | meaning |").nth(1).expect("the table of exit codes");
+fn check_guide(endings: &str) {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/GUIDE.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let explained = guide.split("| exit | meaning |").nth(1).expect("the table of exit codes");
     let rows =
         explained.lines().skip(1).take_while(|line| line.is_empty() || line.starts_with('|'));
     let cells = rows.filter_map(|line| line.split('|').nth(1));
