@@ -1,4 +1,4 @@
-//! BLAKE3, which is also the hash of the root of a file's tree.
+//! BLAKE3 hashes. The root of a file's tree is its BLAKE3 hash.
 
 use std::sync::Mutex;
 

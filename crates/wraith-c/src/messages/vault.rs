@@ -128,8 +128,8 @@ pub unsafe extern "C" fn wraith_session_load(
 }
 
 /// Generates prekeys of an identity and keeps them in a vault under an unused name, with `one_time`
-/// one-time prekeys. `WRAITH_CONFLICT` if the name is in use. A bundle or prekey is recorded in the
-/// vault as used before it leaves this library.
+/// one-time prekeys. `WRAITH_CONFLICT` if the name is in use. That a bundle was handed out, or a
+/// prekey used, is recorded in the vault before the call returns any output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_generate_in_vault(
     vault: wraith_vault_t,

@@ -164,8 +164,9 @@ impl OfferBuilder {
         self
     }
 
-    /// Sets the time limit for the first connection. Default: no limit while waiting for a
-    /// receiver; 10 s when searching for a contact or the maker of a code, or 30 s with the DHT.
+    /// Sets the time limit for the first connection. Waiting for a receiver has no limit by
+    /// default. The search for a contact or the maker of a code takes 10 s by default, or 30 s with
+    /// the DHT.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.patience.first = Some(timeout);
         self

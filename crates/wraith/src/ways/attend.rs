@@ -23,9 +23,9 @@ use crate::event::Event;
 use crate::hub::Hub;
 use crate::route::PathKind;
 
-/// Times, in seconds from the start of the connection, of the attempts to replace a relayed path by
-/// a direct one; then the repeat interval. The network may have changed, or a direct path died.
-/// Both sides follow this schedule, and the number of an attempt is part of its secret.
+/// Start times of the first attempts to replace a relayed path by a direct one, and the interval of
+/// later attempts, in seconds. The network may have changed, or a direct path died. Both sides
+/// follow this schedule, and the number of an attempt is part of its secret.
 const FIRST_ATTEMPTS: [u64; 4] = [0, 10, 30, 60];
 const LATER_ATTEMPTS: u64 = 60;
 /// Maximum number of attempts per connection.

@@ -1,7 +1,7 @@
 //! Connections to servers through the user's proxies.
 //!
 //! Invariant: if a proxy is configured for a host, that host is reached through the proxy or not at
-//! all: by TCP, and by UDP if the proxy is a SOCKS5 proxy that grants an association.
+//! all. This holds for TCP, and for UDP if the proxy is a SOCKS5 proxy that grants an association.
 
 use std::io;
 use std::net::SocketAddr;

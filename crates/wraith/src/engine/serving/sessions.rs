@@ -219,8 +219,8 @@ impl Serving {
         }
     }
 
-    /// Disconnects receivers that are no longer allowed: a new peer has proved the words of the
-    /// code and may have taken the place of an earlier one.
+    /// Disconnects receivers that are no longer allowed. A new peer that proved the words of the
+    /// code may have taken the place of an earlier one.
     pub(super) fn send_away_who_lost_their_place(&mut self) {
         let mut is_any = false;
         for session in &mut self.sessions {

@@ -1,9 +1,12 @@
 //! Records the entries sent over one connection, and writes the receipt file at the end.
 //!
 //! Every connection settles every entry, so each connection starts anew. Until the receipt arrives,
-//! two unnamed files exist in the folder of the receipt: the manifest as sent, and fixed-length
-//! rows with the result for each entry, which arrive in any order. Neither is held in memory, and a
-//! killed process leaves nothing behind.
+//! two unnamed files exist in the folder of the receipt:
+//!
+//! - the manifest as sent;
+//! - fixed-length rows with the result for each entry, which arrive in any order.
+//!
+//! Neither is held in memory, and a killed process leaves nothing behind.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
