@@ -121,13 +121,13 @@ impl AcceptOptions {
         Conflicts { otherwise: policy, ..Conflicts::default() }.into()
     }
 
-    /// Sets [`any_offer`](Self::any_offer): accepts a larger offer, too.
+    /// Also accepts a larger offer if the sender reconnects with one.
     pub fn any_offer(mut self) -> Self {
         self.any_offer = true;
         self
     }
 
-    /// Sets [`ask_again`](Self::ask_again): the caller fetches again if the offer has grown.
+    /// Declares that the caller fetches again, and asks its user again, if the offer has grown.
     pub fn ask_again(mut self) -> Self {
         self.ask_again = true;
         self
