@@ -1,10 +1,15 @@
-//! Authenticated encryption: what packets are sealed with, [`AeadKey`] with an explicit nonce and [`PacketKey`], whose nonce is the packet
-//! number (SPEC §4.2); and every AEAD by name ([`Algorithm`]).
+//! Authenticated encryption. [`AeadKey`] seals with an explicit nonce. [`PacketKey`] seals the
+//! packets of the transport; its nonce is the packet number (SPEC §4.2). [`Algorithm`] offers every
+//! AEAD by name.
 //!
-//! Of the suites of packets, AES-256-GCM is ours on x86-64 processors with vector AES (VAES), of 512 bits or of 256, where it is half as fast again on
-//! packets or more (`x86::gcm`), else AWS-LC's; ChaCha20-Poly1305 is ours with AVX-512 and its IFMA, else AWS-LC's; SM4-GCM is ours. An [`Implementation`] says which.
+//! Implementations of the packet suites; [`Implementation`] names the one in use:
 //!
-//! Invariant the callers keep: a nonce is never used twice to seal under one key.
+//! - AES-256-GCM: our own on x86-64 with vector AES (VAES) of 512 or 256 bits, where it is at least
+//!   half as fast again on packets (`x86::gcm`); otherwise AWS-LC.
+//! - ChaCha20-Poly1305: our own with AVX-512 and IFMA; otherwise AWS-LC.
+//! - SM4-GCM: our own.
+//!
+//! Invariant kept by the callers: no nonce seals twice under one key.
 
 mod aegis;
 mod algorithm;
@@ -32,29 +37,30 @@ use crate::kdf;
 #[cfg(target_arch = "x86_64")]
 use crate::x86::{GcmKey, Width};
 
-/// Length of an authentication tag, the same for every suite.
+/// Length of an authentication tag in bytes, the same for every suite.
 pub const TAG_BYTES: usize = 16;
-/// Length of a nonce, the same for every suite.
+/// Length of a nonce in bytes, the same for every suite.
 pub const NONCE_BYTES: usize = 12;
 
-/// A tag or a signature did not verify. Nothing more is said about it.
+/// Error: a tag or a signature did not verify. Deliberately without details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not authentic")]
 pub struct Unauthentic;
 
-/// What seals packets. Negotiated inside the handshake (SPEC §3.3).
+/// Packet suite: the AEAD that seals packets. Negotiated in the handshake (SPEC §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Suite {
-    /// AES-256-GCM (NIST SP 800-38D): the faster one where the processor has AES instructions.
+    /// AES-256-GCM (NIST SP 800-38D): the faster suite on processors with AES instructions.
     Aes256Gcm,
     /// ChaCha20-Poly1305 (RFC 8439): fast in software, on any processor.
     ChaCha20Poly1305,
-    /// SM4-GCM (RFC 8998), for whom a [policy](crate::Policy) wants it. Of a key of 32 bytes it uses the first 16.
+    /// SM4-GCM (RFC 8998), for users whose [policy](crate::Policy) demands it. Uses the first 16
+    /// bytes of a 32-byte key.
     Sm4Gcm,
 }
 
 impl Suite {
-    /// The suite a byte of payload 2 names.
+    /// Decodes the suite byte of payload 2. Returns `None` for an unknown suite.
     #[must_use]
     pub const fn from_wire(byte: u8) -> Option<Self> {
         match byte {
@@ -65,7 +71,7 @@ impl Suite {
         }
     }
 
-    /// The byte that names this suite in payload 2.
+    /// Returns the suite byte of payload 2.
     #[must_use]
     pub const fn to_wire(self) -> u8 {
         match self {
@@ -75,7 +81,7 @@ impl Suite {
         }
     }
 
-    /// This suite's bit in the `suites` byte of payload 1.
+    /// Returns this suite's bit in the `suites` byte of payload 1.
     #[must_use]
     pub const fn bit(self) -> u8 {
         match self {
@@ -85,7 +91,7 @@ impl Suite {
         }
     }
 
-    /// The algorithm by itself.
+    /// Returns the suite's algorithm.
     #[must_use]
     pub const fn algorithm(self) -> Algorithm {
         match self {
@@ -95,18 +101,18 @@ impl Suite {
         }
     }
 
-    /// The name of the algorithm.
+    /// Returns the name of the algorithm.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.algorithm().name()
     }
 
-    /// Every one.
+    /// Every suite.
     pub const ALL: [Self; 3] = [Self::Aes256Gcm, Self::ChaCha20Poly1305, Self::Sm4Gcm];
 }
 
-/// A key of one suite, used with explicit nonces. Wiped when dropped: what AWS-LC holds, by AWS-LC, which wipes all memory
-/// that it gives back.
+/// A key of one suite, for explicit nonces. Wiped when dropped; AWS-LC itself wipes all memory that
+/// it frees.
 pub struct AeadKey {
     cipher: Cipher,
     suite: Suite,
@@ -124,7 +130,7 @@ enum Cipher {
 }
 
 impl AeadKey {
-    /// The key with these 32 bytes, computed with by the fastest implementation there is.
+    /// Creates a key from 32 bytes, with the fastest implementation on this processor.
     #[must_use]
     pub fn new(suite: Suite, key: &[u8; 32]) -> Self {
         let mut able = Implementation::ALL.into_iter();
@@ -132,7 +138,8 @@ impl AeadKey {
             .expect("every suite is computed everywhere, by AWS-LC or ours")
     }
 
-    /// The key with these 32 bytes, computed with by `implementation`. `None` if it cannot, here or this suite.
+    /// Creates a key from 32 bytes, with the given implementation. Returns `None` if it does not
+    /// support this processor or this suite.
     #[must_use]
     pub fn with_implementation(
         suite: Suite,
@@ -161,7 +168,7 @@ impl AeadKey {
         Some(Self { cipher, suite })
     }
 
-    /// What computes with this key.
+    /// Returns the implementation that this key uses.
     #[must_use]
     pub fn implementation(&self) -> Implementation {
         match &self.cipher {
@@ -177,7 +184,7 @@ impl AeadKey {
         }
     }
 
-    /// Which suite the key belongs to.
+    /// Returns the suite of the key.
     #[must_use]
     pub const fn suite(&self) -> Suite {
         self.suite
@@ -207,11 +214,12 @@ impl AeadKey {
         }
     }
 
-    /// Encrypts `out[..filled]` ‖ `source` into `out` and returns the tag: what copying `source` behind the first
-    /// `filled` bytes and [`Self::seal`] do, in one pass where the processor allows.
+    /// Encrypts `out[..filled]` ‖ `source` into `out` and returns the tag. Equivalent to copying
+    /// `source` after the first `filled` bytes, then [`Self::seal`], but in one pass where the
+    /// processor allows it.
     ///
     /// # Panics
-    /// If `out` is not as long as both together.
+    /// If the length of `out` is not `filled` plus the length of `source`.
     #[must_use]
     pub fn seal_from(
         &self,
@@ -232,10 +240,12 @@ impl AeadKey {
         }
     }
 
-    /// Verifies and decrypts `in_out` = ciphertext ‖ tag; the plaintext is left in front of the last 16 bytes.
+    /// Verifies and decrypts `in_out`, ciphertext ‖ tag, in place. The plaintext ends before the
+    /// last 16 bytes.
     ///
     /// # Errors
-    /// [`Unauthentic`] if the tag does not verify or there is none. The bytes of `in_out` are then unspecified.
+    /// [`Unauthentic`] if the tag does not verify, or if `in_out` is shorter than a tag. The
+    /// content of `in_out` is then unspecified.
     pub fn open(
         &self,
         nonce: [u8; NONCE_BYTES],
@@ -262,7 +272,7 @@ impl AeadKey {
     }
 }
 
-/// Decrypts what is in front of the tag; `open` says what the tag is to be.
+/// Decrypts the bytes before the tag and compares the tag. `open` returns the expected tag.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn verified(
@@ -271,7 +281,7 @@ fn verified(
 ) -> Result<(), Unauthentic> {
     let (text, tag) = in_out.split_last_chunk_mut().ok_or(Unauthentic)?;
     let expected = open(text);
-    // One comparison of 128 bits: the time does not tell where they differ.
+    // One comparison of 128 bits, so its time does not depend on where the tags differ.
     let differs = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(expected);
     if differs == 0 { Ok(()) } else { Err(Unauthentic) }
 }
@@ -294,8 +304,8 @@ impl fmt::Debug for AeadKey {
     }
 }
 
-/// The key of one direction in one key phase: the AEAD key and the IV that become of a packet secret (SPEC §3.5). Wiped when
-/// dropped.
+/// Key of one direction in one key phase: the AEAD key and the IV derived from a packet secret
+/// (SPEC §3.5). Wiped when dropped.
 #[derive(ZeroizeOnDrop)]
 pub struct PacketKey {
     key: AeadKey,
@@ -303,7 +313,7 @@ pub struct PacketKey {
 }
 
 impl PacketKey {
-    /// `key_n` and `iv_n` of `secret_n`.
+    /// Derives `key_n` and `iv_n` from `secret_n`.
     #[must_use]
     pub fn new(suite: Suite, secret: &[u8; 32]) -> Self {
         let key = Zeroizing::new(kdf::derive("wraith/1 packet key", secret));
@@ -312,13 +322,14 @@ impl PacketKey {
         Self { key: AeadKey::new(suite, &key), iv }
     }
 
-    /// Encrypts `in_out` in place and returns the tag. `pn` must never have sealed anything under this key.
+    /// Encrypts `in_out` in place and returns the tag. `pn` must never have been sealed under this
+    /// key before.
     #[must_use]
     pub fn seal(&self, pn: u64, aad: &[u8], in_out: &mut [u8]) -> [u8; TAG_BYTES] {
         self.key.seal(self.nonce(pn), aad, in_out)
     }
 
-    /// As [`AeadKey::seal_from`], with [`Self::seal`]'s nonce.
+    /// Like [`AeadKey::seal_from`], with the nonce of [`Self::seal`].
     #[must_use]
     pub fn seal_from(
         &self,
@@ -331,7 +342,8 @@ impl PacketKey {
         self.key.seal_from(self.nonce(pn), aad, out, filled, source)
     }
 
-    /// Verifies and decrypts `in_out` = ciphertext ‖ tag; the plaintext is left in front of the last 16 bytes.
+    /// Verifies and decrypts `in_out`, ciphertext ‖ tag, in place. The plaintext ends before the
+    /// last 16 bytes.
     ///
     /// # Errors
     /// As [`AeadKey::open`].
@@ -339,7 +351,7 @@ impl PacketKey {
         self.key.open(self.nonce(pn), aad, in_out)
     }
 
-    /// The IV xor the packet number, 64 bits, right-aligned (SPEC §4.2).
+    /// Returns the IV XOR the 64-bit packet number, right-aligned (SPEC §4.2).
     fn nonce(&self, pn: u64) -> [u8; NONCE_BYTES] {
         let mut nonce = self.iv;
         for (byte, pn) in nonce[4..].iter_mut().zip(pn.to_be_bytes()) {

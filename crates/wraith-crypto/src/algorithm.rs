@@ -1,22 +1,23 @@
-//! What the algorithms of every kind have in common: a name, the standard that defines it, and what computes it here.
+//! Common properties of algorithms of every kind: a name, the standard that defines it, and the
+//! implementation.
 //!
-//! Each kind has an enum `Algorithm` of its own, made by `algorithms!`: the names people type, in one place for the program, for key
-//! files and for tables.
+//! Each kind has its own enum `Algorithm`, defined by `algorithms!`. Its names are the ones in the
+//! program's arguments, in key files and in tables.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use thiserror::Error;
 
-/// What computes an algorithm on this processor.
+/// Implementation of an algorithm on this processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// AWS-LC, the C library that most of the suite stands on.
+    /// AWS-LC, the C library behind most algorithms.
     AwsLc,
     /// Another library, by name.
     Library(&'static str),
-    /// Code of ours, and the features of the processor that it uses: "AVX-512, GFNI", or "portable".
+    /// Our own code, and the processor features that it uses: "AVX-512, GFNI", or "portable".
     Own(Cow<'static, str>),
 }
 
@@ -30,17 +31,17 @@ impl fmt::Display for Backend {
     }
 }
 
-/// No algorithm of this kind has the name.
+/// Error: no algorithm of this kind has the name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no {kind} is called '{name}'")]
 pub struct UnknownAlgorithm {
-    /// The kind asked: "hash", "cipher" and so on.
+    /// The kind of algorithm: "hash", "cipher" and so on.
     pub kind: &'static str,
-    /// The name that was given, at most [`NAME_MAX`] characters of it.
+    /// The unknown name, truncated to [`NAME_MAX`] characters.
     pub name: String,
 }
 
-/// Characters of a wrong name that an error repeats.
+/// Maximum number of characters of an unknown name that an error repeats.
 pub const NAME_MAX: usize = 64;
 
 impl UnknownAlgorithm {
@@ -49,7 +50,7 @@ impl UnknownAlgorithm {
     }
 }
 
-/// Whether two names are the same but for case and the signs between their words.
+/// Returns whether two names are equal, regardless of case and of `-`, `_`, `/` and spaces.
 pub(crate) fn is_same_name(a: &str, b: &str) -> bool {
     let plain = |name: &'_ str| {
         let kept: Vec<char> =
@@ -59,7 +60,8 @@ pub(crate) fn is_same_name(a: &str, b: &str) -> bool {
     plain(a).eq(plain(b))
 }
 
-/// The enum of one kind's algorithms. `kind` is what an error calls it; each line is a variant, its name and its standard.
+/// Defines the enum of one kind of algorithm. `$kind` is its name in errors; each line is a
+/// variant, its name and its standard.
 macro_rules! algorithms {
     (
         $(#[$meta:meta])*
@@ -74,16 +76,17 @@ macro_rules! algorithms {
         }
 
         impl Algorithm {
-            /// Every one.
+            /// Every algorithm of this kind.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// What it is called. The name is found again whatever its case, with or without `-`, `_`, `/` and spaces.
+            /// Returns the name. `FromStr` accepts it in any case, with or without `-`, `_`, `/`
+            /// and spaces.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// What defines it.
+            /// Returns the standard that defines it.
             #[must_use]
             pub const fn standard(self) -> &'static str {
                 match self { $(Self::$variant => $standard),+ }

@@ -1,29 +1,31 @@
-//! AWS-LC's objects, owned, and the few of its functions that several families call.
+//! Owned objects of AWS-LC, and functions of AWS-LC that several families of algorithms call.
 //!
-//! Nothing here outlives a call but keys, and keys do not change once made: AWS-LC takes its own locks for what it caches in them.
+//! Only keys outlive a call, and keys do not change once created. AWS-LC locks its own caches in
+//! them.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
 
 use aws_lc_sys as aws;
 
-/// What AWS-LC makes and frees.
+/// A type that AWS-LC allocates and frees.
 ///
 /// # Safety
-/// `release` frees it, or drops the one reference that is given to it, wherever it was made; and reading it from several threads is
-/// sound.
+/// `release` has to free the object, or drop the one reference passed to it, from any thread.
+/// Reading the object from several threads has to be sound.
 pub(crate) unsafe trait Object {
     /// # Safety
-    /// The pointer is to a live object, and the reference behind it is not used again.
+    /// `object` points to a live object, and the caller does not use this reference again.
     unsafe fn release(object: *mut Self);
 }
 
 macro_rules! objects {
     ($($name:ident: $free:ident),+ $(,)?) => {$(
-        // SAFETY: AWS-LC counts references atomically, and its functions that read an object may be called from several threads.
+        // SAFETY: AWS-LC counts references atomically. Its functions that read an object are
+        // thread-safe.
         unsafe impl Object for aws::$name {
             unsafe fn release(object: *mut Self) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the contract of `release`, which is the same.
                 unsafe { aws::$free(object) }
             }
         }
@@ -44,16 +46,18 @@ objects! {
 /// One reference to an object of AWS-LC.
 pub(crate) struct Owned<T: Object>(NonNull<T>);
 
-// SAFETY: an object is read only, which `Object` promises to be sound from any thread, and references are counted atomically.
+// SAFETY: the object is only read, which `Object` guarantees to be sound from any thread, and the
+// reference count is atomic.
 unsafe impl<T: Object> Send for Owned<T> {}
 // SAFETY: as above.
 unsafe impl<T: Object> Sync for Owned<T> {}
 
 impl<T: Object> Owned<T> {
-    /// Takes the reference behind `made`. `None`, and no error left behind, if it is null.
+    /// Takes ownership of the reference `made`. If it is null, clears the error queue and returns
+    /// `None`.
     ///
     /// # Safety
-    /// `made` is null, or a reference of its own to a live object.
+    /// `made` is null, or an owned reference to a live object.
     pub(crate) unsafe fn new(made: *mut T) -> Option<Self> {
         let made = NonNull::new(made);
         if made.is_none() {
@@ -69,25 +73,26 @@ impl<T: Object> Owned<T> {
 
 impl<T: Object> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: it is live, and not used after this.
+        // SAFETY: the object is live, and not used after this call.
         unsafe { T::release(self.0.as_ptr()) }
     }
 }
 
-/// Empties this thread's list of errors, in which others would look for their own.
+/// Clears this thread's error queue, so that other users of AWS-LC do not find our errors in it.
 pub(crate) fn forget_errors() {
-    // SAFETY: always safe.
+    // SAFETY: the function has no preconditions.
     unsafe { aws::ERR_clear_error() }
 }
 
-/// Whether this thread's list of errors has one.
+/// Returns whether this thread's error queue has an entry.
 #[cfg(test)]
 pub(crate) fn has_errors() -> bool {
-    // SAFETY: always safe.
+    // SAFETY: the function has no preconditions.
     unsafe { aws::ERR_peek_error() != 0 }
 }
 
-/// Whether `code` says that a function succeeded. If not, the error is forgotten: the caller has its own.
+/// Returns whether `code` means success. Otherwise clears the error queue: callers have their own
+/// errors.
 #[must_use]
 pub(crate) fn succeeded(code: i32) -> bool {
     if code != 1 {
@@ -96,23 +101,23 @@ pub(crate) fn succeeded(code: i32) -> bool {
     code == 1
 }
 
-/// The number of `bytes`, most significant first. `None` if there is no memory.
+/// Converts big-endian `bytes` into a number. Returns `None` if out of memory.
 pub(crate) fn number(bytes: &[u8]) -> Option<Owned<aws::BIGNUM>> {
-    // SAFETY: `bytes` has the length passed, and a new number is made where null is given.
+    // SAFETY: `bytes` has the length passed. For a null pointer AWS-LC allocates a new number.
     unsafe { Owned::new(aws::BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut())) }
 }
 
-/// Writes `number` to all of `bytes`, most significant first. Whether it fits.
+/// Writes `number` to `bytes`, big-endian, with leading zeros. Returns whether it fits.
 ///
 /// # Safety
 /// `number` is a live number.
 #[must_use]
 pub(crate) unsafe fn write_number(number: *const aws::BIGNUM, bytes: &mut [u8]) -> bool {
-    // SAFETY: the caller's promise, and `bytes` has the length passed.
+    // SAFETY: the caller guarantees that `number` is live, and `bytes` has the length passed.
     succeeded(unsafe { aws::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number) })
 }
 
-/// The hash functions that signatures and encryption are defined over.
+/// Hash functions used by signatures and public-key encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Digest {
     Sha1,
@@ -123,9 +128,9 @@ pub(crate) enum Digest {
 }
 
 impl Digest {
-    /// AWS-LC's description, which is static.
+    /// Returns AWS-LC's description of the hash function, which is static.
     pub(crate) fn evp(self) -> *const aws::EVP_MD {
-        // SAFETY: always safe.
+        // SAFETY: these functions have no preconditions.
         unsafe {
             match self {
                 Self::Sha1 => aws::EVP_sha1(),
@@ -157,10 +162,11 @@ impl Digest {
         }
     }
 
-    /// The hash of `message`: so many bytes from the start.
+    /// Hashes `message`. Returns a buffer and the length of the digest at its start.
     pub(crate) fn of(self, message: &[u8]) -> ([u8; 64], usize) {
         let mut hash = [0; 64];
-        // SAFETY: the functions write at most 64 bytes to `hash`, and `message` has the length passed.
+        // SAFETY: the functions write at most 64 bytes to `hash`, and `message` has the length
+        // passed.
         unsafe {
             let (data, len, out) = (message.as_ptr(), message.len(), hash.as_mut_ptr());
             match self {
@@ -195,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_failure_leaves_no_error_for_others_to_find() {
-        // SAFETY: null is not read where the length is zero, which is no key.
+        // SAFETY: with length zero, the null pointer is not read. The empty input is not a key.
         let none = unsafe { Owned::new(aws::RSA_private_key_from_bytes(ptr::null(), 0)) };
         assert!(none.is_none() && !has_errors());
         assert!(number(&[1, 2]).is_some_and(|n| {
-            // SAFETY: the number is alive.
+            // SAFETY: the number is live.
             let [long, short] =
                 [3, 1].map(|len| unsafe { write_number(n.as_ptr(), &mut vec![0; len]) });
             long && !short

@@ -1,43 +1,49 @@
-//! The block ciphers behind one trait, for what is built of any of them alike: CMAC and CBC-MAC ([`mac`](crate::mac)), CCM
-//! ([`aead`](crate::aead)), and the modes that make a key stream ([`cipher`](crate::cipher)).
+//! The block ciphers behind one trait. Generic code uses it: CMAC and CBC-MAC
+//! ([`mac`](crate::mac)), CCM ([`aead`](crate::aead)), and the modes with a key stream
+//! ([`cipher`](crate::cipher)).
 //!
-//! Its methods take runs of blocks, so that a kernel is called once for a run.
+//! The methods take runs of blocks, so that a kernel is called once per run.
 
 use zeroize::ZeroizeOnDrop;
 
 use crate::kernels::aes::Aes;
 use crate::kernels::sm4::{self, Chain, Counter, Sm4};
 
-/// Bytes of a block.
+/// Length of a block in bytes.
 pub(crate) const BLOCK: usize = 16;
 pub(crate) type Block = [u8; BLOCK];
 
-/// Blocks that stay in the first cache: they are gone through twice where a cipher has no kernel that does both at once.
+/// Blocks per pass of the two-pass CCM, so that the second pass finds them in the L1 cache. For
+/// ciphers without a kernel that does both at once.
 const PIECE: usize = 256;
-/// Blocks that are worked on together, at most.
+/// Maximum number of blocks processed together.
 const MANY: usize = 64;
 
-/// A key of a cipher with blocks of 16 bytes.
+/// An expanded key of a cipher with 16-byte blocks.
 pub(crate) trait BlockCipher: Send + Sync + ZeroizeOnDrop {
     /// Encrypts one block.
     fn encrypt_block(&self, block: &mut Block);
 
-    /// CBC of which only the last block is kept, in `state`.
+    /// Computes CBC over `blocks` and keeps only the last block, in `state`.
     fn absorb(&self, state: &mut Block, blocks: &[Block]);
 
-    /// Adds the encrypted counters to `text`, and counts on: all 128 bits, the first byte the highest.
+    /// Computes CTR: XORs the encrypted counters into `text` and advances `counter`. All 128 bits
+    /// count, big-endian.
     fn count(&self, counter: &mut Block, text: &mut [Block]);
 
-    /// Adds the key stream of OFB behind `last`, which becomes its last block.
+    /// Computes OFB: XORs into `text` the key stream that follows `last`, and leaves its last block
+    /// in `last`.
     fn ofb(&self, last: &mut Block, text: &mut [Block]);
 
-    /// CFB, `before` being the block of ciphertext before the first, and then the last.
+    /// Encrypts in CFB. `before` is the ciphertext block before the first one, and on return the
+    /// last one.
     fn cfb_encrypt(&self, before: &mut Block, text: &mut [Block]);
 
-    /// The opposite of [`Self::cfb_encrypt`].
+    /// Reverses [`Self::cfb_encrypt`].
     fn cfb_decrypt(&self, before: &mut Block, text: &mut [Block]);
 
-    /// The two halves of CCM: [`Self::absorb`] of the plaintext, and [`Self::count`]. The lower half of the counter must not overflow.
+    /// Computes both halves of CCM: [`Self::absorb`] of the plaintext, and [`Self::count`]. The
+    /// lower half of the counter must not overflow.
     fn ccm<const SEAL: bool>(&self, mac: &mut Block, counter: &mut Block, text: &mut [Block]) {
         for piece in text.chunks_mut(PIECE) {
             if SEAL {
@@ -51,7 +57,7 @@ pub(crate) trait BlockCipher: Send + Sync + ZeroizeOnDrop {
     }
 }
 
-// Both ways in which it holds a key wipe it.
+// `Aes` has two representations of a key, and both wipe it.
 impl ZeroizeOnDrop for Aes {}
 
 impl BlockCipher for Aes {
@@ -79,7 +85,7 @@ impl BlockCipher for Aes {
         self.cfb_decrypt(before, text.as_flattened_mut());
     }
 
-    /// One beside the other: the rounds of a counter take place while the MAC waits.
+    /// Interleaves both halves: the rounds of the counter fill the time in which the MAC waits.
     fn ccm<const SEAL: bool>(&self, mac: &mut Block, counter: &mut Block, text: &mut [Block]) {
         self.ccm::<SEAL>(mac, counter, text.as_flattened_mut());
     }
@@ -122,7 +128,7 @@ impl BlockCipher for Sm4 {
     }
 }
 
-/// Adds `b` to `a`.
+/// XORs `b` into `a`.
 pub(crate) fn add(a: &mut Block, b: &Block) {
     *a = (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes();
 }

@@ -1,10 +1,11 @@
-//! Who somebody is: one Ed25519 key (SPEC §1), used for signatures as it is and for the Noise handshake through its
-//! X25519 image.
+//! Long-term identities (SPEC §1): one Ed25519 key, used directly for signatures, and through its
+//! X25519 image for the Noise handshake.
 //!
-//! A [`NodeId`] that comes from outside is just 32 bytes until [`NodeId::noise_public`] or [`NodeId::verify`] took it: only
-//! the canonical encoding of a point of the prime-order subgroup, and not the neutral one, is anybody's identity. So
-//! nobody gets a further NodeId out of one key by adding a torsion point or by encoding the same point differently. (One
-//! remains: a point and its negative share their X25519 image. Whoever has the secret of one has that of the other.)
+//! A [`NodeId`] from an untrusted source is just 32 bytes until [`NodeId::noise_public`] or
+//! [`NodeId::verify`] accepts it. Both accept only the canonical encoding of a point in the
+//! prime-order subgroup, except the neutral element. So the owner of a key cannot create more
+//! NodeIds with a torsion point or another encoding. (One exception remains: a point and its
+//! negative share their X25519 image, and the secret of one gives the secret of the other.)
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,43 +19,45 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 use crate::Unauthentic;
 use crate::subgroup::u_of_prime_order;
 
-/// Length of a signature.
+/// Length of a signature in bytes.
 pub const SIGNATURE_BYTES: usize = 64;
 
-/// Not the identity of anybody.
+/// Error for a NodeId that no identity can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidNodeId {
-    /// Not 52 characters of base32.
+    /// The text is not 52 characters of base32.
     #[error("a node id is 52 characters, a to z and 2 to 7")]
     Text,
-    /// No canonically encoded point of the prime-order subgroup.
+    /// The bytes are not the canonical encoding of a point in the prime-order subgroup.
     #[error("this node id cannot exist; was it mistyped?")]
     Point,
 }
 
-/// The public key of an identity. Its text form is 52 characters of lower-case base32.
+/// Public key of an identity. Its text form is 52 characters of lower-case base32.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub [u8; 32]);
 
 impl NodeId {
-    /// The 32 bytes, an Ed25519 public key.
+    /// Returns the 32 bytes, an Ed25519 public key.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The Noise static public key of this identity: the birational (Montgomery) image of the Ed25519 point.
+    /// Returns the Noise static public key of this identity: the birational (Montgomery) image of
+    /// the Ed25519 point.
     ///
     /// # Errors
-    /// [`InvalidNodeId::Point`] if nobody can have this NodeId.
+    /// [`InvalidNodeId::Point`] if no identity can have this NodeId.
     pub fn noise_public(&self) -> Result<[u8; 32], InvalidNodeId> {
         u_of_prime_order(&self.0).ok_or(InvalidNodeId::Point)
     }
 
-    /// Checks this identity's signature over `message` (RFC 8032, strict).
+    /// Verifies this identity's signature over `message` (RFC 8032, strict).
     ///
     /// # Errors
-    /// [`Unauthentic`] if the signature is of somebody else, of something else, or malleable, or the NodeId is nobody's.
+    /// [`Unauthentic`] if the signature belongs to another key or message, or is malleable, or if
+    /// the NodeId is invalid.
     pub fn verify(
         &self,
         message: &[u8],
@@ -81,7 +84,7 @@ impl fmt::Debug for NodeId {
 impl FromStr for NodeId {
     type Err = InvalidNodeId;
 
-    /// Reads the text form, in either case, and checks that the identity can exist.
+    /// Parses the text form, in either case, and checks that the NodeId is valid.
     fn from_str(text: &str) -> Result<Self, InvalidNodeId> {
         let bytes = BASE32_NOPAD_NOCASE.decode(text.as_bytes()).map_err(|_| InvalidNodeId::Text)?;
         let id = Self(bytes.try_into().map_err(|_| InvalidNodeId::Text)?);
@@ -90,25 +93,25 @@ impl FromStr for NodeId {
     }
 }
 
-/// An identity with its secret. Wiped when dropped.
+/// An identity with its secret key. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct SecretIdentity(SigningKey);
 
 impl SecretIdentity {
-    /// The identity of a seed: 32 uniformly random bytes that are kept secret.
+    /// Derives the identity from a seed: 32 uniformly random bytes, kept secret.
     #[must_use]
     pub fn from_seed(seed: [u8; 32]) -> Self {
         let seed = Zeroizing::new(seed);
         Self(SigningKey::from_bytes(&seed))
     }
 
-    /// The seed this identity was made of; whoever has it is this identity.
+    /// Returns the seed. Anyone with the seed can act as this identity.
     #[must_use]
     pub fn seed(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
-    /// The public side.
+    /// Returns the public key.
     #[must_use]
     pub fn node_id(&self) -> NodeId {
         NodeId(self.0.verifying_key().to_bytes())
@@ -120,7 +123,7 @@ impl SecretIdentity {
         self.0.sign(message).to_bytes()
     }
 
-    /// The Noise static secret: the clamped first half of SHA-512(seed).
+    /// Returns the Noise static secret: the clamped first half of SHA-512(seed).
     #[must_use]
     pub fn noise_static(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(clamp_integer(self.0.to_scalar_bytes()))
@@ -212,7 +215,8 @@ mod tests {
 
     #[test]
     fn encodings_that_are_not_canonical_are_nobody() {
-        // y = p + k for the small k that still fit into 255 bits, with either sign; among them are valid points.
+        // y = p + k for every k that still fits into 255 bits, with either sign. Some are valid
+        // points.
         for k in 0..19 {
             for sign in [0, 0x80] {
                 let mut bytes = [0xff; 32];

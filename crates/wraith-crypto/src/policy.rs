@@ -1,15 +1,17 @@
-//! Which algorithms may be used, by the name of a policy: for whom rules, or a view of the future, leave no choice.
+//! Policies: named sets of permitted algorithms, for users bound by regulation or worried about
+//! quantum computers.
 //!
-//! | policy | allows |
+//! | policy | permits |
 //! |---|---|
-//! | `default` | all but what is broken, or safe in the hands of experts only |
-//! | `fips-like` | what NIST approves (SP 800-131A, 800-140C and D): AES, SHA-2, SHA-3, their MACs, the NIST curves, FFDHE, EdDSA, RSA, ML-KEM, ML-DSA, SLH-DSA |
+//! | `default` | all but broken algorithms, and those that are safe only in expert hands |
+//! | `fips-like` | algorithms approved by NIST (SP 800-131A, 800-140C and D): AES, SHA-2, SHA-3, their MACs, the NIST curves, FFDHE, EdDSA, RSA, ML-KEM, ML-DSA, SLH-DSA |
 //! | `sm` | the Chinese national standards: SM2, SM3, SM4 |
-//! | `pq-only` | what a quantum computer does not break: ML-KEM, alone or beside a curve, ML-DSA, SLH-DSA, and 256-bit symmetric keys |
+//! | `pq-only` | algorithms that resist quantum computers: ML-KEM, alone or beside a curve, ML-DSA, SLH-DSA, and 256-bit symmetric keys |
 //!
-//! "Like", because a module that is validated is another matter than its algorithms. In the transport a policy decides what packets are
-//! sealed with ([`Policy::packet_suites`]). What its handshake computes with is fixed by the version of the protocol: X25519 together with
-//! ML-KEM-768, ChaCha20-Poly1305 and SHA-256.
+//! It is called "like" because approved algorithms do not make a validated module. In the
+//! transport, a policy selects the packet suites ([`Policy::packet_suites`]). The protocol version
+//! fixes the algorithms of the handshake: X25519 together with ML-KEM-768, ChaCha20-Poly1305 and
+//! SHA-256.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,26 +19,26 @@ use std::str::FromStr;
 use crate::algorithm::is_same_name;
 use crate::{Suite, UnknownAlgorithm, aead, agree, cipher, encrypt, hash, kem, mac, sign};
 
-/// Which algorithms may be used.
+/// A named set of permitted algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
-    /// All but what is broken, or safe in the hands of experts only.
+    /// All but broken algorithms, and those that are safe only in expert hands.
     #[default]
     Default,
-    /// What NIST approves.
+    /// Algorithms approved by NIST.
     FipsLike,
     /// The Chinese national standards.
     Sm,
-    /// What a quantum computer does not break.
+    /// Algorithms that resist quantum computers.
     PqOnly,
 }
 
 impl Policy {
-    /// Every one.
+    /// Every policy.
     pub const ALL: [Self; 4] = [Self::Default, Self::FipsLike, Self::Sm, Self::PqOnly];
 
-    /// What it is called.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,7 +49,7 @@ impl Policy {
         }
     }
 
-    /// The [`Suite::bit`]s of what packets may be sealed with.
+    /// Returns the [`Suite::bit`]s of the packet suites that the policy permits.
     #[must_use]
     pub const fn packet_suites(self) -> u8 {
         let (aes, chacha) = (Suite::Aes256Gcm.bit(), Suite::ChaCha20Poly1305.bit());
@@ -75,7 +77,7 @@ impl FromStr for Policy {
 }
 
 impl hash::Algorithm {
-    /// Whether `policy` allows it.
+    /// Returns whether `policy` permits this algorithm.
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         use hash::Algorithm::*;
@@ -89,7 +91,7 @@ impl hash::Algorithm {
 }
 
 impl aead::Algorithm {
-    /// Whether `policy` allows it.
+    /// Returns whether `policy` permits this algorithm.
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         use aead::Algorithm::*;
@@ -106,8 +108,8 @@ impl aead::Algorithm {
 }
 
 impl cipher::Algorithm {
-    /// Whether `policy` allows it. ECB shows which blocks are the same, and no policy but NIST's, which leaves that to whoever uses it,
-    /// allows it.
+    /// Returns whether `policy` permits this algorithm. ECB reveals which blocks are equal. Only
+    /// NIST permits it and leaves the decision to the user, so only `FipsLike` does.
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         use cipher::Algorithm::*;
@@ -125,12 +127,13 @@ impl cipher::Algorithm {
 }
 
 impl mac::Algorithm {
-    /// Whether `policy` allows it.
+    /// Returns whether `policy` permits this algorithm.
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         use mac::Algorithm::*;
         match policy {
-            // A CBC-MAC is safe for messages of one length only, and SipHash has a tag for tables.
+            // CBC-MAC is secure only for messages of one length. SipHash has the tag of a hash
+            // table.
             Policy::Default => {
                 !matches!(self, HmacMd5 | HmacSha1 | CbcMacSm4 | SipHash64 | SipHash128)
             }
@@ -155,7 +158,7 @@ impl mac::Algorithm {
 }
 
 impl sign::Algorithm {
-    /// Whether `policy` allows it.
+    /// Returns whether `policy` permits this algorithm.
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         use sign::Algorithm::*;
@@ -189,7 +192,8 @@ impl sign::Algorithm {
 }
 
 impl agree::Algorithm {
-    /// Whether `policy` allows it. None of these alone keeps what is said today from a quantum computer of tomorrow.
+    /// Returns whether `policy` permits this algorithm. None of these alone protects recorded
+    /// traffic from a future quantum computer.
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         use agree::Algorithm::*;
@@ -205,7 +209,8 @@ impl agree::Algorithm {
 }
 
 impl kem::Algorithm {
-    /// Whether `policy` allows it. NIST approves a hybrid whose secret begins with that of ML-KEM (SP 800-227 §4.6).
+    /// Returns whether `policy` permits this algorithm. NIST approves a hybrid whose secret begins
+    /// with that of ML-KEM (SP 800-227 §4.6).
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         match policy {
@@ -217,7 +222,7 @@ impl kem::Algorithm {
 }
 
 impl encrypt::Algorithm {
-    /// Whether `policy` allows it.
+    /// Returns whether `policy` permits this algorithm.
     #[must_use]
     pub const fn is_allowed_by(self, policy: Policy) -> bool {
         match policy {
@@ -303,7 +308,7 @@ mod tests {
             for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305, Suite::Sm4Gcm] {
                 let offered = policy.packet_suites() & suite.bit() != 0;
                 let allowed = suite.algorithm().is_allowed_by(policy);
-                // SM4 has 128-bit keys, and is for whom a rule wants it.
+                // SM4 has 128-bit keys, and is offered only under the policy that demands it.
                 assert_eq!(
                     offered,
                     allowed && (suite != Suite::Sm4Gcm || policy == Policy::Sm),

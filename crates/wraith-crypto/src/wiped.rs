@@ -1,4 +1,4 @@
-//! Memory of a value that has secrets and does not wipe them itself.
+//! Wiping of values of a type that holds secrets and does not wipe itself.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -7,14 +7,14 @@ use std::ops::{Deref, DerefMut};
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A value in a place of its own, which is wiped after the value was dropped. The value does not move while it is in
-/// there, so it leaves no copies behind.
+/// A box that wipes its memory after its value has been dropped. The value never moves inside the
+/// box, so it leaves no copies elsewhere.
 ///
-/// Invariant: there is a value until [`Drop`] has taken it away.
+/// Invariant: the box holds a valid value until [`Drop`] drops it.
 pub struct Wiped<T>(Box<MaybeUninit<T>>);
 
 impl<T> Wiped<T> {
-    /// Moves `value`, which should have no secrets yet, to its place.
+    /// Moves `value` into a new box. It should not contain secrets yet.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self(Box::new(MaybeUninit::new(value)))
@@ -25,7 +25,7 @@ impl<T> Deref for Wiped<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: there is a value, by the invariant.
+        // SAFETY: by the invariant, the box holds a valid value.
         unsafe { self.0.assume_init_ref() }
     }
 }
@@ -39,7 +39,8 @@ impl<T> DerefMut for Wiped<T> {
 
 impl<T> Drop for Wiped<T> {
     fn drop(&mut self) {
-        // SAFETY: there is a value, and from here on nobody can reach it any more.
+        // SAFETY: by the invariant, the box holds a valid value; nothing can access it from here
+        // on.
         unsafe { self.0.assume_init_drop() }
         (*self.0).zeroize();
     }

@@ -1,6 +1,7 @@
-//! AEGIS (RFC 10032), by the `aegis` crate: libaegis in C, with the AES instructions of x86-64 and AArch64, or constant-time software.
+//! AEGIS (RFC 10032), computed by the `aegis` crate: libaegis in C, with the AES instructions of
+//! x86-64 and AArch64, or constant-time software.
 //!
-//! Key and nonce together are the state it begins with, so there is nothing to prepare.
+//! Key and nonce together form the initial state, so a key needs no precomputation.
 
 use ::aegis::aegis128l::Aegis128L;
 use ::aegis::aegis128x2::Aegis128X2;
@@ -10,10 +11,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::{Aead, AeadError, Algorithm, TAG_BYTES};
 
-/// A key. Wiped when dropped.
+/// A key of any variant. Wiped when dropped.
 pub(super) struct Key {
     algorithm: Algorithm,
-    /// The first 16 bytes for AEGIS-128.
+    /// The key. AEGIS-128 uses its first 16 bytes.
     key: [u8; 32],
 }
 
@@ -25,7 +26,7 @@ impl Drop for Key {
 
 impl ZeroizeOnDrop for Key {}
 
-/// Calls a method of the state of whichever algorithm it is.
+/// Calls a method of the state type that belongs to the algorithm.
 macro_rules! state {
     ($self:ident, $nonce:ident, $method:ident($($argument:expr),*), $result:expr) => {{
         let wrong = $self.algorithm.nonce_length($nonce.len());
@@ -52,7 +53,7 @@ macro_rules! state {
 }
 
 impl Key {
-    /// `None` if it is none of AEGIS, or the key has the wrong length.
+    /// Returns `None` if the algorithm is not a variant of AEGIS, or the key has the wrong length.
     pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
         use Algorithm::*;
         let fits = matches!(algorithm, Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2)

@@ -1,4 +1,5 @@
-//! Every AEAD by name and behind one trait. The packets of the transport do not come by here: they have [`PacketKey`](super::PacketKey).
+//! Every AEAD by name, behind one trait. The transport seals its packets with
+//! [`PacketKey`](super::PacketKey) instead.
 
 use thiserror::Error;
 
@@ -6,24 +7,26 @@ use super::{AesCcm, AesGcm, TAG_BYTES, aegis, aws_lc, chacha};
 use crate::algorithm::algorithms;
 use crate::{Backend, kernels};
 
-/// A key that seals messages and opens them.
+/// A key that seals and opens messages.
 ///
-/// Invariant the callers keep: a nonce is never used twice to seal under one key. AES-GCM-SIV survives it, and then shows which messages are the same.
+/// Invariant kept by the callers: no nonce seals twice under one key. AES-GCM-SIV tolerates a
+/// repeated nonce, and then reveals which messages are equal.
 pub trait Aead: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// Bytes of a tag of this key: the algorithm's, unless the key was made for another length.
+    /// Returns the length of this key's tags in bytes: the algorithm's, unless the key was created
+    /// for another length.
     fn tag_bytes(&self) -> usize {
         self.algorithm().tag_bytes()
     }
 
-    /// Bytes of a nonce of this key, likewise.
+    /// Returns the length of this key's nonces in bytes, likewise.
     fn nonce_bytes(&self) -> usize {
         self.algorithm().nonce_bytes()
     }
 
-    /// Bytes of the longest text that this key seals at once, likewise.
+    /// Returns the maximum length of a text for this key in bytes, likewise.
     fn text_max(&self) -> u64 {
         self.algorithm().text_max()
     }
@@ -31,7 +34,8 @@ pub trait Aead: Send + Sync {
     /// Encrypts `in_out` in place and writes the tag over it and `aad`.
     ///
     /// # Errors
-    /// The nonce or the room for the tag has the wrong length, or the message is longer than [`Self::text_max`]; nothing changed then.
+    /// [`AeadError`] if the nonce or `tag` has the wrong length, or if the text is longer than
+    /// [`Self::text_max`]. Nothing has changed then.
     fn seal_detached(
         &self,
         nonce: &[u8],
@@ -43,7 +47,7 @@ pub trait Aead: Send + Sync {
     /// Verifies and decrypts `in_out` in place.
     ///
     /// # Errors
-    /// As [`Self::seal_detached`], and [`AeadError::Unauthentic`]: `in_out` is zeros then.
+    /// As [`Self::seal_detached`], and [`AeadError::Unauthentic`], which leaves zeros in `in_out`.
     fn open_detached(
         &self,
         nonce: &[u8],
@@ -52,7 +56,7 @@ pub trait Aead: Send + Sync {
         tag: &[u8],
     ) -> Result<(), AeadError>;
 
-    /// The ciphertext of `text`, with the tag behind it.
+    /// Returns the ciphertext of `text`, followed by the tag.
     ///
     /// # Errors
     /// As [`Self::seal_detached`].
@@ -66,7 +70,7 @@ pub trait Aead: Send + Sync {
         Ok(sealed)
     }
 
-    /// The text in `sealed`, which is ciphertext and tag.
+    /// Returns the plaintext of `sealed`, ciphertext ‖ tag.
     ///
     /// # Errors
     /// As [`Self::open_detached`].
@@ -79,59 +83,60 @@ pub trait Aead: Send + Sync {
     }
 }
 
-/// Why nothing was sealed or opened.
+/// Reason why nothing was sealed or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AeadError {
     /// The key has the wrong length.
     #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
     KeyLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What was given.
+        /// Length of the key in bytes.
         found: usize,
     },
     /// The nonce has the wrong length.
     #[error("a nonce of {algorithm} has {expected} bytes here, not {found}")]
     NonceLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What the key takes.
+        /// Length required by the key, in bytes.
         expected: usize,
-        /// What was given.
+        /// Length of the nonce in bytes.
         found: usize,
     },
-    /// The nonce is empty, where any other length is good: [`AesGcm::seal_with_nonce`].
+    /// The nonce is empty, where any other length is allowed: [`AesGcm::seal_with_nonce`].
     #[error("a nonce of {algorithm} has a byte at least: it is empty")]
     EmptyNonce {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
     /// The tag has the wrong length.
     #[error("a tag of {algorithm} has {expected} bytes here, not {found}")]
     TagLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What the key makes.
+        /// Length of the key's tags in bytes.
         expected: usize,
-        /// What was given.
+        /// Length of the tag in bytes.
         found: usize,
     },
-    /// More than the key may seal under one nonce.
+    /// The text is longer than the key may seal under one nonce.
     #[error("{algorithm} seals at most {max} bytes at once here")]
     TooLong {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What the key seals.
+        /// Maximum length in bytes.
         max: u64,
     },
-    /// The key, the nonce, the associated data, the text or the tag is not what it was when it was sealed.
+    /// The key, the nonce, the associated data, the text or the tag differs from that of the
+    /// sealing.
     #[error("not authentic: wrong key, or damaged")]
     Unauthentic,
 }
 
 algorithms! {
-    /// The AEADs.
+    /// An AEAD.
     "AEAD";
     Aes128Gcm = "AES-128-GCM", "NIST SP 800-38D";
     Aes192Gcm = "AES-192-GCM", "NIST SP 800-38D";
@@ -152,7 +157,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Bytes of a key.
+    /// Returns the length of a key in bytes.
     #[must_use]
     pub const fn key_bytes(self) -> usize {
         use Algorithm::*;
@@ -164,8 +169,8 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of a nonce. Those of 24 bytes and more may be drawn at random; the others are counted, or drawn for at most 2^32 messages
-    /// (2^48 for AEGIS-128).
+    /// Returns the length of a nonce in bytes. Nonces of 24 bytes or more may be random. Shorter
+    /// ones have to be counters, or random for at most 2^32 messages (2^48 for AEGIS-128).
     #[must_use]
     pub const fn nonce_bytes(self) -> usize {
         use Algorithm::*;
@@ -177,14 +182,19 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of a tag.
+    /// Returns the length of a tag in bytes.
     #[must_use]
     pub const fn tag_bytes(self) -> usize {
         16
     }
 
-    /// Bytes of the longest text that can be sealed at once: 2^36 - 32 for GCM (SP 800-38D §5.2.1.1), 2^24 - 1 for CCM with its 12-byte nonce, 2^36 for
-    /// AES-GCM-SIV, 2^38 - 64 for ChaCha20, 2^61 - 1 for AEGIS.
+    /// Returns the maximum length of a text in bytes:
+    ///
+    /// - 2^36 - 32 for GCM (SP 800-38D §5.2.1.1),
+    /// - 2^24 - 1 for CCM with its 12-byte nonce,
+    /// - 2^36 for AES-GCM-SIV,
+    /// - 2^38 - 64 for ChaCha20,
+    /// - 2^61 - 1 for AEGIS.
     #[must_use]
     pub const fn text_max(self) -> u64 {
         use Algorithm::*;
@@ -197,7 +207,7 @@ impl Algorithm {
         }
     }
 
-    /// What computes it on this processor.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         use Algorithm::*;
@@ -211,10 +221,10 @@ impl Algorithm {
         }
     }
 
-    /// The key with these bytes.
+    /// Creates a key from its bytes.
     ///
     /// # Errors
-    /// Their number is wrong.
+    /// [`AeadError::KeyLength`].
     pub fn key(self, key: &[u8]) -> Result<Box<dyn Aead>, AeadError> {
         use Algorithm::*;
         let wrong = AeadError::KeyLength { algorithm: self, found: key.len() };
@@ -239,7 +249,7 @@ impl Algorithm {
         key.ok_or(wrong)
     }
 
-    /// The lengths that [`Aead::seal_detached`] and [`Aead::open_detached`] check first.
+    /// Checks the lengths for [`Aead::seal_detached`] and [`Aead::open_detached`].
     pub(crate) const fn check(
         self,
         nonce: &[u8],
@@ -249,7 +259,7 @@ impl Algorithm {
         self.lengths().check(nonce, text, tag)
     }
 
-    /// The lengths of its keys.
+    /// Returns the lengths of the algorithm's keys.
     const fn lengths(self) -> Lengths {
         Lengths {
             algorithm: self,
@@ -259,7 +269,7 @@ impl Algorithm {
         }
     }
 
-    /// [`Self::check`] for sealing; where the tag goes.
+    /// Does [`Self::check`] for sealing. Returns the room for the tag.
     pub(super) fn check_seal<'a>(
         self,
         nonce: &[u8],
@@ -271,7 +281,7 @@ impl Algorithm {
         tag.try_into().map_err(|_| self.tag_length(found))
     }
 
-    /// [`Self::check`] for opening; the tag.
+    /// Does [`Self::check`] for opening. Returns the tag.
     pub(super) fn check_open<'a>(
         self,
         nonce: &[u8],
@@ -283,18 +293,18 @@ impl Algorithm {
         tag.try_into().map_err(|_| self.tag_length(found))
     }
 
-    /// The complaint about a nonce of `found` bytes.
+    /// Returns the error for a nonce of `found` bytes.
     pub(super) const fn nonce_length(self, found: usize) -> AeadError {
         AeadError::NonceLength { algorithm: self, expected: self.nonce_bytes(), found }
     }
 
-    /// The complaint about a tag of `found` bytes.
+    /// Returns the error for a tag of `found` bytes.
     pub(super) const fn tag_length(self, found: usize) -> AeadError {
         AeadError::TagLength { algorithm: self, expected: self.tag_bytes(), found }
     }
 }
 
-/// What lengths a key takes: mostly those of its algorithm.
+/// Lengths that a key accepts, in most cases those of its algorithm.
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
     pub(super) algorithm: Algorithm,
@@ -304,7 +314,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// What [`Aead::seal_detached`] and [`Aead::open_detached`] check first.
+    /// Checks the lengths for [`Aead::seal_detached`] and [`Aead::open_detached`].
     pub(super) const fn check(
         self,
         nonce: &[u8],

@@ -1,4 +1,4 @@
-//! What AWS-LC has of AEADs, through its own interface: the one of aws-lc-rs does not have all of them.
+//! AEADs computed by AWS-LC, through its C interface: aws-lc-rs does not expose all of them.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -10,28 +10,29 @@ use aws_lc_sys::{
 
 use super::{Aead, AeadError, Algorithm, TAG_BYTES};
 
-/// A key. AWS-LC wipes all memory that it gives back.
+/// A key. AWS-LC wipes all memory that it frees.
 pub(super) struct Key {
     context: NonNull<EVP_AEAD_CTX>,
     algorithm: Algorithm,
 }
 
-// SAFETY: after it was made a context is only read (`openssl/aead.h`: sealing and opening may be called concurrently).
+// SAFETY: once created, a context is only read (`openssl/aead.h`: sealing and opening may be called
+// concurrently).
 unsafe impl Send for Key {}
 // SAFETY: as above.
 unsafe impl Sync for Key {}
 
 impl Drop for Key {
     fn drop(&mut self) {
-        // SAFETY: it was made by `EVP_AEAD_CTX_new` and is freed once.
+        // SAFETY: `EVP_AEAD_CTX_new` made the context, and it is freed once.
         unsafe { EVP_AEAD_CTX_free(self.context.as_ptr()) };
     }
 }
 
-/// AWS-LC's name of an algorithm, if it has it.
+/// Returns AWS-LC's description of an algorithm, if AWS-LC supports it.
 fn method(algorithm: Algorithm) -> Option<*const EVP_AEAD> {
     use Algorithm::*;
-    // SAFETY: these have no requirements and return constants.
+    // SAFETY: these functions have no preconditions and return constants.
     unsafe {
         Some(match algorithm {
             Aes128Gcm => aws_lc_sys::EVP_aead_aes_128_gcm(),
@@ -47,15 +48,15 @@ fn method(algorithm: Algorithm) -> Option<*const EVP_AEAD> {
 }
 
 impl Key {
-    /// `None` if AWS-LC does not have the algorithm, or the key has the wrong length.
+    /// Returns `None` if AWS-LC does not support the algorithm, or the key has the wrong length.
     pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
         let method = method(algorithm)?;
-        // SAFETY: the key can be read; the context is checked for null.
+        // SAFETY: the key has the length passed; the context is checked for null.
         let context = unsafe { EVP_AEAD_CTX_new(method, key.as_ptr(), key.len(), TAG_BYTES) };
         NonNull::new(context).map(|context| Self { context, algorithm })
     }
 
-    /// Seals with a nonce of whatever length AWS-LC takes.
+    /// Seals with a nonce of any length that AWS-LC accepts.
     pub(super) fn seal_any(
         &self,
         nonce: &[u8],
@@ -64,7 +65,7 @@ impl Key {
         tag: &mut [u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
         let mut tag_len = 0;
-        // SAFETY: every pointer goes with its length; the text is encrypted in place, which is allowed.
+        // SAFETY: every pointer is passed with its length; in-place encryption is allowed.
         let done = unsafe {
             EVP_AEAD_CTX_seal_scatter(
                 self.context.as_ptr(),
@@ -88,7 +89,7 @@ impl Key {
         }
     }
 
-    /// Opens with a nonce of whatever length AWS-LC takes.
+    /// Opens with a nonce of any length that AWS-LC accepts.
     pub(super) fn open_any(
         &self,
         nonce: &[u8],
@@ -96,7 +97,7 @@ impl Key {
         in_out: &mut [u8],
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
-        // SAFETY: every pointer goes with its length; the text is decrypted in place, which is allowed.
+        // SAFETY: every pointer is passed with its length; in-place decryption is allowed.
         let done = unsafe {
             EVP_AEAD_CTX_open_gather(
                 self.context.as_ptr(),

@@ -1,4 +1,5 @@
-//! CCM (NIST SP 800-38C, RFC 3610) of AES and of SM4 (RFC 8998): CBC-MAC and counter mode under one key.
+//! CCM (NIST SP 800-38C, RFC 3610) with AES and with SM4 (RFC 8998): CBC-MAC and counter mode under
+//! one key.
 
 use std::fmt;
 
@@ -10,19 +11,20 @@ use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use crate::kernels::aes::Aes;
 use crate::kernels::sm4::Sm4;
 
-/// A key of AES-CCM, with nonces of 12 bytes and tags of 16 through [`Aead`], and of other lengths through [`Self::with_lengths`].
-/// Wiped when dropped.
+/// A key of AES-CCM. Nonces have 12 bytes and tags 16, or other lengths after
+/// [`Self::with_lengths`]. Wiped when dropped.
 pub struct AesCcm(Ccm<Aes>);
 
 impl AesCcm {
-    /// The key with these 16, 24 or 32 bytes. `None` if there are others.
+    /// Creates a key from 16, 24 or 32 bytes. Returns `None` for another length.
     #[must_use]
     pub fn new(key: &[u8]) -> Option<Self> {
         Self::with_lengths(key, 12, 16)
     }
 
-    /// The same for nonces of 7 to 13 bytes and tags of 4, 6, … 16. Shorter nonces leave room for longer texts: less than
-    /// 2^(8 · (15 - `nonce_bytes`)) bytes. `None` if a length is another.
+    /// Creates a key for nonces of 7 to 13 bytes and tags of 4, 6, … 16. Shorter nonces allow
+    /// longer texts: less than 2^(8 · (15 - `nonce_bytes`)) bytes. Returns `None` for another
+    /// length.
     #[must_use]
     pub fn with_lengths(key: &[u8], nonce_bytes: usize, tag_bytes: usize) -> Option<Self> {
         let algorithm = match key.len() {
@@ -49,13 +51,14 @@ impl Sm4Ccm {
     }
 }
 
-/// A key of either. The lengths are ones that CCM takes.
+/// A key of either cipher. Invariant: `lengths` are valid for CCM.
 struct Ccm<C> {
     cipher: C,
     lengths: Lengths,
 }
 
-/// What a key takes with nonces of 7 to 13 bytes: the length of a text has 15 bytes together with the nonce.
+/// Returns the lengths of a key with nonces of 7 to 13 bytes. The nonce and the encoded text length
+/// share 15 bytes.
 const fn lengths(algorithm: Algorithm, nonce_bytes: usize, tag_bytes: usize) -> Lengths {
     let text_max = u64::MAX >> (8 * (nonce_bytes - 7));
     Lengths { algorithm, nonce_bytes, tag_bytes, text_max }
@@ -91,7 +94,7 @@ impl<C: BlockCipher> Ccm<C> {
         Err(AeadError::Unauthentic)
     }
 
-    /// Encrypts or decrypts and returns the whole tag.
+    /// Encrypts or decrypts, and returns the untruncated tag.
     fn crypt<const SEAL: bool>(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Block {
         let mut counter = [0; BLOCK];
         counter[0] = 14 - self.lengths.nonce_bytes as u8;
@@ -119,7 +122,7 @@ impl<C: BlockCipher> Ccm<C> {
         mac
     }
 
-    /// CBC-MAC over the first block and the associated data (SP 800-38C appendix A.2).
+    /// Starts the CBC-MAC with the first block and the associated data (SP 800-38C appendix A.2).
     fn begin(&self, counter: &Block, aad: &[u8], text: usize) -> Block {
         let mut first = *counter;
         first[0] |=

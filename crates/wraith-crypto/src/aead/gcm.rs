@@ -1,11 +1,12 @@
-//! AES-GCM with keys of every size: ours where the processor has vector AES, else AWS-LC.
+//! AES-GCM with keys of every length: our own on processors with vector AES, otherwise AWS-LC's.
 
 use super::{Aead, AeadError, Algorithm, TAG_BYTES, aws_lc};
 use crate::Backend;
 #[cfg(target_arch = "x86_64")]
 use crate::x86::{GcmKey, Width};
 
-/// A key of AES-GCM, with nonces of 12 bytes through [`Aead`] and of any other length through [`Self::seal_with_nonce`]. Wiped when dropped.
+/// A key of AES-GCM. Nonces have 12 bytes through [`Aead`], any other length through
+/// [`Self::seal_with_nonce`]. Wiped when dropped.
 pub struct AesGcm {
     algorithm: Algorithm,
     key: Key,
@@ -21,7 +22,7 @@ enum Key {
     Library(aws_lc::Key),
 }
 
-/// Calls a function of whichever key of ours it is.
+/// Evaluates `$own` for a key of ours of any length, or `$other` for a key of AWS-LC.
 #[cfg(target_arch = "x86_64")]
 macro_rules! own {
     ($self:ident, $key:ident => $own:expr, $library:ident => $other:expr) => {
@@ -43,7 +44,7 @@ macro_rules! own {
 }
 
 impl AesGcm {
-    /// The key with these 16, 24 or 32 bytes. `None` if there are others.
+    /// Creates a key from 16, 24 or 32 bytes. Returns `None` for another length.
     #[must_use]
     pub fn new(key: &[u8]) -> Option<Self> {
         let algorithm = match key.len() {
@@ -71,7 +72,7 @@ impl AesGcm {
         None
     }
 
-    /// What computes.
+    /// Returns the implementation on this processor.
     pub(super) fn backend() -> Backend {
         #[cfg(target_arch = "x86_64")]
         if let Some(width) = Width::best() {
@@ -80,7 +81,7 @@ impl AesGcm {
         Backend::AwsLc
     }
 
-    /// As [`Algorithm::check`], but for the length of the nonce.
+    /// Like [`Algorithm::check`], for a nonce of any length but 0.
     fn check_any(&self, nonce: &[u8], text: usize, tag: usize) -> Result<(), AeadError> {
         if nonce.is_empty() {
             return Err(AeadError::EmptyNonce { algorithm: self.algorithm });
@@ -88,10 +89,11 @@ impl AesGcm {
         self.algorithm.check(&[0; 12], text, tag)
     }
 
-    /// As [`Aead::seal_detached`], with a nonce of any length but 0 (SP 800-38D §7.1). One of 12 bytes is faster and safer.
+    /// Like [`Aead::seal_detached`], with a nonce of any length but 0 (SP 800-38D §7.1). A nonce of
+    /// 12 bytes is faster and safer.
     ///
     /// # Errors
-    /// [`AeadError::EmptyNonce`], or the tag has the wrong length, or the message is too long.
+    /// [`AeadError`] if the nonce is empty, the tag has the wrong length, or the text is too long.
     pub fn seal_with_nonce(
         &self,
         nonce: &[u8],
@@ -108,10 +110,11 @@ impl AesGcm {
             library => library.seal_any(nonce, aad, in_out, tag))
     }
 
-    /// As [`Aead::open_detached`], with a nonce of any length but 0.
+    /// Like [`Aead::open_detached`], with a nonce of any length but 0.
     ///
     /// # Errors
-    /// As [`Self::seal_with_nonce`], and [`AeadError::Unauthentic`]: `in_out` is zeros then.
+    /// As [`Self::seal_with_nonce`], and [`AeadError::Unauthentic`], which leaves zeros in
+    /// `in_out`.
     pub fn open_with_nonce(
         &self,
         nonce: &[u8],
@@ -164,7 +167,7 @@ impl Aead for AesGcm {
     }
 }
 
-/// What [`by_name`] gives where the key is ours: nothing around it, so that a key is one allocation.
+/// The result of [`by_name`] for a key of ours. Without a wrapper, a key is a single allocation.
 #[cfg(target_arch = "x86_64")]
 impl<const KEYS: usize> Aead for GcmKey<KEYS> {
     fn algorithm(&self) -> Algorithm {
@@ -199,7 +202,7 @@ impl<const KEYS: usize> Aead for GcmKey<KEYS> {
     }
 }
 
-/// Compares the tags; wipes the text if they differ.
+/// Compares the tags, and wipes the text if they differ.
 #[cfg(target_arch = "x86_64")]
 fn verified(
     expected: [u8; TAG_BYTES],
@@ -213,7 +216,7 @@ fn verified(
     Err(AeadError::Unauthentic)
 }
 
-/// The key with these 16, 24 or 32 bytes behind the trait. `None` if there are others.
+/// Creates a key from 16, 24 or 32 bytes, behind the trait. Returns `None` for another length.
 pub(super) fn by_name(key: &[u8]) -> Option<Box<dyn Aead>> {
     let AesGcm { algorithm: _, key } = AesGcm::new(key)?;
     Some(match key {

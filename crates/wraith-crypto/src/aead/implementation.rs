@@ -1,4 +1,5 @@
-//! What computes a suite: code of ours for the processors that have what it takes, else AWS-LC.
+//! Implementations of the packet suites: our own code on processors with the required features,
+//! otherwise AWS-LC.
 
 use std::fmt;
 
@@ -6,7 +7,8 @@ use super::{AeadKey, Suite};
 #[cfg(target_arch = "x86_64")]
 use crate::x86::Width;
 
-/// Whether this processor computes AES and GHASH in hardware; without that ChaCha20-Poly1305 is faster.
+/// Returns whether this processor has instructions for AES and GHASH. Without them
+/// ChaCha20-Poly1305 is the faster suite.
 #[must_use]
 pub fn aes_hardware() -> bool {
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
@@ -25,26 +27,27 @@ pub fn aes_hardware() -> bool {
     }
 }
 
-/// What computes a suite. The fastest that this processor can is taken unless told otherwise.
+/// Implementation of a suite. The fastest one on this processor is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
-    /// Ours, with 512-bit vectors: x86-64 with VAES, VPCLMULQDQ and AVX-512; AES-256-GCM only.
+    /// Our own, with 512-bit vectors: x86-64 with VAES, VPCLMULQDQ and AVX-512; AES-256-GCM only.
     Vaes512,
-    /// Ours, with 256-bit vectors: x86-64 with VAES and VPCLMULQDQ; AES-256-GCM only.
+    /// Our own, with 256-bit vectors: x86-64 with VAES and VPCLMULQDQ; AES-256-GCM only.
     Vaes256,
-    /// Ours: x86-64 with AVX-512 and its IFMA; ChaCha20-Poly1305 only.
+    /// Our own: x86-64 with AVX-512 and IFMA; ChaCha20-Poly1305 only.
     Ifma,
     /// AWS-LC: every processor, every suite but SM4-GCM.
     AwsLc,
-    /// Ours: every processor, SM4-GCM only. What it uses of a processor its [backend](super::Algorithm::backend) says.
+    /// Our own: every processor, SM4-GCM only. Its [backend](super::Algorithm::backend) names the
+    /// processor features in use.
     Sm4,
 }
 
 impl Implementation {
-    /// Every one; of those that do the same suite the fastest first.
+    /// Every implementation. Of those for the same suite, the fastest comes first.
     pub const ALL: [Self; 5] = [Self::Vaes512, Self::Vaes256, Self::Ifma, Self::AwsLc, Self::Sm4];
 
-    /// Whether this processor has what it takes.
+    /// Returns whether this processor has the required features.
     #[must_use]
     pub fn is_here(self) -> bool {
         match self {
@@ -73,7 +76,7 @@ impl fmt::Display for Implementation {
     }
 }
 
-/// What computes a suite on this processor, in words for people.
+/// Describes the implementation of a suite on this processor, for people.
 #[must_use]
 pub fn implementation(suite: Suite) -> String {
     let implementation = AeadKey::new(suite, &[0; 32]).implementation();

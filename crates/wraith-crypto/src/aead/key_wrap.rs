@@ -1,5 +1,6 @@
-//! AES key wrap: keys under a key, deterministic and without a nonce, as the standards for key files and protocols ask for.
-//! [`wrap`] takes whole words of 8 bytes (RFC 3394), [`wrap_padded`] any length (RFC 5649).
+//! AES key wrap: deterministic encryption of keys without a nonce, for key file formats and
+//! protocols that demand it. [`wrap`] takes whole words of 8 bytes (RFC 3394), [`wrap_padded`] any
+//! length (RFC 5649).
 #![allow(unsafe_code)]
 
 use std::ptr;
@@ -11,31 +12,32 @@ use aws_lc_sys::{
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes of the longest key that is wrapped.
+/// Maximum length of a key to wrap, in bytes.
 pub const WRAPPED_KEY_MAX: usize = 1 << 20;
 
-/// Why nothing was wrapped or unwrapped.
+/// Reason why nothing was wrapped or unwrapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyWrapError {
-    /// The wrapping key is not one of AES.
+    /// The wrapping key does not have the length of an AES key.
     #[error("a wrapping key has 16, 24 or 32 bytes, not {found}")]
     KeyLength {
-        /// What was given.
+        /// Length of the wrapping key in bytes.
         found: usize,
     },
-    /// [`wrap`] takes 16 bytes to [`WRAPPED_KEY_MAX`], in words of 8; [`wrap_padded`] 1 byte to that.
+    /// The key to wrap has an invalid length. [`wrap`] takes 16 bytes to [`WRAPPED_KEY_MAX`], in
+    /// words of 8; [`wrap_padded`] takes 1 byte to [`WRAPPED_KEY_MAX`].
     #[error("a key of {found} bytes cannot be wrapped so")]
     Length {
-        /// What was given.
+        /// Length of the key to wrap in bytes.
         found: usize,
     },
-    /// It was not wrapped under this key, or damaged.
+    /// The input was wrapped under another key, or modified.
     #[error("not authentic: wrong key, or damaged")]
     Unauthentic,
 }
 
-/// An expanded key, wiped when dropped.
+/// An expanded AES key. Wiped when dropped.
 struct Schedule(AES_KEY);
 
 impl Drop for Schedule {
@@ -54,17 +56,17 @@ impl Schedule {
         };
         let mut schedule = Self(AES_KEY { rd_key: [0; 60], rounds: 0 });
         let make = if encrypt { AES_set_encrypt_key } else { AES_set_decrypt_key };
-        // SAFETY: the key has as many bits; the schedule can be written.
+        // SAFETY: the key has this number of bits; the schedule is writable.
         let failed = unsafe { make(key.as_ptr(), bits, &raw mut schedule.0) };
         assert_eq!(failed, 0, "the lengths are those of AES");
         Ok(schedule)
     }
 }
 
-/// `secret` under `key`: 8 bytes more than it has.
+/// Wraps `secret` under `key`. The result is 8 bytes longer than `secret`.
 ///
 /// # Errors
-/// A length is wrong.
+/// [`KeyWrapError`] if a length is wrong.
 pub fn wrap(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
     let schedule = Schedule::new(key, true)?;
     let found = secret.len();
@@ -72,7 +74,8 @@ pub fn wrap(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
         return Err(KeyWrapError::Length { found });
     }
     let mut out = vec![0; found + 8];
-    // SAFETY: the output has room for 8 bytes more than the input; without an IV it is the standard's.
+    // SAFETY: the output has room for 8 bytes more than the input; a null IV selects the
+    // standard's.
     let len = unsafe {
         AES_wrap_key(&raw const schedule.0, ptr::null(), out.as_mut_ptr(), secret.as_ptr(), found)
     };
@@ -82,10 +85,10 @@ pub fn wrap(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
     }
 }
 
-/// What [`wrap`] wrapped.
+/// Reverses [`wrap`].
 ///
 /// # Errors
-/// The key has a wrong length, or [`KeyWrapError::Unauthentic`].
+/// [`KeyWrapError::KeyLength`], or [`KeyWrapError::Unauthentic`] if `wrapped` is invalid.
 pub fn unwrap(key: &[u8], wrapped: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyWrapError> {
     let schedule = Schedule::new(key, false)?;
     if !(24..=WRAPPED_KEY_MAX + 8).contains(&wrapped.len()) || !wrapped.len().is_multiple_of(8) {
@@ -103,10 +106,10 @@ pub fn unwrap(key: &[u8], wrapped: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyWrapE
     }
 }
 
-/// `secret` under `key`: 8 bytes more than it has in whole words.
+/// Wraps `secret` under `key`. The result is 8 bytes longer than `secret` padded to whole words.
 ///
 /// # Errors
-/// A length is wrong.
+/// [`KeyWrapError`] if a length is wrong.
 pub fn wrap_padded(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
     let schedule = Schedule::new(key, true)?;
     let found = secret.len();
@@ -115,7 +118,7 @@ pub fn wrap_padded(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
     }
     let mut out = vec![0; found.next_multiple_of(8) + 8];
     let mut len = 0;
-    // SAFETY: the output's room is told.
+    // SAFETY: the output is passed with its length.
     let done = unsafe {
         let (to, room) = (out.as_mut_ptr(), out.len());
         AES_wrap_key_padded(&raw const schedule.0, to, &raw mut len, room, secret.as_ptr(), found)
@@ -126,19 +129,20 @@ pub fn wrap_padded(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
     }
 }
 
-/// What [`wrap_padded`] wrapped.
+/// Reverses [`wrap_padded`].
 ///
 /// # Errors
 /// As [`unwrap`].
 pub fn unwrap_padded(key: &[u8], wrapped: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyWrapError> {
-    // A single block is decrypted, more are unwrapped; both with the keys of decryption.
+    // A single block is decrypted and longer inputs are unwrapped; both need the decryption
+    // schedule.
     let schedule = Schedule::new(key, false)?;
     if !(16..=WRAPPED_KEY_MAX + 8).contains(&wrapped.len()) || !wrapped.len().is_multiple_of(8) {
         return Err(KeyWrapError::Unauthentic);
     }
     let mut out = Zeroizing::new(vec![0; wrapped.len()]);
     let mut len = 0;
-    // SAFETY: the output's room is told.
+    // SAFETY: the output is passed with its length.
     let done = unsafe {
         let (to, room) = (out.as_mut_ptr(), out.len());
         let (from, bytes) = (wrapped.as_ptr(), wrapped.len());
@@ -147,7 +151,7 @@ pub fn unwrap_padded(key: &[u8], wrapped: &[u8]) -> Result<Zeroizing<Vec<u8>>, K
     if done != 1 || len > out.len() {
         return Err(KeyWrapError::Unauthentic);
     }
-    // Shortening a vector does not move it; what is behind is wiped now.
+    // Truncating a vector does not move it, so the unused end is wiped here.
     out[len..].zeroize();
     out.truncate(len);
     Ok(out)

@@ -1,6 +1,7 @@
 //! SM4-GCM (NIST SP 800-38D, RFC 8998), with nonces of 12 bytes and tags of 16.
 //!
-//! It goes through a text in pieces that stay in the first cache, encrypting a piece and authenticating it before the next.
+//! A text is processed in pieces that fit into the L1 cache. Each piece is encrypted and
+//! authenticated before the next.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use super::{Aead, AeadError, Algorithm};
 use crate::kernels::ghash::Ghash;
 use crate::kernels::sm4::{Block, Counter, Sm4, add};
 
-/// Bytes of a piece: whole blocks.
+/// Length of a piece in bytes: whole blocks.
 const PIECE: usize = 4096;
 
 /// A key of SM4-GCM. Wiped when dropped.
@@ -29,7 +30,8 @@ impl Sm4Gcm {
         Self { cipher, hash }
     }
 
-    /// The tag, of the ciphertext in any case. The nonce has 12 bytes.
+    /// Encrypts or decrypts. Returns the tag of the ciphertext in either case. The nonce has 12
+    /// bytes.
     fn crypt<const SEAL: bool>(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Block {
         let lengths = (aad.len() as u128) << 67 | (text.len() as u128) << 3;
         let mut first = [0; 16];

@@ -1,4 +1,5 @@
-//! ECDH on the curves of NIST and of brainpool (SP 800-56A §5.7.1.2). The secret is the x coordinate.
+//! ECDH on the NIST and brainpool curves (SP 800-56A §5.7.1.2). The shared secret is the x
+//! coordinate.
 
 use zeroize::Zeroizing;
 
@@ -20,36 +21,37 @@ impl Curve {
     }
 }
 
-/// The secret half of a key pair.
+/// A private key.
 #[derive(Debug)]
 pub struct PrivateKey(ec::PrivateKey);
 
 impl PrivateKey {
-    /// A new key.
+    /// Generates a key.
     pub fn generate(curve: Curve) -> Result<Self, AgreeError> {
         let made = ec::PrivateKey::generate(curve);
         made.map(Self).ok_or(AgreeError::Failed { algorithm: curve.ecdh() })
     }
 
-    /// The key of a scalar, which has [`Curve::bytes`] and is not zero and below the order.
+    /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than zero and
+    /// below the order.
     pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, AgreeError> {
         let invalid = AgreeError::InvalidPrivateKey { algorithm: curve.ecdh() };
         ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(invalid)
     }
 
-    /// The key of a PKCS #8 (DER).
+    /// Parses a key in PKCS #8 (DER).
     pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, AgreeError> {
         let invalid = AgreeError::InvalidPrivateKey { algorithm: curve.ecdh() };
         ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(invalid)
     }
 
-    /// The SubjectPublicKeyInfo of the public half, DER.
+    /// Returns the public key as SubjectPublicKeyInfo (DER).
     #[must_use]
     pub fn to_spki(&self) -> Vec<u8> {
         self.0.public().to_spki()
     }
 
-    /// PKCS #8, DER.
+    /// Returns the key in PKCS #8 (DER).
     #[must_use]
     pub fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
         self.0.to_pkcs8()

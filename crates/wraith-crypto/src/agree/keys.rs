@@ -1,11 +1,11 @@
-//! Keys of every key agreement by its name.
+//! Keys of every key agreement, by algorithm.
 
 use super::ecdh::{self, Curve};
 use super::ffdhe::{self, Group};
 use super::{AgreeError, Algorithm, PrivateKey, X448Key, X25519Key};
 use crate::Backend;
 
-/// What computes an algorithm, and its parameters there.
+/// Family of an algorithm, with its parameters.
 enum Family {
     X25519,
     X448,
@@ -14,7 +14,7 @@ enum Family {
 }
 
 impl Algorithm {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     /// [`AgreeError::Failed`].
@@ -27,7 +27,7 @@ impl Algorithm {
         })
     }
 
-    /// The key that [`PrivateKey::to_raw`] has written.
+    /// Parses the output of [`PrivateKey::to_raw`].
     ///
     /// # Errors
     /// [`AgreeError::InvalidPrivateKey`].
@@ -40,7 +40,7 @@ impl Algorithm {
         })
     }
 
-    /// What computes it here.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
@@ -51,7 +51,8 @@ impl Algorithm {
         }
     }
 
-    /// What makes its key pairs here, for most algorithms what [computes](Self::backend) the rest.
+    /// Returns the implementation of key generation on this processor. For most algorithms it is
+    /// the same as [`backend`](Self::backend).
     #[must_use]
     pub fn key_pair_backend(self) -> Backend {
         match self.family() {

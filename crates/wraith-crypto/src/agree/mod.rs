@@ -1,6 +1,7 @@
-//! Key agreement: two key pairs, one secret that both sides can compute.
+//! Key agreement: both sides compute the same secret from one key pair each.
 //!
-//! Keys are found by [`Algorithm`], or by type in the module of a family. [`x25519()`] and [`x25519_public`] are what the transport uses.
+//! [`Algorithm`] selects at run time; each family has a module with types. The transport uses
+//! [`x25519()`] and [`x25519_public`].
 
 pub mod ecdh;
 pub mod ffdhe;
@@ -19,51 +20,56 @@ pub use montgomery::{X448Key, X25519Key};
 pub use x448::{X448_BYTES, x448, x448_public};
 pub use x25519::{x25519, x25519_public};
 
-/// The secret half of a key pair.
+/// A private key.
 pub trait PrivateKey: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// What the other side needs: 32 or 56 bytes of X25519 and X448, an uncompressed point (SEC 1) of the curves, a number as long as the
-    /// prime of the groups.
+    /// Returns the public key for the other side:
+    ///
+    /// - X25519 and X448: 32 or 56 bytes,
+    /// - ECDH: an uncompressed point (SEC 1),
+    /// - finite fields: a number as long as the prime.
     fn public_key(&self) -> Vec<u8>;
 
-    /// What both sides can compute. It is not uniform: derive keys from it ([`kdf`](crate::kdf)).
+    /// Computes the shared secret. It is not uniform: derive keys from it ([`kdf`](crate::kdf)).
     ///
     /// # Errors
-    /// [`AgreeError::InvalidPublicKey`]: `peer` is no public key, or one with which the secret would be known to anybody.
+    /// [`AgreeError::InvalidPublicKey`] if `peer` is not a public key, or one with a predictable
+    /// secret.
     fn agree(&self, peer: &[u8]) -> Result<Zeroizing<Vec<u8>>, AgreeError>;
 
-    /// The raw secret key.
+    /// Returns the raw private key.
     fn to_raw(&self) -> Zeroizing<Vec<u8>>;
 }
 
-/// Why there is no key or secret.
+/// Reason why there is no key or no shared secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AgreeError {
-    /// The bytes are no private key of this algorithm.
+    /// The bytes are not a private key of this algorithm.
     #[error("not a private key of {algorithm}")]
     InvalidPrivateKey {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
-    /// The bytes are no public key of this algorithm, or one that agrees with everybody on the same.
+    /// The bytes are not a public key of this algorithm, or one whose secret does not depend on the
+    /// private key.
     #[error("not a public key of {algorithm}")]
     InvalidPublicKey {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
-    /// The library could not, for want of memory or randomness.
+    /// The library failed: out of memory, or no randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
     Failed {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
 }
 
 algorithms! {
-    /// The key agreements.
+    /// A key agreement.
     "key agreement";
     X25519 = "X25519", "RFC 7748";
     X448 = "X448", "RFC 7748";

@@ -1,4 +1,4 @@
-//! Keys of X25519 and X448 behind the trait that all agreements have.
+//! Keys of X25519 and X448 behind the trait of all key agreements.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ macro_rules! key {
         pub struct $key(Zeroizing<[u8; $bytes]>);
 
         impl $key {
-            /// A new key.
+            /// Generates a key.
             #[must_use]
             pub fn generate() -> Self {
                 Self(crate::rand::secret())
             }
 
-            /// The key that `secret` is: all of the right length are one.
+            /// Creates a key from `secret`. Every value is valid.
             #[must_use]
             pub fn from_bytes(secret: &[u8; $bytes]) -> Self {
                 Self(Zeroizing::new(*secret))
@@ -62,11 +62,11 @@ macro_rules! key {
 }
 
 key! {
-    /// A secret of X25519.
+    /// A private key of X25519.
     X25519Key, X25519, 32, x25519_public, x25519
 }
 
 key! {
-    /// A secret of X448.
+    /// A private key of X448.
     X448Key, X448, 56, x448_public, x448
 }

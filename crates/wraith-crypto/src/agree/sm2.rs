@@ -1,4 +1,5 @@
-//! The key exchange of SM2 (GB/T 32918.3), which has keys of two kinds on each side and a trait of none.
+//! SM2 key exchange (GB/T 32918.3). Each side has a long-term and an ephemeral key, so it does not
+//! implement the trait of the other key agreements.
 
 pub use crate::sm2::{
     Confirmation, Exchange, ExchangeError, IDENTITY_DEFAULT, IDENTITY_MAX, PrivateKey, Role,

@@ -1,24 +1,27 @@
-//! X25519 (RFC 7748), computed by AWS-LC. Secrets are any 32 bytes; they are clamped where they are used. Public keys are any
-//! 32 bytes, too: the top bit is ignored, and what is not below p, on the twist, or dirty is as good as any other.
+//! X25519 (RFC 7748), computed by AWS-LC.
+//!
+//! A secret is any 32 bytes, and is clamped on use. A public key is any 32 bytes, too. The top bit
+//! is ignored; values that are not below p, points on the twist and points with a torsion component
+//! are accepted like any other.
 #![allow(unsafe_code)]
 
 use zeroize::Zeroizing;
 
-/// The public key of `secret`.
+/// Computes the public key of `secret`.
 #[must_use]
 pub fn x25519_public(secret: &[u8; 32]) -> [u8; 32] {
     let mut public = [0; 32];
-    // SAFETY: both are pointers to 32 bytes.
+    // SAFETY: both pointers are to 32 bytes.
     unsafe { aws_lc_sys::X25519_public_from_private(public.as_mut_ptr(), secret.as_ptr()) };
     public
 }
 
-/// What both sides can compute. `None` if `public` has small order, that is, if the result would not depend on
-/// `secret` (RFC 7748 §6.1's check for all zeros).
+/// Computes the shared secret. Returns `None` if `public` has small order, so that the result would
+/// not depend on `secret` (the check for all zeros in RFC 7748 §6.1).
 #[must_use]
 pub fn x25519(secret: &[u8; 32], public: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
     let mut shared = Zeroizing::new([0; 32]);
-    // SAFETY: all three are pointers to 32 bytes.
+    // SAFETY: all three pointers are to 32 bytes.
     let is_good =
         unsafe { aws_lc_sys::X25519(shared.as_mut_ptr(), secret.as_ptr(), public.as_ptr()) } == 1;
     is_good.then_some(shared)
@@ -69,7 +72,7 @@ mod tests {
             rng.fill_bytes(&mut secret);
             rng.fill_bytes(&mut public);
             if round % 5 == 0 {
-                // From p − 19 on, with the top bit and without.
+                // Values around p − 19 and above, with and without the top bit.
                 public[1..31].fill(0xff);
                 public[0] |= 0xda;
                 public[31] |= 0x7f;

@@ -1,17 +1,17 @@
-//! X448 (RFC 7748 §5), own code over the crate's field, in constant time. Secrets are any 56 bytes, and so are public keys, as with
-//! [X25519](super::x25519()).
+//! X448 (RFC 7748 §5): our own constant-time code over the crate's field. A secret is any 56 bytes,
+//! and so is a public key, as with [X25519](super::x25519()).
 
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::goldilocks::Element;
 
-/// Bytes of a secret, a public key and what both sides can compute.
+/// Length of a secret, a public key and a shared secret in bytes.
 pub const X448_BYTES: usize = 56;
 
 /// (A − 2) / 4 of the curve v² = u³ + A u² + u.
 const A24: u32 = 39_081;
 
-/// The public key of `secret`.
+/// Computes the public key of `secret`.
 #[must_use]
 pub fn x448_public(secret: &[u8; X448_BYTES]) -> [u8; X448_BYTES] {
     let mut base = [0; X448_BYTES];
@@ -19,8 +19,8 @@ pub fn x448_public(secret: &[u8; X448_BYTES]) -> [u8; X448_BYTES] {
     ladder(secret, &base)
 }
 
-/// What both sides can compute. `None` if `public` has small order, that is, if the result would not depend on `secret`
-/// (RFC 7748 §6.2's check for all zeros).
+/// Computes the shared secret. Returns `None` if `public` has small order, so that the result would
+/// not depend on `secret` (the check for all zeros in RFC 7748 §6.2).
 #[must_use]
 pub fn x448(
     secret: &[u8; X448_BYTES],
@@ -30,7 +30,7 @@ pub fn x448(
     (!crate::equal(&*shared, &[0; X448_BYTES])).then_some(shared)
 }
 
-/// The u coordinate of `secret`, clamped, times the point at `u`.
+/// Computes the u coordinate of `secret`, clamped, times the point at `u`.
 fn ladder(secret: &[u8; X448_BYTES], u: &[u8; X448_BYTES]) -> [u8; X448_BYTES] {
     let mut scalar = Zeroizing::new(*secret);
     scalar[0] &= 0xfc;

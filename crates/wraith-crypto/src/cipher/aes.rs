@@ -1,4 +1,4 @@
-//! AES in the modes of this module, over [`crate::kernels::aes`].
+//! Modes of AES, over [`crate::kernels::aes`].
 
 use zeroize::Zeroize;
 
@@ -8,10 +8,10 @@ use crate::kernels::aes::Aes;
 
 type Block = [u8; BLOCK_BYTES];
 
-/// Bytes of the longest data unit of XTS: 2^20 blocks (SP 800-38E §4).
+/// Maximum length of an XTS data unit in bytes: 2^20 blocks (SP 800-38E §4).
 const UNIT_MAX: usize = BLOCK_BYTES << 20;
 
-/// A text in the mode that `algorithm`, one of AES, names.
+/// Starts a text. `algorithm` has to be one of AES.
 pub(super) fn start(
     algorithm: Algorithm,
     key: &[u8],
@@ -25,7 +25,7 @@ pub(super) fn start(
     if iv.len() != algorithm.iv_bytes() {
         return Err(CipherError::IvLength { algorithm, found: iv.len() });
     }
-    // ECB has none.
+    // ECB has no IV.
     let iv = iv.first_chunk().copied().unwrap_or_default();
     if matches!(algorithm, Aes128Xts | Aes256Xts) {
         return Ok(Box::new(Xts::new(algorithm, key, iv)?));
@@ -45,7 +45,7 @@ struct Ecb {
     algorithm: Algorithm,
 }
 
-/// `iv` is the block of ciphertext before.
+/// `iv` is the previous ciphertext block.
 struct Cbc {
     key: Aes,
     algorithm: Algorithm,
@@ -56,12 +56,12 @@ struct Ctr(Algorithm, Stream<Aes>);
 struct Ofb(Algorithm, Stream<Aes>);
 struct Cfb(Algorithm, Stream<Aes>);
 
-/// One data unit after another.
+/// XTS over consecutive data units.
 struct Xts {
     key: Aes,
     tweak_key: Aes,
     algorithm: Algorithm,
-    /// The number of the next unit.
+    /// Number of the next data unit.
     unit: u128,
 }
 
@@ -108,7 +108,7 @@ impl Cipher for Cbc {
     }
 }
 
-/// The modes that take any length.
+/// The modes for texts of any length.
 macro_rules! streaming {
     ($($mode:ident: $self:ident, $text:ident, $encrypt:expr, $decrypt:expr;)+) => { $(
         impl Cipher for $mode {
@@ -146,7 +146,7 @@ impl Xts {
         Ok(Self { key, tweak_key, algorithm, unit: u128::from_le_bytes(unit) })
     }
 
-    /// The tweak of the first block of the next unit.
+    /// Returns the tweak of the first block of the next data unit, and advances the unit number.
     fn begin(&mut self, text: &[u8]) -> Result<Block, CipherError> {
         if !(BLOCK_BYTES..=UNIT_MAX).contains(&text.len()) {
             return Err(CipherError::Partial { algorithm: self.algorithm, found: text.len() });
@@ -163,7 +163,8 @@ impl Cipher for Xts {
         self.algorithm
     }
 
-    /// A last block that is not whole takes its end from the block before (IEEE 1619 §5.3.2).
+    /// Encrypts a data unit. A partial last block takes its end from the block before (ciphertext
+    /// stealing, IEEE 1619 §5.3.2).
     fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
         let mut tweak = self.begin(in_out)?;
         let whole = in_out.len() / BLOCK_BYTES * BLOCK_BYTES;
@@ -178,7 +179,8 @@ impl Cipher for Xts {
         Ok(())
     }
 
-    /// With a last block that is not whole, the block before has the last tweak, and that one the tweak before.
+    /// Decrypts a data unit. With a partial last block, the block before uses the last tweak, and
+    /// the partial one the tweak before that.
     fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
         let mut tweak = self.begin(in_out)?;
         let whole = in_out.len() / BLOCK_BYTES * BLOCK_BYTES;

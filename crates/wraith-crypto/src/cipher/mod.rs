@@ -1,17 +1,20 @@
-//! Block ciphers in modes that hide and do not authenticate (NIST SP 800-38A and 38E, GB/T 17964). Whoever can change what they made can change
-//! what comes out: where nothing else forces one of them, take an [`aead`](crate::aead).
+//! Unauthenticated modes of block ciphers (NIST SP 800-38A and 38E, GB/T 17964). An attacker that
+//! modifies a ciphertext also modifies the plaintext. Use an [`aead`](crate::aead) unless a format
+//! demands one of these modes.
 //!
-//! A [`Cipher`] goes on where it was: text is handed over in pieces. ECB and CBC take whole blocks ([`pad`] makes them), the others any
-//! length. XTS takes a whole data unit at a time, 16 bytes or more, and begins the next unit with the next number.
+//! A [`Cipher`] keeps its position, so a text can be passed in pieces. ECB and CBC take whole
+//! blocks ([`pad`] makes them), the other modes any length. XTS takes one whole data unit at a
+//! time, of 16 bytes or more; each unit advances the unit number.
 //!
-//! | mode | what must not happen |
+//! | mode | forbidden |
 //! |---|---|
-//! | ECB | more than one block of anything that is not random |
-//! | CBC, CFB | an IV that somebody could foresee |
-//! | CTR, OFB | an IV twice under one key |
-//! | XTS | other use than for the sectors of a disk |
+//! | ECB | more than one block of anything but random data |
+//! | CBC, CFB | a predictable IV |
+//! | CTR, OFB | the same IV twice under one key |
+//! | XTS | any use but the sectors of a disk |
 //!
-//! All: at most 2^48 blocks under a key of these ciphers, whose blocks have 16 bytes, or their repeats begin to show.
+//! All modes: at most 2^48 blocks under one key. Beyond that, collisions of 16-byte blocks become
+//! likely.
 
 mod aes;
 pub mod sm4;
@@ -25,18 +28,19 @@ use crate::Backend;
 use crate::algorithm::algorithms;
 use crate::kernels;
 
-/// Bytes of a block, of every cipher here.
+/// Length of a block in bytes, for every cipher in this module.
 pub const BLOCK_BYTES: usize = 16;
 
-/// A text being encrypted, or decrypted, under one key and from one IV. Use one for one direction.
+/// Encryption or decryption of one text, under one key and IV. Use an instance for one direction
+/// only.
 pub trait Cipher: Send {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
     /// Encrypts the next piece in place.
     ///
     /// # Errors
-    /// [`CipherError::Partial`] where the mode wants whole blocks; nothing changed then.
+    /// [`CipherError::Partial`] if the mode does not take this length. Nothing has changed then.
     fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError>;
 
     /// Decrypts the next piece in place.
@@ -46,44 +50,45 @@ pub trait Cipher: Send {
     fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError>;
 }
 
-/// Why nothing was encrypted or decrypted.
+/// Reason why nothing was encrypted or decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CipherError {
     /// The key has the wrong length.
     #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
     KeyLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What was given.
+        /// Length of the key in bytes.
         found: usize,
     },
     /// The IV has the wrong length.
     #[error("an IV of {algorithm} has {} bytes, not {found}", algorithm.iv_bytes())]
     IvLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What was given.
+        /// Length of the IV in bytes.
         found: usize,
     },
-    /// The two halves of a key of XTS are the same (FIPS 140-3 IG C.I).
+    /// The two halves of an XTS key are equal (FIPS 140-3 IG C.I).
     #[error("the two halves of the key are the same")]
     EqualHalves,
-    /// Not whole blocks, or less than one where XTS wants at least that, or more than it takes.
+    /// The text does not consist of whole blocks, or an XTS data unit is too short or too long.
     #[error("{found} bytes are no text of {algorithm}: it takes {}", algorithm.takes())]
     Partial {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What was given.
+        /// Length of the text in bytes.
         found: usize,
     },
-    /// What was decrypted does not end as [`pad`] ends it: the key is wrong, or the text was changed.
+    /// The decrypted text does not end with valid padding ([`pad`]): the key is wrong, or the text
+    /// was modified.
     #[error("wrong key, or damaged: the padding is not as it must be")]
     Padding,
 }
 
 algorithms! {
-    /// The ciphers, each with its mode.
+    /// A block cipher with its mode.
     "cipher";
     Aes128Ecb = "AES-128-ECB", "NIST SP 800-38A";
     Aes192Ecb = "AES-192-ECB", "NIST SP 800-38A";
@@ -110,7 +115,7 @@ algorithms! {
     Sm4Xts = "SM4-XTS", "GB/T 17964";
 }
 
-/// How a mode cuts a text.
+/// Permitted lengths of the pieces of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     /// Whole blocks.
@@ -122,7 +127,7 @@ enum Cut {
 }
 
 impl Algorithm {
-    /// Bytes of a key. XTS has two keys, one behind the other.
+    /// Returns the length of a key in bytes. XTS has two keys, one after the other.
     #[must_use]
     pub const fn key_bytes(self) -> usize {
         use Algorithm::*;
@@ -135,7 +140,8 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of an IV: the first counter block for CTR, the number of the first data unit, little-endian, for XTS, none for ECB.
+    /// Returns the length of the IV in bytes. For CTR it is the first counter block. For XTS it is
+    /// the number of the first data unit, little-endian. ECB has no IV.
     #[must_use]
     pub const fn iv_bytes(self) -> usize {
         match self {
@@ -154,13 +160,13 @@ impl Algorithm {
         }
     }
 
-    /// Whether a text must be made of whole blocks.
+    /// Returns whether a text must consist of whole blocks.
     #[must_use]
     pub const fn wants_whole_blocks(self) -> bool {
         matches!(self.cut(), Cut::Blocks)
     }
 
-    /// What computes it on this processor.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         use Algorithm::*;
@@ -170,10 +176,10 @@ impl Algorithm {
         }
     }
 
-    /// A text under `key`, from `iv` on.
+    /// Starts a text under `key`, with `iv`.
     ///
     /// # Errors
-    /// A length is wrong, or the halves of a key of XTS are the same.
+    /// [`CipherError`] if a length is wrong, or if the halves of an XTS key are equal.
     pub fn start(self, key: &[u8], iv: &[u8]) -> Result<Box<dyn Cipher>, CipherError> {
         use Algorithm::*;
         match self {
@@ -191,16 +197,18 @@ impl Algorithm {
     }
 }
 
-/// Appends 1 to 16 bytes, each of them their number (PKCS #7, RFC 5652 §6.3), so that `text` is whole blocks.
+/// Pads `text` to whole blocks: appends 1 to 16 bytes, each with their count as its value (PKCS #7,
+/// RFC 5652 §6.3).
 pub fn pad(text: &mut Vec<u8>) {
     let added = BLOCK_BYTES - text.len() % BLOCK_BYTES;
     text.resize(text.len() + added, added as u8);
 }
 
-/// The length of `text` without what [`pad`] appended.
+/// Returns the length of `text` without the padding from [`pad`].
 ///
-/// It takes the same time whatever the last block holds. What a caller does with the answer does not: an attacker who can have texts of their own
-/// decrypted, and learns whether this failed, can decrypt others with that. Authenticate first.
+/// Constant time with respect to the last block. The caller's reaction to the result usually is
+/// not: with a padding oracle, an attacker that submits ciphertexts of its own can decrypt other
+/// texts. Authenticate first.
 ///
 /// # Errors
 /// [`CipherError::Padding`].

@@ -1,8 +1,10 @@
-//! SM4 in modes (GB/T 17964-2021).
+//! Modes of SM4 (GB/T 17964-2021).
 //!
-//! What encrypts or decrypts blocks that do not wait for each other does 64 of them at a time. XTS comes twice: the Chinese standard counts the bits of a tweak from
-//! the other end than IEEE 1619 does, so from the second block on they differ. openHiTLS has the first only, OpenSSL has both and takes the first unless
-//! told otherwise; so does [`Sm4Xts::new`].
+//! Modes with independent blocks process 64 blocks at a time.
+//!
+//! XTS has two variants: the Chinese standard numbers the bits of a tweak from the other end than
+//! IEEE 1619, so they differ from the second block on. In openHiTLS there is only the Chinese
+//! variant. OpenSSL has both and uses it by default, as [`Sm4Xts::new`] does.
 
 use std::fmt;
 
@@ -13,17 +15,17 @@ use super::{Algorithm, Cipher, CipherError};
 use crate::Backend;
 use crate::kernels::sm4::{Block, Chain, Kernel, Sm4, add};
 
-/// Blocks that are worked on together.
+/// Number of blocks processed together.
 const PIECE: usize = 64;
-/// Bytes of the longest data unit of XTS (2^20 blocks, IEEE 1619 §5.1).
+/// Maximum length of an XTS data unit in bytes (2^20 blocks, IEEE 1619 §5.1).
 const UNIT_MAX: usize = 16 << 20;
 
-/// What computes these.
+/// Returns the implementation of all modes.
 pub(crate) fn backend() -> Backend {
     Backend::Own(Kernel::best().features().into())
 }
 
-/// Begins a text with `algorithm`, which is one of SM4.
+/// Starts a text. `algorithm` has to be one of SM4.
 pub(super) fn start(
     algorithm: Algorithm,
     key: &[u8],
@@ -59,7 +61,7 @@ fn whole_blocks(algorithm: Algorithm, text: &mut [u8]) -> Result<&mut [Block], C
     }
 }
 
-/// ECB. Wiped when dropped.
+/// SM4 in ECB mode. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct Sm4Ecb(Sm4);
 
@@ -87,16 +89,16 @@ impl Cipher for Sm4Ecb {
     }
 }
 
-/// CBC. Wiped when dropped.
+/// SM4 in CBC mode. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct Sm4Cbc {
     cipher: Sm4,
-    /// The block of ciphertext before the next.
+    /// The previous ciphertext block.
     before: Block,
 }
 
 impl Sm4Cbc {
-    /// Begins a text.
+    /// Starts a text.
     #[must_use]
     pub fn new(key: &[u8; 16], iv: &[u8; 16]) -> Self {
         Self { cipher: Sm4::new(key), before: *iv }
@@ -129,23 +131,23 @@ impl Cipher for Sm4Cbc {
     }
 }
 
-/// CTR: all 128 bits of the block count. Wiped when dropped.
+/// SM4 in CTR mode, with a 128-bit counter. Wiped when dropped.
 #[derive(Clone)]
 pub struct Sm4Ctr(Stream<Sm4>);
 
-/// OFB. Wiped when dropped.
+/// SM4 in OFB mode. Wiped when dropped.
 #[derive(Clone)]
 pub struct Sm4Ofb(Stream<Sm4>);
 
-/// CFB with whole blocks fed back. Wiped when dropped.
+/// SM4 in CFB mode, with feedback of whole blocks. Wiped when dropped.
 #[derive(Clone)]
 pub struct Sm4Cfb(Stream<Sm4>);
 
-/// The modes that take any length. Each begins with a counter block or an IV.
+/// The modes for texts of any length. Each starts with a counter block or an IV.
 macro_rules! streaming {
     ($($mode:ident: $self:ident, $text:ident, $encrypt:expr, $decrypt:expr;)+) => { $(
         impl $mode {
-            /// Begins a text, with the first counter block (CTR) or the IV.
+            /// Starts a text, with the first counter block (CTR) or the IV.
             #[must_use]
             pub fn new(key: &[u8; 16], first: &[u8; 16]) -> Self {
                 Self(Stream::new(Sm4::new(key), *first))
@@ -178,19 +180,20 @@ streaming! {
     Sm4Cfb: self, text, self.0.cfb::<false>(text), self.0.cfb::<true>(text);
 }
 
-/// XTS. Wiped when dropped.
+/// SM4 in XTS mode. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct Sm4Xts {
     text: Sm4,
     tweak: Sm4,
-    /// The number of the next data unit.
+    /// Number of the next data unit.
     unit: u128,
     #[zeroize(skip)]
     ieee: bool,
 }
 
 impl Sm4Xts {
-    /// As GB/T 17964 has it: `key` is the key of the text and that of the tweaks, `unit` the number of the first data unit, little-endian.
+    /// Starts the variant of GB/T 17964. `key` is the text key followed by the tweak key; `unit` is
+    /// the number of the first data unit, little-endian.
     ///
     /// # Errors
     /// [`CipherError::EqualHalves`].
@@ -203,7 +206,7 @@ impl Sm4Xts {
         Ok(Self { text, tweak, unit: u128::from_le_bytes(*unit), ieee: false })
     }
 
-    /// As IEEE 1619 has it.
+    /// Starts the variant of IEEE 1619.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -228,7 +231,7 @@ impl Sm4Xts {
         }
         let (last, others) = blocks.split_last_mut().expect("16 bytes and more");
         self.blocks(&mut tweaks, others, encrypt);
-        // Ciphertext stealing. Decrypting, the tweaks of the last two change places.
+        // Ciphertext stealing. For decryption, the last two tweaks are swapped.
         let (before, after) = (tweaks.next(), tweaks.next());
         let (first, second) = if encrypt { (before, after) } else { (after, before) };
         self.block(last, first, encrypt);
@@ -275,10 +278,11 @@ impl Cipher for Sm4Xts {
     }
 }
 
-/// The tweaks of one data unit: each is the one before times x.
+/// The tweaks of one data unit. Each is x times the tweak before.
 #[derive(Clone, Copy, Zeroize)]
 struct Tweaks {
-    /// The next one: its lowest bit is the coefficient of x^0 for IEEE 1619, its highest for GB/T 17964.
+    /// The next tweak. The coefficient of x^0 is its lowest bit for IEEE 1619, its highest for GB/T
+    /// 17964.
     next: u128,
     ieee: bool,
 }

@@ -1,19 +1,19 @@
-//! Counter mode, OFB and CFB of any block cipher: pieces of any length become whole blocks, and what is left of a block's key stream is kept for the
-//! next piece.
+//! CTR, OFB and CFB of any block cipher, for pieces of any length. The unused rest of a key stream
+//! block is kept for the next piece.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::block_cipher::{BLOCK, Block, BlockCipher};
 
-/// A text in one of these modes; each has its function. Wiped when dropped.
+/// State of a text in one of these modes; each mode has its method. Wiped when dropped.
 #[derive(Clone)]
 pub(super) struct Stream<C: BlockCipher> {
     cipher: C,
-    /// The next counter; or the last block of the key stream, for OFB; or of the ciphertext, for CFB.
+    /// CTR: the next counter. OFB: the last key stream block. CFB: the last ciphertext block.
     iv: Block,
-    /// The key stream of the block in which the last piece ended, for CTR and OFB.
+    /// The key stream of the last, partial block, for CTR and OFB.
     kept: Block,
-    /// How many bytes of that block have been used, 0 if there is none.
+    /// Number of used bytes of that block; 0 if there is none.
     used: usize,
 }
 
@@ -31,7 +31,8 @@ impl<C: BlockCipher> Stream<C> {
         Self { cipher, iv, kept: [0; BLOCK], used: 0 }
     }
 
-    /// Cuts a piece into the rest of a block that has begun, whole blocks, and the beginning of one.
+    /// Splits a piece into the rest of the current block, whole blocks, and the start of another
+    /// block.
     fn cut<'a>(&self, text: &'a mut [u8]) -> (&'a mut [u8], &'a mut [Block], &'a mut [u8]) {
         let begun = if self.used == 0 { 0 } else { BLOCK - self.used };
         let (rest, text) = text.split_at_mut(begun.min(text.len()));
@@ -39,7 +40,7 @@ impl<C: BlockCipher> Stream<C> {
         (rest, blocks, beginning)
     }
 
-    /// Xors `text` with the key stream in `kept` from `used` on.
+    /// XORs `text` with the key stream in `kept`, from `used` on.
     fn add_kept(&mut self, text: &mut [u8]) {
         for (byte, key) in text.iter_mut().zip(&self.kept[self.used..]) {
             *byte ^= key;
@@ -69,7 +70,8 @@ impl<C: BlockCipher> Stream<C> {
         }
     }
 
-    /// While a block is begun, `iv` holds the ciphertext that there is of it, and the key stream behind.
+    /// Computes CFB. During a partial block, `iv` holds the ciphertext so far, followed by the
+    /// unused key stream.
     pub(super) fn cfb<const DECRYPT: bool>(&mut self, text: &mut [u8]) {
         let (rest, blocks, beginning) = self.cut(text);
         self.feed_back::<DECRYPT>(rest);

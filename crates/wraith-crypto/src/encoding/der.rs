@@ -1,4 +1,5 @@
-//! The part of DER (ITU-T X.690) that keys and signatures are written in: definite lengths of at most four bytes, tags below 31.
+//! The subset of DER (ITU-T X.690) for keys and signatures: definite lengths of at most four bytes,
+//! tags below 31.
 
 use zeroize::Zeroizing;
 
@@ -21,34 +22,35 @@ pub const SEQUENCE: u8 = 0x30;
 /// Tag of SET.
 pub const SET: u8 = 0x31;
 
-/// Tag of the context-specific `[number]` around a primitive value, as IMPLICIT makes of a string.
+/// Returns the context-specific tag `[number]` of a primitive value, as for an IMPLICIT string.
 #[must_use]
 pub const fn context(number: u8) -> u8 {
     assert!(number < 31, "larger tags take several bytes");
     0x80 | number
 }
 
-/// Tag of the context-specific `[number]` around other values, as EXPLICIT makes.
+/// Returns the context-specific tag `[number]` of a constructed value, as for EXPLICIT tagging.
 #[must_use]
 pub const fn context_constructed(number: u8) -> u8 {
     context(number) | 0x20
 }
 
-/// Reads one value after the other. What is behind the last one expected is an error, if [`Self::finish`] is called, and it
-/// always is in this crate.
+/// Reads consecutive values. Only [`Self::finish`] detects trailing bytes; this crate always calls
+/// it.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `der` from its start.
+    /// Creates a reader at the start of `der`.
     #[must_use]
     pub const fn new(der: &'a [u8]) -> Self {
         Self { rest: der }
     }
 
-    /// Reads the one SEQUENCE that `der` is, with nothing behind it.
+    /// Returns a reader for the content of `der`, which has to be one SEQUENCE without trailing
+    /// bytes.
     pub fn of_sequence(der: &'a [u8]) -> Result<Self, EncodingError> {
         let mut whole = Self::new(der);
         let inside = whole.sequence()?;
@@ -56,21 +58,21 @@ impl<'a> Reader<'a> {
         Ok(inside)
     }
 
-    /// The tag of the next value, if there is one.
+    /// Returns the tag of the next value, if there is one.
     #[must_use]
     pub fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }
 
-    /// Ends reading.
+    /// Checks that nothing is left.
     ///
     /// # Errors
-    /// [`EncodingError::TrailingBytes`] if there is more.
+    /// [`EncodingError::TrailingBytes`] if there are more bytes.
     pub const fn finish(self) -> Result<(), EncodingError> {
         if self.rest.is_empty() { Ok(()) } else { Err(EncodingError::TrailingBytes) }
     }
 
-    /// The next value whatever it is: its tag, and its content.
+    /// Reads the next value, of any type. Returns its tag and its content.
     pub fn any(&mut self) -> Result<(u8, &'a [u8]), EncodingError> {
         let (&tag, rest) = self.rest.split_first().ok_or(EncodingError::Truncated)?;
         if tag & 0x1f == 0x1f {
@@ -82,14 +84,14 @@ impl<'a> Reader<'a> {
         Ok((tag, content))
     }
 
-    /// The next value with its tag and length in front.
+    /// Reads the next value. Returns it with its tag and length.
     pub fn element(&mut self) -> Result<&'a [u8], EncodingError> {
         let before = self.rest;
         self.any()?;
         Ok(&before[..before.len() - self.rest.len()])
     }
 
-    /// The content of the next value, which has `tag`.
+    /// Reads the next value, which has to have `tag`. Returns its content.
     pub fn read(&mut self, tag: u8) -> Result<&'a [u8], EncodingError> {
         match self.peek() {
             None => Err(EncodingError::Truncated),
@@ -98,42 +100,43 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The content of the next value if that has `tag`.
+    /// Reads the next value if it has `tag`. Returns its content.
     pub fn optional(&mut self, tag: u8) -> Result<Option<&'a [u8]>, EncodingError> {
         if self.peek() == Some(tag) { self.read(tag).map(Some) } else { Ok(None) }
     }
 
-    /// The values in the next value, which has `tag`.
+    /// Reads the next value, which has to have `tag`. Returns a reader for its content.
     pub fn nested(&mut self, tag: u8) -> Result<Self, EncodingError> {
         self.read(tag).map(Self::new)
     }
 
-    /// The values in the next value, a SEQUENCE.
+    /// Reads a SEQUENCE. Returns a reader for its content.
     pub fn sequence(&mut self) -> Result<Self, EncodingError> {
         self.nested(SEQUENCE)
     }
 
-    /// The next value, an OCTET STRING.
+    /// Reads an OCTET STRING.
     pub fn octet_string(&mut self) -> Result<&'a [u8], EncodingError> {
         self.read(OCTET_STRING)
     }
 
-    /// The next value, a BIT STRING of whole bytes.
+    /// Reads a BIT STRING of whole bytes.
     pub fn bit_string(&mut self) -> Result<&'a [u8], EncodingError> {
         whole_bytes(self.read(BIT_STRING)?)
     }
 
-    /// The content of the next value, an OBJECT IDENTIFIER.
+    /// Reads an OBJECT IDENTIFIER. Returns its content.
     pub fn oid(&mut self) -> Result<&'a [u8], EncodingError> {
         let oid = self.read(OBJECT_IDENTIFIER)?;
-        // Each number in it ends with a byte below 0x80, and none begins with a zero (0x80).
+        // Each number ends with a byte below 0x80, and none starts with a zero (0x80).
         let starts = oid.iter().enumerate().filter(|&(i, _)| i == 0 || oid[i - 1] < 0x80);
         let is_good =
             oid.last().is_some_and(|&last| last < 0x80) && { starts }.all(|(_, &b)| b != 0x80);
         if is_good { Ok(oid) } else { Err(EncodingError::NotDer) }
     }
 
-    /// The next value, an INTEGER that is not negative: its bytes, most significant first, without leading zeros. Zero has none.
+    /// Reads a non-negative INTEGER. Returns its bytes, big-endian, without leading zeros; none for
+    /// zero.
     pub fn unsigned(&mut self) -> Result<&'a [u8], EncodingError> {
         match *self.read(INTEGER)? {
             [0] => Ok(&[]),
@@ -143,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next value, an INTEGER from 0 to 2^32 − 1.
+    /// Reads an INTEGER from 0 to 2^32 − 1.
     pub fn small(&mut self) -> Result<u32, EncodingError> {
         let number = self.unsigned()?;
         if number.len() > 4 {
@@ -152,13 +155,13 @@ impl<'a> Reader<'a> {
         Ok(number.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte)))
     }
 
-    /// The next value, NULL.
+    /// Reads a NULL.
     pub fn null(&mut self) -> Result<(), EncodingError> {
         if self.read(NULL)?.is_empty() { Ok(()) } else { Err(EncodingError::NotDer) }
     }
 }
 
-/// The bytes of a BIT STRING with `content`, if it has no half ones.
+/// Returns the bytes of a BIT STRING with this content, which must not have unused bits.
 pub(crate) fn whole_bytes(content: &[u8]) -> Result<&[u8], EncodingError> {
     match content {
         [0, bytes @ ..] => Ok(bytes),
@@ -166,7 +169,7 @@ pub(crate) fn whole_bytes(content: &[u8]) -> Result<&[u8], EncodingError> {
     }
 }
 
-/// The length that `bytes` begins with, and what is behind it.
+/// Reads a length. Returns it with the remaining bytes.
 fn length(bytes: &[u8]) -> Result<(usize, &[u8]), EncodingError> {
     let (&first, rest) = bytes.split_first().ok_or(EncodingError::Truncated)?;
     let count = match first {
@@ -182,7 +185,7 @@ fn length(bytes: &[u8]) -> Result<(usize, &[u8]), EncodingError> {
     Ok((usize::try_from(len).map_err(|_| EncodingError::Truncated)?, rest))
 }
 
-/// Writes one value after the other. What it writes may be secret: it is wiped when dropped, wherever it has been.
+/// Writes consecutive values. The output may be secret, so every buffer is wiped when dropped.
 #[derive(Default)]
 pub struct Writer {
     bytes: Zeroizing<Vec<u8>>,
@@ -195,13 +198,13 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Nothing yet.
+    /// Creates an empty writer.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was written, in a SEQUENCE of its own.
+    /// Returns the output of `inside`, wrapped in a SEQUENCE.
     #[must_use]
     pub fn sequence_of(inside: impl FnOnce(&mut Self)) -> Zeroizing<Vec<u8>> {
         let mut writer = Self::new();
@@ -209,16 +212,16 @@ impl Writer {
         writer.finish()
     }
 
-    /// What was written.
+    /// Returns the output.
     #[must_use]
     pub fn finish(self) -> Zeroizing<Vec<u8>> {
         self.bytes
     }
 
-    /// Writes bytes that are DER already.
+    /// Writes bytes that are already DER.
     pub fn raw(&mut self, der: &[u8]) -> &mut Self {
         if self.bytes.capacity() - self.bytes.len() < der.len() {
-            // `Vec` would leave what it moves behind.
+            // A growing `Vec` would leave an unwiped copy behind.
             let mut larger = Vec::with_capacity((2 * self.bytes.len() + der.len()).max(256));
             larger.extend_from_slice(&self.bytes);
             self.bytes = Zeroizing::new(larger);
@@ -232,14 +235,14 @@ impl Writer {
         self.head(tag, content.len()).raw(content)
     }
 
-    /// Writes a value with what `inside` writes in it.
+    /// Writes a value with the output of `inside` as its content.
     pub fn nested(&mut self, tag: u8, inside: impl FnOnce(&mut Self)) -> &mut Self {
         let mut content = Self::new();
         inside(&mut content);
         self.write(tag, &content.bytes)
     }
 
-    /// Writes a SEQUENCE with what `inside` writes in it.
+    /// Writes a SEQUENCE with the output of `inside` as its content.
     pub fn sequence(&mut self, inside: impl FnOnce(&mut Self)) -> &mut Self {
         self.nested(SEQUENCE, inside)
     }
@@ -254,12 +257,12 @@ impl Writer {
         self.head(BIT_STRING, bytes.len() + 1).raw(&[0]).raw(bytes)
     }
 
-    /// Writes an OBJECT IDENTIFIER of this content.
+    /// Writes an OBJECT IDENTIFIER with this content.
     pub fn oid(&mut self, content: &[u8]) -> &mut Self {
         self.write(OBJECT_IDENTIFIER, content)
     }
 
-    /// Writes the INTEGER of `number`, most significant byte first.
+    /// Writes a big-endian number as an INTEGER.
     pub fn unsigned(&mut self, number: &[u8]) -> &mut Self {
         let zeros = number.iter().take_while(|&&byte| byte == 0).count();
         let number = &number[zeros..];
@@ -270,7 +273,7 @@ impl Writer {
         }
     }
 
-    /// Writes the INTEGER of `number`.
+    /// Writes `number` as an INTEGER.
     pub fn small(&mut self, number: u32) -> &mut Self {
         self.unsigned(&number.to_be_bytes())
     }

@@ -1,17 +1,24 @@
-//! How keys are written down: [DER](der), [PEM](pem), and the envelopes of private keys ([PKCS#8](pkcs8)) and of public ones
-//! ([SubjectPublicKeyInfo](spki)).
+//! Key formats: [DER](der), [PEM](pem), and the containers of private keys ([PKCS#8](pkcs8)) and
+//! public keys ([SubjectPublicKeyInfo](spki)).
 //!
-//! What is not DER, has bytes behind it, or is spelled in another way than it would be written is refused, so that a public key in
-//! SubjectPublicKeyInfo has one spelling, but SM2's, whose point may be compressed, and X-Wing's, in whose X25519 half every 32 bytes stand for some
-//! key (RFC 7748 §5). A private key has several in PKCS #8, for other programs write what this crate does not:
+//! Input is rejected if it is not DER, has trailing bytes, or differs from the encoding that this
+//! crate would write. So a public key in SubjectPublicKeyInfo has exactly one encoding, with two
+//! exceptions. A point of SM2 may be compressed; and in the X25519 half of X-Wing, all 32-byte
+//! strings are keys, some of them equivalent (RFC 7748 §5).
 //!
-//! - attributes, which are passed over;
-//! - the public half, behind the private one (version 2) or within it (elliptic curves), which is checked, and the name of the curve within it;
-//! - a seed of ML-KEM or ML-DSA, which is checked against an expanded key beside it, if there is one;
-//! - the order of RSA's primes, and its private exponent, which may be any below the modulus that undoes the public one.
+//! A private key in PKCS #8 has several accepted encodings, because other programs write parts that
+//! this crate does not:
 //!
-//! Such a key is written in one spelling again, but RSA's in that which was read. Nothing is recursive, and all that is read is borrowed from the
-//! input, so that no input can make it work long or take memory.
+//! - attributes, which are skipped;
+//! - the public key, after the private key (version 2) or inside it (elliptic curves), which is
+//!   checked, and the name of the curve inside it;
+//! - a seed of ML-KEM or ML-DSA, which is checked against the expanded key beside it, if any;
+//! - the order of RSA's primes, and RSA's private exponent. It may be any value below the modulus
+//!   that inverts the public exponent.
+//!
+//! Such a key is always written in one encoding, except RSA's, which keeps the one that was read.
+//! Parsing is not recursive, and all results borrow from the input. So no input can cause much work
+//! or memory use.
 
 pub mod der;
 pub mod oid;
@@ -20,29 +27,29 @@ pub mod pkcs8;
 pub(crate) mod seed;
 pub mod spki;
 
-/// Why something could not be read.
+/// Reason why an encoding was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodingError {
-    /// The input ends before the value that it promises.
+    /// The input ends inside a value.
     #[error("the input ends in the middle of a value")]
     Truncated,
-    /// A length, a number or a bit string has a spelling that is not DER's.
+    /// The encoding of a length, a number or a bit string is not DER.
     #[error("a value is not spelled as DER demands")]
     NotDer,
-    /// Another kind of value is expected here.
+    /// A value has an unexpected type.
     #[error("a value has another type than is expected in its place")]
     UnexpectedTag,
-    /// There is something behind the value.
+    /// There are bytes after the value.
     #[error("there are bytes behind the value")]
     TrailingBytes,
-    /// A version of the format that is not known.
+    /// The version of the format is unknown.
     #[error("the version of the format is not known")]
     UnknownVersion,
-    /// The text is not PEM as RFC 7468 writes it.
+    /// The text is not strict PEM (RFC 7468).
     #[error("the text is not strict PEM")]
     NotPem,
-    /// The PEM block holds something else, by its label.
+    /// The label of the PEM block names another type.
     #[error("the PEM block holds something else")]
     WrongLabel,
 }

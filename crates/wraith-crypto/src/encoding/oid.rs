@@ -1,4 +1,4 @@
-//! The object identifiers of key algorithms and curves, as the content of their DER.
+//! Object identifiers of key algorithms and curves, as the content of their DER encoding.
 
 /// 1.2.840.113549.1.1.1, rsaEncryption (RFC 8017).
 pub const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
@@ -27,15 +27,15 @@ pub const ED448: &[u8] = &[0x2b, 0x65, 113];
 /// 1.3.6.1.4.1.62253.25722, X-Wing (draft-connolly-cfrg-xwing-kem).
 pub const X_WING: &[u8] = &[0x2b, 6, 1, 4, 1, 0x83, 0xe6, 0x2d, 0x81, 0xc8, 0x7a];
 
-/// 2.16.840.1.101.3.4.3.`n`, the signature algorithms of NIST (17 to 19 are ML-DSA-44/65/87 by RFC 9881, 20 to 31 are SLH-DSA by
-/// RFC 9909).
+/// 2.16.840.1.101.3.4.3.`n`, the signature algorithms of NIST. 17 to 19 are ML-DSA-44/65/87 (RFC
+/// 9881), 20 to 31 are SLH-DSA (RFC 9909).
 #[must_use]
 pub const fn nist_signature(n: u8) -> [u8; 9] {
     assert!(n < 128, "larger numbers take two bytes");
     [0x60, 0x86, 0x48, 1, 0x65, 3, 4, 3, n]
 }
 
-/// 2.16.840.1.101.3.4.4.`n`, the key-encapsulation algorithms of NIST (1 to 3 are ML-KEM-512/768/1024 by RFC 9935).
+/// 2.16.840.1.101.3.4.4.`n`, the KEMs of NIST. 1 to 3 are ML-KEM-512/768/1024 (RFC 9935).
 #[must_use]
 pub const fn nist_kem(n: u8) -> [u8; 9] {
     assert!(n < 128, "larger numbers take two bytes");

@@ -1,7 +1,8 @@
-//! PEM, the strict form of RFC 7468 §3: one block, lines of 64 characters, no text around it. Lines end with a line feed, with or
-//! without a carriage return before it; that of the last line may be missing.
+//! PEM in the strict form of RFC 7468 §3: one block, lines of 64 characters, no text around it.
+//! Lines end with LF or CRLF; the last line may lack it.
 //!
-//! The characters of a private key are as secret as the key, so none of them is an index or decides a branch.
+//! The characters of a private key are as secret as the key. None of them is used as an index or in
+//! a branch.
 
 use zeroize::Zeroizing;
 
@@ -9,7 +10,7 @@ use super::EncodingError;
 
 const LINE_CHARS: usize = 64;
 
-/// `der` as a block with `label`, which is of capital letters and spaces.
+/// Encodes `der` as a block with `label`, which consists of capital letters and spaces.
 #[must_use]
 pub fn encode(label: &str, der: &[u8]) -> Zeroizing<String> {
     let chars = der.len().div_ceil(3) * 4;
@@ -36,10 +37,11 @@ pub fn encode(label: &str, der: &[u8]) -> Zeroizing<String> {
     text
 }
 
-/// The bytes of the block that `text` is, which has `label`.
+/// Decodes `text`, one block with `label`.
 ///
 /// # Errors
-/// [`EncodingError::WrongLabel`] if it is a block of another label, [`EncodingError::NotPem`] if it is none.
+/// [`EncodingError::WrongLabel`] if the block has another label, [`EncodingError::NotPem`] if
+/// `text` is not strict PEM.
 pub fn decode(label: &str, text: &str) -> Result<Zeroizing<Vec<u8>>, EncodingError> {
     let (found, body) = strip(text).ok_or(EncodingError::NotPem)?;
     if found != label {
@@ -60,7 +62,7 @@ pub fn decode(label: &str, text: &str) -> Result<Zeroizing<Vec<u8>>, EncodingErr
     Ok(bytes)
 }
 
-/// The label of the block that `text` is, and its lines.
+/// Returns the label of the block `text`, and its lines.
 fn strip(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.strip_prefix("-----BEGIN ")?.split_once('\n')?;
     let label = first.strip_suffix('\r').unwrap_or(first).strip_suffix("-----")?;
@@ -69,7 +71,8 @@ fn strip(text: &str) -> Option<(&str, &str)> {
     (body.is_empty() || body.ends_with('\n')).then_some((label, body))
 }
 
-/// Appends what `line` encodes, whose last `padding` characters are `=`. `None` if that is not how it would be encoded.
+/// Decodes `line`, of which the last `padding` characters are `=`, and appends the bytes. Returns
+/// `None` if the line is not the canonical encoding of its bytes.
 fn decode_line(line: &[u8], padding: usize, bytes: &mut Vec<u8>) -> Option<()> {
     if padding > 2 {
         return None;
@@ -86,20 +89,20 @@ fn decode_line(line: &[u8], padding: usize, bytes: &mut Vec<u8>) -> Option<()> {
         }
         group <<= 6 * missing;
         bytes.extend_from_slice(&group.to_be_bytes()[1..4 - missing]);
-        // The bits of the last character that no byte is made of.
+        // The unused bits of the last character have to be zero.
         bad |= (group & ((1 << (8 * missing)) - 1)) as u16;
     }
     (bad == 0).then_some(())
 }
 
-/// `yes` if `low <= c <= high`, else 0.
+/// Returns `yes` if `low <= c <= high`, else 0. Constant time.
 fn within(c: u8, low: u8, high: u8, yes: u16) -> u16 {
     let c = u16::from(c);
     let outside = c.wrapping_sub(low.into()) | u16::from(high).wrapping_sub(c);
     yes & (outside >> 15).wrapping_sub(1)
 }
 
-/// The character of a number below 64.
+/// Returns the character of a number below 64.
 fn to_char(sextet: u8) -> u8 {
     let plus = |low, high, first: u8| within(sextet, low, high, u16::from(first.wrapping_sub(low)));
     let offset = plus(0, 25, b'A')
@@ -110,7 +113,7 @@ fn to_char(sextet: u8) -> u8 {
     sextet.wrapping_add(offset as u8)
 }
 
-/// The number of a character; 0x100 or more if it has none.
+/// Returns the number of a character, or 0x100 or more for an invalid character.
 fn from_char(c: u8) -> u16 {
     let number = |low: u8, high, first: u8| {
         within(c, low, high, 0x100 | u16::from(c.wrapping_sub(low).wrapping_add(first)))

@@ -1,5 +1,5 @@
-//! PKCS#8: a private key with the name of its algorithm (RFC 5208, and RFC 5958 for version 2, which holds the public key, too).
-//! Not encrypted.
+//! PKCS #8: a private key with its algorithm identifier, unencrypted (RFC 5208). Version 2 also
+//! holds the public key (RFC 5958).
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use super::EncodingError;
 use super::der::{self, Reader, Writer};
 use super::spki::AlgorithmIdentifier;
 
-/// A private key and its algorithm. All is borrowed from what it was read of.
+/// A private key and its algorithm. All fields borrow from the input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PrivateKeyInfo<'a> {
-    /// What it is for.
+    /// The algorithm of the key.
     pub algorithm: AlgorithmIdentifier<'a>,
-    /// The key, in the spelling of its algorithm.
+    /// The private key, in the encoding of its algorithm.
     pub private_key: &'a [u8],
-    /// The public key in the spelling of its algorithm, if it is there (version 2). Nothing has checked that it belongs to the
-    /// private one.
+    /// The public key in the encoding of its algorithm, if present (version 2). Whether it matches
+    /// the private key has not been checked.
     pub public_key: Option<&'a [u8]>,
 }
 
@@ -28,19 +28,20 @@ impl fmt::Debug for PrivateKeyInfo<'_> {
 }
 
 impl<'a> PrivateKeyInfo<'a> {
-    /// The label of its PEM.
+    /// Label of the PEM block.
     pub const PEM_LABEL: &'static str = "PRIVATE KEY";
 
     const ATTRIBUTES: u8 = der::context_constructed(0);
     const PUBLIC_KEY: u8 = der::context(1);
 
-    /// A key of version 1.
+    /// Creates a key of version 1.
     #[must_use]
     pub const fn new(algorithm: AlgorithmIdentifier<'a>, private_key: &'a [u8]) -> Self {
         Self { algorithm, private_key, public_key: None }
     }
 
-    /// Reads all of `der`. Attributes are passed over once they were read: their names, and that each has values, but not what those are.
+    /// Parses all of `der`. Attributes are parsed and skipped: each needs a name and at least one
+    /// value, but the values are not interpreted.
     pub fn from_der(der: &'a [u8]) -> Result<Self, EncodingError> {
         let mut reader = Reader::of_sequence(der)?;
         let version = reader.small()?;
@@ -58,14 +59,14 @@ impl<'a> PrivateKeyInfo<'a> {
                 once_or_more(values, |values| values.any().map(drop))
             })?;
         }
-        // It is what makes version 2, so in version 1 it is something behind the value.
+        // The public key distinguishes version 2, so in version 1 it counts as trailing bytes.
         let public_key = if version == 1 { Some(reader.read(Self::PUBLIC_KEY)?) } else { None };
         reader.finish()?;
         let public_key = public_key.map(der::whole_bytes).transpose()?;
         Ok(Self { algorithm, private_key, public_key })
     }
 
-    /// Its DER, of version 2 if it has a public key.
+    /// Returns the DER encoding, of version 2 if there is a public key.
     #[must_use]
     pub fn to_der(&self) -> Zeroizing<Vec<u8>> {
         Writer::sequence_of(|w| {
@@ -79,7 +80,7 @@ impl<'a> PrivateKeyInfo<'a> {
     }
 }
 
-/// Reads all of `reader` with `read`, of which there is one at least.
+/// Calls `read` at least once, and until `reader` is empty.
 fn once_or_more<'a>(
     mut reader: Reader<'a>,
     mut read: impl FnMut(&mut Reader<'a>) -> Result<(), EncodingError>,
@@ -96,7 +97,7 @@ mod tests {
     use super::super::{oid, pem};
     use super::*;
 
-    /// RFC 8410 §10.3: one key without its public key, and one with it and an attribute.
+    /// RFC 8410 §10.3: a key without its public key, and a key with it and an attribute.
     const VERSION_1: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
 -----END PRIVATE KEY-----
@@ -138,7 +139,7 @@ Z9w7lshQhqowtrbLDFw4rXAxZuE=
         assert_eq!(PrivateKeyInfo::from_der(&other), Err(EncodingError::TrailingBytes));
     }
 
-    /// A key of `version` with `attributes`, if any, and with a public key, if that is said.
+    /// Encodes a key of `version`, with optional `attributes` and public key.
     fn key(version: u32, attributes: Option<&[u8]>, has_public_key: bool) -> Zeroizing<Vec<u8>> {
         Writer::sequence_of(|w| {
             w.small(version);

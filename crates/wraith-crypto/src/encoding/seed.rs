@@ -1,7 +1,8 @@
-//! The private keys of ML-KEM (RFC 9935 §6) and ML-DSA (RFC 9881 §6) inside a PKCS #8: a CHOICE of the seed, `[0]` IMPLICIT, of the
-//! expanded key, and of a SEQUENCE of both.
+//! Private keys of ML-KEM (RFC 9935 §6) and ML-DSA (RFC 9881 §6) inside PKCS #8: a CHOICE of the
+//! seed, `[0]` IMPLICIT, the expanded key, and a SEQUENCE of both.
 //!
-//! Written is the seed. Read is what has one: of an expanded key by itself it is not known what seed it is of.
+//! This crate writes the seed, and reads the two forms that have one. An expanded key alone is
+//! rejected, because its seed cannot be recovered.
 
 use zeroize::Zeroizing;
 
@@ -10,14 +11,15 @@ use super::der::{self, Reader, SEQUENCE, Writer};
 
 const SEED: u8 = der::context(0);
 
-/// A seed, and what it expands to if that stands beside it. Nothing has checked lengths, nor that they belong together.
+/// A seed, and the expanded key beside it, if any. Neither their lengths nor their match has been
+/// checked.
 pub(crate) struct Seed<'a> {
     pub(crate) seed: &'a [u8],
     pub(crate) expanded: Option<&'a [u8]>,
 }
 
 impl<'a> Seed<'a> {
-    /// Reads all of `der`.
+    /// Parses all of `der`.
     pub(crate) fn from_der(der: &'a [u8]) -> Result<Self, EncodingError> {
         let mut reader = Reader::new(der);
         let found = if reader.peek() == Some(SEQUENCE) {
@@ -33,7 +35,7 @@ impl<'a> Seed<'a> {
     }
 }
 
-/// The DER of `seed` alone.
+/// Returns the DER encoding of `seed` alone.
 pub(crate) fn to_der(seed: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut writer = Writer::new();
     writer.write(SEED, seed);

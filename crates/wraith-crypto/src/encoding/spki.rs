@@ -1,25 +1,25 @@
-//! SubjectPublicKeyInfo: a public key with the name of its algorithm (RFC 5280 §4.1.2.7).
+//! SubjectPublicKeyInfo: a public key with its algorithm identifier (RFC 5280 §4.1.2.7).
 
 use super::EncodingError;
 use super::der::{Reader, Writer};
 
-/// Which algorithm a key is for (RFC 5280 §4.1.1.2).
+/// The algorithm of a key (RFC 5280 §4.1.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlgorithmIdentifier<'a> {
-    /// The content of its OBJECT IDENTIFIER (see [`super::oid`]).
+    /// Content of the OBJECT IDENTIFIER (see [`super::oid`]).
     pub oid: &'a [u8],
-    /// Its parameters: a whole value of DER, or nothing.
+    /// Parameters: a whole DER value, if any.
     pub parameters: Option<&'a [u8]>,
 }
 
 impl<'a> AlgorithmIdentifier<'a> {
-    /// An algorithm without parameters.
+    /// Creates an identifier without parameters.
     #[must_use]
     pub const fn new(oid: &'a [u8]) -> Self {
         Self { oid, parameters: None }
     }
 
-    /// The next value of `reader`.
+    /// Reads the next value of `reader`.
     pub fn read(reader: &mut Reader<'a>) -> Result<Self, EncodingError> {
         let mut inside = reader.sequence()?;
         let oid = inside.oid()?;
@@ -28,15 +28,15 @@ impl<'a> AlgorithmIdentifier<'a> {
         Ok(Self { oid, parameters })
     }
 
-    /// Appends it to `writer`.
+    /// Appends the identifier to `writer`.
     pub fn write(&self, writer: &mut Writer) {
         writer.sequence(|w| {
             w.oid(self.oid).raw(self.parameters.unwrap_or_default());
         });
     }
 
-    /// Whether it is the algorithm of `oid` on what `parameters` names (a curve, say), which is the content of an OBJECT
-    /// IDENTIFIER.
+    /// Returns whether the algorithm is `oid`, and its parameter the OBJECT IDENTIFIER with the
+    /// content `parameter` (a curve, for example).
     #[must_use]
     pub fn is_of(&self, oid: &[u8], parameter: &[u8]) -> bool {
         let named = self.parameters.and_then(|der| {
@@ -47,20 +47,20 @@ impl<'a> AlgorithmIdentifier<'a> {
     }
 }
 
-/// A public key and its algorithm. All is borrowed from what it was read of.
+/// A public key and its algorithm. All fields borrow from the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubjectPublicKeyInfo<'a> {
-    /// What it is for.
+    /// The algorithm of the key.
     pub algorithm: AlgorithmIdentifier<'a>,
-    /// The key, in the spelling of its algorithm.
+    /// The key, in the encoding of its algorithm.
     pub key: &'a [u8],
 }
 
 impl<'a> SubjectPublicKeyInfo<'a> {
-    /// The label of its PEM.
+    /// Label of the PEM block.
     pub const PEM_LABEL: &'static str = "PUBLIC KEY";
 
-    /// Reads all of `der`.
+    /// Parses all of `der`.
     pub fn from_der(der: &'a [u8]) -> Result<Self, EncodingError> {
         let mut reader = Reader::of_sequence(der)?;
         let algorithm = AlgorithmIdentifier::read(&mut reader)?;
@@ -69,7 +69,7 @@ impl<'a> SubjectPublicKeyInfo<'a> {
         Ok(Self { algorithm, key })
     }
 
-    /// Its only DER.
+    /// Returns the DER encoding, which is unique.
     #[must_use]
     pub fn to_der(&self) -> Vec<u8> {
         let mut der = Writer::sequence_of(|w| {

@@ -1,10 +1,10 @@
-//! Keys of every public-key encryption by its name.
+//! Keys of every public-key encryption, by algorithm.
 
 use super::rsa::{self, Hash};
 use super::{Algorithm, DecryptionKey, EncryptError, EncryptionKey, rsa_pkcs1, sm2};
 use crate::Backend;
 
-/// What computes an algorithm, and its parameters there.
+/// Family of an algorithm, with its parameters.
 enum Family {
     Oaep(Hash),
     Pkcs1,
@@ -12,7 +12,7 @@ enum Family {
 }
 
 impl Algorithm {
-    /// A new key. RSA's has 3072 bits.
+    /// Generates a key. RSA keys have 3072 bits.
     ///
     /// # Errors
     /// [`EncryptError::Failed`].
@@ -25,7 +25,7 @@ impl Algorithm {
         })
     }
 
-    /// The key of a PKCS #8 (DER), which is for this algorithm.
+    /// Parses a private key for this algorithm in PKCS #8 (DER).
     ///
     /// # Errors
     /// [`EncryptError::InvalidKey`].
@@ -37,7 +37,7 @@ impl Algorithm {
         })
     }
 
-    /// The key of a SubjectPublicKeyInfo (DER), which is for this algorithm.
+    /// Parses a public key for this algorithm in SubjectPublicKeyInfo (DER).
     ///
     /// # Errors
     /// [`EncryptError::InvalidKey`].
@@ -49,7 +49,7 @@ impl Algorithm {
         })
     }
 
-    /// What computes it here.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {

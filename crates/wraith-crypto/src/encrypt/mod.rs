@@ -1,6 +1,8 @@
-//! Public-key encryption: whoever has the public key encrypts, who has the [`DecryptionKey`] decrypts.
+//! Public-key encryption: anyone with the public key encrypts; only the holder of the
+//! [`DecryptionKey`] decrypts.
 //!
-//! RSA and SM2 take short messages: a key, say. HPKE takes any, and [`kem`](crate::kem) with an AEAD does the same by hand.
+//! RSA and SM2 take short messages, such as a key. HPKE takes messages of any length;
+//! [`kem`](crate::kem) with an AEAD does the same by hand.
 
 pub mod hpke;
 mod keys;
@@ -13,79 +15,79 @@ use zeroize::Zeroizing;
 
 use crate::algorithm::algorithms;
 
-/// The secret half of a key pair.
+/// A private key.
 pub trait DecryptionKey: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// What `ciphertext` was made of.
+    /// Decrypts `ciphertext`.
     ///
     /// # Errors
-    /// [`EncryptError::Unopened`] whatever is wrong with it.
+    /// [`EncryptError::Unopened`] for any defect.
     fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, EncryptError>;
 
-    /// The public half.
+    /// Returns the public key.
     fn encryption_key(&self) -> Box<dyn EncryptionKey>;
 
-    /// PKCS #8, DER.
+    /// Returns the key in PKCS #8 (DER).
     fn to_pkcs8(&self) -> Zeroizing<Vec<u8>>;
 }
 
-/// The public half of a key pair.
+/// A public key.
 pub trait EncryptionKey: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// `message`, for the secret half.
+    /// Encrypts `message`.
     ///
     /// # Errors
-    /// It is too long, or the system has no randomness.
+    /// [`EncryptError`] if the message is too long, or the system has no randomness.
     fn encrypt(&self, message: &[u8]) -> Result<Vec<u8>, EncryptError>;
 
-    /// Bytes of the longest message.
+    /// Returns the maximum length of a message in bytes.
     fn message_max(&self) -> usize;
 
-    /// The SubjectPublicKeyInfo, DER.
+    /// Returns the key as SubjectPublicKeyInfo (DER).
     fn to_spki(&self) -> Vec<u8>;
 }
 
-/// Why nothing was encrypted or decrypted.
+/// Reason why nothing was encrypted or decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EncryptError {
-    /// The bytes are no key of this algorithm.
+    /// The bytes are not a key of this algorithm.
     #[error("not a key of {algorithm}")]
     InvalidKey {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
-    /// The message does not fit.
+    /// The message is too long.
     #[error("a message of {found} bytes is too long: this key takes {max}")]
     TooLong {
-        /// What was given.
+        /// Length of the message in bytes.
         found: usize,
-        /// What fits.
+        /// Maximum length in bytes.
         max: usize,
     },
-    /// The ciphertext was not made for this key, or was changed.
+    /// The ciphertext was made for another key, or modified.
     #[error("wrong key, or damaged")]
     Unopened,
-    /// The library could not, for want of memory or randomness.
+    /// The library failed: out of memory, or no randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
     Failed {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
 }
 
 algorithms! {
-    /// The algorithms for public-key encryption.
+    /// An algorithm for public-key encryption.
     "public-key encryption";
     RsaOaepSha1 = "RSA-OAEP-SHA-1", "RFC 8017";
     RsaOaepSha256 = "RSA-OAEP-SHA-256", "RFC 8017";
     RsaOaepSha384 = "RSA-OAEP-SHA-384", "RFC 8017";
     RsaOaepSha512 = "RSA-OAEP-SHA-512", "RFC 8017";
-    /// For old formats: who decrypts cannot tell a damaged ciphertext from another message.
+    /// For old formats: the recipient cannot distinguish a damaged ciphertext from another message.
     RsaPkcs1 = "RSA-PKCS1", "RFC 8017";
     Sm2 = "SM2", "GB/T 32918.4";
 }

@@ -1,6 +1,7 @@
-//! RSA-OAEP (RFC 8017 §7.1), computed by AWS-LC. The hash is that of the mask generation, too. Keys have 2048 to 4096 bits.
+//! RSA-OAEP (RFC 8017 §7.1), computed by AWS-LC, with keys of 2048 to 4096 bits. Mask generation
+//! uses the same hash.
 //!
-//! A label is bound to the ciphertext and not in it; it is empty unless given.
+//! A label is authenticated but not part of the ciphertext. It is empty by default.
 
 use zeroize::Zeroizing;
 
@@ -9,11 +10,11 @@ use crate::aws::Digest;
 use crate::rsa;
 pub use crate::rsa::{BITS_MAX, BITS_MIN};
 
-/// The hash of OAEP.
+/// Hash function of OAEP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hash {
-    /// SHA-1: whether it has collisions does not matter here.
+    /// SHA-1. OAEP does not need collision resistance.
     Sha1,
     /// SHA-256.
     Sha256,
@@ -47,7 +48,7 @@ impl Hash {
     }
 }
 
-/// The secret half of a key pair.
+/// A private key.
 #[derive(Debug)]
 pub struct DecryptionKey {
     hash: Hash,
@@ -55,18 +56,19 @@ pub struct DecryptionKey {
 }
 
 impl DecryptionKey {
-    /// A new key with a modulus of `bits`: a multiple of 128 from [`BITS_MIN`] to [`BITS_MAX`].
+    /// Generates a key with a modulus of `bits`, a multiple of 128 from [`BITS_MIN`] to
+    /// [`BITS_MAX`].
     pub fn generate(hash: Hash, bits: u32) -> Result<Self, EncryptError> {
         let failed = EncryptError::Failed { algorithm: hash.algorithm() };
         Ok(Self { hash, key: rsa::PrivateKey::generate(bits).ok_or(failed)? })
     }
 
-    /// The key of a PKCS #8 (DER).
+    /// Parses a key in PKCS #8 (DER).
     pub fn from_pkcs8(hash: Hash, der: &[u8]) -> Result<Self, EncryptError> {
         Ok(Self { hash, key: rsa::PrivateKey::from_pkcs8(der).ok_or(hash.invalid_key())? })
     }
 
-    /// What `ciphertext` was made of with `label`.
+    /// Decrypts a ciphertext that was made with `label`.
     pub fn decrypt_with_label(
         &self,
         label: &[u8],
@@ -76,7 +78,7 @@ impl DecryptionKey {
         text.ok_or(EncryptError::Unopened)
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> EncryptionKey {
         EncryptionKey { hash: self.hash, key: self.key.public() }
@@ -101,7 +103,7 @@ impl super::DecryptionKey for DecryptionKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 #[derive(Debug)]
 pub struct EncryptionKey {
     hash: Hash,
@@ -109,12 +111,12 @@ pub struct EncryptionKey {
 }
 
 impl EncryptionKey {
-    /// The key of a SubjectPublicKeyInfo (DER).
+    /// Parses a key in SubjectPublicKeyInfo (DER).
     pub fn from_spki(hash: Hash, der: &[u8]) -> Result<Self, EncryptError> {
         Ok(Self { hash, key: rsa::PublicKey::from_spki(der).ok_or(hash.invalid_key())? })
     }
 
-    /// `message` with `label`, for the secret half.
+    /// Encrypts `message` with `label`.
     pub fn encrypt_with_label(
         &self,
         label: &[u8],

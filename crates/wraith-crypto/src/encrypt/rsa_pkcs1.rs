@@ -1,8 +1,11 @@
-//! RSA encryption of PKCS #1 v1.5 (RFC 8017 §7.2), for old formats that have nothing else. New ones take OAEP or HPKE.
+//! RSA encryption of PKCS #1 v1.5 (RFC 8017 §7.2), for old formats without an alternative. New
+//! formats should use OAEP or HPKE.
 //!
-//! Whoever learns whether a padding was right can decrypt (Bleichenbacher, 1998). So there is no wrong padding here: a ciphertext that
-//! has one opens to bytes and a length that follow from it and from the key and look like any others (implicit rejection,
-//! draft-irtf-cfrg-rsa-guidance §7). Whoever decrypts must find out by what is in the message whether it is one.
+//! An attacker that can distinguish valid from invalid padding can decrypt (Bleichenbacher, 1998).
+//! So decryption never reports invalid padding. Instead it returns bytes that depend on the
+//! ciphertext and the key, and that look random in content and length (implicit rejection,
+//! draft-irtf-cfrg-rsa-guidance §7). The application has to recognise a genuine message by its
+//! content.
 
 use aws_lc_rs::hmac;
 use zeroize::Zeroizing;
@@ -11,15 +14,15 @@ use super::{Algorithm, EncryptError};
 use crate::aws::Digest;
 use crate::rsa;
 
-/// Bytes of padding at least: 0, 2, eight that are not zero, 0.
+/// Least number of padding bytes: 0, 2, eight nonzero bytes, 0.
 const PADDING_MIN: usize = 11;
 const INVALID: EncryptError = EncryptError::InvalidKey { algorithm: Algorithm::RsaPkcs1 };
 const FAILED: EncryptError = EncryptError::Failed { algorithm: Algorithm::RsaPkcs1 };
 
-/// The secret half of a key pair.
+/// A private key.
 pub struct DecryptionKey {
     key: rsa::PrivateKey,
-    /// What answers to wrong paddings are derived from.
+    /// Key from which the results for invalid paddings are derived.
     rejection: hmac::Key,
 }
 
@@ -30,13 +33,13 @@ impl std::fmt::Debug for DecryptionKey {
 }
 
 impl DecryptionKey {
-    /// A new key with a modulus of `bits`: a multiple of 128 from [`BITS_MIN`](super::rsa::BITS_MIN) to
-    /// [`BITS_MAX`](super::rsa::BITS_MAX).
+    /// Generates a key with a modulus of `bits`, a multiple of 128 from
+    /// [`BITS_MIN`](super::rsa::BITS_MIN) to [`BITS_MAX`](super::rsa::BITS_MAX).
     pub fn generate(bits: u32) -> Result<Self, EncryptError> {
         rsa::PrivateKey::generate(bits).map(Self::new).ok_or(FAILED)
     }
 
-    /// The key of a PKCS #8 (DER).
+    /// Parses a key in PKCS #8 (DER).
     pub fn from_pkcs8(der: &[u8]) -> Result<Self, EncryptError> {
         rsa::PrivateKey::from_pkcs8(der).map(Self::new).ok_or(INVALID)
     }
@@ -47,7 +50,7 @@ impl DecryptionKey {
         Self { rejection: hmac::Key::new(hmac::HMAC_SHA256, &hash[..len]), key }
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> EncryptionKey {
         EncryptionKey(self.key.public())
@@ -59,11 +62,11 @@ impl super::DecryptionKey for DecryptionKey {
         Algorithm::RsaPkcs1
     }
 
-    /// What `ciphertext` was made of, or bytes that nobody else knows if it was made of nothing.
+    /// Decrypts `ciphertext`. If its padding is invalid, returns unpredictable bytes instead.
     ///
     /// # Errors
-    /// [`EncryptError::Unopened`]: it has not the length of the modulus n, or is as a number not from 2 to n - 2. No message becomes one of
-    /// the others.
+    /// [`EncryptError::Unopened`] if `ciphertext` does not have the length of the modulus n, or is
+    /// not a number from 2 to n - 2. No message encrypts to such a value.
     fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, EncryptError> {
         let padded = self.key.raise(ciphertext).ok_or(EncryptError::Unopened)?;
         let len = padded.len();
@@ -72,7 +75,7 @@ impl super::DecryptionKey for DecryptionKey {
         let mut chosen = stretched(&derived, b"message", len);
         let start = rejected_start(&derived, len);
 
-        // The first zero from the third byte on, without looking where it is.
+        // Finds the first zero from the third byte on, in constant time.
         let (mut zero_at, mut is_found) = (0, 0);
         for (at, &byte) in padded.iter().enumerate().skip(2) {
             let is_first = is_zero(byte) & !is_found;
@@ -98,12 +101,12 @@ impl super::DecryptionKey for DecryptionKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 #[derive(Debug)]
 pub struct EncryptionKey(rsa::PublicKey);
 
 impl EncryptionKey {
-    /// The key of a SubjectPublicKeyInfo (DER).
+    /// Parses a key in SubjectPublicKeyInfo (DER).
     pub fn from_spki(der: &[u8]) -> Result<Self, EncryptError> {
         rsa::PublicKey::from_spki(der).map(Self).ok_or(INVALID)
     }
@@ -131,7 +134,7 @@ impl super::EncryptionKey for EncryptionKey {
     }
 }
 
-/// The IRPRF of the draft: `len` bytes from `key` for `label`.
+/// Derives `len` bytes from `key` for `label`: the IRPRF of the draft.
 fn stretched(key: &hmac::Key, label: &[u8], len: usize) -> Zeroizing<Vec<u8>> {
     let bits = u16::try_from(8 * len).expect("a modulus is short").to_be_bytes();
     let mut bytes = Zeroizing::new(Vec::with_capacity(len + 32));
@@ -147,7 +150,8 @@ fn stretched(key: &hmac::Key, label: &[u8], len: usize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-/// Where the answer to a wrong padding begins in `len` bytes: the last of 128 numbers that is short enough.
+/// Returns the start of the synthetic message in `len` bytes. Its length is the last of 128 derived
+/// numbers that is small enough.
 fn rejected_start(key: &hmac::Key, len: usize) -> usize {
     let longest = len - 10;
     let mask = longest.next_power_of_two() - 1;
@@ -160,12 +164,12 @@ fn rejected_start(key: &hmac::Key, len: usize) -> usize {
     len - chosen
 }
 
-/// All ones if `byte` is zero.
+/// Returns all ones if `byte` is zero, else 0.
 fn is_zero(byte: u8) -> usize {
     (usize::from(byte).wrapping_sub(1) as isize >> (usize::BITS - 1)) as usize
 }
 
-/// All ones if `a` is less than `b`, of two small numbers.
+/// Returns all ones if `a < b`, else 0. Both have to be small.
 fn is_less(a: usize, b: usize) -> usize {
     (a.wrapping_sub(b) as isize >> (usize::BITS - 1)) as usize
 }

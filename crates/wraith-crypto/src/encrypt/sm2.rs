@@ -1,7 +1,7 @@
-//! Public-key encryption of SM2 (GB/T 32918.4) with SM3.
+//! SM2 public-key encryption (GB/T 32918.4) with SM3.
 //!
-//! A ciphertext has the point C1 (65 bytes, uncompressed), the message under a key stream C2 (as long as the message) and the hash C3 (32
-//! bytes); [`Layout`] says in which order, and how.
+//! A ciphertext consists of the point C1 (65 bytes, uncompressed), the encrypted message C2 (as
+//! long as the message) and the hash C3 (32 bytes). [`Layout`] gives their order and encoding.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -11,13 +11,13 @@ use crate::hash::Sm3;
 use crate::kernels::sm2::{self as kernel, Scalar};
 use crate::sm2::{KeyStream, POINT_BYTES, Public, SCALAR_BYTES, Secret, random_scalar};
 
-/// Bytes of the longest message.
+/// Maximum length of a message in bytes.
 pub const MESSAGE_MAX: usize = KeyStream::MAX;
 
 const HASH_BYTES: usize = Sm3::DIGEST_BYTES;
 const INVALID: EncryptError = EncryptError::InvalidKey { algorithm: Algorithm::Sm2 };
 
-/// How a ciphertext is written.
+/// Order and encoding of a ciphertext.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
@@ -45,13 +45,13 @@ pub struct EncryptionKey {
 }
 
 impl DecryptionKey {
-    /// A new one.
+    /// Generates a key.
     #[must_use]
     pub fn generate() -> Self {
         Self::new(Secret::generate())
     }
 
-    /// Of 32 bytes, the most significant first: a number from 1 to n − 2.
+    /// Creates a key from 32 bytes, big-endian: a number from 1 to n − 2.
     ///
     /// # Errors
     /// [`EncryptError::InvalidKey`].
@@ -59,7 +59,7 @@ impl DecryptionKey {
         Secret::from_bytes(raw).map(Self::new).ok_or(INVALID)
     }
 
-    /// Of a PKCS #8, DER.
+    /// Parses a key in PKCS #8 (DER).
     ///
     /// # Errors
     /// [`EncryptError::InvalidKey`].
@@ -71,20 +71,20 @@ impl DecryptionKey {
         Self { secret, layout: Layout::C1C3C2 }
     }
 
-    /// Expects ciphertexts of `layout`.
+    /// Sets the layout of the ciphertexts to decrypt.
     #[must_use]
     pub const fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// The 32 bytes of it.
+    /// Returns the 32 bytes of the key.
     #[must_use]
     pub fn to_raw(&self) -> Zeroizing<Vec<u8>> {
         self.secret.to_bytes()
     }
 
-    /// The public half, of the same layout.
+    /// Returns the public key, with the same layout.
     #[must_use]
     pub const fn public(&self) -> EncryptionKey {
         EncryptionKey { public: self.secret.public, layout: self.layout }
@@ -124,7 +124,7 @@ impl super::DecryptionKey for DecryptionKey {
 }
 
 impl EncryptionKey {
-    /// Of a point (SEC 1), compressed or not.
+    /// Parses a point (SEC 1), compressed or not.
     ///
     /// # Errors
     /// [`EncryptError::InvalidKey`].
@@ -132,7 +132,7 @@ impl EncryptionKey {
         Public::from_bytes(raw).map(Self::new).ok_or(INVALID)
     }
 
-    /// Of a SubjectPublicKeyInfo, DER.
+    /// Parses a key in SubjectPublicKeyInfo (DER).
     ///
     /// # Errors
     /// [`EncryptError::InvalidKey`].
@@ -144,20 +144,20 @@ impl EncryptionKey {
         Self { public, layout: Layout::C1C3C2 }
     }
 
-    /// Makes ciphertexts of `layout`.
+    /// Sets the layout of the ciphertexts to produce.
     #[must_use]
     pub const fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// The point, uncompressed.
+    /// Returns the point, uncompressed.
     #[must_use]
     pub fn to_raw(&self) -> Vec<u8> {
         self.public.to_bytes().to_vec()
     }
 
-    /// The ciphertext with the nonce k, unless the key stream of that is zeros.
+    /// Encrypts with the nonce k. Returns `None` if k is zero, or if its key stream is all zeros.
     fn seal(&self, message: &[u8], nonce: &Scalar) -> Option<Vec<u8>> {
         if nonce.is_zero() {
             return None;
@@ -200,7 +200,7 @@ impl super::EncryptionKey for EncryptionKey {
     }
 }
 
-/// The point that both sides have: k · P, which is d · C1.
+/// The shared point: k · P for the sender, d · C1 for the recipient.
 struct Shared {
     x: Zeroizing<[u8; SCALAR_BYTES]>,
     y: Zeroizing<[u8; SCALAR_BYTES]>,
@@ -213,7 +213,8 @@ impl Shared {
         Self { x: Zeroizing::new(x), y: Zeroizing::new(y) }
     }
 
-    /// Adds the key stream. False if all of it is zeros, which the standard forbids; of no message there is none to forbid.
+    /// XORs the key stream into `text`. Returns false if it is all zeros, which the standard
+    /// forbids. An empty message has no key stream to forbid.
     fn apply(&self, text: &mut [u8]) -> bool {
         KeyStream::new(&[&self.x[..], &self.y[..]]).apply(text) | text.is_empty()
     }
@@ -227,7 +228,7 @@ impl Shared {
     }
 }
 
-/// A ciphertext taken apart.
+/// A parsed ciphertext.
 struct Parts<'a> {
     point: [u8; POINT_BYTES],
     hash: &'a [u8],
@@ -323,7 +324,7 @@ mod tests {
         let key = DecryptionKey::from_raw(&hex(KEY)).unwrap();
         let zero = Scalar::ONE.sub(&Scalar::ONE);
         assert!(key.public().seal(b"m", &zero).is_none());
-        // Of one byte, one nonce in 256 is unlucky.
+        // For a message of one byte, one nonce in 256 has a zero key stream.
         let mut nonce = Scalar::ONE;
         let unlucky = (0..5000)
             .find(|_| {
@@ -332,7 +333,7 @@ mod tests {
             })
             .expect("one in 256");
         assert!(unlucky > 0);
-        // A ciphertext that somebody made with it all the same.
+        // A forged ciphertext with such a nonce.
         let point = Public { point: kernel::multiply_base(&nonce) }.to_bytes();
         let hash = Shared::new(&nonce, &key.secret.public).hash(b"m");
         let ciphertext = Parts { point, hash: &hash, text: b"m" }.write(Layout::C1C3C2);

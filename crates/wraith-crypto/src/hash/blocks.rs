@@ -1,36 +1,41 @@
-//! Hash functions that take in blocks one after the other (Merkle-Damgård): what waits for its block to be full, and how the last one is filled.
+//! Block-wise hash functions (Merkle–Damgård): buffering of partial blocks, and padding of the last
+//! one.
 
 use zeroize::optimization_barrier;
 
-/// A compression function and what a digest is made of.
+/// A compression function, with its initial state and the format of its digest.
 pub(super) trait Compression: 'static {
     type State: Copy + Send + Sync;
     type Block: Copy + Send + Sync + AsRef<[u8]> + AsMut<[u8]>;
-    /// Two blocks.
+    /// A buffer of two blocks.
     type Blocks: Copy + AsMut<[u8]>;
 
     const START: Self::State;
     const ZERO: Self::State;
     const EMPTY: Self::Block;
     const EMPTIES: Self::Blocks;
-    /// Bytes of the message's length in bits, at the end of the last block: all big-endian but MD5's.
+    /// Bytes of the message length in bits, at the end of the last block. All are big-endian but
+    /// MD5's.
     const LENGTH_BYTES: usize;
 
-    /// Takes in `blocks`, whole ones.
+    /// Absorbs `blocks`, whole ones.
     fn compress(state: &mut Self::State, blocks: &[u8]);
 
-    /// Writes as many bytes of the state as `out` has.
+    /// Fills `out` with the first bytes of the state.
     fn write(state: &Self::State, out: &mut [u8]);
 
-    /// The length of a message as the last block has it, [`Self::LENGTH_BYTES`] of it.
+    /// Encodes the length of a message for the last block, in the first [`Self::LENGTH_BYTES`]
+    /// bytes.
     fn length(bits: u128) -> [u8; 16] {
         (bits << (128 - 8 * Self::LENGTH_BYTES)).to_be_bytes()
     }
 }
 
-/// A running hash. Wiped when dropped: that of a key is as good as the key.
+/// Incremental hash state. Wiped when dropped, because the state after a key is as sensitive as the
+/// key.
 ///
-/// Invariant: the first `taken % block length` bytes of `pending` wait, and no more; so it is never full.
+/// Invariant: only the first `taken % block length` bytes of `pending` are in use, so it is never
+/// full.
 pub(super) struct Blocks<C: Compression> {
     state: C::State,
     pending: C::Block,
@@ -42,7 +47,8 @@ impl<C: Compression> Blocks<C> {
         Self { state: C::START, pending: C::EMPTY, taken: 0 }
     }
 
-    /// Writes as many bytes of the digest of `data` as `out` has. Nothing waits in between, and the last blocks are taken in together.
+    /// Fills `out` with the first bytes of the digest of `data`. Avoids buffering, and compresses
+    /// the last blocks in one call.
     #[inline]
     pub(super) fn digest(data: &[u8], out: &mut [u8]) {
         let mut last = C::EMPTIES;
@@ -94,7 +100,7 @@ impl<C: Compression> Blocks<C> {
         pending[..rest.len()].copy_from_slice(rest);
     }
 
-    /// Writes as many bytes of the digest as `out` has.
+    /// Fills `out` with the first bytes of the digest.
     #[inline]
     pub(super) fn finish(mut self, out: &mut [u8]) {
         let waiting = self.waiting();

@@ -1,5 +1,6 @@
-//! The compression functions of [`Blocks`](super::blocks::Blocks). Those of SHA-1, SHA-224, SHA-256 and MD5 are AWS-LC's, which has the
-//! instructions for SHA of x86-64 and ARM; SHA-384, SHA-512 and SM3 have kernels.
+//! Compression functions for [`Blocks`](super::blocks::Blocks). AWS-LC computes SHA-1, SHA-224,
+//! SHA-256 and MD5; it uses the SHA instructions of x86-64 and ARM. SHA-384, SHA-512 and SM3 have
+//! our own kernels.
 #![allow(unsafe_code)]
 
 use aws_lc_sys as aws;
@@ -7,7 +8,7 @@ use aws_lc_sys as aws;
 use super::blocks::Compression;
 use crate::kernels;
 
-/// The bytes of `words`, as many as `out` has.
+/// Fills `out` with the bytes of `words`.
 fn write_be<const N: usize, W: Copy>(words: &[W], out: &mut [u8], bytes: impl Fn(W) -> [u8; N]) {
     for (out, word) in out.chunks_mut(N).zip(words) {
         out.copy_from_slice(&bytes(*word)[..out.len()]);
@@ -51,7 +52,7 @@ compression!(Sha512_256, [u64; 8], 128, 16, SHA_512_256, kernels::sha512::compre
 // GB/T 32905, §4.1.
 compression!(Sm3, [u32; 8], 64, 8, SM3, kernels::sm3::compress);
 
-/// RFC 1321: as the others, but little-endian.
+/// RFC 1321. Like the others, but little-endian.
 pub(super) enum Md5 {}
 
 impl Compression for Md5 {
@@ -68,7 +69,8 @@ impl Compression for Md5 {
     #[inline]
     fn compress(state: &mut Self::State, blocks: &[u8]) {
         let mut context = aws::MD5_CTX { h: *state, Nl: 0, Nh: 0, data: [0; 64], num: 0 };
-        // SAFETY: the context is one that has nothing pending, and `blocks` may be read for its length.
+        // SAFETY: the context is valid and has no pending bytes; `blocks` may be read for its
+        // length.
         unsafe { aws::MD5_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
         *state = context.h;
     }
@@ -85,14 +87,14 @@ impl Compression for Md5 {
 #[inline]
 fn sha_1(state: &mut [u32; 5], blocks: &[u8]) {
     let mut context = aws::SHA_CTX { h: *state, Nl: 0, Nh: 0, data: [0; 64], num: 0 };
-    // SAFETY: as in MD5.
+    // SAFETY: as for MD5.
     unsafe { aws::SHA1_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
     *state = context.h;
 }
 
 #[inline]
 fn sha_256(state: &mut [u32; 8], blocks: &[u8]) {
-    // SAFETY: the state has eight words, and `blocks` may be read for as many blocks as it has.
+    // SAFETY: the state has eight words, and `blocks` has the number of blocks passed.
     unsafe { aws::SHA256_TransformBlocks(state.as_mut_ptr(), blocks.as_ptr(), blocks.len() / 64) };
 }
 

@@ -1,5 +1,5 @@
-//! Hash functions that are broken: there are two texts with one digest, and whoever wants can make more. They are here for formats that
-//! have them and for HMAC, in which they still hold.
+//! Broken hash functions: collisions are known, and anyone can compute more. Kept for formats that
+//! require them, and for HMAC, where they are still secure.
 
 use std::fmt;
 
@@ -7,5 +7,5 @@ use super::blocks::Blocks;
 use super::types::hash_type;
 use super::{Algorithm, Function, Hash, compression};
 
-hash_type!(/** A running SHA-1: two texts with one digest cost some ten thousand dollars (2020). */ Sha1, 20, 64, Blocks<compression::Sha1>);
-hash_type!(/** A running MD5: two texts with one digest cost seconds. */ Md5, 16, 64, Blocks<compression::Md5>);
+hash_type!(/** Incremental state of SHA-1. A collision costs some ten thousand dollars (2020). */ Sha1, 20, 64, Blocks<compression::Sha1>);
+hash_type!(/** Incremental state of MD5. A collision costs seconds. */ Md5, 16, 64, Blocks<compression::Md5>);

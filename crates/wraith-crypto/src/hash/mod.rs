@@ -1,10 +1,11 @@
-//! Hash functions: bytes to a digest that nobody can find other bytes for.
+//! Hash functions.
 //!
-//! Where the program knows which one it needs it has a type ([`Sha256`], [`Sha3_256`], [`Sm3`] …); where a person or a peer says which, an
-//! [`Algorithm`] and its [`Hasher`]. [`Shake128`] and [`Shake256`] have digests as long as one asks for. Of the functions in [`legacy`] some can
-//! find other bytes; they are there for what cannot do without.
+//! There is a type per function, for programs that choose at compile time ([`Sha256`],
+//! [`Sha3_256`], [`Sm3`] …). [`Algorithm`] and its [`Hasher`] serve programs that choose at run
+//! time. [`Shake128`] and [`Shake256`] have digests of any length. The functions in [`legacy`] are
+//! not collision resistant; use them only for compatibility.
 //!
-//! A running hash is wiped when dropped.
+//! A hash state is wiped when dropped.
 
 use std::fmt;
 
@@ -25,31 +26,31 @@ pub use types::{
 };
 pub use xof::{Shake128, Shake128Reader, Shake256, Shake256Reader};
 
-/// A running hash.
+/// Incremental hash state of some algorithm.
 pub trait Hash: Send {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// Takes in `data`.
+    /// Hashes the next piece of the message.
     fn update(&mut self, data: &[u8]);
 
-    /// Writes the digest of everything taken in to the front of `out`; an extendable one fills all of it.
+    /// Writes the digest to the front of `out`. An extendable function fills all of `out`.
     ///
     /// # Panics
-    /// If `out` is shorter than the digest, for one that is not extendable.
+    /// If `out` is shorter than the digest of a function that is not extendable.
     fn finish_into(self: Box<Self>, out: &mut [u8]);
 
-    /// Another of the same state.
+    /// Returns a copy of the state.
     fn boxed_clone(&self) -> Box<dyn Hash>;
 }
 
-/// A hash function that is known when the program is compiled, and whose digests all have one length.
+/// A hash function chosen at compile time, with digests of a fixed length.
 pub trait Function: Hash + Clone + Default + fmt::Debug + 'static {
-    /// Which one it is.
+    /// The algorithm.
     const ALGORITHM: Algorithm;
-    /// Bytes of the digest.
+    /// Length of the digest in bytes.
     const DIGEST_BYTES: usize;
-    /// Bytes of an input block, which HMAC needs to know.
+    /// Length of an input block in bytes, needed by HMAC.
     const BLOCK_BYTES: usize;
 
     /// Writes the digest to the front of `out`.
@@ -59,11 +60,11 @@ pub trait Function: Hash + Clone + Default + fmt::Debug + 'static {
     fn write(self, out: &mut [u8]);
 }
 
-/// Bytes of the longest digest of a fixed length.
+/// Maximum length of a digest in bytes, among functions with a fixed length.
 pub const DIGEST_MAX: usize = 64;
 
 algorithms! {
-    /// The hash functions.
+    /// A hash function.
     "hash function";
     Sha224 = "SHA-224", "FIPS 180-4";
     Sha256 = "SHA-256", "FIPS 180-4";
@@ -85,7 +86,8 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Bytes of the digest. Of SHAKE128 and SHAKE256, which give any number, as many as make it as strong as it can be.
+    /// Returns the length of the digest in bytes. For SHAKE128 and SHAKE256, which allow any
+    /// length, it is the length with the full security level.
     #[must_use]
     pub const fn digest_bytes(self) -> usize {
         match self {
@@ -99,7 +101,7 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of an input block.
+    /// Returns the length of an input block in bytes.
     #[must_use]
     pub const fn block_bytes(self) -> usize {
         match self {
@@ -114,13 +116,13 @@ impl Algorithm {
         }
     }
 
-    /// Whether its digests are as long as one asks for.
+    /// Returns whether digests may have any length.
     #[must_use]
     pub const fn is_extendable(self) -> bool {
         matches!(self, Self::Shake128 | Self::Shake256)
     }
 
-    /// What computes it on this processor.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         match self {
@@ -136,14 +138,14 @@ impl Algorithm {
         }
     }
 
-    /// The hash of nothing, so far.
+    /// Returns the state of an empty message.
     #[must_use]
     pub fn hasher(self) -> Hasher {
         Hasher::new(self)
     }
 }
 
-/// The digest of `data`.
+/// Returns the digest of `data`.
 #[must_use]
 pub fn digest(algorithm: Algorithm, data: &[u8]) -> Vec<u8> {
     let mut hasher = algorithm.hasher();
@@ -153,7 +155,8 @@ pub fn digest(algorithm: Algorithm, data: &[u8]) -> Vec<u8> {
     digest
 }
 
-/// Evaluates `$then` with `$function` standing for the type of `$algorithm`, or `$xof` where that is extendable.
+/// Evaluates `$then` with `$function` as the type of `$algorithm`, or `$xof` if the algorithm is
+/// extendable.
 macro_rules! with_function {
     ($algorithm:expr, $function:ident => $then:expr, $xof:expr) => {
         $crate::hash::with_function!(@ $algorithm, $function => $then, $xof;
@@ -170,7 +173,7 @@ macro_rules! with_function {
 }
 pub(crate) use with_function;
 
-/// A running hash of any [`Algorithm`].
+/// Incremental hash state of any [`Algorithm`].
 #[derive(Clone)]
 pub struct Hasher(Running);
 
@@ -180,7 +183,7 @@ macro_rules! running {
         enum Running { $( $name($type), )+ }
 
         impl Hasher {
-            /// The hash of nothing, so far.
+            /// Creates the state of an empty message.
             #[must_use]
             pub fn new(algorithm: Algorithm) -> Self {
                 Self(match algorithm {
@@ -188,21 +191,21 @@ macro_rules! running {
                 })
             }
 
-            /// Which one it is.
+            /// Returns the algorithm.
             #[must_use]
             pub const fn algorithm(&self) -> Algorithm {
                 match &self.0 { $( Running::$name(_) => Algorithm::$name, )+ }
             }
 
-            /// Takes in `data`.
+            /// Hashes the next piece of the message.
             pub fn update(&mut self, data: &[u8]) {
                 match &mut self.0 { $( Running::$name(hash) => hash.update(data), )+ }
             }
 
-            /// Writes the digest of everything taken in to the front of `out`; an extendable one fills all of it.
+            /// Writes the digest to the front of `out`. An extendable function fills all of `out`.
             ///
             /// # Panics
-            /// If `out` is shorter than the digest, for one that is not extendable.
+            /// If `out` is shorter than the digest of a function that is not extendable.
             pub fn finish_into(self, out: &mut [u8]) {
                 match self.0 { $( Running::$name(hash) => hash.write_to(out), )+ }
             }

@@ -1,4 +1,5 @@
-//! The sponge of SHA-3 and SHAKE (FIPS 202, §4): what is absorbed is added to the first RATE bytes of the state, what is squeezed is read there.
+//! The sponge of SHA-3 and SHAKE (FIPS 202, §4). Absorbing XORs input into the first RATE bytes of
+//! the state; squeezing reads output from them.
 
 use zeroize::optimization_barrier;
 
@@ -6,7 +7,8 @@ use crate::kernels::keccak::{State, permute};
 
 /// A sponge. Wiped when dropped.
 ///
-/// Invariant: `at` < RATE while absorbing, and `at` ≤ RATE while squeezing: where in the state the next byte goes, or comes from.
+/// Invariant: `at`, the position of the next byte in the state, is < RATE while absorbing and ≤
+/// RATE while squeezing.
 #[derive(Clone)]
 pub(super) struct Sponge<const RATE: usize> {
     state: State,
@@ -24,7 +26,7 @@ impl<const RATE: usize> Sponge<RATE> {
     }
 
     pub(super) fn absorb(&mut self, mut data: &[u8]) {
-        // Up to a whole lane, lanes, and what is left: of what is in the middle of lanes there are few bytes.
+        // Bytes up to a lane boundary, then whole lanes, then the remaining bytes.
         while !self.at.is_multiple_of(8) {
             let Some((byte, rest)) = data.split_first() else { return };
             self.add(*byte, self.at);
@@ -55,7 +57,7 @@ impl<const RATE: usize> Sponge<RATE> {
         }
     }
 
-    /// Ends what is absorbed. `suffix` has the bits that follow it, and the first of the padding.
+    /// Ends absorbing. `suffix` holds the domain bits after the message, and the first padding bit.
     pub(super) fn pad(&mut self, suffix: u8) {
         self.add(suffix, self.at);
         self.add(0x80, RATE - 1);
@@ -63,7 +65,7 @@ impl<const RATE: usize> Sponge<RATE> {
         self.at = 0;
     }
 
-    /// The next bytes, after [`Self::pad`].
+    /// Writes the next output bytes. Requires [`Self::pad`] first.
     pub(super) fn squeeze(&mut self, out: &mut [u8]) {
         let mut out = out;
         while !out.is_empty() {

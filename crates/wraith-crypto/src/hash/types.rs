@@ -1,4 +1,4 @@
-//! The types of the functions whose digests have one length.
+//! Types of the hash functions with digests of a fixed length.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use super::blocks::Blocks;
 use super::sponge::Sponge;
 use super::{Algorithm, Function, Hash, compression};
 
-/// The type of one function. Of `$running` it wants `new`, `update`, and `finish` and `digest`, which fill what they are
-/// given.
+/// Defines the type of one function. `$running` needs `new`, `update`, and `finish` and `digest`,
+/// which fill the given slice.
 macro_rules! hash_type {
     ($(#[$meta:meta])* $name:ident, $digest:literal, $block:literal, $running:ty) => {
         $(#[$meta])*
@@ -18,24 +18,24 @@ macro_rules! hash_type {
         pub struct $name($running);
 
         impl $name {
-            /// Bytes of the digest.
+            /// Length of the digest in bytes.
             pub const DIGEST_BYTES: usize = $digest;
-            /// Bytes of an input block, which HMAC needs to know.
+            /// Length of an input block in bytes, needed by HMAC.
             pub const BLOCK_BYTES: usize = $block;
 
-            /// The hash of nothing, so far.
+            /// Creates the state of an empty message.
             #[must_use]
             pub fn new() -> Self {
                 Self(<$running>::new())
             }
 
-            /// Takes in `data`.
+            /// Hashes the next piece of the message.
             #[inline]
             pub fn update(&mut self, data: &[u8]) {
                 self.0.update(data);
             }
 
-            /// The digest of everything taken in.
+            /// Returns the digest of the message.
             #[must_use]
             #[inline]
             pub fn finish(self) -> [u8; Self::DIGEST_BYTES] {
@@ -44,7 +44,7 @@ macro_rules! hash_type {
                 digest
             }
 
-            /// The digest of `data`.
+            /// Returns the digest of `data`.
             #[must_use]
             pub fn digest(data: &[u8]) -> [u8; Self::DIGEST_BYTES] {
                 let mut digest = [0; Self::DIGEST_BYTES];
@@ -102,21 +102,21 @@ macro_rules! hash_type {
 }
 pub(super) use hash_type;
 
-hash_type!(/** A running SHA-224. */ Sha224, 28, 64, Blocks<compression::Sha224>);
-hash_type!(/** A running SHA-256. */ Sha256, 32, 64, Blocks<compression::Sha256>);
-hash_type!(/** A running SHA-384. */ Sha384, 48, 128, Blocks<compression::Sha384>);
-hash_type!(/** A running SHA-512. */ Sha512, 64, 128, Blocks<compression::Sha512>);
-hash_type!(/** A running SHA-512/256. */ Sha512_256, 32, 128, Blocks<compression::Sha512_256>);
-hash_type!(/** A running SM3. */ Sm3, 32, 64, Blocks<compression::Sm3>);
-hash_type!(/** A running SHA3-224. */ Sha3_224, 28, 144, Sha3<144>);
-hash_type!(/** A running SHA3-256. */ Sha3_256, 32, 136, Sha3<136>);
-hash_type!(/** A running SHA3-384. */ Sha3_384, 48, 104, Sha3<104>);
-hash_type!(/** A running SHA3-512. */ Sha3_512, 64, 72, Sha3<72>);
-hash_type!(/** A running BLAKE2s, with digests of 32 bytes. */ Blake2s, 32, 64, Blake2<blake2::Blake2s256>);
-hash_type!(/** A running BLAKE2b, with digests of 64 bytes. */ Blake2b, 64, 128, Blake2<blake2::Blake2b512>);
-hash_type!(/** A running BLAKE3. For keys see [`crate::kdf`]. */ Blake3, 32, 64, Blake3State);
+hash_type!(/** Incremental state of SHA-224. */ Sha224, 28, 64, Blocks<compression::Sha224>);
+hash_type!(/** Incremental state of SHA-256. */ Sha256, 32, 64, Blocks<compression::Sha256>);
+hash_type!(/** Incremental state of SHA-384. */ Sha384, 48, 128, Blocks<compression::Sha384>);
+hash_type!(/** Incremental state of SHA-512. */ Sha512, 64, 128, Blocks<compression::Sha512>);
+hash_type!(/** Incremental state of SHA-512/256. */ Sha512_256, 32, 128, Blocks<compression::Sha512_256>);
+hash_type!(/** Incremental state of SM3. */ Sm3, 32, 64, Blocks<compression::Sm3>);
+hash_type!(/** Incremental state of SHA3-224. */ Sha3_224, 28, 144, Sha3<144>);
+hash_type!(/** Incremental state of SHA3-256. */ Sha3_256, 32, 136, Sha3<136>);
+hash_type!(/** Incremental state of SHA3-384. */ Sha3_384, 48, 104, Sha3<104>);
+hash_type!(/** Incremental state of SHA3-512. */ Sha3_512, 64, 72, Sha3<72>);
+hash_type!(/** Incremental state of BLAKE2s, with digests of 32 bytes. */ Blake2s, 32, 64, Blake2<blake2::Blake2s256>);
+hash_type!(/** Incremental state of BLAKE2b, with digests of 64 bytes. */ Blake2b, 64, 128, Blake2<blake2::Blake2b512>);
+hash_type!(/** Incremental state of BLAKE3. For keys see [`crate::kdf`]. */ Blake3, 32, 64, Blake3State);
 
-/// A sponge of SHA-3.
+/// The sponge of a SHA-3 function.
 #[derive(Clone)]
 struct Sha3<const RATE: usize>(Sponge<RATE>);
 
@@ -136,7 +136,7 @@ impl<const RATE: usize> Sha3<RATE> {
     }
 
     fn finish(mut self, out: &mut [u8]) {
-        // The bits 01 (§6.1), and the first of the padding.
+        // The domain bits 01 (§6.1), and the first padding bit.
         self.0.pad(0x06);
         self.0.squeeze(out);
     }
@@ -164,7 +164,7 @@ impl<D: Digest> Blake2<D> {
     }
 }
 
-/// In a place of its own: it has a tree of 2 KB.
+/// BLAKE3 state, boxed because its tree takes 2 KB.
 #[derive(Clone)]
 struct Blake3State(Box<blake3::Hasher>);
 

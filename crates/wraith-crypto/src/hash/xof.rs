@@ -1,4 +1,4 @@
-//! SHAKE128 and SHAKE256 (FIPS 202, §6.2): hash functions whose digests are as long as one asks for.
+//! SHAKE128 and SHAKE256 (FIPS 202, §6.2): extendable-output functions, with digests of any length.
 
 use std::fmt;
 
@@ -12,31 +12,31 @@ macro_rules! xof_type {
         pub struct $name(Sponge<$rate>);
 
         impl $name {
-            /// The hash of nothing, so far.
+            /// Creates the state of an empty message.
             #[must_use]
             pub const fn new() -> Self {
                 Self(Sponge::new())
             }
 
-            /// Takes in `data`.
+            /// Hashes the next piece of the message.
             pub fn update(&mut self, data: &[u8]) {
                 self.0.absorb(data);
             }
 
-            /// The digest of everything taken in, to be read piece by piece.
+            /// Returns a reader that gives the digest piece by piece.
             #[must_use]
             pub fn reader(mut self) -> $reader {
-                // The bits 1111, and the first of the padding.
+                // The domain bits 1111, and the first padding bit.
                 self.0.pad(0x1f);
                 $reader(self.0)
             }
 
-            /// Fills `out` with the digest of everything taken in.
+            /// Fills `out` with the digest.
             pub fn finish(self, out: &mut [u8]) {
                 self.reader().read(out);
             }
 
-            /// The digest of `data`, `N` bytes of it.
+            /// Returns the first `N` bytes of the digest of `data`.
             #[must_use]
             pub fn digest<const N: usize>(data: &[u8]) -> [u8; N] {
                 let (mut hash, mut digest) = (Self::new(), [0; N]);
@@ -80,12 +80,12 @@ macro_rules! xof_type {
             }
         }
 
-        /// A digest without an end.
+        /// A digest of unlimited length.
         #[derive(Clone)]
         pub struct $reader(Sponge<$rate>);
 
         impl $reader {
-            /// The next bytes.
+            /// Fills `out` with the next bytes of the digest.
             pub fn read(&mut self, out: &mut [u8]) {
                 self.0.squeeze(out);
             }
@@ -99,5 +99,5 @@ macro_rules! xof_type {
     };
 }
 
-xof_type!(/** A running SHAKE128: 128 bits of strength, of 32 bytes of digest or more. */ Shake128, Shake128Reader, 168);
-xof_type!(/** A running SHAKE256: 256 bits of strength, of 64 bytes of digest or more. */ Shake256, Shake256Reader, 136);
+xof_type!(/** Incremental state of SHAKE128: 128 bits of security with a digest of 32 bytes or more. */ Shake128, Shake128Reader, 168);
+xof_type!(/** Incremental state of SHAKE256: 256 bits of security with a digest of 64 bytes or more. */ Shake256, Shake256Reader, 136);

@@ -1,18 +1,18 @@
-//! Argon2id (RFC 9106), computed by the crate `argon2`: what to take for passwords.
+//! Argon2id (RFC 9106), computed by the crate `argon2`: the recommended function for passwords.
 
 use argon2::{Argon2, AssociatedData, Block, ParamsBuilder, Version};
 use zeroize::Zeroizing;
 
 use super::{KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX};
 
-/// What a guess costs, and what it depends on besides the password.
+/// Cost parameters. The output depends on them, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argon2Params {
     /// Memory in KiB, at least 8 for each lane.
     pub memory_kib: u32,
-    /// Passes over it, at least 1.
+    /// Passes over the memory, at least 1.
     pub passes: u32,
-    /// Lanes, which could be computed beside each other and are not: 1 to 2^24 - 1.
+    /// Lanes, 1 to 2^24 - 1. They could run in parallel, but this implementation is sequential.
     pub lanes: u32,
 }
 
@@ -21,11 +21,14 @@ impl Argon2Params {
     pub const RECOMMENDED: Self = Self { memory_kib: 64 << 10, passes: 3, lanes: 4 };
 }
 
-/// Fills `out` with what `password` and `salt` come to.
+/// Fills `out` with a key derived from `password` and `salt`.
 ///
 /// # Errors
-/// `out` has less than 4 bytes, the salt less than 8, or more than 2^32 - 1; the parameters are not within their limits, or cost more than
-/// [`MEMORY_BYTES_MAX`] or [`WORK_BYTES_MAX`], or more than there is.
+/// - [`KdfError::OutputLength`] if `out` has less than 4 bytes or more than 2^32 - 1.
+/// - [`KdfError::InputLength`] if the salt has less than 8 bytes or more than 2^32 - 1.
+/// - [`KdfError::Cost`] if a parameter is invalid, or exceeds [`MEMORY_BYTES_MAX`] or
+///   [`WORK_BYTES_MAX`].
+/// - [`KdfError::Memory`] if out of memory.
 pub fn argon2id(
     params: Argon2Params,
     password: &[u8],
@@ -35,10 +38,11 @@ pub fn argon2id(
     argon2id_with(params, password, salt, &[], &[], out)
 }
 
-/// As [`argon2id`], with a `secret` that is kept apart from the digests (a "pepper"), and with associated data of at most 32 bytes.
+/// Like [`argon2id`], with a `secret` that is stored apart from the digests (a "pepper"), and with
+/// associated data of at most 32 bytes.
 ///
 /// # Errors
-/// As there, or one of both is too long.
+/// As [`argon2id`], and [`KdfError::InputLength`] if `secret` or `data` is too long.
 pub fn argon2id_with(
     params: Argon2Params,
     password: &[u8],

@@ -1,14 +1,15 @@
-//! BLAKE3 in its three modes. `derive` and `keyed` are the functions of the same names in docs/SPEC.md.
+//! BLAKE3 in its three modes. `derive` and `keyed` are the functions of the same names in
+//! docs/SPEC.md.
 
 use zeroize::{Zeroize, Zeroizing};
 
-/// `derive(context, material)`: 32 bytes that depend on both. Every use has its own context.
+/// `derive(context, material)`: derives a 32-byte key from both. Every use has its own context.
 #[must_use]
 pub fn derive(context: &'static str, material: &[u8]) -> [u8; 32] {
     derive_parts(context, &[material])
 }
 
-/// As [`derive()`], of the concatenation of `parts`.
+/// Like [`derive()`], for the concatenation of `parts`.
 #[must_use]
 pub fn derive_parts(context: &'static str, parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(context);
@@ -16,12 +17,12 @@ pub fn derive_parts(context: &'static str, parts: &[&[u8]]) -> [u8; 32] {
         hasher.update(part);
     }
     let derived = *Zeroizing::new(hasher.finalize()).as_bytes();
-    // It holds what it has taken in of the last 64 bytes.
+    // The hasher still holds the last 64 bytes of its input.
     hasher.zeroize();
     derived
 }
 
-/// `keyed(key, data)`: a message authentication code and pseudo-random function of 32 bytes.
+/// `keyed(key, data)`: a message authentication code and pseudorandom function of 32 bytes.
 #[must_use]
 pub fn keyed(key: &[u8; 32], data: &[u8]) -> [u8; 32] {
     *blake3::keyed_hash(key, data).as_bytes()

@@ -1,4 +1,4 @@
-//! HKDF (RFC 5869), of any hash function with blocks.
+//! HKDF (RFC 5869) over any block-wise hash function.
 
 use zeroize::Zeroize;
 
@@ -6,11 +6,12 @@ use super::KdfError;
 use crate::hash::{Algorithm, DIGEST_MAX, Function, with_function};
 use crate::mac::Hmac;
 
-/// The key that `secret` comes to with `salt`, which is no secret and may be empty: fills the front of `key` with as many bytes as a
-/// digest has.
+/// HKDF-Extract: writes the pseudorandom key of `secret` and `salt` to the front of `key`. It is as
+/// long as a digest. The salt is public and may be empty.
 ///
 /// # Errors
-/// `key` is shorter than that, or `hash` is extendable.
+/// [`KdfError::OutputLength`] if `key` is shorter than a digest, [`KdfError::Hash`] if `hash` is
+/// extendable.
 pub fn hkdf_extract(
     hash: Algorithm,
     salt: &[u8],
@@ -31,10 +32,12 @@ pub fn hkdf_extract(
     )
 }
 
-/// Fills `out` with what comes of `key`, which [`hkdf_extract`] gave, for the purpose that `info` names.
+/// HKDF-Expand: fills `out` from `key`, the output of [`hkdf_extract`], for the purpose named by
+/// `info`.
 ///
 /// # Errors
-/// `out` has more than 255 times as many bytes as a digest, or `hash` is extendable.
+/// [`KdfError::OutputLength`] if `out` is longer than 255 digests, [`KdfError::Hash`] if `hash` is
+/// extendable.
 pub fn hkdf_expand(
     hash: Algorithm,
     key: &[u8],
@@ -52,10 +55,10 @@ pub fn hkdf_expand(
     )
 }
 
-/// [`hkdf_extract`] and [`hkdf_expand`].
+/// Combines [`hkdf_extract`] and [`hkdf_expand`].
 ///
 /// # Errors
-/// As theirs.
+/// As [`hkdf_expand`].
 pub fn hkdf(
     hash: Algorithm,
     salt: &[u8],
@@ -91,7 +94,7 @@ fn extract<F: Function>(salt: &[u8], secret: &[u8], key: &mut [u8]) {
     mac.finish(key);
 }
 
-/// Of at most 255 digests.
+/// Fills `out`, at most 255 digests.
 fn expand<F: Function>(key: &[u8], info: &[u8], out: &mut [u8]) {
     let key = Hmac::<F>::new(key);
     let (mut block, mut len) = ([0; DIGEST_MAX], 0);

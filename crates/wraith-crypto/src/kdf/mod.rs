@@ -1,13 +1,13 @@
-//! Keys from what is no key.
+//! Key derivation.
 //!
-//! | from | function |
+//! | input | function |
 //! |---|---|
-//! | a secret that nobody can guess, in this project's own protocols | [`derive()`], [`keyed`] (BLAKE3) |
-//! | the same, where a standard asks for it | [`hkdf`], or [`hkdf_extract`] and [`hkdf_expand`] |
-//! | a password | [`argon2id`]; [`scrypt`] and [`pbkdf2`] where a format asks for them |
+//! | a high-entropy secret, in this project's own protocols | [`derive()`], [`keyed`] (BLAKE3) |
+//! | a high-entropy secret, where a standard demands it | [`hkdf`], or [`hkdf_extract`] and [`hkdf_expand`] |
+//! | a password | [`argon2id`]; [`scrypt`] and [`pbkdf2`] where a format demands them |
 //!
-//! What makes guessing passwords expensive costs the one who checks them as much, so all costs have limits here: whoever reads them from a
-//! file or a peer can hand them over as they are.
+//! Password hashing is expensive for the verifier, too, so all costs have limits in this module.
+//! Callers may pass cost parameters from a file or a peer without a check.
 
 use thiserror::Error;
 
@@ -25,37 +25,39 @@ pub use self::hkdf::{hkdf, hkdf_expand, hkdf_extract};
 pub use self::pbkdf2::pbkdf2;
 pub use self::scrypt::{ScryptParams, scrypt};
 
-/// Bytes of memory that a password may cost, at most.
+/// Maximum memory of one password hash, in bytes.
 pub const MEMORY_BYTES_MAX: usize = 1 << 30;
-/// Bytes that are gone through for a password, at most: sixteen times all that memory, which takes some ten seconds.
+/// Maximum number of bytes processed for one password hash: sixteen passes over the maximum memory.
+/// Takes about ten seconds.
 pub const WORK_BYTES_MAX: u64 = 16 << 30;
-/// Iterations of PBKDF2 for all of an output, at most: about as long.
+/// Maximum number of PBKDF2 iterations for a whole output. Takes about as long.
 pub const ITERATIONS_MAX: u64 = 1 << 27;
 
-/// Why there is no key.
+/// Reason why no key was derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KdfError {
-    /// More bytes were asked for than the function has, or none, or fewer than it gives.
+    /// The function does not support an output of this length.
     #[error("the function gives {min} to {max} bytes, not {found}")]
     OutputLength {
-        /// At least.
+        /// Least length in bytes.
         min: usize,
-        /// At most.
+        /// Maximum length in bytes.
         max: usize,
-        /// What was asked for.
+        /// Requested length in bytes.
         found: usize,
     },
-    /// An extendable hash function, of which there is no HMAC.
+    /// The hash function is extendable, so there is no HMAC of it.
     #[error("there is no HMAC of {0}")]
     Hash(hash::Algorithm),
-    /// A number of iterations, passes or lanes, or a size of memory, that the function does not take, or that is above a limit here.
+    /// A cost parameter (iterations, passes, lanes or memory) is invalid, or above a limit of this
+    /// module.
     #[error("the function does not take this cost")]
     Cost,
-    /// A salt or another input of a length that the function does not take.
+    /// The salt or another input has an invalid length.
     #[error("the function does not take an input of this length")]
     InputLength,
-    /// The memory is not there.
+    /// Out of memory.
     #[error("there is not enough memory")]
     Memory,
 }

@@ -1,5 +1,5 @@
-//! PBKDF2 with HMAC (RFC 8018, §5.2), of any hash function with blocks. It costs time and no memory, so who guesses has it cheaper than who
-//! checks: for formats that ask for it.
+//! PBKDF2 with HMAC (RFC 8018, §5.2) over any block-wise hash function. It costs time but no
+//! memory, so an attacker's guess is cheaper than a verification. For formats that demand it.
 
 use std::num::NonZeroU32;
 
@@ -9,11 +9,13 @@ use super::{ITERATIONS_MAX, KdfError};
 use crate::hash::{Algorithm, DIGEST_MAX, Function, with_function};
 use crate::mac::Hmac;
 
-/// Fills `out` with what `password` and `salt` come to after `iterations`, which are counted for each digest of `out`.
+/// Fills `out` with a key derived from `password` and `salt`. Each digest of `out` takes
+/// `iterations`.
 ///
 /// # Errors
-/// `out` is empty or has more than 2^32 - 1 times as many bytes as a digest, all of it takes more than [`ITERATIONS_MAX`], or `hash` is
-/// extendable.
+/// - [`KdfError::OutputLength`] if `out` is empty or longer than 2^32 - 1 digests.
+/// - [`KdfError::Cost`] if all of it takes more than [`ITERATIONS_MAX`].
+/// - [`KdfError::Hash`] if `hash` is extendable.
 pub fn pbkdf2(
     hash: Algorithm,
     password: &[u8],

@@ -1,26 +1,26 @@
-//! scrypt (RFC 7914), computed by AWS-LC: for formats that ask for it.
+//! scrypt (RFC 7914), computed by AWS-LC: for formats that demand it.
 #![allow(unsafe_code)]
 
 use aws_lc_sys as aws;
 
 use super::{KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX};
 
-/// What a guess costs.
+/// Cost parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScryptParams {
     /// log2 of N, the cost in time and memory: 1 to 31.
     pub log_n: u8,
     /// r, the length of a block in units of 128 bytes. A computation holds 128 · N · r bytes.
     pub r: u32,
-    /// p, how often it is done. r · p is at most 2^30 - 1.
+    /// p, the number of computations. r · p is at most 2^30 - 1.
     pub p: u32,
 }
 
 impl ScryptParams {
-    /// What OWASP advises in 2023: 128 MB.
+    /// OWASP's recommendation of 2023: 128 MB.
     pub const RECOMMENDED: Self = Self { log_n: 17, r: 8, p: 1 };
 
-    /// Bytes of memory, with what AWS-LC needs besides the standard's B, T and V.
+    /// Returns the memory in bytes: the standard's B and V, and AWS-LC's buffer T.
     fn memory(self) -> Option<u64> {
         let blocks =
             1u64.checked_shl(self.log_n.into())?.checked_add(1)?.checked_add(self.p.into())?;
@@ -28,11 +28,13 @@ impl ScryptParams {
     }
 }
 
-/// Fills `out` with what `password` and `salt` come to.
+/// Fills `out` with a key derived from `password` and `salt`.
 ///
 /// # Errors
-/// `out` is empty or has more than (2^32 - 1) · 32 bytes, or the parameters are not within their limits, or cost more than
-/// [`MEMORY_BYTES_MAX`] or [`WORK_BYTES_MAX`], or more than there is.
+/// - [`KdfError::OutputLength`] if `out` is empty or has more than (2^32 - 1) · 32 bytes.
+/// - [`KdfError::Cost`] if a parameter is invalid, or exceeds [`MEMORY_BYTES_MAX`] or
+///   [`WORK_BYTES_MAX`].
+/// - [`KdfError::Memory`] if out of memory.
 pub fn scrypt(
     params: ScryptParams,
     password: &[u8],
@@ -53,7 +55,7 @@ pub fn scrypt(
     if !in_range || params.memory().is_none_or(|bytes| bytes > MEMORY_BYTES_MAX as u64) {
         return Err(KdfError::Cost);
     }
-    // SAFETY: the inputs have the lengths passed, and `out` has room for its.
+    // SAFETY: the inputs and `out` have the lengths passed.
     let done = unsafe {
         aws::EVP_PBE_scrypt(
             password.as_ptr().cast(),
@@ -71,7 +73,7 @@ pub fn scrypt(
     if done == 1 {
         return Ok(());
     }
-    // SAFETY: a queue of this thread is emptied.
+    // SAFETY: the function has no preconditions; it clears this thread's error queue.
     unsafe { aws::ERR_clear_error() };
     Err(KdfError::Memory)
 }

@@ -1,12 +1,13 @@
-//! Key files: PKCS #8 for the private half, SubjectPublicKeyInfo for the public one.
+//! Key file formats: PKCS #8 for private keys, SubjectPublicKeyInfo for public keys.
 //!
-//! | | in the PKCS #8 | standard |
+//! | algorithm | content of the PKCS #8 | standard |
 //! |---|---|---|
-//! | ML-KEM | the seed, `[0]` IMPLICIT; read also with the expanded key beside it, which must be that of the seed | RFC 9935 |
-//! | X-Wing | the seed as it is | draft-connolly-cfrg-xwing-kem |
-//! | X25519MLKEM768 | nothing: no standard has one | |
+//! | ML-KEM | the seed, `[0]` IMPLICIT; also accepted with the expanded key beside it, which must match the seed | RFC 9935 |
+//! | X-Wing | the raw seed | draft-connolly-cfrg-xwing-kem |
+//! | X25519MLKEM768 | no standard format | |
 //!
-//! The expanded key of ML-KEM by itself is refused: what seed it is of is not known, and all that is written here is the seed.
+//! An expanded key of ML-KEM alone is rejected: its seed is unknown, and this crate writes only
+//! seeds.
 
 use zeroize::Zeroizing;
 
@@ -16,10 +17,10 @@ use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::seed::{self, Seed};
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
-/// What is in a private key file. The parts have not been looked at.
+/// Content of a private key file. The parts have not been checked.
 pub(super) struct Private<'a> {
     pub(super) seed: &'a [u8],
-    /// What ML-KEM makes of the seed.
+    /// ML-KEM's expanded key, if present.
     pub(super) expanded: Option<&'a [u8]>,
     pub(super) public: Option<&'a [u8]>,
 }
@@ -34,7 +35,7 @@ const fn identifier(algorithm: Algorithm) -> Option<AlgorithmIdentifier<'static>
     }))
 }
 
-/// The PKCS #8 of `seed`, if the algorithm has a format.
+/// Encodes `seed` as PKCS #8. Returns `None` if the algorithm has no format.
 pub(super) fn to_pkcs8(algorithm: Algorithm, seed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let inside = match algorithm {
         Algorithm::XWing => Zeroizing::new(seed.to_vec()),
@@ -43,7 +44,7 @@ pub(super) fn to_pkcs8(algorithm: Algorithm, seed: &[u8]) -> Option<Zeroizing<Ve
     Some(PrivateKeyInfo::new(identifier(algorithm)?, &inside).to_der())
 }
 
-/// The parts of a PKCS #8 of `algorithm`.
+/// Parses a PKCS #8 of `algorithm` into its parts.
 pub(super) fn read_pkcs8(algorithm: Algorithm, der: &[u8]) -> Option<Private<'_>> {
     let info = PrivateKeyInfo::from_der(der).ok()?;
     let public = info.public_key;
@@ -57,12 +58,13 @@ pub(super) fn read_pkcs8(algorithm: Algorithm, der: &[u8]) -> Option<Private<'_>
     Some(Private { seed, expanded, public })
 }
 
-/// The SubjectPublicKeyInfo of the raw key `key`, if the algorithm has a format.
+/// Encodes the raw key `key` as SubjectPublicKeyInfo. Returns `None` if the algorithm has no
+/// format.
 pub(super) fn to_spki(algorithm: Algorithm, key: &[u8]) -> Option<Vec<u8>> {
     Some(SubjectPublicKeyInfo { algorithm: identifier(algorithm)?, key }.to_der())
 }
 
-/// The raw key of a SubjectPublicKeyInfo of `algorithm`.
+/// Returns the raw key in a SubjectPublicKeyInfo of `algorithm`.
 pub(super) fn read_spki(algorithm: Algorithm, der: &[u8]) -> Option<&[u8]> {
     let info = SubjectPublicKeyInfo::from_der(der).ok()?;
     (Some(info.algorithm) == identifier(algorithm)).then_some(info.key)

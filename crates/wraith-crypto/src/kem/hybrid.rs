@@ -1,11 +1,11 @@
-//! ML-KEM-768 and X25519 together, so that a secret stands while one of them does.
+//! Hybrids of ML-KEM-768 and X25519: the secret is safe as long as one of the two is.
 //!
 //! | | X25519MLKEM768, of TLS | X-Wing |
 //! |---|---|---|
-//! | secret key | d ‖ z ‖ X25519's, 96 bytes | a seed of 32 bytes, from which SHAKE256 makes those 96 |
+//! | secret key | d ‖ z ‖ X25519's, 96 bytes | a seed of 32 bytes, from which SHAKE256 derives those 96 |
 //! | public key, ciphertext | ML-KEM's ‖ X25519's | the same |
-//! | secret | ML-KEM's ‖ X25519's, 64 bytes, for a key schedule | SHA3-256 of both, X25519's share and key, and a label |
-//! | share of small order | refused | taken: ML-KEM's half stands |
+//! | shared secret | ML-KEM's ‖ X25519's, 64 bytes, for a key schedule | SHA3-256 of both, X25519's share and key, and a label |
+//! | X25519 share of small order | rejected | accepted: ML-KEM's half keeps the secret safe |
 
 use std::fmt;
 
@@ -17,17 +17,17 @@ use crate::agree::{x25519, x25519_public};
 use crate::hash::{Sha3_256, Shake256};
 use crate::rand::secret;
 
-/// Bytes of the seed of an encapsulation: ML-KEM's, and the ephemeral secret of X25519.
+/// Length of an encapsulation seed in bytes: ML-KEM's, and the ephemeral secret of X25519.
 pub const ENCAPSULATION_SEED_BYTES: usize = 64;
 
 const SET: Set = Set::MlKem768;
 const LABEL: &[u8] = b"\\.//^\\";
 
-/// Which of them.
+/// A hybrid KEM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hybrid {
-    /// That of TLS (draft-ietf-tls-ecdhe-mlkem).
+    /// The hybrid of TLS (draft-ietf-tls-ecdhe-mlkem).
     X25519MlKem768,
     /// X-Wing (draft-connolly-cfrg-xwing-kem).
     XWing,
@@ -41,7 +41,7 @@ impl Hybrid {
         }
     }
 
-    /// Bytes of a secret key.
+    /// Returns the length of a secret key in bytes.
     #[must_use]
     pub const fn seed_bytes(self) -> usize {
         match self {
@@ -54,7 +54,8 @@ impl Hybrid {
         KemError::InvalidKey { algorithm: self.algorithm() }
     }
 
-    /// What the halves agree on, or nothing if X25519's half is known to anybody and that is refused.
+    /// Combines both secrets. Returns `None` if X25519's share has small order and the hybrid
+    /// rejects it.
     fn combined(
         self,
         post_quantum: &[u8; 32],
@@ -82,13 +83,13 @@ impl Hybrid {
     }
 }
 
-/// The secret half of a key pair.
+/// A private key.
 pub struct DecapsulationKey {
     hybrid: Hybrid,
     seed: Zeroizing<Vec<u8>>,
     post_quantum: ml_kem::Secret,
     classical: Zeroizing<[u8; 32]>,
-    /// The public half of `classical`.
+    /// X25519 public key of `classical`.
     share: [u8; 32],
 }
 
@@ -99,14 +100,14 @@ impl fmt::Debug for DecapsulationKey {
 }
 
 impl DecapsulationKey {
-    /// A new key.
+    /// Generates a key.
     #[must_use]
     pub fn generate(hybrid: Hybrid) -> Self {
         let seed = secret::<96>();
         Self::from_raw(hybrid, &seed[..hybrid.seed_bytes()]).expect("the length is right")
     }
 
-    /// The key of a seed of [`Hybrid::seed_bytes`].
+    /// Creates a key from a seed of [`Hybrid::seed_bytes`] bytes.
     pub fn from_raw(hybrid: Hybrid, seed: &[u8]) -> Result<Self, KemError> {
         if seed.len() != hybrid.seed_bytes() {
             return Err(hybrid.invalid_key());
@@ -127,7 +128,7 @@ impl DecapsulationKey {
         Ok(Self { hybrid, seed: Zeroizing::new(seed.to_vec()), post_quantum, classical, share })
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> EncapsulationKey {
         let mut bytes = vec![0; self.hybrid.algorithm().encapsulation_key_bytes()];
@@ -163,11 +164,11 @@ impl super::DecapsulationKey for DecapsulationKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 pub struct EncapsulationKey {
     hybrid: Hybrid,
     post_quantum: ml_kem::Public,
-    /// X25519's is at the end.
+    /// ML-KEM's key, then X25519's.
     bytes: Vec<u8>,
 }
 
@@ -183,10 +184,11 @@ impl EncapsulationKey {
         Self { hybrid, post_quantum, bytes }
     }
 
-    /// The key that `bytes` are.
+    /// Parses the bytes of a public key.
     ///
     /// # Errors
-    /// [`KemError::InvalidKey`]: they have another length, or a coefficient of ML-KEM's is not below the modulus.
+    /// [`KemError::InvalidKey`] for another length, or if a coefficient of ML-KEM's key is not
+    /// below the modulus.
     pub fn from_raw(hybrid: Hybrid, bytes: &[u8]) -> Result<Self, KemError> {
         let is_long = bytes.len() == hybrid.algorithm().encapsulation_key_bytes();
         if !is_long || !ml_kem::has_coefficients(&bytes[..SET.encapsulation_key_bytes()]) {
@@ -195,10 +197,12 @@ impl EncapsulationKey {
         Ok(Self::new(hybrid, bytes.to_vec()))
     }
 
-    /// The ciphertext and the secret that `seed` makes: m of ML-KEM, and the ephemeral secret of X25519.
+    /// Returns the ciphertext and the shared secret for `seed`: m of ML-KEM, then the ephemeral
+    /// secret of X25519.
     ///
     /// # Errors
-    /// [`KemError::InvalidKey`]: X25519's half of the key has small order, and this is that of TLS.
+    /// [`KemError::InvalidKey`] if this is the hybrid of TLS and X25519's half of the key has small
+    /// order.
     pub fn encapsulate_from_seed(
         &self,
         seed: &[u8; ENCAPSULATION_SEED_BYTES],

@@ -1,18 +1,18 @@
-//! Keys of every KEM by its name.
+//! Keys of every KEM, by algorithm.
 
 use super::hybrid::{self, Hybrid};
 use super::ml_kem::{self, Set};
 use super::{Algorithm, DecapsulationKey, EncapsulationKey, KemError, formats};
 use crate::Backend;
 
-/// What computes an algorithm, and its parameters there.
+/// Family of an algorithm, with its parameters.
 enum Family {
     MlKem(Set),
     Hybrid(Hybrid),
 }
 
 impl Algorithm {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     /// [`KemError::Failed`].
@@ -23,10 +23,10 @@ impl Algorithm {
         })
     }
 
-    /// The key of a seed: 64 bytes of ML-KEM, 96 of X25519MLKEM768, 32 of X-Wing.
+    /// Creates a key from a seed: 64 bytes for ML-KEM, 96 for X25519MLKEM768, 32 for X-Wing.
     ///
     /// # Errors
-    /// [`KemError::InvalidKey`]: the length is wrong.
+    /// [`KemError::InvalidKey`] if the length is wrong.
     pub fn decapsulation_key(self, seed: &[u8]) -> Result<Box<dyn DecapsulationKey>, KemError> {
         Ok(match self.family() {
             Family::MlKem(set) => Box::new(ml_kem::DecapsulationKey::from_raw(set, seed)?),
@@ -34,11 +34,13 @@ impl Algorithm {
         })
     }
 
-    /// The key of a PKCS #8 (DER), which is for this algorithm: what [`DecapsulationKey::to_pkcs8`] has written, or of ML-KEM the seed and the
-    /// expanded key. An expanded key without its seed is refused.
+    /// Parses a private key for this algorithm in PKCS #8 (DER): the output of
+    /// [`DecapsulationKey::to_pkcs8`], or for ML-KEM the seed with the expanded key. An expanded
+    /// key without its seed is rejected.
     ///
     /// # Errors
-    /// [`KemError::InvalidKey`], also if an expanded or a public key in it is not that of the seed.
+    /// [`KemError::InvalidKey`], also if an expanded key or public key in it does not match the
+    /// seed.
     pub fn decapsulation_key_pkcs8(
         self,
         der: &[u8],
@@ -58,7 +60,7 @@ impl Algorithm {
         }
     }
 
-    /// The key of a SubjectPublicKeyInfo (DER), which is for this algorithm.
+    /// Parses a public key for this algorithm in SubjectPublicKeyInfo (DER).
     ///
     /// # Errors
     /// [`KemError::InvalidKey`].
@@ -67,7 +69,7 @@ impl Algorithm {
         self.encapsulation_key(formats::read_spki(self, der).ok_or(invalid)?)
     }
 
-    /// The key that `raw` is, of [`Algorithm::encapsulation_key_bytes`].
+    /// Parses a raw public key of [`Algorithm::encapsulation_key_bytes`] bytes.
     ///
     /// # Errors
     /// [`KemError::InvalidKey`].
@@ -78,7 +80,7 @@ impl Algorithm {
         })
     }
 
-    /// What computes it here.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {

@@ -1,8 +1,8 @@
-//! ML-KEM (FIPS 203), computed by AWS-LC. A secret key is its seed d ‖ z of 64 bytes; the expanded key is made of it once, as is a public
-//! key of its bytes.
+//! ML-KEM (FIPS 203), computed by AWS-LC. A secret key is its 64-byte seed d ‖ z. Each key is
+//! expanded once, on construction.
 //!
-//! aws-lc-rs takes the randomness of a key and of an encapsulation from the system. The functions of AWS-LC that take it from
-//! their caller are called here directly.
+//! aws-lc-rs draws the randomness of keys and encapsulations from the system. This module therefore
+//! calls the functions of AWS-LC that take it from the caller.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -14,24 +14,24 @@ use zeroize::Zeroizing;
 use super::{Algorithm, KemError};
 use crate::aws::{Owned, succeeded};
 
-/// Bytes of a seed of a key.
+/// Length of a key's seed in bytes.
 pub const SEED_BYTES: usize = 64;
-/// Bytes of the seed of an encapsulation.
+/// Length of an encapsulation seed in bytes.
 pub const ENCAPSULATION_SEED_BYTES: usize = 32;
-/// Bytes of a secret.
+/// Length of a shared secret in bytes.
 pub const SECRET_BYTES: usize = 32;
-/// Bytes of the longest expanded key: that of ML-KEM-1024.
+/// Maximum length of an expanded key in bytes: ML-KEM-1024's.
 const EXPANDED_MAX: usize = 3168;
 
 /// A parameter set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Set {
-    /// ML-KEM-512, of category 1.
+    /// ML-KEM-512, security category 1.
     MlKem512,
-    /// ML-KEM-768, of category 3.
+    /// ML-KEM-768, security category 3.
     MlKem768,
-    /// ML-KEM-1024, of category 5.
+    /// ML-KEM-1024, security category 5.
     MlKem1024,
 }
 
@@ -44,13 +44,13 @@ impl Set {
         }
     }
 
-    /// Bytes of an encapsulation key.
+    /// Returns the length of an encapsulation key in bytes.
     #[must_use]
     pub const fn encapsulation_key_bytes(self) -> usize {
         self.algorithm().encapsulation_key_bytes()
     }
 
-    /// Bytes of a ciphertext.
+    /// Returns the length of a ciphertext in bytes.
     #[must_use]
     pub const fn ciphertext_bytes(self) -> usize {
         self.algorithm().ciphertext_bytes()
@@ -64,20 +64,21 @@ impl Set {
         }
     }
 
-    /// The key of AWS-LC that `bytes` are, which have the right length.
+    /// Creates AWS-LC's key from `bytes`, which must have the right length.
     pub(super) fn public(self, bytes: &[u8]) -> Public {
         assert_eq!(bytes.len(), self.encapsulation_key_bytes(), "the caller has looked at it");
         let (data, len) = (bytes.as_ptr(), bytes.len());
-        // SAFETY: `bytes` has the length passed, and AWS-LC makes a copy.
+        // SAFETY: `bytes` has the length passed, and AWS-LC copies it.
         let key =
             unsafe { Owned::new(aws::EVP_PKEY_kem_new_raw_public_key(self.nid(), data, len)) };
         Public(key.expect("only the length is looked at, and it is right"))
     }
 
-    /// The key of AWS-LC of `seed`.
+    /// Creates AWS-LC's key from `seed`.
     pub(super) fn secret(self, seed: &[u8; SEED_BYTES]) -> Secret {
         let (mut key, mut seed_len) = (ptr::null_mut(), seed.len());
-        // SAFETY: there is no engine, the context is alive, `seed` has `seed_len` bytes, and `key` is null, so that a new key is put there.
+        // SAFETY: a null engine is allowed, the context is live, and `seed` has `seed_len` bytes.
+        // `key` is null, so AWS-LC stores a new key there.
         let key = unsafe {
             let none = ptr::null_mut();
             let context = Owned::new(aws::EVP_PKEY_CTX_new_id(aws::EVP_PKEY_KEM, none));
@@ -95,12 +96,13 @@ impl Set {
     }
 }
 
-/// A public key in memory of AWS-LC.
+/// A public key held by AWS-LC.
 pub(super) struct Public(Owned<aws::EVP_PKEY>);
 
 impl Public {
-    /// Writes the ciphertext and the secret that `seed` makes. Whether there are any: the coefficients of the key have to be below the
-    /// modulus (FIPS 203 §7.2). The lengths are those of the set.
+    /// Writes the ciphertext and the shared secret for `seed`. Returns false if a coefficient of
+    /// the key is not below the modulus (FIPS 203 §7.2). The buffers must have the lengths of the
+    /// parameter set.
     #[must_use]
     pub(super) fn encapsulate(
         &self,
@@ -111,7 +113,7 @@ impl Public {
         let context = context(&self.0);
         let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
         let mut seed_len = seed.len();
-        // SAFETY: the context is alive, and each pointer is to as many bytes as the length beside it says.
+        // SAFETY: the context is live, and each pointer is passed with its length.
         let made = unsafe {
             aws::EVP_PKEY_encapsulate_deterministic(
                 context.as_ptr(),
@@ -128,24 +130,24 @@ impl Public {
     }
 }
 
-/// A key pair in memory of AWS-LC, which wipes what it frees.
+/// A key pair held by AWS-LC, which wipes memory that it frees.
 pub(super) struct Secret(Owned<aws::EVP_PKEY>);
 
 impl Secret {
-    /// Writes the encapsulation key to `bytes`, which have its length.
+    /// Writes the encapsulation key to `bytes`, which must have its length.
     pub(super) fn write_public(&self, bytes: &mut [u8]) {
         let (key, mut len) = (self.0.as_ptr(), bytes.len());
-        // SAFETY: the key is alive, and `bytes` has room for `len` bytes.
+        // SAFETY: the key is live, and `bytes` has room for `len` bytes.
         let written =
             unsafe { aws::EVP_PKEY_get_raw_public_key(key, bytes.as_mut_ptr(), &mut len) };
         assert_eq!((written, len), (1, bytes.len()), "a key from a seed has both halves");
     }
 
-    /// The key as FIPS 203 expands it.
+    /// Returns the expanded key of FIPS 203.
     fn expanded(&self) -> Zeroizing<Vec<u8>> {
         let (key, mut len) = (self.0.as_ptr(), EXPANDED_MAX);
         let mut bytes = Zeroizing::new(vec![0; len]);
-        // SAFETY: the key is alive, and `bytes` has room for `len` bytes.
+        // SAFETY: the key is live, and `bytes` has room for `len` bytes.
         let written =
             unsafe { aws::EVP_PKEY_get_raw_private_key(key, bytes.as_mut_ptr(), &mut len) };
         assert!(written == 1 && len <= EXPANDED_MAX, "a key from a seed has both halves");
@@ -153,12 +155,12 @@ impl Secret {
         bytes
     }
 
-    /// The secret in `ciphertext`, which has the length of the set.
+    /// Returns the shared secret in `ciphertext`, which must have the length of the parameter set.
     pub(super) fn decapsulate(&self, ciphertext: &[u8]) -> Zeroizing<[u8; SECRET_BYTES]> {
         let context = context(&self.0);
         let (mut secret, mut len) = (Zeroizing::new([0; SECRET_BYTES]), SECRET_BYTES);
-        // SAFETY: the context is alive, `ciphertext` has the length passed, and `secret` has room for `len` bytes. AWS-LC
-        // reads the ciphertext only: some of its bindings have no const there.
+        // SAFETY: the context is live, `ciphertext` has the length passed, and `secret` has room
+        // for `len` bytes. AWS-LC only reads the ciphertext; some of its bindings lack the const.
         let opened = unsafe {
             aws::EVP_PKEY_decapsulate(
                 context.as_ptr(),
@@ -177,14 +179,14 @@ impl Secret {
     }
 }
 
-/// One operation with `key`, which it has a reference to.
+/// Creates a context for one operation with `key`; it holds its own reference to the key.
 fn context(key: &Owned<aws::EVP_PKEY>) -> Owned<aws::EVP_PKEY_CTX> {
-    // SAFETY: the key is alive. There is no engine.
+    // SAFETY: the key is live, and a null engine is allowed.
     let context = unsafe { Owned::new(aws::EVP_PKEY_CTX_new(key.as_ptr(), ptr::null_mut())) };
     context.expect("there is memory")
 }
 
-/// The secret half of a key pair.
+/// A private key.
 pub struct DecapsulationKey {
     set: Set,
     key: Secret,
@@ -198,30 +200,31 @@ impl fmt::Debug for DecapsulationKey {
 }
 
 impl DecapsulationKey {
-    /// A new key.
+    /// Generates a key.
     #[must_use]
     pub fn generate(set: Set) -> Self {
         Self::from_seed(set, &crate::rand::secret())
     }
 
-    /// The key of `seed`, which is d ‖ z of FIPS 203, 32 bytes each.
+    /// Derives the key from `seed`, d ‖ z of FIPS 203, 32 bytes each.
     #[must_use]
     pub fn from_seed(set: Set, seed: &[u8; SEED_BYTES]) -> Self {
         Self { set, key: set.secret(seed), seed: Zeroizing::new(*seed) }
     }
 
-    /// The key of a seed of [`SEED_BYTES`].
+    /// Derives the key from a seed of [`SEED_BYTES`] bytes.
     pub fn from_raw(set: Set, seed: &[u8]) -> Result<Self, KemError> {
         let invalid = KemError::InvalidKey { algorithm: set.algorithm() };
         Ok(Self::from_seed(set, seed.try_into().map_err(|_| invalid)?))
     }
 
-    /// Whether `bytes` are the expanded key, in time that does not depend on how many of them are.
+    /// Returns whether `bytes` equal the expanded key. The time does not depend on how many of them
+    /// match.
     pub(super) fn expands_to(&self, bytes: &[u8]) -> bool {
         crate::equal(&self.key.expanded(), bytes)
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> EncapsulationKey {
         let mut bytes = vec![0; self.set.encapsulation_key_bytes()];
@@ -249,7 +252,7 @@ impl super::DecapsulationKey for DecapsulationKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 pub struct EncapsulationKey {
     set: Set,
     key: Public,
@@ -263,10 +266,11 @@ impl fmt::Debug for EncapsulationKey {
 }
 
 impl EncapsulationKey {
-    /// The key that `bytes` are.
+    /// Parses the bytes of a public key.
     ///
     /// # Errors
-    /// [`KemError::InvalidKey`]: they have another length, or a coefficient is not below the modulus (FIPS 203 §7.2).
+    /// [`KemError::InvalidKey`] for another length, or if a coefficient is not below the modulus
+    /// (FIPS 203 §7.2).
     pub fn from_raw(set: Set, bytes: &[u8]) -> Result<Self, KemError> {
         if bytes.len() != set.encapsulation_key_bytes() || !has_coefficients(bytes) {
             return Err(KemError::InvalidKey { algorithm: set.algorithm() });
@@ -274,8 +278,8 @@ impl EncapsulationKey {
         Ok(Self { set, key: set.public(bytes), bytes: bytes.to_vec() })
     }
 
-    /// The ciphertext and the secret that `seed` makes, which is m of FIPS 203: fresh randomness for each call, and as secret as what it
-    /// makes.
+    /// Returns the ciphertext and the shared secret for `seed`, m of FIPS 203. It has to be fresh
+    /// randomness for each call, and as secret as the shared secret.
     pub fn encapsulate_from_seed(
         &self,
         seed: &[u8; ENCAPSULATION_SEED_BYTES],
@@ -303,7 +307,8 @@ impl super::EncapsulationKey for EncapsulationKey {
     }
 }
 
-/// Whether every coefficient in the encoding of a key, three bytes a pair of them, is below q. Behind them are the 32 bytes of ρ.
+/// Returns whether every coefficient of an encoded key is below q. Three bytes encode two
+/// coefficients; the last 32 bytes are ρ.
 pub(super) fn has_coefficients(key: &[u8]) -> bool {
     const Q: u16 = 3329;
     key[..key.len() - 32].chunks_exact(3).all(|bytes| {

@@ -1,4 +1,5 @@
-//! ML-KEM-768 (FIPS 203) in arrays, for the handshake of the transport. Every output is a function of the seeds that are passed in.
+//! ML-KEM-768 (FIPS 203) with fixed-size arrays, for the handshake of the transport. Every output
+//! is a function of the seeds passed in.
 
 use std::fmt;
 
@@ -6,23 +7,23 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::ml_kem::{Secret, Set};
 
-/// Bytes of an encapsulation key.
+/// Length of an encapsulation key in bytes.
 pub const ENCAPSULATION_KEY_BYTES: usize = 1184;
-/// Bytes of a ciphertext.
+/// Length of a ciphertext in bytes.
 pub const CIPHERTEXT_BYTES: usize = 1088;
 
-/// The secret that opens ciphertexts made for its [encapsulation key](Self::encapsulation_key). It is in memory of AWS-LC,
-/// which wipes what it frees.
+/// Private key that opens ciphertexts for its [encapsulation key](Self::encapsulation_key). AWS-LC
+/// holds it, and wipes memory that it frees.
 pub struct DecapsulationKey(Secret);
 
 impl DecapsulationKey {
-    /// The key of `seed`, which is d ‖ z of FIPS 203, 32 bytes each.
+    /// Derives the key from `seed`, d ‖ z of FIPS 203, 32 bytes each.
     #[must_use]
     pub fn from_seed(seed: &[u8; 64]) -> Self {
         Self(Set::MlKem768.secret(seed))
     }
 
-    /// What others [`encapsulate`] to.
+    /// Returns the public key, for [`encapsulate`].
     #[must_use]
     pub fn encapsulation_key(&self) -> [u8; ENCAPSULATION_KEY_BYTES] {
         let mut bytes = [0; ENCAPSULATION_KEY_BYTES];
@@ -30,8 +31,8 @@ impl DecapsulationKey {
         bytes
     }
 
-    /// The secret in `ciphertext`. One that was not made for this key gives a secret that nobody else knows (implicit
-    /// rejection), and takes the same time.
+    /// Returns the shared secret in `ciphertext`. A ciphertext made for another key gives an
+    /// unpredictable secret (implicit rejection), in the same time.
     #[must_use]
     pub fn decapsulate(&self, ciphertext: &[u8; CIPHERTEXT_BYTES]) -> Zeroizing<[u8; 32]> {
         self.0.decapsulate(ciphertext)
@@ -46,8 +47,10 @@ impl fmt::Debug for DecapsulationKey {
     }
 }
 
-/// The ciphertext for the owner of `key`, and the secret in it. `seed` is m of FIPS 203: fresh randomness for each call, and as
-/// secret as what it makes. `None` if `key` is not a valid key, that is, if a coefficient is not below the modulus (FIPS 203
+/// Returns a ciphertext for the owner of `key`, and its shared secret. `seed` is m of FIPS 203. It
+/// has to be fresh randomness for each call, and as secret as the shared secret.
+///
+/// Returns `None` if `key` is invalid, that is, if a coefficient is not below the modulus (FIPS 203
 /// §7.2).
 #[must_use]
 pub fn encapsulate(
@@ -89,7 +92,7 @@ mod tests {
         let key = DecapsulationKey::from_seed(&seed);
         seed[63] = 2;
         let other = DecapsulationKey::from_seed(&seed);
-        // z is the secret of implicit rejection only.
+        // z is used only for implicit rejection.
         assert_eq!(key.encapsulation_key(), other.encapsulation_key());
         let garbage = [3; CIPHERTEXT_BYTES];
         assert_ne!(key.decapsulate(&garbage), other.decapsulate(&garbage));
@@ -115,7 +118,7 @@ mod tests {
     fn a_coefficient_that_is_not_below_the_modulus_is_refused() {
         let mut key = DecapsulationKey::from_seed(&[1; 64]).encapsulation_key();
         assert!(encapsulate(&key, &[2; 32]).is_some());
-        // Twelve bits of the first coefficient: 3328 is the last that is allowed.
+        // The first coefficient has twelve bits; 3328 is the largest valid value.
         let first = |key: &mut [u8; ENCAPSULATION_KEY_BYTES], coefficient: u16| {
             key[0] = coefficient as u8;
             key[1] = key[1] & 0xf0 | (coefficient >> 8) as u8;

@@ -1,7 +1,9 @@
-//! Key encapsulation: whoever has the encapsulation key makes a secret and the ciphertext that carries it to the [`DecapsulationKey`].
+//! Key encapsulation: the holder of the encapsulation key makes a shared secret, and a ciphertext
+//! that carries it to the holder of the [`DecapsulationKey`].
 //!
-//! Keys are found by [`Algorithm`], or by type in the module of a family. A raw key is what the standard calls one; PKCS #8 and SPKI
-//! (RFC 5958, RFC 5280) say the algorithm, too. [`ml_kem_768`] is what the handshake of the transport uses.
+//! [`Algorithm`] selects at run time; each family has a module with types. A raw key has the format
+//! of the algorithm's standard. PKCS #8 and SPKI (RFC 5958, RFC 5280) also name the algorithm. The
+//! handshake of the transport uses [`ml_kem_768`].
 
 mod formats;
 pub mod hybrid;
@@ -14,83 +16,86 @@ use zeroize::Zeroizing;
 
 use crate::algorithm::algorithms;
 
-/// The secret half of a key pair.
+/// A private key.
 pub trait DecapsulationKey: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// The public half.
+    /// Returns the public key.
     fn encapsulation_key(&self) -> Box<dyn EncapsulationKey>;
 
-    /// The secret in `ciphertext`. One that was not made for this key gives a secret that nobody else knows.
+    /// Returns the shared secret in `ciphertext`. A ciphertext made for another key gives an
+    /// unpredictable secret.
     ///
     /// # Errors
-    /// [`KemError::CiphertextLength`]; of the hybrids also [`KemError::InvalidCiphertext`]: its classical half is one that agrees with everybody on the same.
+    /// [`KemError::CiphertextLength`]. For X25519MLKEM768 also [`KemError::InvalidCiphertext`], if
+    /// its X25519 share has small order.
     fn decapsulate(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, KemError>;
 
-    /// The seed, from which the key is made again.
+    /// Returns the seed, from which the key can be derived again.
     fn to_raw(&self) -> Zeroizing<Vec<u8>>;
 
-    /// PKCS #8, DER, with the seed (ML-KEM: RFC 9935; X-Wing: draft-connolly-cfrg-xwing-kem). `None` of X25519MLKEM768, which has no such format.
+    /// Returns the seed in PKCS #8 (DER; ML-KEM: RFC 9935; X-Wing: draft-connolly-cfrg-xwing-kem).
+    /// `None` for X25519MLKEM768, which has no such format.
     fn to_pkcs8(&self) -> Option<Zeroizing<Vec<u8>>> {
         formats::to_pkcs8(self.algorithm(), &self.to_raw())
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 pub trait EncapsulationKey: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// A new secret, and the ciphertext that carries it.
+    /// Returns a ciphertext and its new shared secret.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// [`KemError`] if the key is invalid for an encapsulation, or the library fails.
     fn encapsulate(&self) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), KemError>;
 
-    /// The raw key.
+    /// Returns the raw key.
     fn to_raw(&self) -> Vec<u8>;
 
-    /// The SubjectPublicKeyInfo, DER. `None` as of [`DecapsulationKey::to_pkcs8`].
+    /// Returns the key as SubjectPublicKeyInfo (DER). `None` as for [`DecapsulationKey::to_pkcs8`].
     fn to_spki(&self) -> Option<Vec<u8>> {
         formats::to_spki(self.algorithm(), &self.to_raw())
     }
 }
 
-/// Why there is no key or secret.
+/// Reason why there is no key or no shared secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KemError {
-    /// The bytes are no key of this algorithm.
+    /// The bytes are not a key of this algorithm.
     #[error("not a key of {algorithm}")]
     InvalidKey {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
     /// The ciphertext has the wrong length.
     #[error("a ciphertext of {algorithm} has {} bytes, not {found}", algorithm.ciphertext_bytes())]
     CiphertextLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What was given.
+        /// Length of the ciphertext in bytes.
         found: usize,
     },
-    /// The ciphertext is none.
+    /// The ciphertext is invalid.
     #[error("not a ciphertext of {algorithm}")]
     InvalidCiphertext {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
-    /// The library could not, for want of memory or randomness.
+    /// The library failed: out of memory, or no randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
     Failed {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
 }
 
 algorithms! {
-    /// The KEMs.
+    /// A KEM.
     "KEM";
     MlKem512 = "ML-KEM-512", "FIPS 203";
     MlKem768 = "ML-KEM-768", "FIPS 203";
@@ -100,7 +105,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Bytes of an encapsulation key.
+    /// Returns the length of an encapsulation key in bytes.
     #[must_use]
     pub const fn encapsulation_key_bytes(self) -> usize {
         match self {
@@ -111,7 +116,7 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of a ciphertext.
+    /// Returns the length of a ciphertext in bytes.
     #[must_use]
     pub const fn ciphertext_bytes(self) -> usize {
         match self {

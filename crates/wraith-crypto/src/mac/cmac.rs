@@ -1,4 +1,4 @@
-//! CMAC (NIST SP 800-38B, RFC 4493) of AES and of SM4, and CBC-MAC (GB/T 15852.1) of SM4.
+//! CMAC (NIST SP 800-38B, RFC 4493) with AES and SM4, and CBC-MAC (GB/T 15852.1) with SM4.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use crate::kernels::aes::Aes;
 use crate::kernels::sm4::Sm4;
 
-/// CBC over a message, of which the last bytes are kept back until they are known to be the last: 1 to 16 of them, but for an empty message.
-/// Wiped when dropped.
+/// CBC over a message. The last 1 to 16 bytes are held back until they are known to be the last;
+/// none if the message is empty so far. Wiped when dropped.
 #[derive(Clone)]
 struct Running<C: BlockCipher> {
     algorithm: Algorithm,
@@ -34,7 +34,7 @@ impl<C: BlockCipher> Running<C> {
                 self.cipher.absorb(&mut self.state, &[self.kept]);
                 data = rest;
             }
-            // At least one byte stays behind.
+            // At least one byte is held back.
             let (blocks, last) = data.split_at((data.len() - 1) / BLOCK * BLOCK);
             self.cipher.absorb(&mut self.state, blocks.as_chunks().0);
             (self.kept_len, data) = (0, last);
@@ -43,14 +43,14 @@ impl<C: BlockCipher> Running<C> {
         self.kept_len += data.len();
     }
 
-    /// The tag of CBC-MAC, with zeros behind the message.
+    /// Returns the CBC-MAC tag, with zero padding after the message.
     fn cbc_mac(&mut self) -> Block {
         self.kept[self.kept_len..].fill(0);
         self.cipher.absorb(&mut self.state, &[self.kept]);
         self.state
     }
 
-    /// The tag of CMAC: the last block has a key of its own, and another if it was not whole.
+    /// Returns the CMAC tag. The subkey of the last block depends on whether that block is whole.
     fn cmac(&mut self) -> Block {
         let mut subkey = [0; BLOCK];
         self.cipher.encrypt_block(&mut subkey);
@@ -67,7 +67,7 @@ impl<C: BlockCipher> Running<C> {
     }
 }
 
-/// The product of a block and x (SP 800-38B §5.3).
+/// Multiplies a block by x (SP 800-38B §5.3).
 const fn double(block: Block) -> Block {
     let block = u128::from_be_bytes(block);
     (block << 1 ^ (0_u128.wrapping_sub(block >> 127) & 0x87)).to_be_bytes()
@@ -85,7 +85,7 @@ impl<C: BlockCipher> Drop for Running<C> {
 pub struct CmacAes(Running<Aes>);
 
 impl CmacAes {
-    /// Begins a message. `None` if the key has not 16, 24 or 32 bytes.
+    /// Starts a message. Returns `None` unless the key has 16, 24 or 32 bytes.
     #[must_use]
     pub fn new(key: &[u8]) -> Option<Self> {
         let algorithm = match key.len() {
@@ -102,22 +102,24 @@ impl CmacAes {
 pub struct CmacSm4(Running<Sm4>);
 
 impl CmacSm4 {
-    /// Begins a message.
+    /// Starts a message.
     #[must_use]
     pub fn new(key: &[u8; 16]) -> Self {
         Self(Running::new(Algorithm::CmacSm4, Sm4::new(key)))
     }
 }
 
-/// CBC-MAC with SM4, with zeros behind the message up to a whole block (padding method 1; an empty message is a block of zeros).
+/// CBC-MAC with SM4, with zero padding to a whole block (padding method 1; an empty message is one
+/// block of zeros). Wiped when dropped.
 ///
-/// It authenticates messages of one length only: who sees tags of shorter ones can make those of longer ones, and a message and the same with
-/// zeros behind it have one tag. [`CmacSm4`] has neither flaw. Wiped when dropped.
+/// It authenticates messages of one fixed length only. An attacker with tags of shorter messages
+/// can forge tags of longer ones, and a message with zeros appended has the same tag. [`CmacSm4`]
+/// has neither flaw.
 #[derive(Clone)]
 pub struct CbcMacSm4(Running<Sm4>);
 
 impl CbcMacSm4 {
-    /// Begins a message.
+    /// Starts a message.
     #[must_use]
     pub fn new(key: &[u8; 16]) -> Self {
         Self(Running::new(Algorithm::CbcMacSm4, Sm4::new(key)))
@@ -127,21 +129,21 @@ impl CbcMacSm4 {
 macro_rules! mac {
     ($name:ident, $finish:ident) => {
         impl $name {
-            /// Takes in the next piece.
+            /// Authenticates the next piece of the message.
             pub fn update(&mut self, data: &[u8]) {
                 self.0.update(data);
             }
 
-            /// The tag of everything taken in.
+            /// Returns the tag of the message.
             #[must_use]
             pub fn finish(mut self) -> [u8; BLOCK] {
                 self.0.$finish()
             }
 
-            /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
+            /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
             ///
             /// # Errors
-            /// It is not.
+            /// [`Unauthentic`] if `tag` is wrong.
             pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
                 same(&self.finish(), tag)
             }

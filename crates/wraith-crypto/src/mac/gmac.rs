@@ -1,7 +1,8 @@
-//! GMAC over AES (NIST SP 800-38D): AES-GCM of a message that is all associated data. A nonce must never be used twice under one key: two tags
-//! of one nonce tell who sees them how to forge others.
+//! GMAC over AES (NIST SP 800-38D): AES-GCM with associated data only. A nonce must never be used
+//! twice under one key: two tags with the same nonce let an attacker forge others.
 //!
-//! On x86-64 with vector AES ours; elsewhere AWS-LC's AES-GCM, which takes associated data in pieces.
+//! Our own code computes it on x86-64 with vector AES. Elsewhere AWS-LC's AES-GCM does, which
+//! accepts associated data in pieces.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -17,10 +18,10 @@ use crate::x86::{GcmKey, Ghash, Width};
 use crate::{Backend, Unauthentic};
 
 const TAG: usize = 16;
-/// Bytes that are handed to AWS-LC at once; it counts with `int`.
+/// Maximum number of bytes per call of AWS-LC, which counts with `int`.
 const PIECE: usize = 1 << 30;
 
-/// A message being authenticated. Wiped when dropped.
+/// GMAC over one message. Wiped when dropped.
 pub struct GmacAes {
     algorithm: Algorithm,
     inner: Inner,
@@ -37,7 +38,7 @@ enum Inner {
 }
 
 impl GmacAes {
-    /// A message under this key and nonce. `None` if the key has not 16, 24 or 32 bytes.
+    /// Starts a message. Returns `None` unless the key has 16, 24 or 32 bytes.
     #[must_use]
     pub fn new(key: &[u8], nonce: &[u8; 12]) -> Option<Self> {
         let algorithm = match key.len() {
@@ -67,7 +68,7 @@ impl GmacAes {
         None
     }
 
-    /// What computes.
+    /// Returns the implementation on this processor.
     pub(super) fn backend() -> Backend {
         #[cfg(target_arch = "x86_64")]
         if let Some(width) = Width::best() {
@@ -76,7 +77,7 @@ impl GmacAes {
         Backend::AwsLc
     }
 
-    /// Takes in the next piece.
+    /// Authenticates the next piece of the message.
     pub fn update(&mut self, data: &[u8]) {
         match &mut self.inner {
             #[cfg(target_arch = "x86_64")]
@@ -89,13 +90,14 @@ impl GmacAes {
         }
     }
 
-    /// The tag of everything taken in.
+    /// Returns the tag of the message.
     #[must_use]
     pub fn finish(self) -> [u8; TAG] {
         self.tag()
     }
 
-    /// It is not moved for this, since it is large. Nothing may be taken in afterwards.
+    /// Returns the tag. Takes a reference, because the state is too large to move. The caller must
+    /// not add data afterwards.
     fn tag(&self) -> [u8; TAG] {
         match &self.inner {
             #[cfg(target_arch = "x86_64")]
@@ -108,10 +110,10 @@ impl GmacAes {
         }
     }
 
-    /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
+    /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
     ///
     /// # Errors
-    /// It is not.
+    /// [`Unauthentic`] if `tag` is wrong.
     pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
         same(&self.finish(), tag)
     }
@@ -137,22 +139,22 @@ impl std::fmt::Debug for GmacAes {
     }
 }
 
-/// AES-GCM of AWS-LC that is given associated data only. AWS-LC wipes all memory that it gives back.
+/// AWS-LC's AES-GCM with associated data only. AWS-LC wipes all memory that it frees.
 struct Library(NonNull<EVP_CIPHER_CTX>);
 
-// SAFETY: a context belongs to no thread.
+// SAFETY: a context is not bound to a thread.
 unsafe impl Send for Library {}
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // SAFETY: it was made by `EVP_CIPHER_CTX_new` and is freed once.
+        // SAFETY: `EVP_CIPHER_CTX_new` made the context, and it is freed once.
         unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
     }
 }
 
 impl Library {
     fn new(key: &[u8], nonce: &[u8; 12]) -> Option<Self> {
-        // SAFETY: these have no requirements.
+        // SAFETY: these functions have no preconditions.
         let (context, cipher) = unsafe {
             let cipher = match key.len() {
                 16 => aws_lc_sys::EVP_aes_128_gcm(),
@@ -161,7 +163,7 @@ impl Library {
             };
             (Self(NonNull::new(EVP_CIPHER_CTX_new())?), cipher)
         };
-        // SAFETY: the key has the length of the cipher, the nonce the one that GCM has unless told otherwise.
+        // SAFETY: the key has the length of the cipher, and the nonce GCM's default length.
         let done = unsafe {
             let at = context.0.as_ptr();
             EVP_EncryptInit_ex(at, cipher, ptr::null_mut(), key.as_ptr(), nonce.as_ptr())
@@ -172,7 +174,8 @@ impl Library {
     fn update(&mut self, data: &[u8]) {
         for piece in data.chunks(PIECE) {
             let mut len = 0;
-            // SAFETY: the piece can be read, and its length fits into `int`; nothing is written where there is no output.
+            // SAFETY: the piece is readable and its length fits into `int`. A null output pointer
+            // marks associated data, so nothing is written but the length.
             let done = unsafe {
                 let at = self.0.as_ptr();
                 EVP_EncryptUpdate(
@@ -189,7 +192,8 @@ impl Library {
 
     fn finish(&self) -> [u8; TAG] {
         let (mut tag, mut len) = ([0; TAG], 0);
-        // SAFETY: there was no text, so nothing is written but the length; the tag has room for its 16 bytes.
+        // SAFETY: there was no text, so nothing is written but the length; `tag` has room for 16
+        // bytes.
         let done = unsafe {
             let at = self.0.as_ptr();
             EVP_EncryptFinal_ex(at, tag.as_mut_ptr(), &raw mut len) == 1

@@ -1,4 +1,4 @@
-//! HMAC (RFC 2104) of any hash function with blocks.
+//! HMAC (RFC 2104) over any block-wise hash function.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use super::{Algorithm, Mac, same};
 use crate::hash::{Function, legacy};
 use crate::{Unauthentic, hash};
 
-/// Bytes of the longest input block of a hash function: SHA3-224's.
+/// Maximum length of an input block in bytes: SHA3-224's.
 const BLOCK_MAX: usize = 144;
 
-/// A message being authenticated. A clone of one that has taken in nothing is a key that has been prepared: both hashes have taken in
-/// their block of it. Wiped when dropped.
+/// HMAC over one message. Before the first `update` it is a prepared key, and can be cloned for
+/// many messages: both hashes have already absorbed their key block. Wiped when dropped.
 #[derive(Clone)]
 pub struct Hmac<F: Function> {
     inner: F,
@@ -20,10 +20,11 @@ pub struct Hmac<F: Function> {
 }
 
 impl<F: Function> Hmac<F> {
-    /// Bytes of a tag.
+    /// Length of a tag in bytes.
     pub const TAG_BYTES: usize = F::DIGEST_BYTES;
 
-    /// Under `key`, of any length; as many random bytes as a tag has are as good as more.
+    /// Starts a message under `key`, of any length. A random key longer than a tag adds no
+    /// security.
     #[must_use]
     pub fn new(key: &[u8]) -> Self {
         let mut whole = [0; BLOCK_MAX];
@@ -45,13 +46,13 @@ impl<F: Function> Hmac<F> {
         Self { inner, outer }
     }
 
-    /// Takes in the next piece.
+    /// Authenticates the next piece of the message.
     #[inline]
     pub fn update(&mut self, data: &[u8]) {
         self.inner.update(data);
     }
 
-    /// Writes the tag of everything taken in to the front of `out`.
+    /// Writes the tag of the message to the front of `out`.
     ///
     /// # Panics
     /// If `out` is shorter than [`Self::TAG_BYTES`].
@@ -63,10 +64,10 @@ impl<F: Function> Hmac<F> {
         self.outer.write(out);
     }
 
-    /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right.
+    /// Verifies the tag of the message, in constant time.
     ///
     /// # Errors
-    /// It is not.
+    /// [`Unauthentic`] if `tag` is wrong.
     pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
         let mut expected = [0; hash::DIGEST_MAX];
         let expected = &mut expected[..F::DIGEST_BYTES];
@@ -81,7 +82,7 @@ impl<F: Function> fmt::Debug for Hmac<F> {
     }
 }
 
-/// One of the HMACs that have a name in [`Algorithm`].
+/// An HMAC with its name in [`Algorithm`].
 struct Named<F: Function>(Algorithm, Hmac<F>);
 
 impl<F: Function> Mac for Named<F> {
@@ -98,7 +99,7 @@ impl<F: Function> Mac for Named<F> {
     }
 }
 
-/// A message under `key`, if `algorithm` is an HMAC.
+/// Starts a message under `key`. Returns `None` if `algorithm` is not an HMAC.
 pub(super) fn start(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
     fn named<F: Function>(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
         Some(Box::new(Named(algorithm, Hmac::<F>::new(key))))

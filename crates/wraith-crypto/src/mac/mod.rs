@@ -1,7 +1,8 @@
-//! Message authentication codes: who has the key can tell that a message is as it was.
+//! Message authentication codes: a holder of the key can verify that a message is unmodified.
 //!
-//! A [`Mac`] takes the message in pieces; what it gives is compared with [`Mac::verify`], never with `==`. The typed ones have it, too: all
-//! are begun with `new` (SipHash with one for each length), and have `update`, `finish` and `verify`.
+//! A [`Mac`] takes the message in pieces. Compare its tag with [`Mac::verify`], never with `==`.
+//! The types of the single algorithms have the same methods: `new` (for SipHash one per tag
+//! length), `update`, `finish` and `verify`.
 
 use thiserror::Error;
 
@@ -18,24 +19,24 @@ pub use gmac::GmacAes;
 pub use hmac::Hmac;
 pub use siphash::SipHash;
 
-/// A message being authenticated.
+/// Authentication of one message with some algorithm.
 pub trait Mac: Send {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// Takes in the next piece.
+    /// Authenticates the next piece of the message.
     fn update(&mut self, data: &[u8]);
 
-    /// Writes the tag of everything taken in to the front of `out`.
+    /// Writes the tag of the message to the front of `out`.
     ///
     /// # Panics
     /// If `out` is shorter than [`Algorithm::tag_bytes`].
     fn finish_into(self: Box<Self>, out: &mut [u8]);
 
-    /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
+    /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
     ///
     /// # Errors
-    /// It is not.
+    /// [`Unauthentic`] if `tag` is wrong.
     fn verify(self: Box<Self>, tag: &[u8]) -> Result<(), Unauthentic> {
         let mut expected = [0; TAG_MAX];
         let expected = &mut expected[..self.algorithm().tag_bytes()];
@@ -44,7 +45,7 @@ pub trait Mac: Send {
     }
 }
 
-/// Whether a tag is the expected one, in time that does not depend on how much of it is right.
+/// Compares a tag with the expected one, in constant time.
 fn same(expected: &[u8], tag: &[u8]) -> Result<(), Unauthentic> {
     match crate::equal(expected, tag) {
         true => Ok(()),
@@ -52,37 +53,37 @@ fn same(expected: &[u8], tag: &[u8]) -> Result<(), Unauthentic> {
     }
 }
 
-/// Bytes of the longest tag.
+/// Maximum length of a tag in bytes.
 pub const TAG_MAX: usize = 64;
 
-/// Why no message could be begun.
+/// Reason why no message could be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MacError {
     /// The key has the wrong length.
     #[error("a key of {algorithm} has {expected} bytes, not {found}")]
     KeyLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What it takes.
+        /// Required length in bytes.
         expected: usize,
-        /// What was given.
+        /// Length of the key in bytes.
         found: usize,
     },
-    /// The nonce has the wrong length: GMAC has one of 12 bytes, the others have none.
+    /// The nonce has the wrong length: GMAC needs 12 bytes, the other algorithms none.
     #[error("a nonce of {algorithm} has {expected} bytes, not {found}")]
     NonceLength {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
-        /// What it takes.
+        /// Required length in bytes.
         expected: usize,
-        /// What was given.
+        /// Length of the nonce in bytes.
         found: usize,
     },
 }
 
 algorithms! {
-    /// The message authentication codes.
+    /// A message authentication code.
     "MAC";
     HmacSha1 = "HMAC-SHA-1", "RFC 2104";
     HmacSha224 = "HMAC-SHA-224", "RFC 2104";
@@ -108,7 +109,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Bytes of a tag.
+    /// Returns the length of a tag in bytes.
     #[must_use]
     pub const fn tag_bytes(self) -> usize {
         use Algorithm::*;
@@ -124,7 +125,8 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of a key; `None` where any length is good (HMAC: take as many as a tag has).
+    /// Returns the length of a key in bytes. `None` if any length is allowed (HMAC: use the length
+    /// of a tag).
     #[must_use]
     pub const fn key_bytes(self) -> Option<usize> {
         use Algorithm::*;
@@ -136,7 +138,8 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of the nonce, of which GMAC needs a new one for each message. The others have none.
+    /// Returns the length of the nonce in bytes. GMAC needs a new nonce for each message; the other
+    /// algorithms have none.
     #[must_use]
     pub const fn nonce_bytes(self) -> usize {
         match self {
@@ -145,7 +148,7 @@ impl Algorithm {
         }
     }
 
-    /// What computes it on this processor.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.hash() {
@@ -161,10 +164,10 @@ impl Algorithm {
         }
     }
 
-    /// A message to be authenticated under `key`. The `nonce` is empty where [`Self::nonce_bytes`] is 0.
+    /// Starts a message under `key`. `nonce` is empty if [`Self::nonce_bytes`] is 0.
     ///
     /// # Errors
-    /// A length is wrong.
+    /// [`MacError`] if a length is wrong.
     pub fn start(self, key: &[u8], nonce: &[u8]) -> Result<Box<dyn Mac>, MacError> {
         let algorithm = self;
         let (expected, found) = (self.key_bytes().unwrap_or(key.len()), key.len());
@@ -193,7 +196,7 @@ impl Algorithm {
         mac.ok_or(wrong)
     }
 
-    /// The hash function of an HMAC.
+    /// Returns the hash function of an HMAC, or `None` for another algorithm.
     #[must_use]
     pub const fn hash(self) -> Option<hash::Algorithm> {
         Some(match self {

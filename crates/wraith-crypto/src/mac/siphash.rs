@@ -1,4 +1,5 @@
-//! SipHash-2-4: a code for short messages and for hash tables, not for what must hold against who can try 2^64 times.
+//! SipHash-2-4: a code for short messages and for hash tables. Not for protection from an attacker
+//! with 2^64 attempts.
 
 use std::fmt;
 
@@ -6,9 +7,10 @@ use super::{Algorithm, Mac, same};
 use crate::Unauthentic;
 use crate::kernels::siphash::{self, State};
 
-/// A message being authenticated. The state is wiped when dropped.
+/// SipHash over one message. The state is wiped when dropped.
 ///
-/// Invariant: `pending` has `taken % 8` bytes, the lowest, that wait for their word to be full, and zeros.
+/// Invariant: the lowest `taken % 8` bytes of `pending` are the start of an incomplete word; its
+/// other bytes are zero.
 #[derive(Clone)]
 pub struct SipHash {
     state: State,
@@ -18,38 +20,39 @@ pub struct SipHash {
 }
 
 impl SipHash {
-    /// Bytes of a key.
+    /// Length of a key in bytes.
     pub const KEY_BYTES: usize = 16;
 
-    /// The tag of a whole message, of 8 bytes: quicker than pieces for a short one.
+    /// Returns the 8-byte tag of a whole message. For a short message, faster than the incremental
+    /// methods.
     #[inline]
     #[must_use]
     pub fn tag_64(key: &[u8; Self::KEY_BYTES], message: &[u8]) -> [u8; 8] {
         siphash::digest(key, message, false)[0].to_le_bytes()
     }
 
-    /// The tag of a whole message, of 16 bytes.
+    /// Returns the 16-byte tag of a whole message.
     #[inline]
     #[must_use]
     pub fn tag_128(key: &[u8; Self::KEY_BYTES], message: &[u8]) -> [u8; 16] {
         to_bytes(siphash::digest(key, message, true))
     }
 
-    /// With a tag of 8 bytes.
+    /// Starts a message with a tag of 8 bytes.
     #[inline]
     #[must_use]
     pub fn new_64(key: &[u8; Self::KEY_BYTES]) -> Self {
         Self { state: State::new(key, false), pending: 0, taken: 0, wide: false }
     }
 
-    /// With a tag of 16 bytes.
+    /// Starts a message with a tag of 16 bytes.
     #[inline]
     #[must_use]
     pub fn new_128(key: &[u8; Self::KEY_BYTES]) -> Self {
         Self { state: State::new(key, true), pending: 0, taken: 0, wide: true }
     }
 
-    /// Takes in the next piece.
+    /// Authenticates the next piece of the message.
     #[inline]
     pub fn update(&mut self, mut data: &[u8]) {
         let waiting = (self.taken % 8) as usize;
@@ -68,19 +71,19 @@ impl SipHash {
         self.pending = siphash::last(data, rest);
     }
 
-    /// The tag of everything taken in: [`Self::new_64`]'s has 8 bytes, the first.
+    /// Returns the tag of the message. After [`Self::new_64`], only the first 8 bytes are the tag.
     #[inline]
     #[must_use]
     pub fn finish(mut self) -> [u8; 16] {
-        // The last word: what waits, zeros, and the length modulo 256.
+        // The last word: the incomplete word, zeros, and the length modulo 256.
         self.state.absorb(self.pending | self.taken << 56);
         to_bytes(self.state.finish(self.wide))
     }
 
-    /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
+    /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
     ///
     /// # Errors
-    /// It is not.
+    /// [`Unauthentic`] if `tag` is wrong.
     pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
         let bytes = self.algorithm().tag_bytes();
         same(&self.finish()[..bytes], tag)

@@ -1,4 +1,5 @@
-//! CTR_DRBG with AES-256 and without a derivation function (NIST SP 800-90A, §10.2.1), computed by AWS-LC.
+//! CTR_DRBG with AES-256 and without a derivation function (NIST SP 800-90A, §10.2.1), computed by
+//! AWS-LC.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -9,20 +10,21 @@ use zeroize::ZeroizeOnDrop;
 
 use super::{Drbg, DrbgError, REQUEST_BYTES_MAX, check, impl_rng};
 
-/// A running CTR_DRBG. Its state is in memory of AWS-LC, which wipes what it frees.
+/// CTR_DRBG generator. AWS-LC holds its state, and wipes memory that it frees.
 pub struct CtrDrbg(NonNull<aws::CTR_DRBG_STATE>);
 
 impl CtrDrbg {
-    /// Bytes of a seed, all of which have to be random.
+    /// Length of a seed in bytes. All of them have to be random.
     pub const SEED_BYTES: usize = 48;
 
-    /// Of a seed, and at most as many bytes of `personalization`.
+    /// Creates a generator from a seed and a `personalization`, which may be empty.
     ///
     /// # Errors
-    /// The personalization is longer.
+    /// [`DrbgError::InputLength`] if the personalization is longer than a seed.
     pub fn new(seed: &[u8; Self::SEED_BYTES], personalization: &[u8]) -> Result<Self, DrbgError> {
         check(personalization, 0, Self::SEED_BYTES)?;
-        // SAFETY: the seed has the length AWS-LC reads, and the personalization the one passed.
+        // SAFETY: the seed has the length that AWS-LC reads, and the personalization the length
+        // passed.
         let state = unsafe {
             aws::CTR_DRBG_new(seed.as_ptr(), personalization.as_ptr(), personalization.len())
         };
@@ -34,7 +36,7 @@ impl Drbg for CtrDrbg {
     fn reseed(&mut self, entropy: &[u8], additional: &[u8]) -> Result<(), DrbgError> {
         check(entropy, Self::SEED_BYTES, Self::SEED_BYTES)?;
         check(additional, 0, Self::SEED_BYTES)?;
-        // SAFETY: the state is alive, and the inputs have the lengths that AWS-LC reads.
+        // SAFETY: the state is live, and the inputs have the lengths that AWS-LC reads.
         let done = unsafe {
             aws::CTR_DRBG_reseed(
                 self.0.as_ptr(),
@@ -52,7 +54,7 @@ impl Drbg for CtrDrbg {
         if out.len() > REQUEST_BYTES_MAX {
             return Err(DrbgError::RequestLength);
         }
-        // SAFETY: the state is alive, `out` has room for its length, and the input has the one passed.
+        // SAFETY: the state is live; `out` and `additional` have the lengths passed.
         let done = unsafe {
             aws::CTR_DRBG_generate(
                 self.0.as_ptr(),
@@ -62,21 +64,21 @@ impl Drbg for CtrDrbg {
                 additional.len(),
             )
         };
-        // AWS-LC counts the requests.
+        // AWS-LC counts the requests, and fails beyond the limit.
         if done == 1 { Ok(()) } else { Err(DrbgError::Spent) }
     }
 }
 
 impl Drop for CtrDrbg {
     fn drop(&mut self) {
-        // SAFETY: the state is alive, and nobody uses it any more.
+        // SAFETY: the state is live, and not used after this call.
         unsafe { aws::CTR_DRBG_free(self.0.as_ptr()) }
     }
 }
 
 impl ZeroizeOnDrop for CtrDrbg {}
 
-// SAFETY: the state belongs to no thread, and to nobody else.
+// SAFETY: the state is not bound to a thread and has no other owner.
 unsafe impl Send for CtrDrbg {}
 
 impl fmt::Debug for CtrDrbg {

@@ -1,4 +1,4 @@
-//! Hash_DRBG (NIST SP 800-90A, §10.1.1), of any hash function.
+//! Hash_DRBG (NIST SP 800-90A, §10.1.1) over any hash function.
 
 use std::fmt;
 
@@ -7,15 +7,16 @@ use super::{
 };
 use crate::hash::{DIGEST_MAX, Function};
 
-/// Bytes of the longer of the two states (table 2: 888 bits; 440 for digests of up to 32 bytes).
+/// Maximum length of V and of C in bytes (table 2: 888 bits; 440 bits for digests of up to 32
+/// bytes).
 const STATE_MAX: usize = 111;
 
-/// A running Hash_DRBG. Wiped when dropped.
+/// Hash_DRBG generator. Wiped when dropped.
 pub struct HashDrbg<F: Function> {
     /// V and C, big-endian numbers in the first bytes.
     value: [u8; STATE_MAX],
     constant: [u8; STATE_MAX],
-    /// Requests since the seed, and one.
+    /// One more than the number of requests since the seed.
     counter: u64,
     function: std::marker::PhantomData<F>,
 }
@@ -23,10 +24,11 @@ pub struct HashDrbg<F: Function> {
 impl<F: Function> HashDrbg<F> {
     const STATE_BYTES: usize = if F::DIGEST_BYTES <= 32 { 55 } else { STATE_MAX };
 
-    /// Of `entropy`, at least half as many bytes as a digest has, of a `nonce` and of a `personalization`, which may be empty.
+    /// Creates a generator from `entropy` (at least half as many bytes as a digest), a `nonce`, and
+    /// a `personalization`, which may be empty.
     ///
     /// # Errors
-    /// A length is not within the limits.
+    /// [`DrbgError::InputLength`] if a length is invalid.
     pub fn new(entropy: &[u8], nonce: &[u8], personalization: &[u8]) -> Result<Self, DrbgError> {
         check(entropy, F::DIGEST_BYTES / 2, INPUT_BYTES_MAX)?;
         check(nonce, 0, INPUT_BYTES_MAX)?;
@@ -41,7 +43,7 @@ impl<F: Function> HashDrbg<F> {
         Ok(drbg)
     }
 
-    /// V and C of what is given (§10.1.1.2 and §10.1.1.3).
+    /// Derives V and C from `inputs` (§10.1.1.2 and §10.1.1.3).
     fn seed(&mut self, inputs: &[&[u8]]) {
         let mut value = [0; STATE_MAX];
         derive::<F>(inputs, &mut value[..Self::STATE_BYTES]);
@@ -83,7 +85,7 @@ fn derive<F: Function>(inputs: &[&[u8]], out: &mut [u8]) {
     }
 }
 
-/// `number` + `addend`, both big-endian, but for what does not fit.
+/// Adds `addend` to `number`, both big-endian, modulo the size of `number`.
 fn add(number: &mut [u8], addend: &[u8]) {
     let mut carry = false;
     let mut addend = addend.rchunks(8).map(word);
@@ -95,7 +97,7 @@ fn add(number: &mut [u8], addend: &[u8]) {
     }
 }
 
-/// The number that at most eight bytes are.
+/// Reads at most eight bytes as a big-endian number.
 fn word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[8 - bytes.len()..].copy_from_slice(bytes);

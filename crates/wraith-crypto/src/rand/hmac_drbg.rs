@@ -1,4 +1,4 @@
-//! HMAC_DRBG (NIST SP 800-90A, §10.1.2), of any hash function.
+//! HMAC_DRBG (NIST SP 800-90A, §10.1.2) over any hash function.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use super::{
 use crate::hash::{DIGEST_MAX, Function};
 use crate::mac::Hmac;
 
-/// A running HMAC_DRBG. Wiped when dropped.
+/// HMAC_DRBG generator. Wiped when dropped.
 pub struct HmacDrbg<F: Function> {
-    /// HMAC under K, with nothing taken in.
+    /// HMAC under K, before any input.
     key: Hmac<F>,
     /// V, in the first bytes.
     value: [u8; DIGEST_MAX],
@@ -18,10 +18,11 @@ pub struct HmacDrbg<F: Function> {
 }
 
 impl<F: Function> HmacDrbg<F> {
-    /// Of `entropy`, at least half as many bytes as a digest has, of a `nonce` and of a `personalization`, which may be empty.
+    /// Creates a generator from `entropy` (at least half as many bytes as a digest), a `nonce`, and
+    /// a `personalization`, which may be empty.
     ///
     /// # Errors
-    /// A length is not within the limits.
+    /// [`DrbgError::InputLength`] if a length is invalid.
     pub fn new(entropy: &[u8], nonce: &[u8], personalization: &[u8]) -> Result<Self, DrbgError> {
         check(entropy, F::DIGEST_BYTES / 2, INPUT_BYTES_MAX)?;
         check(nonce, 0, INPUT_BYTES_MAX)?;
@@ -51,7 +52,7 @@ impl<F: Function> HmacDrbg<F> {
         }
     }
 
-    /// The next V.
+    /// Computes the next V.
     fn step(&mut self) {
         let value = &mut self.value[..F::DIGEST_BYTES];
         let mut mac = self.key.clone();

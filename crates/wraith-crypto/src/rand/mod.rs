@@ -1,8 +1,9 @@
 //! Random bytes.
 //!
-//! [`fill`], [`bytes`] and [`System`] are what keys are made of: the generator of AWS-LC, which seeds itself from the operating system, again
-//! and again, and after a fork. The generators of NIST SP 800-90A ([`CtrDrbg`], [`HmacDrbg`], [`HashDrbg`]) give the same bytes for the same
-//! seed; they are for those who must have one of them, or must have the same bytes again.
+//! [`fill`], [`bytes`] and [`System`] are the source of keys. They use AWS-LC's generator, which
+//! reseeds itself regularly from the operating system, and after a fork. The generators of NIST SP
+//! 800-90A ([`CtrDrbg`], [`HmacDrbg`], [`HashDrbg`]) give the same bytes for the same seed. They
+//! are for users that need one of them for compliance or reproducibility.
 #![allow(unsafe_code)]
 
 use std::convert::Infallible;
@@ -20,14 +21,14 @@ pub use ctr_drbg::CtrDrbg;
 pub use hash_drbg::HashDrbg;
 pub use hmac_drbg::HmacDrbg;
 
-/// Fills `out` with random bytes. Where the system has none to give, the program ends: AWS-LC does not go on without.
+/// Fills `out` with random bytes. If the system has no randomness, AWS-LC aborts the process.
 pub fn fill(out: &mut [u8]) {
-    // SAFETY: `out` has room for its length.
+    // SAFETY: `out` has the length passed.
     let filled = unsafe { aws::RAND_bytes(out.as_mut_ptr(), out.len()) };
     assert_eq!(filled, 1, "AWS-LC fills all, or ends the program");
 }
 
-/// Random bytes.
+/// Returns random bytes.
 #[must_use]
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
@@ -35,14 +36,14 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Random bytes that are a secret.
+/// Returns random bytes for a secret, wiped when dropped.
 pub(crate) fn secret<const N: usize>() -> Zeroizing<[u8; N]> {
     let mut bytes = Zeroizing::new([0; N]);
     fill(&mut *bytes);
     bytes
 }
 
-/// [`fill`] as a generator, for those who take one.
+/// [`fill`] behind the traits of `rand_core`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
@@ -65,36 +66,37 @@ impl TryRng for System {
 
 impl TryCryptoRng for System {}
 
-/// Bytes that are asked for at once, at most (SP 800-90A, tables 2 and 3: 2^19 bits).
+/// Maximum number of bytes per request (SP 800-90A, tables 2 and 3: 2^19 bits).
 pub const REQUEST_BYTES_MAX: usize = 1 << 16;
-/// Requests between two seeds, at most (SP 800-90A, tables 2 and 3).
+/// Maximum number of requests between two seeds (SP 800-90A, tables 2 and 3).
 pub const REQUESTS_MAX: u64 = 1 << 48;
-/// Bytes of a seed, and of what is added to one, at most; the standard's limit is far above.
+/// Maximum length of a seed or of an additional input, in bytes. The standard's limit is far
+/// higher.
 pub const INPUT_BYTES_MAX: usize = 1 << 16;
 
-/// Why a generator gives nothing.
+/// Reason why a generator returned nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrbgError {
-    /// It has to be reseeded.
+    /// The generator has to be reseeded.
     #[error("the generator has answered {REQUESTS_MAX} requests and has to be reseeded")]
     Spent,
-    /// More than [`REQUEST_BYTES_MAX`] were asked for.
+    /// The request was for more than [`REQUEST_BYTES_MAX`].
     #[error("one request is for at most {REQUEST_BYTES_MAX} bytes")]
     RequestLength,
-    /// A seed is shorter than the generator is strong, or an input is longer than the generator takes.
+    /// A seed is shorter than the generator's security strength, or an input is too long.
     #[error("an input of {found} bytes, where {min} to {max} are taken")]
     InputLength {
-        /// At least.
+        /// Least length in bytes.
         min: usize,
-        /// At most.
+        /// Maximum length in bytes.
         max: usize,
-        /// What it was.
+        /// Length of the input in bytes.
         found: usize,
     },
 }
 
-/// Checks a length against its limits.
+/// Checks the length of an input against its limits.
 fn check(input: &[u8], min: usize, max: usize) -> Result<(), DrbgError> {
     match (min..=max).contains(&input.len()) {
         true => Ok(()),
@@ -104,26 +106,26 @@ fn check(input: &[u8], min: usize, max: usize) -> Result<(), DrbgError> {
 
 /// A generator of SP 800-90A.
 pub trait Drbg: Send {
-    /// Takes in a new seed. What came before is of no use to who learns the state now.
+    /// Mixes in a new seed. An attacker that has seen the old state cannot predict later output.
     ///
     /// # Errors
-    /// A length is not within the limits.
+    /// [`DrbgError::InputLength`] if a length is invalid.
     fn reseed(&mut self, entropy: &[u8], additional: &[u8]) -> Result<(), DrbgError>;
 
-    /// Fills `out`, after taking in `additional`, which may be empty.
+    /// Fills `out`, after mixing in `additional`, which may be empty.
     ///
     /// # Errors
-    /// A length is not within the limits, or it is time to reseed.
+    /// [`DrbgError`] if a length is invalid, or if the generator has to be reseeded.
     fn generate(&mut self, out: &mut [u8], additional: &[u8]) -> Result<(), DrbgError>;
 }
 
-/// Makes all bytes zero, eight and more at a time.
+/// Sets all bytes to zero, eight or more at a time.
 fn wipe<const N: usize>(bytes: &mut [u8; N]) {
     *bytes = [0; N];
     zeroize::optimization_barrier(bytes);
 }
 
-/// The traits of `rand_core`: as many requests as `out` needs.
+/// Implements the traits of `rand_core`, with as many requests as `out` needs.
 macro_rules! impl_rng {
     ($($generic:ident: $bound:path)?, $type:ty) => {
         impl$(<$generic: $bound>)? ::rand_core::TryRng for $type {

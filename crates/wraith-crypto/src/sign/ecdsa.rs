@@ -1,7 +1,8 @@
-//! ECDSA (FIPS 186-5 §6): over P-224, P-256, P-384, P-521 with SHA-224, SHA-256, SHA-384, SHA-512, and over the curves of brainpool with
-//! the hash of their size. The key and the message are mixed into the randomness of a signature.
+//! ECDSA (FIPS 186-5 §6): P-224, P-256, P-384 and P-521 with SHA-224, SHA-256, SHA-384 and SHA-512,
+//! and the brainpool curves with the hash of their size. The nonce of a signature is random, mixed
+//! with the key and the message.
 //!
-//! A signature is DER (SEC 1 §C.5), or r and s one behind the other, each as long as the curve's order (IEEE P1363).
+//! A signature is DER (SEC 1 §C.5), or r ‖ s, each as long as the curve's order (IEEE P1363).
 
 use zeroize::Zeroizing;
 
@@ -27,39 +28,41 @@ impl Curve {
     }
 }
 
-/// The secret half of a key pair.
+/// A private key.
 #[derive(Debug)]
 pub struct SigningKey(ec::PrivateKey);
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     pub fn generate(curve: Curve) -> Result<Self, SignError> {
         let made = ec::PrivateKey::generate(curve);
         made.map(Self).ok_or(SignError::Failed { algorithm: curve.ecdsa() })
     }
 
-    /// The key of a scalar, which has [`Curve::bytes`] and is not zero and below the order.
+    /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than zero and
+    /// below the order.
     pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, SignError> {
         ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(curve.invalid_key())
     }
 
-    /// The key of a PKCS #8 (DER).
+    /// Parses a key in PKCS #8 (DER).
     pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, SignError> {
         ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(curve.invalid_key())
     }
 
-    /// A signature over a hash that was computed elsewhere, as DER. Of a longer one than the order, the first bits count.
+    /// Signs a precomputed hash. Returns DER. If the hash is longer than the order, its first bits
+    /// count.
     pub fn sign_hash(&self, hash: &[u8]) -> Result<Vec<u8>, SignError> {
         self.made(self.0.sign(hash, false))
     }
 
-    /// A signature over `message`: r and s one behind the other.
+    /// Signs `message`. Returns r ‖ s.
     pub fn sign_fixed(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
         let (hash, len) = self.0.curve.digest().of(message);
         self.made(self.0.sign(&hash[..len], true))
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> VerifyingKey {
         VerifyingKey(self.0.public())
@@ -93,32 +96,32 @@ impl super::SigningKey for SigningKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 #[derive(Debug)]
 pub struct VerifyingKey(ec::PublicKey);
 
 impl VerifyingKey {
-    /// The key of an uncompressed point.
+    /// Parses an uncompressed point.
     pub fn from_point(curve: Curve, point: &[u8]) -> Result<Self, SignError> {
         ec::PublicKey::from_point(curve, point).map(Self).ok_or(curve.invalid_key())
     }
 
-    /// The key of a SubjectPublicKeyInfo (DER).
+    /// Parses a key in SubjectPublicKeyInfo (DER).
     pub fn from_spki(curve: Curve, der: &[u8]) -> Result<Self, SignError> {
         ec::PublicKey::from_spki(curve, der).map(Self).ok_or(curve.invalid_key())
     }
 
-    /// Whether `signature`, which is DER, is one over a hash that was computed elsewhere.
+    /// Verifies a signature in DER over a precomputed hash.
     pub fn verify_hash(&self, hash: &[u8], signature: &[u8]) -> Result<(), SignError> {
         self.0.verify(hash, signature).then_some(()).ok_or(SignError::Unauthentic)
     }
 
-    /// Whether `signature`, which is r and s one behind the other, is one over a hash that was computed elsewhere.
+    /// Verifies a signature r ‖ s over a precomputed hash.
     pub fn verify_hash_fixed(&self, hash: &[u8], signature: &[u8]) -> Result<(), SignError> {
         self.0.verify_fixed(hash, signature).then_some(()).ok_or(SignError::Unauthentic)
     }
 
-    /// Whether `signature`, which is r and s one behind the other, is one over `message`.
+    /// Verifies a signature r ‖ s over `message`.
     pub fn verify_fixed(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
         let (hash, len) = self.0.curve.digest().of(message);
         self.verify_hash_fixed(&hash[..len], signature)

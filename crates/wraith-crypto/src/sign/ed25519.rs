@@ -1,5 +1,5 @@
-//! Ed25519 (RFC 8032), without a context, computed by AWS-LC. [`SecretIdentity`](crate::SecretIdentity) is the same for the transport,
-//! with rules of its own about which keys are anybody's.
+//! Ed25519 (RFC 8032), without a context, computed by AWS-LC. The transport uses
+//! [`SecretIdentity`](crate::SecretIdentity), which has its own rules for valid keys.
 #![allow(unsafe_code)]
 
 use aws_lc_sys as aws;
@@ -11,31 +11,31 @@ use super::{Algorithm, SignError};
 use crate::encoding::oid;
 use crate::field::Field;
 
-/// Bytes of a seed, which is the secret key.
+/// Length of a seed, the secret key, in bytes.
 pub const SEED_BYTES: usize = 32;
-/// Bytes of a public key.
+/// Length of a public key in bytes.
 pub const PUBLIC_KEY_BYTES: usize = 32;
-/// Bytes of a signature.
+/// Length of a signature in bytes.
 pub const SIGNATURE_BYTES: usize = 64;
 
 const NAMES: Names = Names { algorithm: Algorithm::Ed25519, oid: oid::ED25519 };
 
-/// The secret half of a key pair.
+/// A private key.
 pub struct SigningKey {
-    /// The seed, and the public key behind it.
+    /// The seed, followed by the public key.
     pair: Zeroizing<[u8; 64]>,
 }
 
 edwards_keys::signing_key!(SigningKey, VerifyingKey, NAMES);
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     #[must_use]
     pub fn generate() -> Self {
         Self::from_seed(&crate::rand::secret())
     }
 
-    /// The key of `seed`.
+    /// Derives the key from `seed`.
     #[must_use]
     pub fn from_seed(seed: &[u8; SEED_BYTES]) -> Self {
         let (mut public, mut pair) = ([0; PUBLIC_KEY_BYTES], Zeroizing::new([0; 64]));
@@ -46,18 +46,19 @@ impl SigningKey {
         Self { pair }
     }
 
-    /// The signature over `message`, the same each time.
+    /// Signs `message`. Deterministic.
     #[must_use]
     pub fn sign_message(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         let mut signature = [0; SIGNATURE_BYTES];
         let (out, data, len) = (signature.as_mut_ptr(), message.as_ptr(), message.len());
-        // SAFETY: `signature` has room for 64 bytes, `message` the length passed, and the pair 64 bytes.
+        // SAFETY: `signature` has room for 64 bytes, `message` the length passed, and the pair 64
+        // bytes.
         let signed = unsafe { aws::ED25519_sign(out, data, len, self.pair.as_ptr()) };
         assert_eq!(signed, 1, "every key signs every message");
         signature
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> VerifyingKey {
         VerifyingKey(*self.pair.last_chunk().expect("it is the second half"))
@@ -68,16 +69,18 @@ impl SigningKey {
     }
 }
 
-/// The public half of a key pair: a point of the curve.
+/// A public key: a point of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyingKey([u8; PUBLIC_KEY_BYTES]);
 
 impl VerifyingKey {
-    /// The key that `bytes` are. `None` if they are no point (RFC 8032 §5.1.3: one whose y is not below p is none), or one of small order,
-    /// under which one signature is good for every message.
+    /// Parses the bytes of a public key. Returns `None` if they are not the encoding of a point
+    /// (RFC 8032 §5.1.3 requires y below p). A point of small order is also rejected: it allows a
+    /// signature that is valid for every message.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; PUBLIC_KEY_BYTES]) -> Option<Self> {
-        // Who decompresses does not look whether y is below p. A sign that zero has not is on points of small order only.
+        // `decompress` does not check that y is below p. It also accepts a sign bit for x = 0, but
+        // only points of small order have x = 0.
         let mut y = *bytes;
         y[31] &= 0x7f;
         Field::from_canonical(&y)?;
@@ -85,7 +88,7 @@ impl VerifyingKey {
         (!point.is_small_order()).then_some(Self(*bytes))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     #[must_use]
     pub const fn to_bytes(&self) -> [u8; PUBLIC_KEY_BYTES] {
         self.0

@@ -1,7 +1,8 @@
-//! Ed448 (RFC 8032 §5.2), own code over the crate's field and curve. With a context of at most 255 bytes, which is empty unless given.
+//! Ed448 (RFC 8032 §5.2): our own code over the crate's field and curve. A context has at most 255
+//! bytes, and is empty by default.
 //!
-//! Verification is the equation without the cofactor, S B = R + k A, of which R is compared as bytes. A key A of small order is none, as of
-//! Ed25519 here.
+//! Verification checks the equation without cofactor, S B = R + k A, and compares R as bytes. A key
+//! A of small order is rejected, as for Ed25519 in this crate.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -11,20 +12,20 @@ use crate::encoding::oid;
 use crate::goldilocks::{POINT_BYTES, Point, Scalar};
 use crate::hash::Shake256;
 
-/// Bytes of a seed, which is the secret key.
+/// Length of a seed, the secret key, in bytes.
 pub const SEED_BYTES: usize = 57;
-/// Bytes of a public key.
+/// Length of a public key in bytes.
 pub const PUBLIC_KEY_BYTES: usize = 57;
-/// Bytes of a signature.
+/// Length of a signature in bytes.
 pub const SIGNATURE_BYTES: usize = 114;
 
 const NAMES: Names = Names { algorithm: Algorithm::Ed448, oid: oid::ED448 };
 
-/// The secret half of a key pair.
+/// A private key.
 pub struct SigningKey {
     seed: Zeroizing<[u8; SEED_BYTES]>,
     scalar: Scalar,
-    /// What the number that is new for each message is derived from.
+    /// Secret from which the nonce of each message is derived.
     prefix: Zeroizing<[u8; 57]>,
     public: [u8; PUBLIC_KEY_BYTES],
 }
@@ -32,13 +33,13 @@ pub struct SigningKey {
 edwards_keys::signing_key!(SigningKey, VerifyingKey, NAMES);
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     #[must_use]
     pub fn generate() -> Self {
         Self::from_seed(&crate::rand::secret())
     }
 
-    /// The key of `seed`.
+    /// Derives the key from `seed`.
     #[must_use]
     pub fn from_seed(seed: &[u8; SEED_BYTES]) -> Self {
         let mut hash = Zeroizing::new(Shake256::digest::<114>(seed));
@@ -54,16 +55,16 @@ impl SigningKey {
         key
     }
 
-    /// The signature over `message`, the same each time.
+    /// Signs `message`. Deterministic.
     #[must_use]
     pub fn sign_message(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         self.sign_in(&[], message)
     }
 
-    /// The signature over `message` in `context`, which is what the signature is for.
+    /// Signs `message` in `context`, the purpose of the signature.
     ///
     /// # Errors
-    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
+    /// [`SignError::Context`] if the context is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
     pub fn sign_with_context(
         &self,
         context: &[u8],
@@ -88,7 +89,7 @@ impl SigningKey {
         signature
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> VerifyingKey {
         VerifyingKey::from_bytes(&self.public).expect("a key has a point")
@@ -99,7 +100,7 @@ impl SigningKey {
     }
 }
 
-/// The public half of a key pair: a point of the curve.
+/// A public key: a point of the curve.
 #[derive(Clone, Copy, Debug)]
 pub struct VerifyingKey {
     bytes: [u8; PUBLIC_KEY_BYTES],
@@ -107,21 +108,22 @@ pub struct VerifyingKey {
 }
 
 impl VerifyingKey {
-    /// The key that `bytes` are. `None` if they are no point, or one of small order, under which one signature is good for every message,
-    /// or every second or fourth.
+    /// Parses the bytes of a public key. Returns `None` if they are not the encoding of a point, or
+    /// if the point has small order. Such a point allows a signature that is valid for every
+    /// message, or for every second or fourth.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; PUBLIC_KEY_BYTES]) -> Option<Self> {
         let point = Point::from_bytes(bytes).filter(|point| !point.is_small_order())?;
         Some(Self { bytes: *bytes, negated: point.negated() })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     #[must_use]
     pub const fn to_bytes(&self) -> [u8; PUBLIC_KEY_BYTES] {
         self.bytes
     }
 
-    /// Whether `signature` is one over `message` in `context`.
+    /// Verifies a signature over `message` in `context`.
     pub fn verify_with_context(
         &self,
         context: &[u8],
@@ -160,7 +162,7 @@ fn challenge(context: &[u8], r: &[u8], public: &[u8], message: &[u8]) -> Scalar 
     Scalar::reduced(&hash)
 }
 
-/// SHAKE256(dom4(0, context) ‖ parts).
+/// Computes SHAKE256(dom4(0, context) ‖ parts).
 fn hashed(context: &[u8], [a, b, c]: [&[u8]; 3], hash: &mut [u8; 114]) {
     let len = u8::try_from(context.len()).expect("it was looked at");
     let mut running = Shake256::new();

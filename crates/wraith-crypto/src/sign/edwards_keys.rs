@@ -1,4 +1,4 @@
-//! What Ed25519 and Ed448 have in common: seeds and points as keys, and how RFC 8410 writes them down.
+//! Common code of Ed25519 and Ed448: seeds and points as keys, and their encodings (RFC 8410).
 
 use zeroize::Zeroizing;
 
@@ -7,7 +7,7 @@ use crate::encoding::der::{OCTET_STRING, Reader, Writer};
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
-/// What one of them is called.
+/// Names of one algorithm.
 pub(super) struct Names {
     pub(super) algorithm: Algorithm,
     pub(super) oid: &'static [u8],
@@ -28,7 +28,7 @@ impl Names {
         PrivateKeyInfo::new(self.identifier(), &inside.finish()).to_der()
     }
 
-    /// The seed in a PKCS #8, and the public key if that is there.
+    /// Returns the seed in a PKCS #8, and the public key, if present.
     pub(super) fn read_pkcs8<'a>(
         &self,
         der: &'a [u8],
@@ -50,11 +50,11 @@ impl Names {
     }
 }
 
-/// Everything about a signing key that follows from `from_seed`, `seed`, `sign_message` and `public`.
+/// Implements a signing key on top of `from_seed`, `seed`, `sign_message` and `public`.
 macro_rules! signing_key {
     ($key:ident, $public:ident, $names:ident) => {
         impl $key {
-            /// The key of a PKCS #8 (DER, RFC 8410).
+            /// Parses a key in PKCS #8 (DER, RFC 8410).
             pub fn from_pkcs8(der: &[u8]) -> Result<Self, SignError> {
                 let (seed, public) = $names.read_pkcs8(der)?;
                 let key = Self::from_raw(seed)?;
@@ -62,7 +62,7 @@ macro_rules! signing_key {
                 if belongs { Ok(key) } else { Err($names.invalid()) }
             }
 
-            /// The key of a seed of [`SEED_BYTES`].
+            /// Derives the key from a seed of [`SEED_BYTES`] bytes.
             pub fn from_raw(seed: &[u8]) -> Result<Self, SignError> {
                 Ok(Self::from_seed(seed.try_into().map_err(|_| $names.invalid())?))
             }
@@ -98,16 +98,16 @@ macro_rules! signing_key {
     };
 }
 
-/// Everything about a verifying key that follows from `from_bytes`, `to_bytes` and `is_signed`.
+/// Implements a verifying key on top of `from_bytes`, `to_bytes` and `is_signed`.
 macro_rules! verifying_key {
     ($key:ident, $names:ident) => {
         impl $key {
-            /// The key of a SubjectPublicKeyInfo (DER, RFC 8410).
+            /// Parses a key in SubjectPublicKeyInfo (DER, RFC 8410).
             pub fn from_spki(der: &[u8]) -> Result<Self, SignError> {
                 Self::from_raw($names.read_spki(der)?)
             }
 
-            /// The key of a point of [`PUBLIC_KEY_BYTES`].
+            /// Parses an encoded point of [`PUBLIC_KEY_BYTES`] bytes.
             pub fn from_raw(point: &[u8]) -> Result<Self, SignError> {
                 let point = point.try_into().map_err(|_| $names.invalid())?;
                 Self::from_bytes(point).ok_or($names.invalid())

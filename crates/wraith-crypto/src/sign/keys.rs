@@ -1,10 +1,10 @@
-//! Keys of every signature algorithm by its name.
+//! Keys of every signature algorithm, by algorithm.
 
 use super::{Algorithm, SignError, SigningKey, VerifyingKey};
 use super::{ecdsa, ed448, ed25519, ml_dsa, rsa, slh_dsa, sm2};
 use crate::Backend;
 
-/// What computes an algorithm, and its parameters there.
+/// Family of an algorithm, with its parameters.
 enum Family {
     Rsa(rsa::Scheme),
     Ecdsa(ecdsa::Curve),
@@ -16,7 +16,7 @@ enum Family {
 }
 
 impl Algorithm {
-    /// A new key. RSA's has 3072 bits.
+    /// Generates a key. RSA keys have 3072 bits.
     ///
     /// # Errors
     /// [`SignError::Failed`].
@@ -34,7 +34,7 @@ impl Algorithm {
         })
     }
 
-    /// The key that [`SigningKey::to_raw`] has written.
+    /// Parses the output of [`SigningKey::to_raw`].
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -50,7 +50,7 @@ impl Algorithm {
         })
     }
 
-    /// The key of a PKCS #8 (DER), which is for this algorithm.
+    /// Parses a private key for this algorithm in PKCS #8 (DER).
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -66,7 +66,7 @@ impl Algorithm {
         })
     }
 
-    /// The key that [`VerifyingKey::to_raw`] has written.
+    /// Parses the output of [`VerifyingKey::to_raw`].
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -82,7 +82,7 @@ impl Algorithm {
         })
     }
 
-    /// The key of a SubjectPublicKeyInfo (DER), which is for this algorithm.
+    /// Parses a public key for this algorithm in SubjectPublicKeyInfo (DER).
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -98,7 +98,7 @@ impl Algorithm {
         })
     }
 
-    /// What computes it here.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
@@ -110,7 +110,8 @@ impl Algorithm {
         }
     }
 
-    /// What makes its key pairs here, for most algorithms what [computes](Self::backend) the rest.
+    /// Returns the implementation of key generation on this processor. For most algorithms it is
+    /// the same as [`backend`](Self::backend).
     #[must_use]
     pub fn key_pair_backend(self) -> Backend {
         match self.family() {

@@ -1,5 +1,8 @@
-//! ML-DSA (FIPS 204), pure and hedged, computed by AWS-LC. A secret key is its seed ξ of 32 bytes, also in PKCS #8 (RFC 9881 §6, where
-//! the expanded key can stand beside it); the expanded key is made of it once. With a context of at most 255 bytes, which is empty unless given.
+//! ML-DSA (FIPS 204), pure and hedged, computed by AWS-LC.
+//!
+//! A secret key is its 32-byte seed ξ, which is expanded once. PKCS #8 also holds the seed,
+//! optionally with the expanded key (RFC 9881 §6). A context has at most 255 bytes, and is empty by
+//! default.
 #![allow(unsafe_code)]
 
 mod mu;
@@ -19,23 +22,23 @@ use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::seed::{self, Seed};
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
-/// Bytes of a seed.
+/// Length of a seed in bytes.
 pub const SEED_BYTES: usize = 32;
 
 /// A parameter set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Set {
-    /// ML-DSA-44, of category 2.
+    /// ML-DSA-44, security category 2.
     MlDsa44,
-    /// ML-DSA-65, of category 3.
+    /// ML-DSA-65, security category 3.
     MlDsa65,
-    /// ML-DSA-87, of category 5.
+    /// ML-DSA-87, security category 5.
     MlDsa87,
 }
 
 impl Set {
-    /// Bytes of a public key.
+    /// Returns the length of a public key in bytes.
     #[must_use]
     pub const fn public_key_bytes(self) -> usize {
         match self {
@@ -45,7 +48,7 @@ impl Set {
         }
     }
 
-    /// Bytes of a signature.
+    /// Returns the length of a signature in bytes.
     #[must_use]
     pub const fn signature_bytes(self) -> usize {
         match self {
@@ -55,7 +58,7 @@ impl Set {
         }
     }
 
-    /// Bytes of an expanded key (FIPS 204, table 2).
+    /// Returns the length of an expanded key in bytes (FIPS 204, table 2).
     const fn expanded_bytes(self) -> usize {
         match self {
             Self::MlDsa44 => 2560,
@@ -97,7 +100,7 @@ impl Set {
     }
 }
 
-/// The secret half of a key pair.
+/// A private key.
 pub struct SigningKey {
     set: Set,
     key: Owned<aws::EVP_PKEY>,
@@ -111,12 +114,12 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     pub fn generate(set: Set) -> Result<Self, SignError> {
         Self::from_seed(set, &crate::rand::secret())
     }
 
-    /// The key of `seed`.
+    /// Derives the key from `seed`.
     pub fn from_seed(set: Set, seed: &[u8; SEED_BYTES]) -> Result<Self, SignError> {
         let (data, len) = (seed.as_ptr(), seed.len());
         // SAFETY: `seed` has the length passed.
@@ -125,15 +128,17 @@ impl SigningKey {
         Ok(Self { set, key: key.ok_or(set.failed())?, seed: Zeroizing::new(*seed) })
     }
 
-    /// The key of a seed of [`SEED_BYTES`].
+    /// Derives the key from a seed of [`SEED_BYTES`] bytes.
     pub fn from_raw(set: Set, seed: &[u8]) -> Result<Self, SignError> {
         Self::from_seed(set, seed.try_into().map_err(|_| set.invalid_key())?)
     }
 
-    /// The key of a PKCS #8 (DER) with a seed, or with the seed and the expanded key. An expanded key without its seed is refused.
+    /// Parses a PKCS #8 (DER) with a seed, or with the seed and the expanded key. An expanded key
+    /// without its seed is rejected.
     ///
     /// # Errors
-    /// [`SignError::InvalidKey`], also if an expanded or a public key in it is not that of the seed.
+    /// [`SignError::InvalidKey`], also if an expanded key or public key in it does not match the
+    /// seed.
     pub fn from_pkcs8(set: Set, der: &[u8]) -> Result<Self, SignError> {
         let info = PrivateKeyInfo::from_der(der).map_err(|_| set.invalid_key())?;
         if info.algorithm != AlgorithmIdentifier::new(&set.oid()) {
@@ -147,27 +152,27 @@ impl SigningKey {
         if belongs { Ok(key) } else { Err(set.invalid_key()) }
     }
 
-    /// The key as FIPS 204 expands it.
+    /// Returns the expanded key of FIPS 204.
     fn expanded(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(vec![0; self.set.expanded_bytes()]);
         let (key, mut len) = (self.key.as_ptr(), bytes.len());
-        // SAFETY: the key is alive, and `bytes` has room for `len` bytes.
+        // SAFETY: the key is live, and `bytes` has room for `len` bytes.
         let written =
             unsafe { aws::EVP_PKEY_get_raw_private_key(key, bytes.as_mut_ptr(), &mut len) };
         assert_eq!((written, len), (1, bytes.len()), "a key of a seed has been expanded");
         bytes
     }
 
-    /// A signature over `message` in `context`, which is what the signature is for.
+    /// Signs `message` in `context`, the purpose of the signature.
     ///
     /// # Errors
-    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
+    /// [`SignError::Context`] if the context is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
     pub fn sign_with_context(&self, context: &[u8], message: &[u8]) -> Result<Vec<u8>, SignError> {
         context_bytes(context)?;
         let mut signature = vec![0; self.set.signature_bytes()];
         let (out, mut len) = (signature.as_mut_ptr(), signature.len());
         let (data, data_len) = (message.as_ptr(), message.len());
-        // SAFETY: the objects are alive, and the buffers have the lengths passed.
+        // SAFETY: the objects are live, and the buffers have the lengths passed.
         let is_made = unsafe {
             let operation = Owned::new(aws::EVP_MD_CTX_new()).ok_or(self.set.failed())?;
             let (operation, key) = (operation.as_ptr(), self.key.as_ptr());
@@ -181,15 +186,15 @@ impl SigningKey {
         if is_made { Ok(signature) } else { Err(self.set.failed()) }
     }
 
-    /// A signature over the message that has this μ, which [`VerifyingKey::mu`] makes of it. So a message can be signed that was hashed piece
-    /// by piece, or elsewhere.
+    /// Signs the message with this μ, computed by [`VerifyingKey::mu`]. The message may have been
+    /// hashed in pieces, or elsewhere.
     ///
     /// # Errors
-    /// [`SignError::Failed`]: there was no memory.
+    /// [`SignError::Failed`] if out of memory.
     pub fn sign_mu(&self, mu: &[u8; MU_BYTES]) -> Result<Vec<u8>, SignError> {
         let mut signature = vec![0; self.set.signature_bytes()];
         let (out, mut len) = (signature.as_mut_ptr(), signature.len());
-        // SAFETY: the objects are alive, and the buffers have the lengths passed.
+        // SAFETY: the objects are live, and the buffers have the lengths passed.
         let is_made = unsafe {
             let operation = Owned::new(aws::EVP_PKEY_CTX_new(self.key.as_ptr(), ptr::null_mut()));
             let operation = operation.ok_or(self.set.failed())?;
@@ -200,7 +205,7 @@ impl SigningKey {
         if is_made { Ok(signature) } else { Err(self.set.failed()) }
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> VerifyingKey {
         let bytes = public_bytes(self.set, &self.key);
@@ -231,7 +236,7 @@ impl super::SigningKey for SigningKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 pub struct VerifyingKey {
     set: Set,
     key: Owned<aws::EVP_PKEY>,
@@ -244,7 +249,7 @@ impl fmt::Debug for VerifyingKey {
 }
 
 impl VerifyingKey {
-    /// The key that `bytes` are. All of the right length are one.
+    /// Parses the bytes of a public key. Every value of the right length is valid.
     pub fn from_raw(set: Set, bytes: &[u8]) -> Result<Self, SignError> {
         if bytes.len() != set.public_key_bytes() {
             return Err(set.invalid_key());
@@ -256,7 +261,7 @@ impl VerifyingKey {
         Ok(Self { set, key: key.ok_or(set.failed())? })
     }
 
-    /// The key of a SubjectPublicKeyInfo (DER, RFC 9881 §4).
+    /// Parses a key in SubjectPublicKeyInfo (DER, RFC 9881 §4).
     pub fn from_spki(set: Set, der: &[u8]) -> Result<Self, SignError> {
         let info = SubjectPublicKeyInfo::from_der(der).map_err(|_| set.invalid_key())?;
         if info.algorithm != AlgorithmIdentifier::new(&set.oid()) {
@@ -265,7 +270,7 @@ impl VerifyingKey {
         Self::from_raw(set, info.key)
     }
 
-    /// Whether `signature` is one over `message` in `context`.
+    /// Verifies a signature over `message` in `context`.
     pub fn verify_with_context(
         &self,
         context: &[u8],
@@ -275,7 +280,7 @@ impl VerifyingKey {
         context_bytes(context)?;
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
         let (data, data_len) = (message.as_ptr(), message.len());
-        // SAFETY: the objects are alive, and the buffers have the lengths passed.
+        // SAFETY: the objects are live, and the buffers have the lengths passed.
         let is_good = unsafe {
             let operation = Owned::new(aws::EVP_MD_CTX_new()).ok_or(self.set.failed())?;
             let (operation, key) = (operation.as_ptr(), self.key.as_ptr());
@@ -288,21 +293,22 @@ impl VerifyingKey {
         succeeded(is_good.into()).then_some(()).ok_or(SignError::Unauthentic)
     }
 
-    /// What makes the μ of a message in `context`: [`SigningKey::sign_mu`] and [`Self::verify_mu`] take it in place of the message.
+    /// Starts the computation of μ for a message in `context`. [`SigningKey::sign_mu`] and
+    /// [`Self::verify_mu`] take μ instead of the message.
     ///
     /// # Errors
-    /// [`SignError::Context`]: it is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
+    /// [`SignError::Context`] if the context is longer than [`CONTEXT_MAX`](super::CONTEXT_MAX).
     pub fn mu(&self, context: &[u8]) -> Result<Mu, SignError> {
         Mu::new(&public_bytes(self.set, &self.key), context)
     }
 
-    /// Whether `signature` is one over the message that has this μ, made by [`Self::mu`].
+    /// Verifies a signature over the message with this μ, computed by [`Self::mu`].
     ///
     /// # Errors
-    /// [`SignError::Unauthentic`]: it is not.
+    /// [`SignError::Unauthentic`].
     pub fn verify_mu(&self, mu: &[u8; MU_BYTES], signature: &[u8]) -> Result<(), SignError> {
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
-        // SAFETY: the objects are alive, and the buffers have the lengths passed.
+        // SAFETY: the objects are live, and the buffers have the lengths passed.
         let is_good = unsafe {
             let operation = Owned::new(aws::EVP_PKEY_CTX_new(self.key.as_ptr(), ptr::null_mut()));
             let operation = operation.ok_or(self.set.failed())?;
@@ -334,13 +340,14 @@ impl super::VerifyingKey for VerifyingKey {
     }
 }
 
-/// Gives an operation its context.
+/// Sets the context of an operation. Returns whether it succeeded.
 ///
 /// # Safety
-/// `parameters` are those of a live operation with a key of ML-DSA.
+/// `parameters` belong to a live operation with an ML-DSA key.
 unsafe fn set_context(parameters: *mut aws::EVP_PKEY_CTX, context: &[u8]) -> bool {
     let (data, len) = (context.as_ptr(), context.len());
-    // SAFETY: the caller's promise, and `context` has the length passed. It is copied.
+    // SAFETY: the caller guarantees that the operation is live. `context` has the length passed,
+    // and is copied.
     context.is_empty()
         || unsafe { aws::EVP_PKEY_CTX_set_signature_context(parameters, data, len) } == 1
 }
@@ -348,7 +355,7 @@ unsafe fn set_context(parameters: *mut aws::EVP_PKEY_CTX, context: &[u8]) -> boo
 fn public_bytes(set: Set, key: &Owned<aws::EVP_PKEY>) -> Vec<u8> {
     let mut bytes = vec![0; set.public_key_bytes()];
     let mut len = bytes.len();
-    // SAFETY: the key is alive, and `bytes` has room for `len` bytes.
+    // SAFETY: the key is live, and `bytes` has room for `len` bytes.
     let written =
         unsafe { aws::EVP_PKEY_get_raw_public_key(key.as_ptr(), bytes.as_mut_ptr(), &mut len) };
     assert_eq!((written, len), (1, bytes.len()), "a key has its public half");

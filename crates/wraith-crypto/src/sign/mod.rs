@@ -1,7 +1,8 @@
-//! Signatures: who has the [`SigningKey`] signs, whoever has its [`VerifyingKey`] can tell.
+//! Signatures: the holder of the [`SigningKey`] signs, and anyone with the [`VerifyingKey`]
+//! verifies.
 //!
-//! Keys are found by [`Algorithm`], or by type in the module of a family. A raw key is what the standard calls one; PKCS #8 and SPKI
-//! (RFC 5958, RFC 5280) say the algorithm, too.
+//! [`Algorithm`] selects at run time; each family has a module with types. A raw key has the format
+//! of the algorithm's standard. PKCS #8 and SPKI (RFC 5958, RFC 5280) also name the algorithm.
 
 pub mod ecdsa;
 pub mod ed25519;
@@ -18,90 +19,93 @@ use zeroize::Zeroizing;
 
 use crate::algorithm::algorithms;
 
-/// The secret half of a key pair.
+/// A private key.
 pub trait SigningKey: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// A signature over `message`.
+    /// Signs `message`.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// [`SignError::Failed`] if the library fails, for example because the system has no
+    /// randomness.
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError>;
 
-    /// The public half.
+    /// Returns the public key.
     fn verifying_key(&self) -> Box<dyn VerifyingKey>;
 
-    /// The raw secret key: the seed where the standard has one. RSA: the PKCS #1 structure.
+    /// Returns the raw private key: the seed, if the standard has one. For RSA, the PKCS #1
+    /// structure.
     fn to_raw(&self) -> Zeroizing<Vec<u8>>;
 
-    /// PKCS #8, DER.
+    /// Returns the key in PKCS #8 (DER).
     fn to_pkcs8(&self) -> Zeroizing<Vec<u8>>;
 }
 
-/// The public half of a key pair.
+/// A public key.
 pub trait VerifyingKey: Send + Sync {
-    /// Which one it is.
+    /// Returns the algorithm.
     fn algorithm(&self) -> Algorithm;
 
-    /// Whether `signature` is one of the secret half over `message`.
+    /// Verifies `signature` over `message`.
     ///
     /// # Errors
-    /// [`SignError::Unauthentic`] whatever is wrong with it.
+    /// [`SignError::Unauthentic`] for any defect.
     fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError>;
 
-    /// The raw public key: a point uncompressed (SEC 1). RSA: the PKCS #1 structure.
+    /// Returns the raw public key. For curves, an uncompressed point (SEC 1); for RSA, the PKCS #1
+    /// structure.
     fn to_raw(&self) -> Vec<u8>;
 
-    /// The SubjectPublicKeyInfo, DER.
+    /// Returns the key as SubjectPublicKeyInfo (DER).
     fn to_spki(&self) -> Vec<u8>;
 }
 
-/// Bytes of the longest context of ML-DSA, SLH-DSA and Ed448.
+/// Maximum length of a context of ML-DSA, SLH-DSA and Ed448, in bytes.
 pub const CONTEXT_MAX: usize = 255;
 
-/// The length of `context`, if it is not too long.
+/// Returns the length of `context`, if it is permitted.
 fn context_bytes(context: &[u8]) -> Result<u8, SignError> {
     const { assert!(CONTEXT_MAX == u8::MAX as usize, "a length of one byte is good") };
     let found = context.len();
     u8::try_from(found).map_err(|_| SignError::Context { found })
 }
 
-/// Why there is no key or signature.
+/// Reason why there is no key or no signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SignError {
-    /// The bytes are no key of this algorithm.
+    /// The bytes are not a key of this algorithm.
     #[error("not a key of {algorithm}")]
     InvalidKey {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
-    /// A context is at most [`CONTEXT_MAX`] bytes long.
+    /// The context is longer than [`CONTEXT_MAX`].
     #[error("a context of {found} bytes is too long: at most 255")]
     Context {
-        /// What was given.
+        /// Length of the context in bytes.
         found: usize,
     },
-    /// An identity of SM2 is at most 8191 bytes long.
+    /// The SM2 identity is longer than 8191 bytes.
     #[error("an identity of {found} bytes is too long: at most 8191")]
     Identity {
-        /// What was given.
+        /// Length of the identity in bytes.
         found: usize,
     },
-    /// The signature is not one over this message by this key.
+    /// The signature is not valid for this message and key.
     #[error("not authentic: wrong key, or the message or the signature is damaged")]
     Unauthentic,
-    /// The library could not, for want of memory or randomness.
+    /// The library failed: out of memory, or no randomness.
     #[error("{algorithm} failed: no memory, or no randomness")]
     Failed {
-        /// Of this one.
+        /// The algorithm in use.
         algorithm: Algorithm,
     },
 }
 
 algorithms! {
-    /// The signature algorithms.
+    /// A signature algorithm.
     "signature";
     RsaPssSha256 = "RSA-PSS-SHA-256", "RFC 8017";
     RsaPssSha384 = "RSA-PSS-SHA-384", "RFC 8017";

@@ -1,9 +1,10 @@
-//! RSA signatures (RFC 8017 §8), computed by AWS-LC: PSS with a salt and a mask generation of the hash's, and PKCS #1 v1.5 for those
-//! who have nothing else. Keys have 2048 to 4096 bits.
+//! RSA signatures (RFC 8017 §8), computed by AWS-LC. PSS with salt and mask generation of the hash;
+//! and PKCS #1 v1.5, for compatibility. Keys have 2048 to 4096 bits.
 //!
-//! A raw key is the RSAPrivateKey or RSAPublicKey of PKCS #1. Any RSA key is one of every scheme: the name in PKCS #8 is RSA's.
-//! RFC 8017 leaves a private key some spellings: either prime may be the first, and several private exponents are below the modulus. It is
-//! written as it was read. One without any of its numbers is none.
+//! A raw key is the RSAPrivateKey or RSAPublicKey of PKCS #1. Any RSA key works with every scheme,
+//! and PKCS #8 names just RSA. RFC 8017 allows several encodings of a private key: either prime may
+//! be the first, and several private exponents are below the modulus. A key is written as it was
+//! read. A key without any of its numbers is rejected.
 
 use zeroize::Zeroizing;
 
@@ -12,7 +13,7 @@ use crate::aws::Digest;
 use crate::rsa;
 pub use crate::rsa::{BITS_MAX, BITS_MIN};
 
-/// A padding and a hash.
+/// A padding with a hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
@@ -59,7 +60,7 @@ impl Scheme {
     }
 }
 
-/// The secret half of a key pair.
+/// A private key.
 #[derive(Debug)]
 pub struct SigningKey {
     scheme: Scheme,
@@ -67,26 +68,27 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// A new key with a modulus of `bits`: a multiple of 128 from [`BITS_MIN`] to [`BITS_MAX`].
+    /// Generates a key with a modulus of `bits`, a multiple of 128 from [`BITS_MIN`] to
+    /// [`BITS_MAX`].
     pub fn generate(scheme: Scheme, bits: u32) -> Result<Self, SignError> {
         let failed = SignError::Failed { algorithm: scheme.algorithm() };
         let key = rsa::PrivateKey::generate(bits).ok_or(failed)?;
         Ok(Self { scheme, key })
     }
 
-    /// The key of an RSAPrivateKey (DER).
+    /// Parses an RSAPrivateKey (DER).
     pub fn from_pkcs1(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
         let key = rsa::PrivateKey::from_pkcs1(der).ok_or(scheme.invalid_key())?;
         Ok(Self { scheme, key })
     }
 
-    /// The key of a PKCS #8 (DER).
+    /// Parses a key in PKCS #8 (DER).
     pub fn from_pkcs8(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
         let key = rsa::PrivateKey::from_pkcs8(der).ok_or(scheme.invalid_key())?;
         Ok(Self { scheme, key })
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> VerifyingKey {
         VerifyingKey { scheme: self.scheme, key: self.key.public() }
@@ -122,7 +124,7 @@ impl super::SigningKey for SigningKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 #[derive(Debug)]
 pub struct VerifyingKey {
     scheme: Scheme,
@@ -130,13 +132,13 @@ pub struct VerifyingKey {
 }
 
 impl VerifyingKey {
-    /// The key of an RSAPublicKey (DER).
+    /// Parses an RSAPublicKey (DER).
     pub fn from_pkcs1(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
         let key = rsa::PublicKey::from_pkcs1(der).ok_or(scheme.invalid_key())?;
         Ok(Self { scheme, key })
     }
 
-    /// The key of a SubjectPublicKeyInfo (DER).
+    /// Parses a key in SubjectPublicKeyInfo (DER).
     pub fn from_spki(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
         let key = rsa::PublicKey::from_spki(der).ok_or(scheme.invalid_key())?;
         Ok(Self { scheme, key })

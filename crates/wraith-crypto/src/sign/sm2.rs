@@ -1,7 +1,8 @@
-//! Signatures of SM2 (GB/T 32918.2) with SM3.
+//! SM2 signatures (GB/T 32918.2) with SM3.
 //!
-//! A key signs for somebody: the hash of a name goes before the message. That is [`IDENTITY_DEFAULT`] where nothing else was agreed; TLS 1.3
-//! (RFC 8998) says "TLSv1.3+GM+Cipher+Suite". A signature is DER, a SEQUENCE of r and s; raw, it is the 64 bytes of both.
+//! A key signs under an identity, and the hash of that identity precedes the message. The default
+//! is [`IDENTITY_DEFAULT`]; TLS 1.3 (RFC 8998) uses "TLSv1.3+GM+Cipher+Suite". A signature is DER,
+//! a SEQUENCE of r and s; a raw signature is the 64 bytes of both.
 
 use std::sync::OnceLock;
 
@@ -15,16 +16,16 @@ use crate::sm2::{Public, SCALAR_BYTES, Secret, random_scalar};
 
 pub use crate::sm2::{IDENTITY_DEFAULT, IDENTITY_MAX};
 
-/// Bytes of a raw signature.
+/// Length of a raw signature in bytes.
 pub const SIGNATURE_BYTES: usize = 2 * SCALAR_BYTES;
 
 const INVALID: SignError = SignError::InvalidKey { algorithm: Algorithm::Sm2 };
 
-/// A private key that signs as somebody.
+/// A private key with the identity of its owner.
 #[derive(Clone, Debug)]
 pub struct SigningKey {
     secret: Secret,
-    /// 1 / (1 + d), computed for the first signature.
+    /// 1 / (1 + d), computed on the first signature.
     inverse: OnceLock<Zeroizing<Hidden>>,
     owner: [u8; 32],
 }
@@ -46,13 +47,13 @@ impl zeroize::Zeroize for Hidden {
 }
 
 impl SigningKey {
-    /// A new one.
+    /// Generates a key.
     #[must_use]
     pub fn generate() -> Self {
         Self::new(Secret::generate())
     }
 
-    /// Of 32 bytes, the most significant first: a number from 1 to n − 2.
+    /// Creates a key from 32 bytes, big-endian: a number from 1 to n − 2.
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -60,7 +61,7 @@ impl SigningKey {
         Secret::from_bytes(raw).map(Self::new).ok_or(INVALID)
     }
 
-    /// Of a PKCS #8, DER.
+    /// Parses a key in PKCS #8 (DER).
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -68,7 +69,7 @@ impl SigningKey {
         Secret::from_pkcs8(der).map(Self::new).ok_or(INVALID)
     }
 
-    /// Of an ECPrivateKey (RFC 5915), DER: what OpenSSL writes as "EC PRIVATE KEY".
+    /// Parses an ECPrivateKey (RFC 5915, DER), which OpenSSL writes as "EC PRIVATE KEY".
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -86,22 +87,22 @@ impl SigningKey {
         &self.inverse.get_or_init(invert).0
     }
 
-    /// Signs as `identity`.
+    /// Sets the identity under which the key signs.
     ///
     /// # Errors
-    /// [`SignError::Identity`]: it has more than [`IDENTITY_MAX`] bytes.
+    /// [`SignError::Identity`] if it has more than [`IDENTITY_MAX`] bytes.
     pub fn with_identity(mut self, identity: &[u8]) -> Result<Self, SignError> {
         self.owner = owner(&self.secret.public, identity)?;
         Ok(self)
     }
 
-    /// The public half, of the same identity.
+    /// Returns the public key, with the same identity.
     #[must_use]
     pub fn public(&self) -> VerifyingKey {
         VerifyingKey { public: self.secret.public, owner: self.owner }
     }
 
-    /// r and s over `message`.
+    /// Signs `message`. Returns r ‖ s.
     #[must_use]
     pub fn sign_fixed(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         let hash = message_hash(&self.owner, message);
@@ -114,14 +115,14 @@ impl SigningKey {
         }
     }
 
-    /// The signature with the nonce k, if it is a good one for this hash: r + k and r and s are not zero.
+    /// Signs with the nonce k. Returns `None` if k, r, s or r + k is zero.
     fn sign_with(&self, hash: &[u8; 32], nonce: &Scalar) -> Option<[u8; SIGNATURE_BYTES]> {
         if nonce.is_zero() {
             return None;
         }
         let (x, _) = kernel::multiply_base(nonce).to_coordinates();
         let r = Scalar::reduced(hash).add(&Scalar::reduced(&x));
-        // s = (k − r · d) / (1 + d), which is (k + r) / (1 + d) − r.
+        // s = (k − r · d) / (1 + d) = (k + r) / (1 + d) − r.
         let sum = Zeroizing::new(r.add(nonce));
         let s = sum.mul(self.inverse()).sub(&r);
         if r.is_zero() || sum.is_zero() || s.is_zero() {
@@ -161,7 +162,7 @@ impl super::SigningKey for SigningKey {
     }
 }
 
-/// A public key of somebody.
+/// A public key with the identity of its owner.
 #[derive(Clone, Debug)]
 pub struct VerifyingKey {
     public: Public,
@@ -169,7 +170,7 @@ pub struct VerifyingKey {
 }
 
 impl VerifyingKey {
-    /// Of a point (SEC 1), compressed or not.
+    /// Parses a point (SEC 1), compressed or not.
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -177,7 +178,7 @@ impl VerifyingKey {
         Public::from_bytes(raw).map(Self::new).ok_or(INVALID)
     }
 
-    /// Of a SubjectPublicKeyInfo, DER.
+    /// Parses a key in SubjectPublicKeyInfo (DER).
     ///
     /// # Errors
     /// [`SignError::InvalidKey`].
@@ -190,16 +191,16 @@ impl VerifyingKey {
         Self { public, owner }
     }
 
-    /// Whose signatures are expected.
+    /// Sets the expected identity of the signer.
     ///
     /// # Errors
-    /// [`SignError::Identity`]: it has more than [`IDENTITY_MAX`] bytes.
+    /// [`SignError::Identity`] if it has more than [`IDENTITY_MAX`] bytes.
     pub fn with_identity(mut self, identity: &[u8]) -> Result<Self, SignError> {
         self.owner = owner(&self.public, identity)?;
         Ok(self)
     }
 
-    /// Whether `signature` is r and s over `message`.
+    /// Verifies a signature r ‖ s over `message`.
     ///
     /// # Errors
     /// [`SignError::Unauthentic`].
@@ -239,7 +240,7 @@ impl super::VerifyingKey for VerifyingKey {
     }
 }
 
-/// r and s of the DER.
+/// Converts a signature from DER to r ‖ s.
 fn raw_signature(der: &[u8]) -> Option<[u8; SIGNATURE_BYTES]> {
     let mut reader = Reader::of_sequence(der).ok()?;
     let mut raw = [0; SIGNATURE_BYTES];
@@ -303,7 +304,7 @@ mod tests {
         assert!(key.sign_with(&[1; 32], &zero).is_none());
         let (x, _) = kernel::multiply_base(&nonce).to_coordinates();
         let x = Scalar::reduced(&x);
-        // e = −x makes r zero, e = −x − k makes r + k zero, and s is zero if k = r · d.
+        // e = −x makes r zero, e = −x − k makes r + k zero, and k = r · d makes s zero.
         assert!(key.sign_with(&zero.sub(&x).to_bytes(), &nonce).is_none());
         assert!(key.sign_with(&zero.sub(&x).sub(&nonce).to_bytes(), &nonce).is_none());
         let r = nonce.mul(&key.secret.scalar.invert());
@@ -313,7 +314,8 @@ mod tests {
 
     #[test]
     fn an_x_between_n_and_p_is_found_again() {
-        // The verifier sees x modulo n only; there are 2^224 such x, of which a signer meets none by chance.
+        // The verifier sees x modulo n only. There are 2^224 such x; a signer does not meet one by
+        // chance.
         let n = Scalar::from_bytes(&[0; 32]).unwrap().sub(&Scalar::ONE);
         let mut bytes = n.to_bytes();
         let point = (1..40)
@@ -322,7 +324,7 @@ mod tests {
                 kernel::Affine::from_x(&bytes, false)
             })
             .unwrap();
-        // With s = 0 · G left out: 1 · P has this x.
+        // With s = 0 the term s · G vanishes: 1 · P has this x.
         let zero = Scalar::ONE.sub(&Scalar::ONE);
         let x = Scalar::reduced(&bytes);
         assert!(x.to_bytes()[..31].iter().all(|&byte| byte == 0), "it was reduced");

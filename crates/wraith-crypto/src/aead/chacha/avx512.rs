@@ -1,7 +1,8 @@
-//! ChaCha20-Poly1305 with AVX-512, a piece of sixteen blocks after the other.
+//! ChaCha20-Poly1305 with AVX-512, in pieces of sixteen blocks.
 //!
-//! A piece is encrypted while the one before is authenticated, or authenticated while it is decrypted. Beside the first one block 0 of the stream and
-//! the powers of the one-time key are made.
+//! Sealing encrypts a piece while it authenticates the previous one. Opening authenticates a piece
+//! while it computes the key stream for its decryption. The first piece overlaps with block 0 of
+//! the stream and the powers of the one-time key.
 #![allow(unsafe_code)]
 
 use std::is_x86_feature_detected;
@@ -23,17 +24,18 @@ pub(in crate::aead) fn is_here() -> bool {
 
 /// A key.
 ///
-/// Invariant: there is one only where the processor has what [`is_here`] asks for.
+/// Invariant: it exists only on processors with the features that [`is_here`] checks.
 #[derive(ZeroizeOnDrop)]
 pub(in crate::aead) struct Key([u8; 32]);
 
 impl Key {
-    /// `None` if the processor cannot.
+    /// Returns `None` if the processor lacks a feature.
     pub(in crate::aead) fn new(key: &[u8; 32]) -> Option<Self> {
         is_here().then_some(Self(*key))
     }
 
-    /// Encrypts or decrypts, and returns the tag, of the ciphertext in any case. The nonce has 12 bytes, or 24 for XChaCha20.
+    /// Encrypts or decrypts. Returns the tag of the ciphertext in either case. The nonce has 12
+    /// bytes, or 24 for XChaCha20.
     pub(in crate::aead) fn crypt(
         &self,
         seal: bool,
@@ -44,7 +46,7 @@ impl Key {
         let mut short = [0; 12];
         let Some((long, rest)) = nonce.split_first_chunk::<16>() else {
             short.copy_from_slice(nonce);
-            // SAFETY: the processor can, by the invariant.
+            // SAFETY: by the invariant, the processor has the features.
             return unsafe { crypt(seal, &self.0, &short, aad, text) };
         };
         let key = hchacha20(&self.0, long);
@@ -65,7 +67,8 @@ fn crypt(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u
     }
 }
 
-/// N times four blocks make the one-time key and all of the stream.
+/// Processes a text short enough that N times four blocks cover the one-time key and the whole
+/// stream.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn short<const N: usize>(
@@ -97,7 +100,8 @@ fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8
     let mut mac = Wide::new(len, lengths(aad.len(), len));
     let mut cipher = Cipher::new(key, 1, nonce);
     let mut first = Single::new(key, nonce);
-    // Of the groups that start before the end of a piece all are authenticated before it is decrypted; behind all there is none.
+    // Opening: all groups that start before the end of a piece have to be authenticated before the
+    // piece is decrypted. After the last piece there is no limit.
     let until = |end: usize| if end < len { end as isize } else { isize::MAX };
 
     let stream = cipher.sixteen(|turn| {
@@ -119,7 +123,7 @@ fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8
     apply(&stream, text);
     let mut at = WIDE;
     while at < len {
-        // What has been encrypted, or is to be decrypted.
+        // Sealing: the ciphertext so far. Opening: the piece that is decrypted next.
         let until = match seal {
             true => (at - GROUP + 1) as isize,
             false => until(at + WIDE),

@@ -1,6 +1,6 @@
-//! The digits of e and π, of which the primes of the groups are made.
+//! Digits of e and π, from which the primes of the groups are constructed.
 
-/// Limbs of the digits: 8062 bits behind the point, and two before it.
+/// Number of 64-bit limbs: 8062 bits after the binary point, and two before it.
 pub(super) const DIGITS: usize = 126;
 
 /// `floor(e · 2^8062)`, little-endian.

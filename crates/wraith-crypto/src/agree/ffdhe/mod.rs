@@ -1,16 +1,25 @@
 //! Diffie-Hellman over the finite fields of RFC 7919, and those of RFC 3526 from 2048 bits on.
 //!
-//! All primes are safe ones: `p = 2q + 1`, and 2 makes the subgroup of order q. Private keys are as short as RFC 7919 §5.2 and SP 800-56A
-//! Rev. 3 §5.6.1.1 allow. A peer's key is checked to be none of 0, 1, p - 1 and what is not below p: with a safe prime, only these have small
-//! order (SP 800-56A Rev. 3, §5.6.2.3.2, and RFC 7919 §5.1). What a power reveals of a short exponent is the exponent's length, which is public.
+//! All primes are safe: `p = 2q + 1`, and 2 generates the subgroup of order q. Private keys are as
+//! short as RFC 7919 §5.2 and SP 800-56A Rev. 3 §5.6.1.1 allow. The time of an exponentiation with
+//! a short exponent reveals only the exponent's length, which is public.
 //!
-//! What is not checked is whether the peer's key is a square, of order q and not 2q: the full validation of SP 800-56A (§5.6.2.3.1), which says of
-//! safe primes that it may be left out for keys that are used once. A Jacobi symbol tells, but costs 15 % of an agreement with 2048 bits, 11 % with
-//! 3072 and 6 % with 8192 (in batches of 62 divsteps in variable time, Zen 4). Without it, a peer who sends a key that is none learns of a private
-//! key, if it learns anything of the secret, whether it is even, the same bit each time: RFC 7919's lengths of private keys have one bit to spare.
+//! **Checks of a peer's key.** Rejected are 0, 1, p - 1 and values that are not below p. With a
+//! safe prime, only these have small order (SP 800-56A Rev. 3, §5.6.2.3.2, and RFC 7919 §5.1).
 //!
-//! Attacks that cannot happen here: small subgroups, by that check; secrets that differ in length (Raccoon), as a secret is always as long
-//! as the prime and the time to compute it is the same.
+//! **Omitted check.** This module does not check that the peer's key is a square, so of order q
+//! rather than 2q. That is the full validation of SP 800-56A (§5.6.2.3.1), which the standard makes
+//! optional for ephemeral keys over safe primes. A Jacobi symbol would decide it, but costs 15 % of
+//! an agreement with 2048 bits, 11 % with 3072 and 6 % with 8192 (in batches of 62 divsteps in
+//! variable time, Zen 4). A peer with an invalid key that can observe the secret learns at most the
+//! parity of the private key, the same bit each time. The private key lengths of RFC 7919 have one
+//! bit to spare.
+//!
+//! Attacks that cannot happen here:
+//!
+//! - small subgroups, because of the checks;
+//! - secrets of different lengths (Raccoon): a secret is always as long as the prime, and takes the
+//!   same time to compute.
 
 mod digits;
 #[cfg(test)]
@@ -27,7 +36,7 @@ use crate::bignum::{self, Uint};
 use crate::kernels::montgomery::{Comb, Modulus};
 use digits::{DIGITS, E, PI};
 
-/// A group.
+/// A Diffie-Hellman group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
     /// ffdhe2048 (RFC 7919).
@@ -52,7 +61,7 @@ pub enum Group {
     Modp8192,
 }
 
-/// What is computed once per group, when it is first used.
+/// Precomputed values of a group, computed on first use.
 struct Field {
     prime: Uint,
     /// `(p - 1) / 2`, the order of 2.
@@ -62,14 +71,15 @@ struct Field {
 
 struct Kernel {
     modulus: Modulus,
-    /// Powers of 2: 51 kB of them with 2048 bits, 205 kB with 8192, made in the time of one or two agreements.
+    /// Powers of 2: 51 kB with 2048 bits, 205 kB with 8192. Computed in the time of one or two
+    /// agreements.
     comb: Comb,
 }
 
 static FIELDS: [OnceLock<Field>; Group::ALL.len()] = [const { OnceLock::new() }; Group::ALL.len()];
 
 impl Group {
-    /// Every one.
+    /// Every group.
     pub const ALL: [Self; 10] = [
         Self::Ffdhe2048,
         Self::Ffdhe3072,
@@ -83,7 +93,7 @@ impl Group {
         Self::Modp8192,
     ];
 
-    /// Its name among the key agreements.
+    /// Returns the key agreement with this group.
     #[must_use]
     pub const fn algorithm(self) -> Algorithm {
         match self {
@@ -100,7 +110,7 @@ impl Group {
         }
     }
 
-    /// Bits of the prime.
+    /// Returns the length of the prime in bits.
     #[must_use]
     pub const fn bits(self) -> usize {
         match self {
@@ -112,13 +122,13 @@ impl Group {
         }
     }
 
-    /// Bytes of public keys and secrets.
+    /// Returns the length of public keys and shared secrets in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.bits() / 8
     }
 
-    /// Bits of a private key that is made here (RFC 7919, appendix A).
+    /// Returns the length of generated private keys in bits (RFC 7919, appendix A).
     #[must_use]
     pub const fn exponent_bits(self) -> usize {
         match self.bits() {
@@ -130,19 +140,20 @@ impl Group {
         }
     }
 
-    /// The prime.
+    /// Returns the prime.
     #[must_use]
     pub fn prime(self) -> &'static Uint {
         &self.field().prime
     }
 
-    /// What computes it here.
+    /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
         bignum::power_backend()
     }
 
-    /// `2^bits - 2^(bits - 64) + (floor(2^(bits - 130) · c) + correction) · 2^64 - 1`, where `c` is e or π: 64 ones, digits, 64 ones.
+    /// Computes the prime `2^bits - 2^(bits - 64) + (floor(2^(bits - 130) · c) + correction) · 2^64
+    /// - 1`, where `c` is e or π: 64 ones, digits, 64 ones.
     fn prime_limbs(self) -> Vec<u64> {
         let (constant, correction): (&[u64; DIGITS], u64) = match self {
             Self::Ffdhe2048 => (&E, 560_316),
@@ -158,7 +169,7 @@ impl Group {
         };
         let digits = &constant[DIGITS - (self.bits() / 64 - 2)..];
         let mut limbs = vec![u64::MAX];
-        // The 1 that is subtracted is borrowed from the digits.
+        // The subtracted 1 is borrowed from the digits.
         let mut carry = correction - 1;
         for digit in digits {
             let (sum, is_carried) = digit.overflowing_add(carry);
@@ -187,7 +198,7 @@ impl Group {
         })
     }
 
-    /// `base`, or 2, to the power of `exponent`, as long as the prime.
+    /// Returns `base` (or 2) to the power of `exponent`, big-endian and as long as the prime.
     fn power(
         self,
         base: Option<&Uint>,
@@ -226,13 +237,13 @@ impl Group {
     }
 }
 
-/// A private exponent, whose length is public: limbs with zeros at the end.
+/// A private exponent: little-endian limbs, padded with zeros. Its length is public.
 struct Exponent {
     limbs: Zeroizing<Vec<u64>>,
     bits: usize,
 }
 
-/// A private key and its public key.
+/// A private key with its public key.
 pub struct PrivateKey {
     group: Group,
     exponent: Exponent,
@@ -240,7 +251,7 @@ pub struct PrivateKey {
 }
 
 impl PrivateKey {
-    /// A new key of [`Group::exponent_bits`] bits.
+    /// Generates a key of [`Group::exponent_bits`] bits.
     ///
     /// # Errors
     /// [`AgreeError::Failed`].
@@ -250,25 +261,27 @@ impl PrivateKey {
         loop {
             crate::rand::fill(&mut raw);
             raw[0] &= 0xff >> (8 * bits.div_ceil(8) - bits);
-            // Zero is no key. It does not happen.
+            // Zero is not a valid key. This does not happen in practice.
             if raw.iter().fold(0, |all, byte| all | byte) != 0 {
                 return Self::from_exponent(group, &raw, bits);
             }
         }
     }
 
-    /// The key that [`to_raw`](super::PrivateKey::to_raw) has written, or another's: an exponent, most significant byte first. Its
-    /// length in bytes is public, and agreements are the slower the longer it is.
+    /// Creates a key from an exponent, big-endian: the output of
+    /// [`to_raw`](super::PrivateKey::to_raw), or one from another program. Its length in bytes is
+    /// public; longer exponents make agreements slower.
     ///
     /// # Errors
-    /// [`AgreeError::InvalidPrivateKey`]: it is 0, not below `(p - 1) / 2`, or longer than the prime.
+    /// [`AgreeError::InvalidPrivateKey`] if it is 0, not below `(p - 1) / 2`, or longer than the
+    /// prime.
     pub fn from_raw(group: Group, raw: &[u8]) -> Result<Self, AgreeError> {
         let invalid = AgreeError::InvalidPrivateKey { algorithm: group.algorithm() };
         if raw.len() > group.bytes() {
             return Err(invalid);
         }
         let exponent = Uint::from_be_bytes(raw).map_err(|_| invalid)?;
-        // A subtraction, because a comparison would take time that depends on the key.
+        // A subtraction, because the time of a comparison would depend on the key.
         let below = group.field().order.sub(&exponent).map_err(|_| invalid)?;
         if exponent.is_zero() || below.is_zero() {
             return Err(invalid);
@@ -288,7 +301,7 @@ impl PrivateKey {
         Ok(Self { group, exponent, public })
     }
 
-    /// The group.
+    /// Returns the group.
     #[must_use]
     pub const fn group(&self) -> Group {
         self.group
@@ -304,7 +317,7 @@ impl super::PrivateKey for PrivateKey {
         self.public.clone()
     }
 
-    /// `peer` is as long as the prime, zeros in front.
+    /// `peer` is as long as the prime, with leading zeros.
     fn agree(&self, peer: &[u8]) -> Result<Zeroizing<Vec<u8>>, AgreeError> {
         let invalid = AgreeError::InvalidPublicKey { algorithm: self.group.algorithm() };
         if peer.len() != self.group.bytes() {
@@ -317,7 +330,8 @@ impl super::PrivateKey for PrivateKey {
             return Err(invalid);
         }
         let secret = self.group.power(Some(&peer), &self.exponent)?;
-        // 0, 1 and p - 1 are no secrets. The exponent is below the order of what was checked, so this cannot happen.
+        // Rejects the trivial secrets 0, 1 and p - 1. The exponent is below the order of the
+        // checked key, so they cannot occur.
         let mut trivial = Zeroizing::new(vec![0; secret.len()]);
         for value in [&Uint::zero(), &one, &last] {
             value.write_be_bytes(&mut trivial).map_err(|_| invalid)?;
@@ -328,7 +342,7 @@ impl super::PrivateKey for PrivateKey {
         Ok(secret)
     }
 
-    /// The exponent, most significant byte first, as long as the exponents of its kind.
+    /// Returns the exponent, big-endian, padded to the public length.
     fn to_raw(&self) -> Zeroizing<Vec<u8>> {
         let mut raw = Zeroizing::new(vec![0; self.exponent.bits.div_ceil(8)]);
         for (out, limb) in raw.rchunks_mut(8).zip(&*self.exponent.limbs) {

@@ -2,12 +2,13 @@ use crate::agree::PrivateKey as _;
 
 use super::*;
 
-/// `floor(2^8062 · value)` by a series of fractions, `terms` in units of 2^-8192.
+/// Computes `floor(2^8062 · value)` from a series of fractions; `terms` sums it in units of
+/// 2^-8192.
 fn digits(terms: impl FnOnce(&Uint) -> Uint) -> Vec<u64> {
     let mut unit = vec![0; 128];
     unit.push(1);
     let value = terms(&Uint::from_limbs(unit).unwrap());
-    // Of 8192 bits behind the point, the last 130 are rounding errors and more.
+    // Drops the last 130 of 8192 bits after the binary point; they include the rounding errors.
     let divisor = Uint::from_limbs(vec![0, 0, 4]).unwrap();
     value.div_rem(&divisor).unwrap().0.limbs().to_vec()
 }
@@ -59,7 +60,7 @@ fn a_prime_has_64_ones_at_each_end_and_twice_its_order_below() {
         assert_eq!((prime.limbs()[0], prime.limbs().last()), (u64::MAX, Some(&u64::MAX)));
         let order = &group.field().order;
         assert_eq!(order.add(order).unwrap().add(&Uint::from(1)).unwrap(), *prime);
-        // Euler: 2 is a square, so it makes the subgroup of order q.
+        // Euler's criterion: 2 is a square, so it generates the subgroup of order q.
         assert_eq!(Uint::from(2).mod_exp(order, prime).unwrap(), Uint::from(1));
     }
 }

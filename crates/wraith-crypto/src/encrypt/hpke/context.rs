@@ -1,4 +1,5 @@
-//! What a side has once it is set up (RFC 9180 §5.2): messages are sealed and opened in one order, and secrets exported.
+//! Contexts of sender and recipient (RFC 9180 §5.2): they seal and open messages in order, and
+//! export secrets.
 
 use zeroize::Zeroizing;
 
@@ -8,17 +9,17 @@ use crate::aead;
 
 const NONCE_BYTES: usize = 12;
 
-/// What both sides have.
+/// The state of either side.
 pub(super) struct Context {
     labeled: Labeled,
     exporter: Zeroizing<Vec<u8>>,
-    /// Nothing if the suite only exports.
+    /// `None` if the suite is export-only.
     sealing: Option<Sealing>,
-    /// The number of the next message.
+    /// Sequence number of the next message.
     sequence: u64,
 }
 
-/// What messages are sealed with.
+/// Key and base nonce for messages.
 struct Sealing {
     key: Box<dyn aead::Aead>,
     base_nonce: Zeroizing<Vec<u8>>,
@@ -41,7 +42,7 @@ impl Context {
         Ok(Self { labeled, exporter, sealing, sequence: 0 })
     }
 
-    /// The key, and the nonce of the next message.
+    /// Returns the key, and the nonce of the next message.
     fn next(&self) -> Result<(&dyn aead::Aead, Zeroizing<[u8; NONCE_BYTES]>), HpkeError> {
         let Sealing { key, base_nonce } = self.sealing.as_ref().ok_or(HpkeError::CannotSeal)?;
         if self.sequence == u64::MAX {
@@ -62,10 +63,10 @@ impl Context {
     }
 }
 
-/// The side that seals.
+/// Context of the sender, which seals.
 pub struct Sender(Context);
 
-/// The side that opens.
+/// Context of the recipient, which opens.
 pub struct Recipient(Context);
 
 impl Sender {
@@ -73,7 +74,8 @@ impl Sender {
         Self(context)
     }
 
-    /// The next message: `text` encrypted, and a tag of 16 bytes over it and `aad`.
+    /// Seals the next message. Returns `text` encrypted, followed by a tag of 16 bytes over it and
+    /// `aad`.
     ///
     /// # Errors
     /// [`HpkeError::CannotSeal`].
@@ -84,10 +86,10 @@ impl Sender {
         Ok(sealed)
     }
 
-    /// Fills `secret`, which the recipient can make too and nobody else, for `context`.
+    /// Fills `secret` with a secret for `context`. Only the recipient can compute it, too.
     ///
     /// # Errors
-    /// [`HpkeError::ExportLength`]: more than 255 times what the hash has.
+    /// [`HpkeError::ExportLength`] if it is longer than 255 hashes.
     pub fn export(&self, context: &[u8], secret: &mut [u8]) -> Result<(), HpkeError> {
         self.0.export(context, secret)
     }
@@ -98,10 +100,10 @@ impl Recipient {
         Self(context)
     }
 
-    /// The text of the next message. One that does not open does not count.
+    /// Opens the next message. A message that fails to open does not advance the sequence number.
     ///
     /// # Errors
-    /// [`HpkeError::Unopened`], or [`HpkeError::CannotSeal`] as the sender.
+    /// [`HpkeError::Unopened`], or [`HpkeError::CannotSeal`] as for the sender.
     pub fn open(&mut self, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, HpkeError> {
         let (key, nonce) = self.0.next()?;
         let text = key.open(&nonce[..], aad, sealed).map_err(|_| HpkeError::Unopened)?;
@@ -109,10 +111,10 @@ impl Recipient {
         Ok(text)
     }
 
-    /// Fills `secret`, which the sender can make too and nobody else, for `context`.
+    /// Fills `secret` with a secret for `context`. Only the sender can compute it, too.
     ///
     /// # Errors
-    /// [`HpkeError::ExportLength`]: more than 255 times what the hash has.
+    /// [`HpkeError::ExportLength`] if it is longer than 255 hashes.
     pub fn export(&self, context: &[u8], secret: &mut [u8]) -> Result<(), HpkeError> {
         self.0.export(context, secret)
     }

@@ -1,4 +1,4 @@
-//! How sender and recipient come to a secret: DHKEM (RFC 9180 §4.1) over the curves, or a KEM as it is.
+//! KEMs of HPKE: DHKEM (RFC 9180 §4.1) over the curves, and other KEMs without a wrapper.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::kem::DecapsulationKey as _;
 use crate::kem::hybrid::{self, Hybrid};
 use crate::kem::ml_kem::{self, Set};
 
-/// What both sides agree with.
+/// KEM of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kem {
@@ -36,7 +36,7 @@ pub enum Kem {
     XWing,
 }
 
-/// What computes a KEM.
+/// Family of a KEM, with its parameters.
 #[derive(Clone, Copy)]
 enum Family {
     Dh(agree::Algorithm),
@@ -45,7 +45,7 @@ enum Family {
 }
 
 impl Kem {
-    /// Its number in the registry (RFC 9180 §7.1, draft-ietf-hpke-pq).
+    /// Returns the ID in the registry (RFC 9180 §7.1, draft-ietf-hpke-pq).
     #[must_use]
     pub const fn id(self) -> u16 {
         match self {
@@ -61,7 +61,7 @@ impl Kem {
         }
     }
 
-    /// Bytes of the randomness that a sender needs.
+    /// Returns the amount of randomness that a sender needs, in bytes.
     #[must_use]
     pub const fn seed_bytes(self) -> usize {
         match self.family() {
@@ -71,7 +71,7 @@ impl Kem {
         }
     }
 
-    /// Bytes of a private key.
+    /// Returns the length of a private key in bytes.
     #[must_use]
     pub const fn secret_bytes(self) -> usize {
         match self {
@@ -153,7 +153,7 @@ impl Kem {
         }
     }
 
-    /// ExtractAndExpand of what the groups agreed on.
+    /// ExtractAndExpand of the Diffie-Hellman secret.
     fn shared(self, agreed: &[u8], context: &[u8]) -> Zeroizing<Vec<u8>> {
         let labeled = self.labeled();
         let key = labeled.extract(&[], "eae_prk", agreed);
@@ -161,7 +161,7 @@ impl Kem {
     }
 }
 
-/// The secret half of a key pair.
+/// A private key.
 pub struct PrivateKey {
     kem: Kem,
     secret: Secret,
@@ -181,7 +181,7 @@ impl fmt::Debug for PrivateKey {
 }
 
 impl PrivateKey {
-    /// A new key.
+    /// Generates a key.
     pub fn generate(kem: Kem) -> Result<Self, HpkeError> {
         let secret = match kem.family() {
             Family::Dh(algorithm) => {
@@ -193,7 +193,7 @@ impl PrivateKey {
         Ok(Self::new(kem, secret))
     }
 
-    /// The key that `bytes` are, of [`Kem::secret_bytes`].
+    /// Creates a key from [`Kem::secret_bytes`] bytes.
     pub fn from_raw(kem: Kem, bytes: &[u8]) -> Result<Self, HpkeError> {
         let invalid = HpkeError::InvalidKey { kem };
         let secret = match kem.family() {
@@ -209,7 +209,8 @@ impl PrivateKey {
         Ok(Self::new(kem, secret))
     }
 
-    /// The key that RFC 9180 derives from `ikm`, which is at least as long as a private key and cannot be guessed. Of the groups only.
+    /// Derives a key from `ikm` as in RFC 9180, for the Diffie-Hellman KEMs only. `ikm` has to be
+    /// unpredictable, and at least as long as a private key.
     pub fn derive(kem: Kem, ikm: &[u8]) -> Result<Self, HpkeError> {
         match kem.family() {
             Family::Dh(_) if ikm.len() >= kem.secret_bytes() => {
@@ -229,13 +230,13 @@ impl PrivateKey {
         Self { kem, secret, public }
     }
 
-    /// What it is for.
+    /// Returns the KEM of the key.
     #[must_use]
     pub const fn kem(&self) -> Kem {
         self.kem
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     #[must_use]
     pub fn to_raw(&self) -> Zeroizing<Vec<u8>> {
         match &self.secret {
@@ -245,7 +246,7 @@ impl PrivateKey {
         }
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey::from_raw(self.kem, &self.public).expect("a key has a public half")
@@ -276,7 +277,7 @@ impl PrivateKey {
     }
 }
 
-/// The public half of a key pair.
+/// A public key.
 pub struct PublicKey {
     kem: Kem,
     bytes: Vec<u8>,
@@ -296,7 +297,7 @@ impl fmt::Debug for PublicKey {
 }
 
 impl PublicKey {
-    /// The key that `bytes` are.
+    /// Parses the bytes of a public key.
     pub fn from_raw(kem: Kem, bytes: &[u8]) -> Result<Self, HpkeError> {
         let invalid = HpkeError::InvalidKey { kem };
         let parsed = match kem.family() {
@@ -319,19 +320,19 @@ impl PublicKey {
         Ok(Self { kem, bytes: bytes.to_vec(), parsed })
     }
 
-    /// What it is for.
+    /// Returns the KEM of the key.
     #[must_use]
     pub const fn kem(&self) -> Kem {
         self.kem
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     #[must_use]
     pub fn to_raw(&self) -> Vec<u8> {
         self.bytes.clone()
     }
 
-    /// What the recipient needs, and the secret.
+    /// Returns the encapsulated key for the recipient, and the shared secret.
     pub(super) fn encapsulate(
         &self,
         seed: &[u8],
@@ -351,7 +352,7 @@ impl PublicKey {
                 return key.encapsulate_from_seed(seed).map_err(|_| invalid);
             }
         }
-        // Less randomness than that, and others could guess the key.
+        // With less randomness, an attacker could guess the key.
         if seed.len() < kem.seed_bytes() {
             return Err(invalid);
         }

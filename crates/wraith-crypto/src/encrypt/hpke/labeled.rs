@@ -1,4 +1,5 @@
-//! HKDF with the labels of RFC 9180 §4: what is derived for one use of one suite is not what is for another.
+//! HKDF with the labels of RFC 9180 §4. The labels separate the derived values of different uses
+//! and suites.
 
 use zeroize::Zeroizing;
 
@@ -7,7 +8,7 @@ use crate::{hash, kdf};
 
 const VERSION: &[u8] = b"HPKE-v1";
 
-/// What a label is for: a KEM, or a suite.
+/// `suite_id` in a label: identifies a KEM, or a suite.
 #[derive(Clone, Debug)]
 pub(super) struct SuiteId(Vec<u8>);
 
@@ -22,7 +23,7 @@ impl SuiteId {
     }
 }
 
-/// A key derivation for one of them.
+/// Key derivation for one `suite_id`.
 #[derive(Clone, Debug)]
 pub(super) struct Labeled {
     pub(super) kdf: Kdf,
@@ -38,7 +39,7 @@ impl Kdf {
         }
     }
 
-    /// Bytes of what is extracted, Nh.
+    /// Returns Nh, the length of an extracted key in bytes.
     pub(super) const fn bytes(self) -> usize {
         self.hash().digest_bytes()
     }
@@ -55,7 +56,7 @@ impl Labeled {
         key
     }
 
-    /// Fills `out` by LabeledExpand. Whether the KDF can make as many bytes.
+    /// Fills `out` by LabeledExpand. Returns whether the KDF supports this length.
     #[must_use]
     pub(super) fn expand(&self, key: &[u8], label: &str, info: &[u8], out: &mut [u8]) -> bool {
         let Ok(len) = u16::try_from(out.len()) else {
@@ -66,7 +67,7 @@ impl Labeled {
         kdf::hkdf_expand(self.kdf.hash(), key, &labeled, out).is_ok()
     }
 
-    /// `len` bytes by LabeledExpand, which are few.
+    /// Returns `len` bytes by LabeledExpand. `len` has to be small.
     pub(super) fn expanded(
         &self,
         key: &[u8],

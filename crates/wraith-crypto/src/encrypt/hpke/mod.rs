@@ -1,5 +1,7 @@
-//! HPKE (RFC 9180): messages for whoever has a key, of any length and number, in one direction. All four modes; the KEMs of
-//! Diffie-Hellman groups, and those that withstand quantum computers (draft-ietf-hpke-pq), which cannot authenticate the sender.
+//! HPKE (RFC 9180): messages of any length and number to the holder of a key, in one direction.
+//!
+//! All four modes are supported. The KEMs are Diffie-Hellman groups, and post-quantum KEMs
+//! (draft-ietf-hpke-pq), which cannot authenticate the sender.
 //!
 //! ```
 //! use wraith_crypto::encrypt::hpke::{Aead, Kdf, Kem, PrivateKey, Suite};
@@ -26,10 +28,10 @@ pub use kem::{Kem, PrivateKey, PublicKey};
 use crate::aead;
 use labeled::{Labeled, SuiteId};
 
-/// Bytes of the shortest key that both sides know beforehand (RFC 9180 §9.5).
+/// Least length of a pre-shared key in bytes (RFC 9180 §9.5).
 pub const PSK_MIN: usize = 32;
 
-/// Key derivation: HKDF.
+/// Key derivation function: HKDF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kdf {
@@ -42,7 +44,7 @@ pub enum Kdf {
 }
 
 impl Kdf {
-    /// Its number in the registry (RFC 9180 §7.2).
+    /// Returns the ID in the registry (RFC 9180 §7.2).
     #[must_use]
     pub const fn id(self) -> u16 {
         match self {
@@ -53,7 +55,7 @@ impl Kdf {
     }
 }
 
-/// What seals messages.
+/// AEAD that seals messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Aead {
@@ -63,12 +65,12 @@ pub enum Aead {
     Aes256Gcm,
     /// ChaCha20-Poly1305.
     ChaCha20Poly1305,
-    /// Nothing: secrets are exported, and nothing is sealed.
+    /// No AEAD: the context only exports secrets.
     ExportOnly,
 }
 
 impl Aead {
-    /// Its number in the registry (RFC 9180 §7.3).
+    /// Returns the ID in the registry (RFC 9180 §7.3).
     #[must_use]
     pub const fn id(self) -> u16 {
         match self {
@@ -79,7 +81,7 @@ impl Aead {
         }
     }
 
-    /// What computes it; nothing if nothing is sealed.
+    /// Returns the algorithm, or `None` for export-only.
     const fn algorithm(self) -> Option<aead::Algorithm> {
         match self {
             Self::Aes128Gcm => Some(aead::Algorithm::Aes128Gcm),
@@ -90,12 +92,12 @@ impl Aead {
     }
 }
 
-/// A key that both sides know beforehand, and its name.
+/// A pre-shared key and its ID.
 #[derive(Clone, Copy)]
 pub struct Psk<'a> {
-    /// At least [`PSK_MIN`] bytes, which nobody can guess.
+    /// At least [`PSK_MIN`] unpredictable bytes.
     pub key: &'a [u8],
-    /// Its name, which is not empty.
+    /// The ID, which must not be empty.
     pub id: &'a [u8],
 }
 
@@ -105,65 +107,69 @@ impl std::fmt::Debug for Psk<'_> {
     }
 }
 
-/// Why nothing was set up, sealed or opened.
+/// Reason why nothing was set up, sealed or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HpkeError {
-    /// The bytes are no key of this KEM, or the key is of another.
+    /// The bytes are not a key of this KEM, or the key belongs to another KEM.
     #[error("not a key of {kem:?}")]
     InvalidKey {
-        /// Of this one.
+        /// The KEM in use.
         kem: Kem,
     },
-    /// The sender's part of the agreement is none, or one that agrees with everybody on the same.
+    /// The encapsulated key is invalid, or one whose secret does not depend on the private key.
     #[error("not an encapsulated key of {kem:?}")]
     InvalidEncapsulation {
-        /// Of this one.
+        /// The KEM in use.
         kem: Kem,
     },
-    /// The KEM has no mode in which the sender shows who it is.
+    /// The KEM does not support sender authentication.
     #[error("{kem:?} cannot authenticate a sender")]
     CannotAuthenticate {
-        /// Of this one.
+        /// The KEM in use.
         kem: Kem,
     },
-    /// The pre-shared key is too short, or has no name.
+    /// The pre-shared key is too short, or its ID is empty.
     #[error("a pre-shared key has a name and at least 32 bytes")]
     InvalidPsk,
-    /// The message was not sealed by the other side for this place in the order, or was changed.
+    /// The message comes from elsewhere, was modified, or was sealed with another sequence number.
     #[error("not authentic: wrong key, wrong order, or damaged")]
     Unopened,
-    /// The suite seals nothing, the message is too long, or there were too many.
+    /// The suite is export-only, the message is too long, or the sequence numbers are exhausted.
     #[error("this cannot be sealed: the suite only exports, or a limit is reached")]
     CannotSeal,
-    /// More bytes than the KDF can make.
+    /// The requested secret is longer than the KDF supports.
     #[error("{found} bytes are more than the key derivation can make")]
     ExportLength {
-        /// What was given.
+        /// Requested length in bytes.
         found: usize,
     },
-    /// The library could not, for want of memory.
+    /// The library failed: out of memory.
     #[error("{kem:?} failed: no memory")]
     Failed {
-        /// Of this one.
+        /// The KEM in use.
         kem: Kem,
     },
 }
 
-/// What both sides have to agree on beforehand.
+/// Algorithms of a context. Both sides have to agree on them beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Suite {
-    /// How they come to a secret.
+    /// KEM that establishes the shared secret.
     pub kem: Kem,
-    /// How keys are derived from it.
+    /// Key derivation function.
     pub kdf: Kdf,
-    /// What seals messages.
+    /// AEAD that seals messages.
     pub aead: Aead,
 }
 
 impl Suite {
-    /// The sender's side, and what the recipient needs to set up its own, sent in the open. `info` is what it is for: both sides have to
-    /// say the same. With `psk` only who knows it can open, and with `identity` the recipient knows who sent.
+    /// Sets up the sender. Returns its context, and the encapsulated key that the recipient needs,
+    /// which is sent in the clear. `info` describes the application and has to be equal on both
+    /// sides.
+    ///
+    /// With `psk`, only a holder of the pre-shared key can open. With `identity`, the recipient can
+    /// authenticate the sender.
     pub fn sender(
         &self,
         recipient: &PublicKey,
@@ -174,8 +180,9 @@ impl Suite {
         self.sender_from_seed(&self.kem.new_seed(), recipient, info, psk, identity)
     }
 
-    /// [`Self::sender`] with randomness from the caller, which is fresh and secret: ikmE of RFC 9180, or the randomness of an encapsulation.
-    /// It has [`Kem::seed_bytes`], or more of ikmE.
+    /// Like [`Self::sender`], with fresh, secret randomness from the caller: ikmE of RFC 9180, or
+    /// the randomness of an encapsulation. `seed` has [`Kem::seed_bytes`] bytes; ikmE may be
+    /// longer.
     pub fn sender_from_seed(
         &self,
         seed: &[u8],
@@ -192,8 +199,8 @@ impl Suite {
         Ok((encapsulated, Sender::new(self.schedule(mode, &secret, info, psk)?)))
     }
 
-    /// The recipient's side, from what the sender sent. `info` and `psk` are as the sender's, and `identity` is the sender's public key if
-    /// it used its own.
+    /// Sets up the recipient from the sender's encapsulated key. `info` and `psk` have to equal the
+    /// sender's. `identity` is the sender's public key, if the sender used its identity.
     pub fn recipient(
         &self,
         encapsulated: &[u8],
@@ -210,7 +217,7 @@ impl Suite {
         Ok(Recipient::new(self.schedule(mode, &secret, info, psk)?))
     }
 
-    /// RFC 9180 §5.1.
+    /// KeySchedule (RFC 9180 §5.1).
     fn schedule(
         &self,
         mode: u8,
@@ -228,7 +235,7 @@ impl Suite {
     }
 }
 
-/// The number of the mode that the two make (RFC 9180 §5).
+/// Returns the mode ID (RFC 9180 §5).
 fn mode(psk: Option<Psk<'_>>, is_authenticated: bool) -> Result<u8, HpkeError> {
     if psk.is_some_and(|psk| psk.key.len() < PSK_MIN || psk.id.is_empty()) {
         return Err(HpkeError::InvalidPsk);

@@ -1,20 +1,20 @@
-//! μ, what ML-DSA signs of a message (FIPS 204 §6.2, "external μ"): SHAKE256(SHAKE256(public key, 64) ‖ 0 ‖ bytes of the context ‖
-//! context ‖ message, 64).
+//! μ, the representative of a message that ML-DSA signs (FIPS 204 §6.2, "external μ"):
+//! SHAKE256(SHAKE256(public key, 64) ‖ 0 ‖ length of the context ‖ context ‖ message, 64).
 
 use std::fmt;
 
 use crate::hash::Shake256;
 use crate::sign::{SignError, context_bytes};
 
-/// Bytes of μ.
+/// Length of μ in bytes.
 pub const MU_BYTES: usize = 64;
 
-/// The μ of a message that comes in pieces, by [`VerifyingKey::mu`](super::VerifyingKey::mu).
+/// Incremental computation of μ. Created by [`VerifyingKey::mu`](super::VerifyingKey::mu).
 #[derive(Clone)]
 pub struct Mu(Shake256);
 
 impl Mu {
-    /// For the public key with these bytes.
+    /// Starts a message for the public key with these bytes.
     pub(super) fn new(public: &[u8], context: &[u8]) -> Result<Self, SignError> {
         let mut hash = Shake256::new();
         hash.update(&Shake256::digest::<64>(public));
@@ -23,12 +23,12 @@ impl Mu {
         Ok(Self(hash))
     }
 
-    /// Takes in the next piece of the message.
+    /// Hashes the next piece of the message.
     pub fn update(&mut self, data: &[u8]) {
         self.0.update(data);
     }
 
-    /// The μ of everything taken in.
+    /// Returns the μ of the message.
     #[must_use]
     pub fn finish(self) -> [u8; MU_BYTES] {
         let mut mu = [0; MU_BYTES];

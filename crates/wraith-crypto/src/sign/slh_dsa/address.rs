@@ -1,10 +1,11 @@
-//! Where in the structure a hash is computed (FIPS 205, §4.2), so that no two hashes of a key have the same input.
+//! Addresses (FIPS 205, §4.2): the position of a hash in the structure. They ensure that no two
+//! hashes of a key have the same input.
 
-/// The address, 32 bytes: layer, tree, kind and three words that depend on the kind.
+/// An address of 32 bytes: layer, tree, kind, and three words that depend on the kind.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Address([u8; 32]);
 
-/// What is hashed there.
+/// Kind of a hash input.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     WotsHash = 0,
@@ -33,7 +34,7 @@ impl Address {
         &self.0
     }
 
-    /// The short form of SHA-2 (§11.2): what is always zero is left out.
+    /// Returns the short form for SHA-2 (§11.2), without the bytes that are always zero.
     pub(super) fn compressed(&self) -> [u8; 22] {
         let a = &self.0;
         let mut short = [0; 22];

@@ -1,6 +1,8 @@
-//! The functions F, PRF, H and T (FIPS 205, §11), each for many inputs at once, and those that take the message.
+//! The functions F, PRF, H and T (FIPS 205, §11), each for many inputs at once, and the functions
+//! over the message.
 //!
-//! All begin with PK.seed. In SHA-2 it fills a block of its own, which is hashed once and kept ([`Seeded`]).
+//! All inputs begin with PK.seed. With SHA-2 it fills a block of its own, so the state after that
+//! block is computed once and kept ([`Seeded`]).
 
 use aws_lc_rs::hmac;
 use zeroize::{Zeroize, Zeroizing};
@@ -11,13 +13,14 @@ use crate::hash::{Sha256, Sha512, Shake256};
 use crate::kernels::keccak_lanes::{self, STATES, States};
 use crate::kernels::sha2_lanes::{self, CHAINS, Chains};
 
-/// A node, a link of a chain or a secret: the first n bytes.
+/// A node, a link of a chain or a secret. Only the first n bytes are used.
 pub(super) type Node = [u8; NODE_MAX];
 
-/// A chain: from `value`, which the end of the chain replaces, a hash for each step from `begin` to before `end`.
+/// A hash chain: one hash for each step from `begin` to before `end`. The end of the chain replaces
+/// `value`.
 #[derive(Clone, Copy)]
 pub(super) struct Chain {
-    /// Of step 0. The step is added to its last byte.
+    /// Address of step 0. The number of the step is added to its last byte.
     pub address: Address,
     pub value: Node,
     pub begin: u8,
@@ -25,7 +28,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// F or PRF once.
+    /// Returns a chain for a single F or PRF.
     pub(super) const fn once(address: Address, value: Node) -> Self {
         Self { address, value, begin: 0, end: 1 }
     }
@@ -35,9 +38,10 @@ impl Chain {
     }
 }
 
-/// What a hash of the key starts from.
+/// Initial state of the hashes of a key.
 enum Seeded {
-    /// The states of SHA-256 and SHA-512 after the block of the seed. SHA-512 makes H and T where n is more than 16.
+    /// States of SHA-256 and SHA-512 after the block with the seed. H and T use SHA-512 if n is
+    /// more than 16.
     Sha2 {
         short: [u32; 8],
         long: Option<[u64; 8]>,
@@ -45,7 +49,7 @@ enum Seeded {
     Shake,
 }
 
-/// The functions of a parameter set and PK.seed.
+/// The hash functions of a parameter set with PK.seed.
 pub(super) struct Hashes {
     pub parameters: Parameters,
     pub seed: Node,
@@ -72,7 +76,7 @@ impl Hashes {
         Self { parameters, seed, seeded }
     }
 
-    /// Runs `chains`. How long it takes depends on how many steps each has.
+    /// Computes `chains`. The time depends on the number of steps of each.
     pub(super) fn run(&self, chains: &mut [Chain]) {
         match &self.seeded {
             Seeded::Sha2 { short, .. } => match self.parameters.n {
@@ -129,7 +133,8 @@ impl Hashes {
         }
     }
 
-    /// H or T of every message: the nodes `messages[i]`, all of the same length, at `addresses[i]`.
+    /// Computes H or T of every message: the nodes `messages[i]`, all of the same length, at
+    /// `addresses[i]`.
     pub(super) fn compress(&self, addresses: &[Address], messages: &[&[u8]]) -> Vec<Node> {
         let mut nodes = Vec::with_capacity(messages.len());
         for (addresses, messages) in addresses.chunks(CHAINS).zip(messages.chunks(CHAINS)) {
@@ -172,7 +177,7 @@ impl Hashes {
         nodes
     }
 
-    /// SHAKE256 of at most eight messages.
+    /// Computes SHAKE256 of at most eight messages.
     fn absorb(&self, addresses: &[Address], messages: &[&[u8]], nodes: &mut Vec<Node>) {
         const RATE: usize = 136;
         let n = self.parameters.n;
@@ -207,7 +212,8 @@ impl Hashes {
         }));
     }
 
-    /// PRF_msg: what randomizes the message, of SK.prf and of fresh randomness or PK.seed.
+    /// PRF_msg: computes the randomizer of a message from SK.prf, and from fresh randomness or
+    /// PK.seed.
     pub(super) fn randomizer(&self, secret: &[u8], fresh: &[u8], message: &[&[u8]]) -> Node {
         let mut node = [0; NODE_MAX];
         let n = self.parameters.n;
@@ -228,7 +234,7 @@ impl Hashes {
         node
     }
 
-    /// H_msg, as long as the parameter set has it.
+    /// H_msg: computes the digest of a message, of the length in the parameter set.
     pub(super) fn digest(&self, randomizer: &[u8], root: &[u8], message: &[&[u8]]) -> Vec<u8> {
         let n = self.parameters.n;
         let mut out = vec![0; self.parameters.digest_bytes()];
@@ -241,7 +247,7 @@ impl Hashes {
             hash.finish(&mut out);
             return out;
         }
-        // MGF1 (RFC 8017, §B.2.1) of the randomizer, the seed and the hash of everything.
+        // MGF1 (RFC 8017, §B.2.1) over the randomizer, the seed and the hash of all inputs.
         macro_rules! mgf1 {
             ($hash:ty) => {{
                 let mut inner = <$hash>::new();
@@ -264,7 +270,7 @@ impl Hashes {
         out
     }
 
-    /// PRF at every address: the secrets there.
+    /// Computes PRF at every address. Returns the secrets.
     pub(super) fn secrets(&self, secret: &Node, addresses: &[Address]) -> Zeroizing<Vec<Node>> {
         let mut chains: Vec<Chain> =
             addresses.iter().map(|address| Chain::once(*address, *secret)).collect();
@@ -283,7 +289,8 @@ pub(super) fn wipe(chains: &mut [Chain]) {
 }
 
 fn run_sha2<const WORDS: usize>(state: &[u32; 8], chains: &mut [Chain]) {
-    // Chains of one length together, for a vector takes as many steps as its longest; the shortest are those that fill no vector.
+    // Groups chains by length, because a vector takes as many steps as its longest chain. The
+    // incomplete last vector then has the shortest chains.
     let mut order: Vec<usize> = (0..chains.len()).collect();
     if chains.iter().any(|chain| chain.steps() != chains[0].steps()) {
         order.sort_by_key(|i| std::cmp::Reverse(chains[*i].steps()));
@@ -314,8 +321,9 @@ fn run_sha2<const WORDS: usize>(state: &[u32; 8], chains: &mut [Chain]) {
     lanes.value.as_flattened_mut().zeroize();
 }
 
-/// Gives `take` the blocks of every message one after the other: addresses of `address_bytes`, message, and the padding of SHA-2 with
-/// `length_bytes`, as of a message that has a block before.
+/// Passes the blocks of all messages to `take`, one block of each message per call. The blocks are:
+/// the address of `address_bytes`, the message, and the SHA-2 padding with `length_bytes`. The
+/// padding counts the block of the seed before them.
 fn blocks<const B: usize>(
     address_bytes: usize,
     length_bytes: usize,
@@ -341,7 +349,7 @@ fn blocks<const B: usize>(
     all.chunks(messages.len().max(1)).for_each(&mut take);
 }
 
-/// The initial values (FIPS 180-4, §5.3).
+/// Initial hash values (FIPS 180-4, §5.3).
 const SHA_256: [u32; 8] = {
     let (mut words, mut i) = ([0; 8], 0);
     while i < 8 {

@@ -1,9 +1,11 @@
-//! SLH-DSA (FIPS 205): signatures that rest on hash functions alone, in all twelve parameter sets.
+//! SLH-DSA (FIPS 205): signatures based on hash functions alone, in all twelve parameter sets.
 //!
-//! Almost all of the time goes into chains of hashes that do not depend on each other, so [`hashes`] computes many at once with the kernels
-//! `sha2_lanes` and `keccak_lanes`, and [`tree`] is arranged so that there are always many.
+//! Almost all of the time goes into independent hash chains. So [`hashes`] computes many at once,
+//! with the kernels `sha2_lanes` and `keccak_lanes`, and [`tree`] is organised to supply many at a
+//! time.
 //!
-//! Which hashes are computed depends on the message and on what the signature shows anyway, never on a secret.
+//! Invariant: the sequence of hashes depends on the message and on public parts of the signature,
+//! never on a secret.
 
 mod address;
 mod hashes;
@@ -24,7 +26,7 @@ use hashes::{Hashes, Node};
 use parameters::{Family, Parameters};
 use tree::Leaf;
 
-/// Bytes of a signature of `algorithm`, if it is one of SLH-DSA.
+/// Returns the length of a signature in bytes, or `None` if `algorithm` is not SLH-DSA.
 #[must_use]
 pub const fn signature_bytes(algorithm: Algorithm) -> Option<usize> {
     match Parameters::of(algorithm) {
@@ -33,7 +35,7 @@ pub const fn signature_bytes(algorithm: Algorithm) -> Option<usize> {
     }
 }
 
-/// What computes `algorithm` here.
+/// Returns the implementation of `algorithm` on this processor.
 pub(crate) fn backend(algorithm: Algorithm) -> Backend {
     let of_shake = |set: Parameters| set.family == Family::Shake;
     let is_shake = Parameters::of(algorithm).is_some_and(of_shake);
@@ -45,24 +47,24 @@ fn parameters(algorithm: Algorithm) -> Result<Parameters, SignError> {
     Parameters::of(algorithm).ok_or(SignError::InvalidKey { algorithm })
 }
 
-/// `bytes` in the front of a node.
+/// Copies `bytes` to the front of a node.
 fn node(bytes: &[u8]) -> Node {
     let mut node = Node::default();
     node[..bytes.len()].copy_from_slice(bytes);
     node
 }
 
-/// The public key: PK.seed and PK.root.
+/// A public key: PK.seed and PK.root.
 pub struct VerifyingKey {
     hashes: Hashes,
     root: Node,
 }
 
 impl VerifyingKey {
-    /// The key of these bytes: PK.seed ‖ PK.root, n bytes each.
+    /// Parses PK.seed ‖ PK.root, n bytes each.
     ///
     /// # Errors
-    /// [`SignError::InvalidKey`] if they have another length, or `algorithm` is not one of SLH-DSA.
+    /// [`SignError::InvalidKey`] for another length, or if `algorithm` is not SLH-DSA.
     pub fn from_raw(algorithm: Algorithm, raw: &[u8]) -> Result<Self, SignError> {
         let parameters = parameters(algorithm)?;
         if raw.len() != 2 * parameters.n {
@@ -72,10 +74,10 @@ impl VerifyingKey {
         Ok(Self { hashes: Hashes::new(parameters, node(seed)), root: node(root) })
     }
 
-    /// The key in a SubjectPublicKeyInfo (RFC 9909).
+    /// Parses a key in SubjectPublicKeyInfo (RFC 9909).
     ///
     /// # Errors
-    /// [`SignError::InvalidKey`] if it is none, or one of another algorithm.
+    /// [`SignError::InvalidKey`] if `der` is invalid, or for another algorithm.
     pub fn from_spki(algorithm: Algorithm, der: &[u8]) -> Result<Self, SignError> {
         let oid = oid::nist_signature(parameters(algorithm)?.oid);
         SubjectPublicKeyInfo::from_der(der)
@@ -85,10 +87,10 @@ impl VerifyingKey {
             .and_then(|info| Self::from_raw(algorithm, info.key))
     }
 
-    /// Whether `signature` is one over `message` in `context`.
+    /// Verifies a signature over `message` in `context`.
     ///
     /// # Errors
-    /// [`SignError::Context`], or [`SignError::Unauthentic`] whatever is wrong with the signature.
+    /// [`SignError::Context`], or [`SignError::Unauthentic`] for any defect of the signature.
     pub fn verify_with_context(
         &self,
         context: &[u8],
@@ -98,9 +100,9 @@ impl VerifyingKey {
         self.verify_parts(&[&prefix(context)?, context, message], signature)
     }
 
-    // For published vectors, which are of this.
+    // For published test vectors, which are for this function.
     #[doc(hidden)]
-    /// slh_verify_internal (Algorithm 20): of a message that has its prefix already.
+    /// slh_verify_internal (Algorithm 20): verifies a message that already includes its prefix.
     ///
     /// # Errors
     /// [`SignError::Unauthentic`].
@@ -157,7 +159,7 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
-/// The secret key: SK.seed and SK.prf, and the public one.
+/// A private key: SK.seed, SK.prf and the public key.
 pub struct SigningKey {
     seed: Zeroizing<Node>,
     prf: Zeroizing<Node>,
@@ -165,20 +167,20 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
-    /// [`SignError::InvalidKey`] if `algorithm` is not one of SLH-DSA.
+    /// [`SignError::InvalidKey`] if `algorithm` is not SLH-DSA.
     pub fn generate(algorithm: Algorithm) -> Result<Self, SignError> {
         let mut seeds = Zeroizing::new(vec![0; 3 * parameters(algorithm)?.n]);
         crate::rand::fill(&mut seeds);
         Self::from_seeds(algorithm, &seeds)
     }
 
-    /// The key of SK.seed ‖ SK.prf ‖ PK.seed, n bytes each (Algorithm 18).
+    /// Derives the key from SK.seed ‖ SK.prf ‖ PK.seed, n bytes each (Algorithm 18).
     ///
     /// # Errors
-    /// [`SignError::InvalidKey`] if they have another length, or `algorithm` is not one of SLH-DSA.
+    /// [`SignError::InvalidKey`] for another length, or if `algorithm` is not SLH-DSA.
     pub fn from_seeds(algorithm: Algorithm, seeds: &[u8]) -> Result<Self, SignError> {
         let n = parameters(algorithm)?.n;
         if seeds.len() != 3 * n {
@@ -192,11 +194,11 @@ impl SigningKey {
         Ok(key)
     }
 
-    /// The key of these bytes: SK.seed ‖ SK.prf ‖ PK.seed ‖ PK.root, n bytes each. That the root is the one of the seeds is not checked: it
-    /// would take as long as a new key.
+    /// Parses SK.seed ‖ SK.prf ‖ PK.seed ‖ PK.root, n bytes each. Does not check that the root
+    /// matches the seeds, which would take as long as generating a key.
     ///
     /// # Errors
-    /// [`SignError::InvalidKey`] if they have another length, or `algorithm` is not one of SLH-DSA.
+    /// [`SignError::InvalidKey`] for another length, or if `algorithm` is not SLH-DSA.
     pub fn from_raw(algorithm: Algorithm, raw: &[u8]) -> Result<Self, SignError> {
         let n = parameters(algorithm)?.n;
         if raw.len() != 4 * n {
@@ -209,10 +211,11 @@ impl SigningKey {
         })
     }
 
-    /// The key in a PKCS #8 (RFC 9909).
+    /// Parses a key in PKCS #8 (RFC 9909).
     ///
     /// # Errors
-    /// [`SignError::InvalidKey`] if it is none, one of another algorithm, or has a public key that is not its own.
+    /// [`SignError::InvalidKey`] if `der` is invalid, for another algorithm, or if a separate
+    /// public key in it does not match.
     pub fn from_pkcs8(algorithm: Algorithm, der: &[u8]) -> Result<Self, SignError> {
         let oid = oid::nist_signature(parameters(algorithm)?.oid);
         let invalid = SignError::InvalidKey { algorithm };
@@ -226,16 +229,17 @@ impl SigningKey {
         if fits { Ok(key) } else { Err(invalid) }
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub const fn public(&self) -> &VerifyingKey {
         &self.public
     }
 
-    /// A signature over `message` in `context`, hedged: with fresh randomness, so that a fault or a trace of one signature tells nothing
-    /// about the next.
+    /// Signs `message` in `context`, hedged: with fresh randomness, so that a fault or a
+    /// side-channel trace of one signature does not help with the next.
     ///
     /// # Errors
+    /// [`SignError::Context`].
     /// [`SignError::Context`].
     pub fn sign_with_context(&self, context: &[u8], message: &[u8]) -> Result<Vec<u8>, SignError> {
         let mut fresh = Zeroizing::new(Node::default());
@@ -243,7 +247,7 @@ impl SigningKey {
         self.sign_parts(&[&prefix(context)?, context, message], Some(&fresh))
     }
 
-    /// The only signature over `message` in `context` that needs no randomness.
+    /// Signs `message` in `context` without randomness. Deterministic.
     ///
     /// # Errors
     /// [`SignError::Context`].
@@ -255,9 +259,11 @@ impl SigningKey {
         self.sign_parts(&[&prefix(context)?, context, message], None)
     }
 
-    // For published vectors, which are of this. What it signs could be signed with a prefix of another kind.
+    // For published test vectors, which are for this function. Not for general use: a signature
+    // over raw bytes may also be valid with another kind of prefix.
     #[doc(hidden)]
-    /// slh_sign_internal (Algorithm 19): of a message that has its prefix already, with `randomness` of n bytes or without.
+    /// slh_sign_internal (Algorithm 19): signs a message that already includes its prefix, with or
+    /// without `randomness` of n bytes.
     ///
     /// # Errors
     /// [`SignError::InvalidKey`] if the randomness has another length.
@@ -331,12 +337,13 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// What stands before context and message (Algorithm 22): no pre-hash, and the length of the context.
+/// Returns the prefix of context and message (Algorithm 22): no pre-hash, and the length of the
+/// context.
 fn prefix(context: &[u8]) -> Result<[u8; 2], SignError> {
     Ok([0, context_bytes(context)?])
 }
 
-/// The parts of the digest of a message: what FORS signs, and where in the hypertree.
+/// Splits the digest of a message into the input of FORS and the path through the hypertree.
 fn places<'a>(hashes: &Hashes, digest: &'a [u8]) -> (&'a [u8], Vec<Leaf>) {
     let set = &hashes.parameters;
     let (digest, rest) = digest.split_at(set.fors_digest_bytes());

@@ -1,40 +1,40 @@
-//! The parameter sets (FIPS 205, §11, table 2), and where things lie in a signature.
+//! Parameter sets (FIPS 205, §11, table 2), and the layout of a signature.
 
 use super::super::Algorithm;
 
-/// Bytes of the longest node: n is at most this.
+/// Maximum length of a node in bytes, the greatest n.
 pub(super) const NODE_MAX: usize = 32;
-/// Values of a digit of WOTS+: w.
+/// w, the number of values of a WOTS+ digit.
 pub(super) const DIGITS: u8 = 16;
 
-/// Which hash functions.
+/// Family of hash functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Sha2,
     Shake,
 }
 
-/// One set.
+/// A parameter set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
     pub algorithm: Algorithm,
     pub family: Family,
-    /// Bytes of a node.
+    /// Length of a node in bytes.
     pub n: usize,
-    /// Layers of the hypertree.
+    /// Number of layers of the hypertree.
     pub d: usize,
-    /// Height of each of its trees: h'.
+    /// h', the height of each tree in the hypertree.
     pub height: usize,
-    /// Height of a tree of FORS.
+    /// Height of a FORS tree.
     pub a: usize,
-    /// Trees of FORS.
+    /// Number of FORS trees.
     pub k: usize,
-    /// The last arc of its object identifier (RFC 9909).
+    /// Last arc of the object identifier (RFC 9909).
     pub oid: u8,
 }
 
 impl Parameters {
-    /// Those of `algorithm`, if it is SLH-DSA.
+    /// Returns the parameters of `algorithm`, or `None` if it is not SLH-DSA.
     pub(super) const fn of(algorithm: Algorithm) -> Option<Self> {
         use Algorithm as A;
         use Family::{Sha2, Shake};
@@ -56,27 +56,28 @@ impl Parameters {
         Some(Self { algorithm, family, n, d, height, a, k, oid })
     }
 
-    /// Chains of a key of WOTS+: two for each byte, and three of the checksum.
+    /// Returns the number of chains of a WOTS+ key: two for each byte, and three for the checksum.
     pub(super) const fn chains(&self) -> usize {
         2 * self.n + 3
     }
 
-    /// Bytes of the part of FORS.
+    /// Returns the length of a FORS signature in bytes.
     pub(super) const fn fors_bytes(&self) -> usize {
         self.k * (1 + self.a) * self.n
     }
 
-    /// Bytes of the part of one layer: the chains, and the authentication path.
+    /// Returns the length of one layer in a signature in bytes: the chains, and the authentication
+    /// path.
     pub(super) const fn layer_bytes(&self) -> usize {
         (self.chains() + self.height) * self.n
     }
 
-    /// Bytes of a signature.
+    /// Returns the length of a signature in bytes.
     pub(super) const fn signature_bytes(&self) -> usize {
         self.n + self.fors_bytes() + self.d * self.layer_bytes()
     }
 
-    /// Bytes of the digest of a message: what FORS signs, the tree and its leaf.
+    /// Returns the length of a message digest in bytes: the input of FORS, the tree and its leaf.
     pub(super) const fn digest_bytes(&self) -> usize {
         self.fors_digest_bytes() + self.tree_bytes() + self.leaf_bytes()
     }

@@ -1,7 +1,9 @@
-//! Merkle trees, the few-time signature FORS over a message and the one-time signatures WOTS+ over roots (FIPS 205, §5 to §8).
+//! Merkle trees, the few-time signature FORS over a message, and the one-time signatures WOTS+ over
+//! roots (FIPS 205, §5 to §8).
 //!
-//! The trees of all layers are independent of each other, so they are computed at once, level by level, and only the signatures of their
-//! roots one after the other: their chains again at once, when all roots are known.
+//! The trees of all layers are independent, so they are computed together, level by level. The
+//! signature of a root needs the tree below. All of them are therefore computed together
+//! afterwards, once every root is known.
 
 use zeroize::Zeroizing;
 
@@ -9,12 +11,13 @@ use super::address::{Address, Kind};
 use super::hashes::{Chain, Hashes, Node, wipe};
 use super::parameters::DIGITS;
 
-/// Keys of WOTS+ that are computed at once: a multiple of the lanes of a vector, so that their chains fill vectors.
+/// Number of WOTS+ keys computed together: a multiple of the lanes of a vector, so that their
+/// chains fill vectors.
 const KEYS: usize = 16;
-/// Leaves of FORS that are computed at once, if its trees are small.
+/// Number of FORS leaves computed together, unless a single tree has more.
 const LEAVES: usize = 4096;
 
-/// A leaf of the hypertree: its layer, tree and place in there.
+/// A leaf of the hypertree: its layer, its tree and its index in the tree.
 #[derive(Clone, Copy)]
 pub(super) struct Leaf {
     pub layer: usize,
@@ -22,7 +25,7 @@ pub(super) struct Leaf {
     pub index: u32,
 }
 
-/// Where each layer is signed, from the lowest on (Algorithm 12).
+/// Returns the leaf that signs in each layer, from the lowest layer up (Algorithm 12).
 pub(super) fn path(hashes: &Hashes, mut tree: u64, mut index: u32) -> Vec<Leaf> {
     let (d, height) = (hashes.parameters.d, hashes.parameters.height);
     (0..d)
@@ -35,14 +38,15 @@ pub(super) fn path(hashes: &Hashes, mut tree: u64, mut index: u32) -> Vec<Leaf> 
         .collect()
 }
 
-/// A tree: its root, and the path from a leaf to it.
+/// Root of a tree, with the authentication path from a leaf to it.
 pub(super) struct Proof {
     pub root: Node,
     pub siblings: Vec<Node>,
 }
 
-/// Trees of 2^`height` leaves each, `leaves` one tree behind the other; of each the path from leaf `chosen`. `address` tells where the
-/// node of a tree is, of its height and its index in the level.
+/// Computes trees of 2^`height` leaves each. `nodes` holds the leaves, one tree after another.
+/// Returns for each tree the root and the path of its leaf `chosen`. `address` returns the address
+/// of a node from its tree, its height and its index in the level.
 fn trees(
     hashes: &Hashes,
     mut nodes: Vec<Node>,
@@ -67,7 +71,7 @@ fn trees(
     nodes.into_iter().zip(siblings).map(|(root, siblings)| Proof { root, siblings }).collect()
 }
 
-/// The root that `leaf` at `index` has with these siblings, for many at once.
+/// Computes for each of `nodes` the root, from the leaf's index and the siblings on its path.
 fn climb(
     hashes: &Hashes,
     mut nodes: Vec<Node>,
@@ -104,7 +108,7 @@ fn node(bytes: &[u8]) -> Node {
     node
 }
 
-/// The chains of the keys of `leaves`, at their secret beginnings.
+/// Returns the chains of the keys of `leaves`, positioned at their secret starts.
 fn secret_chains(hashes: &Hashes, secret: &Node, leaves: &[Leaf]) -> Vec<Chain> {
     let chains = hashes.parameters.chains();
     let address =
@@ -124,7 +128,7 @@ fn secret_chains(hashes: &Hashes, secret: &Node, leaves: &[Leaf]) -> Vec<Chain> 
     all
 }
 
-/// The public keys of WOTS+ of `leaves`, of the ends of their chains.
+/// Computes the WOTS+ public keys of `leaves` from the ends of their chains.
 fn keys(hashes: &Hashes, leaves: &[Leaf], ends: &[Chain]) -> Vec<Node> {
     let (n, chains) = (hashes.parameters.n, hashes.parameters.chains());
     let flat: Vec<u8> = ends.iter().flat_map(|chain| chain.value[..n].iter().copied()).collect();
@@ -136,7 +140,7 @@ fn keys(hashes: &Hashes, leaves: &[Leaf], ends: &[Chain]) -> Vec<Node> {
     hashes.compress(&addresses, &messages)
 }
 
-/// Of each leaf its tree.
+/// Computes the tree of each leaf on the path.
 pub(super) fn hypertree(hashes: &Hashes, secret: &Node, path: &[Leaf]) -> Vec<Proof> {
     let height = hashes.parameters.height;
     let leaves: Vec<Leaf> = path
@@ -156,7 +160,7 @@ pub(super) fn hypertree(hashes: &Hashes, secret: &Node, path: &[Leaf]) -> Vec<Pr
     })
 }
 
-/// The digits of a node in base 16, and those of their checksum (Algorithm 7).
+/// Returns the base-16 digits of a node, followed by those of their checksum (Algorithm 7).
 fn digits(bytes: &[u8]) -> Vec<u8> {
     let mut digits: Vec<u8> = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
     let checksum: u16 = digits.iter().map(|digit| u16::from(DIGITS - 1 - digit)).sum();
@@ -164,7 +168,7 @@ fn digits(bytes: &[u8]) -> Vec<u8> {
     digits
 }
 
-/// Signs with the key of each leaf the message beside it: the links of its chains.
+/// Signs `roots[i]` with the key of leaf `path[i]`. Returns the links of the chains.
 pub(super) fn sign_roots(
     hashes: &Hashes,
     secret: &Node,
@@ -184,7 +188,7 @@ pub(super) fn sign_roots(
     links
 }
 
-/// The root of the tree of `leaf`, if `signature` (chains and path) is one of `message`.
+/// Computes the root of the tree of `leaf` from a signature of `message`: chains, then path.
 pub(super) fn root_of_layer(hashes: &Hashes, leaf: Leaf, message: &Node, signature: &[u8]) -> Node {
     let (n, count) = (hashes.parameters.n, hashes.parameters.chains());
     let (links, siblings) = signature.split_at(n * count);
@@ -205,7 +209,7 @@ pub(super) fn root_of_layer(hashes: &Hashes, leaf: Leaf, message: &Node, signatu
     roots[0]
 }
 
-/// Which leaf of each tree of FORS stands for `digest`: a bits each.
+/// Returns the leaf index in each FORS tree for `digest`, `a` bits each.
 fn fors_indices(hashes: &Hashes, digest: &[u8]) -> Vec<u32> {
     let (a, k) = (hashes.parameters.a, hashes.parameters.k);
     let bit = |i: usize| u32::from((digest[i / 8] >> (7 - i % 8)) & 1);
@@ -231,7 +235,7 @@ fn fors_key(hashes: &Hashes, leaf: Leaf, roots: impl Iterator<Item = Node>) -> N
     hashes.compress(&[address], &[&roots])[0]
 }
 
-/// Appends the signature of `digest` by FORS at `leaf` to `out`. Returns the public key.
+/// Appends the FORS signature of `digest` at `leaf` to `out`. Returns the FORS public key.
 pub(super) fn sign_fors(
     hashes: &Hashes,
     secret: &Node,
@@ -269,7 +273,7 @@ pub(super) fn sign_fors(
     fors_key(hashes, leaf, roots.into_iter())
 }
 
-/// The public key of FORS at `leaf`, if `signature` is one of `digest`.
+/// Computes the FORS public key at `leaf` from a signature of `digest`.
 pub(super) fn fors_key_of(hashes: &Hashes, leaf: Leaf, digest: &[u8], signature: &[u8]) -> Node {
     let (n, a) = (hashes.parameters.n, hashes.parameters.a);
     let indices = fors_indices(hashes, digest);
