@@ -152,8 +152,9 @@ impl Group {
         bignum::power_backend()
     }
 
-    /// Computes the prime `2^bits - 2^(bits - 64) + (floor(2^(bits - 130) · c) + correction) · 2^64
-    /// - 1`, where `c` is e or π: 64 ones, digits, 64 ones.
+    /// Computes the prime from the digits of `c`, e or π: 64 ones, digits, 64 ones.
+    ///
+    /// `2^bits - 2^(bits - 64) + (floor(2^(bits - 130) · c) + correction) · 2^64 - 1`
     fn prime_limbs(self) -> Vec<u64> {
         let (constant, correction): (&[u64; DIGITS], u64) = match self {
             Self::Ffdhe2048 => (&E, 560_316),
