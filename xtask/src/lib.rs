@@ -3,6 +3,8 @@
 pub mod bindings;
 pub mod cargo;
 pub mod fuzz;
+#[cfg(test)]
+mod glossary;
 pub mod model;
 pub mod package;
 pub mod prose;
