@@ -23,31 +23,31 @@ const FOREIGN: [Foreign; 5] = [
     Foreign {
         names: &["--exclude", "--include", "--filter", "--ignore"],
         at: &["send"],
-        why: "wraith send leaves nothing out by a pattern",
+        why: "wraith send does not filter files by name",
         instead: "tar c --exclude=PATTERN FOLDER | wraith send - --name FOLDER.tar",
     },
     Foreign {
         names: &["-r", "--recursive", "-a", "--archive"],
         at: &["send", "receive"],
-        why: "folders go with everything in them anyway",
-        instead: "leave it out",
+        why: "folders are always transferred with all their content",
+        instead: "leave the option out",
     },
     Foreign {
         names: &["--overwrite"],
         at: &["send", "receive", "listen"],
-        why: "what happens to names that are taken is said where they are received",
+        why: "the receiver decides about existing files, with --on-conflict",
         instead: "wraith receive CODE --on-conflict overwrite",
     },
     Foreign {
         names: &["--port", "-p"],
         at: &["send", "listen", "rendezvous", "relay"],
-        why: "the port goes with an address",
+        why: "the port is part of the address",
         instead: "--listen 0.0.0.0:PORT",
     },
     Foreign {
         names: &["--output", "--dir", "-d"],
         at: &["receive", "listen"],
-        why: "the folder for what arrives is another",
+        why: "-o names the folder for received files",
         instead: "-o DIR",
     },
 ];
@@ -56,11 +56,11 @@ const FOREIGN: [Foreign; 5] = [
 pub fn command(word: &str) -> Option<Failure> {
     if Path::new(word).symlink_metadata().is_ok() {
         let hint = format!("to send it: wraith send {}", shell_word(word));
-        return Some(usage(format!("{} is a file here and no command", shown(word)), hint));
+        return Some(usage(format!("{} is a file, not a command", shown(word)), hint));
     }
     if let Some(hint) = of_an_address(word) {
         return Some(usage(
-            format!("{} is no command: wraith sends what is on this machine", shown(word)),
+            format!("{} is not a command: wraith sends files from this machine", shown(word)),
             hint,
         ));
     }
@@ -82,7 +82,7 @@ pub fn wanted(text: &str) -> Option<Failure> {
     }
     Path::new(text).symlink_metadata().ok()?;
     let hint = format!("to send it: wraith send {}", shell_word(text));
-    Some(usage(format!("{} is a file here, neither a code nor a ticket", shown(text)), hint))
+    Some(usage(format!("{} is a file, neither a code nor a ticket", shown(text)), hint))
 }
 
 /// Explains the first missing path, if it is a code, a contact, a remote path or a text.
@@ -97,28 +97,26 @@ pub fn missing(paths: &[std::path::PathBuf]) -> Option<Failure> {
     let others = if others.is_empty() { "PATH".to_owned() } else { others.join(" ") };
     let name = shown(word);
     let (what, hint) = if let Some(hint) = of_an_address(word) {
-        (format!("{name} is no file on this machine"), hint)
+        (format!("{name} is not a file on this machine"), hint)
     } else if word.parse::<Code>().is_ok() {
         let hint = format!(
-            "to fetch with it: wraith receive {word}\nto send to who made it: wraith send --code {word} {others}"
+            "to receive with it: wraith receive {word}\nto send to its creator: wraith send --code {word} {others}"
         );
-        (format!("{name} is a code and no file"), hint)
+        (format!("{name} is a code, not a file"), hint)
     } else if is_contact(word) {
-        (format!("{name} is a contact and no file"), format!("wraith send {others} --to {word}"))
+        (format!("{name} is a contact, not a file"), format!("wraith send {others} --to {word}"))
     } else if let Some((host, path)) = of_a_remote_path(word) {
         let hint = match others.as_str() {
-            "PATH" => format!("start it there: ssh {host} wraith send {}", shell_word(path)),
+            "PATH" => format!("start wraith there: ssh {host} wraith send {}", shell_word(path)),
             others => format!(
                 "here: wraith send {others}\non {host}, with the code that it prints: wraith receive CODE{}",
                 if path.is_empty() { String::new() } else { format!(" -o {}", shell_word(path)) }
             ),
         };
-        (format!("{name} is no file on this machine, and wraith is started on both"), hint)
+        (format!("{name} is not a file on this machine; wraith must run on both machines"), hint)
     } else if is_text(word) {
-        let hint = format!(
-            "to send the words themselves: printf '%s\\n' {} | wraith send -",
-            shell_word(word)
-        );
+        let hint =
+            format!("to send the text itself: printf '%s\\n' {} | wraith send -", shell_word(word));
         (format!("there is no file or folder {name}"), hint)
     } else {
         return None;
@@ -141,7 +139,7 @@ fn of_an_address(word: &str) -> Option<String> {
     if !is_scheme || scheme.is_empty() || rest.is_empty() {
         return None;
     }
-    Some(format!("to send what is there: curl -L {} | wraith send -", shell_word(word)))
+    Some(format!("to download and send it: curl -L {} | wraith send -", shell_word(word)))
 }
 
 /// Returns host and path of `host:/tmp` or `user@host:file`.
@@ -170,8 +168,8 @@ fn is_code_without_number(text: &str) -> bool {
 fn without_number(text: &str) -> Failure {
     let text = text.split_whitespace().collect::<Vec<_>>().join("-");
     usage(
-        "a code begins with a number, which says where to meet".to_owned(),
-        format!("type all of it, as in: wraith receive 7-{text}"),
+        "a code begins with a number, and this one has none".to_owned(),
+        format!("type the whole code, as in: wraith receive 7-{text}"),
     )
 }
 

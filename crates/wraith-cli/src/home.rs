@@ -42,7 +42,7 @@ pub fn open_for_transfer(reporter: &Reporter) -> Result<StateDir, Failure> {
             }
         }
     };
-    let message = format!("{why}; this run has an identity of its own and remembers nothing");
+    let message = format!("{why}; this run uses a temporary identity and saves nothing");
     reporter.note("", &message);
     Ok(StateDir::in_memory()?)
 }

@@ -84,7 +84,7 @@ fn run(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         .max_blocking_threads(NAME_LOOKUPS)
         .build()
         .map_err(|error| {
-            Failure::new(Exit::Other, format!("cannot begin: {}", failure::plain(&error)))
+            Failure::new(Exit::Other, format!("cannot start: {}", failure::plain(&error)))
         })?;
     let result = runtime.block_on(command(cli, reporter));
     // A pending name lookup must not delay the exit.

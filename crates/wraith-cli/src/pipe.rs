@@ -20,21 +20,24 @@ pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<Payload>, F
     }
     let usage = |message: &str, hint: &str| Err(Failure::new(Exit::Usage, message).hint(hint));
     if args.paths.len() > 1 {
-        return usage("standard input (-) is sent alone", "send the files with another command");
+        return usage(
+            "standard input (-) cannot be combined with files",
+            "send the files with a separate command",
+        );
     }
     if args.receivers() != Some(1) {
         return usage(
-            "standard input can be read once, so there can be one receiver",
+            "standard input can be read only once, so it allows one receiver",
             "write it to a file first",
         );
     }
     let fits = RelPath::parse(args.name.as_bytes()).is_ok_and(|name| name.depth() == 1);
     if !fits {
-        return usage("--name must be the name of one file", "leave out folders");
+        return usage("--name must be a single file name", "remove the folders from the name");
     }
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        reporter.say("What you type is sent; Ctrl-D ends it.");
+        reporter.say("Type the data to send; Ctrl-D ends it.");
     }
     widen(&stdin);
     Ok(Some(Payload::reader(args.name.clone(), None, stdin)))
@@ -47,10 +50,9 @@ pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<Target, Failure
     }
     let stdout = io::stdout();
     if stdout.is_terminal() && !args.force {
-        let message = "standard output is a terminal, which files may upset";
-        return Err(Failure::new(Exit::Usage, message).hint(
-            "send it into a program or a file: wraith receive -o - CODE | …; or use --force",
-        ));
+        let message = "standard output is a terminal, and file data can disturb it";
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("write to a program or a file: wraith receive -o - CODE | …; or use --force"));
     }
     reporter.keep_off_stdout();
     widen(&stdout);

@@ -21,14 +21,14 @@ const FOLDER: &str = "relay";
 pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let server = Server::bind(options(args)?).await.map_err(|error| cannot_start(args, &error))?;
     let failed = |error: &std::io::Error| {
-        Failure::new(Exit::Other, format!("cannot go on: {}", plain(error)))
+        Failure::new(Exit::Other, format!("the server failed: {}", plain(error)))
     };
     let address = server.local_addr().map_err(|error| failed(&error))?;
     let noticed = Arc::clone(reporter);
     let drain = args.drain;
     let signals = Signals::catch(move || {
         noticed.say(format!(
-            "Stopping: no new pairs; those there are have {drain} s. Once more stops at once."
+            "Stopping. No new pairs; existing pairs may continue for {drain} s. Press Ctrl-C again to stop at once."
         ));
     })
     .map_err(|error| {
@@ -48,16 +48,16 @@ pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failu
     reporter.say(format!(
         "Listening on {address} ({ways}). Both sides use it with --relay HOST:{}, or WRAITH_RELAY.\n\
          Its key is {pin}.\n\
-         It passes on sealed packets only. Ctrl-C stops.",
+         It forwards encrypted packets only. Ctrl-C stops.",
         address.port()
     ));
     if let Some(port) = server.other_port() {
         reporter.say(format!(
-            "UDP port {port} tells clients what kind of NAT they are behind: let it in, too."
+            "UDP port {port} lets clients classify their NAT. Open it in the firewall too."
         ));
     }
     if let Some(metrics) = server.metrics_addr() {
-        reporter.say(format!("Figures: http://{metrics}/metrics"));
+        reporter.say(format!("Metrics: http://{metrics}/metrics"));
     }
     let theirs = signals.clone();
     let stopped = async move {
@@ -74,7 +74,7 @@ fn options(args: &RelayArgs) -> Result<Options, Failure> {
             let folder = args.state.clone().or_else(|| Some(users_folder()?.join(FOLDER)));
             let folder = folder.ok_or_else(|| {
                 Failure::new(Exit::Other, "no folder for the relay's key: HOME is not set")
-                    .hint("name one with --state")
+                    .hint("name a folder with --state")
             })?;
             Certificate::SelfSigned { folder }
         }
@@ -119,8 +119,8 @@ fn admission(args: &RelayArgs) -> Result<Admission, Failure> {
         text.lines().filter(|line| !line.trim().is_empty()).map(Token::new).collect();
     if tokens.is_empty() {
         // An empty variable or file is a mistake; it must not open the relay to everyone.
-        return Err(Failure::new(Exit::Usage, "there is no token in what should name one")
-            .hint("without --token and --token-file the relay is for everybody"));
+        return Err(Failure::new(Exit::Usage, "the value or file that should contain a token is empty")
+            .hint("set a token; or leave out --token and --token-file, and every client may use the relay"));
     }
     Ok(Admission::Tokens(tokens))
 }
@@ -129,7 +129,7 @@ fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
     let (what, hint) = match error {
         StartError::Listen(error) => {
             let hint = if error.kind() == std::io::ErrorKind::PermissionDenied {
-                "ports below 1024 are for root, or for who has CAP_NET_BIND_SERVICE; or choose another with --listen"
+                "ports below 1024 need root or CAP_NET_BIND_SERVICE; or choose another port with --listen"
             } else {
                 "choose another address or port with --listen"
             };
@@ -137,8 +137,8 @@ fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
         }
         StartError::OtherPort(error) => {
             let port = args.other_port.map_or_else(String::new, |port| format!(" {port}"));
-            let what = format!("cannot have the other UDP port{port}: {}", plain(error));
-            (what, "choose another with --other-port; 0 is any")
+            let what = format!("cannot open the second UDP port{port}: {}", plain(error));
+            (what, "choose another port with --other-port; 0 means any")
         }
         StartError::Metrics(error) => {
             let address = args.metrics.map(|address| address.to_string()).unwrap_or_default();
@@ -147,7 +147,7 @@ fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
         }
         StartError::Certificate { path, why } => (
             format!("cannot use the certificate in {}: {why}", path.display()),
-            "it takes PEM files; without --certificate the relay makes one of its own",
+            "use PEM files; without --certificate the relay makes its own certificate",
         ),
         error => (error.to_string(), "see the log: --log debug"),
     };

@@ -31,13 +31,13 @@ pub async fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), 
     });
     reporter.say(format!(
         "Listening on {address} (TCP). Both sides use it with --rendezvous HOST:{}, or WRAITH_RENDEZVOUS.\n\
-         It passes on sealed messages only. Ctrl-C stops.",
+         It forwards encrypted messages only. Ctrl-C stops.",
         address.port()
     ));
     let theirs = signals.clone();
     let stopped = async move {
         theirs.wait().await;
     };
-    server.run_until(stopped).await.map_err(|error| failed("cannot go on", &error))?;
+    server.run_until(stopped).await.map_err(|error| failed("the server failed", &error))?;
     Err(Failure::new(signals.caught().unwrap_or(Exit::Interrupted), "stopped"))
 }

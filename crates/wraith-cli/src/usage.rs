@@ -18,7 +18,7 @@ pub fn one_hyphen(words: &[OsString]) -> Option<Failure> {
     let name = given
         .filter_map(|word| word.strip_prefix('-'))
         .find(|name| name.len() > 1 && is_option(name))?;
-    let message = format!("-{name} means one-letter options, each on its own");
+    let message = format!("-{name} is read as a group of one-letter options");
     Some(Failure::new(Exit::Usage, message).hint(format!("did you mean --{name}?")))
 }
 
@@ -50,7 +50,7 @@ fn plain(error: &clap::Error, words: &[OsString]) -> Failure {
     let mut paragraphs = text.split("\n\n");
     let first = one_line(paragraphs.next().unwrap_or_default());
     let message = match error.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "there is no command".to_owned(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "the command is missing".to_owned(),
         _ => first.trim_start_matches("error: ").trim_end_matches('.').to_owned(),
     };
     if let Some(failure) = config::variable_at_fault(&message) {

@@ -92,7 +92,7 @@ mod tests {
             "Sent 1 file, 419 MB in 12.3 s (34 MB/s), verified.",
             "Sent 1 file, 419 MB in TIME (RATE), verified.",
         );
-        same("Keep the sender (ab) as a contact?", "Keep the sender (ID) as a contact?");
+        same("Save the sender (ab) as a contact?", "Save the sender (ID) as a contact?");
         same("  into ., 57.7 GB free", "  into ., SPACE free");
         same("one try within 60 min\nnext (line)", "next (line)\none try within 60 min");
     }

@@ -427,15 +427,15 @@ fn seconds(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
-        _ if digits => Err(format!("the longest time is {SECONDS_MAX} (ten years)")),
-        _ => Err("a number of seconds".to_owned()),
+        _ if digits => Err(format!("the maximum is {SECONDS_MAX} (ten years)")),
+        _ => Err("expected a number of seconds".to_owned()),
     }
 }
 
 /// Parses the lifetime of a code in seconds; at least one.
 fn life(text: &str) -> Result<u64, String> {
     match seconds(text)? {
-        0 => Err("a code that ends at once is none".to_owned()),
+        0 => Err("a code needs a lifetime of at least one second".to_owned()),
         seconds => Ok(seconds),
     }
 }

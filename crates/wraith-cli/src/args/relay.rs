@@ -101,5 +101,5 @@ pub struct RelayArgs {
 }
 
 fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "a number from 1 on is wanted")
+    text.parse().map_err(|_| "expected a number of at least 1")
 }

@@ -31,7 +31,7 @@ pub struct SpeedArgs {
 fn text_bytes(text: &str) -> Result<u32, String> {
     match u32::try_from(plain_bytes(text)?) {
         Ok(bytes) if (1..=TEXT_MAX).contains(&bytes) => Ok(bytes),
-        _ => Err(format!("a number of bytes from 1 to {TEXT_MAX}")),
+        _ => Err(format!("expected a number of bytes from 1 to {TEXT_MAX}")),
     }
 }
 
@@ -39,6 +39,6 @@ fn text_bytes(text: &str) -> Result<u32, String> {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("a number of seconds from 0.001 to 3600".to_owned()),
+        _ => Err("expected a number of seconds from 0.001 to 3600".to_owned()),
     }
 }

@@ -32,10 +32,10 @@ impl FromStr for Size {
         let (whole, part) = number.split_once('.').unwrap_or((number, ""));
         let is_number = !(part.contains('.') || whole.is_empty() && part.is_empty());
         if !is_number || number.ends_with('.') {
-            return Err("a size begins with a number".to_owned());
+            return Err("a size must begin with a number".to_owned());
         }
         if part.len() > DECIMALS_MAX {
-            return Err(format!("more than {DECIMALS_MAX} digits behind the point"));
+            return Err(format!("more than {DECIMALS_MAX} decimal places"));
         }
         let too_large = || "too large".to_owned();
         let digits = if whole.is_empty() { "0" } else { whole };
@@ -51,8 +51,8 @@ impl FromStr for Size {
 /// is a [`Size`], the error suggests its value in digits.
 pub fn plain_bytes(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| match text.parse::<Size>() {
-        Ok(Size(bytes)) => format!("it is a number of bytes, in digits alone: {bytes}"),
-        Err(_) => "it is a number of bytes, in digits alone".to_owned(),
+        Ok(Size(bytes)) => format!("expected a number of bytes in digits: {bytes}"),
+        Err(_) => "expected a number of bytes in digits".to_owned(),
     })
 }
 
@@ -76,7 +76,7 @@ impl FromStr for RateLimit {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_suffix("/s").unwrap_or(text).parse::<Size>()? {
             Size(bytes) if bytes >= 1024 => Ok(Self { bytes, text: text.to_owned() }),
-            Size(_) => Err("less than 1K a second is no transfer".to_owned()),
+            Size(_) => Err("the minimum rate is 1K a second".to_owned()),
         }
     }
 }
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn plain_bytes_have_no_unit_and_what_has_one_is_answered_in_digits() {
         assert_eq!(plain_bytes("1024"), Ok(1024));
-        assert!(plain_bytes("1k").unwrap_err().ends_with("in digits alone: 1024"));
+        assert!(plain_bytes("1k").unwrap_err().ends_with("in digits: 1024"));
         for wrong in ["", "k", "-1", "99999999999999999999", "1 000"] {
-            assert!(plain_bytes(wrong).unwrap_err().ends_with("in digits alone"), "{wrong}");
+            assert!(plain_bytes(wrong).unwrap_err().ends_with("in digits"), "{wrong}");
         }
     }
 

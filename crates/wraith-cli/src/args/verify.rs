@@ -53,7 +53,7 @@ const ROOM_MIN: Size = Size(64 << 10);
 fn room(text: &str) -> Result<Size, String> {
     match text.parse::<Size>()? {
         size if size.0 >= ROOM_MIN.0 => Ok(size),
-        _ => Err("less than 64K is no list; --no-record keeps none".to_owned()),
+        _ => Err("the minimum size is 64K; --no-record turns the list off".to_owned()),
     }
 }
 

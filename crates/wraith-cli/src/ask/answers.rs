@@ -26,7 +26,7 @@ use crate::output::Reporter;
 const TYPED_AHEAD: Duration = Duration::from_millis(5);
 
 /// Text shown after a withdrawn question, before the next one.
-const TAKEN_BACK: &str = "That question is gone. Press Enter for the next one. ";
+const TAKEN_BACK: &str = "That question was withdrawn. Press Enter for the next one. ";
 
 /// The lines of standard input, as answers to questions.
 #[derive(Debug)]

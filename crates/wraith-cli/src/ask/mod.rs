@@ -24,7 +24,7 @@ pub fn check_somebody_answers(instead: &str) -> Result<(), Failure> {
     let is_ready = poll(&mut looked, Some(&at_once)).is_ok_and(|ready| ready > 0);
     // A ready stream is read without waiting; at the end of input the buffer is empty.
     if is_ready && stdin.fill_buf().is_ok_and(<[u8]>::is_empty) {
-        let message = "nobody can be asked whether to accept: standard input has no answer";
+        let message = "nothing on standard input can answer the question whether to accept";
         return Err(Failure::new(Exit::Usage, message).hint(instead));
     }
     Ok(())

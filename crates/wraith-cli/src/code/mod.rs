@@ -88,21 +88,19 @@ pub fn places(args: &MeetingArgs) -> Places {
 /// not name its meeting place.
 fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'static str) {
     match error.why {
-        NotMet::Used => (
-            Exit::WrongCode,
-            "the code was used already, by somebody else".into(),
-            "ask for a new one",
-        ),
+        NotMet::Used => {
+            (Exit::WrongCode, "another peer has already used the code".into(), "ask for a new one")
+        }
         NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), "ask for a new one"),
         NotMet::Unreachable => (
             Exit::PeerNotFound,
-            format!("the DHT cannot be asked{besides}"),
-            "is this machine connected to the internet, and does the network let UDP through? wraith doctor tries it",
+            format!("the DHT cannot be reached{besides}"),
+            "is this machine connected to the internet, and does the network allow UDP? wraith doctor tests both",
         ),
         _ => (
             Exit::PeerNotFound,
-            format!("nobody waits with this code {at}{besides}"),
-            "are all six words right, and is wraith still running there? If it is not, the code is used or expired: ask for a new one",
+            format!("no peer waits for this code {at}{besides}"),
+            "are all six words right, and is wraith still running there? If it is not, the code was used or has expired: ask for a new one",
         ),
     }
 }
@@ -111,7 +109,7 @@ fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'
 pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
     let why: Vec<_> = missing.iter().map(|(place, why)| format!("{place}: {why}")).collect();
     match why.is_empty() {
-        true => "--lan is off, and no --rendezvous or --relay is named".to_owned(),
+        true => "--lan is off, and neither --rendezvous nor --relay is set".to_owned(),
         false => why.join("; "),
     }
 }
@@ -137,8 +135,8 @@ pub fn explain(
     if places.iter().any(|place| !matches!(place, Place::Lan | Place::Dht)) {
         let by_relay = args.rendezvous.is_none() && !args.relay.is_empty();
         reporter.say(match by_relay {
-            true => "(it needs the same --relay, or WRAITH_RELAY)",
-            false => "(it needs the same --rendezvous, or WRAITH_RENDEZVOUS)",
+            true => "(the other side needs the same --relay, or WRAITH_RELAY)",
+            false => "(the other side needs the same --rendezvous, or WRAITH_RENDEZVOUS)",
         });
     }
     let life = match expires {
@@ -152,7 +150,7 @@ pub fn explain(
         None => "any number of receivers".to_owned(),
     };
     reporter.say(format!(
-        "\nWaiting {}.\nThe code is good for {uses} within {life}. Ctrl-C stops.",
+        "\nWaiting {}.\nThe code is valid for {uses} within {life}. Ctrl-C stops.",
         shown.join(" and ")
     ));
 }
@@ -176,9 +174,9 @@ pub fn tell_place(place: &Place, why: Option<&PlaceError>, reporter: &Reporter) 
 /// Returns the advice for a code that is used, expired or burned.
 pub fn new_code(other: Role) -> &'static str {
     match other {
-        Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
+        Role::Sender => "ask the sender to run wraith send again and to give you the new code",
         Role::Receiver => {
-            "ask the receiver to run wraith receive --code again and to tell you the new code"
+            "ask the receiver to run wraith receive --code again and to give you the new code"
         }
     }
 }
@@ -186,7 +184,9 @@ pub fn new_code(other: Role) -> &'static str {
 /// Returns the failure for a code that this side has tried before.
 pub fn spent(at: SystemTime, other: Role) -> Failure {
     let at = Timestamp::try_from(at).unwrap_or_default();
-    let message = format!("this machine has used this code up, at {at:.0}: each may try it once");
+    let message = format!(
+        "this machine already tried this code, at {at:.0}; a machine can try a code only once"
+    );
     Failure::new(Exit::WrongCode, message).hint(new_code(other))
 }
 
@@ -200,70 +200,70 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
     let unusable = unusable.collect::<Vec<_>>().join("; ");
     let besides = match unusable.is_empty() {
         true => String::new(),
-        false => format!("; not looked {unusable}"),
+        false => format!("; not searched {unusable}"),
     };
     let new_code = new_code(other);
     let (exit, message, hint) = match &error.why {
         NotMet::NoPlace if code.is_long() => (
             Exit::Usage,
-            "a code of six words is met on the DHT, and --dht is off".into(),
-            "allow it with --dht on, or ask the sender for the ticket: wraith send --ticket",
+            "a code of six words needs the DHT, and --dht is off".into(),
+            "turn the DHT on with --dht on, or ask the sender for the ticket: wraith send --ticket",
         ),
         NotMet::NoPlace => (
             Exit::Usage,
-            "there is no place to look for the other side: --lan is off, and no --rendezvous or --relay is named"
+            "there is no place to look for the other side: --lan is off, and neither --rendezvous nor --relay is set"
                 .into(),
-            "allow one of them, or ask the sender for the ticket: wraith send --ticket",
+            "turn one of them on, or ask the sender for the ticket: wraith send --ticket",
         ),
         _ if code.is_long() => long_not_met(error, &at, &besides),
         NotMet::Unreachable => (
             Exit::PeerNotFound,
             format!("cannot look for the other side {unusable}"),
             match places.rendezvous {
-                Some(_) => "is --rendezvous right, and does the server run?",
-                None => "connect this machine to the network of the other; wraith doctor shows what it has",
+                Some(_) => "is --rendezvous right, and is the server running?",
+                None => "connect this machine to the other machine's network; wraith doctor tests the connection",
             },
         ),
         NotMet::OtherKind => (
             Exit::PeerNotFound,
-            format!("who waits with number {nameplate} waits for another kind of code; nothing was tried"),
-            "is the code whole? It has two words, and three if it is for several receivers; one that wraith receive made is for wraith send --code",
+            format!("the peer with number {nameplate} waits for another kind of code; the code was not tried"),
+            "is the code complete? A code has two words, or three if it is for several receivers. A code from wraith receive is for wraith send --code",
         ),
         NotMet::Busy => (
             Exit::PeerNotFound,
-            format!("there is no room for us {at} now"),
-            "wait a minute and try again; the code is still good",
+            format!("there is no free place {at} now"),
+            "wait a minute and try again; the code is still valid",
         ),
         NotMet::Nonsense => (
             Exit::PeerNotFound,
-            format!("who answered with number {nameplate} did not make this code, and was told nothing of it"),
-            "the code is still good, but somebody is in the way: try again from another network, or ask for a new code",
+            format!("the peer that answered for number {nameplate} did not make this code, and received nothing of it"),
+            "the code is still valid, but another peer answers in place of its creator: try again from another network, or ask for a new code",
         ),
         NotMet::Silent => (
             Exit::PeerNotFound,
-            "somebody answered, took the one try that the code bears, and fell silent".into(),
+            "a peer answered, used up the only try of the code, and fell silent".into(),
             new_code,
         ),
         NotMet::Used => {
-            (Exit::WrongCode, "the code was used already, by somebody else".into(), new_code)
+            (Exit::WrongCode, "another peer has already used the code".into(), new_code)
         }
         NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), new_code),
         NotMet::Burned => (
             Exit::WrongCode,
-            "somebody tried this code with wrong words before, so it is burned".into(),
+            "an earlier try with wrong words burned this code".into(),
             new_code,
         ),
         NotMet::Wrong => (
             Exit::WrongCode,
             format!(
-                "the words are not those of the one who waits with number {nameplate}; this code is burned now"
+                "the words do not match those of the peer with number {nameplate}; this code is burned now"
             ),
             new_code,
         ),
         _ => (
             Exit::PeerNotFound,
-            format!("nobody waits with number {nameplate} {at}{besides}"),
-            "is wraith still running there? If it is not, the code is used, expired or burned: ask for a new one. On different networks both sides need the same --rendezvous",
+            format!("no peer waits with number {nameplate} {at}{besides}"),
+            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On different networks both sides need the same --rendezvous",
         ),
     };
     Failure::new(exit, message).hint(hint)

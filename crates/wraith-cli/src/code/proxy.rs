@@ -16,12 +16,14 @@ pub fn proxies(args: &MeetingArgs) -> Result<Proxies, Failure> {
     match args.proxy.as_deref().map(str::trim).filter(|url| !url.is_empty()) {
         Some(OFF) => Ok(Proxies::none()),
         Some(url) => Proxies::one(url).map_err(|error| {
-            let failure = Failure::new(Exit::Usage, format!("--proxy names no proxy: {error}"));
-            failure.hint("--proxy socks5://HOST:PORT, http://HOST:PORT, or off")
+            let failure =
+                Failure::new(Exit::Usage, format!("--proxy is not a valid proxy: {error}"));
+            failure.hint("use --proxy socks5://HOST:PORT, http://HOST:PORT, or off")
         }),
         None => Proxies::of_environment().map_err(|(variable, error)| {
-            let failure = Failure::new(Exit::Usage, format!("{variable} names no proxy: {error}"));
-            failure.hint("correct the variable, or use none with --proxy off")
+            let failure =
+                Failure::new(Exit::Usage, format!("{variable} is not a valid proxy: {error}"));
+            failure.hint("correct the variable, or turn proxies off with --proxy off")
         }),
     }
 }

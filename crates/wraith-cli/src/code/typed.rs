@@ -28,7 +28,7 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
         return source(&words.join(" "));
     }
     let nothing = || {
-        Failure::new(Exit::Usage, "a code or a ticket is needed: wraith receive 7-crater-lemon")
+        Failure::new(Exit::Usage, "the code or ticket is missing: wraith receive 7-crater-lemon")
             .hint("wraith send on the other machine prints it")
     };
     if !io::stdin().is_terminal() {
@@ -54,7 +54,7 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
 pub fn parse(text: &str) -> Result<Code, Failure> {
     text.parse().map_err(|error: CodeError| {
         Failure::new(Exit::Usage, error.to_string())
-            .hint("nothing was sent, so the code is still good: type it again")
+            .hint("nothing was sent, so the code is still valid: type it again")
     })
 }
 
@@ -70,8 +70,9 @@ fn source(text: &str) -> Result<Wanted, Failure> {
             let failure = Failure::new(Exit::Usage, error.to_string());
             match error.cause() {
                 Some(Cause::TicketVersion) => failure,
-                _ => failure
-                    .hint("a code looks like 7-crater-lemon; of a ticket copy the whole line"),
+                _ => {
+                    failure.hint("a code looks like 7-crater-lemon; copy a ticket as a whole line")
+                }
             }
         };
         guess::wanted(text).unwrap_or_else(meant)

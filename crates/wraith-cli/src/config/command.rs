@@ -40,7 +40,7 @@ pub fn run(args: &ConfigArgs, given: OutputArgs, reporter: &Arc<Reporter>) -> Re
         }
         ConfigAction::Path => {
             let path = file::path().ok_or_else(|| {
-                Failure::new(Exit::Other, "there is no home for the config file")
+                Failure::new(Exit::Other, "there is no home folder for the config file")
                     .hint("set WRAITH_HOME to a folder of your own")
             })?;
             let path = path.to_string_lossy();
@@ -93,9 +93,10 @@ fn get(keys: &Keys, name: &str, given: OutputArgs, reporter: &Reporter) -> Resul
     };
     if all.iter().any(|setting| setting.value != first.value) {
         let names: Vec<_> = all.iter().map(|setting| setting.key.as_str()).collect();
-        let message = format!("{name} is not the same for all commands");
-        return Err(Failure::new(Exit::Usage, message)
-            .hint(format!("ask for one of: {}", names.join(", "))));
+        let message = format!("{name} has different values for different commands");
+        return Err(
+            Failure::new(Exit::Usage, message).hint(format!("name one of: {}", names.join(", ")))
+        );
     }
     let setting = all.swap_remove(0);
     tell(&setting, reporter);

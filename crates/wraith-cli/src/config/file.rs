@@ -112,7 +112,7 @@ fn put(path: &Path, document: &mut DocumentMut, name: &str, mut new: Value) -> R
         let inner = table.entry(name).or_insert_with(toml_edit::table);
         table = inner
             .as_table_like_mut()
-            .ok_or_else(|| wrong(path, &format!("{name} is a value and no table")))?;
+            .ok_or_else(|| wrong(path, &format!("{name} is a value, not a table")))?;
     }
     match table.get_mut(option) {
         // Keep the comments around the old value.
@@ -123,7 +123,7 @@ fn put(path: &Path, document: &mut DocumentMut, name: &str, mut new: Value) -> R
         Some(Item::Table(_) | Item::ArrayOfTables(_)) => {
             let advice = "set it for each command instead, as in send.KEY";
             let message =
-                format!("{option} is a table here, whose settings would be lost; {advice}");
+                format!("{option} is a table here, and its settings would be lost; {advice}");
             return Err(wrong(path, &message));
         }
         _ => {
@@ -142,7 +142,7 @@ fn take(path: &Path, document: &mut DocumentMut, name: &str) -> Result<(), Failu
     if table.and_then(|table| table.remove(option)).is_none() {
         let missing = format!("{name} is not set in {}", path.display());
         return Err(Failure::new(Exit::Usage, missing)
-            .hint("wraith config list shows what is set, and where"));
+            .hint("wraith config list shows all settings and their sources"));
     }
     Ok(())
 }
@@ -160,8 +160,11 @@ fn check(keys: &Keys, name: &str, value: &str, place: &str) -> Result<(), Failur
             let failure = Failure::new(Exit::Usage, format!("{place}: key {name}: {fault}"));
             let more = keys.named(name).nth(1).is_some();
             let hint = match more {
-                true => format!("{name} is for all commands; this is of wraith {}", key.command),
-                false => format!("wraith help {} says what it takes", key.command),
+                true => format!(
+                    "{name} applies to all commands; this error comes from wraith {}",
+                    key.command
+                ),
+                false => format!("wraith help {} describes its values", key.command),
             };
             return Err(failure.hint(hint.trim_end().to_owned()));
         }
@@ -172,8 +175,8 @@ fn check(keys: &Keys, name: &str, value: &str, place: &str) -> Result<(), Failur
     if let Some(full) = of_one_command(name) {
         let (command, option) = full.rsplit_once('.').expect("each is of a command");
         let command = command.replace('.', " ");
-        let what = format!("{place}: {name} is about one command and no setting");
-        let hint = format!("give it where it is meant: wraith {command} --{option}");
+        let what = format!("{place}: {name} belongs to a single run and is not a setting");
+        let hint = format!("use it on the command line: wraith {command} --{option}");
         return Err(Failure::new(Exit::Usage, what).hint(hint));
     }
     let failure = Failure::new(Exit::Usage, format!("{place}: unknown key {name}"));
@@ -232,7 +235,7 @@ fn settings(path: &Path, text: &str) -> Result<Vec<Setting>, Failure> {
     let document = Document::parse(text).map_err(|error| {
         let line = line_of(text, error.span());
         wrong(path, &format!("line {line}: {}", error.message().replace('\n', ", ")))
-            .hint("it is TOML, as in: timeout = 60")
+            .hint("the format is TOML, as in: timeout = 60")
     })?;
     let mut settings = Vec::new();
     gather(path, text, document.as_table(), "", 0, &mut settings)?;

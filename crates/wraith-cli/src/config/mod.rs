@@ -108,7 +108,7 @@ fn wrong_variable(is_meant: impl Fn(&str, &str) -> bool) -> Option<Failure> {
     let (_, variable, _, fault) = faults.find(|(option, _, value, _)| is_meant(option, value))?;
     Some(
         Failure::new(Exit::Usage, format!("{variable} in the environment: {fault}"))
-            .hint("correct it or unset it; what stands on the command line goes before it"),
+            .hint("correct it or unset it; options on the command line override it"),
     )
 }
 

@@ -16,7 +16,7 @@ pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
         ContactAction::List => list(&store, reporter),
         ContactAction::Add { name, node_id, address, rendezvous } => {
             if home.identity()?.node_id() == *node_id {
-                return Err(Failure::new(Exit::Usage, "this is this machine's own NodeId"));
+                return Err(Failure::new(Exit::Usage, "this is the NodeId of this machine"));
             }
             let server =
                 rendezvous.as_ref().map(|server| wraith::rendezvous_address(&server.to_string()));
@@ -46,7 +46,7 @@ pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
         ContactAction::Remove { name } => {
             let contact = store.change(|book| book.remove(name).map_err(refused))?;
             tell(&contact, Some("removed"), reporter);
-            reporter.say(format!("{} is no contact any more.", contact.name));
+            reporter.say(format!("{} is no longer a contact.", contact.name));
             Ok(())
         }
     }
@@ -64,7 +64,7 @@ fn list(store: &ContactStore, reporter: &Reporter) -> Result<(), Failure> {
     }
     if book.contacts().is_empty() {
         reporter
-            .say("There are no contacts yet. After a transfer you can keep the other side as one.");
+            .say("There are no contacts yet. After a transfer you can save the other side as one.");
     }
     Ok(())
 }
@@ -93,10 +93,10 @@ pub fn refused(why: Refused) -> Failure {
     match why {
         Refused::NameTaken(theirs) => name_taken(theirs),
         Refused::Known(name) => {
-            Failure::new(Exit::Other, format!("this identity is a contact already, called {name}"))
-                .hint(format!("for another name: wraith contact rename {name} NEW"))
+            Failure::new(Exit::Other, format!("this identity is already a contact, named {name}"))
+                .hint(format!("to rename it: wraith contact rename {name} NEW"))
         }
-        Refused::Full => Failure::new(Exit::Other, "there is no room for more contacts")
+        Refused::Full => Failure::new(Exit::Other, "the list of contacts is full")
             .hint("remove some: wraith contact remove NAME"),
         Refused::Nobody(name) => nobody(name.as_str()),
     }
@@ -107,12 +107,12 @@ fn name_taken(theirs: NodeId) -> Failure {
         "the name belongs to another identity, {theirs}; a contact's key is never replaced"
     );
     Failure::new(Exit::Other, message).hint(
-        "choose another name. If they have a new key, ask them, and wraith contact remove the old one first",
+        "choose another name. If the contact has a new key, confirm it with them, then remove the old one: wraith contact remove NAME",
     )
 }
 
 /// Returns the failure for an unknown contact name.
 pub fn nobody(name: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("there is no contact called {name}"))
-        .hint("wraith contact list shows all; wraith contact add NAME NODEID makes one")
+    Failure::new(Exit::Usage, format!("there is no contact named {name}"))
+        .hint("wraith contact list shows all; wraith contact add NAME NODEID adds one")
 }

@@ -66,7 +66,7 @@ pub async fn after_transfer(
     match (remember(other, keep, answers, signals, reporter).await, keep) {
         (Err(failure), Keep::As(name)) => {
             let message = format!(
-                "everything was transferred, but the {} is not kept as {name}: {}",
+                "everything was transferred, but the {} could not be saved as {name}: {}",
                 other.role, failure.message
             );
             Err(Failure { message, ..failure })
@@ -131,8 +131,10 @@ async fn ask(
 ) -> Result<(), Failure> {
     let node_id = other.node_id.to_string();
     let short = short_id(&node_id);
-    let question =
-        format!("Keep the {} ({short}) as a contact? A name, Enter for no, or never: ", other.role);
+    let question = format!(
+        "Save the {} ({short}) as a contact? Type a name, Enter for no, or never: ",
+        other.role
+    );
     for _ in 0..TRIES {
         let answer = tokio::select! {
             answer = answers.ask(&question) => answer,
@@ -146,13 +148,13 @@ async fn ask(
                 NEVER.store(true, Relaxed);
                 let path = config::never_ask_for_contacts()?;
                 reporter.say(format!(
-                    "wraith does not ask this any more ({}); wraith config unset no-contacts undoes it.",
+                    "wraith will not ask this again ({}). To undo: wraith config unset no-contacts",
                     path.display()
                 ));
                 return Ok(());
             }
             "y" | "yes" => {
-                reporter.warn("under which name? for instance: anna");
+                reporter.warn("type a name, for example: anna");
                 continue;
             }
             _ => {}

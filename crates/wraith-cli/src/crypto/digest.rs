@@ -28,7 +28,7 @@ pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
         let word = &args.algorithm;
         match Path::new(word).is_file() {
             true => failure.hint(format!(
-                "the hash function comes first: wraith crypto hash SHA-256 {}",
+                "the name of the hash function comes first: wraith crypto hash SHA-256 {}",
                 shell_word(word)
             )),
             false => failure,
@@ -52,15 +52,17 @@ pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
     let key = keys::secret(&args.key)?;
     let nonce = keys::hex(args.nonce.as_deref().unwrap_or_default(), "the nonce")?;
     if !nonce.is_empty() && files.len() > 1 {
-        return Err(Failure::new(Exit::Usage, "one nonce is for one file")
-            .hint("run it for each file, with a nonce of its own"));
+        return Err(Failure::new(Exit::Usage, "a nonce can be used for one file only")
+            .hint("run the command for each file, with a new nonce"));
     }
     let start = || {
         let started = algorithm.start(&key, &nonce);
         started.map_err(|error| {
             let hint = match error {
                 MacError::NonceLength { expected: 0, .. } => "leave --nonce out",
-                MacError::NonceLength { .. } => "--nonce HEX, never the same twice under one key",
+                MacError::NonceLength { .. } => {
+                    "use --nonce HEX, and never the same nonce twice with one key"
+                }
                 _ => "wraith crypto genkey NAME -o FILE makes a key of the right length",
             };
             Failure::new(Exit::Usage, error.to_string()).hint(hint)

@@ -35,7 +35,7 @@ fn encapsulate(
     let mut output = Output::open(out, Readers::Anybody, false, reporter)?;
     let mut kept = Output::open(&secret, Readers::Owner, true, reporter)?;
     if output.place()? == kept.place()? {
-        return Err(Failure::new(Exit::Usage, "ciphertext and secret would go to the same place")
+        return Err(Failure::new(Exit::Usage, "ciphertext and secret have the same destination")
             .hint("write one of them to a file: -o FILE or --secret FILE"));
     }
     let (ciphertext, shared) = key.encapsulate().map_err(of)?;
@@ -56,8 +56,9 @@ fn decapsulate(
     let key = match keys::private(key, None)? {
         Private::Kem(key) => key,
         Private::Sign(key) => {
-            let message = format!("a key of {} opens nothing", key.algorithm());
-            return Err(Failure::new(Exit::Usage, message).hint("wraith crypto list kem"));
+            let message = format!("a key of {} cannot decrypt", key.algorithm());
+            return Err(Failure::new(Exit::Usage, message)
+                .hint("wraith crypto list kem lists suitable algorithms"));
         }
     };
     let ciphertext = Input::open(file)?.all(CIPHERTEXT_MAX)?;
@@ -69,6 +70,6 @@ fn of(error: KemError) -> Failure {
     match error {
         KemError::Failed { .. } => Failure::new(Exit::Other, error.to_string()),
         _ => Failure::new(Exit::Verification, error.to_string())
-            .hint("get the ciphertext again, whole"),
+            .hint("get the complete ciphertext again"),
     }
 }

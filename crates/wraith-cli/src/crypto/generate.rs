@@ -95,13 +95,13 @@ fn made(name: &str) -> Result<Made, Failure> {
         return Ok(Made::Secret(bytes, algorithm.name()));
     }
     if let Ok(algorithm) = name.parse::<agree::Algorithm>() {
-        return Err(without(algorithm.name(), "a KEM does what it is for: genkey X-Wing"));
+        return Err(without(algorithm.name(), "use a KEM instead: genkey X-Wing"));
     }
     if let Ok(algorithm) = name.parse::<encrypt::Algorithm>() {
-        return Err(without(algorithm.name(), "encrypt to a KEM: genkey X-Wing"));
+        return Err(without(algorithm.name(), "use a KEM instead: genkey X-Wing"));
     }
     if let Ok(algorithm) = name.parse::<hash::Algorithm>() {
-        return Err(without(algorithm.name(), "an authentication code has a key: genkey HMAC-…"));
+        return Err(without(algorithm.name(), "use an authentication code instead: genkey HMAC-…"));
     }
     Err(no_algorithm(name))
 }
@@ -135,7 +135,7 @@ fn no_algorithm(name: &str) -> Failure {
         None => nearest(name, pairs.chain(secrets).chain(titles::<mac::Algorithm>())),
     };
     let shown: String = name.chars().take(wraith_crypto::NAME_MAX).collect();
-    not_there(&format!("no algorithm is called '{shown}'"), &near, None)
+    not_there(&format!("there is no algorithm named '{shown}'"), &near, None)
 }
 
 /// Returns the significant characters of a name.

@@ -85,7 +85,7 @@ impl Input {
     /// Reads a whole message to sign.
     pub fn message(&mut self) -> Result<Zeroizing<Vec<u8>>, Failure> {
         self.all(MESSAGE_MAX)?.ok_or_else(|| {
-            Failure::new(Exit::Usage, format!("{} has more than 1 GiB", self.name))
+            Failure::new(Exit::Usage, format!("{} is larger than 1 GiB", self.name))
                 .hint("sign its hash: wraith crypto hash SHA-512 FILE")
         })
     }
@@ -100,8 +100,8 @@ pub fn at_most_one_stdin<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Resul
 }
 
 fn two_of_stdin() -> Failure {
-    Failure::new(Exit::Usage, "two things would be read from standard input")
-        .hint("name a file for one of them")
+    Failure::new(Exit::Usage, "standard input is named twice, and can be read only once")
+        .hint("use a file for one of them")
 }
 
 /// Returns a path for display.

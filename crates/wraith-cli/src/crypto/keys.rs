@@ -38,7 +38,7 @@ pub enum Opening {
 pub fn hex(text: &str, what: &str) -> Result<Vec<u8>, Failure> {
     HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| {
         Failure::new(Exit::Usage, format!("{what} is not in hexadecimal"))
-            .hint("two digits for each byte, nothing between")
+            .hint("use two digits for each byte, without separators")
     })
 }
 
@@ -46,7 +46,7 @@ pub fn hex(text: &str, what: &str) -> Result<Vec<u8>, Failure> {
 pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     match opening(path)? {
         Opening::Secret(secret) => Ok(secret),
-        Opening::Private(_) => Err(no_key(path, "a private key, and no secret in hexadecimal")),
+        Opening::Private(_) => Err(no_key(path, "a private key, not a secret in hexadecimal")),
     }
 }
 
@@ -74,7 +74,7 @@ pub fn opening(path: &Path) -> Result<Opening, Failure> {
             let (least, most) = (SECRET_BYTES.start(), SECRET_BYTES.end());
             Err(no_key(
                 path,
-                &format!("no key: {} bytes, and keys have {least} to {most}", secret.len()),
+                &format!("no key: {} bytes, but keys have {least} to {most}", secret.len()),
             ))
         }
         None => Err(no_key(path, "no key: neither hexadecimal nor PEM")),
@@ -90,7 +90,7 @@ pub fn verifying(
     let mut tried = tried(algorithm);
     let key = tried.find_map(|each| each.verifying_key_spki(&der).ok());
     key.ok_or_else(|| match kem_of_public(&der) {
-        Some(key) => other_use(path, key.algorithm().name(), "signs nothing", "sign"),
+        Some(key) => other_use(path, key.algorithm().name(), "cannot sign", "sign"),
         None => unreadable::public(path, &der, algorithm),
     })
 }
@@ -147,7 +147,7 @@ fn tried(algorithm: Option<sign::Algorithm>) -> impl Iterator<Item = sign::Algor
 
 fn no_format(algorithm: kem::Algorithm) -> Failure {
     Failure::new(Exit::Usage, format!("keys of {algorithm} have no file format"))
-        .hint("X-Wing is made of the same parts and has one")
+        .hint("use X-Wing: it has the same components, and a file format")
 }
 
 fn text(path: &Path) -> Result<Zeroizing<String>, Failure> {

@@ -59,8 +59,8 @@ pub fn named<A: Named>(name: &str) -> Result<A, Failure> {
 /// names.
 pub fn not_there(what: &str, near: &[&str], kind: Option<Kind>) -> Failure {
     let list = match kind {
-        Some(kind) => format!("wraith crypto list {} has their names", kind.name()),
-        None => "wraith crypto list has their names".to_owned(),
+        Some(kind) => format!("wraith crypto list {} lists the names", kind.name()),
+        None => "wraith crypto list lists the names".to_owned(),
     };
     let hint = match near {
         [] => list,

@@ -84,8 +84,11 @@ impl Output {
         let to = match args.out.as_deref() {
             Some(path) if path.as_os_str() != "-" => To::open(path, args.force, readers)?,
             _ if !is_text && io::stdout().is_terminal() && !args.force => {
-                return Err(Failure::new(Exit::Usage, "this is no text for a terminal")
-                    .hint("write it with -o FILE, or pass it on with |"));
+                return Err(Failure::new(
+                    Exit::Usage,
+                    "the result is binary, and standard output is a terminal",
+                )
+                .hint("write it to a file with -o FILE, or to a pipe with |"));
             }
             _ => {
                 reporter.keep_off_stdout();
@@ -190,7 +193,7 @@ impl To {
         match path.metadata() {
             Ok(found) if found.is_dir() => {
                 return Err(Failure::new(Exit::Usage, format!("{} is a folder", name(path)))
-                    .hint("name a file in it"));
+                    .hint("name a file in that folder"));
             }
             Ok(found) if !found.is_file() => return Self::device(path, force, readers),
             _ => {}
@@ -229,9 +232,9 @@ impl To {
         if found.is_file() || !(is_device || is_ours || (force && readers == Readers::Anybody)) {
             return Err(Failure::new(
                 Exit::Usage,
-                format!("{} is not this user's to write to", name(path)),
+                format!("{} belongs to another user", name(path)),
             )
-            .hint("name a file, or a pipe of your own"));
+            .hint("use a file, or a pipe of your own"));
         }
         Ok(Self::Device(file, path.to_owned()))
     }
@@ -268,7 +271,7 @@ fn appear(temporary: TempPath, path: &Path, force: bool) -> Result<(), Failure> 
 }
 
 fn is_there(path: &Path) -> Failure {
-    Failure::new(Exit::Usage, format!("{} is there already", name(path)))
+    Failure::new(Exit::Usage, format!("{} already exists", name(path)))
         .hint("choose another name, or replace it with --force")
 }
 

@@ -25,8 +25,8 @@ const TERMINAL: &str = "/dev/tty";
 pub fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let all = Input::open(Some(path))?.all(BYTES_MAX)?;
     let mut line = all.ok_or_else(|| {
-        Failure::new(Exit::Usage, format!("{} has more than {BYTES_MAX} bytes", name(path)))
-            .hint("a passphrase is one line")
+        Failure::new(Exit::Usage, format!("{} is longer than {BYTES_MAX} bytes", name(path)))
+            .hint("a passphrase must be one line")
     })?;
     let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
     line.truncate(end);
@@ -39,8 +39,8 @@ pub fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 /// Asks for a passphrase at the terminal; twice for a new one.
 pub fn ask(is_new: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let first = not_empty(asked("Passphrase: ")?)?;
-    if is_new && asked("The same once more: ")? != first {
-        return Err(Failure::new(Exit::Usage, "the two passphrases are not the same"));
+    if is_new && asked("Repeat the passphrase: ")? != first {
+        return Err(Failure::new(Exit::Usage, "the two passphrases differ"));
     }
     Ok(first)
 }

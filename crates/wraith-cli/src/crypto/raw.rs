@@ -67,7 +67,7 @@ pub fn encrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
         }
         cipher.encrypt(&mut piece).map_err(|error| match job.pads {
             true => of_text(error),
-            false => of_text(error).hint("leave --no-padding out, or take a text of whole blocks"),
+            false => of_text(error).hint("leave --no-padding out, or use a text of whole blocks"),
         })?;
         output.write(&piece)?;
         if is_last || output.is_gone() {
@@ -112,15 +112,17 @@ pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
 /// Reads the whole text as one data unit.
 fn unit(job: &Job<'_>, input: &mut Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
     input.all(UNIT_MAX)?.ok_or_else(|| {
-        let message = format!("{} takes one data unit, of at most 16 MiB", job.algorithm);
-        Failure::new(Exit::Usage, message).hint("another mode takes any length: AES-256-CTR")
+        let message = format!("{} encrypts one data unit of at most 16 MiB", job.algorithm);
+        Failure::new(Exit::Usage, message).hint("use a mode for any length: AES-256-CTR")
     })
 }
 
 fn of_text(error: CipherError) -> Failure {
     match error {
         CipherError::Padding => Failure::new(Exit::Verification, error.to_string())
-            .hint("try the key and IV that it was encrypted with, or get the file again"),
-        _ => Failure::new(Exit::Verification, error.to_string()).hint("get the text again, whole"),
+            .hint("use the key and IV that encrypted it, or get the file again"),
+        _ => {
+            Failure::new(Exit::Verification, error.to_string()).hint("get the complete text again")
+        }
     }
 }

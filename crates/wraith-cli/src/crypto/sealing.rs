@@ -34,7 +34,7 @@ pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
         None
     } else {
         return Err(no_secret("--key FILE, --passphrase, or --to FILE")
-            .hint("wraith crypto genkey AES-256-GCM -o FILE makes one"));
+            .hint("wraith crypto genkey AES-256-GCM -o FILE makes a key"));
     };
     let mut input = Input::open(args.file.as_deref())?;
     let mut output = Output::open(&args.out, Readers::Anybody, false, reporter)?;
@@ -57,10 +57,10 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     if args.algorithm.is_some() {
         return Err(Failure::new(
             Exit::Usage,
-            "-a is for --raw: the file says which algorithm it is",
+            "-a is only for --raw: the file itself names its algorithm",
         )
         .hint(
-            "leave -a out; for what another program has encrypted: --raw -a NAME -k FILE --iv HEX",
+            "leave -a out; for a file encrypted by another program: --raw -a NAME -k FILE --iv HEX",
         ));
     }
     let unlock = if let Some(path) = &args.key {
@@ -68,8 +68,9 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
             Opening::Secret(secret) => Unlock::Secret(secret),
             Opening::Private(Private::Kem(key)) => Unlock::Kem(key),
             Opening::Private(Private::Sign(key)) => {
-                let message = format!("a key of {} opens nothing", key.algorithm());
-                return Err(Failure::new(Exit::Usage, message).hint("wraith crypto list kem"));
+                let message = format!("a key of {} cannot decrypt", key.algorithm());
+                return Err(Failure::new(Exit::Usage, message)
+                    .hint("wraith crypto list kem lists suitable algorithms"));
             }
         }
     } else if let Some(path) = &args.passphrase_file {
@@ -77,8 +78,9 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     } else if args.passphrase {
         Unlock::Asked(|| passphrase::ask(false))
     } else {
-        return Err(no_secret("--key FILE or --passphrase")
-            .hint("the one that it was encrypted with; the private one, if that was with --to"));
+        return Err(no_secret("--key FILE or --passphrase").hint(
+            "use the key or passphrase that encrypted it; after --to, the matching private key",
+        ));
     };
     let mut input = Input::open(args.file.as_deref())?;
     let mut output = Output::open(&args.out, Readers::Anybody, true, reporter)?;
@@ -96,14 +98,18 @@ fn of(error: &OpenError, path: Option<&Path>) -> Failure {
         _ => Exit::Verification,
     };
     let hint = match error {
-        OpenError::Foreign => "what another program has encrypted: --raw -a NAME -k FILE --iv HEX",
-        OpenError::Empty => "get the file again; what is encrypted is never empty",
+        OpenError::Foreign => {
+            "for a file encrypted by another program: --raw -a NAME -k FILE --iv HEX"
+        }
+        OpenError::Empty => "get the file again; an encrypted file is never empty",
         OpenError::OtherSecret { next, .. } => next,
-        OpenError::WrongSecret => "try what it was encrypted with, or get the file again",
-        OpenError::TooCostly => "nothing that wraith writes asks for that",
+        OpenError::WrongSecret => {
+            "use the key or passphrase that encrypted it, or get the file again"
+        }
+        OpenError::TooCostly => "wraith writes no file that needs so much; get the file again",
         OpenError::Aead(_) => "decrypt it on another machine",
         OpenError::Failed => "free some memory and try again",
-        _ => "get the file again: this copy of it is not what was encrypted",
+        _ => "get the file again: this copy differs from the encrypted original",
     };
     let file = match path {
         Some(path) if path.as_os_str() != "-" => name(path),
@@ -113,16 +119,16 @@ fn of(error: &OpenError, path: Option<&Path>) -> Failure {
 }
 
 fn no_secret(which: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("no key is named: {which}"))
+    Failure::new(Exit::Usage, format!("the key is missing: give {which}"))
 }
 
 /// Returns the AEAD of this name. For the name of a cipher, the failure suggests --raw.
 fn named_aead(name: &str) -> Result<aead::Algorithm, Failure> {
     match name.parse::<wraith_crypto::cipher::Algorithm>() {
         Ok(cipher) => {
-            let what = format!("{cipher} alone does not notice when its output is changed");
+            let what = format!("{cipher} alone does not detect changes of its output");
             Err(not_there(&what, &["AES-256-GCM"], None)
-                .hint("take an AEAD (wraith crypto list aead), or --raw --iv HEX"))
+                .hint("use an AEAD (wraith crypto list aead), or --raw --iv HEX"))
         }
         Err(_) => named(name),
     }
@@ -169,7 +175,7 @@ fn raw_mode(
     let name = args.algorithm.unwrap_or_default();
     let key = keys::secret(args.key.unwrap_or(Path::new("-")))?;
     if let Ok(algorithm) = name.parse::<aead::Algorithm>() {
-        let message = format!("{algorithm} has a tag, for which there is no place in raw output");
+        let message = format!("{algorithm} has a tag, and raw output has no room for it");
         return Err(Failure::new(Exit::Usage, message).hint("leave --raw out"));
     }
     let iv = keys::hex(args.raw.iv.as_deref().unwrap_or_default(), "the IV")?;

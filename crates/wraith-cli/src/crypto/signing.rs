@@ -18,18 +18,19 @@ const SIGNATURE_MAX: u64 = 1 << 16;
 
 /// Advice for a bad signature.
 const TAKE_NOTHING: &str =
-    "take nothing from this file; get it and the signature again, and the key from its owner";
+    "do not use this file; get it and the signature again, and the key from its owner";
 /// The same for an RSA key without a named algorithm, because it supports several.
-const OF_RSA: &str = "if it was signed in another way, say which: -a RSA-PKCS1-SHA-256 is what openssl does by itself; of PSS, the salt is as long \
-    as the hash. Otherwise take nothing from this file";
+const OF_RSA: &str = "if it was signed with another scheme, name it: -a RSA-PKCS1-SHA-256 is the default of openssl; \
+    for PSS, the salt must be as long as the hash. Otherwise do not use this file";
 
 pub fn sign(args: &SignArgs, reporter: &Reporter) -> Result<(), Failure> {
     let algorithm = algorithm(args.algorithm.as_deref())?;
     let key = match keys::private(&args.key, algorithm)? {
         Private::Sign(key) => key,
         Private::Kem(key) => {
-            let message = format!("a key of {} does not sign", key.algorithm());
-            return Err(Failure::new(Exit::Usage, message).hint("wraith crypto list sign"));
+            let message = format!("a key of {} cannot sign", key.algorithm());
+            return Err(Failure::new(Exit::Usage, message)
+                .hint("wraith crypto list sign lists suitable algorithms"));
         }
     };
     let mut output = Output::open(&args.out, Readers::Anybody, false, reporter)?;
@@ -52,7 +53,7 @@ pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
     let algorithm = key.algorithm().name();
     match checked {
         Ok(()) => {
-            reporter.event(&Event::Good { path: &path.to_string_lossy(), algorithm });
+            reporter.event(&Event::SignatureValid { path: &path.to_string_lossy(), algorithm });
             reporter.say(format!("{}: good signature ({algorithm})", name(path)));
             Ok(())
         }
@@ -84,8 +85,8 @@ fn digest(algorithm: sign::Algorithm) -> Option<(&'static str, &'static str)> {
 /// The same for ECDSA, where other programs combine a key with several hashes and wraith with one.
 fn of_ecdsa(algorithm: &str, hash: &str, option: &str) -> String {
     format!(
-        "{algorithm} is with {hash} here; if it was signed with another hash, have it signed with this one: openssl dgst {option} -sign KEY. \
-         Otherwise take nothing from this file"
+        "{algorithm} uses {hash} in wraith; if another hash was used, have the file signed with this one: openssl dgst {option} -sign KEY. \
+         Otherwise do not use this file"
     )
 }
 

@@ -16,36 +16,31 @@ use crate::failure::{Exit, Failure};
 /// Maximum number of shown characters of a foreign PEM label.
 const LABEL_SHOWN_MAX: usize = 40;
 /// Command that converts an older private key format to PKCS #8.
-const AS_PKCS8: &str =
-    "in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
+const AS_PKCS8: &str = "to convert it to PKCS #8: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
 /// The same for a key that is encrypted as in RFC 1421; openssl asks for the passphrase.
-const WITHOUT_PASSPHRASE: &str = "without its passphrase, in the form for all algorithms: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
+const WITHOUT_PASSPHRASE: &str = "to remove the passphrase and convert it to PKCS #8: openssl pkcs8 -topk8 -nocrypt -in FILE -out NEW";
 /// Labels of other PEM blocks with keys, and the command that converts each into a supported one.
 const OTHER_BLOCKS: [(&str, &str); 8] = [
-    ("PRIVATE KEY", "its public half: wraith crypto pub FILE"),
-    ("PUBLIC KEY", "the private one is in the file that wraith crypto genkey wrote"),
-    ("ENCRYPTED PRIVATE KEY", "without its passphrase: openssl pkcs8 -in FILE -out NEW"),
+    ("PRIVATE KEY", "to get its public half: wraith crypto pub FILE"),
+    ("PUBLIC KEY", "the private key is in the file written by wraith crypto genkey"),
+    ("ENCRYPTED PRIVATE KEY", "to remove the passphrase: openssl pkcs8 -in FILE -out NEW"),
     ("RSA PRIVATE KEY", AS_PKCS8),
     ("EC PRIVATE KEY", AS_PKCS8),
     ("EC PARAMETERS", AS_PKCS8),
     (
         "RSA PUBLIC KEY",
-        "in the form for all algorithms: openssl rsa -RSAPublicKey_in -pubout -in FILE -out NEW",
+        "to convert it to SubjectPublicKeyInfo: openssl rsa -RSAPublicKey_in -pubout -in FILE -out NEW",
     ),
-    ("CERTIFICATE", "the public key in it: openssl x509 -pubkey -noout -in FILE -out NEW"),
+    ("CERTIFICATE", "to get its public key: openssl x509 -pubkey -noout -in FILE -out NEW"),
 ];
 
 /// Object identifiers of keys that are not accepted, each with a description and advice.
 const OTHER_KEYS: [(&[u8], &str, &str); 4] = [
-    (
-        oid::RSA,
-        "an RSA key that is not taken",
-        "RSA keys have 2048 to 4096 bits, and numbers that belong together",
-    ),
+    (oid::RSA, "an unsupported RSA key", "RSA keys need 2048 to 4096 bits, and numbers that match"),
     (
         &RSASSA_PSS,
         "a key for RSA-PSS alone",
-        "take one for RSA in general: openssl genpkey -algorithm RSA, or wraith crypto genkey RSA-PSS-SHA-256",
+        "use a general RSA key: openssl genpkey -algorithm RSA, or wraith crypto genkey RSA-PSS-SHA-256",
     ),
     (&X25519, "a key of X25519, which is for key agreement", AGREEMENT),
     (&X448, "a key of X448, which is for key agreement", AGREEMENT),
@@ -55,7 +50,8 @@ const RSASSA_PSS: [u8; 9] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
 /// 1.3.101.110 and 111 (RFC 8410).
 const X25519: [u8; 3] = [0x2b, 0x65, 110];
 const X448: [u8; 3] = [0x2b, 0x65, 111];
-const AGREEMENT: &str = "no command takes it; to encrypt to somebody: wraith crypto genkey X-Wing";
+const AGREEMENT: &str =
+    "no command uses such a key; to encrypt for a recipient: wraith crypto genkey X-Wing";
 
 /// The supported curves.
 const CURVES: [&[u8]; 8] = [
@@ -79,10 +75,10 @@ pub fn binary(path: &Path, bytes: &[u8]) -> Failure {
     let failure = no_key(path, "no key: neither hexadecimal nor PEM");
     match bytes {
         [0x30, ..] => failure.hint(
-            "if it is DER, as PEM: openssl pkey -inform DER -in FILE -out NEW (with -pubin for a public key)",
+            "to convert DER to PEM: openssl pkey -inform DER -in FILE -out NEW (with -pubin for a public key)",
         ),
         _ if matches!(bytes.len(), 16 | 24 | 32 | 64) => {
-            failure.hint("if it is a key, in hexadecimal: xxd -p -c 0 FILE")
+            failure.hint("to convert a raw key to hexadecimal: xxd -p -c 0 FILE")
         }
         _ => failure,
     }
@@ -98,25 +94,27 @@ pub fn block(path: &Path, text: &str, label: &str, wanted: &str, error: &str) ->
             text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte.is_ascii_whitespace());
         let failure = no_key(path, &format!("no {wanted}: {error}"));
         return match is_hex {
-            true => failure
-                .hint("a key in hexadecimal is a secret of both sides: enc -k FILE, mac -k FILE"),
+            true => failure.hint(
+                "a key in hexadecimal is a shared secret: use it with enc -k FILE or mac -k FILE",
+            ),
             false => failure,
         };
     };
     let found = rest.split_once("-----").map_or("", |(found, _)| found);
     if found == label || found.is_empty() {
         return no_key(path, &format!("no {wanted}: {error}"))
-            .hint("one block, whole, and nothing before or behind it");
+            .hint("the file must be one complete block, with nothing before or after it");
     }
     let cut: String = found.chars().take(LABEL_SHOWN_MAX).collect();
     let cut = shown(cut.as_bytes());
     if text.contains("\nProc-Type: 4,ENCRYPTED") {
-        let what = format!("no {wanted} as wraith reads them, but an encrypted '{cut}'");
+        let what = format!("no supported {wanted}, but an encrypted '{cut}'");
         return no_key(path, &what).hint(WITHOUT_PASSPHRASE);
     }
-    let failure = no_key(path, &format!("no {wanted} as wraith reads them, but '{cut}'"));
+    let failure = no_key(path, &format!("no supported {wanted}, but '{cut}'"));
     if found == "CERTIFICATE" && label == PrivateKeyInfo::PEM_LABEL {
-        return failure.hint("a certificate has no private key: it was made beside it");
+        return failure
+            .hint("a certificate contains no private key; use the key file that belongs to it");
     }
     match OTHER_BLOCKS.iter().find(|(other, _)| *other == found) {
         Some((_, instead)) => failure.hint(*instead),
@@ -153,19 +151,19 @@ pub fn public(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Fa
 
 /// Explains a key whose algorithm cannot do `kind`.
 pub fn other_use(path: &Path, algorithm: &str, what: &str, kind: &str) -> Failure {
-    let message = format!("in {} is a key of {algorithm}, which {what}", name(path));
+    let message = format!("{} contains a key of {algorithm}, which {what}", name(path));
     Failure::new(Exit::Usage, message)
-        .hint(format!("wraith crypto list {kind} names those that do"))
+        .hint(format!("wraith crypto list {kind} lists suitable algorithms"))
 }
 
 pub fn no_key(path: &Path, what: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("in {} is {what}", name(path)))
-        .hint("wraith crypto genkey makes keys, wraith crypto pub their public halves")
+    Failure::new(Exit::Usage, format!("{} contains {what}", name(path)))
+        .hint("wraith crypto genkey makes keys; wraith crypto pub writes their public halves")
 }
 
 fn another(path: &Path, found: sign::Algorithm, wanted: sign::Algorithm) -> Failure {
-    let message = format!("in {} is a key of {found}, and not of {wanted}", name(path));
-    Failure::new(Exit::Usage, message).hint("leave -a out, or name the key that goes with it")
+    let message = format!("{} contains a key of {found}, not of {wanted}", name(path));
+    Failure::new(Exit::Usage, message).hint("leave -a out, or use a matching key")
 }
 
 /// Returns the public key in an ECPrivateKey (RFC 5915), if present.
@@ -190,34 +188,35 @@ fn of_a_curve(
     let is_named = algorithm.parameters.is_some_and(|der| Reader::new(der).oid().is_ok());
     let (what, next) = match (is_here, is_named, point) {
         (true, _, Some([2 | 3, ..])) => (
-            "a key with a compressed point, which is not read",
-            format!("with the whole point: {convert}"),
+            "a key with a compressed point, which is not supported",
+            format!("to expand the point: {convert}"),
         ),
         (true, ..) => (
-            "a key of a curve, with numbers that are none of a key of it",
-            "get it again from its owner: it is damaged".to_owned(),
+            "a key of a supported curve with invalid numbers",
+            "the file is damaged; get it again from its owner".to_owned(),
         ),
         (false, true, _) => (
-            "a key of another curve",
-            "wraith crypto list sign has those that are known here".to_owned(),
+            "a key of an unsupported curve",
+            "wraith crypto list sign lists the supported algorithms".to_owned(),
         ),
         (false, false, _) => (
-            "a key of a curve that is written out and not named",
-            format!("with the name of the curve, if it has one: {convert}"),
+            "a key whose curve is given by parameters, not by name",
+            format!("to convert it to a named curve, if it is one: {convert}"),
         ),
     };
-    Failure::new(Exit::Usage, format!("in {} is {what}", name(path))).hint(next)
+    Failure::new(Exit::Usage, format!("{} contains {what}", name(path))).hint(next)
 }
 
 fn unknown(path: &Path, algorithm: Option<AlgorithmIdentifier<'_>>, wanted: &str) -> Failure {
     let oid = algorithm.map(|algorithm| algorithm.oid);
     match OTHER_KEYS.iter().find(|(each, ..)| Some(*each) == oid) {
         Some((_, what, next)) => {
-            Failure::new(Exit::Usage, format!("in {} is {what}", name(path))).hint(*next)
+            Failure::new(Exit::Usage, format!("{} contains {what}", name(path))).hint(*next)
         }
         None => {
-            let message = format!("in {} is not {wanted} that is known here", name(path));
-            Failure::new(Exit::Usage, message).hint("wraith crypto list names the algorithms")
+            let message =
+                format!("{} does not contain {wanted} of a supported algorithm", name(path));
+            Failure::new(Exit::Usage, message).hint("wraith crypto list lists the algorithms")
         }
     }
 }

@@ -35,42 +35,42 @@ fn compare(a: &Path, b: &Path, found: &mut Vec<String>) -> io::Result<()> {
     }
     if x.is_symlink() {
         if fs::read_link(a)? != fs::read_link(b)? {
-            found.push(format!("{} leads elsewhere", b.display()));
+            found.push(format!("{} points to another target", b.display()));
         }
     } else if x.is_dir() {
         let (left, right) = (names(a)?, names(b)?);
         for extra in right.difference(&left) {
-            found.push(format!("{} should not be there", b.join(extra).display()));
+            found.push(format!("{} is unexpected", b.join(extra).display()));
         }
         for name in left {
             compare(&a.join(&name), &b.join(&name), found)?;
         }
     } else if !same_bytes(a, b)? {
-        found.push(format!("{} has other bytes", b.display()));
+        found.push(format!("{} has different content", b.display()));
     }
     Ok(())
 }
 
 fn other_metadata(x: &Metadata, y: &Metadata) -> Option<&'static str> {
     if x.file_type() != y.file_type() {
-        return Some("another kind");
+        return Some("a different kind");
     }
     // Links have no mode, and some systems do not keep their times.
     if x.is_symlink() {
         return None;
     }
     if x.mode() != y.mode() {
-        return Some("another mode");
+        return Some("a different mode");
     }
     if (x.mtime(), x.mtime_nsec()) != (y.mtime(), y.mtime_nsec()) {
-        return Some("another modification time");
+        return Some("a different modification time");
     }
     if x.is_file() && x.len() != y.len() {
-        return Some("another length");
+        return Some("a different length");
     }
     let sparse = x.is_file() && x.blocks() * 512 + HOLE_TOLERANCE_BYTES < x.len();
     if sparse && y.blocks() * 512 > x.blocks() * 512 + HOLE_TOLERANCE_BYTES {
-        return Some("its holes filled");
+        return Some("no holes any more");
     }
     None
 }
@@ -119,7 +119,7 @@ mod tests {
     fn every_kind_of_damage_is_found() {
         type Damage = fn(&Path) -> io::Result<()>;
         let damages: [(&str, Damage); 6] = [
-            ("other bytes", |b| {
+            ("different content", |b| {
                 use std::os::unix::fs::FileExt;
                 let file = File::options().write(true).open(b.join("big.bin"))?;
                 let time = file.metadata()?.modified()?;
@@ -127,14 +127,16 @@ mod tests {
                 file.set_modified(time)
             }),
             ("missing", |b| fs::remove_file(b.join("curiosities/link"))),
-            ("should not be there", |b| fs::write(b.join("extra"), b"")),
-            ("another mode", |b| {
+            ("unexpected", |b| fs::write(b.join("extra"), b"")),
+            ("different mode", |b| {
                 fs::set_permissions(b.join("big.bin"), PermissionsExt::from_mode(0o600))
             }),
-            ("another modification time", |b| {
+            ("different modification time", |b| {
                 File::open(b.join("big.bin"))?.set_modified(std::time::UNIX_EPOCH)
             }),
-            ("other bytes", |b| File::options().write(true).open(b.join("big.bin"))?.set_len(1)),
+            ("different content", |b| {
+                File::options().write(true).open(b.join("big.bin"))?.set_len(1)
+            }),
         ];
         for (what, damage) in damages {
             let (_folder, a, b) = two_copies();

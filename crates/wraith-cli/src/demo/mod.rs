@@ -62,9 +62,9 @@ fn demonstrate(
     let at = |name: &str| folder.path().join(name);
     let (source, received, copied) = (at("source"), at("received"), at("copied"));
     let (size, files) = (Bytes(args.size.0), Files(args.files.into()));
-    reporter.say(format!("Making one file of {size} and {files} beside it."));
+    reporter.say(format!("Making one file of {size} and {files} more."));
     let made = data::make(&source, args.size.0, args.files, &|| signals.caught().is_some())
-        .map_err(|e| Failure::disk("cannot make the data", &e))?;
+        .map_err(|e| Failure::disk("cannot make the test data", &e))?;
 
     settle();
     reporter
@@ -98,8 +98,9 @@ fn enough_space(folder: &Path, args: &DemoArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let (needed, free, folder) = (Bytes(needed), Bytes(free), folder.display());
-    let message = format!("{needed} are needed in {folder}, {free} are free");
-    Err(Failure::new(Exit::Disk, message).hint("--size makes it smaller, --dir puts it elsewhere"))
+    let message = format!("{folder} needs {needed} of free space, and has {free}");
+    Err(Failure::new(Exit::Disk, message)
+        .hint("--size makes the data smaller, --dir uses another folder"))
 }
 
 /// Flushes pending writes, so that they do not slow down the next step.
@@ -160,9 +161,10 @@ impl Transfer<'_> {
 
     fn all_succeeded(&self) -> Result<(), Failure> {
         for mut child in self.children.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            let status = child.wait().map_err(|e| Failure::disk("cannot wait", &e))?;
+            let status =
+                child.wait().map_err(|e| Failure::disk("cannot wait for a process", &e))?;
             if !status.success() {
-                return Err(Failure::new(Exit::Other, format!("a process ended with {status}")));
+                return Err(Failure::new(Exit::Other, format!("a process exited with {status}")));
             }
         }
         Ok(())
@@ -181,9 +183,9 @@ impl Events {
     fn next(&mut self) -> Result<Option<Value>, Failure> {
         let Some(Ok(line)) = self.0.next() else { return Ok(None) };
         let event: Value = serde_json::from_str(&line)
-            .map_err(|e| Failure::new(Exit::Other, format!("not an event ({e}): {line}")))?;
+            .map_err(|e| Failure::new(Exit::Other, format!("invalid event ({e}): {line}")))?;
         if event["event"] == "error" {
-            let message = event["message"].as_str().unwrap_or("it does not say why");
+            let message = event["message"].as_str().unwrap_or("no reason given");
             return Err(Failure::new(Exit::Other, format!("the transfer failed: {message}")));
         }
         Ok(Some(event))
@@ -200,7 +202,7 @@ impl Events {
                 return Ok(event);
             }
         }
-        Err(Failure::new(Exit::Other, format!("a process ended without saying {kind}")))
+        Err(Failure::new(Exit::Other, format!("a process ended without the event {kind}")))
     }
 }
 
@@ -222,7 +224,7 @@ fn copy(source: &Path, target: &PathBuf) -> Result<f64, Failure> {
     let copied = Command::new("cp").arg("-a").arg(source).arg(target).status();
     match copied {
         Ok(status) if status.success() => Ok(start.elapsed().as_secs_f64()),
-        Ok(status) => Err(Failure::new(Exit::Other, format!("cp ended with {status}"))),
+        Ok(status) => Err(Failure::new(Exit::Other, format!("cp exited with {status}"))),
         Err(error) => Err(Failure::disk("cannot run cp", &error)),
     }
 }
@@ -243,7 +245,7 @@ fn show(reporter: &Reporter, made: &Made, seconds: f64, cp_seconds: f64) {
         format!("{who:<8}{seconds:>8.3} s  {:>9}/s", Bytes(rate(seconds)).to_string())
     };
     reporter.answer(format!(
-        "{bytes} in {files}, everything matches\n{}\n{}  (no network, no encryption, no verification)\nwraith takes {:.2} times as long as cp",
+        "{bytes} in {files}, all identical\n{}\n{}  (no network, no encryption, no verification)\nwraith takes {:.2} times as long as cp",
         line("wraith", seconds),
         line("cp -a", cp_seconds),
         seconds / cp_seconds,

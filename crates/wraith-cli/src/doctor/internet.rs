@@ -40,7 +40,7 @@ pub async fn check(
     let (socket, clients) = match opened {
         Ok(opened) => opened,
         Err(error) => {
-            let meaning = "nobody elsewhere can be asked";
+            let meaning = "no other machine can be reached";
             let found = crate::failure::plain(&error);
             return tell(Check::fail("socket", found, meaning));
         }
@@ -52,15 +52,22 @@ pub async fn check(
         mapping::try_it(args, &socket),
     );
     if args.direct_only {
-        tell(Check::none("relay", "none is used (--direct-only)", "what cannot go directly fails"));
+        tell(Check::none(
+            "relay",
+            "turned off (--direct-only)",
+            "a transfer without a direct path fails",
+        ));
     } else if relays.is_empty() && args.relay_only {
-        let meaning = "nobody reaches this machine; only who names a relay in a ticket is reached";
-        let check = Check::warn("relay", "none configured, and nothing else is wanted", meaning);
-        tell(check.next("name one, --relay HOST or WRAITH_RELAY, or leave --relay-only out"));
+        let meaning = "no peer can reach this machine, and this machine can reach only peers whose ticket names a relay";
+        let check =
+            Check::warn("relay", "none configured, and --relay-only allows nothing else", meaning);
+        tell(
+            check.next("name a relay with --relay HOST or WRAITH_RELAY, or leave --relay-only out"),
+        );
     } else if relays.is_empty() {
-        let meaning = "what cannot go directly fails, unless the other side names a relay";
+        let meaning = "a transfer without a direct path fails, unless the other side names a relay";
         let check = Check::none("relay", "none configured", meaning);
-        tell(check.next("anybody can run one: wraith relay; then --relay HOST, or WRAITH_RELAY"));
+        tell(check.next("run your own with wraith relay; then use --relay HOST, or WRAITH_RELAY"));
     }
     let mut observers = Vec::new();
     let mut kept = Vec::new();
@@ -98,7 +105,7 @@ pub fn open(relays: Option<&Relays>) -> std::io::Result<Endpoint> {
 /// answered.
 async fn try_dht(args: &MeetingArgs) -> (Check, Vec<Observer>) {
     if !args.dht.is_on() {
-        let meaning = "contacts that moved, and long codes, are not found over the internet";
+        let meaning = "contacts that moved and long codes are not found over the internet";
         return (Check::none(DHT, "off", format!("{meaning} (--dht, WRAITH_DHT)")), Vec::new());
     }
     let own: Vec<_> = named(&args.dht_bootstrap).map(str::to_owned).collect();
@@ -116,13 +123,13 @@ async fn try_dht(args: &MeetingArgs) -> (Check, Vec<Observer>) {
 fn dht_check(bootstrap: &str, answered: Result<(), PlaceError>) -> Check {
     match answered {
         Ok(()) => {
-            let meaning = "who has a code or is a contact finds this machine without a server";
-            Check::ok(DHT, format!("answers, beginning at {bootstrap}"), meaning)
+            let meaning = "contacts and peers with a code find this machine without a server";
+            Check::ok(DHT, format!("answers, starting at {bootstrap}"), meaning)
         }
         Err(why) => {
-            let meaning = "only who meets at a server or on this network is found";
+            let meaning = "only peers at the same server or on this network are found";
             Check::warn(DHT, format!("{bootstrap}: {why}"), meaning).next(
-                "is there a way to the internet, and does UDP pass? Otherwise codes need --rendezvous HOST or --relay HOST",
+                "is this machine connected to the internet, and is UDP allowed? Otherwise codes need --rendezvous HOST or --relay HOST",
             )
         }
     }

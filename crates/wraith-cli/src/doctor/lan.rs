@@ -13,13 +13,13 @@ pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(
     let places = places(args);
     tell(match &places.lan {
         Lan::Off => {
-            Check::none("local network", "off", "codes do not meet there (--lan, WRAITH_LAN)")
+            Check::none("local network", "off", "codes cannot meet there (--lan, WRAITH_LAN)")
         }
         lan => multicast(&probe(lan).await),
     });
     tell(match &places.rendezvous {
         None => {
-            Check::none("rendezvous", "none configured", "codes meet on the local network only")
+            Check::none("rendezvous", "none configured", "codes can meet on the local network only")
                 .next("for codes over the internet: --rendezvous HOST, or WRAITH_RENDEZVOUS")
         }
         Some(server) => server_check(server, proxies).await,
@@ -40,14 +40,14 @@ fn multicast(probed: &Result<Heard, PlaceError>) -> Check {
         (0, ..) => Check::warn(NAME, "no interface", "codes cannot meet on the local network")
             .next(instead),
         (_, 0, ..) => {
-            let meaning = "no interface takes multicast, so codes cannot meet on the local network";
+            let meaning =
+                "no interface supports multicast, so codes cannot meet on the local network";
             Check::warn(NAME, "multicast is off", meaning).next(instead)
         }
         (_, _, false, false) => {
-            let meaning =
-                "a packet to the group did not come back: a firewall stops UDP port 49737";
-            Check::warn(NAME, "multicast is not heard", meaning)
-                .next(format!("let it pass, or {instead}"))
+            let meaning = "a packet to the multicast group did not come back: a firewall blocks UDP port 49737";
+            Check::warn(NAME, "multicast packets do not arrive", meaning)
+                .next(format!("allow that port, or {instead}"))
         }
         (_, joined, ipv4, ipv6) => {
             let families = match (ipv4, ipv6) {
@@ -56,13 +56,13 @@ fn multicast(probed: &Result<Heard, PlaceError>) -> Check {
                 _ => "IPv6",
             };
             let found = format!(
-                "multicast is heard on {joined} of {} interfaces, {families}",
+                "multicast works on {joined} of {} interfaces, {families}",
                 heard.interfaces
             );
             Check::ok(
                 NAME,
                 found,
-                "codes meet here, if the switch or access point passes multicast on",
+                "codes can meet here, if the switch or access point forwards multicast",
             )
         }
     }
@@ -74,15 +74,15 @@ async fn server_check(server: &str, proxies: &Proxies) -> Check {
         Ok(seen) => {
             let by = proxies.for_host(host.trim_matches(['[', ']']));
             let found = match by {
-                None => format!("{server} answers, and sees us at {}", seen.ip()),
+                None => format!("{server} answers, and sees this machine at {}", seen.ip()),
                 Some(proxy) => format!("{server} answers through {proxy}"),
             };
-            Check::ok("rendezvous", found, "codes meet there")
+            Check::ok("rendezvous", found, "codes can meet there")
         }
         Err(why) => {
             let meaning = "codes cannot meet at this server";
             Check::fail("rendezvous", format!("{server}: {why}"), meaning)
-                .next("is wraith rendezvous running there, and TCP to its port open?")
+                .next("is wraith rendezvous running there, and is its TCP port open?")
         }
     }
 }

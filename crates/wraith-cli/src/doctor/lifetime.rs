@@ -42,11 +42,11 @@ pub async fn check(observers: &[Observer], reporter: &Reporter) -> Vec<Check> {
     };
     let relays: Vec<_> = [true, false].into_iter().filter_map(relay).collect();
     if relays.is_empty() {
-        let meaning = "how long this machine can be reached when nothing passes is not known";
-        let check = Check::none(NAME, "not measured: no relay answers by UDP", meaning);
-        return vec![check.next("a relay answers later when it is asked to: --relay HOST")];
+        let meaning = "the time for which this machine stays reachable without traffic is unknown";
+        let check = Check::none(NAME, "not measured: no relay answers over UDP", meaning);
+        return vec![check.next("name a relay, which can delay its answers: --relay HOST")];
     }
-    reporter.say("Silent for 3 minutes, to see how long answers are let in …");
+    reporter.say("Waiting silently for 3 minutes, to measure how long answers get through …");
     let mut asking = JoinSet::new();
     for (number, (secret, of)) in relays.iter().copied().enumerate() {
         for pause in PAUSES_S {
@@ -78,25 +78,30 @@ fn judge(of: SocketAddr, answered: &Answered) -> Check {
     let lived = answered.iter().filter(|(_, came)| *came).map(|(pause, _)| *pause).max();
     let above = |pause: &u64| lived.is_none_or(|lived| *pause > lived);
     let died = answered.iter().filter(|(_, came)| !came).map(|(pause, _)| *pause).find(above);
-    let by = format!("asked {of}");
+    let by = format!("measured with {of}");
     let found = match (lived, died) {
         (None, _) => {
-            let meaning = "how long this machine can be reached when nothing passes is not known";
-            return Check::none(NAME, format!("not measured: no answer came later, {by}"), meaning);
+            let meaning =
+                "the time for which this machine stays reachable without traffic is unknown";
+            return Check::none(
+                NAME,
+                format!("not measured: no delayed answer came, {by}"),
+                meaning,
+            );
         }
         (Some(lived), Some(died)) => {
-            format!("answers are let in after {lived} s of silence, not after {died} s; {by}")
+            format!("answers get through after {lived} s of silence, not after {died} s; {by}")
         }
-        (Some(lived), None) => format!("answers are let in after {lived} s of silence; {by}"),
+        (Some(lived), None) => format!("answers get through after {lived} s of silence; {by}"),
     };
     if lived.is_some_and(|lived| lived >= NEEDED_S) {
-        let meaning = "who waits here is reached: something passes every 25 s";
+        let meaning = "a wraith that waits here stays reachable: it sends a packet every 25 s";
         return Check::ok(NAME, found, meaning);
     }
     let meaning =
-        "who waits here may not be reached directly between two of its questions, 25 s apart";
+        "a wraith that waits here sends a packet every 25 s, and may be unreachable in between";
     Check::warn(NAME, found, meaning).next(
-        "raise the UDP timeout of the router to 30 s or more (RFC 4787: 120 s); or switch on UPnP or PCP in it, or have a relay: --relay HOST",
+        "raise the UDP timeout of the router to 30 s or more (RFC 4787: 120 s); or enable UPnP or PCP in it, or use a relay: --relay HOST",
     )
 }
 

@@ -27,7 +27,7 @@ fn processor() -> Check {
         return Check::ok(
             "processor",
             found,
-            "ciphers and hashes are computed by instructions made for them",
+            "ciphers and hashes use dedicated processor instructions",
         );
     }
     Check::warn(
@@ -41,11 +41,13 @@ fn clock(now: SystemTime) -> Check {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let found = utc(since.as_secs());
     if since < EARLIEST {
-        let meaning = "peers refuse who is more than 90 s off, so nobody can be reached";
+        let meaning =
+            "the clock is wrong. Peers refuse a difference of more than 90 s, so no transfer works";
         return Check::fail("clock", found, meaning)
             .next("set the clock: timedatectl set-ntp true");
     }
-    let meaning = "peers refuse who is more than 90 s off; compare this with the other machine";
+    let meaning =
+        "peers refuse a difference of more than 90 s; compare this clock with the other machine's";
     Check::ok("clock", found, meaning)
 }
 
@@ -69,24 +71,29 @@ fn utc(seconds: u64) -> String {
 fn space(folder: &Path) -> Check {
     let shown = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let Ok(stat) = rustix::fs::statvfs(folder) else {
-        return Check::warn("free space", "unknown", "this folder's file system does not tell");
+        return Check::warn(
+            "free space",
+            "unknown",
+            "the file system of this folder does not report it",
+        );
     };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let found = format!("{} in {}", Bytes(free), shown.display());
     if stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
-        let meaning = "nothing can be received into this folder, it is read-only";
+        let meaning = "this folder is read-only, so no file can be received into it";
         return Check::warn("free space", found, meaning).next("receive elsewhere: -o DIR");
     }
     match free {
         0..LITTLE_SPACE => {
-            let meaning =
-                "larger transfers end with \"disk full\", and continue when there is room";
+            let meaning = "larger transfers end with \"disk full\", and resume when there is space";
             Check::warn("free space", found, meaning)
-                .next("make room, or receive elsewhere: -o DIR")
+                .next("free some space, or receive elsewhere: -o DIR")
         }
-        _ => {
-            Check::ok("free space", found, "a transfer that does not fit is told before it begins")
-        }
+        _ => Check::ok(
+            "free space",
+            found,
+            "a transfer that does not fit is reported before it begins",
+        ),
     }
 }
 

@@ -19,8 +19,8 @@ const ROUTER_WAIT: Duration = Duration::from_secs(5);
 pub async fn try_it(args: &MeetingArgs, socket: &Endpoint) -> (Check, Option<PortMapping>) {
     let port = NonZeroU16::new(socket.local_addr().port());
     let Some(port) = port.filter(|_| args.port_mapping.is_on() && !args.relay_only) else {
-        let why = if args.relay_only { "not wanted (--relay-only)" } else { "off" };
-        let meaning = "the router is not asked to let others through (--port-mapping)";
+        let why = if args.relay_only { "turned off (--relay-only)" } else { "off" };
+        let meaning = "the router is not asked to forward a port (--port-mapping)";
         return (Check::none(NAME, why, meaning), None);
     };
     let mapping = PortMapping::request(port);
@@ -32,17 +32,15 @@ pub async fn try_it(args: &MeetingArgs, socket: &Endpoint) -> (Check, Option<Por
 
 fn check(said: &Mapping) -> Check {
     let found = said.to_string();
-    let next = "switch on UPnP or PCP in its settings; or forward a UDP port to this machine, and use --listen [::]:PORT";
-    let meaning = "others get through only where both sides can open their NATs for each other";
+    let next = "enable UPnP or PCP in its settings; or forward a UDP port to this machine, and use --listen [::]:PORT";
+    let meaning = "peers get through only if hole punching works on both sides";
     match said {
         Mapping::Mapped { .. } => {
-            Check::ok(NAME, found, "others reach this machine from outside while it waits")
+            Check::ok(NAME, found, "peers can reach this machine from outside while it waits")
         }
         Mapping::Asking => Check::warn(NAME, "the router does not answer", meaning).next(next),
         Mapping::Unmapped(why) => match **why {
-            Unmapped::NoGateway => {
-                Check::none(NAME, found, "without a router there is nothing to ask")
-            }
+            Unmapped::NoGateway => Check::none(NAME, found, "there is no router to ask"),
             Unmapped::Refused(_) => Check::warn(NAME, found, meaning).next(next),
         },
     }

@@ -115,14 +115,14 @@ pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     internet::check(args, &proxies, reporter, &mut tell).await;
     if failed.is_empty() {
         let seen = match warnings {
-            0 => "Everything is as it should be.".to_owned(),
-            1 => "It works; one thing could be better.".to_owned(),
-            several => format!("It works; {several} things could be better."),
+            0 => "Everything works.".to_owned(),
+            1 => "Everything works; one thing could be better.".to_owned(),
+            several => format!("Everything works; {several} things could be better."),
         };
         reporter.say(format!("\n{seen}"));
         return Ok(());
     }
-    Err(Failure::new(Exit::Other, format!("something cannot work: {}", failed.join(", "))))
+    Err(Failure::new(Exit::Other, format!("some tests failed: {}", failed.join(", "))))
 }
 
 fn show(check: &Check, reporter: &Reporter) {

@@ -30,9 +30,9 @@ pub fn check(tell: &mut impl FnMut(Check)) {
             tell(buffers(&facts));
         }
         Err(error) => {
-            let meaning = "there is no UDP socket, and nothing works without";
+            let meaning = "a UDP socket cannot be opened, and wraith needs one";
             let check = Check::fail("datagrams", plain(&error), meaning);
-            tell(check.next("is this a sandbox without network? wraith needs UDP"));
+            tell(check.next("is this a sandbox without a network?"));
         }
     }
     let all = if_addrs::get_if_addrs().unwrap_or_default();
@@ -42,14 +42,14 @@ pub fn check(tell: &mut impl FnMut(Check)) {
 }
 
 fn datagrams(facts: &SocketFacts) -> Check {
-    let found = format!("{} of {} come back on loopback", facts.received, facts.sent);
+    let found = format!("{} of {} arrive on loopback", facts.received, facts.sent);
     if facts.received == facts.sent {
         return Check::ok("datagrams", found, "UDP works on this machine");
     }
     Check::fail(
         "datagrams",
         found,
-        "this machine loses UDP within itself, so transfers crawl or stop",
+        "this machine loses UDP packets internally, so transfers are slow or stop",
     )
     .next("look for a firewall rule on the interface lo")
 }
@@ -67,28 +67,32 @@ fn batches(facts: &SocketFacts) -> Check {
     Check::warn(
         "batches",
         found,
-        "each datagram takes a system call: fast links cost more processor",
+        "each datagram needs a system call: fast links take more processor time",
     )
-    .next("Linux 5.0 and later have both; some sandboxes and virtual devices turn them off")
+    .next("Linux 5.0 and later support both; some sandboxes and virtual devices turn them off")
 }
 
 fn buffers(facts: &SocketFacts) -> Check {
     let least = facts.receive_buffer.min(facts.send_buffer);
     let of = |bytes: usize| Bytes(bytes as u64);
     let (receive, send) = (of(facts.receive_buffer), of(facts.send_buffer));
-    let found = format!("{receive} to receive, {send} to send, of {}", of(facts.buffer_wanted));
+    let found =
+        format!("{receive} to receive, {send} to send, of the wanted {}", of(facts.buffer_wanted));
     if least >= facts.buffer_wanted {
-        return Check::ok("buffers", found, "the kernel holds bursts while the program is busy");
+        return Check::ok(
+            "buffers",
+            found,
+            "the kernel can buffer bursts while the program is busy",
+        );
     }
     let wanted = facts.buffer_wanted;
     Check::warn(
         "buffers",
         found,
-        "beyond a few Gbit/s, and on a busy machine, packets are lost here",
+        "above a few Gbit/s, or on a busy machine, packets are lost here",
     )
     .next(format!(
-        "as root: sysctl -w net.core.rmem_max={wanted} net.core.wmem_max={wanted} \
-             (for ever: in a file in /etc/sysctl.d)"
+        "as root: sysctl -w net.core.rmem_max={wanted} net.core.wmem_max={wanted} (permanently: in a file in /etc/sysctl.d)"
     ))
 }
 
@@ -162,26 +166,29 @@ fn addresses(ips: &[IpAddr]) -> Check {
     let found = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
     let has = |kind| kinds.contains_key(&kind);
     if has(Kind::PublicV4) || has(Kind::PublicV6) {
-        let meaning = "others reach this machine directly, unless a firewall stops UDP";
+        let meaning = "peers can reach this machine directly, unless a firewall blocks UDP";
         return Check::ok("addresses", found, meaning);
     }
-    let forward = "to be reached from elsewhere: --listen [::]:PORT with that UDP port forwarded by the router; \
-                   or let the other side send";
+    let forward = "to be reachable from outside: --listen [::]:PORT with that UDP port forwarded by the router; or let the other side send";
     if has(Kind::Private) || has(Kind::UniqueLocal) {
-        return Check::ok("addresses", found, "others on this network reach this machine directly")
-            .next(forward);
+        return Check::ok(
+            "addresses",
+            found,
+            "peers on this network can reach this machine directly",
+        )
+        .next(forward);
     }
     if has(Kind::Shared) {
-        let meaning = "the provider shares one address among customers: nobody outside can reach this machine";
+        let meaning = "the provider shares one address among customers: this machine is not reachable from outside";
         return Check::warn("addresses", found, meaning)
             .next("let the side with a public address send, or use IPv6 or a VPN");
     }
     if kinds.keys().all(|kind| *kind == Kind::LinkLocal) {
-        let meaning = "nobody can reach this machine, and not even its own programs each other";
+        let meaning = "this machine cannot be reached, not even by its own programs";
         return Check::fail("addresses", found, meaning)
             .next("connect to a network; as root: ip link set lo up");
     }
-    Check::warn("addresses", found, "there is no network: only this machine itself can be reached")
+    Check::warn("addresses", found, "there is no network: this machine can reach only itself")
         .next("connect to a network")
 }
 
@@ -198,21 +205,21 @@ fn links(all: &[if_addrs::Interface]) -> Check {
     if known.is_empty() {
         return Check::none(
             "links (MTU)",
-            "no interface to look at",
-            "datagrams find their size by trying",
+            "no interface found",
+            "the datagram size is found by probing",
         );
     }
     let found = list.join(", ");
     match known.iter().find(|(_, mtu)| *mtu < SMALLEST_MTU) {
         Some((name, _)) => {
             let meaning = format!(
-                "{name} takes no packets of {SMALLEST_MTU} bytes, which the protocol needs"
+                "{name} does not support packets of {SMALLEST_MTU} bytes, which the protocol needs"
             );
             Check::warn("links (MTU)", found, meaning)
                 .next(format!("as root: ip link set {name} mtu {SMALLEST_MTU}"))
         }
         None => {
-            Check::ok("links (MTU)", found, "datagrams find the largest size that a path takes")
+            Check::ok("links (MTU)", found, "datagrams use the largest size that the path supports")
         }
     }
 }
@@ -226,7 +233,7 @@ fn sessions(ips: impl Iterator<Item = IpAddr>) -> Check {
     ips.dedup();
     if ips.is_empty() {
         let meaning = "this machine has no address, so nothing can be sent or received";
-        return Check::fail(NAME, "no address to try", meaning)
+        return Check::fail(NAME, "no address to test", meaning)
             .next("connect it to a network; as root: ip link set lo up");
     }
     let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -241,15 +248,15 @@ fn sessions(ips: impl Iterator<Item = IpAddr>) -> Check {
         return Check::ok(
             NAME,
             found,
-            "handshake and data pass between two sockets of this machine",
+            "a handshake and data get through between two sockets of this machine",
         );
     }
-    let meaning = "a firewall on this machine stops UDP, or the address is not usable";
+    let meaning = "a firewall on this machine blocks UDP, or the address is not usable";
     let check = match good.is_empty() {
         true => Check::fail(NAME, bad.join("; "), meaning),
         false => Check::warn(NAME, bad.join("; "), meaning),
     };
-    check.next("let UDP pass, or choose an address with --listen IP:PORT")
+    check.next("allow UDP, or choose an address with --listen IP:PORT")
 }
 
 /// Runs a handshake and a megabyte over one of our addresses. Returns the final datagram size.

@@ -87,7 +87,7 @@ async fn try_one(
 }
 
 fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> Check {
-    let by = if status.way == Way::Udp { "by TLS and by UDP" } else { "by TLS" };
+    let by = if status.way == Way::Udp { "over TLS and UDP" } else { "over TLS" };
     let through_proxy = through.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
     let rtt = status.rtt.map_or_else(
         || "round trip not measured".to_owned(),
@@ -96,10 +96,10 @@ fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> 
     let pin = status.pin.map(|pin| BASE32_NOPAD.encode(&pin).to_ascii_lowercase());
     let pin = pin.map(|pin| format!(", key {pin}")).unwrap_or_default();
     let found = format!("{server} answers {by}{through_proxy}, {rtt}{pin}");
-    let meaning = "what cannot go directly goes through it";
+    let meaning = "it carries transfers without a direct path";
     if status.draining {
-        return Check::warn(NAME, found, "it is about to stop, and takes nobody any more")
-            .next("ask who runs it, or name another one with --relay");
+        return Check::warn(NAME, found, "it is about to stop and accepts no new clients")
+            .next("ask its operator, or use another relay with --relay");
     }
     match (status.way, through, status.udp) {
         (Way::Udp, ..) => Check::ok(NAME, found, meaning),
@@ -109,9 +109,9 @@ fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> 
         }
         (_, None, None) => Check::ok(NAME, found, format!("{meaning}; it offers no UDP")),
         (_, None, Some(udp)) => {
-            let meaning = format!("{meaning}, by TLS, which is slower; UDP does not get there");
+            let meaning = format!("{meaning}, over TLS, which is slower; UDP does not get through");
             let next = format!(
-                "let UDP to port {} out; who stops it probably stops direct transfers too",
+                "allow outgoing UDP to port {}; the firewall that blocks it probably blocks direct transfers too",
                 udp.port()
             );
             Check::warn(NAME, found, meaning).next(next)
@@ -123,17 +123,19 @@ fn unusable(server: &RelayServer, through: Option<&str>, error: &RelayError) -> 
     let through = through.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
     let found = format!("{server}{through}: {error}");
     let next = match error {
-        RelayError::Refused(_) => "ask who runs it; --relay-token takes a token".to_owned(),
-        RelayError::Protocol => "is wraith relay what runs there?".to_owned(),
+        RelayError::Refused(_) => {
+            "ask its operator for access; --relay-token sets a token".to_owned()
+        }
+        RelayError::Protocol => "is it wraith relay that runs there?".to_owned(),
         _ if server.port == RELAY_PORT => {
-            "is wraith relay running there, and TCP to port 443 open?".to_owned()
+            "is wraith relay running there, and is TCP port 443 open?".to_owned()
         }
         _ => format!(
-            "is wraith relay running there, and TCP to port {} open? A network that lets little out lets port 443 out",
+            "is wraith relay running there, and is TCP port {} open? Restrictive networks usually allow port 443",
             server.port
         ),
     };
-    Check::fail(NAME, found, "nothing can go through this relay").next(next)
+    Check::fail(NAME, found, "no transfer can use this relay").next(next)
 }
 
 #[cfg(test)]

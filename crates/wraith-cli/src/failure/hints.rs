@@ -61,15 +61,15 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
         }
         (_, Some(TransferError::Partial { failed: 0, .. })) => failure.hint(match role {
             Role::Sender => {
-                format!("they are named above; when that is set right, run again: {again}")
+                format!("they are listed above; correct them, then run again: {again}")
             }
-            Role::Receiver => "the sender was told which, and why".to_owned(),
+            Role::Receiver => "the sender got the list of them, with the reasons".to_owned(),
         }),
         // Both sides have ended with this error.
         _ if matches!(error.kind(), ErrorKind::Disk | ErrorKind::Partial)
             && role == Role::Receiver =>
         {
-            failure.hint(format!("when the sender has started again, to continue: {again}"))
+            failure.hint(format!("once the sender runs again, to continue: {again}"))
         }
         _ if error.is_resumable() => failure.hint(format!("to continue: {again}")),
         _ => failure,

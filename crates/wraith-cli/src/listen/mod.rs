@@ -30,7 +30,7 @@ use narrator::CallerNarrator;
 /// Waits for senders and receives their files.
 pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if args.accept == Accept::Ask {
-        ask::check_somebody_answers("--accept contacts takes what contacts send without asking")?;
+        ask::check_somebody_answers("--accept contacts accepts offers of contacts without asking")?;
     }
     let signals = Signals::for_transfer(reporter)?;
     let failed = |error: Error| hints::of(&error, Role::Receiver, "");
@@ -118,7 +118,9 @@ impl ListenNarrator {
         } else {
             format!("{offers} more offers were")
         };
-        self.reporter.say(format!("{offers} refused unread: strangers offer too much at once."));
+        self.reporter.say(format!(
+            "{offers} refused without asking: unknown senders make too many offers at once."
+        ));
     }
 }
 
@@ -215,7 +217,7 @@ impl ListenContext<'_> {
             Answer::Yes(conflicts) => Some(conflicts.into()),
             Answer::No => None,
             Answer::None => {
-                let hint = "no answer; --accept contacts takes what contacts send without asking";
+                let hint = "no answer; --accept contacts accepts offers of contacts without asking";
                 self.reporter.warn(hint);
                 None
             }
@@ -246,14 +248,14 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
     let (address, contacts) = (listener.address(), listener.contacts());
     if let Some(error) = listener.usual_taken() {
         let message = format!(
-            "{error}: that is the usual port, so contacts that know only the address will not find this machine; \
+            "{error}: this is the usual port, so contacts that have only the address will not find this machine; \
              is another wraith listen running?"
         );
         reporter.note("", &message);
     }
     if let Some(OtherReceiver { process, folder }) = listener.other() {
         let message = format!(
-            "another wraith listens with this identity: process {process}, into {folder}; whoever sends reaches one of the two"
+            "another wraith already listens with this identity: process {process}, into {folder}; a sender reaches one of the two"
         );
         reporter.note("", &message);
     }
@@ -273,13 +275,11 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
         }
     }
     let whose = match (args.accept, contacts) {
-        (Accept::Contacts, 0) => {
-            "Taking files from contacts, of which there are none yet".to_owned()
-        }
-        (Accept::Contacts, 1) => "Taking files from one contact".to_owned(),
-        (Accept::Contacts, n) => format!("Taking files from {n} contacts"),
-        (Accept::Ask, _) => "Taking files, after asking you".to_owned(),
-        (Accept::Always, _) => "Taking files from everybody who knows this NodeId".to_owned(),
+        (Accept::Contacts, 0) => "Accepting files from contacts, but there are none yet".to_owned(),
+        (Accept::Contacts, 1) => "Accepting files from one contact".to_owned(),
+        (Accept::Contacts, n) => format!("Accepting files from {n} contacts"),
+        (Accept::Ask, _) => "Accepting files, after asking you".to_owned(),
+        (Accept::Always, _) => "Accepting files from every sender that has this NodeId".to_owned(),
     };
     let into = shown_folder(&args.out);
     reporter.say(format!("{whose}, into {into}. This machine: {node_id}\nCtrl-C stops."));

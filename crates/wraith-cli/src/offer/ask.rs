@@ -98,12 +98,12 @@ impl Question<'_> {
         let same_size =
             taken().filter(|previewed| previewed.outcome == PreviewOutcome::SameSize).count();
         let by = match same_size {
-            0 => "by something else".to_owned(),
+            0 => "by another entry".to_owned(),
             all if all == count => "by a file of the same size; if its content differs".to_owned(),
-            some => format!("by something else ({some} by a file of the same size, if it differs)"),
+            some => format!("by another entry ({some} by a file of the same size, if it differs)"),
         };
         let question = format!(
-            "{names} taken {by}: [o]verwrite, [r]ename the new, [s]kip, or decide [e]ach? [r] "
+            "{names} taken {by}: [o]verwrite, [r]ename the new, [s]kip, or decide for [e]ach? [r] "
         );
         loop {
             let answer = self.answers.ask(&question).await?;
@@ -119,7 +119,7 @@ impl Question<'_> {
         let mut rest = taken();
         while let Some(previewed) = rest.next() {
             let question = format!(
-                "{}: [o]verwrite, [r]ename, [s]kip; O, R or S for all that follow? [r] ",
+                "{}: [o]verwrite, [r]ename, [s]kip; O, R or S for all others? [r] ",
                 described(previewed)
             );
             let (policy, all) = loop {
@@ -158,7 +158,7 @@ fn described(previewed: &Previewed) -> String {
         (Kind::Dir, _) => format!("{path} (a folder, with everything in it)"),
         (Kind::Symlink { .. }, _) => format!("{path} (a link)"),
         (_, PreviewOutcome::Irreplaceable) => {
-            format!("{path} (a folder with something in it is here, which is not replaced)")
+            format!("{path} (a folder that is not empty is here, and is never replaced)")
         }
         _ => format!("{path} ({})", Bytes(previewed.entry.size())),
     }

@@ -76,9 +76,9 @@ pub async fn show(
     if !preview.complete {
         let top = super::names(offer).collect::<Vec<_>>().join(", ");
         reporter.show(match top.as_str() {
-            "" => "(there are more names, which were not looked at)".to_owned(),
+            "" => "(there are more names, which were not checked)".to_owned(),
             top => {
-                format!("(there are more names, which were not looked at, all of them in {top})")
+                format!("(there are more names, which were not checked, all of them in {top})")
             }
         });
     }
@@ -106,7 +106,7 @@ fn page(lines: impl Iterator<Item = String>, screen: Option<(usize, usize)>) -> 
 /// programs.
 pub fn tell_openings(preview: &Preview, reporter: &Reporter) {
     let openings = Openings::of(preview.entries.iter().map(|previewed| &previewed.entry));
-    reporter.event(&Event::Openings {
+    reporter.event(&Event::RiskyEntries {
         leading_out: openings.leading_out.count(),
         leading_out_first: openings.leading_out.first(),
         writable: openings.writable.count(),
@@ -143,7 +143,7 @@ pub fn dry_run(proposal: &Proposal<'_>, conflicts: &Conflicts, reporter: &Report
         reporter.answer(line(planned));
     }
     if !preview.complete {
-        reporter.warn("there are more names, which were not looked at");
+        reporter.warn("there are more names, which were not checked");
     }
     reporter.say("A dry run: nothing was written, and the sender is still waiting.");
 }

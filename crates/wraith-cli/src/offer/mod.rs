@@ -68,18 +68,20 @@ pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
     lines.push(format!("  {size}"));
     match offer.left_out.unwrap_or(0) {
         0 => {}
-        1 => lines.push("  1 file or folder more cannot be sent and is left out".into()),
-        n => lines.push(format!("  {n} files or folders more cannot be sent and are left out")),
+        1 => lines.push("  1 more file or folder cannot be sent and is left out".into()),
+        n => lines.push(format!("  {n} more files or folders cannot be sent and are left out")),
     }
     lines.push(place(offer.bytes, proposal.preview, out));
     // Names that were not checked lie below one of these, or are left out.
     if proposal.preview.is_none_or(|preview| !preview.complete) && names(offer).len() > 1 {
         let mut top = Names::default();
         names(offer).for_each(|name| top.add(name));
-        lines.extend(top.line("in all at the top"));
+        lines.extend(top.line("in total at the top level"));
     }
     if offer.names.is_none() && proposal.preview.is_some_and(|preview| !preview.complete) {
-        lines.push("  MORE NAMES WILL COME, which the sender does not say: they may be any".into());
+        lines.push(
+            "  MORE NAMES WILL COME, which the sender has not listed: they can be anything".into(),
+        );
     }
     if let Some(preview) = proposal.preview {
         lines.extend(remarks(preview));
@@ -112,9 +114,9 @@ fn room(free: u64, bytes: u64, preview: Option<&Preview>) -> String {
     if needed > free {
         let more = Bytes(needed - free);
         text.push_str(&if preview.is_some_and(|preview| preview.complete) {
-            format!("; {more} MORE ARE NEEDED")
+            format!("; {more} MORE NEEDED")
         } else {
-            format!("; {more} more may be needed, less what is here already")
+            format!("; up to {more} more needed, less the files that are already here")
         });
     }
     text
@@ -161,14 +163,18 @@ fn remarks(preview: &Preview) -> Vec<String> {
         lines.push(format!("  continues: {here} of {} are here", Files(parts)));
     }
     if same > 0 {
-        lines.push(format!("  {} of the same size and time here, to be compared", Files(same)));
+        lines.push(format!(
+            "  {} already here with the same size and time, to be compared",
+            Files(same)
+        ));
     }
-    lines.extend(same_size.line("of the same size and another time here, to be compared"));
-    lines.extend(differs.line("taken by something else"));
+    lines
+        .extend(same_size.line("already here with the same size and another time, to be compared"));
+    lines.extend(differs.line("taken by another entry"));
     lines.extend(names::remarks(preview.entries.iter().map(|previewed| &previewed.entry)));
     if !preview.complete {
         let seen = preview.entries.len();
-        lines.push(format!("  (only the first {seen} names were looked at)"));
+        lines.push(format!("  (only the first {seen} names were checked)"));
     }
     lines
 }
@@ -215,8 +221,11 @@ mod tests {
         let preview = Preview { entries, complete: true };
         assert_eq!(room(14_000_000, 30_000_000, Some(&preview)), ", 14.0 MB free");
         let text = room(13_000_000, 30_000_000, Some(&preview));
-        assert_eq!(text, ", 13.0 MB free; 1.00 MB MORE ARE NEEDED");
+        assert_eq!(text, ", 13.0 MB free; 1.00 MB MORE NEEDED");
         let text = room(13_000_000, 30_000_000, None);
-        assert_eq!(text, ", 13.0 MB free; 17.0 MB more may be needed, less what is here already");
+        assert_eq!(
+            text,
+            ", 13.0 MB free; up to 17.0 MB more needed, less the files that are already here"
+        );
     }
 }

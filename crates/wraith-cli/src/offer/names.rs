@@ -99,12 +99,12 @@ pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<Stri
         }
     }
     [
-        openings.leading_out.line("that point out of what arrives (links)"),
-        openings.writable.line("that the sender lets its group or everybody write to (here the umask decides, unless --keep-modes)"),
+        openings.leading_out.line("that point out of the received files (links)"),
+        openings.writable.line("that at the sender their group or every user may write to (here the umask decides, unless --keep-modes)"),
         hidden.line("hidden"),
         programs.line("executable"),
-        case.line("like another but for upper and lower case (on a disk that ignores it, they get a number)"),
-        windows.line("that Windows cannot hold (kept as they are here)"),
+        case.line("that differ from another only in upper and lower case (on a disk that ignores case, they get a number)"),
+        windows.line("that Windows cannot store (kept unchanged)"),
     ]
     .into_iter()
     .flatten()
@@ -161,6 +161,9 @@ mod tests {
         assert_eq!(lines.len(), 3);
         assert_eq!(lines[0], "  1 hidden: .ssh/authorized_keys");
         assert_eq!(lines[1], "  10 executable: run, p/0.sh, p/1.sh, p/2.sh …");
-        assert!(lines[2].starts_with("  1 like another") && lines[2].ends_with("a/ä"), "{lines:?}");
+        assert!(
+            lines[2].starts_with("  1 that differ from another") && lines[2].ends_with("a/ä"),
+            "{lines:?}"
+        );
     }
 }

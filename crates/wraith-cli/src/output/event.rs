@@ -1,5 +1,5 @@
-//! The JSON events. Invariant: fields are only added, never renamed or removed, because scripts
-//! rely on them.
+//! The JSON events. Scripts rely on their names and fields: add new ones, and list every rename in
+//! `RENAMED` of `schema.rs`.
 //!
 //! The comments in this file are the documentation. `schema.rs` makes `docs/events.schema.json` and
 //! the tables of `docs/json.md` from these types, and a test fails when they differ.
@@ -90,7 +90,6 @@ pub enum Event<'a> {
         pin: Option<&'a str>,
     },
     /// The contacts of a listener have changed; it uses the new list from now on.
-    #[serde(rename = "guests")]
     ContactsChanged {
         /// Number of contacts.
         contacts: u64,
@@ -171,7 +170,7 @@ pub enum Event<'a> {
     },
     /// Entries of an offer that lead out of it or that others can write to. Reported when the names
     /// were checked: before the question, and in a dry run.
-    Openings {
+    RiskyEntries {
         /// Number of links that lead out of the received files.
         leading_out: u64,
         /// The first of these links, escaped.
@@ -187,7 +186,7 @@ pub enum Event<'a> {
         path: &'a str,
         /// `file`, `folder` or `link`.
         kind: &'a str,
-        /// Size in bytes; 0 if it is no file.
+        /// Size in bytes; 0 if it is not a file.
         bytes: u64,
         /// `new`, `continue`, `same`, `overwrite`, `rename` or `skip`; `compare`: there is a file
         /// of the same size and another time, which stays if its content is the same.
@@ -305,7 +304,7 @@ pub enum Event<'a> {
         /// The receipt that the receiver signed, in base32.
         receipt: &'a str,
         /// Whether all files survive a power cut, as the receipt states: `on-disk`, `not-awaited`
-        /// (`--no-sync`), `cannot-sync` (a pipe, a file system in memory), or `not-said` by an
+        /// (`--no-sync`), `cannot-sync` (a pipe, a file system in memory), or `unknown` for an
         /// earlier version.
         durability: &'a str,
     },
@@ -398,7 +397,7 @@ pub enum Event<'a> {
         differ: Option<u64>,
     },
     /// An entry of the offer was not received, as the receipt states.
-    Lacks {
+    NotReceived {
         /// Path in the offer, escaped.
         path: &'a str,
         /// `skipped` (its name was taken at the receiver, which kept the existing entry), `changed`
@@ -422,8 +421,8 @@ pub enum Event<'a> {
         bytes: u64,
         /// Number of files, folders and links that differ from the received ones.
         differ: u64,
-        /// Number of entries of the offer that were not received; a `lacks` event names each.
-        lacking: u64,
+        /// Number of entries of the offer that were not received; a `not_received` event names each.
+        not_received: u64,
         /// Number of files for which the list had no room; they were not compared.
         unlisted: u64,
     },
@@ -481,7 +480,7 @@ pub enum Event<'a> {
         bytes: u64,
     },
     /// A signature is valid (`wraith crypto verify`).
-    Good {
+    SignatureValid {
         /// The signed file as named on the command line, `-` for standard input.
         path: &'a str,
         /// The algorithm.

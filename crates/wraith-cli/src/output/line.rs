@@ -83,7 +83,7 @@ fn figures(s: &Progress) -> Vec<Figure> {
         say(
             5,
             match bottleneck {
-                Bottleneck::Rate => "as fast as was asked for".to_owned(),
+                Bottleneck::Rate => "at the rate limit".to_owned(),
                 other => format!("{}-bound", other.name()),
             },
         );

@@ -17,8 +17,18 @@ use serde_json::{Map, Value, json};
 use super::Event;
 use crate::failure::Exit;
 
-const BEGIN: &str = "<!-- made from the types of the events: begin -->\n";
-const END: &str = "<!-- made from the types of the events: end -->\n";
+/// Renamed events, keys and values: the earlier name, and the present one.
+const RENAMED: [(&str, &str); 6] = [
+    ("event `guests`", "event `contacts_changed`"),
+    ("event `openings`", "event `risky_entries`"),
+    ("event `lacks`", "event `not_received`"),
+    ("event `good`", "event `signature_valid`"),
+    ("`lacking` of `verified`", "`not_received`"),
+    ("`not-said` as `durability` of `done` and `signed`", "`unknown`"),
+];
+
+const BEGIN: &str = "<!-- generated from the event types: begin -->\n";
+const END: &str = "<!-- generated from the event types: end -->\n";
 
 /// Fields that every event has or may have. The document describes them once.
 const ENVELOPE: [&str; 2] = ["event", "receiver"];
@@ -33,7 +43,10 @@ fn schema() -> Value {
     let mut schema = generator.into_root_schema_for::<Event<'static>>().to_value();
     let root = schema.as_object_mut().unwrap();
     root.insert("title".into(), json!("A line of wraith --json"));
-    root.insert("description".into(), json!("One event. New events and new fields may come."));
+    root.insert(
+        "description".into(),
+        json!("One event. Later versions may add events and fields."),
+    );
     let names: Vec<_> = Exit::ALL.iter().map(|exit| exit.name()).collect();
     let codes: Vec<_> = Exit::ALL.iter().map(|exit| *exit as u8).collect();
     for event in schema["oneOf"].as_array_mut().unwrap() {
@@ -41,7 +54,7 @@ fn schema() -> Value {
         properties["receiver"] = json!({
             "type": "integer",
             "minimum": 0,
-            "description": "Which receiver it is about; only where a sender has several.",
+            "description": "Number of the receiver; only if a sender has several.",
         });
         if properties["event"]["const"] == "error" {
             properties["code"]["enum"] = json!(names);
@@ -66,6 +79,11 @@ fn tables(schema: &Value) -> String {
         }
         text.push('\n');
     }
+    text.push_str("## Renamed\n\n| before | now |\n|---|---|\n");
+    for (before, now) in RENAMED {
+        writeln!(text, "| {before} | {now} |").unwrap();
+    }
+    text.push('\n');
     text
 }
 
@@ -107,9 +125,9 @@ fn every_event_and_field_is_documented() {
     }
     let again = "run WRAITH_BLESS=1 cargo test -p wraith-cli --bin wraith documented";
     let committed = std::fs::read_to_string(&schema_file).unwrap_or_default();
-    assert!(committed == written, "docs/events.schema.json is not of these events: {again}");
+    assert!(committed == written, "docs/events.schema.json is out of date: {again}");
     let document = std::fs::read_to_string(&document_file).unwrap();
-    assert!(document == wanted, "docs/json.md is not of these events: {again}");
+    assert!(document == wanted, "docs/json.md is out of date: {again}");
 }
 
 /// The schema must use only keywords that the checker of the tests supports. The tests would not

@@ -65,7 +65,8 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         match fetching.run(asking).await {
             // The user accepted another offer, so ask again.
             Err(error) if asks && error.kind() == ErrorKind::OfferChanged => {
-                let message = "The sender came back with another offer than the one you accepted.";
+                let message =
+                    "The sender came back with an offer that differs from the accepted one.";
                 reporter.note("", message);
             }
             ended => break ended,
@@ -78,7 +79,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         Ok(Outcome::Looked) => return Ok(()),
         Ok(Outcome::Unanswered) => {
             let message =
-                "the question has no answer; nothing was written, and the sender is still waiting";
+                "the question got no answer; nothing was written, and the sender is still waiting";
             let failure = Failure::new(Exit::Usage, message);
             return Err(match is_spent() {
                 true => failure.hint(code::new_code(Role::Sender)),
@@ -119,12 +120,12 @@ async fn invite(
         match error.cause() {
             Some(Cause::NoPlace(missing)) => {
                 let why = code::nowhere(missing);
-                let message = format!("there is no place to meet by code ({why})");
+                let message = format!("no meeting place is available for a code ({why})");
                 Failure { message, ..failure }
-                    .hint("let the sender begin, with wraith send --ticket")
+                    .hint("let the sender start, with wraith send --ticket")
             }
             Some(Cause::CodeBurned(_) | Cause::CodeExpired) => {
-                failure.hint("run wraith receive --code again and tell the sender the new code")
+                failure.hint("run wraith receive --code again and give the sender the new code")
             }
             _ => failure,
         }
@@ -141,7 +142,7 @@ async fn invite(
         waiting_at: &places,
         code_expires_seconds: args.expires,
     });
-    reporter.say("On the other machine, run this with the files behind it:\n");
+    reporter.say("On the other machine, run this with the files after it:\n");
     reporter.answer(&command);
     let (places, missing) = (invitation.places(), invitation.missing());
     code::explain(places, missing, &args.meeting, Some(1), args.expires, reporter);
@@ -283,7 +284,7 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         (Some(Cause::CodeSpent(at)), _) => code::spent(*at, Role::Sender),
         (Some(Cause::Unreachable(_)), _) => {
             failure.hint(
-                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? One that was ended gets no answer",
+                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? A sender that has ended does not answer",
             )
         }
         _ => failure,

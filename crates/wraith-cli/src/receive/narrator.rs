@@ -91,8 +91,7 @@ async fn say_what_is_awaited(reporter: Arc<Reporter>) {
         }
         reporter.event(&Event::Awaiting { what: "offer", seconds_left: left });
         reporter.say(format!(
-            "Waiting for the sender to say what it offers; it may be looking through a large folder. \
-             Given up in {left} s, Ctrl-C stops."
+            "Waiting for the sender's offer; it may be scanning a large folder. Giving up in {left} s; Ctrl-C stops."
         ));
         pause = NEXT_WORD;
     }
@@ -102,7 +101,7 @@ impl Observer for ReceiveNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         match event {
             LibraryEvent::Resumed => {
-                self.reporter.say("Going on with what this code brought before.")
+                self.reporter.say("Continuing the earlier transfer of this code.")
             }
             // For a known address, the `connected` event is enough.
             LibraryEvent::Met(at) if matches!(at, wraith::FoundAt::Place(_)) => {

@@ -167,7 +167,7 @@ impl Narrator {
         let message = why;
         self.event(&Event::Path { peer: &peer, address: &address, path, how, message });
         match why {
-            Some(why) => self.say(format!("Still by the relay: {why}.")),
+            Some(why) => self.say(format!("Still on the relay: {why}.")),
             None => self.say(format!("Now at {address} ({route}).")),
         }
     }
@@ -267,7 +267,7 @@ impl Narrator {
             receipt: &report.receipt,
         });
         if !report.confirmed {
-            let message = "everything is here, but the sender has not confirmed that it knows";
+            let message = "everything is here, but the sender has not confirmed the receipt";
             self.reporter.note("", message);
         }
     }
@@ -342,10 +342,12 @@ pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter
     let message = match recorder.finish(&report.receipt, report.sender, node.identity()) {
         Ok(rest) if rest.is_empty() => return,
         Ok(rest) => format!(
-            "the list for wraith verify is full: {} came later and will not be checked; --record-max makes room",
+            "the list for wraith verify is full: {} came later and will not be checked; --record-max allows more",
             Unlisted(rest)
         ),
-        Err(why) => format!("no record was kept, so wraith verify cannot check this: {why}"),
+        Err(why) => {
+            format!("no list was saved, so wraith verify cannot check this transfer: {why}")
+        }
     };
     reporter.note("", &message);
 }
@@ -371,7 +373,7 @@ pub fn durability_word(durability: Option<Durability>) -> &'static str {
         Some(Durability::OnDisk) => "on-disk",
         Some(Durability::NotAwaited) => "not-awaited",
         Some(Durability::CannotSync) => "cannot-sync",
-        None => "not-said",
+        None => "unknown",
     }
 }
 
@@ -382,7 +384,7 @@ fn why_missing(status: FileStatus, change: Option<Change>) -> Option<&'static st
             Some("missing: it was deleted at the sender")
         }
         (FileStatus::Changed | FileStatus::Unreadable, Some(Change::Replaced)) => {
-            Some("replaced by something else while it was sent; nothing of it was kept")
+            Some("replaced by another entry while it was sent; nothing of it was kept")
         }
         (FileStatus::Changed, Some(Change::Grew)) => {
             Some("grew while it was sent; nothing of it was kept")
@@ -392,7 +394,9 @@ fn why_missing(status: FileStatus, change: Option<Change>) -> Option<&'static st
         }
         (FileStatus::Changed, None) => Some("changed while it was sent; nothing of it was kept"),
         (FileStatus::Unreadable, _) => Some("the sender cannot read it"),
-        (FileStatus::Stale, _) => Some("an earlier part did not belong to it and was thrown away"),
+        (FileStatus::Stale, _) => {
+            Some("an earlier part belonged to another file and was discarded")
+        }
         // A note has named the entry in its place.
         (FileStatus::Blocked, _) => None,
         (FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped, _) => None,

@@ -30,7 +30,7 @@ impl LeftOut {
         self.lines += 1;
         match self.lines {
             line if line < LINES_MAX => Some(format!("left out: {}: {why}", short(path))),
-            LINES_MAX => Some("left out: more of the like (--json names all)".to_owned()),
+            LINES_MAX => Some("left out: more entries (--json names all)".to_owned()),
             _ => None,
         }
     }

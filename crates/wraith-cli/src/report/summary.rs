@@ -56,7 +56,7 @@ impl Closing {
                 true => format!("{verb} {files}, {bytes}, verified{disk}; now {now} {took}."),
             }
         };
-        let kept = ["was left as it was", "were left as they were"];
+        let kept = ["was kept unchanged", "were kept unchanged"];
         let here = ["was there already", "were there already"];
         for (count, [one, several]) in [(self.already_here, here), (self.kept, kept)] {
             if count > 0 {
@@ -119,8 +119,8 @@ mod tests {
         let failed = Closing { failed: 1, bytes_moved: 7, ..NOTHING };
         assert_eq!(failed.line(), "Received nothing.");
         let left = Closing { kept: 1, failed: 1, ..NOTHING };
-        assert_eq!(left.line(), "Received nothing. 1 file was left as it was.");
+        assert_eq!(left.line(), "Received nothing. 1 file was kept unchanged.");
         let sent = Closing { role: Role::Sender, kept: 2, ..NOTHING };
-        assert_eq!(sent.line(), "Sent nothing. 2 files were left as they were.");
+        assert_eq!(sent.line(), "Sent nothing. 2 files were kept unchanged.");
     }
 }

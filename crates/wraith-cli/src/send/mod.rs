@@ -26,17 +26,17 @@ use narrator::SendNarrator;
 /// Offers the paths until the receivers have confirmed the complete transfer.
 pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if args.code.is_some() && args.receivers > 1 {
-        let message = "a code that a receiver made is for that receiver only";
+        let message = "a code made by a receiver is for that receiver only";
         return Err(Failure::new(Exit::Usage, message)
-            .hint("for several, let wraith send make the code: leave out --code"));
+            .hint("for several receivers, let wraith send make the code: leave out --code"));
     }
     // A sender that dials may get a relay from the contact or the code. A sender that waits has
     // only the named relays.
     let waits = args.code.is_none() && args.to.is_none();
     if waits && args.meeting.relay_only && code::relays(&args.meeting).is_empty() {
-        let message = "--relay-only waits at relays alone, and none is named";
+        let message = "--relay-only needs a relay, and none is named";
         return Err(Failure::new(Exit::Usage, message)
-            .hint("name one, --relay HOST or WRAITH_RELAY, or leave --relay-only out"));
+            .hint("name one with --relay HOST or WRAITH_RELAY, or leave --relay-only out"));
     }
     check_receipt(args)?;
     if let Some(failure) = guess::missing(&args.paths) {
@@ -111,7 +111,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
 
 /// Returns the advice for a run that was not saved.
 fn anew(again: &str) -> String {
-    format!("nothing of this run is remembered; to begin anew, run again: {again}")
+    format!("this run was not saved; to start over, run again: {again}")
 }
 
 /// Checks the place of the receipt before anything is sent.
@@ -122,14 +122,15 @@ fn check_receipt(args: &SendArgs) -> Result<(), Failure> {
     }
     if place.symlink_metadata().is_ok() {
         let place = wraith_files::shown(place.as_os_str().as_bytes());
-        let message = format!("{place} is there already, and a receipt replaces nothing");
+        let message = format!("{place} already exists, and a receipt replaces no file");
         return Err(Failure::new(Exit::Usage, message)
-            .hint("name another file, or a folder, where each receipt has a file of its own"));
+            .hint("name another file, or a folder, where each receipt gets its own file"));
     }
     if args.receivers() != Some(1) {
-        let message = "--receipt FILE is for one receiver";
-        return Err(Failure::new(Exit::Usage, message)
-            .hint("for several, name a folder that exists: each gets a file there"));
+        let message = "--receipt FILE allows only one receiver";
+        return Err(Failure::new(Exit::Usage, message).hint(
+            "for several receivers, name an existing folder: each receipt gets a file there",
+        ));
     }
     let folder = std::path::absolute(place).ok();
     if folder.as_deref().and_then(Path::parent).is_some_and(Path::is_dir) {
@@ -227,10 +228,10 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
         let by_relay = !ticket.relays().is_empty();
         // A code also brings the address at which its receiver was met.
         if ticket.addresses().is_empty() && !by_relay {
-            let what = "only relays may be used, and none lets us wait there yet: the ticket is good for nobody";
+            let what = "only relays may be used, and none accepts this machine yet: nobody can use the ticket";
             reporter.note("", what);
         } else if is_here_only && !by_relay && args.listen.is_none() {
-            reporter.note("", "there is no network: the ticket is good on this machine only");
+            reporter.note("", "there is no network: the ticket works on this machine only");
         }
     }
     let ticket = offer.ticket().map(ToString::to_string);
@@ -238,12 +239,12 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     if let Some(Cause::NoPlace(missing)) = offer.no_code().and_then(Error::cause) {
         let why = code::nowhere(missing);
         let what = match ticket {
-            Some(_) => "so here is the ticket, which needs none",
+            Some(_) => "so here is a ticket, which needs none",
             None => {
-                "so only who had the code of an earlier run can come; for others, run again with --ticket"
+                "so only receivers with the code of an earlier run can come; for others, run again with --ticket"
             }
         };
-        reporter.note("", &format!("there is no place to meet by code ({why}), {what}"));
+        reporter.note("", &format!("no meeting place is available for a code ({why}), {what}"));
     }
     let command = code.as_ref().or(ticket.as_ref()).map(|what| format!("wraith receive {what}"));
     let continues_for: Vec<_> = offer.continues_for().iter().map(ToString::to_string).collect();
@@ -267,7 +268,7 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     for who in offer.continues_for() {
         let who = report::shown(*who);
         reporter.say(format!(
-            "\n{who} had the code of an earlier run and can go on without a new one. Not your receiver? Run again with --new."
+            "\n{who} had the code of an earlier run and can continue without a new one. Not your receiver? Run again with --new."
         ));
     }
     let (receivers, life) = (args.receivers(), args.life());
@@ -283,7 +284,7 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);
     if receivers != Some(1) {
         reporter
-            .say("They may come at once or one after the other; a wrong guess ends it for all.");
+            .say("They may come at the same time or one after another; a wrong guess burns the code for all.");
     }
 }
 
@@ -297,9 +298,9 @@ fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, report
         return;
     };
     match crate::output::qr::picture(text, columns, rows) {
-        Some(picture) => reporter.say(format!("\n{picture}(the {what}, for a camera)")),
+        Some(picture) => reporter.say(format!("\n{picture}(the {what}, as a QR code)")),
         None if is_asked => {
-            reporter.warn(format!("this terminal is too small for a picture of the {what}"))
+            reporter.warn(format!("this terminal is too small for a QR code of the {what}"))
         }
         None => {}
     }
@@ -337,30 +338,30 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         }
         Some(Cause::CodeSpent(at)) => code::spent(*at, Role::Receiver),
         Some(Cause::CodeBurned(_)) => failure.hint(format!(
-            "if your partner mistyped it, run again and say the new code: {again}; if not, somebody is guessing"
+            "if your partner mistyped it, run again and share the new code: {again}; if not, an attacker is guessing"
         )),
         Some(Cause::CodeExpired) => failure
-            .hint(format!("for a new one run again: {again}; --expires SECONDS gives more time")),
+            .hint(format!("for a new code, run again: {again}; --expires SECONDS sets a longer lifetime")),
         Some(Cause::NoAddress) => {
-            failure.hint("connect it to a network; wraith doctor shows what it has")
+            failure.hint("connect this machine to a network; wraith doctor tests the connection")
         }
         Some(Cause::NobodyCame) => {
-            failure.hint("without --timeout, wraith send waits for as long as it takes")
+            failure.hint("without --timeout, wraith send waits until a receiver comes")
         }
         Some(Cause::NoContent) => {
-            failure.hint("what a command gives is sent with: COMMAND | wraith send -")
+            failure.hint("to send the output of a command: COMMAND | wraith send -")
         }
         Some(Cause::SomeLackFiles { .. }) => {
             failure.hint(format!("for the rest, run again: {again}"))
         }
         Some(Cause::ContactNotFound(tried)) if tried.is_empty() => failure.hint(
-            "give --rendezvous, allow --lan, or send once with a code, which teaches the address",
+            "use --rendezvous, turn --lan on, or send once with a code, which saves the address",
         ),
         // A listener does not answer unknown callers, so the two cases cannot be distinguished.
         Some(Cause::ContactNotFound(_) | Cause::NotAdmitted(_)) => {
             let own = node.id();
             failure.hint(format!(
-                "does wraith listen run there, and are you a contact? There: wraith contact add YOU {own}"
+                "is wraith listen running there, and are you a contact there? If not, run there: wraith contact add YOU {own}"
             ))
         }
         _ => failure,

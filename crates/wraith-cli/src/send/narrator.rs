@@ -103,7 +103,7 @@ impl SendNarrator {
         match unpoisoned(&self.receipt_lost).take() {
             None => Ok(()),
             Some(why) => Err(Failure::new(Exit::Disk, why)
-                .hint("everything was sent; the same command makes the receipt again")),
+                .hint("everything was sent; the same command writes the receipt again")),
         }
     }
 
@@ -156,7 +156,7 @@ impl Observer for SendNarrator {
                 }
             }
             LibraryEvent::Resumed => {
-                reporter.say("Going on for the receiver that this code brought the ticket to.");
+                reporter.say("Continuing for the receiver that got the ticket through this code.");
             }
             LibraryEvent::LongCode(code) => self.long_code(&code.to_string()),
             LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place)),
@@ -196,14 +196,14 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Replaced => self.over(receiver),
             LibraryEvent::Stranger => {
-                reporter.say("Somebody came with a ticket that a code brought to another machine, and was refused.");
+                reporter.say("A peer was refused: its ticket belongs to another machine.");
             }
             LibraryEvent::OnlyLooked => {
-                reporter.say("The receiver has only looked. Waiting for it to come back.");
+                reporter.say("The receiver made a dry run. Waiting for it to come back.");
                 self.over(receiver);
             }
             LibraryEvent::NobodyNew(_) => {
-                reporter.note("", "nobody new can use the code; who is being served still is");
+                reporter.note("", "no new receiver can use the code; current transfers continue");
             }
             LibraryEvent::Path { peer, remote, route, why } => {
                 self.of(receiver).path(*peer, remote, *route, why.as_deref());

@@ -75,7 +75,7 @@ fn extent(rows: usize, seconds: f64) -> String {
         1.0 => "a minute at most".to_owned(),
         some => format!("about {some} minutes"),
     };
-    format!("{rows} operations take {time}; wraith speed NAME measures some of them")
+    format!("{rows} operations take {time}; wraith speed NAME measures a selection")
 }
 
 /// Returns the rows for each name: the row with this name, else the rows of the algorithm with this
@@ -170,7 +170,7 @@ fn no_row(name: &str, all: &[Row]) -> Failure {
     let near: Vec<&str> = near.into_iter().take(PROPOSED_MAX).map(|(_, name)| name).collect();
     let shown = wraith_files::shown(shown.as_bytes());
     Failure::new(Exit::Usage, format!("no operation has '{shown}' in its name"))
-        .hint(format!("the nearest are {}; wraith speed --list names all", near.join(", ")))
+        .hint(format!("similar names: {}; wraith speed --list shows all", near.join(", ")))
 }
 
 /// Returns the processor features that speed up algorithms.

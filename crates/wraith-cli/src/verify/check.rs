@@ -121,7 +121,7 @@ impl Checker<'_> {
         };
         if existing.kind != kind {
             let (now, then) = (name(existing.kind), name(kind));
-            return Err(Difference("kind", format!("it is {now} now, it was {then}")));
+            return Err(Difference("kind", format!("it is {now}, and was {then}")));
         }
         match &line.what {
             What::Folder | What::Absent { .. } => Ok(()),
@@ -131,12 +131,12 @@ impl Checker<'_> {
                     return Ok(());
                 }
                 let (now, then) = (shown(&now), shown(target));
-                Err(changed(format!("it leads to {now} now, it led to {then}")))
+                Err(changed(format!("it points to {now}, and pointed to {then}")))
             }
             What::File { bytes, tree, root, .. } => {
                 let now = existing.stamp.size;
                 if now != *bytes {
-                    return Err(changed(format!("it has {now} bytes now, it had {bytes}")));
+                    return Err(changed(format!("it has {now} bytes, and had {bytes}")));
                 }
                 match self.root(&path, &existing, *tree)? {
                     Some(now) if now != *root => Err(changed("its content has changed".into())),
@@ -162,16 +162,16 @@ impl Checker<'_> {
 
 /// Reports an entry that the receiver never had.
 pub fn lacks(reporter: &Reporter, path: &str, exception: Exception) {
-    reporter.event(&Event::Lacks { path, reason: exception.name() });
+    reporter.event(&Event::NotReceived { path, reason: exception.name() });
     reporter.answer(format!("{path}: not received, {}", why(exception)));
 }
 
 const fn why(exception: Exception) -> &'static str {
     match exception {
-        Exception::Skipped => "its name was taken there, and what has it was left as it is",
+        Exception::Skipped => "its name was taken there, and the existing entry was kept",
         Exception::Changed => "it changed while it was sent",
         Exception::Unreadable => "the sender could not read it",
-        Exception::Stale => "an earlier part of it was of another file",
+        Exception::Stale => "an earlier part belonged to another file",
         Exception::Blocked => "the receiver could not put it in place",
     }
 }
@@ -189,7 +189,7 @@ fn unreadable(error: &Error) -> Difference {
         _ if error.is_not_found() => missing(),
         Error::Changed { .. } => changed("it changed while it was read".into()),
         Error::InTheWay { .. } => {
-            Difference("kind", "a link or a file is in the place of a folder above it".into())
+            Difference("kind", "a link or a file has replaced a folder above it".into())
         }
         Error::Permission { .. } => Difference("unreadable", "no permission to read it".into()),
         other => Difference("unreadable", other.to_string()),

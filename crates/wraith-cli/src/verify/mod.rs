@@ -56,7 +56,7 @@ fn choose(store: &ReceivedStore, word: &OsStr) -> Result<ReceivedList, Failure> 
     let path = Path::new(word);
     let is_id = word.to_str().is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if !path.is_dir() && is_id {
-        let hint = "wraith verify --list shows what can be checked";
+        let hint = "wraith verify --list shows the transfers that can be checked";
         return store.find(&word.to_string_lossy()).map_err(|e| Failure::from(e).hint(hint));
     }
     let name = escaped(path);
@@ -67,7 +67,7 @@ fn choose(store: &ReceivedStore, word: &OsStr) -> Result<ReceivedList, Failure> 
     all.into_iter().find(is_there).ok_or_else(|| {
         let what = format!("no transfer into {} was recorded", escaped(&folder));
         Failure::new(Exit::Other, what).hint(
-            "if it was moved there: wraith verify OLD --moved-to NEW; wraith verify --list shows what can be checked",
+            "if the folder was moved there: wraith verify OLD --moved-to NEW; wraith verify --list shows the transfers that can be checked",
         )
     })
 }
@@ -87,7 +87,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
     let all = store.all()?;
     if all.is_empty() {
-        reporter.say("Nothing was received yet that can be checked.");
+        reporter.say("There is no received transfer to check yet.");
     }
     for list in all {
         let head = match list.open() {
@@ -133,11 +133,11 @@ fn received_at(head: &Head) -> String {
 
 fn why(fault: &Fault) -> String {
     match fault {
-        Fault::Unreadable(error) => format!("the record cannot be read: {}", plain(error)),
+        Fault::Unreadable(error) => format!("the list cannot be read: {}", plain(error)),
         Fault::Newer(version) => {
-            format!("the record is of a newer wraith: it has format {version}")
+            format!("the list is from a newer wraith, with format {version}")
         }
-        Fault::Edited(what) => format!("the record has been changed: {what}"),
+        Fault::Edited(what) => format!("the list was changed after it was signed: {what}"),
     }
 }
 
@@ -168,11 +168,11 @@ impl Verify<'_> {
             }
         }
         if !differ.is_empty() {
-            let what = format!("not as it was received: {}", differ.join(", "));
+            let what = format!("changed since it was received: {}", differ.join(", "));
             return Err(Failure::new(Exit::Verification, what));
         }
         if !lacking.is_empty() {
-            let what = format!("not everything was received: {}", lacking.join(", "));
+            let what = format!("some entries were not received: {}", lacking.join(", "));
             return Err(Failure::new(Exit::Partial, what));
         }
         Ok(())
@@ -214,7 +214,7 @@ impl Verify<'_> {
 
     fn compare(&self, mut lines: Lines, folder: &Path) -> Result<Found, Failure> {
         let target = TargetDir::open(folder).map_err(|error| {
-            let hint = "if it was moved: wraith verify OLD --moved-to NEW, OLD being where it was or the id";
+            let hint = "if the folder was moved: wraith verify OLD --moved-to NEW, where OLD is the former folder or the id";
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
         })?;
         let checker = Checker { target: &target, reporter: self.reporter, signals: self.signals };
@@ -235,23 +235,23 @@ impl Verify<'_> {
             files: found.files,
             bytes: found.bytes,
             differ: found.differ,
-            lacking: found.lacking,
+            not_received: found.lacking,
             unlisted: rest.files,
         });
         let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), who(head.from));
         let what = format!("{files}, {bytes} from {who}, received {at} into {folder}");
         let result = match found.differ {
-            0 if found.lacking > 0 => format!("as received; {} not received", found.lacking),
-            0 if rest.is_empty() => "all as received".to_owned(),
-            0 => "as received".to_owned(),
-            1 => "1 is not as it was received".to_owned(),
-            n => format!("{n} are not as they were received"),
+            0 if found.lacking > 0 => format!("unchanged; {} not received", found.lacking),
+            0 if rest.is_empty() => "all unchanged".to_owned(),
+            0 => "unchanged".to_owned(),
+            1 => "1 has changed".to_owned(),
+            n => format!("{n} have changed"),
         };
         self.reporter.say(format!("{}: {what}: {result}.", list.id));
         if !rest.is_empty() {
             let rest = Unlisted(rest);
             self.reporter.warn(format!(
-                "{rest} are not in the list, which was full (--record-max); not compared"
+                "{rest} are not in the list, which was full (--record-max), and were not compared"
             ));
         }
     }

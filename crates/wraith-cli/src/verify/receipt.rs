@@ -50,7 +50,7 @@ pub async fn run(file: &Path, args: &VerifyArgs, reporter: &Arc<Reporter>) -> Re
         [] => None,
         [folder] => Some(folder.clone()),
         _ => {
-            let message = "--receipt compares one folder at most";
+            let message = "--receipt allows one folder at most";
             return Err(Failure::new(Exit::Usage, message));
         }
     };
@@ -100,7 +100,7 @@ fn failure(shown: &str, fault: &Fault) -> Failure {
             Failure::new(Exit::Disk, format!("{shown}: it cannot be read: {}", plain(error)))
         }
         Fault::Newer(version) => {
-            let what = format!("{shown}: it is of a newer wraith: it has format {version}");
+            let what = format!("{shown}: it is from a newer wraith, with format {version}");
             Failure::new(Exit::Other, what).hint("check it with the newer wraith")
         }
         Fault::Edited(what) => {
@@ -129,10 +129,9 @@ impl Check<'_> {
         self.tell(found.as_ref(), folder);
         let differ = found.map_or(0, |found| found.differ);
         if differ > 0 {
-            let what = format!("{differ} not as it was signed for");
-            return Err(Failure::new(Exit::Verification, what).hint(
-                "a receipt has the names that it was sent with, below the folder that was received into",
-            ));
+            let what = format!("{differ} differ from the receipt");
+            return Err(Failure::new(Exit::Verification, what)
+                .hint("a receipt has the names as sent, below the folder that received them"));
         }
         match self.head.receipt.failed {
             0 => Ok(()),
@@ -145,7 +144,7 @@ impl Check<'_> {
 
     fn compare(&self, mut lines: Listed, folder: &Path) -> Result<Found, Failure> {
         if self.head.is_stream() && matches!(lines, Listed::Receipt(_)) {
-            let message = "it is for a stream of bytes, which has no name in a folder";
+            let message = "the receipt is for a stream, which has no name in a folder";
             return Err(Failure::new(Exit::Usage, message).hint("leave the folder out"));
         }
         let failed = |what: String| Failure::new(Exit::Verification, what);
@@ -196,7 +195,7 @@ impl Check<'_> {
         let name = name.unwrap_or_default();
         let disk = match durability {
             Some(Durability::OnDisk) => "on its disk",
-            Some(Durability::CannotSync) => "where nothing can be synced",
+            Some(Durability::CannotSync) => "on storage that cannot be synced",
             Some(Durability::NotAwaited) | None => "not yet on its disk",
         };
         self.reporter.say(format!(
@@ -206,9 +205,9 @@ impl Check<'_> {
         if let (Some(found), Some(folder)) = (found, folder) {
             let folder = escaped(folder);
             self.reporter.say(match found.differ {
-                0 => format!("{} in {folder}: all as signed for.", Files(found.files)),
-                1 => format!("In {folder} 1 is not as it was signed for."),
-                n => format!("In {folder} {n} are not as they were signed for."),
+                0 => format!("{} in {folder}: all as in the receipt.", Files(found.files)),
+                1 => format!("In {folder}, 1 differs from the receipt."),
+                n => format!("In {folder}, {n} differ from the receipt."),
             });
         }
         if receipt.kept + receipt.failed > 0 {

@@ -78,8 +78,8 @@ fn a_file_that_is_left_as_it_was_is_one_file() {
     fs::write(world.target().join("note"), "old one").unwrap();
     let [(sent, _), (received, code)] = transfer(&world, &note, &["--on-conflict", "skip"]);
     assert_eq!(code, 0, "{received}");
-    assert!(received.contains("Received nothing. 1 file was left as it was."), "{received}");
-    assert!(sent.contains("Sent nothing. 1 file was left as it was."), "{sent}");
+    assert!(received.contains("Received nothing. 1 file was kept unchanged."), "{received}");
+    assert!(sent.contains("Sent nothing. 1 file was kept unchanged."), "{sent}");
 }
 
 #[test]

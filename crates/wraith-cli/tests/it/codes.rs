@@ -237,7 +237,7 @@ fn a_place_that_cannot_be_used_is_told_and_none_that_was_not_asked_for() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = free.to_string();
     let (message, _) = looked(&["--lan", "lo", "--rendezvous", &server]);
-    let (nobody, not_looked) = message.split_once("; not looked ").unwrap();
+    let (nobody, not_looked) = message.split_once("; not searched ").unwrap();
     assert!(nobody.ends_with("on the local network"), "{message}");
     assert!(not_looked.starts_with(&format!("at {server}: ")), "{message}");
     let (message, hint) = looked(&["--lan", "off", "--rendezvous", &server]);
@@ -252,7 +252,8 @@ fn a_place_that_cannot_be_used_is_told_and_none_that_was_not_asked_for() {
     let said = sent(&["--lan", "off", "--rendezvous", &server]);
     assert!(said.contains(&server) && !said.contains("local network"), "{said}");
     assert!(
-        sent(&["--lan", "off"]).contains("(--lan is off, and no --rendezvous or --relay is named)")
+        sent(&["--lan", "off"])
+            .contains("(--lan is off, and neither --rendezvous nor --relay is set)")
     );
     assert!(sent(&["--lan", "lo", "--expires", "2"]).contains("within 2 s."));
     let said = sent(&["--lan", "nosuch"]);

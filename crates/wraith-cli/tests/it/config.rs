@@ -245,13 +245,13 @@ fn what_is_about_one_command_is_no_setting() {
         let (code, _, err) = config.run(&["send", film, "--timeout", "0"]);
         assert_eq!(code, Some(2), "{err}");
         let line = text.lines().count();
-        assert!(err.contains(&format!("line {line}: {key} is about one command")), "{err}");
+        assert!(err.contains(&format!("line {line}: {key} belongs to a single run")), "{err}");
         assert!(err.contains("wraith send --to") || key.contains("receive"), "{err}");
     }
     fs::write(config.path(), "").unwrap();
     let (code, _, err) = config.run(&["config", "set", "send.to", "bob"]);
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("is about one command"), "{err}");
+    assert!(err.contains("belongs to a single run"), "{err}");
     let (_, listed, _) = config.run(&["config", "list"]);
     assert!(listed.contains("send.timeout") && !listed.contains("send.to "), "{listed}");
 
@@ -347,5 +347,5 @@ fn a_config_file_that_is_a_pipe_is_not_waited_for() {
     assert!(Command::new("mkfifo").arg(config.path()).status().unwrap().success());
     let (code, _, err) = config.run(&["id"]);
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("is no file"), "{err}");
+    assert!(err.contains("is not a file"), "{err}");
 }

@@ -81,7 +81,7 @@ fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists
     let names = Some(vec![b"a".to_vec().into(), b"t".to_vec().into()]);
     let mut liar = sender.offer(Offer { names, ..offer_of(3, 100) });
     // The question comes before any entry is listed.
-    receiver.event("openings");
+    receiver.event("risky_entries");
     answer(&mut answers, "y\n");
     for entry in [file("a", 6), file("b", 6), folder("t"), file("t/x", 6)] {
         liar.list(&entry);
@@ -93,7 +93,7 @@ fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists
     liar.part_well();
     let received = receiver.finish();
     received.expect_error(10);
-    assert!(received.stderr.contains("2 in all at the top: a, t"), "{}", received.stderr);
+    assert!(received.stderr.contains("2 in total at the top level: a, t"), "{}", received.stderr);
     assert!(world.target().join("t/x").exists() && !world.target().join("b").exists());
 }
 

@@ -183,13 +183,13 @@ fn at_a_terminal_the_other_side_can_be_kept_under_a_name() {
     let world = World::new();
     let film = film(&world);
     let (sender, mut terminal) = at_a_terminal(&world, &film);
-    terminal.expect("Keep the sender");
+    terminal.expect("Save the sender");
     terminal.send("not a name\n");
     terminal.expect("no name for a contact");
-    terminal.expect("Keep the sender");
+    terminal.expect("Save the sender");
     terminal.send("yes\n");
-    terminal.expect("under which name?");
-    terminal.expect("Keep the sender");
+    terminal.expect("type a name");
+    terminal.expect("Save the sender");
     terminal.send("anna\n");
     terminal.expect("anna is a contact now");
     terminal.expect_exit(0);
@@ -209,7 +209,7 @@ fn enter_no_and_ctrl_c_keep_nobody_and_the_transfer_is_done_all_the_same() {
         let world = World::new();
         let film = film(&world);
         let (sender, mut terminal) = at_a_terminal(&world, &film);
-        terminal.expect("Keep the sender");
+        terminal.expect("Save the sender");
         terminal.send(leave);
         terminal.expect_exit(0);
         sender.finish().expect_exit(0);

@@ -128,7 +128,7 @@ fn relays_are_tried_by_tls_and_udp_and_say_where_this_machine_is_seen() {
     let relays: Vec<_> = outcome.all("check").filter(|check| check["name"] == "relay").collect();
     let found = |at: usize| relays[at]["found"].as_str().unwrap();
     assert_eq!((&relays[0]["status"], &relays[1]["status"]), (&"ok".into(), &"fail".into()));
-    for fact in [&*open, "by TLS and by UDP", "round trip", &pin] {
+    for fact in [&*open, "over TLS and UDP", "round trip", &pin] {
         assert!(found(0).contains(fact), "{}", found(0));
     }
     assert!(found(1).contains("token"), "{}", found(1));
@@ -138,7 +138,7 @@ fn relays_are_tried_by_tls_and_udp_and_say_where_this_machine_is_seen() {
     let found = nat["found"].as_str().unwrap();
     assert!(found.starts_with("none: seen at 127.0.0.1:"), "{nat}");
     // Seen by both ports of the single relay, and packets from its other port get through.
-    for fact in [" by 2,", "lets in other ports of who was asked"] {
+    for fact in [" by 2,", "lets in other ports of contacted addresses"] {
         assert!(found.contains(fact), "{nat}");
     }
 }

@@ -55,7 +55,7 @@ fn with_homes_that_are_read_only_files_move_and_nothing_is_remembered() {
     for outcome in [&sent, &received] {
         let note = outcome.last("note");
         let message = note["message"].as_str().unwrap();
-        assert!(message.contains("remembers nothing"), "{message}");
+        assert!(message.contains("saves nothing"), "{message}");
     }
     tree::assert_same(&film, &world.target().join("film.mov"));
     // Commands that need to store state fail.
@@ -79,7 +79,7 @@ fn without_any_home_no_continuation_is_promised_either() {
     let mut receiver = world.receive_with(&code, &["--rendezvous", &address]);
     receiver.event("accept");
     sender.event("accept");
-    for (side, words) in [(receiver, "new code"), (sender, "begin anew")] {
+    for (side, words) in [(receiver, "new code"), (sender, "start over")] {
         side.signal(libc::SIGINT);
         let ended = side.finish();
         let hint = ended.expect_error(130)["hint"].as_str().unwrap().to_owned();
@@ -151,7 +151,7 @@ fn where_nothing_can_be_remembered_no_continuation_is_promised() {
     sender.signal(libc::SIGINT);
     let sent = sender.finish();
     let hint = sent.expect_error(130)["hint"].as_str().unwrap().to_owned();
-    assert!(hint.contains("begin anew"), "{hint}");
+    assert!(hint.contains("start over"), "{hint}");
     for side in ["sender", "receiver"] {
         tree::set_mode(&world.path(&format!("home-{side}")), 0o700);
     }
@@ -176,7 +176,7 @@ fn the_end_is_the_last_line_whatever_is_said_behind_it() {
         let received = command.output().unwrap();
         tree::set_mode(&world.path("home-receiver"), 0o700);
         let lines = String::from_utf8(received.stdout).unwrap();
-        assert!(lines.contains("no record was kept"), "{lines}");
+        assert!(lines.contains("no list was saved"), "{lines}");
         assert!(lines.lines().last().unwrap().contains(r#""event":"done""#), "{lines}");
         let sent = sender.finish();
         sent.expect_exit(0);
@@ -334,7 +334,7 @@ fn never_is_an_answer_to_the_question_about_contacts() {
     let (mut terminal, sender) = fetch(&[]);
     terminal.expect("or never: ");
     terminal.send("never\n");
-    assert!(terminal.expect_exit(0).contains("no-contacts undoes"));
+    assert!(terminal.expect_exit(0).contains("wraith config unset no-contacts"));
     sender.finish().expect_exit(0);
     fs::remove_file(world.target().join("film.mov")).unwrap();
     let (terminal, sender) = fetch(&[]);

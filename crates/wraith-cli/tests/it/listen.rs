@@ -95,11 +95,11 @@ fn a_contact_that_is_removed_meets_silence_and_one_that_is_added_again_is_welcom
     world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
     listener.event("done");
     world.contact("bob", &["remove", "anna"]).expect_exit(0);
-    listener.event_where("guests", |event| event["contacts"] == 0);
+    listener.event_where("contacts_changed", |event| event["contacts"] == 0);
     world.send_to("anna", "bob", "film.mov", &[]).finish().expect_error(3);
     world.know("bob", "anna", None);
     world.contact("bob", &["rename", "anna", "hanna"]).expect_exit(0);
-    listener.event_where("guests", |event| event["contacts"] == 1);
+    listener.event_where("contacts_changed", |event| event["contacts"] == 1);
     world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
     let again = listener.event("connected");
     assert_eq!(again["contact"], "hanna");
@@ -298,7 +298,7 @@ fn contacts_meet_at_a_rendezvous_server_and_remember_it() {
     listener.event("done");
     // A removed contact gets no answer there either.
     world.contact("bob", &["remove", "anna"]).expect_exit(0);
-    listener.event_where("guests", |event| event["contacts"] == 0);
+    listener.event_where("contacts_changed", |event| event["contacts"] == 0);
     stop(listener);
 }
 
@@ -336,7 +336,7 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
     let sender = world.send_to("stranger", "bob", "film.mov", &[]);
     terminal.expect("Accept?");
     terminal.send("y\n");
-    terminal.expect("Keep the sender");
+    terminal.expect("Save the sender");
     terminal.send("carla\n");
     terminal.expect("carla is a contact now");
     sender.finish().expect_exit(0);
@@ -350,9 +350,9 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
         terminal.send("y\n");
         terminal.expect("verified");
         if is_asked {
-            terminal.expect("Keep the sender");
+            terminal.expect("Save the sender");
             terminal.send("never\n");
-            terminal.expect("no-contacts undoes it");
+            terminal.expect("wraith config unset no-contacts");
         }
         sender.finish().expect_exit(0);
     }
@@ -369,7 +369,10 @@ fn with_nobody_to_ask_a_listener_that_asks_does_not_begin() {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("nobody can be asked") && said.contains("--accept contacts"), "{said}");
+    assert!(
+        said.contains("can answer the question") && said.contains("--accept contacts"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -557,7 +560,7 @@ fn a_stranger_that_is_slow_does_not_keep_the_turn_from_who_waits() {
     tree::file(&world.source().join("slow"), 5, 20_000_000);
     let (mut listener, address) = world.listen("bob", &["--accept", "always"]);
     world.know("bob", "anna", None);
-    listener.event("guests");
+    listener.event("contacts_changed");
     world.know("anna", "bob", Some(&address));
     world.know("stranger", "bob", Some(&address));
     let mut slow = world.send_to("stranger", "bob", "slow", &["--rate", "20K"]);

@@ -97,7 +97,7 @@ fn what_leads_out_and_what_is_open_to_others_is_shown_with_the_offer() {
     let ticket = sender.ticket();
     let looked = receive(&world, "022", &ticket, &["--dry-run"]).finish();
     looked.expect_exit(0);
-    let openings = looked.last("openings");
+    let openings = looked.last("risky_entries");
     assert_eq!((&openings["leading_out"], &openings["writable"]), (&3.into(), &1.into()));
     assert_eq!(
         openings["leading_out_first"],
@@ -117,7 +117,7 @@ fn what_leads_out_and_what_is_open_to_others_is_shown_with_the_offer() {
     command.args(["receive", "--dry-run", "-o"]).arg(world.target()).arg(&ticket);
     let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
     assert!(
-        said.contains("3 that point out of what arrives (links): t/absolute, t/beside, t/up"),
+        said.contains("3 that point out of the received files (links): t/absolute, t/beside, t/up"),
         "{said}"
     );
     assert!(said.contains("1 that the sender lets its group or everybody write to"), "{said}");

@@ -56,13 +56,13 @@ fn an_offer_says_who_what_where_and_what_deserves_a_look() {
         &format!("{} offers gift …", &node_id[..8]),
         "7 files, 2.00 MB, the largest 2.00 MB, 2 folders",
         "free",
-        "1 file of the same size and time here, to be compared",
-        "1 taken by something else: gift/README",
+        "1 file already here with the same size and time, to be compared",
+        "1 taken by another entry: gift/README",
         "1 hidden: gift/.ssh/authorized_keys",
         "1 executable: gift/run.sh",
         "1 like another but for upper and lower case",
         "gift/readme",
-        "2 that Windows cannot hold (kept as they are here): gift/aux.txt, gift/bad\\x1b[2Jname",
+        "2 that Windows cannot store (kept unchanged): gift/aux.txt, gift/bad\\x1b[2Jname",
     ] {
         assert!(offer.contains(part), "{part} is missing:\n{offer}");
     }
@@ -138,10 +138,10 @@ fn one_answer_settles_all_names_that_are_taken() {
         let world = World::new();
         let mut sender = world.send(&taken(&world));
         let mut terminal = at_terminal(&world, &sender.ticket(), &[], 24);
-        terminal.expect("3 taken by something else: a, b, c");
+        terminal.expect("3 taken by another entry: a, b, c");
         terminal.expect("Accept?");
         terminal.send("y\n");
-        terminal.expect("3 names are taken by something else:");
+        terminal.expect("3 names are taken by another entry:");
         terminal.expect("[r] ");
         terminal.send("what\n");
         terminal.expect("please answer o, r, s or e");
@@ -164,7 +164,7 @@ fn each_name_that_is_taken_can_have_its_own_answer() {
     let mut terminal = at_terminal(&world, &sender.ticket(), &[], 24);
     terminal.expect("Accept?");
     terminal.send("y\n");
-    terminal.expect("decide [e]ach?");
+    terminal.expect("decide for [e]ach?");
     terminal.send("e\n");
     terminal.expect("a (4 B): [o]verwrite");
     terminal.send("o\n");

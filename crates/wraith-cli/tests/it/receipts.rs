@@ -31,7 +31,7 @@ fn send_and_keep(
 
 fn lacking(outcome: &Outcome) -> Vec<(String, String)> {
     let of = |event: &serde_json::Value, field: &str| event[field].as_str().unwrap().to_owned();
-    outcome.all("lacks").map(|event| (of(event, "path"), of(event, "reason"))).collect()
+    outcome.all("not_received").map(|event| (of(event, "path"), of(event, "reason"))).collect()
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn what_the_receiver_does_not_have_is_named_with_the_reason() {
     let mut named = lacking(&own);
     named.sort();
     assert_eq!(named, expected);
-    assert_eq!(own.last("verified")["lacking"], 3);
+    assert_eq!(own.last("verified")["not_received"], 3);
 }
 
 /// Returns the bytes that a process has read from files so far.
@@ -273,7 +273,7 @@ fn a_receipt_replaces_nothing() {
         let sender = world.send_with(&[&film], &["--receipt", taken.to_str().unwrap()]);
         let outcome = sender.finish();
         let error = outcome.expect_error(2);
-        assert!(error["message"].as_str().unwrap().contains("there already"), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("already exists"), "{error}");
     }
     // The same for a file that appears there during the transfer.
     let place = world.path("r.receipt");

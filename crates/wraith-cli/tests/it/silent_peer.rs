@@ -89,7 +89,8 @@ fn a_person_is_told_that_the_offer_is_waited_for() {
     let mut greeted = sender.greet();
     greeted.hello();
     let lines = BufReader::new(receiver.stderr.take().unwrap()).lines();
-    let told = lines.map_while(Result::ok).find(|line| line.contains("what it offers"));
+    let told =
+        lines.map_while(Result::ok).find(|line| line.contains("Waiting for the sender's offer"));
     drop(greeted);
     drop(sender);
     receiver.kill().unwrap();

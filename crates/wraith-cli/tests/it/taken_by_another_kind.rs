@@ -197,7 +197,7 @@ fn overwrite_replaces_files_links_and_empty_folders_and_no_tree() {
         tree::assert_same(&source.join(name), &world.target().join(&other));
         let is_told = |note: &Value| {
             let message = note["message"].as_str().unwrap();
-            message.contains("a folder with something in it") && message.ends_with(&other)
+            message.contains("a folder that is not empty") && message.ends_with(&other)
         };
         assert!(received.all("note").any(is_told), "{name}");
     }

@@ -70,7 +70,7 @@ fn a_tree_with_everything_is_as_it_was_received() {
     outcome.expect_exit(0);
     let verified = outcome.last("verified");
     let files = verified["files"].as_u64().unwrap();
-    assert!(files >= 20 && verified["lacking"] == 0 && verified["differ"] == 0, "{verified}");
+    assert!(files >= 20 && verified["not_received"] == 0 && verified["differ"] == 0, "{verified}");
     let record = &records(&world)[..];
     assert_eq!(record.len(), 1, "nothing but the record is left: {record:?}");
     assert_eq!(fs::metadata(&record[0]).unwrap().permissions().mode() & 0o777, 0o600);
@@ -218,7 +218,10 @@ fn a_record_that_was_edited_proves_nothing() {
         let id = record.file_stem().unwrap().to_str().unwrap().split_once('-').unwrap().1;
         let outcome = verify(&world, &[id.as_ref()]);
         let error = outcome.expect_error(8);
-        assert!(error["message"].as_str().unwrap().contains("has been changed"), "{n}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains("was changed after it was signed"),
+            "{n}: {error}"
+        );
         assert_eq!(outcome.all("verified").count(), 0);
     }
     for garbage in [&b""[..], b"\0", b"wraith received 1\0", &[0xff; 100_000]] {
@@ -294,7 +297,10 @@ fn what_an_earlier_connection_verified_is_checked_too() {
     let outcome = verify_target(&world);
     outcome.expect_exit(0);
     let verified = outcome.last("verified");
-    assert_eq!((verified["files"].as_u64(), verified["lacking"].as_u64()), (Some(41), Some(0)));
+    assert_eq!(
+        (verified["files"].as_u64(), verified["not_received"].as_u64()),
+        (Some(41), Some(0))
+    );
     tree::file(&world.target().join("tree/small-3"), 99, 5000);
     expect_difference(&world, "changed", "tree/small-3");
 }
@@ -315,7 +321,7 @@ fn a_record_that_is_not_wanted_or_cannot_be_kept_costs_nothing_else() {
     fs::write(world.path("home-receiver/received"), "").unwrap();
     let (_, received) = world.transfer(&[&film]);
     let note = received.last("note")["message"].as_str().unwrap();
-    assert!(note.contains("no record was kept"), "{note}");
+    assert!(note.contains("no list was saved"), "{note}");
 }
 
 #[test]
@@ -369,7 +375,10 @@ fn a_record_with_too_little_room_says_what_it_leaves_out() {
     let id = record.file_stem().unwrap().to_str().unwrap().split_once('-').unwrap().1;
     let outcome = verify(&world, &[id.as_ref()]);
     let error = outcome.expect_error(8);
-    assert!(error["message"].as_str().unwrap().contains("has been changed"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("was changed after it was signed"),
+        "{error}"
+    );
 }
 
 #[test]

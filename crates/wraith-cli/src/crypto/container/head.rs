@@ -142,7 +142,7 @@ fn secret(early: &Early, with: &Unlock, salt: &[u8]) -> Result<Zeroizing<Vec<u8>
         (Early::Nothing, Unlock::Secret(secret)) => Ok(secret.clone()),
         (Early::Nothing, _) => Err(OpenError::OtherSecret {
             with: "with a key in hexadecimal",
-            next: "-k FILE, the key that it was encrypted with",
+            next: "use -k FILE with the key that encrypted it",
         }),
         (Early::Cost(cost), Unlock::Passphrase(passphrase)) => {
             stretch(*cost, passphrase, salt).map_err(|_| OpenError::Failed)
@@ -152,7 +152,7 @@ fn secret(early: &Early, with: &Unlock, salt: &[u8]) -> Result<Zeroizing<Vec<u8>
         }
         (Early::Cost(_), _) => Err(OpenError::OtherSecret {
             with: "with a passphrase",
-            next: "-p, or --passphrase-file FILE",
+            next: "use -p, or --passphrase-file FILE",
         }),
         (Early::Ciphertext(kem, ciphertext), Unlock::Kem(key)) if key.algorithm() == *kem => {
             key.decapsulate(ciphertext).map_err(|_| OpenError::WrongSecret)
@@ -160,9 +160,9 @@ fn secret(early: &Early, with: &Unlock, salt: &[u8]) -> Result<Zeroizing<Vec<u8>
         (Early::Ciphertext(..), _) => {
             let (with, next) = match with {
                 Unlock::Kem(_) => {
-                    ("for the owner of another private key", "-k FILE, that private key")
+                    ("for the owner of another private key", "use -k FILE with that private key")
                 }
-                _ => ("for the owner of a private key", "-k FILE, with that private key"),
+                _ => ("for the owner of a private key", "use -k FILE with that private key"),
             };
             Err(OpenError::OtherSecret { with, next })
         }

@@ -47,11 +47,11 @@ pub enum Unlock {
 pub enum SealError {
     #[error("{0:?}")]
     Io(Failure),
-    #[error("there are more than 2^32 chunks of 64 KiB")]
+    #[error("the text has more than 2^32 chunks of 64 KiB")]
     TooLong,
     #[error(transparent)]
     Aead(#[from] AeadError),
-    #[error("no memory, or no randomness")]
+    #[error("out of memory, or no randomness")]
     Failed,
 }
 
@@ -62,29 +62,29 @@ pub enum OpenError {
     Io(Failure),
     #[error("it is empty")]
     Empty,
-    #[error("not encrypted by wraith crypto enc: it does not begin as that does")]
+    #[error("not encrypted by wraith crypto enc: the first bytes differ")]
     Foreign,
-    #[error("it ends in the middle of its head")]
+    #[error("it ends within its header")]
     ShortHead,
-    #[error("its head is damaged, or of a version that is not known here")]
+    #[error("its header is damaged, or of an unknown version")]
     BadHead,
-    #[error("it was encrypted {with}, and that is what opens it")]
+    #[error("it was encrypted {with}, and the given secret does not fit")]
     OtherSecret {
         with: &'static str,
         /// The options to type.
         next: &'static str,
     },
-    #[error("deriving its key would take more memory or time than is allowed")]
+    #[error("its key derivation needs more memory or time than allowed")]
     TooCostly,
-    #[error("wrong key or passphrase, or its head is damaged")]
+    #[error("wrong key or passphrase, or a damaged header")]
     WrongSecret,
-    #[error("it is cut off after {text_bytes} bytes of text")]
+    #[error("it is cut off after {text_bytes} bytes of plaintext")]
     CutOff { text_bytes: u64 },
-    #[error("it is damaged or cut off after {text_bytes} bytes of text")]
+    #[error("it is damaged or cut off after {text_bytes} bytes of plaintext")]
     Damaged { text_bytes: u64 },
     #[error(transparent)]
     Aead(#[from] AeadError),
-    #[error("no memory, or no randomness")]
+    #[error("out of memory, or no randomness")]
     Failed,
 }
 

@@ -25,20 +25,23 @@ pub(super) struct Facts {
 /// Returns the check of one address family.
 pub(super) fn judge(facts: &Facts) -> Check {
     let Some(first) = facts.sightings.first() else {
-        let meaning = "whether others get through to this machine is not known";
-        return Check::none(NAME, "not measured: nobody says where this machine is seen", meaning)
-            .next("two who say so tell more than one: --relay HOST,HOST, or --dht on");
+        let meaning = "it is unknown whether peers can reach this machine";
+        return Check::none(
+            NAME,
+            "not measured: no observer reports this machine's outside address",
+            meaning,
+        )
+        .next("use two observers or more: --relay HOST,HOST, or --dht on");
     };
     match facts.mapping {
         Some(Mapping::None) => without_nat(facts),
         Some(Mapping::EndpointIndependent) => {
-            let meaning = "direct transfers work with most others: both sides open their NATs";
+            let meaning = "direct transfers work with most peers, by hole punching on both sides";
             Check::ok(NAME, found(facts), meaning)
         }
         Some(_) => per_destination(facts),
         None if asked_at_two_ports(&facts.sightings) => {
-            let meaning =
-                "direct transfers probably work: few NATs tell addresses apart and not their ports";
+            let meaning = "direct transfers probably work: few NATs distinguish addresses but not their ports";
             Check::ok(NAME, found(facts), meaning)
         }
         None => unknown(facts, first.at.is_ipv4()),
@@ -49,9 +52,9 @@ pub(super) fn judge(facts: &Facts) -> Check {
 fn without_nat(facts: &Facts) -> Check {
     let meaning = match facts.other_port {
         Some(false) => {
-            "a firewall lets in only who was asked: direct transfers work, since both sides ask"
+            "a firewall lets in only answers: direct transfers work, because both sides send"
         }
-        _ => "others reach this machine directly, unless a firewall stops UDP",
+        _ => "peers can reach this machine directly, unless a firewall blocks UDP",
     };
     let (seen, lets_in) = (seen(&facts.sightings), lets_in(facts));
     let found = format!("none: {seen}, which is its own address; {lets_in}");
@@ -62,25 +65,27 @@ fn without_nat(facts: &Facts) -> Check {
 fn per_destination(facts: &Facts) -> Check {
     let meaning = match facts.allocation {
         Some(Allocation::Sequential) => {
-            "each destination sees another port; counting up, it is guessed more often than not"
+            "each destination sees another port; the ports count up, so guessing the next one usually works"
         }
         _ => {
-            "each destination sees another port: direct only to who is reachable from outside, or now and then"
+            "each destination sees another port: direct transfers work only with peers that are reachable from outside, or by chance"
         }
     };
     Check::warn(NAME, found(facts), meaning).next(
-        "have a relay for the rest: --relay HOST on both sides; or switch on UPnP or PCP in the router, or use IPv6",
+        "use a relay for the rest: --relay HOST on both sides; or enable UPnP or PCP in the router, or use IPv6",
     )
 }
 
 /// Returns the check for a NAT with too few observers.
 fn unknown(facts: &Facts, is_ipv4: bool) -> Check {
-    let meaning = "there is a NAT; whether direct transfers work is not known";
+    let meaning = "there is a NAT; it is unknown whether direct transfers work";
     let next = match is_ipv4 {
         true => {
-            "to know: a second relay at another address, or --dht on; or the relay's other UDP port let in"
+            "to find out, use a second relay at another address, or --dht on; or open the relay's other UDP port"
         }
-        false => "to know: a second relay at another address, or the relay's other UDP port let in",
+        false => {
+            "to find out, use a second relay at another address, or open the relay's other UDP port"
+        }
     };
     Check::none(NAME, found(facts), meaning).next(next)
 }
@@ -90,14 +95,14 @@ fn found(facts: &Facts) -> String {
     let mapped = match facts.mapping {
         Some(mapping) => format!("{mapping} mapping"),
         None if asked_at_two_ports(&facts.sightings) => {
-            "the same mapping for both ports of an address (no second address asked)".to_owned()
+            "the same mapping for both ports of one address (no second address asked)".to_owned()
         }
         None => "mapping not measured (one address asked)".to_owned(),
     };
     let ports = match facts.allocation {
         Some(Allocation::Preserving) => "ports preserved",
-        Some(Allocation::Sequential) => "ports counted up",
-        Some(Allocation::Random) => "ports at random",
+        Some(Allocation::Sequential) => "sequential ports",
+        Some(Allocation::Random) => "random ports",
         None => "ports not measured",
     };
     let hairpin = match facts.hairpin {
@@ -114,7 +119,7 @@ fn lets_in(facts: &Facts) -> String {
     match facts.other_port {
         // A NAT that blocks other ports of a contacted address blocks other addresses too.
         Some(false) => format!("{} filtering", filtering(false, false)),
-        Some(true) => "lets in other ports of who was asked".to_owned(),
+        Some(true) => "lets in other ports of contacted addresses".to_owned(),
         None => "filtering not measured".to_owned(),
     }
 }
@@ -180,7 +185,7 @@ mod tests {
         assert!(check.status == Status::Ok && check.meaning.contains("probably"), "{check:?}");
         assert!(check.found.contains("no second address asked"), "{check:?}");
         let open = judge(&Facts { other_port: Some(true), ..same });
-        assert!(open.found.contains("lets in other ports of who was asked"), "{open:?}");
+        assert!(open.found.contains("lets in other ports of contacted addresses"), "{open:?}");
         assert!(!open.found.contains("filtering"), "whether other addresses get in is not known");
         let closed = Facts { other_port: Some(false), ..facts(Some(Mapping::None), None) };
         let check = judge(&closed);

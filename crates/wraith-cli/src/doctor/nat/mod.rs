@@ -77,8 +77,8 @@ pub async fn check(
     lifetime: bool,
 ) -> Vec<Check> {
     if args.relay_only {
-        let meaning = "neither side learns the address of the other";
-        return vec![Check::none(NAME, "not looked at (--relay-only)", meaning)];
+        let meaning = "neither side sees the address of the other";
+        return vec![Check::none(NAME, "not tested (--relay-only)", meaning)];
     }
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
     let own: Vec<_> = interfaces.iter().map(if_addrs::Interface::ip).collect();

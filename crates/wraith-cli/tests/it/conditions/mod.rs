@@ -19,9 +19,10 @@ use table::ALL;
 const AT_ONCE: usize = 6;
 
 const HEAD: &str = "# How commands end\n\n\
-    What happens, what becomes of each side, and its first sentence, which is the `message` of the `error` event too. Made from what the program does: a test plays each of these \
-    and compares.\n\n\
-    | what happens | side | exit | first sentence |\n|---|---|---|---|\n";
+    Each row has a condition, the side that reports it, its exit code and its first sentence. With \
+    `--json` the sentence is the `message` of the `error` event. This file is generated: a test \
+    runs every condition and compares.\n\n\
+    | condition | side | exit | first sentence |\n|---|---|---|---|\n";
 
 /// Runs one condition and returns its lines of the document.
 fn play(number: usize) -> String {
@@ -33,7 +34,7 @@ fn play(number: usize) -> String {
         ends.collect::<Vec<_>>()
     };
     let (people, scripts) = (of(false), of(true));
-    assert_eq!(people, scripts, "{what}: what people and scripts are told");
+    assert_eq!(people, scripts, "{what}: people and scripts get different results");
     let mut lines = String::new();
     for (side, exit, sentence) in people {
         let sentence = sentence.replace('|', "\\|");
@@ -67,7 +68,7 @@ fn every_ending_is_as_documented_for_people_and_for_scripts() {
     }
     let documented = fs::read_to_string(&docs).unwrap();
     for (now, then) in text.lines().zip(documented.lines()) {
-        assert_eq!(now, then, "WRAITH_BLESS=1 writes docs/endings.md anew, if that is meant");
+        assert_eq!(now, then, "if this is intended, write docs/endings.md with WRAITH_BLESS=1");
     }
     assert_eq!(text, documented);
     check_guide(&text);

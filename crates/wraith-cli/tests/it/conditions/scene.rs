@@ -111,7 +111,7 @@ impl Scene {
                 *word = word.replace(|c: char| c.is_ascii_digit(), "");
                 word.insert(0, 'N');
             } else if word.starts_with("20") && word.contains('T') && word.contains("Z") {
-                *word = "TIME:".into();
+                *word = "TIME;".into();
             }
         }
         words.join(" ")

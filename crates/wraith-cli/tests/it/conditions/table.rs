@@ -21,44 +21,48 @@ const LAN: &[&str] = &["--lan", "lo"];
 const AT_ONCE: &[&str] = &["--reconnect", "0"];
 
 pub const ALL: [Condition; 44] = [
-    ("a file that is not there", |s| alone(s, "sender", &["send", "missing.mov"])),
-    ("an option that is none", |s| alone(s, "sender", &["send", "--frob", "film.mov"])),
-    ("a value that is none", |s| alone(s, "sender", &["send", "--rate", "fast", "film.mov"])),
-    ("a word that is in no code", |s| alone(s, "receiver", &["receive", "-y", "7-crater-lemom"])),
+    ("a missing file", |s| alone(s, "sender", &["send", "missing.mov"])),
+    ("an unknown option", |s| alone(s, "sender", &["send", "--frob", "film.mov"])),
+    ("an invalid value", |s| alone(s, "sender", &["send", "--rate", "fast", "film.mov"])),
+    ("a word that no code contains", |s| {
+        alone(s, "receiver", &["receive", "-y", "7-crater-lemom"])
+    }),
     ("neither a code nor a ticket", |s| alone(s, "receiver", &["receive", "-y", "hello"])),
     ("a ticket of an older version", |s| alone(s, "receiver", &["receive", "-y", OLDER_TICKET])),
-    ("nobody to ask", |s| alone(s, "receiver", &["receive", "7-crater-lemon"])),
-    ("no place to meet", |s| alone(s, "receiver", &["receive", "-y", "7-crater-lemon"])),
-    ("no such contact", |s| alone(s, "sender", &["send", "film.mov", "--to", "anna"])),
+    ("nothing on standard input to answer the question", |s| {
+        alone(s, "receiver", &["receive", "7-crater-lemon"])
+    }),
+    ("no meeting place", |s| alone(s, "receiver", &["receive", "-y", "7-crater-lemon"])),
+    ("an unknown contact", |s| alone(s, "sender", &["send", "film.mov", "--to", "anna"])),
     ("several files to standard output", folder_to_stdout),
-    ("nobody with this code, on the local network", |s| {
+    ("no peer with this code, on the local network", |s| {
         let _alone = lan::alone();
         let words = ["receive", "-y", "--timeout", "1", "--lan", "lo", "7-crater-lemon"];
         alone(s, "receiver", &words)
     }),
-    ("a relay with a certificate that is none", |s| {
+    ("a relay with an invalid certificate", |s| {
         fs::write(s.world.path("none.pem"), "none").unwrap();
         let pem = s.world.path("none.pem").to_str().unwrap().to_owned();
         let words = ["relay", "--listen", "127.0.0.1:0", "--certificate", &pem, "--key", &pem];
         alone(s, "relay", &words)
     }),
-    ("nobody with this code, at a rendezvous server", |s| {
+    ("no peer with this code, at a rendezvous server", |s| {
         let server = s.world.rendezvous();
         let words =
             ["receive", "-y", "--timeout", "1", "--rendezvous", &server.1, "7-crater-lemon"];
         alone(s, "receiver", &words)
     }),
-    ("nobody at the ticket's addresses", nobody_at_the_addresses),
+    ("no peer at the ticket's addresses", nobody_at_the_addresses),
     ("no receiver in time", |s| {
         alone(s, "sender", &["send", "--ticket", "--timeout", "1", "film.mov"])
     }),
-    ("a contact who does not listen", contact_away),
-    ("a code that nobody used in time", |s| {
+    ("a contact that does not listen", contact_away),
+    ("a code that expires unused", |s| {
         let _alone = lan::alone();
         alone(s, "sender", &["send", "--expires", "1", "--lan", "lo", "film.mov"])
     }),
-    ("the receiver says no", declined),
-    ("a listener whose contact this machine is not", not_admitted),
+    ("the receiver declines", declined),
+    ("a listener without this machine among its contacts", not_admitted),
     ("wrong words, on the local network", |s| {
         let _alone = lan::alone();
         wrong_words(s, LAN)
@@ -67,19 +71,19 @@ pub const ALL: [Condition; 44] = [
         let server = s.world.rendezvous();
         wrong_words(s, &["--rendezvous", &server.1])
     }),
-    ("a code that somebody else has used, on the local network", |s| {
+    ("a code that another peer has used, on the local network", |s| {
         let _alone = lan::alone();
         used_code(s, LAN)
     }),
-    ("a code that somebody else has used, at a rendezvous server", |s| {
+    ("a code that another peer has used, at a rendezvous server", |s| {
         let server = s.world.rendezvous();
         used_code(s, &["--rendezvous", &server.1])
     }),
     ("a code that this machine has tried before", tried_before),
-    ("a ticket of an offer that is over", old_ticket),
-    ("another program of this user receives it already", forgotten_terminal),
+    ("a ticket of an offer that has ended", old_ticket),
+    ("another process of this user already receives the offer", forgotten_terminal),
     ("the sender lists an unsafe name", unsafe_name),
-    ("a home that others can write to", |s| {
+    ("a home folder that other users can write to", |s| {
         fs::create_dir_all(s.world.path("home-one")).unwrap();
         tree::set_mode(&s.world.path("home-one"), 0o777);
         alone(s, "one", &["id"])
@@ -125,19 +129,19 @@ pub const ALL: [Condition; 44] = [
         let out = s.world.path("file").display().to_string();
         alone(s, "receiver", &["receive", "-y", "-o", &out, &ticket])
     }),
-    ("the target is deleted meanwhile", |s| {
+    ("the target folder is deleted during the transfer", |s| {
         let (sender, receiver) = s.under_way(AT_ONCE);
         fs::remove_dir_all(s.world.target()).unwrap();
         both(sender.end(), receiver.end())
     }),
     ("a file that cannot be hashed", |s| alone(s, "one", &["hash", "missing"])),
-    ("an identity that others can read", |s| {
+    ("an identity that other users can read", |s| {
         let made = s.world.wraith("one").arg("id").output().unwrap();
         assert!(made.status.success());
         tree::set_mode(&s.world.path("home-one/identity"), 0o644);
         alone(s, "one", &["id"])
     }),
-    ("standard output takes nothing", |_| {
+    ("standard output that cannot be written", |_| {
         // A failed write to standard output is reported on standard error.
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let with = |command: &mut Command| {
@@ -146,20 +150,20 @@ pub const ALL: [Condition; 44] = [
         let people = Scene { json: false, world: World::new() };
         vec![("one", people.start_with("one", &["id"], "", with).end())]
     }),
-    ("a file that was changed since", |s| {
+    ("a file that was changed after the transfer", |s| {
         let film = received(s);
         fs::write(&film, "another").unwrap();
         let target = s.world.target().display().to_string();
         alone(s, "receiver", &["verify", &target])
     }),
-    ("nothing was received there", |s| {
+    ("a folder without a recorded transfer", |s| {
         let target = s.world.target().display().to_string();
         alone(s, "receiver", &["verify", &target])
     }),
-    ("a file is deleted at the sender meanwhile", |s| {
+    ("a file is deleted at the sender during the transfer", |s| {
         meanwhile(s, |s| fs::remove_file(s.world.source().join("tree/last")).unwrap())
     }),
-    ("a file becomes a link at the sender meanwhile", |s| {
+    ("a file becomes a link at the sender during the transfer", |s| {
         meanwhile(s, |s| {
             let last = s.world.source().join("tree/last");
             fs::remove_file(&last).unwrap();

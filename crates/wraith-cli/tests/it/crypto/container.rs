@@ -114,7 +114,7 @@ fn a_wrong_key_is_told_before_anything_is_let_out() {
     bench.ok(&["enc", "text", "-k", "key", "-o", "sealed"]);
     let said = bench.fails(&["dec", "sealed", "-k", "other"], 8);
     assert!(
-        said.contains("wrong key") && said.contains("try what it was encrypted with"),
+        said.contains("wrong key") && said.contains("the key or passphrase that encrypted it"),
         "{said}"
     );
 }
@@ -203,8 +203,8 @@ fn what_is_not_decrypted_is_named_for_people_and_programs() {
     bench.write("text", b"no head at all");
     for (file, key, expected) in [
         ("sealed", "other", "sealed: wrong key or passphrase"),
-        ("short", "key", "short: it ends in the middle of its head"),
-        ("cut", "key", "cut: it is damaged or cut off after 65536 bytes of text"),
+        ("short", "key", "short: it ends within its header"),
+        ("cut", "key", "cut: it is damaged or cut off after 65536 bytes of plaintext"),
         ("text", "key", "text: not encrypted by wraith"),
     ] {
         let said = bench.fails(&["dec", file, "-k", key, "-o", "no"], 8);

@@ -40,8 +40,8 @@ fn a_name_that_is_none_is_answered_with_what_was_meant() {
         (&["enc", "-k", "key", "--raw", "-a", "aes-256-gcm", "--iv", "00"], "leave --raw out"),
         (&["hash", &huge], "wraith crypto list hash"),
         (&["hash", "sha\x1b[31m"], "sha\\x1b[31m"),
-        (&["enc"], "no key is named"),
-        (&["dec"], "no key is named"),
+        (&["enc"], "the key is missing"),
+        (&["dec"], "the key is missing"),
         (&["enc", "--raw", "-k", "key"], "--algorithm"),
         (&["frobnicate"], "unrecognized subcommand"),
     ] {
@@ -137,7 +137,7 @@ fn every_result_has_its_event() {
     written(&["dec", "sealed", "-k", "key", "-o", "again"], "decrypted");
     written(&["rand", "100", "-o", "random"], "random");
     let good = bench.events(&["verify", "text", "-k", "ed.pub", "-s", "signature"], 0);
-    assert_eq!(good[0]["event"], "good");
+    assert_eq!(good[0]["event"], "signature_valid");
     assert_eq!(good[0]["algorithm"], "Ed25519");
     let bad = bench.events(&["verify", "sealed", "-k", "ed.pub", "-s", "signature"], 8);
     assert_eq!(bad[0]["code"], "verification_failed");
@@ -288,9 +288,15 @@ fn what_is_advised_can_be_done() {
     let iv = ["--iv", "00112233445566778899aabbccddeeff", "-k", "key", "--raw"];
     let cbc = [&["-a", "AES-128-CBC"], &iv[..]].concat();
     let said = bench.fails(&[&["dec", "text"], &cbc[..]].concat(), 8);
-    assert!(said.contains("get the text again") && !said.contains("--no-padding"), "{said}");
+    assert!(
+        said.contains("get the complete text again") && !said.contains("--no-padding"),
+        "{said}"
+    );
     let said = bench.fails(&[&["dec", "text", "--no-padding"], &cbc[..]].concat(), 8);
-    assert!(said.contains("get the text again") && !said.contains("--no-padding"), "{said}");
+    assert!(
+        said.contains("get the complete text again") && !said.contains("--no-padding"),
+        "{said}"
+    );
     let said = bench.fails(&[&["enc", "text", "--no-padding"], &cbc[..]].concat(), 8);
     assert!(said.contains("leave --no-padding out"), "{said}");
     bench.ok(&[&["enc", "text", "-o", "sealed"], &cbc[..]].concat());

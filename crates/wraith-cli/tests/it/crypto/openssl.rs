@@ -234,7 +234,10 @@ const OTHER_KEYS: [(&[&str], &str); 5] = [
     (&["-algorithm", "RSA-PSS"], "a key for RSA-PSS alone"),
     (&["-algorithm", "X25519"], "which is for key agreement"),
     (&["-algorithm", "X448"], "which is for key agreement"),
-    (&["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1"], "a key of another curve"),
+    (
+        &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1"],
+        "a key of an unsupported curve",
+    ),
 ];
 
 #[test]
@@ -332,8 +335,8 @@ fn keys_with_compressed_points_or_curves_written_out_are_told_with_the_command_t
         bench.ok(&["sign", "text", "-k", "key", "-o", "signature", "--force"]);
         for (form, expected) in [
             (&compressed[..], "a compressed point"),
-            (&explicit, "written out and not named"),
-            (&[compressed, explicit].concat(), "written out and not named"),
+            (&explicit, "given by parameters, not by name"),
+            (&[compressed, explicit].concat(), "given by parameters, not by name"),
         ] {
             let make = ["pkey", "-in", "key", "-out"];
             assert!(bench.openssl(&[&make[..], &["private"], form].concat()), "{curve}");

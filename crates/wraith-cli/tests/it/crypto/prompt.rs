@@ -19,7 +19,7 @@ fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
     let mut terminal = bench.at_a_terminal(&["enc", "-p", "text", "-o", "sealed"]);
     terminal.expect("Passphrase: ");
     terminal.send("violet\n");
-    terminal.expect("The same once more: ");
+    terminal.expect("Repeat the passphrase: ");
     terminal.send("violet\n");
     let screen = terminal.expect_exit(0);
     assert!(!screen.contains("violet"), "{screen}");
@@ -36,7 +36,7 @@ fn a_passphrase_is_not_shown_after_the_command_was_stopped_and_continued() {
     let bench = Bench::new();
     bench.write("text", b"text");
     let mut terminal = bench.at_a_terminal(&["enc", "-p", "text", "-o", "sealed"]);
-    for question in ["Passphrase: ", "The same once more: "] {
+    for question in ["Passphrase: ", "Repeat the passphrase: "] {
         terminal.expect(question);
         terminal.stop_and_continue();
         terminal.expect(question);
@@ -54,10 +54,10 @@ fn what_cannot_be_is_told_before_a_passphrase_is_asked_for() {
     bench.ok(&["genkey", "AES-256-GCM", "-o", "key"]);
     bench.ok(&["enc", "text", "-k", "key", "-o", "sealed"]);
     for (words, code, message) in [
-        (&["enc", "-p", "text", "-o", "there"][..], 2, "there is there already"),
+        (&["enc", "-p", "text", "-o", "there"][..], 2, "there already exists"),
         (&["enc", "-p", "text", "-o", "missing/x"], 7, "cannot write missing/x"),
         (&["enc", "-p", "missing", "-o", "x"], 7, "cannot read missing"),
-        (&["enc", "-p", "text"], 2, "this is no text for a terminal"),
+        (&["enc", "-p", "text"], 2, "the result is binary"),
         (&["dec", "-p", "missing", "-o", "x"], 7, "cannot read missing"),
         (&["dec", "-p", "text", "-o", "x"], 8, "not encrypted by wraith"),
         (&["dec", "-p", "sealed", "-o", "x"], 2, "encrypted with a key in hexadecimal"),

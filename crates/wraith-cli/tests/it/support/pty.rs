@@ -127,7 +127,7 @@ impl Terminal {
     /// Declines the question after a transfer with an unknown peer.
     #[track_caller]
     pub fn keep_nobody(&mut self) {
-        self.expect("as a contact? A name, Enter for no, or never: ");
+        self.expect("as a contact? Type a name, Enter for no, or never: ");
         self.send("\n");
     }
 
