@@ -82,7 +82,7 @@ pub enum CloseReason {
         reason: String,
     },
     /// No packet arrived from the peer within the idle timeout.
-    #[error("nothing was heard from the peer for too long")]
+    #[error("no packet from the peer within the idle timeout")]
     IdleTimeout,
     /// The handshake did not complete in time.
     #[error("the peer did not answer")]
@@ -91,6 +91,6 @@ pub enum CloseReason {
     #[error("the peer broke the protocol: {0}")]
     Violation(Violation),
     /// A key reached its limit before the peer allowed a key update.
-    #[error("a key reached its limit")]
+    #[error("a packet key reached its usage limit")]
     KeyLimit,
 }

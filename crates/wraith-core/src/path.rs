@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(candidate.on_response(at(0), [3; 8]), None);
         assert_eq!(candidate.on_response(at(0), SMALL), Some(Answer::Receives));
         for _ in 0..CHALLENGES_MAX {
-            let due = candidate.timeout().expect("it has shown that it may be asked");
+            let due = candidate.timeout().expect("the path is validated");
             assert_eq!(candidate.poll_challenge(due, PTO), Some((FULL, 1200)));
             assert_eq!(candidate.on_response(due, SMALL), Some(Answer::Receives), "a repeat");
         }

@@ -33,7 +33,7 @@ impl fmt::Display for Backend {
 
 /// Error: no algorithm of this kind has the name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no {kind} is called '{name}'")]
+#[error("unknown {kind} '{name}'")]
 pub struct UnknownAlgorithm {
     /// The kind of algorithm: "hash", "cipher" and so on.
     pub kind: &'static str,

@@ -112,7 +112,7 @@ impl PrivateKey {
             Key::AwsLc(key) => unsafe {
                 self.curve.write_point(aws::EC_KEY_get0_public_key(key.as_ptr()))
             },
-            Key::Own(..) => unreachable!("it was written when the key was made"),
+            Key::Own(..) => unreachable!("the public half was set at creation"),
         };
         self.point.get_or_init(written).clone()
     }
@@ -120,7 +120,7 @@ impl PrivateKey {
     /// Returns the public half as a key.
     pub(crate) fn public(&self) -> PublicKey {
         let key = PublicKey::from_point(self.curve, &self.point());
-        key.expect("it is a point of the curve, and without memory Rust ends the program, too")
+        key.expect("the point is on the curve; a failed allocation would abort anyway")
     }
 
     /// Parses a key in PKCS #8, which contains an ECPrivateKey (RFC 5915).
@@ -247,7 +247,7 @@ fn sign_own(own: &dyn weierstrass::Curve, scalar: &[u8], hash: &[u8]) -> Vec<u8>
             let derived = Zeroizing::new(derived.finish());
             block.copy_from_slice(&derived[..block.len()]);
         }
-        let nonce = own.reduce(&wide).expect("it has twice the bytes");
+        let nonce = own.reduce(&wide).expect("the input has twice the size of the order");
         if let Some(signature) = own.sign(scalar, &nonce, hash) {
             return signature;
         }

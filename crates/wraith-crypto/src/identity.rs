@@ -29,7 +29,7 @@ pub enum InvalidNodeId {
     #[error("a node id is 52 characters, a to z and 2 to 7")]
     Text,
     /// The bytes are not the canonical encoding of a point in the prime-order subgroup.
-    #[error("this node id cannot exist; was it mistyped?")]
+    #[error("this NodeId is invalid; check it for typing errors")]
     Point,
 }
 

@@ -93,10 +93,10 @@ pub enum Rejected {
     #[error("impossible length")]
     Length,
     /// The gate does not match: the sender lacks the key, or the datagram was modified in transit.
-    #[error("the gate does not match")]
+    #[error("the MAC of the datagram does not match")]
     Gate,
     /// The handshake is not waiting for this datagram.
-    #[error("not expected now")]
+    #[error("unexpected datagram")]
     Unexpected,
     /// Noise authentication failed, or the key agreement was degenerate.
     #[error("does not authenticate")]
@@ -108,7 +108,7 @@ pub enum Rejected {
     #[error("malformed payload")]
     Malformed,
     /// Authentic, but the claimed NodeId does not match the authenticated static key.
-    #[error("the identity is not the authenticated one")]
+    #[error("the claimed identity does not match the authenticated key")]
     Identity,
 }
 

@@ -26,7 +26,7 @@ pub const RATCHET_RESPONSE_BYTES: usize = SHARE_BYTES + CIPHERTEXT_BYTES;
 
 /// Error for unusable shares: a point of low order, or an invalid encapsulation key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not the shares of a ratchet")]
+#[error("invalid key shares")]
 pub struct BadShares;
 
 /// The initiator's half, kept until the response arrives. Wiped when dropped.

@@ -369,7 +369,11 @@ impl Party {
     }
 
     fn on_stopped(&mut self, connection: &mut Connection, id: StreamId, code: u64) {
-        assert_eq!((self.role, code), (Role::Responder, STOP_CODE), "nobody stopped {id}");
+        assert_eq!(
+            (self.role, code),
+            (Role::Responder, STOP_CODE),
+            "{id} was stopped without a request"
+        );
         // The core may already have reset the stream by itself.
         let _ = connection.reset(id, code);
         let stream = self.streams.get_mut(&id).expect("stopped a stream never opened");
@@ -384,7 +388,10 @@ impl Party {
             self.end_of_request(id);
         } else {
             // The answer to this side's stop.
-            assert!(stream.stop_after.is_some() && code == STOP_CODE, "nobody reset {id}");
+            assert!(
+                stream.stop_after.is_some() && code == STOP_CODE,
+                "{id} was reset without a request"
+            );
         }
     }
 

@@ -215,7 +215,7 @@ impl Hostile {
             match frame.expect("an endpoint sends frames") {
                 Frame::PathChallenge(data) => self.challenges.push(data),
                 Frame::PathResponse(data) => {
-                    let asked = self.asked.get(&data).expect("a response to what was never asked");
+                    let asked = self.asked.get(&data).expect("a response without a challenge");
                     let len = datagram.bytes.len();
                     assert!(len <= *asked, "a response of {len} bytes to a challenge of {asked}");
                 }

@@ -473,7 +473,7 @@ impl World {
         if event == Event::Connected {
             node.parties.entry(handle).or_insert_with(|| {
                 let plan = self.plans.get(&(index, peer));
-                let plan = plan.expect("a connection from nobody who connected").clone();
+                let plan = plan.expect("an incoming connection without an initiator").clone();
                 Party::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
             });
         }

@@ -96,7 +96,7 @@ impl Connection {
     fn fail_move(&mut self) {
         let chosen = self.chosen.take().map(|chosen| chosen.remote);
         for remote in chosen.into_iter().chain(self.early_move.take()) {
-            debug!(parent: &self.span, %remote, "no move there");
+            debug!(parent: &self.span, %remote, "migration failed");
             self.events.push_back(Event::MoveFailed { remote });
         }
     }
@@ -149,7 +149,7 @@ impl Connection {
             let mut candidate = make(now, from, challenges);
             candidate.is_planned = !moves;
             self.candidate = Some(candidate);
-            debug!(parent: &self.span, %from, "the peer is heard from another address");
+            debug!(parent: &self.span, %from, "packet from a new address");
         }
         if let Some(candidate) = &mut self.candidate {
             candidate.on_received(bytes, owed);
@@ -229,7 +229,7 @@ impl Connection {
         // flight there are likely lost; the probe elicits an ACK about them at once.
         self.probes = self.probes.max(1);
         self.observed_due = true;
-        debug!(parent: &self.span, %remote, "the path has changed");
+        debug!(parent: &self.span, %remote, "path changed");
         if let Some(qlog) = &mut self.qlog {
             qlog.record(now, &qlog::Event::PathChanged { remote });
             qlog.update(now, &self.recovery);

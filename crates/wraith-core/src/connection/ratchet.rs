@@ -194,7 +194,7 @@ impl Connection {
             Role::Responder => (ratchet.number + 1, RATCHET_REQUEST_BYTES),
         };
         if number > newest || usize::from(part) >= PARTS || bytes.len() != len / PARTS {
-            return Err(Violation::protocol("an impossible part of a ratchet"));
+            return Err(Violation::protocol("invalid ratchet fragment"));
         }
         let is_late = match self.role {
             Role::Initiator => ratchet.asked.is_none(),
@@ -206,7 +206,7 @@ impl Connection {
         // The first fragment starts the ratchet and counts against the budget.
         let begins = self.role == Role::Responder && ratchet.theirs.is_none();
         if begins && (!ratchet.rests() || !ratchet.rate.take(now, 1)) {
-            return Err(Violation::protocol("a ratchet too soon"));
+            return Err(Violation::protocol("ratchet requested too early"));
         }
         let theirs = ratchet.theirs.get_or_insert_with(|| Message::to_receive(len));
         let part = usize::from(part);
@@ -222,7 +222,7 @@ impl Connection {
 
     /// Handles the peer's complete message.
     fn agree(&mut self, now: Time, message: &[u8]) -> Result<(), Violation> {
-        const BAD: Violation = Violation::protocol("a ratchet with bad shares");
+        const BAD: Violation = Violation::protocol("invalid ratchet shares");
         let ratchet = &mut self.ratchet;
         let agreed = if let Ok(request) = message.try_into() {
             let (response, agreed) =
@@ -231,12 +231,11 @@ impl Connection {
             ratchet.send(&response);
             agreed
         } else {
-            let asked =
-                ratchet.asked.take().expect("a response is taken only where one was asked for");
+            let asked = ratchet.asked.take().expect("responses without a request are ignored");
             ratchet.ours = None;
-            asked.finish(message.try_into().expect("it has the length of one")).map_err(|_| BAD)?
+            asked.finish(message.try_into().expect("the length was checked")).map_err(|_| BAD)?
         };
-        let sealed = self.sealed.as_mut().expect("frames come in packets");
+        let sealed = self.sealed.as_mut().expect("frames exist only after the handshake");
         sealed.sealer.ratchet(&agreed);
         sealed.opener.ratchet(&agreed);
         ratchet.advance_due = true;

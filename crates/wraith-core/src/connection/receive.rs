@@ -193,7 +193,7 @@ impl Connection {
             return;
         }
         self.observed = Some(address);
-        debug!(parent: &self.span, %address, "the peer sees us here");
+        debug!(parent: &self.span, %address, "observed address");
         // Bounded, because a peer may report another address in every packet.
         if self.events.len() < EVENTS_MAX {
             self.events.push_back(Event::ObservedAddress(address));
@@ -208,7 +208,7 @@ impl Connection {
         for packet in settled.acked.drain(..) {
             if packet.mtu_probe {
                 if let Some(mtu) = self.path.mtud.on_probe_acked(packet.size as u16) {
-                    debug!(parent: &self.span, mtu, "the path carries larger datagrams");
+                    debug!(parent: &self.span, mtu, "path MTU raised");
                     self.recovery.set_mtu(mtu);
                 }
             } else {
@@ -226,7 +226,7 @@ impl Connection {
             if packet.mtu_probe {
                 self.path.mtud.on_probe_lost();
             } else if let Some(mtu) = self.path.mtud.on_packet_lost(packet.pn, packet.size) {
-                debug!(parent: &self.span, mtu, "the path carries large datagrams no more");
+                debug!(parent: &self.span, mtu, "path MTU black hole: search restarted");
                 self.recovery.set_mtu(mtu);
             }
             for frame in &packet.frames {

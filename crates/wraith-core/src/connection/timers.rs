@@ -83,7 +83,7 @@ impl Connection {
             sealed.forget_at = None;
         }
         if self.candidate.as_ref().is_some_and(|c| c.is_given_up(now)) {
-            debug!(parent: &self.span, "the other address does not answer");
+            debug!(parent: &self.span, "path validation failed");
             self.candidate = None;
         }
         self.left.take_if(|left| left.is_given_up(now));

@@ -88,7 +88,8 @@ impl Endpoint {
                 }
             }
             Verdict::New => {
-                let first = FirstDatagram::new(door, datagram).expect("the door opened to it");
+                let first = FirstDatagram::new(door, datagram)
+                    .expect("mac1 was verified with this door key");
                 half_opens.insert_begun(now, from, first, proven);
             }
         }

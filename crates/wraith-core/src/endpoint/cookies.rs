@@ -157,6 +157,6 @@ mod tests {
         }
         let mut cookies = cookies();
         let h1 = h1_with_cookie(&mut cookies, at(0), here);
-        assert!(!cookies.shown(at(240), here, &h1), "nobody has asked since");
+        assert!(!cookies.shown(at(240), here, &h1), "no cookie was requested since");
     }
 }

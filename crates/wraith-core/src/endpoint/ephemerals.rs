@@ -10,7 +10,10 @@ const READY: usize = 8;
 
 /// A pool of keys. Invariant: each key is used once.
 #[derive(Default)]
-#[allow(clippy::vec_box, reason = "what grows, or gives a key out, leaves no copy of a secret")]
+#[allow(
+    clippy::vec_box,
+    reason = "boxed, so that growing the vector and popping a key leave no copy of a secret"
+)]
 pub(crate) struct Ephemerals(Vec<Box<EphemeralKey>>);
 
 impl Ephemerals {

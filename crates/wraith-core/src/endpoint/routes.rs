@@ -35,7 +35,7 @@ impl Routes {
         }
         if addresses.len() == ADDRESSES_MAX {
             let oldest = addresses.iter().position(|known| *known != in_use);
-            let gone = addresses.remove(oldest.expect("they differ, so most are not in use"));
+            let gone = addresses.remove(oldest.expect("at most one of the addresses is in use"));
             Self::remove(&mut self.connections, gone, handle);
         }
         addresses.push(address);

@@ -105,13 +105,13 @@ pub struct PunchCounts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PunchError {
     /// Too many attempts of this kind are in progress.
-    #[error("too many attempts to find a path are under way")]
+    #[error("too many path discovery attempts in progress; wait until one ends")]
     TooMany,
     /// The address cannot belong to a single host.
-    #[error("the address cannot be asked: it is nobody's, or a group's")]
+    #[error("not a unicast address of a host")]
     NotATarget,
     /// The request is too long.
-    #[error("a request has at most 1500 bytes")]
+    #[error("the request is longer than 1500 bytes")]
     TooLong,
 }
 

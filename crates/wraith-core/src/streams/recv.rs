@@ -89,10 +89,10 @@ impl RecvHalf {
                 return Err(Violation::final_size("bytes beyond the end of a stream"));
             }
             if is_final && end != size {
-                return Err(Violation::final_size("the end of a stream moved"));
+                return Err(Violation::final_size("final size changed"));
             }
         } else if is_final && end < self.highest {
-            return Err(Violation::final_size("the end of a stream is before bytes received"));
+            return Err(Violation::final_size("final size below received bytes"));
         }
         Ok(end.saturating_sub(self.highest))
     }

@@ -217,7 +217,7 @@ mod tests {
         assert!(!window.consume(at(0), RTT, 1));
         assert!(window.on_blocked(1000));
         assert_eq!(window.limit(), 1001);
-        assert!(window.on_blocked(1000), "it has not heard of that");
+        assert!(window.on_blocked(1000), "the higher limit was not announced");
         assert!(!window.on_blocked(1001));
     }
 

@@ -75,7 +75,7 @@ fn parts_that_cannot_be_end_the_connection() {
     {
         let mut peer = connect();
         peer.send_part(number, part, &vec![1; len]);
-        assert_eq!(peer.closed, violation("an impossible part of a ratchet"));
+        assert_eq!(peer.closed, violation("invalid ratchet fragment"));
     }
 }
 
@@ -88,7 +88,7 @@ fn shares_nobody_can_agree_on_end_the_connection() {
     for request in [low, no_key] {
         let mut peer = connect();
         assert_eq!(peer.ask(1, &request), None);
-        assert_eq!(peer.closed, violation("a ratchet with bad shares"));
+        assert_eq!(peer.closed, violation("invalid ratchet shares"));
     }
 }
 
@@ -117,7 +117,7 @@ fn the_next_one_is_too_soon_before_the_last_one_is_over() {
     let (mut peer, mut rng) = (connect(), rng());
     assert!(peer.ask(1, Ratchet::begin(&mut rng).request()).is_some());
     assert_eq!(peer.ask(2, Ratchet::begin(&mut rng).request()), None);
-    assert_eq!(peer.closed, violation("a ratchet too soon"));
+    assert_eq!(peer.closed, violation("ratchet requested too early"));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn who_asks_for_one_after_the_other_is_stopped() {
     let (mut peer, mut rng) = (connect(), rng());
     let answered = (1..1000).take_while(|number| peer.ratchet(*number, &mut rng)).count();
     assert_eq!(answered, 32);
-    assert_eq!(peer.closed, violation("a ratchet too soon"));
+    assert_eq!(peer.closed, violation("ratchet requested too early"));
 
     // One ratchet a second is allowed; in fact, two are.
     let (mut peer, mut rng) = (connect(), self::rng());
@@ -147,7 +147,7 @@ fn who_has_not_asked_for_long_may_ask_for_no_more_in_a_row() {
     }
     assert_eq!(peer.closed, None);
     let answered = (1..1000).take_while(|number| peer.ratchet(*number, &mut rng)).count();
-    assert_eq!(peer.closed, violation("a ratchet too soon"));
+    assert_eq!(peer.closed, violation("ratchet requested too early"));
     assert_eq!(answered, 32);
 }
 

@@ -104,7 +104,7 @@ fn a_share_of_low_order_ends_the_connection() {
         let (mut response, _) = answer_ratchet(&request, &mut rng()).unwrap();
         response[..32].copy_from_slice(&low);
         peer.respond(number, &response);
-        assert_eq!(peer.closed, violation("a ratchet with bad shares"));
+        assert_eq!(peer.closed, violation("invalid ratchet shares"));
     }
 }
 
@@ -145,7 +145,7 @@ fn a_response_that_nobody_asked_for_ends_the_connection() {
         let mut peer = accept_one_that_does_not_ask();
         assert!(peer.ratchets.is_empty());
         peer.send_part(number, 0, &[7; PART]);
-        assert_eq!(peer.closed, violation("an impossible part of a ratchet"));
+        assert_eq!(peer.closed, violation("invalid ratchet fragment"));
     }
 }
 
@@ -155,7 +155,7 @@ fn a_response_to_a_request_of_the_future_ends_the_connection() {
         let mut peer = accept();
         assert_eq!(peer.asked().0, 1);
         peer.send_part(number, 0, &[7; PART]);
-        assert_eq!(peer.closed, violation("an impossible part of a ratchet"));
+        assert_eq!(peer.closed, violation("invalid ratchet fragment"));
     }
 }
 
@@ -171,7 +171,7 @@ fn parts_that_cannot_be_end_the_connection() {
     ] {
         let mut peer = accept();
         peer.send_part(1, part, &vec![7; len]);
-        assert_eq!(peer.closed, violation("an impossible part of a ratchet"), "{part}, {len}");
+        assert_eq!(peer.closed, violation("invalid ratchet fragment"), "{part}, {len}");
     }
 }
 

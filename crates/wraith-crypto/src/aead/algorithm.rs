@@ -106,7 +106,7 @@ pub enum AeadError {
         found: usize,
     },
     /// The nonce is empty, where any other length is allowed: [`AesGcm::seal_with_nonce`].
-    #[error("a nonce of {algorithm} has a byte at least: it is empty")]
+    #[error("the nonce is empty: {algorithm} needs at least one byte")]
     EmptyNonce {
         /// The algorithm in use.
         algorithm: Algorithm,

@@ -27,7 +27,7 @@ pub enum KeyWrapError {
     },
     /// The key to wrap has an invalid length. [`wrap`] takes 16 bytes to [`WRAPPED_KEY_MAX`], in
     /// words of 8; [`wrap_padded`] takes 1 byte to [`WRAPPED_KEY_MAX`].
-    #[error("a key of {found} bytes cannot be wrapped so")]
+    #[error("a key of {found} bytes cannot be wrapped: this length is not allowed")]
     Length {
         /// Length of the key to wrap in bytes.
         found: usize,

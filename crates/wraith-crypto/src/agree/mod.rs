@@ -61,7 +61,7 @@ pub enum AgreeError {
         algorithm: Algorithm,
     },
     /// The library failed: out of memory, or no randomness.
-    #[error("{algorithm} failed: no memory, or no randomness")]
+    #[error("{algorithm} failed: out of memory, or no randomness")]
     Failed {
         /// The algorithm in use.
         algorithm: Algorithm,

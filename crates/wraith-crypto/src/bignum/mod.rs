@@ -30,7 +30,7 @@ use limbs::Limbs;
 #[non_exhaustive]
 pub enum Error {
     /// The number would have more than [`Uint::BITS_MAX`] bits.
-    #[error("numbers have at most {} bits", Uint::BITS_MAX)]
+    #[error("the result is longer than {} bits", Uint::BITS_MAX)]
     TooLarge,
     /// The number subtracted is the larger one.
     #[error("the difference would be negative")]
@@ -45,13 +45,13 @@ pub enum Error {
     #[error("the number has no inverse")]
     NoInverse,
     /// The number has more bytes than the buffer.
-    #[error("the number does not fit")]
+    #[error("the number does not fit into the buffer")]
     NoRoom,
     /// The input is not a string of hexadecimal digits.
     #[error("not a hexadecimal number")]
     InvalidHex,
     /// AWS-LC had no memory.
-    #[error("no memory")]
+    #[error("out of memory")]
     OutOfMemory,
 }
 

@@ -74,7 +74,7 @@ pub enum CipherError {
     #[error("the two halves of the key are the same")]
     EqualHalves,
     /// The text does not consist of whole blocks, or an XTS data unit is too short or too long.
-    #[error("{found} bytes are no text of {algorithm}: it takes {}", algorithm.takes())]
+    #[error("{algorithm} does not take a text of {found} bytes: it takes {}", algorithm.takes())]
     Partial {
         /// The algorithm in use.
         algorithm: Algorithm,
@@ -83,7 +83,7 @@ pub enum CipherError {
     },
     /// The decrypted text does not end with valid padding ([`pad`]): the key is wrong, or the text
     /// was modified.
-    #[error("wrong key, or damaged: the padding is not as it must be")]
+    #[error("invalid padding: wrong key, or damaged")]
     Padding,
 }
 

@@ -156,7 +156,7 @@ impl Curve {
         let written = unsafe {
             aws::EC_POINT_point2oct(self.group(), point, form, data, len, ptr::null_mut())
         };
-        assert_eq!(written, len, "the public half of a key is no point at infinity");
+        assert_eq!(written, len, "a public key is never the point at infinity");
         bytes
     }
 }

@@ -35,13 +35,13 @@ pub enum EncodingError {
     #[error("the input ends in the middle of a value")]
     Truncated,
     /// The encoding of a length, a number or a bit string is not DER.
-    #[error("a value is not spelled as DER demands")]
+    #[error("a value is not valid DER")]
     NotDer,
     /// A value has an unexpected type.
-    #[error("a value has another type than is expected in its place")]
+    #[error("a value has an unexpected type")]
     UnexpectedTag,
     /// There are bytes after the value.
-    #[error("there are bytes behind the value")]
+    #[error("there are trailing bytes after the value")]
     TrailingBytes,
     /// The version of the format is unknown.
     #[error("the version of the format is not known")]

@@ -73,7 +73,7 @@ pub enum EncryptError {
     #[error("wrong key, or damaged")]
     Unopened,
     /// The library failed: out of memory, or no randomness.
-    #[error("{algorithm} failed: no memory, or no randomness")]
+    #[error("{algorithm} failed: out of memory, or no randomness")]
     Failed {
         /// The algorithm in use.
         algorithm: Algorithm,

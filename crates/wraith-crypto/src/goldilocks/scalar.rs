@@ -28,7 +28,7 @@ pub(crate) struct Scalar([u64; LIMBS]);
 impl Scalar {
     /// Returns at most 114 little-endian bytes modulo L.
     pub(crate) fn reduced(bytes: &[u8]) -> Self {
-        assert!(bytes.len() <= 114, "the longest that the folding below was made for");
+        assert!(bytes.len() <= 114, "the folding supports at most 114 bytes");
         let mut wide = [0; WIDE];
         for (i, &byte) in bytes.iter().enumerate() {
             wide[i / 8] |= u64::from(byte) << (8 * (i % 8));
@@ -89,7 +89,7 @@ impl Scalar {
             add_product(wide, &high, &C);
             high.zeroize();
         }
-        let mut limbs: [u64; LIMBS] = *wide.first_chunk().expect("it is longer");
+        let mut limbs: [u64; LIMBS] = *wide.first_chunk().expect("WIDE is larger than LIMBS");
         for _ in 0..2 {
             let (mut less, mut borrow) = ([0; LIMBS], false);
             for i in 0..LIMBS {

@@ -38,7 +38,7 @@ pub const ITERATIONS_MAX: u64 = 1 << 27;
 #[non_exhaustive]
 pub enum KdfError {
     /// The function does not support an output of this length.
-    #[error("the function gives {min} to {max} bytes, not {found}")]
+    #[error("the function supports outputs of {min} to {max} bytes, not {found}")]
     OutputLength {
         /// Least length in bytes.
         min: usize,
@@ -52,7 +52,7 @@ pub enum KdfError {
     Hash(hash::Algorithm),
     /// A cost parameter (iterations, passes, lanes or memory) is invalid, or above a limit of this
     /// module.
-    #[error("the function does not take this cost")]
+    #[error("the cost parameters are invalid or above the limit")]
     Cost,
     /// The salt or another input has an invalid length.
     #[error("the function does not take an input of this length")]

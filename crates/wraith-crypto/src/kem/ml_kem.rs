@@ -66,12 +66,16 @@ impl Set {
 
     /// Creates AWS-LC's key from `bytes`, which must have the right length.
     pub(super) fn public(self, bytes: &[u8]) -> Public {
-        assert_eq!(bytes.len(), self.encapsulation_key_bytes(), "the caller has looked at it");
+        assert_eq!(
+            bytes.len(),
+            self.encapsulation_key_bytes(),
+            "the caller has checked the length"
+        );
         let (data, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `bytes` has the length passed, and AWS-LC copies it.
         let key =
             unsafe { Owned::new(aws::EVP_PKEY_kem_new_raw_public_key(self.nid(), data, len)) };
-        Public(key.expect("only the length is looked at, and it is right"))
+        Public(key.expect("AWS-LC checks only the length, which is right"))
     }
 
     /// Creates AWS-LC's key from `seed`.

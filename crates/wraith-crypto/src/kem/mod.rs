@@ -87,7 +87,7 @@ pub enum KemError {
         algorithm: Algorithm,
     },
     /// The library failed: out of memory, or no randomness.
-    #[error("{algorithm} failed: no memory, or no randomness")]
+    #[error("{algorithm} failed: out of memory, or no randomness")]
     Failed {
         /// The algorithm in use.
         algorithm: Algorithm,

@@ -152,7 +152,7 @@ impl PrivateKey {
             aws::RSA_up_ref(self.0.rsa.as_ptr());
             Owned::new(self.0.rsa.as_ptr())
         };
-        PublicKey(Key { rsa: rsa.expect("it is no null pointer"), bytes: self.0.bytes })
+        PublicKey(Key { rsa: rsa.expect("the pointer is not null"), bytes: self.0.bytes })
     }
 
     /// Returns a PSS signature over `hash`, with a salt of the length of the hash (RFC 8017 §8.1).
@@ -202,7 +202,7 @@ impl PrivateKey {
         let mut bytes = Zeroizing::new(vec![0; self.0.bytes]);
         // SAFETY: the key is alive and has a private exponent.
         let fits = unsafe { write_number(aws::RSA_get0_d(self.0.rsa.as_ptr()), &mut bytes) };
-        assert!(fits, "it is below the modulus");
+        assert!(fits, "the private exponent is below the modulus");
         bytes
     }
 

@@ -164,7 +164,7 @@ fn challenge(context: &[u8], r: &[u8], public: &[u8], message: &[u8]) -> Scalar 
 
 /// Computes SHAKE256(dom4(0, context) ‖ parts).
 fn hashed(context: &[u8], [a, b, c]: [&[u8]; 3], hash: &mut [u8; 114]) {
-    let len = u8::try_from(context.len()).expect("it was looked at");
+    let len = u8::try_from(context.len()).expect("the length was checked");
     let mut running = Shake256::new();
     for part in [b"SigEd448", &[0, len][..], context, a, b, c] {
         running.update(part);

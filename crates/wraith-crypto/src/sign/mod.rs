@@ -97,7 +97,7 @@ pub enum SignError {
     #[error("not authentic: wrong key, or the message or the signature is damaged")]
     Unauthentic,
     /// The library failed: out of memory, or no randomness.
-    #[error("{algorithm} failed: no memory, or no randomness")]
+    #[error("{algorithm} failed: out of memory, or no randomness")]
     Failed {
         /// The algorithm in use.
         algorithm: Algorithm,

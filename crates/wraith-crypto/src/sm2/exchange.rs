@@ -35,7 +35,7 @@ pub enum ExchangeError {
     #[error("not a public key of SM2")]
     InvalidPublicKey,
     /// The identity is longer than [`IDENTITY_MAX`](super::IDENTITY_MAX) bytes.
-    #[error("an identity is longer than 8191 bytes")]
+    #[error("the identity is longer than 8191 bytes")]
     Identity,
     /// The requested key is longer than 2^30 bytes.
     #[error("a key of {found} bytes is too long: at most {}", KeyStream::MAX)]

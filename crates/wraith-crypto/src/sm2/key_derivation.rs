@@ -26,7 +26,7 @@ impl KeyStream {
     /// Xors the stream onto `data`, at most [`Self::MAX`] bytes. Returns whether any byte of the
     /// stream was not zero.
     pub(crate) fn apply(mut self, data: &mut [u8]) -> bool {
-        assert!(data.len() <= Self::MAX, "the caller has seen to it");
+        assert!(data.len() <= Self::MAX, "the caller checked the length");
         let mut any = 0;
         for chunk in data.chunks_mut(Sm3::DIGEST_BYTES) {
             let mut hash = self.start.clone();

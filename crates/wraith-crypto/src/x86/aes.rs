@@ -65,7 +65,7 @@ impl<const KEYS: usize> RoundKeys<KEYS> {
     #[target_feature(enable = "aes,ssse3")]
     #[inline]
     pub(super) fn expand(place: &mut MaybeUninit<Self>, key: &[u8]) -> __m128i {
-        assert!(Self::fits(key), "the caller looked at its length");
+        assert!(Self::fits(key), "the caller checked the key length");
         let keys = place.as_mut_ptr().cast::<__m128i>();
         let mut state = _mm_setzero_si128();
         expand_with(key, |round, key| {

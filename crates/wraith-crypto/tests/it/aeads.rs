@@ -271,7 +271,7 @@ fn what_a_key_refuses_is_said_with_the_lengths_of_that_key() {
     let key = AesGcm::new(&[5; 32]).unwrap();
     assert_eq!(
         said(key.seal_with_nonce(&[], b"", &mut [], &mut [0; 16]).map(|()| Vec::new())),
-        "a nonce of AES-256-GCM has a byte at least: it is empty"
+        "the nonce is empty: AES-256-GCM needs at least one byte"
     );
     key.seal_with_nonce(&[0; 1], b"", &mut [], &mut [0; 16]).unwrap();
     for (algorithm, key) in every() {

@@ -456,7 +456,7 @@ impl Internet {
         let Self { now, seed, plans, buffer, .. } = self;
         let host = &mut self.hosts[index.0];
         host.settle(*now, buffer, |peer| {
-            let plan = plans.get(&peer).expect("a connection from nobody who connected");
+            let plan = plans.get(&peer).expect("an incoming connection without an initiator");
             Party::new(Role::Responder, *seed ^ PATTERN_STREAM, plan.clone())
         });
     }

@@ -136,7 +136,7 @@ pub enum HpkeError {
     #[error("not authentic: wrong key, wrong order, or damaged")]
     Unopened,
     /// The suite is export-only, the message is too long, or the sequence numbers are exhausted.
-    #[error("this cannot be sealed: the suite only exports, or a limit is reached")]
+    #[error("cannot seal: the suite is export-only, or a limit is reached")]
     CannotSeal,
     /// The requested secret is longer than the KDF supports.
     #[error("{found} bytes are more than the key derivation can make")]

@@ -36,12 +36,12 @@ pub(crate) fn is_available(limbs: usize) -> bool {
 /// `numbers` are eight odd numbers that fill their limbs; [`is_available`] must accept their number
 /// of limbs. The time depends only on lengths.
 pub(crate) fn may_be_prime(numbers: &[&[u64]; COUNT]) -> [bool; COUNT] {
-    assert!(is_available(numbers[0].len()), "the processor has the instructions");
+    assert!(is_available(numbers[0].len()), "the caller checked is_available");
     match numbers[0].len() {
         16 => may_be_prime_of::<20>(numbers),
         24 => may_be_prime_of::<30>(numbers),
         32 => may_be_prime_of::<40>(numbers),
-        limbs => unreachable!("{limbs} is no size"),
+        limbs => unreachable!("{limbs} limbs are not supported"),
     }
 }
 

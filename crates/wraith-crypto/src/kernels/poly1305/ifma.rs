@@ -246,7 +246,7 @@ impl Wide {
     /// Returns the tag. All turns must be done.
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn finish(&mut self) -> [u8; BLOCK] {
-        debug_assert!(self.next >= self.end, "all was taken in");
+        debug_assert!(self.next >= self.end, "all groups were absorbed");
         self.narrow.sum = Products::of(self.acc, &Power::new(self.powers)).sum();
         self.narrow.finish()
     }

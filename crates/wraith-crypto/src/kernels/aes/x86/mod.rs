@@ -98,7 +98,7 @@ impl Keys {
     /// Panics if the processor does not support the width.
     #[inline]
     pub(super) fn new(key: &[u8], width: Width) -> Self {
-        assert!(width.is_here(), "the caller asked the processor");
+        assert!(width.is_here(), "the caller checked the processor features");
         let rounds = key.len() / 4 + 6;
         // SAFETY: the assertion above checked the instructions.
         unsafe {
