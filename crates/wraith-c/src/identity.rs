@@ -120,9 +120,9 @@ pub unsafe extern "C" fn wraith_node_id_verify(
         let node_id = NodeId(*call.array(node_id, node_id_len)?);
         let message = call.bytes(message, message_len)?;
         let signature = call.array(signature, signature_len)?;
-        node_id
-            .verify(message, signature)
-            .map_err(|_| Failure::new(WRAITH_UNAUTHENTIC, "this signature is not of that identity"))
+        node_id.verify(message, signature).map_err(|_| {
+            Failure::new(WRAITH_UNAUTHENTIC, "the signature is not valid for this identity")
+        })
     })
 }
 

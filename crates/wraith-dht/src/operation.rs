@@ -171,7 +171,7 @@ impl Operation {
                 && !is_resolving
                 && !matches!(self.introduction, Introduction::NotYet);
             if !self.heard && (is_hopeless || now >= self.begun + SILENCE_TIMEOUT) {
-                return Err(PlaceError::Unreachable("no node of the DHT answers".into()));
+                return Err(PlaceError::Unreachable("no DHT node answers".into()));
             }
             let wake = self.next_timer(now);
             let resolved = async {
@@ -224,7 +224,7 @@ impl Operation {
                         match answer {
                             Answer::Yes(_) => stored += 1,
                             Answer::No(code) => {
-                                trace!(code, "a node does not store");
+                                trace!(code, "put refused");
                                 refused += 1;
                             }
                         }
@@ -250,7 +250,7 @@ impl Operation {
             return Ok(());
         }
         Err(PlaceError::Unreachable(format!(
-            "{stored} of {} nodes of the DHT took the record",
+            "{stored} of {} DHT nodes stored the record",
             closest.len()
         )))
     }
@@ -289,7 +289,7 @@ impl Operation {
         self.shared.traffic.sent(datagram.len());
         let sent = self.socket.send_to(datagram, to).await;
         if let Err(why) = &sent {
-            trace!(%why, "a question was not sent");
+            trace!(%why, "query not sent");
         }
         sent.is_ok()
     }

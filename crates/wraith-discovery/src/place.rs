@@ -316,25 +316,25 @@ pub enum PlaceError {
     #[error("it does not answer")]
     Silent,
     /// The place rate-limits us.
-    #[error("too many requests from here")]
+    #[error("too many requests from this address; try again later")]
     TooFast,
     /// The place has no room.
     #[error("it is full")]
     Full,
     /// Another peer waits at this topic.
-    #[error("somebody else waits at this nameplate")]
+    #[error("another peer already waits with this number")]
     Taken,
     /// No peer waits at this topic.
-    #[error("nobody waits there")]
+    #[error("no peer waits there")]
     Nobody,
     /// The peer at this topic no longer waits, for this reason.
-    #[error("whoever waited there waits no longer")]
+    #[error("the peer no longer waits there")]
     Closed(Refusal),
     /// The place speaks another version.
     #[error("it speaks another version")]
     Version,
     /// The server is broken or not such a place.
-    #[error("it does not do what it was asked for")]
+    #[error("it does not follow the protocol")]
     Protocol,
 }
 

@@ -38,7 +38,7 @@ pub enum RelayAddrError {
     #[error("a relay has port 0")]
     BadPort,
     /// The input is truncated.
-    #[error("it is cut short")]
+    #[error("it is truncated")]
     WrongLength,
 }
 

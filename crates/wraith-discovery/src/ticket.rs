@@ -62,17 +62,17 @@ pub enum TicketError {
     #[error("it holds a character that tickets never hold, or a part is missing")]
     NotBase32,
     /// Too short, too long, or a length that contradicts the address count.
-    #[error("it is cut short or has something appended")]
+    #[error("it is truncated, or has extra characters")]
     WrongLength,
     /// The check does not match: a character was changed, lost or added.
-    #[error("a character was changed on the way")]
+    #[error("a character was changed")]
     Mistyped,
     /// Made by a newer version.
     #[error("it was made by a newer version of wraith (format {0}): update wraith on this machine")]
     UnknownVersion(u8),
     /// Made by an older version, whose handshake is no longer supported.
     #[error(
-        "it was made by an older version of wraith (format {0}), whose handshake is not spoken any more: update wraith on the sender's machine, and take a new one"
+        "it was made by an older version of wraith (format {0}), which is no longer supported: update wraith on the sender's machine, and get a new ticket"
     )]
     OlderVersion(u8),
     /// Port 0, or an address family other than IPv4 and IPv6.

@@ -84,7 +84,8 @@ struct Bounded {
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let left = u64::try_from(bytes.len()).ok().and_then(|len| self.room.checked_sub(len));
-        self.room = left.ok_or_else(|| std::io::Error::other("more than the limit in memory"))?;
+        self.room =
+            left.ok_or_else(|| std::io::Error::other("the content exceeds the memory limit"))?;
         self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -111,7 +112,9 @@ impl Target {
 /// Parses an IP address with a port.
 pub(crate) fn address(text: &str) -> Result<std::net::SocketAddr, WraithError> {
     text.parse().map_err(|_| {
-        WraithError::InvalidInput(format!("{text:?} is no address and port, such as 127.0.0.1:0"))
+        WraithError::InvalidInput(format!(
+            "{text:?} is not an address with a port, such as 127.0.0.1:0"
+        ))
     })
 }
 

@@ -66,7 +66,7 @@ pub fn verify(signer: String, message: Vec<u8>, signature: Vec<u8>) -> Result<bo
 /// Converts `bytes` into an array, or returns an error with the expected length of `what`.
 pub(crate) fn array<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N], WraithError> {
     bytes.try_into().map_err(|_| {
-        WraithError::InvalidInput(format!("{what} has {N} bytes, and these are {}", bytes.len()))
+        WraithError::InvalidInput(format!("{what} must have {N} bytes, got {}", bytes.len()))
     })
 }
 

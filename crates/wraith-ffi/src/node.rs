@@ -214,7 +214,7 @@ impl Node {
     fn contact(&self, name: &str) -> Result<wraith::state::Contact, WraithError> {
         let parsed = name.parse().map_err(WraithError::invalid)?;
         let book = self.node.contacts().load()?;
-        let nobody = || WraithError::NotFound(format!("there is no contact called {name}"));
+        let nobody = || WraithError::NotFound(format!("there is no contact named {name}"));
         book.named(&parsed).cloned().ok_or_else(nobody)
     }
 }

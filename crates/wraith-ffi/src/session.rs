@@ -155,7 +155,7 @@ impl Session {
 
 impl Session {
     pub(crate) fn new(session: wraith::session::Session) -> Arc<Self> {
-        Arc::new(Self(UsedOnce::new(session, "this session was put into a vault")))
+        Arc::new(Self(UsedOnce::new(session, "this session was moved into a vault")))
     }
 
     /// Takes the session out of this object.

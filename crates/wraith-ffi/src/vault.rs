@@ -25,7 +25,7 @@ pub enum Durability {
 #[derive(Clone, Debug, PartialEq, Eq, Error, uniffi::Error)]
 pub enum VaultError {
     /// The vault holds a record of this or a later generation.
-    #[error("the vault holds a newer record of this name: is it in use elsewhere?")]
+    #[error("the vault holds a newer record of this name; another process may use it")]
     Conflict,
     /// Any other failure.
     #[error("the vault failed: {why}")]
@@ -193,7 +193,7 @@ pub(crate) fn hold<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError>
         Ok(held) => Ok(held),
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => Err(WraithError::WrongState(
-            "this is held by a call that waits for a vault, and was used in a call of a vault"
+            "this object is locked by a call that waits for the vault; a vault must not use it"
                 .into(),
         )),
     }
@@ -241,7 +241,7 @@ impl inner::KeyVault for Theirs {
 fn done(says_so: bool, call: &str) -> Result<(), inner::VaultError> {
     match says_so {
         true => Ok(()),
-        false => Err(inner::VaultError::Failed(format!("{call} did not say that it is done"))),
+        false => Err(inner::VaultError::Failed(format!("{call} did not confirm its completion"))),
     }
 }
 

@@ -56,7 +56,7 @@ pub enum Error {
         operation: &'static str,
     },
     /// Another object has the name, and the conflict policy may not replace it.
-    #[error("{path}: exists already and is something else")]
+    #[error("{path}: the name is taken by another entry")]
     Exists {
         /// The taken name.
         path: String,
@@ -89,7 +89,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The order of the chunks leaves too many separate ranges to remember.
-    #[error("{path}: its chunks come in too many pieces")]
+    #[error("{path}: its chunks form too many separate ranges")]
     TooManyPieces {
         /// The affected file.
         path: String,

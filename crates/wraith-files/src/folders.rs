@@ -95,7 +95,7 @@ impl TargetDir {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let stat = match at.and_then(|dir| statx(dir, path.file_name(), flags, wanted)) {
             Err(Errno::NOENT | Errno::NOSYS) => return Ok(None),
-            done => done.context(path.as_bytes(), "look at it")?,
+            done => done.context(path.as_bytes(), "inspect it")?,
         };
         let is_folder = rustix::fs::FileType::from_raw_mode(stat.stx_mode.into())
             == rustix::fs::FileType::Directory;
@@ -148,7 +148,7 @@ impl TargetDir {
             Err(Errno::ACCESS) if origin == Origin::Found => return Ok(()),
             done => done.context(path.as_bytes(), "open it")?,
         };
-        let stat = fstat(&fd).context(path.as_bytes(), "look at it")?;
+        let stat = fstat(&fd).context(path.as_bytes(), "inspect it")?;
         if origin == Origin::Ours {
             if permissions(&stat) != growing {
                 let growing = Mode::from_raw_mode((stat.st_mode & 0o7000) | growing);

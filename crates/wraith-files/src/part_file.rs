@@ -244,7 +244,7 @@ impl PartFile {
         if !claim.is_first && !self.is_hole(start, end - start) {
             claim.has_written = true;
             let punched = self.punch(start..end, go_on);
-            if !punched.context(self.path.as_bytes(), "make room in it")? {
+            if !punched.context(self.path.as_bytes(), "punch a hole in it")? {
                 return Ok(false);
             }
         }
@@ -303,7 +303,7 @@ impl PartFile {
             // Where syncing is refused, the final sync reports it.
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             done => {
-                let done = done.context(self.path.as_bytes(), "write it through to the disk");
+                let done = done.context(self.path.as_bytes(), "flush it to disk");
                 self.target.stable.told(done)
             }
         }

@@ -129,7 +129,7 @@ impl<'a> Proof<'a> {
             Errno::BUSY => Error::InUse { path: shown(path) },
             errno => Error::os(path, "create its journal", errno),
         })?;
-        let id = file_id(&part.fd).context(path, "look at its part")?;
+        let id = file_id(&part.fd).context(path, "inspect its part file")?;
         let header = Header { boot_id: boot_id(), part: id, ..*old };
         let journal = Journal::begin(fd, header).map_err(|(_, errno)| errno);
         let journal = journal.context(path, "write its journal")?;

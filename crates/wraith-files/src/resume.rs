@@ -62,7 +62,7 @@ pub(crate) fn resume(
 ) -> Result<Option<PartFile>> {
     let parent = match target.dirs.get(entry.path.parent_bytes().unwrap_or_default()) {
         Err(Errno::NOENT) => return Ok(None),
-        done => done.context(entry.path.as_bytes(), "look for its part")?,
+        done => done.context(entry.path.as_bytes(), "find its part file")?,
     };
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
@@ -107,7 +107,7 @@ pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) ->
     let path = &entry.path;
     let parent = match target.dirs.get(path.parent_bytes().unwrap_or_default()) {
         Err(Errno::NOENT) => return Ok(()),
-        done => done.context(path.as_bytes(), "look for its part")?,
+        done => done.context(path.as_bytes(), "find its part file")?,
     };
     let identity = identity(key, path);
     for names in candidates(path, &identity) {
@@ -229,7 +229,7 @@ fn begin(
         Err(errno) => {
             // Return the first error; ignore that of the clean-up, here and below.
             let _ = unlinkat(&parent, &names.journal, AtFlags::empty());
-            return Err(Error::os(path, "create its part", errno));
+            return Err(Error::os(path, "create its part file", errno));
         }
     };
     let (size, mtime, tree) = (entry.size(), entry.mtime, entry.tree());
@@ -274,7 +274,7 @@ fn continued(
     part: OwnedFd,
     journal: Journal,
 ) -> Result<PartFile> {
-    let id = file_id(&part).context(entry.path.as_bytes(), "look at its part")?;
+    let id = file_id(&part).context(entry.path.as_bytes(), "inspect its part file")?;
     let is_current = journal.header().is_current(id);
     let file = PartFile::over(target, entry, parent, names, part, journal);
     let mut state = file.lock();

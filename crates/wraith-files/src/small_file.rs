@@ -182,7 +182,7 @@ impl UnnamedFile {
     /// them.
     fn copy_to_hidden(&mut self, dir: &Arc<OwnedFd>) -> Result<()> {
         let path = self.path.as_bytes();
-        let stat = fstat(&self.fd).context(path, "look at it")?;
+        let stat = fstat(&self.fd).context(path, "inspect it")?;
         let mut content = vec![0; stat.st_size as usize];
         if read_at(self.fd.as_fd(), &mut content, 0).context(path, "read it")? < content.len() {
             return Err(Error::Changed { path: shown(path) });
@@ -191,7 +191,7 @@ impl UnnamedFile {
         write_all_at(copy.fd(), &[&content], 0).context(path, "write it")?;
         // On failure the copy differs from the original only in its time.
         let _ = set_metadata(copy.fd(), stat.st_mode & 0o777, crate::beneath::mtime_of(&stat));
-        fsync(&copy.fd).context(path, "write it through to the disk")?;
+        fsync(&copy.fd).context(path, "flush it to disk")?;
         *self = copy;
         Ok(())
     }

@@ -70,7 +70,7 @@ impl SourceFile {
         // NONBLOCK: if a pipe has replaced the file, opening it must not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = root.open_file(real, flags).context(path.as_bytes(), "open it")?;
-        let stat = fstat(&fd).context(path.as_bytes(), "look at it")?;
+        let stat = fstat(&fd).context(path.as_bytes(), "inspect it")?;
         let stamp = Stamp::of(&stat);
         let same = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
             && (stamp.dev, stamp.ino) == (listed.dev, listed.ino)

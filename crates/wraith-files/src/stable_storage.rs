@@ -52,7 +52,7 @@ const WHOLE: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1
 /// Magic numbers of tmpfs and ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58F6];
 
-const OPERATION: &str = "write it through to the disk";
+const OPERATION: &str = "flush it to disk";
 
 /// Which call reports the disk's errors for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -115,7 +115,7 @@ impl TargetDir {
         let at = at.and_then(|dir| statat(dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW));
         let stat = match at {
             Err(Errno::NOENT) => return Ok(None),
-            done => done.context(path.as_bytes(), "look at it")?,
+            done => done.context(path.as_bytes(), "inspect it")?,
         };
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => ExistingKind::File,
@@ -206,7 +206,10 @@ impl TargetDir {
     pub fn make_symlink(&self, entry: &Entry, on_conflict: OnConflict) -> Result<Committed> {
         let path = &entry.path;
         let Kind::Symlink { target } = &entry.kind else {
-            return Err(Error::Misuse { path: shown(path.as_bytes()), what: "it is no link" });
+            return Err(Error::Misuse {
+                path: shown(path.as_bytes()),
+                what: "it is not a symbolic link",
+            });
         };
         self.in_parent(path, "create the link", |parent| {
             let committed = commit(&NewLink { target }, parent.as_fd(), path, on_conflict)?;

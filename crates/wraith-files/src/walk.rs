@@ -138,7 +138,7 @@ impl Root {
         let (Some(parent), Some(real_name)) = (real.parent(), real.file_name()) else {
             return Err(Error::Misuse {
                 path: shown(bytes),
-                what: "the whole machine has no name",
+                what: "the root folder has no name, so it cannot be sent",
             });
         };
         let name = given.file_name().unwrap_or(real_name);
@@ -256,7 +256,7 @@ impl Walk {
         path: RelPath,
     ) -> std::result::Result<Found, Skipped> {
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| unreadable(&path, "look at it", errno))?;
+            .map_err(|errno| unreadable(&path, "inspect it", errno))?;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
                 Kind::File { size: stat.st_size as u64, sparse: sparse_tree(&stat) }

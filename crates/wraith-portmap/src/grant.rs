@@ -52,18 +52,16 @@ pub enum Refusal {
     #[error("it refuses (code {0})")]
     Refused(u16),
     /// The router does not speak the protocol.
-    #[error("it does not speak it")]
+    #[error("it does not support this protocol")]
     Unsupported,
     /// The answer is empty, too long, or points to another host.
-    #[error("its answer makes no sense")]
+    #[error("its answer is malformed")]
     Malformed,
     /// The external address is not reachable from the internet.
-    #[error(
-        "its own address, {0}, is none of the internet: it is behind another NAT, or not connected"
-    )]
+    #[error("its own address, {0}, is not public: it is behind another NAT, or not connected")]
     NotGlobal(Ipv4Addr),
     /// The lifetime is too short to be of use.
-    #[error("it grants a port for {} s only", .0.as_secs())]
+    #[error("it grants a port for only {} s, which is too short", .0.as_secs())]
     TooBrief(Duration),
 }
 

@@ -104,9 +104,9 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asking => f.write_str("the router is being asked for a port"),
+            Self::Asking => f.write_str("requesting a port from the router"),
             Self::Mapped { external, protocol } => {
-                write!(f, "the router leads {external} here (by {protocol})")
+                write!(f, "the router forwards {external} to this machine ({protocol})")
             }
             Self::Unmapped(why) => why.fmt(f),
         }
@@ -125,9 +125,9 @@ pub enum Unmapped {
 impl fmt::Display for Unmapped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoGateway => f.write_str("no router is known from which a port could be had"),
+            Self::NoGateway => f.write_str("no router was found"),
             Self::Refused(refusals) => {
-                f.write_str("the router gives no port (")?;
+                f.write_str("the router grants no port (")?;
                 for (at, (protocol, refusal)) in refusals.iter().enumerate() {
                     let comma = if at == 0 { "" } else { "; " };
                     write!(f, "{comma}{protocol}: {refusal}")?;

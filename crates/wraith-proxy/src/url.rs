@@ -41,7 +41,7 @@ pub struct Credentials {
 /// password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    #[error("a proxy begins with socks5:// or http://")]
+    #[error("a proxy URL starts with socks5:// or http://")]
     NoScheme,
     #[error(
         "proxies that are reached by TLS (https://) are not supported; many listen for http:// as well"
@@ -49,9 +49,9 @@ pub enum UrlError {
     Tls,
     #[error("only socks5:// and http:// proxies are supported")]
     OtherScheme,
-    #[error("the proxy's URL has no host, or one that is no name and no address")]
+    #[error("the proxy's URL has no valid host name or address")]
     BadHost,
-    #[error("the proxy's port is no number from 1 to 65535")]
+    #[error("the proxy's port is not a number from 1 to 65535")]
     BadPort,
     #[error(
         "the user or password in the proxy's URL is longer than 255 bytes, empty, or has a % that is no escape"

@@ -12,7 +12,7 @@ use crate::tls::Pin;
 /// The relay's key differs from the pinned one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the relay shows another key than expected ({} instead of {}): it was set up anew, or somebody stands between",
+    "the relay has another key than expected ({} instead of {}): it was set up again, or an attacker intercepts the connection",
     HEXLOWER.encode(&.found[..8]),
     HEXLOWER.encode(&.expected[..8])
 )]
@@ -40,7 +40,7 @@ pub enum RelayError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The server does not speak the relay protocol.
-    #[error("what answers there is no relay of this kind")]
+    #[error("the server is not a wraith relay")]
     Protocol,
     /// The connection is lost and is being re-established.
     #[error("the connection to the relay is lost")]
@@ -55,7 +55,7 @@ pub enum StartError {
     #[error("cannot listen there: {0}")]
     Listen(#[source] io::Error),
     /// The second UDP port is not available.
-    #[error("cannot have the other UDP port: {0}")]
+    #[error("cannot bind the second UDP port: {0}")]
     OtherPort(#[source] io::Error),
     /// The address for metrics is not available.
     #[error("cannot listen for metrics there: {0}")]

@@ -7,7 +7,9 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StateError {
     /// This program does not support the version of the state.
-    #[error("the saved state is of version {0}, which this program does not know")]
+    #[error(
+        "the saved state has version {0}, which this program does not support; update the program"
+    )]
     Version(u8),
     /// The bytes are truncated, changed, or of another kind.
     #[error("the saved state is damaged")]

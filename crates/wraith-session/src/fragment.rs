@@ -39,7 +39,7 @@ const HALF: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FragmentError {
     /// A piece has too little room, or the message would need too many pieces.
-    #[error("a message of {bytes} bytes does not go into pieces of {room}")]
+    #[error("a message of {bytes} bytes cannot be split into pieces of {room} bytes")]
     Room {
         /// Length of the message.
         bytes: usize,

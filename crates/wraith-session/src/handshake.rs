@@ -60,10 +60,12 @@ pub enum HandshakeError {
     #[error("this handshake needs {0}")]
     Needs(&'static str),
     /// The peer has to write first, or the handshake is finished.
-    #[error("it is not this side's turn")]
+    #[error("the call is out of turn: the handshake expects another message, or is finished")]
     Turn,
     /// The handshake is not finished, or its keys were taken before.
-    #[error("there are no keys to give out: the handshake is not over, or they were taken before")]
+    #[error(
+        "no session is available: the handshake is not finished, or its session was already taken"
+    )]
     NoKeys,
     /// The payload is longer than [`HANDSHAKE_PAYLOAD_BYTES_MAX`].
     #[error("a payload has at most {HANDSHAKE_PAYLOAD_BYTES_MAX} bytes")]
@@ -74,13 +76,13 @@ pub enum HandshakeError {
     Unauthentic,
     /// The peer's X25519 key has low order, or its ML-KEM key is invalid. This handshake cannot
     /// continue.
-    #[error("the other side's key cannot be agreed with")]
+    #[error("the peer's public key is invalid")]
     BadKey,
     /// The NodeId is missing, or does not match the static key that was used.
-    #[error("the other side does not prove the identity it claims")]
+    #[error("the peer does not prove its claimed identity")]
     Identity,
     /// The peer proved an identity other than the expected one.
-    #[error("the other side is {0}, who was not expected")]
+    #[error("the peer is {0}, which is not the expected identity")]
     WrongPeer(NodeId),
 }
 
@@ -189,7 +191,7 @@ impl HandshakeBuilder {
             ),
             (
                 knows_remote || self.remote.is_none(),
-                "no key of the other side: that is told in the handshake",
+                "no remote key, because the handshake sends it",
             ),
         ];
         if let Some((_, needs)) = checks.into_iter().find(|(holds, _)| !holds) {
@@ -201,7 +203,9 @@ impl HandshakeBuilder {
                 Some(remote) if remote != key => return Err(HandshakeError::Identity),
                 _ if knows_remote => self.remote = Some(key),
                 _ if pattern.tells_static_in(!self.initiator).is_none() => {
-                    return Err(HandshakeError::Needs("no NodeId of an anonymous side"));
+                    return Err(HandshakeError::Needs(
+                        "no peer identity, because this pattern keeps the peer anonymous",
+                    ));
                 }
                 _ => {}
             }

@@ -38,7 +38,7 @@ pub enum SealedBoxError {
     #[error("a sealed box holds at most {TEXT_BYTES_MAX} bytes")]
     Length,
     /// The recipient's NodeId is invalid.
-    #[error("this node id cannot exist; was it mistyped?")]
+    #[error("this NodeId is invalid; check it for typing errors")]
     Recipient,
     /// The bytes are no box of a supported version.
     #[error("not a sealed box, or one of a later version")]

@@ -29,7 +29,7 @@ pub enum Durability {
 pub enum VaultError {
     /// The vault holds a record of this or a later generation: another process uses the same name,
     /// or an older copy is in use.
-    #[error("the vault holds a newer record of this name: is it in use elsewhere?")]
+    #[error("the vault holds a newer record of this name; another process may use it")]
     Conflict,
     /// Any other failure, as the vault describes it.
     #[error("the vault failed: {0}")]
@@ -87,7 +87,7 @@ pub trait KeyVault: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// This program does not support the version of the record.
-    #[error("the record is of version {0}, which this program does not know")]
+    #[error("the record has version {0}, which this program does not support; update the program")]
     Version(u8),
     /// The bytes are truncated, changed, or no record.
     #[error("the record is damaged")]

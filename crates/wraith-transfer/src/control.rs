@@ -43,7 +43,7 @@ impl ControlReader {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Some(read) = session.wait_within(left, self.read()) else {
-                let why = format!("it said nothing for {} s", limit.as_secs());
+                let why = format!("the peer sent no message for {} s", limit.as_secs());
                 return Err(TransferError::NetworkLost { why });
             };
             let message = read.map_err(|fault| fault.explain(session))?;
@@ -63,7 +63,7 @@ impl ControlReader {
         }
         self.unknown += 1;
         if self.unknown > UNKNOWN_MESSAGES_MAX {
-            return Err(session.protocol("it floods the control stream with unknown messages"));
+            return Err(session.protocol("too many unknown messages on the control stream"));
         }
         Ok(None)
     }

@@ -76,9 +76,7 @@ impl std::fmt::Display for Role {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransferError {
     /// The secret of the ticket or code is not the one that the sender expects.
-    #[error(
-        "this ticket is not for this machine: a code brought it to another one. Ask the sender for a new one"
-    )]
+    #[error("this ticket belongs to another receiver. Ask the sender for a new one")]
     WrongSecret,
     /// The receiver declined the offer.
     #[error("the receiver refused the transfer{}", reason(.why))]
@@ -87,10 +85,10 @@ pub enum TransferError {
         why: String,
     },
     /// The receiver only previewed the offer; the sender may keep waiting.
-    #[error("the receiver only looked at the offer")]
+    #[error("the receiver only previewed the offer")]
     Later,
     /// The sender is serving another program with this receiver's identity.
-    #[error("another wraith with this identity is receiving it")]
+    #[error("another wraith with this identity is already receiving this transfer")]
     Elsewhere,
     /// The output is a single stream, but the offer has several files.
     #[error("the sender offers several files or a folder, which cannot go to one stream")]
@@ -189,7 +187,7 @@ fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
     // Files that cannot be sent stay so until the user fixes the cause; only failures are worth a
     // retry.
     if failed > 0 {
-        text.push_str(". The same transfer again fetches the rest");
+        text.push_str(". Repeat the transfer to get the rest");
     }
     text
 }

@@ -331,7 +331,7 @@ impl SessionState {
             } else if since.elapsed() >= STALL_TIMEOUT {
                 let seconds = STALL_TIMEOUT.as_secs();
                 debug!(parent: &self.span, seconds, "stalled");
-                let why = format!("nothing moved for {seconds} s (seen by the {})", self.role);
+                let why = format!("no data moved for {seconds} s (detected by the {})", self.role);
                 self.fail(TransferError::NetworkLost { why });
             }
         }
@@ -393,7 +393,7 @@ impl SessionState {
     pub(crate) fn read_failed(&self, error: ReadError) -> TransferError {
         match error {
             ReadError::ConnectionLost(reason) => self.lost(&reason),
-            ReadError::Reset(_) | ReadError::Stopped => self.explained("it broke off a stream"),
+            ReadError::Reset(_) | ReadError::Stopped => self.explained("it reset a stream"),
         }
     }
 
@@ -408,7 +408,7 @@ impl SessionState {
         match error {
             WriteError::ConnectionLost(reason) => self.lost(&reason),
             WriteError::Stopped(_) | WriteError::Finished => {
-                self.explained("it does not read a stream")
+                self.explained("it stopped reading a stream")
             }
         }
     }

@@ -204,7 +204,7 @@ impl<'a> WantReader<'a> {
         self.delta += usize::from(delta);
         let mut decided = wanted.map(|wanted| Decided::Wanted { wanted, delta });
         if delta && decided.is_none() {
-            return Err("it has a copy of what it does not want");
+            return Err("it requests a delta of an unwanted entry");
         }
         for (spans, exception) in
             [(&mut self.skipped, Exception::Skipped), (&mut self.blocked, Exception::Blocked)]

@@ -77,7 +77,7 @@ pub struct Endpoint {
 fn fresh() -> [u8; 32] {
     let mut bytes = [0; 32];
     if let Err(error) = getrandom::fill(&mut bytes) {
-        debug!(%error, "no fresh randomness");
+        debug!(%error, "the operating system provides no randomness; using the earlier seed");
     }
     bytes
 }

@@ -15,7 +15,7 @@ pub enum ConnectError {
     #[error("cannot connect: {0}")]
     Refused(#[from] wraith_core::ConnectError),
     /// The operating system has no route to any of the addresses.
-    #[error("the address cannot be reached from here: {0}")]
+    #[error("the address cannot be reached: {0}")]
     Unreachable(#[source] io::Error),
     /// Every attempt failed; this is the reason of the last one.
     #[error("{0}")]
@@ -111,13 +111,13 @@ pub enum ReadExactError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DatagramError {
     /// The datagram exceeds the path MTU, or the peer accepts none.
-    #[error("a datagram has at most {max} bytes here")]
+    #[error("the datagram is too large: at most {max} bytes can be sent now")]
     TooLarge {
         /// Largest datagram that can be sent now.
         max: usize,
     },
     /// The queue is full.
-    #[error("too many datagrams wait to be sent")]
+    #[error("the datagram queue is full")]
     Full,
     /// The connection ended.
     #[error("{0}")]

@@ -24,7 +24,7 @@ pub enum AskError {
     #[error("{0}")]
     Refused(#[from] PunchError),
     /// No answer arrived in time.
-    #[error("no answer came")]
+    #[error("no answer arrived in time")]
     NoAnswer,
     /// The endpoint was closed.
     #[error("the endpoint is closed")]

@@ -101,7 +101,7 @@ impl QlogWriter {
         // An error means that the thread has already ended.
         let _ = self.queue.send(Message::Finish);
         if let Some(thread) = lock(&self.shared.thread).take() {
-            thread.join().map_err(|_| io::Error::other("the writer of logs panicked"))?;
+            thread.join().map_err(|_| io::Error::other("the qlog writer thread panicked"))?;
         }
         lock(&self.shared.error).take().map_or(Ok(()), Err)
     }

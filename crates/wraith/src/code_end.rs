@@ -45,7 +45,7 @@ pub(crate) async fn try_once(
     let joined =
         join_reachable(code, node.id(), ticket, node.places(), deadline, spend, reach).await;
     if let Some(error) = node.spent_codes().take_unwritten() {
-        let what = format!("{error}; that the code was tried is not remembered");
+        let what = format!("{error}; the attempt with this code was not recorded");
         hub.tell(Event::Note { path: String::new(), what });
     }
     joined.map_err(|error| {
@@ -58,19 +58,20 @@ pub(crate) async fn try_once(
 }
 
 fn spent(before: TriedBefore) -> Error {
-    let message = "this side has tried the code before, and a code can be tried once";
+    let message = "this machine already tried the code, and a code can be tried only once";
     Error::because(ErrorKind::WrongCode, message, Cause::CodeSpent(before.at))
 }
 
 /// Returns the error for a burned code. `who` ends the sentence: it names who had the code before.
 pub(crate) fn burned(place: Place, who: &str) -> Error {
-    let message = format!("somebody {place} tried the code with wrong words; it is burned{who}");
+    let message =
+        format!("a peer {place} tried the code with wrong words, so the code is burned{who}");
     Error::because(ErrorKind::WrongCode, message, Cause::CodeBurned(place))
 }
 
 pub(crate) fn expired(who: &str) -> Error {
     let message = match who {
-        "" => "the code has expired, nobody used it in time".to_owned(),
+        "" => "the code expired before a peer used it".to_owned(),
         who => format!("the code has expired{who}"),
     };
     Error::because(ErrorKind::NotFound, message, Cause::CodeExpired)
@@ -87,7 +88,7 @@ pub(crate) fn no_place(announcement: &CodeAnnouncement) -> Error {
         true => "no local network is allowed, and no server is named".to_owned(),
         false => why.join("; "),
     };
-    let message = format!("there is no place to meet by code ({why})");
+    let message = format!("no meeting place is available for a code ({why})");
     Error::because(ErrorKind::NotFound, message, Cause::NoPlace(missing))
 }
 

@@ -92,6 +92,6 @@ impl Invitation {
                 _ => {}
             }
         }
-        Err(Error::new(ErrorKind::NotFound, "nobody waits with the code any more"))
+        Err(Error::new(ErrorKind::NotFound, "the code is no longer waiting at any place"))
     }
 }

@@ -403,7 +403,7 @@ impl Node {
         });
         // The transfer is complete. A failure to record the peer's address must not fail it.
         if let Err(error) = met {
-            tracing::warn!(%error, "a meeting is not remembered");
+            tracing::warn!(%error, "cannot store the address of a contact");
         }
     }
 

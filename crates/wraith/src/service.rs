@@ -28,7 +28,7 @@ const DIAL: Duration = Duration::from_secs(10);
 const STRANGERS_MAX: usize = 64;
 
 /// Configures a [`Service`].
-#[must_use = "nobody is served before start()"]
+#[must_use = "the service does nothing before start()"]
 #[derive(Debug)]
 pub struct ServiceBuilder {
     node: Node,
@@ -144,7 +144,7 @@ impl Strangers {
 }
 
 /// Configures a connection to a [`Service`].
-#[must_use = "nobody is dialled before open()"]
+#[must_use = "the builder does nothing before open()"]
 #[derive(Debug)]
 pub struct ConnectBuilder {
     node: Node,

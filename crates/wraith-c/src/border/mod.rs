@@ -76,7 +76,9 @@ impl Call {
     /// Like [`Self::bytes`], of exactly `N` bytes.
     pub fn array<const N: usize>(&self, data: *const u8, len: usize) -> Outcome<&[u8; N]> {
         let bytes = self.bytes(data, len)?;
-        bytes.try_into().map_err(|_| Failure::input(format!("{len} bytes where {N} belong")))
+        bytes
+            .try_into()
+            .map_err(|_| Failure::input(format!("a buffer has {len} bytes instead of {N}")))
     }
 
     /// Like [`Self::bytes`], as UTF-8 text.
@@ -182,7 +184,7 @@ pub fn enter(body: impl FnOnce() -> Outcome) -> wraith_status_t {
             let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
             errors::keep(Failure::new(
                 WRAITH_PANICKED,
-                format!("a fault of the library: {}", words.unwrap_or_default()),
+                format!("bug in the library: {}", words.unwrap_or_default()),
             ))
         }
     }
@@ -210,7 +212,7 @@ pub(crate) mod tests {
     #[test]
     fn a_panic_becomes_a_status_and_words() {
         assert_eq!(enter(|| panic!("{} things", 2)), WRAITH_PANICKED);
-        assert_eq!(last_error(), "a fault of the library: 2 things");
+        assert_eq!(last_error(), "bug in the library: 2 things");
         assert_eq!(enter(|| Ok(())), WRAITH_OK);
     }
 

@@ -93,7 +93,7 @@ pub unsafe extern "C" fn wraith_fetch(
             }
         }
         if !plan.accept_all && !callbacks.as_ref().is_some_and(Callbacks::can_ask) {
-            return Err(Failure::input("without accept_all, there has to be somebody to ask"));
+            return Err(Failure::input("without accept_all, the callback `ask` is required"));
         }
         let work = run(builder, plan, Arc::clone(&shared));
         let handle = insert(Arc::clone(&node), shared, callbacks, (None, None))?;
@@ -113,7 +113,7 @@ fn policy(on_conflict: u32) -> Outcome<OnConflict> {
     .into_iter()
     .find(|(number, _)| *number as u32 == on_conflict)
     .map(|(_, policy)| policy)
-    .ok_or_else(|| Failure::input("on_conflict is none of its values"))
+    .ok_or_else(|| Failure::input("on_conflict has an unknown value"))
 }
 
 async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
@@ -159,7 +159,7 @@ async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome
         Some(Answer::Refuse) => Err(incoming.refuse("").await.into()),
         Some(Answer::Later) => {
             incoming.later().await;
-            Err(Failure::new(WRAITH_LATER, "it was put off; the offer stays good"))
+            Err(Failure::new(WRAITH_LATER, "the offer was postponed and stays valid"))
         }
         // The transfer ended by itself, or was cancelled or freed.
         None => Err(incoming.cancel().await.into()),

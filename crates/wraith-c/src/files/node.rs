@@ -175,7 +175,7 @@ pub(crate) fn path(bytes: &[u8]) -> Outcome<PathBuf> {
 pub(crate) fn switch(value: u32) -> Outcome<bool> {
     match value {
         0 | 1 => Ok(value == 1),
-        _ => Err(Failure::input("an option that is 0 or 1 is something else")),
+        _ => Err(Failure::input("an option that must be 0 or 1 has another value")),
     }
 }
 

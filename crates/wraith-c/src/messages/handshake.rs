@@ -350,7 +350,7 @@ pub unsafe extern "C" fn wraith_handshake_peer(
 }
 
 fn unknown() -> Failure {
-    Failure::new(WRAITH_NOT_FOUND, "the other side has not told that")
+    Failure::new(WRAITH_NOT_FOUND, "the other side has not sent it yet")
 }
 
 /// Returns the session, once, when the handshake is complete. The handshake remains valid, to

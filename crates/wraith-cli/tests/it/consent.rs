@@ -67,7 +67,7 @@ fn a_name_that_was_not_shown_is_left_out_after_a_reconnect_and_the_rest_arrives(
     assert_eq!(fs::read(world.target().join("t/x")).unwrap(), b"gotcha");
     for name in ["evil", "late"] {
         let note = received.all("note").find(|note| note["path"] == name).unwrap();
-        assert!(note["message"].as_str().unwrap().contains("not in the offer that was accepted"));
+        assert!(note["message"].as_str().unwrap().contains("not part of the accepted offer"));
     }
     let blocked = received.all("file").filter(|file| file["status"] == "blocked").count();
     assert_eq!(blocked, 2);

@@ -59,7 +59,7 @@ fn a_code_that_cannot_be_remembered_as_tried_is_told_so() {
     received.expect_error(5);
     let notes: Vec<_> = received.all("note").map(|note| note["message"].to_string()).collect();
     assert!(
-        notes.iter().any(|note| note.contains("the code was tried is not remembered")),
+        notes.iter().any(|note| note.contains("the attempt with this code was not recorded")),
         "{notes:?}"
     );
     sender.finish().expect_error(5);

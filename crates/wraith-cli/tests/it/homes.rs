@@ -113,7 +113,7 @@ fn an_identity_that_is_there_is_used_where_nothing_else_can_be_written() {
     sent.expect_exit(0);
     let notes: Vec<_> = sent.all("note").collect();
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0]["message"].as_str().unwrap().contains("this run is not remembered"));
+    assert!(notes[0]["message"].as_str().unwrap().contains("this run was not saved"));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_home_of_another_user_is_refused() {
     let output = world.wraith("one").arg("id").output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(7), "{said}");
-    assert!(said.contains("it is another user's") && said.contains("WRAITH_HOME"), "{said}");
+    assert!(said.contains("it belongs to another user") && said.contains("WRAITH_HOME"), "{said}");
     let doctor = world.wraith("one").args(["doctor", "--json"]).output().unwrap();
     let checks = String::from_utf8(doctor.stdout).unwrap();
     let check = checks.lines().find(|line| line.contains("home folder")).unwrap();

@@ -484,7 +484,7 @@ fn strangers_that_wait_do_not_keep_a_contact_out() {
     world.know("bob", "anna", None);
     let (mut listener, mut answers, address) = asking(&world);
     world.know("anna", "bob", Some(&address));
-    // As many strangers as there is room for: one is asked about, the others wait.
+    // As many strangers as there is room for: one is asked about, the other senders are waiting.
     let sides: Vec<_> = (0..16).map(|n| format!("stranger{n}")).collect();
     let mut strangers = Vec::new();
     for side in &sides {
@@ -570,11 +570,11 @@ fn a_stranger_that_is_slow_does_not_keep_the_turn_from_who_waits() {
     world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
     tree::assert_same(&film, &world.target().join("film.mov"));
     let failed = listener.event("failed");
-    assert!(failed["message"].as_str().unwrap().contains("others wait"), "{failed}");
+    assert!(failed["message"].as_str().unwrap().contains("other senders are waiting"), "{failed}");
     listener.event("done");
     // The slow stranger gets the reason, and comes back.
     let told = slow.event("reconnecting");
-    assert!(told["message"].as_str().unwrap().contains("others wait"), "{told}");
+    assert!(told["message"].as_str().unwrap().contains("other senders are waiting"), "{told}");
     assert_eq!(listener.event("connected")["contact"], Value::Null);
     slow.kill();
     stop(listener);

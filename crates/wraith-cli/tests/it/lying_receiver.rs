@@ -231,7 +231,7 @@ fn what_is_said_to_be_there_with_another_root_is_sent_and_never_signed_for_as_th
     liar.say(&receipt);
     let error = sender.finish();
     let error = error.expect_error(8);
-    assert!(error["message"].as_str().unwrap().contains("not what was sent"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("differ from the data sent"), "{error}");
     liar.told();
 }
 

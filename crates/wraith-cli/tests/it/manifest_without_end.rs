@@ -96,7 +96,7 @@ fn a_list_that_goes_on_beyond_its_offer_is_cut_off() {
     liar.list_all((0..MILLION).map(|n| encoded(&file(&format!("folder/{n:07}"), 0))));
     let outcome = receiver.finish();
     let error = outcome.expect_error(1);
-    assert!(error["message"].as_str().unwrap().contains("beyond what was offered"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("exceeds the offer"), "{error}");
     assert!(tree::names(&world.target().join("folder")).is_empty());
 }
 

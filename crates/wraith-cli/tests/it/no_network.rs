@@ -33,7 +33,7 @@ fn without_any_address_nothing_is_offered() {
     tree::file(&world.source().join("film.mov"), 1, 1);
     let (said, printed, code) = alone(&world, "", &["send", "film.mov"]);
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("no address at which anybody could reach it"), "{said}");
+    assert!(said.contains("no address at which a receiver could reach it"), "{said}");
     assert!(said.contains("connect this machine to a network"), "{said}");
     assert!(printed.is_empty(), "{printed}");
 }

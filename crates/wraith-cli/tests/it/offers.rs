@@ -264,5 +264,5 @@ fn a_target_that_is_renamed_while_files_come_keeps_everything() {
     tree::assert_same(&films, &world.path("moved/films"));
     assert!(tree::leftovers(&world.path("moved")).is_empty());
     let note = received.last("note")["message"].as_str().unwrap().to_owned();
-    assert!(note.contains("moved meanwhile") && note.contains("/moved"), "{note}");
+    assert!(note.contains("moved during the transfer") && note.contains("/moved"), "{note}");
 }

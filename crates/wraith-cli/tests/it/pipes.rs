@@ -219,10 +219,10 @@ fn a_reader_that_ends_early_ends_both_sides_with_a_word() {
     let events = receiver.finish(1);
     let told = |event: &Value| event["message"].as_str().unwrap().to_owned();
     let here = told(last(&events, "error"));
-    assert!(here.contains("the program that reads the output has ended"), "{here}");
+    assert!(here.contains("the program that reads the output ended"), "{here}");
     let sent = sender.finish();
     let there = told(sent.expect_error(1));
-    assert!(there.contains("the program that reads the output has ended"), "{there}");
+    assert!(there.contains("the program that reads the output ended"), "{there}");
     writer.join().unwrap();
 }
 

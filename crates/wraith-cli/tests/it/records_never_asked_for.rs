@@ -37,9 +37,9 @@ fn expect_caught(words: &str, lie: impl FnOnce(&mut Liar) + Send + 'static) {
 
 #[test]
 fn a_file_that_was_not_asked_for_is_refused() {
-    expect_caught("not due", |liar| liar.whole(3, b"hello"));
-    expect_caught("not due", |liar| liar.whole(u32::MAX, b"hello"));
-    expect_caught("not due", |liar| liar.record(Header::Pulse { entry: 9, chunks: 1 }, b""));
+    expect_caught("not requested", |liar| liar.whole(3, b"hello"));
+    expect_caught("not requested", |liar| liar.whole(u32::MAX, b"hello"));
+    expect_caught("not requested", |liar| liar.record(Header::Pulse { entry: 9, chunks: 1 }, b""));
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn one_more_than_wanted_is_told_so() {
     sender.event("connected");
     let third = receiver(&world, "three", "three", &ticket, &["--yes"]).finish();
     let error = third.expect_error(4);
-    assert!(error["message"].as_str().unwrap().contains("as many receivers"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("maximum number of receivers"), "{error}");
     for (process, mut answer) in asked {
         std::io::Write::write_all(&mut answer, b"y\n").unwrap();
         process.finish().expect_exit(0);

@@ -88,7 +88,7 @@ fn of_two_questions_the_one_that_is_answered_first_wins() {
     let (mut first, mut answer) = scene.asking("first");
     let (second, _nobody) = scene.asking("second");
     let told = first.event("note");
-    assert!(told["message"].as_str().unwrap().contains("accepts first"), "{told}");
+    assert!(told["message"].as_str().unwrap().contains("first to accept"), "{told}");
     answer.write_all(b"y\n").unwrap();
     let process = first.pid();
     first.event("accept");

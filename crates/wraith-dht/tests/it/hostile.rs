@@ -188,5 +188,5 @@ async fn a_node_that_refuses_to_store_is_said() {
         vec![answer(question, &[("id", text(&[1; 20])), ("token", text(b"t"))])]
     });
     let refused = put(&dht.await, &seed(), record(1, 1)).await.unwrap_err();
-    assert_eq!(refused.to_string(), "0 of 1 nodes of the DHT took the record");
+    assert_eq!(refused.to_string(), "0 of 1 DHT nodes stored the record");
 }

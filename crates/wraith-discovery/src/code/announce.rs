@@ -344,14 +344,14 @@ impl Status {
 
     pub fn up(&mut self, tell: impl FnOnce(CodeEvent)) {
         if self.known != Some(true) {
-            debug!(place = self.place.name(), "a code waits");
+            debug!(place = self.place.name(), "code announced");
             tell(CodeEvent::Back(self.place.clone()));
         }
         self.known = Some(true);
     }
 
     pub fn down(&mut self, why: PlaceError, tell: impl FnOnce(CodeEvent)) {
-        debug!(place = self.place.name(), %why, "a code does not wait");
+        debug!(place = self.place.name(), %why, "code not announced");
         if self.known != Some(false) {
             tell(CodeEvent::Lost(self.place.clone(), why));
         }

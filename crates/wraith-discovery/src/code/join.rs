@@ -76,41 +76,41 @@ pub struct JoinError {
 #[non_exhaustive]
 pub enum NotMet {
     /// No place is configured.
-    #[error("there is no place to look at")]
+    #[error("no meeting place is configured")]
     NoPlace,
     /// No place is usable.
-    #[error("no place can be used")]
+    #[error("no meeting place is usable")]
     Unreachable,
     /// No creator waits at this nameplate.
-    #[error("nobody waits with this nameplate")]
+    #[error("no peer waits with this number")]
     Nobody,
     /// The creator at this nameplate has another kind of code: another direction or number of
     /// words.
-    #[error("another kind of code is waited with there")]
+    #[error("another kind of code waits there")]
     OtherKind,
     /// The place is full or rate-limits us.
     #[error("there is no room")]
     Busy,
     /// The answer is not that of a code's creator. No guess was made.
-    #[error("who answered did not make this code")]
+    #[error("the answer does not come from the creator of this code")]
     Nonsense,
     /// A peer took the guess and stopped answering.
-    #[error("somebody answered and then fell silent")]
+    #[error("the peer stopped answering")]
     Silent,
     /// Another joiner used the code.
-    #[error("the code was used by somebody else")]
+    #[error("another peer has used the code")]
     Used,
     /// The code has expired.
     #[error("the code has expired")]
     Expired,
     /// An earlier wrong guess burned the code.
-    #[error("somebody guessed wrong before, so the code is burned")]
+    #[error("the code was burned by an earlier wrong guess")]
     Burned,
     /// The guess was wrong, or the answering peer does not have the words.
     #[error("the words are wrong, and the code is burned")]
     Wrong,
     /// The guess was held back because the code was spent before.
-    #[error("the code was tried before")]
+    #[error("this machine already tried the code")]
     Spent,
 }
 
@@ -213,11 +213,11 @@ pub(super) async fn first_met(mut attempts: Vec<Attempt>) -> Result<Met, JoinErr
     while let Some((place, ended)) = first_ended(&mut attempts).await {
         match ended {
             Ok(met) => {
-                debug!(place = place.name(), "a code was met");
+                debug!(place = place.name(), "code exchange completed");
                 return Ok(met);
             }
             Err(Missed { why, error }) => {
-                debug!(place = place.name(), %why, "a code was not met");
+                debug!(place = place.name(), %why, "code exchange failed");
                 failed.why = failed.why.max(why);
                 failed.unusable.extend(error.map(|error| (place, error)));
             }

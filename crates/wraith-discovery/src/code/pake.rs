@@ -75,7 +75,7 @@ const fn form(code: &Code, ticket_side: TicketSide) -> u8 {
 /// The peer does not have the words, or a message was modified. The two cases are
 /// indistinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the other side does not know the words")]
+#[error("the peer does not have the words")]
 pub struct WrongWords;
 
 /// The joiner before its guess.

@@ -45,16 +45,16 @@ enum Form {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CodeError {
     /// It does not start with a nameplate, a number from 1 to [`MAX_NAMEPLATE`].
-    #[error("a code begins with a number, as 7-crater-lemon does")]
+    #[error("a code begins with a number, such as 7-crater-lemon")]
     NoNameplate,
     /// Fewer than two words, or more than three.
     #[error(
-        "a code is a number and two words, as 7-crater-lemon is, or three if it is for several receivers"
+        "a code is a number and two words, such as 7-crater-lemon; a code for several receivers has three words"
     )]
     WrongCount,
     /// Words without a number, but not six.
     #[error(
-        "a code without a number has six words, as crater-lemon-forest-piano-silver-velvet does"
+        "a code without a number has six words, such as crater-lemon-forest-piano-silver-velvet"
     )]
     WrongLongCount,
     /// A word that is not in the list for its position.

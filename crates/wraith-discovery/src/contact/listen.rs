@@ -232,14 +232,14 @@ impl Status {
     }
 
     pub(super) fn down(&self, why: PlaceError) {
-        debug!(place = self.place.name(), %why, "contacts are not waited for");
+        debug!(place = self.place.name(), %why, "not listening for contacts");
         if !self.is_lost.send_replace(true) {
             self.responder.tell(ContactEvent::Lost(self.place.clone(), why));
         }
     }
 
     pub(super) fn up(&self) {
-        debug!(place = self.place.name(), "contacts are waited for");
+        debug!(place = self.place.name(), "listening for contacts");
         if self.is_lost.send_replace(false) {
             self.responder.tell(ContactEvent::Back(self.place.clone()));
         }

@@ -176,7 +176,7 @@ impl Calls {
                     match looked {
                         // Errors of the store are reported by the publications.
                         Err(why) => {
-                            debug!(place = self.store.place().name(), %why, "calls are not found");
+                            debug!(place = self.store.place().name(), %why, "call lookup failed");
                             backoff.advance()
                         }
                         Ok(()) => {

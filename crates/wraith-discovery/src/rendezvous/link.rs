@@ -55,7 +55,9 @@ impl Link {
             }
             let mut bytes = [0; MAX_FRAME_LEN];
             match self.stream.read(&mut bytes).await {
-                Ok(0) => return Err(PlaceError::Unreachable("it hung up".into())),
+                Ok(0) => {
+                    return Err(PlaceError::Unreachable("the server closed the connection".into()));
+                }
                 Ok(len) => self.unread.extend_from_slice(&bytes[..len]),
                 Err(error) => return Err(unreachable(error)),
             }

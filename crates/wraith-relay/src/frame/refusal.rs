@@ -10,25 +10,25 @@ pub enum Refusal {
     #[error("the relay speaks another version of the protocol")]
     Version,
     /// The relay requires a token, which is missing or wrong.
-    #[error("the relay wants a token, and this is not it")]
+    #[error("the relay requires a token, and the token is missing or wrong")]
     Token,
     /// The relay has an allowlist, and the identity is not on it.
-    #[error("the relay is for certain identities only, and this is none of them")]
+    #[error("the relay has an allowlist, and this identity is not on it")]
     Identity,
     /// Too many wrong proofs or requests from this address in a short time.
-    #[error("the relay is asked too often from this address; try later")]
+    #[error("too many requests from this address; try again later")]
     TooOften,
     /// A limit of the relay or of this address is reached.
     #[error("the relay is full")]
     Full,
     /// The daily traffic limit is reached.
-    #[error("the relay has carried what it may carry in a day")]
+    #[error("the relay has reached its daily traffic limit")]
     Exhausted,
     /// The relay is about to stop.
     #[error("the relay is about to stop")]
     Draining,
     /// No client waits at the mailbox.
-    #[error("nobody waits at this relay under that name")]
+    #[error("no peer waits at this relay under that name")]
     NoMailbox,
     /// A reason unknown to this version.
     #[error("the relay refuses, with reason {0}")]

@@ -74,10 +74,10 @@ pub async fn serve(
     match admit(&shared, from, &outbox, &hello, &exporter) {
         Ok(client) => {
             drop(place);
-            debug!(from = shared.logged(from.ip()), client, "a client is here");
+            debug!(from = shared.logged(from.ip()), client, "client connected");
             let error = run(&shared, client, &mut carrier, &outbox).await;
             lock(&shared.table).disconnected(Instant::now(), client, &outbox);
-            debug!(client, %error, "a client is gone");
+            debug!(client, %error, "client disconnected");
         }
         Err(refusal) => {
             shared.metrics.refused.add(1);

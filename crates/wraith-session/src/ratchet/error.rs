@@ -18,23 +18,23 @@ pub enum StartError {
     UnknownVersion,
     /// The NodeId is invalid or the local one, or the prekeys belong to another identity than the
     /// one given.
-    #[error("not an identity to talk with")]
+    #[error("the identity is invalid, or is the local one")]
     Identity,
     /// A prekey is not signed by the identity named in its bundle.
     #[error("the signature of a prekey does not verify")]
     Signature,
     /// An X25519 key has small order, or an encapsulation key has an invalid coefficient.
-    #[error("a public key that is none")]
+    #[error("a public key is invalid")]
     PublicKey,
     /// The message names a prekey that does not exist: never made, used, rotated out, or discarded.
-    #[error("the prekey is not there, or was used")]
+    #[error("the prekey does not exist, or was already used")]
     UnknownPreKey,
     /// The message has already started a conversation.
     #[error("this message has started a conversation before")]
     Replayed,
     /// Too many conversations have started with the current signed prekeys and no one-time prekeys;
     /// rotate them. Also returned once 2³² prekeys have been made.
-    #[error("the prekeys have been used too often")]
+    #[error("the signed prekeys have reached their limit; rotate them")]
     PreKeysExhausted,
     /// The first message did not open.
     #[error("the first message did not open: {0}")]
@@ -52,7 +52,7 @@ pub enum EncryptError {
     #[error("too many messages without an answer")]
     ChainExhausted,
     /// The peer's key allows no agreement. Only a tampered state can hold such a key.
-    #[error("the peer's key is none")]
+    #[error("the peer's public key is invalid")]
     PublicKey,
 }
 
@@ -61,7 +61,7 @@ pub enum EncryptError {
 #[non_exhaustive]
 pub enum DecryptError {
     /// The message is too short, or its first byte is no known kind.
-    #[error("no message")]
+    #[error("not a ratchet message")]
     Malformed,
     /// The message is longer than [`MESSAGE_BYTES_MAX`](super::MESSAGE_BYTES_MAX).
     #[error("the message is too long")]
@@ -71,13 +71,13 @@ pub enum DecryptError {
     #[error("not authentic")]
     Unauthentic,
     /// The key of this message is gone: it was used, has expired, or was evicted.
-    #[error("opened before, or too late")]
+    #[error("the message was opened before, or its key has expired")]
     KeyGone,
     /// The message skips more than [`SKIP_MAX`](super::SKIP_MAX) messages at once.
-    #[error("too many messages are missing in front of it")]
+    #[error("too many earlier messages are missing")]
     TooManySkipped,
     /// The authenticated peer violates the protocol.
-    #[error("the peer breaks the protocol")]
+    #[error("the peer violated the protocol")]
     Violation,
 }
 

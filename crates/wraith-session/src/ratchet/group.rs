@@ -25,10 +25,10 @@ pub enum GroupError {
     #[error("a group has at most {GROUP_MAX} members")]
     Full,
     /// The peer of this ratchet is already a member.
-    #[error("a member already")]
+    #[error("the peer is already a member")]
     AlreadyMember,
     /// The ratchet has another local identity than the members' ratchets.
-    #[error("a ratchet of another identity")]
+    #[error("the ratchet belongs to another local identity")]
     OtherIdentity,
     /// The sender is not a member.
     #[error("not a member")]

@@ -66,13 +66,13 @@ pub enum SealError {
     )]
     Length,
     /// The output buffer is too small.
-    #[error("the message needs {0} bytes of room")]
+    #[error("the message needs a buffer of {0} bytes")]
     Room(usize),
     /// The session was saved, and must be saved again before it uses further numbers.
-    #[error("save the session first: the numbers that its saved state has reserved are used up")]
+    #[error("all reserved numbers are used; save the session again")]
     NotSaved,
     /// All 2^64 numbers are used.
-    #[error("no numbers are left: a new handshake is needed")]
+    #[error("all message numbers are used; start a new handshake")]
     Exhausted,
 }
 
@@ -80,7 +80,7 @@ pub enum SealError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum OpenError {
     /// The message or its associated data has an invalid length.
-    #[error("no message has this length")]
+    #[error("the message or its associated data has an invalid length")]
     Length,
     /// The message was not sealed by the peer of this session, was changed, or has other associated
     /// data.

@@ -40,7 +40,7 @@ pub enum StoreError {
     #[error("a name has 1 to 64 of a-z, A-Z, 0-9, - and _")]
     Name,
     /// A record of this name already exists.
-    #[error("there is a record of this name already")]
+    #[error("a record of this name already exists")]
     Exists,
     /// No record of this name exists.
     #[error("there is no record of this name")]
@@ -52,7 +52,7 @@ pub enum StoreError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The record holds another kind of state.
-    #[error("the record is not of this kind")]
+    #[error("the record holds another kind of state")]
     Kind,
     /// The state in the record is damaged or has another version.
     #[error(transparent)]

@@ -21,7 +21,7 @@ pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(
     let mut records = Records { receiving, stream, buffer: RecordBuffer::default() };
     records.fill(1)?;
     if records.buffer.first() != Some(StreamKind::Data.byte()) {
-        return Err(receiving.session.protocol("a data stream of another kind"));
+        return Err(receiving.session.protocol("a data stream with the wrong type"));
     }
     records.buffer.advance(1);
     loop {
@@ -121,6 +121,8 @@ impl Records<'_> {
     }
 
     fn never_asked(&self, entry: u32) -> TransferError {
-        self.receiving.session.protocol(format!("a record for entry {entry}, which is not due"))
+        self.receiving
+            .session
+            .protocol(format!("a record for entry {entry} that was not requested"))
     }
 }

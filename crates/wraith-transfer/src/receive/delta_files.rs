@@ -67,14 +67,14 @@ impl Sketch {
     fn add_pieces(&mut self, mut at: u64, body: &[u8]) -> Result<(), &'static str> {
         for piece in pieces_in(body).ok_or("pieces that are cut off")? {
             let due = self.due.front_mut().ok_or("pieces that were not asked for")?;
-            let end = at.checked_add(piece.len.into()).ok_or("a piece that never ends")?;
+            let end = at.checked_add(piece.len.into()).ok_or("a piece with an invalid length")?;
             let is_last = end == due.end;
             let fits = at == due.start
                 && end <= due.end
                 && piece.len <= self.size.max()
                 && (piece.len > self.size.min() || (is_last && piece.len > 0));
             if !fits {
-                return Err("a piece where there can be none");
+                return Err("a piece at an invalid position");
             }
             self.pieces.push(NewPiece { at, piece });
             due.start = end;
@@ -91,7 +91,7 @@ impl Sketch {
         let proofs = proofs_in(body).ok_or("chaining values that are cut off")?;
         let here = self.cvs.len() as u64;
         if first != here || proofs.len() as u64 > self.chunks - here {
-            return Err("chaining values of chunks that there are not");
+            return Err("chaining values for missing chunks");
         }
         self.cvs.extend_from_slice(proofs);
         Ok(())
@@ -131,7 +131,7 @@ impl DeltaFiles {
         let mut state = lock(&self.state);
         if !state.files.contains_key(&file.entry()) {
             if state.files.len() >= DELTAS_MAX {
-                return Err("more files by their pieces than at once");
+                return Err("too many delta files at once");
             }
             state.files.insert(file.entry(), Sketch::of(file.bytes()));
             state.fresh.push_back(Arc::clone(file));

@@ -132,7 +132,7 @@ impl Entries {
             other => session.protocol(other.to_string()),
         })?;
         if used != len {
-            return Err(session.protocol("a manifest entry with something behind it"));
+            return Err(session.protocol("trailing bytes after a manifest entry"));
         }
         self.judge(session, &entry)?;
         self.parsed += 1;
@@ -161,7 +161,7 @@ impl Entries {
         let read = session.wait(self.stream.read_chunk());
         match read.map_err(|error| session.read_failed(error))? {
             None if nothing_left => Ok(()),
-            _ => Err(session.protocol("a manifest with something behind it")),
+            _ => Err(session.protocol("trailing bytes after the manifest")),
         }
     }
 
@@ -172,7 +172,7 @@ impl Entries {
             return Err(TransferError::UnsafeName { what: format!("{shown}: {error}") });
         }
         if !self.limits.admit(entry.size()) {
-            return Err(session.protocol(format!("{shown}: goes beyond what was offered")));
+            return Err(session.protocol(format!("{shown}: exceeds the offer")));
         }
         Ok(())
     }

@@ -184,7 +184,7 @@ impl ManifestReader<'_> {
             }
         };
         if !self.is_accepted(&placed.offered) {
-            let what = "this was not in the offer that was accepted; it is left out";
+            let what = "not part of the accepted offer; left out";
             receiving.events.event(Event::Note { path: &placed.offered.display(), what: &what });
             if placed.entry.kind == Kind::Dir {
                 self.placement.set(placed.offered.clone(), Fate::Refused);
@@ -254,8 +254,7 @@ impl ManifestReader<'_> {
         }
         match receiving.conflicts.at(offered) {
             OnConflict::Skip => {
-                let what =
-                    "something else has this name; the folder and everything in it is skipped";
+                let what = "the name is taken; the folder and its contents are skipped";
                 receiving.events.event(Event::Note { path: &offered.display(), what: &what });
                 self.placement.set(offered.clone(), Fate::Skipped);
                 return Ok(None);
@@ -280,7 +279,7 @@ impl ManifestReader<'_> {
                 path
             }
         };
-        let what = format!("something else has this name; the folder is called {}", path.display());
+        let what = format!("the name is taken; the received folder is named {}", path.display());
         receiving.events.event(Event::Note { path: &offered.display(), what: &what });
         self.placement.set(offered.clone(), Fate::Goes(path.clone()));
         Ok(Some(path))
@@ -314,7 +313,9 @@ impl ManifestReader<'_> {
         if !entry.is_sparse() {
             let shown = placed.offered.display();
             self.space = self.space.checked_sub(missing).ok_or_else(|| {
-                let what = format!("{shown}: not enough space left for this and what comes before");
+                let what = format!(
+                    "{shown}: not enough free disk space for this file and those before it"
+                );
                 receiving.session.disk(what)
             })?;
         }

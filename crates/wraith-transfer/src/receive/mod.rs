@@ -242,9 +242,9 @@ impl Receiving<'_> {
     fn renamed(&self, offered: &RelPath, name: &RelPath) {
         let why = match self.conflicts.at(offered) {
             OnConflict::Overwrite => {
-                "a folder with something in it has this name, which is not replaced"
+                "a folder that is not empty has this name, and is not replaced"
             }
-            _ => "something else has this name",
+            _ => "the name is taken",
         };
         let what = format!("{why}; the new one is called {}", name.display());
         self.events.event(Event::Note { path: &offered.display(), what: &what });
@@ -345,7 +345,7 @@ fn run(
     }
     if let Some(now) = target.moved_from(&options.target) {
         let (path, now) = (options.target.display(), now.display().to_string());
-        let what = format!("this folder was moved meanwhile; everything is in {now}");
+        let what = format!("this folder was moved during the transfer; the files are in {now}");
         options.events.event(Event::Note { path: &path, what: &what });
     }
     options.events.event(Event::Done { receipt: &receipt });

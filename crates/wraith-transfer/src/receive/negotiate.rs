@@ -224,7 +224,7 @@ fn check_offer(
         && offer.name.len() <= NAME_BYTES_MAX
         && shown::is_sane(&offer);
     if !sane {
-        return Err(session.protocol("an Offer that makes no sense"));
+        return Err(session.protocol("an invalid Offer"));
     }
     offer.name = crate::error::shown(&offer.name);
     Ok(offer)
@@ -259,7 +259,7 @@ pub(super) fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 
 pub(super) fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
     let accepted = session.wait_within(NEGOTIATION_TIMEOUT, session.connection.accept_stream());
     let Some(accepted) = accepted else {
-        return Err(session.protocol("it does not open its streams"));
+        return Err(session.protocol("it did not open its streams"));
     };
     let (_unused, recv) = accepted.map_err(|reason| session.lost(&reason))?;
     Ok(recv)

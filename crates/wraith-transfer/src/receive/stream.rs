@@ -106,7 +106,7 @@ pub(super) fn run(
     let path = path.unwrap_or_else(|| offer.name.clone());
     let outcome = committed.as_ref().map_or(Outcome::Created, |committed| committed.outcome);
     if outcome == Outcome::Renamed {
-        let what = format!("something else has this name; the new one is called {path}");
+        let what = format!("the name is taken; the received file is named {path}");
         options.events.event(Event::Note { path: &offer.name, what: &what });
     }
     let skipped = outcome == Outcome::Skipped;
@@ -174,7 +174,7 @@ fn receive(
     let session = pieces.session;
     pieces.fill(1)?;
     if pieces.buffer.first() != Some(StreamKind::Bytes.byte()) {
-        return Err(session.protocol("a stream of another kind"));
+        return Err(session.protocol("a stream with the wrong type"));
     }
     pieces.buffer.advance(1);
     let mut told = state.written;
@@ -237,7 +237,7 @@ impl Pieces<'_> {
             self.buffer.copy_to(&mut end);
             self.buffer.advance(12);
             if end[4..] != total.to_be_bytes() {
-                return Err(self.session.protocol("a stream of another length than it says"));
+                return Err(self.session.protocol("the stream length differs from its trailer"));
             }
             return Ok(None);
         }
@@ -256,7 +256,7 @@ impl Pieces<'_> {
         let read = block_on(self.stream.read_chunk());
         match read.map_err(|error| self.session.read_failed(error))? {
             None if nothing_left => Ok(()),
-            _ => Err(self.session.protocol("a stream with something behind its end")),
+            _ => Err(self.session.protocol("trailing bytes after the stream")),
         }
     }
 }
@@ -330,7 +330,7 @@ impl State {
 fn output_failed(session: &Session, written: u64, error: &std::io::Error) -> TransferError {
     if error.kind() == ErrorKind::BrokenPipe {
         let what = format!(
-            "the program that reads the output has ended after about {written} bytes; the rest was not taken"
+            "the program that reads the output ended after about {written} bytes; the rest was not written"
         );
         return TransferError::Other { what };
     }

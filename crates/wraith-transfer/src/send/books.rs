@@ -83,7 +83,7 @@ impl Books {
         let of_receiver = [Exception::Skipped, Exception::Stale, Exception::Blocked];
         let exception = Exception::from_number(excepted.reason);
         let exception = exception.filter(|exception| of_receiver.contains(exception));
-        let exception = exception.ok_or("it lacks an entry for a reason that it cannot have")?;
+        let exception = exception.ok_or("an exception with an invalid reason")?;
         let entry = u32::try_from(excepted.entry).map_err(|_| NOT_SETTLED)?;
         if self.files.remove(entry) {
             self.figures.verified -= 1;

@@ -184,7 +184,7 @@ impl Worker<'_> {
         let session = self.sending.session;
         let spans = ascending(&refine.spans, 0..file.size);
         let (Some(size), Some(spans)) = (PieceSize::new(refine.average), spans) else {
-            return Err(session.protocol("it refines what there is not").into());
+            return Err(session.protocol("it refines invalid ranges").into());
         };
         let mut read = 0;
         for span in spans {
@@ -212,7 +212,7 @@ impl Worker<'_> {
         let decided = before..chunk_start(lack.upto).min(file.size);
         let is_forward = lack.upto > file.upto && lack.upto <= file.source.chunks();
         let Some(spans) = ascending(&lack.spans, decided.clone()).filter(|_| is_forward) else {
-            return Err(session.protocol("it asks for bytes that there are not").into());
+            return Err(session.protocol("it requests invalid ranges").into());
         };
         let mut spans = spans.into_iter().peekable();
         while let Some(first) = spans.peek() {

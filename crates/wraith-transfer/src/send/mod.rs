@@ -369,7 +369,7 @@ fn listen(
             }
             Message::Want(want) if accepted => {
                 if !want.delta.is_empty() && !sending.options.delta {
-                    return Err(session.protocol("it asks for what was not offered"));
+                    return Err(session.protocol("it requests deltas that were not offered"));
                 }
                 let decided = sending.pushes.decide(want.upto, |pushed| {
                     sending.plan.decide(&want, |entry| pushed.get(&entry).copied())
@@ -443,12 +443,12 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
         return Err(session.protocol("a receipt for another transfer"));
     }
     if sending.manifest_hash.get() != Some(&receipt.manifest) || !sending.plan.is_settled() {
-        return Err(session.protocol("a receipt before everything was sent, or for something else"));
+        return Err(session.protocol("an early receipt, or one for another manifest"));
     }
     let what = match lock(&sending.books).check(receipt) {
         Ok(()) => return Ok(()),
-        Err(Mismatch::Figures) => "the receiver counts something else than was sent",
-        Err(Mismatch::Contents) => "the receiver's contents are not what was sent",
+        Err(Mismatch::Figures) => "the counts in the receipt differ from the data sent",
+        Err(Mismatch::Contents) => "the contents in the receipt differ from the data sent",
     };
     Err(TransferError::Verification { what: what.into() })
 }

@@ -121,8 +121,8 @@ impl<T: Planned> Plan<T> {
                     judge(wanted, *delta, bytes, item.tree())?;
                 }
                 (Some(Decided::Excepted(_)), Some(_)) | (None, None) => {}
-                (Some(_), None) => return Err("it wants what is not a file"),
-                (None, Some(_)) => return Err("it says nothing about a file"),
+                (Some(_), None) => return Err("it wants an entry that is not a file"),
+                (None, Some(_)) => return Err("it leaves a file undecided"),
             }
             all.push((u32::try_from(entry).map_err(|_| "too many entries")?, decided));
         }
@@ -219,9 +219,7 @@ fn judge(wanted: &Wanted, delta: bool, bytes: u64, tree: Tree) -> Result<(), &'s
         }
     }
     if delta && !crate::delta::suits(bytes, tree) {
-        return Err(
-            "it has an old copy of a file that is too small or too large for it, or too sparse",
-        );
+        return Err("it requests a delta of an unsuitable file");
     }
     Ok(())
 }

@@ -122,7 +122,7 @@ impl StreamSource {
     pub(crate) fn resume_at(&self, at: u64) -> Result<(), &'static str> {
         let mut state = lock(&self.0.state);
         if at < state.confirmed {
-            return Err("the receiver lacks a part of the stream that is gone; send it again");
+            return Err("the receiver lacks bytes that are no longer kept; send the stream again");
         }
         state.confirm(at);
         if let Some(input) = state.input.take() {
@@ -138,7 +138,7 @@ impl StreamSource {
     pub(crate) fn confirm(&self, at: u64) -> Result<(), &'static str> {
         let mut state = lock(&self.0.state);
         if at > state.read {
-            return Err("it has taken more than was sent");
+            return Err("it confirms more bytes than were sent");
         }
         state.confirm(at);
         drop(state);
@@ -158,7 +158,7 @@ impl StreamSource {
             let first = state.kept.partition_point(|piece| piece.start < at);
             if let Some(piece) = state.kept.get(first) {
                 if piece.start != at {
-                    return Next::Failed("the stream is not what it was; send it again".into());
+                    return Next::Failed("the stream has changed; send it again".into());
                 }
                 return Next::Piece { bytes: piece.bytes.clone(), check: piece.check };
             }

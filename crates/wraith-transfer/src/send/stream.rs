@@ -152,7 +152,7 @@ fn check(
         .verify(&session.connection.peer())
         .map_err(|forged| session.protocol(forged.to_string()))?;
     let Some(&(total, root)) = sending.ended.get() else {
-        return Err(session.protocol("a receipt before everything was sent"));
+        return Err(session.protocol("an early receipt"));
     };
     let offered =
         receipt.transfer_id == sending.offer.transfer_id && sending.options.is_sender(receipt);

@@ -343,7 +343,7 @@ impl IoThread {
     fn begin(&mut self, now: Time, handle: ConnectionHandle, shared: Arc<ConnectionShared>) {
         let Some(core) = self.core.connection(handle) else { return };
         let remote = self.movers.addr(core.remote());
-        debug!(local = %self.movers.local_addr(), remote = %core.remote(), "connection up");
+        debug!(local = %self.movers.local_addr(), remote = %core.remote(), "connection established");
         let established = Established::new(handle, shared, core, remote);
         self.established.insert(handle, established);
         self.visit(now, handle);
@@ -357,7 +357,7 @@ impl IoThread {
             }
             let mut core = self.core.connection(handle);
             if let Some(core) = &mut core {
-                debug!(remote = %core.remote(), %reason, "connection down");
+                debug!(remote = %core.remote(), %reason, "connection closed");
             }
             established.on_closed(core, now, reason);
         } else if let Some(i) = self.connecting.iter().position(|attempts| attempts.holds(handle)) {

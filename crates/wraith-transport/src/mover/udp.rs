@@ -151,7 +151,7 @@ impl Udp {
             match self.state.try_send((&self.io).into(), &transmit) {
                 Ok(()) => {
                     if singly && self.segmentation {
-                        debug!(local = %self.local, "segmented sends are refused: one call a datagram from now on");
+                        debug!(local = %self.local, "GSO refused; sending one datagram per call");
                     }
                     self.segmentation &= !singly;
                     done += contents.len();

@@ -69,7 +69,11 @@ fn a_connection_is_seen_coming_and_going_and_what_it_carries_is_not() {
         said.lines().filter(|line| line.contains(what) && line.contains(address)).count()
     };
     assert_eq!(about("endpoint bound", &here.to_string()), 1, "{said}");
-    assert_eq!(about("connection up", &there.to_string()), 2, "one line from each side: {said}");
+    assert_eq!(
+        about("connection established", &there.to_string()),
+        2,
+        "one line from each side: {said}"
+    );
     assert_eq!(about("endpoint closed", &here.to_string()), 1, "{said}");
     let ours = said.lines().filter(|line| line.contains(&here.to_string()));
     assert!(ours.count() < 20, "nothing is said for each packet: {said}");

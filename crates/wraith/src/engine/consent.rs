@@ -150,7 +150,7 @@ impl Consent {
             self.is_changed.store(true, Relaxed);
             return match self.asks_again() {
                 true => Decision::Later,
-                false => Decision::Refuse("this is not what was offered before".into()),
+                false => Decision::Refuse("the offer differs from the accepted one".into()),
             };
         }
         if let Some(decision) = self.decision() {

@@ -199,7 +199,7 @@ impl Dialler {
         }
         if self.pair.is_some() {
             for place in self.places.names().into_iter().chain(self.places.store_names()) {
-                let why = if place == Place::Lan { "no answer" } else { "nobody waits there" };
+                let why = if place == Place::Lan { "no answer" } else { "no peer waits there" };
                 tried.insert(place.to_string(), why.to_owned());
             }
         }

@@ -76,7 +76,7 @@ async fn run<R: Send + 'static>(
     let thread = thread::Builder::new().name(name.into()).spawn(move || drop(tell.send(work())));
     if let Err(error) = thread {
         stop.now();
-        return Err(TransferError::Other { what: format!("the system gives no thread: {error}") });
+        return Err(TransferError::Other { what: format!("cannot start a thread: {error}") });
     }
     let mut guard = StopOnDrop(Some(stop));
     let result = tokio::select! {

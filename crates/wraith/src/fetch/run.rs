@@ -37,8 +37,7 @@ const SEARCH_AFTER: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// By this time, a sender has noticed that the receiver it waits for died.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
-const BOTH_ASKED: &str =
-    "Another wraith of yours asks about the same offer. Whoever accepts first receives it.";
+const BOTH_ASKED: &str = "Another wraith process of yours is asking about the same offer. The first to accept receives it.";
 
 /// Runs the fetch (see the module docs).
 pub(super) async fn run(
@@ -188,7 +187,8 @@ fn keep(node: &Node, code: &Code, ticket: &Ticket, hub: &Hub) -> SavedTicket {
 
 fn received_by(other: OtherReceiver) -> Error {
     let OtherReceiver { process, folder } = &other;
-    let message = format!("another wraith of yours receives it: process {process}, into {folder}");
+    let message =
+        format!("another wraith of yours is receiving it: process {process}, into {folder}");
     Error::because(ErrorKind::ReceivedElsewhere, message, Cause::ReceivedBy(other))
 }
 

@@ -26,7 +26,7 @@ const OF_ONE_MAX: usize = 4;
 /// Close reason sent to rejected and evicted callers.
 const BUSY: &str = "too many callers at once";
 /// Close reason sent to a caller that exceeded its turn. The caller reconnects automatically.
-const OTHERS_WAIT: &str = "others wait; it goes on where it was when the turn comes again";
+const OTHERS_WAIT: &str = "other senders are waiting; the transfer resumes at its next turn";
 
 #[derive(Debug)]
 struct Entry {

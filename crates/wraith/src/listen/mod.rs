@@ -71,7 +71,7 @@ pub enum Admit {
 }
 
 /// Configures a [`Listener`].
-#[must_use = "nobody is answered before start()"]
+#[must_use = "the listener does nothing before start()"]
 pub struct ListenBuilder {
     node: Node,
     folder: PathBuf,
@@ -419,7 +419,7 @@ impl Work {
             }
             Ok(false) => {}
             Err(error) => {
-                let what = format!("{error}; the contacts of before still count");
+                let what = format!("{error}; the previous contacts remain in effect");
                 self.shared.hub.tell(Event::Note { path: String::new(), what });
             }
         }

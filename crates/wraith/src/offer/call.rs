@@ -134,7 +134,7 @@ impl Carry for Sending {
     /// The contact's machine proved its key but then sent nothing.
     fn silent(&self, at: &Dialled) -> Option<Error> {
         let (name, address) = (&self.name, at.connection.remote());
-        let message = format!("{name} is at {address}, but took no connection");
+        let message = format!("{name} answered at {address}, but accepted no connection");
         Some(Error::because(ErrorKind::NotFound, message, Cause::NotAdmitted(address)))
     }
 
@@ -142,7 +142,7 @@ impl Carry for Sending {
         let name = &self.name;
         let tried: Vec<_> = why.tried.into_iter().collect();
         let message = if tried.is_empty() {
-            format!("there is nowhere to look for {name}: no address is known")
+            format!("cannot search for {name}: no address is known")
         } else {
             let tried: Vec<_> = tried.iter().map(|(what, why)| format!("{what}: {why}")).collect();
             format!("{name} cannot be reached ({})", tried.join("; "))

@@ -45,7 +45,7 @@ impl Prepared {
         let bound = endpoint.local_addr();
         let addresses = ways.addresses(None);
         if addresses.is_empty() && ways.allows_direct() {
-            let message = "this machine has no address at which anybody could reach it";
+            let message = "this machine has no address at which a receiver could reach it";
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
         remember(&unfinished, bound.port(), shared);

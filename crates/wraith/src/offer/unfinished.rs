@@ -50,6 +50,6 @@ fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
         true => "and the next one has another ticket",
         false => "and the next one may have the ticket of an earlier one",
     };
-    let why = format!("{error}; this run is not remembered, {next}");
+    let why = format!("{error}; this run was not saved, {next}");
     shared.hub.tell(Event::Unremembered(why));
 }

@@ -53,7 +53,7 @@ impl DhtNodes {
             let _ = writeln!(text, "{node}");
         }
         if let Err(error) = file.replace(text.into()) {
-            debug!(%error, "nodes of the DHT are not remembered");
+            debug!(%error, "cannot store DHT nodes");
         }
     }
 }

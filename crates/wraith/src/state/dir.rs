@@ -46,12 +46,12 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), StateError> {
     }
     let owner = facts.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        let why = "it is another user's, so what is in it may be theirs";
+        let why = "it belongs to another user, so its content may not be yours";
         return Err(refused(why).hint("choose a folder of your own with WRAITH_HOME"));
     }
     if facts.mode() & 0o022 != 0 {
-        let why = "other users can write to it, so what is in it may be theirs";
-        let hint = format!("if it is yours, and so is what is in it: chmod 700 {shown}");
+        let why = "other users can write to it, so its content may not be yours";
+        let hint = format!("if the folder and its content are yours: chmod 700 {shown}");
         return Err(refused(why).hint(hint));
     }
     Ok(())

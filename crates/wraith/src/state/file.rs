@@ -64,10 +64,10 @@ impl StateFile {
             return Err(self.damaged(why).hint("move it away"));
         }
         if !metadata.is_file() {
-            return Err(self.damaged("is no file"));
+            return Err(self.damaged("is not a regular file"));
         }
         if self.format.is_secret && metadata.permissions().mode() & 0o077 != 0 {
-            let why = "other users can read it, so it is no secret any more";
+            let why = "other users can read it, so it is no longer secret";
             return Err(StateError::new(
                 StateErrorKind::Exposed,
                 format!("cannot use {shown}: {why}"),
@@ -78,7 +78,7 @@ impl StateFile {
         match (&mut file).take(self.format.max_bytes + 1).read_to_string(&mut text) {
             Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-                return Err(self.damaged("is no text"));
+                return Err(self.damaged("is not text"));
             }
             Err(e) => return Err(failed(&e)),
         }
@@ -128,8 +128,9 @@ impl StateFile {
 
     fn newer(&self, found: u32) -> StateError {
         let (shown, known) = (self.path.display(), self.format.version);
-        let message =
-            format!("{shown} is of a newer wraith: it has format {found}, this one knows {known}");
+        let message = format!(
+            "{shown} was written by a newer wraith: it has format {found}, and this version supports {known}"
+        );
         StateError::new(StateErrorKind::Newer, message)
             .hint("use the newer wraith; nothing was changed")
     }

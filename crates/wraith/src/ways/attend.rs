@@ -34,7 +34,7 @@ const ATTEMPTS_MAX: u64 = 64;
 const CANDIDATES_WAIT: Duration = Duration::from_secs(4);
 
 const NOT_THROUGH: &str = "the NATs or firewalls between the two let nothing through directly";
-const NOT_TOLD: &str = "the other side told no address of its own";
+const NOT_TOLD: &str = "the other side sent no address of its own";
 const NOT_WANTED: &str = "only relays may be used";
 
 /// Manages the path of a connection until the connection ends, without keeping it open. `events`

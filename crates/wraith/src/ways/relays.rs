@@ -196,7 +196,7 @@ pub(crate) enum RelayNews {
 
 fn cannot_wait(server: &RelayServer, why: &RelayError) -> Event {
     let next = if is_final(why) { "it is not asked again" } else { "it is tried again" };
-    let what = format!("nobody can come by the relay {server} ({why}); {next}");
+    let what = format!("no peer can connect through the relay {server} ({why}); {next}");
     Event::Note { path: String::new(), what }
 }
 

@@ -146,7 +146,7 @@ async fn meet(
                     }
                 }
                 Ok(_) => {}
-                Err(why) => debug!(%why, "a joiner could not look"),
+                Err(why) => debug!(%why, "offer lookup failed"),
             }
             sleep(LOOK_INTERVAL).await;
         }
@@ -176,7 +176,7 @@ async fn say_again_and_again(
             Err(why) => Err(why),
         };
         if let Err(why) = said {
-            debug!(%why, "a joiner could not say that it is there");
+            debug!(%why, "join record not published");
         }
         sleep(REPEAT_INTERVAL).await;
     }

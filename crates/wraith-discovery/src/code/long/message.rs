@@ -97,7 +97,7 @@ const fn side_of(byte: u8) -> Option<TicketSide> {
 }
 
 fn push_ticket(out: &mut Vec<u8>, ticket: &[u8]) {
-    assert!(ticket.len() <= MAX_LEN, "a ticket is no longer than tickets are");
+    assert!(ticket.len() <= MAX_LEN, "the ticket exceeds its maximum length");
     out.extend_from_slice(&(ticket.len() as u16).to_be_bytes());
     out.extend_from_slice(ticket);
 }

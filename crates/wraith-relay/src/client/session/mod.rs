@@ -157,7 +157,7 @@ impl Session {
             match self.connect().await {
                 Ok(new) => link = Some(new),
                 Err(error) => {
-                    debug!(%error, "a relay is not reached again");
+                    debug!(%error, "relay reconnection failed");
                     if matches!(error, RelayError::Refused(Refusal::TooOften)) {
                         pause = BACKOFF.1;
                     }

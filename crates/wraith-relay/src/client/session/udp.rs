@@ -116,7 +116,7 @@ impl Session {
                 }
             }
             Step::Use(use_udp) => {
-                debug!(use_udp, "how datagrams go to a relay");
+                debug!(use_udp, "datagram transport changed");
                 outbox.push_control(|out| ClientFrame::UseUdp(use_udp).encode(out));
                 self.hub.with_relay(self.number, |relay| {
                     if let Some(session) = &mut relay.session {

@@ -144,7 +144,7 @@ impl Incoming {
                 // A part that cannot be continued on this connection cannot be on the next. If its
                 // removal fails too, the violation is the error to report.
                 let _ = part.discard();
-                self.violation(receiving, "its chunks come in too many pieces")
+                self.violation(receiving, "its chunks form too many separate ranges")
             }
             error => receiving.disk(error),
         }
@@ -281,7 +281,7 @@ impl Incoming {
             (Ending::Complete, _) if self.here.old.is_some() => {
                 if !receiving.deltas.is_decided(self.entry) {
                     return Err(
-                        self.violation(receiving, "it ends before everything was asked for")
+                        self.violation(receiving, "it ends before all bytes were requested")
                     );
                 }
             }
@@ -300,7 +300,7 @@ impl Incoming {
     ) -> Result<(), TransferError> {
         let reads_ahead = self.here.old.is_some() || !matches!(self.wanted, Wanted::Whole);
         if !reads_ahead || chunks > self.chunks() {
-            return Err(self.violation(receiving, "it claims to read what there is not"));
+            return Err(self.violation(receiving, "an invalid progress record"));
         }
         Ok(())
     }

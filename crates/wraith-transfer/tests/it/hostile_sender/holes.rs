@@ -122,7 +122,7 @@ fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
         let _ = block_on(liar.data.write_chunks([records.into()]));
     });
     let what = assert_protocol(error, &told);
-    assert!(what.contains("too many pieces"), "{what}");
+    assert!(what.contains("too many separate ranges"), "{what}");
     // Otherwise the next connection would continue with them.
     assert!(!folders.to().join(".a.wraith-part").exists());
 }

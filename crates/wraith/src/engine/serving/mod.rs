@@ -276,7 +276,7 @@ impl Serving {
             }
             CodeEvent::WrongGuess(place) => {
                 hub.tell(Event::CodeBurned(place.clone()));
-                burned(place, &self.who_has_it(", and nobody got anything"))
+                burned(place, &self.who_has_it("; no receiver got any file"))
             }
             CodeEvent::Expired => {
                 hub.tell(Event::CodeExpired);

@@ -167,9 +167,9 @@ impl Serving {
             self.replace(earlier, is_same);
         } else if !has_room {
             let why = if self.is_several() {
-                "the sender is sending to as many receivers as it can or was told to; try again later"
+                "the sender is already serving its maximum number of receivers; try again later"
             } else {
-                "the sender is sending to somebody else with this ticket"
+                "the sender is serving another receiver with this ticket"
             };
             self.send_away(at, close::REFUSED, why);
             return false;

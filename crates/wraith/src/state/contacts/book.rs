@@ -34,7 +34,7 @@ use super::name::{Name, NameError};
 const MAX_ADDRESSES: usize = 8;
 const TABLE: &str = "contacts";
 const HEADER: &str =
-    "# People that wraith knows. A node_id is a key: who has it is who it says.\n\n";
+    "# Contacts of this machine. A node_id is the public key that identifies a contact.\n\n";
 
 /// A contact of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,13 +78,13 @@ pub enum Refused {
     #[error("the name belongs to another identity, {0}; a contact's key is never replaced")]
     NameTaken(NodeId),
     /// The identity already has another name.
-    #[error("this identity is a contact already, called {0}")]
+    #[error("this identity is already a contact, named {0}")]
     Known(Name),
     /// There are already [`MAX_CONTACTS`] contacts.
-    #[error("there is no room for more contacts")]
+    #[error("the list of contacts is full")]
     Full,
     /// No contact has this name.
-    #[error("there is no contact called {0}")]
+    #[error("there is no contact named {0}")]
     Nobody(Name),
 }
 

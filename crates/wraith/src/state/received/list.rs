@@ -432,7 +432,7 @@ pub fn open(file: File) -> Result<(Head, Lines), Fault> {
         Some(newer) if newer > VERSION => return Err(Fault::Newer(newer)),
         _ => return Err(Fault::Edited("it does not begin as a record does")),
     }
-    let bad = || Fault::Edited("what stands before the list makes no sense");
+    let bad = || Fault::Edited("the header of the list is invalid");
     let receipt = BASE32_NOPAD.decode(lines.named(b"receipt ")?.to_ascii_uppercase().as_slice());
     let receipt = receipt.ok().and_then(|bytes| Receipt::from_bytes(&bytes)).ok_or_else(bad)?;
     let node_id =
@@ -460,13 +460,13 @@ impl Lines {
 
     fn named(&mut self, name: &[u8]) -> Result<&[u8], Fault> {
         let field = self.field()?.and_then(|field| field.strip_prefix(name));
-        field.ok_or(Fault::Edited("what stands before the list makes no sense"))
+        field.ok_or(Fault::Edited("the header of the list is invalid"))
     }
 
     /// Returns the next entry; `None` after the seal.
     pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
         let Some(field) = self.field()? else { return Err(Fault::Edited("its end is missing")) };
-        let senseless = Fault::Edited("a line makes no sense");
+        let senseless = Fault::Edited("a line is invalid");
         if let Some(rest) = field.strip_prefix(REST.as_bytes()) {
             self.rest = Rest::parse(rest).ok_or(senseless)?;
             return self.end();
@@ -512,7 +512,7 @@ impl Lines {
         let signature = signature.and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
         let signed = signature.is_some_and(|s| head.by.verify(&sealed(&hash), &s).is_ok());
         if said != hash.to_hex().as_str() || !signed {
-            return Err(Fault::Edited("it is not what was signed when it was written"));
+            return Err(Fault::Edited("its content differs from the signed content"));
         }
         if head.receipt.verify(&head.by).is_err() {
             return Err(Fault::Edited("its receipt is not signed by the receiver"));

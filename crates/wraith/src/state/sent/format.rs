@@ -188,7 +188,7 @@ pub fn open_receipt(file: File) -> Result<(Head, ReceiptLines), Fault> {
         Some(newer) if newer > VERSION => return Err(Fault::Newer(newer)),
         _ => return Err(Fault::Edited("it does not begin as a receipt does")),
     }
-    let bad = Fault::Edited("what stands before the list makes no sense");
+    let bad = Fault::Edited("the header of the list is invalid");
     let named = |reader: &mut _, buffer: &mut _, name: &str| -> Result<_, Fault> {
         let text = next_field(reader, buffer)?.and_then(|text| std::str::from_utf8(text).ok());
         Ok(text.and_then(|text| text.strip_prefix(name)).map(str::to_owned))
@@ -233,7 +233,7 @@ impl ReceiptLines {
     /// # Errors
     /// The file cannot be read, or its content was changed.
     pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
-        let senseless = || Fault::Edited("a line makes no sense");
+        let senseless = || Fault::Edited("a line is invalid");
         let Some(text) = next_field(&mut self.reader, &mut self.buffer)? else { return Ok(None) };
         let item = Item::parse(text).ok_or_else(senseless)?;
         // Refuses other encodings of the same value, such as a sign or leading zeros.
