@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded_whatever_comes() {
+    fn held_memory_is_bounded_for_any_input() {
         let mut all = small();
         for id in 0..2000u32 {
             all.push(&piece(true, id, 0, 9, &[0; 300])).unwrap();
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_not_shown() {
+    fn debug_output_hides_pieces() {
         let mut all = small();
         all.push(&piece(false, 1, 0, 2, &[77; 3])).unwrap();
         assert!(!format!("{all:?}").contains("77"));

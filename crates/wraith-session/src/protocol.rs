@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_quite_a_name_is_none() {
+    fn near_miss_names_are_refused() {
         for name in [
             "",
             "Noise",

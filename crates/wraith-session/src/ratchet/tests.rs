@@ -88,7 +88,7 @@ fn garbage_costs_no_operation_on_the_curve() {
 }
 
 #[test]
-fn whoever_knows_all_of_x25519_and_an_earlier_state_lacks_what_a_hybrid_step_takes_in() {
+fn breaking_x25519_and_a_stolen_state_do_not_reveal_a_hybrid_step() {
     let mut rng = rng();
     let (mut alice, mut bob) = established(&mut rng);
     until_offer(&mut rng, &mut alice, &mut bob);
@@ -125,7 +125,7 @@ fn whoever_knows_all_of_x25519_and_an_earlier_state_lacks_what_a_hybrid_step_tak
 }
 
 #[test]
-fn ml_kem_takes_part_every_so_many_chains_and_only_then() {
+fn ml_kem_is_mixed_in_at_its_interval_and_only_then() {
     let mut rng = rng();
     let (mut alice, mut bob) = established(&mut rng);
     let mut offers = Vec::new();
@@ -201,7 +201,7 @@ fn a_chain_ends_before_its_numbers_do() {
 }
 
 #[test]
-fn signed_prekeys_start_so_many_conversations_and_no_more() {
+fn signed_prekeys_start_a_bounded_number_of_conversations() {
     let (mut rng, bob) = (rng(), SecretIdentity::from_seed([2; 32]));
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 0);
     for start in 0..LAST_RESORT_MAX {
@@ -228,7 +228,7 @@ fn an_idle_ratchet_is_smaller_than_2_kib() {
 }
 
 #[test]
-fn ratchets_and_prekeys_go_from_thread_to_thread() {
+fn ratchets_and_prekeys_are_send() {
     fn is_sent<T: Send + Sync>() {}
     is_sent::<Ratchet>();
     is_sent::<PreKeys>();
@@ -236,7 +236,7 @@ fn ratchets_and_prekeys_go_from_thread_to_thread() {
 }
 
 #[test]
-fn a_key_for_few_bytes_is_had_of_every_suite_that_a_state_can_name() {
+fn quick_key_supports_every_suite_of_a_state() {
     for suite in Suite::ALL {
         let key = super::keys::quick_key(suite, &[7; 32]);
         assert_eq!(key.suite(), suite);

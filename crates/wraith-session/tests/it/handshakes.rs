@@ -23,7 +23,7 @@ fn every_protocol() -> impl Iterator<Item = Protocol> {
 }
 
 #[test]
-fn every_pattern_ends_with_a_session_and_with_whom_it_tells() {
+fn every_pattern_gives_a_session_and_its_identities() {
     for protocol in every_protocol() {
         let mut sides = handshake(protocol);
         let messages = run(&mut sides);
@@ -183,7 +183,7 @@ fn each_wrong_state_has_its_error() {
 }
 
 #[test]
-fn who_is_not_who_was_expected_is_named_and_who_claims_an_identity_must_have_it() {
+fn an_unexpected_peer_is_named_and_a_claimed_identity_must_be_proved() {
     let key = StaticKey::of(&identity(1));
     let begin = || Handshake::initiator(Protocol::DEFAULT).local(&key);
     let mut one = begin().peer(identity(3).node_id()).start(&mut rng(1)).unwrap();
@@ -207,7 +207,7 @@ fn who_is_not_who_was_expected_is_named_and_who_claims_an_identity_must_have_it(
 /// The first messages of IX and IK prove nothing: those of IX are public, those of IK can be
 /// replayed.
 #[test]
-fn who_has_only_claimed_to_be_somebody_is_not_the_peer() {
+fn a_claimed_identity_is_not_a_peer_before_proof() {
     let victim = identity(1);
     for pattern in [Pattern::IX, Pattern::IK] {
         let protocol = Protocol { pattern, hybrid: false, ..Protocol::DEFAULT };
@@ -238,7 +238,7 @@ fn who_has_only_claimed_to_be_somebody_is_not_the_peer() {
 }
 
 #[test]
-fn what_was_written_here_and_comes_back_is_not_a_peer() {
+fn reflected_messages_are_refused() {
     let key = StaticKey::of(&identity(1));
     let mut one = Handshake::initiator(Protocol::DEFAULT).local(&key).start(&mut rng(1)).unwrap();
     let mut own = Handshake::responder(Protocol::DEFAULT).local(&key).start(&mut rng(2)).unwrap();

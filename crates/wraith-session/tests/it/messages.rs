@@ -62,7 +62,7 @@ fn every_message_opens_once_in_any_order() {
 }
 
 #[test]
-fn what_is_no_message_of_this_session_changes_nothing() {
+fn foreign_messages_change_nothing() {
     let [mut one, mut two] = pair();
     let [mut stranger, _] = sessions(Protocol { pattern: Pattern::XX, ..Protocol::DEFAULT });
     let message = seal(&mut one, b"text");
@@ -153,7 +153,7 @@ fn keys_age_where_the_time_is_told() {
 }
 
 #[test]
-fn a_key_whose_time_is_over_at_once_seals_the_messages_of_one_moment() {
+fn a_zero_key_lifetime_still_seals_messages_of_one_instant() {
     let [mut one, _] = pair();
     let mut rekey = Rekey::default();
     rekey.time = Duration::ZERO;
@@ -203,7 +203,7 @@ fn the_key_of_the_epoch_before_goes_when_its_messages_would_be_too_old() {
 }
 
 #[test]
-fn a_batch_is_its_messages() {
+fn a_batch_equals_single_calls() {
     for (count, len) in [(0, 0), (1, 5), (300, 100), (20, 200_000)] {
         let [mut one, mut two] = pair();
         let [mut single, mut other] = pair();

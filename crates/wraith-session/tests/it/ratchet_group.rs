@@ -17,7 +17,7 @@ fn pair(rng: &mut impl CryptoRng, peer: u8) -> (Ratchet, Ratchet) {
 }
 
 #[test]
-fn a_group_of_32_reads_what_is_said_and_has_no_room_for_another() {
+fn a_group_of_32_receives_messages_and_is_full() {
     let mut rng = rng(1);
     let (mut group, mut others) = (Group::new(), Vec::new());
     for peer in 1..=32 {

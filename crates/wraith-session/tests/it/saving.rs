@@ -75,7 +75,7 @@ fn an_early_change_of_keys_does_not_run_past_what_was_reserved() {
 }
 
 #[test]
-fn what_was_opened_before_the_save_does_not_open_again_and_what_was_not_does() {
+fn replays_are_detected_up_to_the_last_save() {
     let [mut one, mut two] = pair();
     let mut messages = Vec::new();
     for _ in 0..4 {
@@ -91,7 +91,7 @@ fn what_was_opened_before_the_save_does_not_open_again_and_what_was_not_does() {
 }
 
 #[test]
-fn what_is_torn_changed_or_of_another_version_is_refused() {
+fn damaged_states_and_unknown_versions_are_refused() {
     let [mut one, _] = pair();
     let bytes = one.save().bytes().to_vec();
     for len in 0..bytes.len() {

@@ -108,7 +108,7 @@ fn a_killed_process_goes_on_and_what_it_had_opened_stays_opened() {
 }
 
 #[test]
-fn of_two_that_use_one_record_one_fails_before_it_uses_a_number() {
+fn of_two_users_of_one_record_one_fails_before_using_a_number() {
     let [(vault, mut first), _] = stored();
     let mut second = StoredSession::load(vault.clone(), "peer").unwrap();
     let mut numbers = HashSet::new();
@@ -182,7 +182,7 @@ fn a_session_that_a_vault_did_not_take_comes_back_and_seals_nothing_by_itself() 
 }
 
 #[test]
-fn who_had_a_record_that_was_deleted_and_made_anew_does_not_write_over_it() {
+fn an_old_owner_does_not_overwrite_a_recreated_record() {
     let [(vault, mut old), _] = stored();
     for _ in 0..5 {
         old.save().unwrap();

@@ -60,7 +60,7 @@ impl Asked {
 }
 
 #[test]
-fn a_start_that_was_cut_off_between_its_stores_is_gone_on_with_and_loses_nothing() {
+fn an_interrupted_start_resumes_without_loss() {
     let mut asked = Asked::new(3);
     drop(asked.kill_between());
     let (mut bobs, text) = asked.respond().unwrap();
