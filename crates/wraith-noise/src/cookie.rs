@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_read_by_who_saw_h1_and_has_the_door_key_and_by_nobody_else() {
+    fn only_the_sender_of_h1_with_the_door_key_reads_the_cookie() {
         let read = CookieKey::new(&bob(), b"H1").open(&sealed(1)).expect("ours");
         assert_eq!(read.0, kdf::keyed(&[1; 32], b"address"));
         assert!(CookieKey::new(&bob(), b"another").open(&sealed(1)).is_none());

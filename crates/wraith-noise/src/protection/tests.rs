@@ -194,7 +194,7 @@ fn the_phase_behind_a_ratchet_has_the_secret_that_the_specification_says() {
 }
 
 #[test]
-fn a_ratchet_is_followed_by_who_agreed_to_it_and_nobody_else() {
+fn only_the_two_ends_follow_a_ratchet() {
     for suite in SUITES {
         let mut direction = Direction::new(suite);
         // An attacker that stole every key before the ratchet.

@@ -294,7 +294,7 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
 }
 
 #[test]
-fn whoever_was_not_invited_gets_through_no_door() {
+fn an_h1_with_another_door_key_is_rejected() {
     let dialled = dial(1);
     let invited = Gated::of(&dialled.h1[0]).unwrap();
     assert!(door().opens(&invited));
@@ -345,7 +345,7 @@ fn nobody_can_be_dialled_under_an_impossible_node_id() {
 }
 
 #[test]
-fn nobody_can_take_the_name_of_another() {
+fn a_node_id_of_another_key_is_rejected() {
     let other = SecretIdentity::from_seed([77; 32]).node_id();
     for node_id in [other, NodeId([0; 32]), NodeId([0xff; 32])] {
         let mut dialled = dial(1);
