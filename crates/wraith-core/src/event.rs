@@ -76,9 +76,9 @@ pub enum Event {
         /// The new address.
         remote: PathAddr,
     },
-    /// The address passed to [`Connection::move_to`](crate::Connection::move_to) did not answer, or
-    /// a later call replaced it. The path is unchanged.
-    MoveFailed {
+    /// The address passed to [`Connection::migrate_to`](crate::Connection::migrate_to) did not
+    /// answer, or a later call replaced it. The path is unchanged.
+    MigrationFailed {
         /// The address that failed.
         remote: PathAddr,
     },

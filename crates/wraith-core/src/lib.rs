@@ -37,7 +37,7 @@ pub use endpoint::{ConnectError, Endpoint};
 pub use error::{CloseReason, StreamError, Violation, code};
 pub use event::{ConnectionHandle, ConnectionStats, Ecn, Event, Transmit};
 pub use path_addr::PathAddr;
-pub use punch::{AnswerBy, PunchCounts, PunchError, PunchEvent, PunchId};
+pub use punch::{AnswerMode, PunchCounts, PunchError, PunchEvent, PunchId};
 pub use range_set::RangeSet;
 pub use secret_rng::Entropy;
 pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_probed_is_ready_when_it_is_used_and_forgotten_if_it_never_is() {
+    fn a_validated_candidate_is_used_by_a_non_probing_packet_or_expires() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
         candidate.on_received(1200, 0);
         candidate.poll_challenge(at(0), PTO);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_address_that_was_in_use_before_any_answer_is_enough() {
+    fn a_known_address_is_validated_by_any_response() {
         let mut candidate = Candidate::back(Time::ZERO, REMOTE, CHALLENGES);
         candidate.on_received(30, 0);
         assert_eq!(candidate.poll_challenge(at(0), PTO), Some((SMALL, 64)));

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn who_copies_it_does_not_know_what_is_drawn_next() {
+    fn a_copied_generator_diverges_with_entropy() {
         let count = AtomicU8::new(0);
         let entropy = Entropy::new(move || [count.fetch_add(1, Relaxed); 32]);
         let mut rng = SecretRng::new([1; 32], entropy);

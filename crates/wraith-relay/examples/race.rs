@@ -139,7 +139,7 @@ async fn receive(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<
 async fn take(connection: &Connection) -> Result<()> {
     let (mut send, mut recv) = connection.accept_stream().await?;
     let (pattern, mut offset) = (pattern(), 0_u64);
-    recv.set_low_water(PIECE / 4);
+    recv.set_low_watermark(PIECE / 4);
     while let Some(chunk) = recv.read_chunk().await? {
         for piece in chunk.chunks(PIECE) {
             if slice(&pattern, offset, piece.len()) != *piece {

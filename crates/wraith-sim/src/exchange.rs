@@ -1,8 +1,8 @@
 //! The simulated application: the plan of an exchange, and one side of it.
 //!
 //! An [`Exchange`] is a list of streams, each with a request and a response of given lengths. It
-//! covers bulk transfer, request and response, and many streams. A [`Party`] plays one side of it
-//! and is strictly event-driven:
+//! covers bulk transfer, request and response, and many streams. An [`Application`] plays one side
+//! of it and is strictly event-driven:
 //! - It reads only after `Readable`, until the core has nothing more.
 //! - It writes only after opening or after `Writable`, until the core takes no more.
 //!
@@ -107,7 +107,7 @@ impl Exchange {
 
 /// One side of an exchange.
 #[derive(Debug)]
-pub struct Party {
+pub struct Application {
     role: Role,
     seed: u64,
     plan: Arc<Exchange>,
@@ -152,7 +152,7 @@ enum Sending {
     Done,
 }
 
-impl Party {
+impl Application {
     /// Creates one side of `plan`, before the handshake. Both sides need the same `seed`.
     pub fn new(role: Role, seed: u64, plan: Arc<Exchange>) -> Self {
         Self {
@@ -265,7 +265,7 @@ impl Party {
             }
             Event::PathChanged { .. } => self.path_changes += 1,
             Event::PeerCandidates(_) => {}
-            Event::MoveFailed { .. } => self.moves_failed += 1,
+            Event::MigrationFailed { .. } => self.moves_failed += 1,
             Event::ObservedAddress(address) => self.observed.push(address),
             Event::Closed(reason) => self.closed = Some(reason),
         }
@@ -435,7 +435,7 @@ impl Party {
                 self.count(id);
                 return;
             }
-            if let Some(wake) = self.too_early(now) {
+            if let Some(wake) = self.next_read_at(now) {
                 self.wake = Some(wake);
                 self.readable.insert(id);
                 return;
@@ -475,7 +475,7 @@ impl Party {
     }
 
     /// Returns the time of a slow reader's next read, if it is still in the future.
-    fn too_early(&self, now: Time) -> Option<Time> {
+    fn next_read_at(&self, now: Time) -> Option<Time> {
         let rate = self.plan.read_rate?;
         let started = self.started?;
         let due = Duration::from_nanos(

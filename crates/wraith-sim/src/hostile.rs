@@ -41,7 +41,7 @@ const DELAY_MAX: Duration = Duration::from_millis(15);
 const DATAGRAM_BYTES_MAX: u64 = 1452;
 /// Bytes that the target's application sends to it, so that data is in flight while the address
 /// changes.
-const TEMPTATION_BYTES: usize = 100_000;
+const BAIT_BYTES: usize = 100_000;
 /// Number of ratchets that it requests, below the target's limit for that time.
 const RATCHETS_MAX: u64 = 12;
 const RATCHET_PART: usize = RATCHET_REQUEST_BYTES / 2;
@@ -73,12 +73,12 @@ struct Session {
     opener: Opener,
     next_pn: u64,
     received: RangeSet,
-    ratchets: Ratchets,
+    ratchets: RatchetRequests,
 }
 
 /// The ratchets of one session.
 #[derive(Debug, Default)]
-struct Ratchets {
+struct RatchetRequests {
     /// Number of the current ratchet, or of the last one.
     number: u64,
     asked: Option<Box<Ratchet>>,
@@ -88,7 +88,7 @@ struct Ratchets {
     target_advances: bool,
 }
 
-impl Ratchets {
+impl RatchetRequests {
     /// Writes a part of the current request, or of the next one if there is none. Sometimes writes
     /// a part of a finished ratchet, which must have no effect.
     fn write(&mut self, rng: &mut Rng, out: &mut FrameWriter<'_>) {
@@ -120,9 +120,9 @@ impl Ratchets {
 }
 
 /// Makes the target's application send data to a hostile peer.
-pub(crate) fn tempt(connection: &mut Connection) {
+pub(crate) fn send_bait(connection: &mut Connection) {
     let Some(id) = connection.open_stream() else { return };
-    let len = connection.send_capacity(id).min(TEMPTATION_BYTES);
+    let len = connection.send_capacity(id).min(BAIT_BYTES);
     connection.write(id, Bytes::from(vec![0; len])).expect("there is room for it");
 }
 
@@ -244,8 +244,8 @@ impl Hostile {
         let hello = self.initiator.as_mut()?.read_h2(h2).ok()??;
         let mut initiator = self.initiator.take()?;
         let parameters = Parameters {
-            initial_max_data: TEMPTATION_BYTES as u64,
-            initial_max_stream_data: TEMPTATION_BYTES as u64,
+            initial_max_data: BAIT_BYTES as u64,
+            initial_max_stream_data: BAIT_BYTES as u64,
             initial_max_streams: 1,
             ..Parameters::default()
         };
@@ -256,7 +256,7 @@ impl Hostile {
             opener: Opener::new(hello.suite, &keys.recv),
             next_pn: 0,
             received: RangeSet::new(),
-            ratchets: Ratchets::default(),
+            ratchets: RatchetRequests::default(),
         });
         Some(h3)
     }

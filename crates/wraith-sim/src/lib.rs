@@ -4,7 +4,7 @@
 //! - [`link`]: the boxes of a path. Sans-IO, usable without the rest.
 //! - [`World`]: endpoints, links, and the loop that advances the time.
 //! - [`internet`]: hosts behind NATs, relays, and the paths between them.
-//! - [`Exchange`] and [`Party`]: the data that endpoints exchange.
+//! - [`Exchange`] and [`Application`]: the data that endpoints exchange.
 //! - [`Scenario`]: a test as a list of boxes with a limit on its completion time.
 //! - [`swarm`]: thousands of scenarios drawn from seeds.
 #![forbid(unsafe_code)]
@@ -22,7 +22,7 @@ mod scenario;
 mod swarm;
 mod world;
 
-pub use exchange::{Cut, Exchange, Party, StreamPlan};
+pub use exchange::{Application, Cut, Exchange, StreamPlan};
 pub use forwarder::Forwarder;
 pub use pattern::Pattern;
 pub use rng::Rng;

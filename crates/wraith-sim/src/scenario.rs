@@ -24,7 +24,7 @@ use wraith_core::{CloseReason, ConnectionStats, Role, Time, TransportConfig};
 
 use crate::link::{Hops, Mtu, Nat};
 use crate::world::{Driver, NodeIndex, World};
-use crate::{Exchange, Forwarder, Party, Rng};
+use crate::{Application, Exchange, Forwarder, Rng};
 
 /// Environment variable that selects one seed.
 const SEED_VARIABLE: &str = "WRAITH_SIM_SEED";
@@ -333,7 +333,7 @@ impl Scenario {
     }
 
     fn guarded(&self, seed: u64, check: impl FnOnce(Outcome) -> Outcome) -> Outcome {
-        let _guard = Guard::new(seed, self);
+        let _guard = RunGuard::new(seed, self);
         check(self.simulate(seed))
     }
 
@@ -380,14 +380,15 @@ impl Scenario {
         world.run_until(stop, |w| is_done(w, nodes) || is_closed(w, nodes));
         let completed = is_done(&world, nodes).then(|| world.now());
         let [initiator_stats, responder_stats] = nodes.map(|node| stats(&mut world, node));
-        let bytes_read = nodes.map(|node| world.parties(node).map(Party::bytes_read).sum());
-        let path_changes = nodes.map(|node| world.parties(node).map(Party::path_changes).sum());
+        let bytes_read = nodes.map(|node| world.parties(node).map(Application::bytes_read).sum());
+        let path_changes =
+            nodes.map(|node| world.parties(node).map(Application::path_changes).sum());
         let observed =
             nodes.map(|node| world.parties(node).flat_map(|p| p.observed().to_vec()).collect());
         let datagrams_received =
-            nodes.map(|node| world.parties(node).map(Party::datagrams_received).sum());
+            nodes.map(|node| world.parties(node).map(Application::datagrams_received).sum());
         let unfinished =
-            nodes.map(|node| world.parties(node).flat_map(Party::unfinished).collect());
+            nodes.map(|node| world.parties(node).flat_map(Application::unfinished).collect());
         if completed.is_some() || self.closes_after.is_some() {
             self.close(&mut world, nodes);
         }
@@ -400,7 +401,7 @@ impl Scenario {
             assert!(forgotten, "a closed connection is not forgotten");
         }
         let [initiator, responder] =
-            nodes.map(|node| world.parties(node).find_map(Party::closed).cloned());
+            nodes.map(|node| world.parties(node).find_map(Application::closed).cloned());
         Outcome {
             seed,
             completed,
@@ -438,7 +439,7 @@ impl Default for Scenario {
 fn is_done(world: &World, nodes: [NodeIndex; 2]) -> bool {
     nodes.iter().all(|node| {
         let mut parties = world.parties(*node).peekable();
-        parties.peek().is_some() && parties.all(Party::is_done)
+        parties.peek().is_some() && parties.all(Application::is_done)
     })
 }
 
@@ -458,9 +459,9 @@ thread_local! {
 }
 
 /// Marks a run as current, so that a panic, even an aborting one, prints how to repeat it.
-struct Guard;
+struct RunGuard;
 
-impl Guard {
+impl RunGuard {
     fn new(seed: u64, scenario: &Scenario) -> Self {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -479,7 +480,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         CURRENT.set(None);
     }

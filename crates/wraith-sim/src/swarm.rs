@@ -36,19 +36,19 @@ const FORWARDER_MAX: Duration = Duration::from_secs(2);
 /// Runs the scenario of each seed. Panics at the first failure and prints its seed.
 pub fn swarm(seeds: Range<u64>) {
     for seed in seeds {
-        let drawn = Drawn::new(seed);
-        drawn.scenario.run_checked(seed, |outcome| drawn.judge(outcome));
+        let drawn = RandomScenario::new(seed);
+        drawn.scenario.run_checked(seed, |outcome| drawn.check_outcome(outcome));
     }
 }
 
 /// Returns the scenario of `seed`.
 pub fn scenario_of(seed: u64) -> Scenario {
-    Drawn::new(seed).scenario
+    RandomScenario::new(seed).scenario
 }
 
 /// A scenario with its permitted results.
 #[derive(Debug)]
-struct Drawn {
+struct RandomScenario {
     scenario: Scenario,
     /// The handshake may fail: datagrams are lost, or there is no common suite.
     may_fail_to_connect: bool,
@@ -59,7 +59,7 @@ struct Drawn {
     closer: Option<Role>,
 }
 
-impl Drawn {
+impl RandomScenario {
     fn new(seed: u64) -> Self {
         let rng = &mut Rng::new(seed, SCENARIO_STREAM);
         let Link { up, down, payload, rate, lossy } = link(rng);
@@ -115,7 +115,7 @@ impl Drawn {
     }
 
     /// Checks the requirements of every run.
-    fn judge(&self, outcome: &Outcome) {
+    fn check_outcome(&self, outcome: &Outcome) {
         let Outcome { completed, closed, initiator, responder, .. } = outcome;
         assert!(closed.is_some(), "not closed in time: {outcome:#?}");
         let initiator = initiator.as_ref().expect("closed");

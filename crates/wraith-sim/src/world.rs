@@ -23,7 +23,7 @@ use crate::flood::Flood;
 use crate::forwarder::{self, Forwarder};
 use crate::hostile::{self, Hostile};
 use crate::link::{Datagram, Hops, Path};
-use crate::{Exchange, Party, Rng};
+use crate::{Application, Exchange, Rng};
 
 /// Buffer length for `poll_transmit`: the largest UDP datagram, or a full GSO batch.
 const TRANSMIT_BYTES: usize = 64 * 1024;
@@ -81,11 +81,11 @@ struct Node {
     endpoint: Endpoint,
     address: SocketAddr,
     id: NodeId,
-    parties: BTreeMap<ConnectionHandle, Party>,
+    parties: BTreeMap<ConnectionHandle, Application>,
     checks: Checks,
     wake: Option<Time>,
     /// Whether it got datagrams since it was drained.
-    fed: bool,
+    has_input: bool,
     default_wire: Option<usize>,
     learned: HashMap<SocketAddr, usize>,
 }
@@ -153,7 +153,7 @@ impl World {
             parties: BTreeMap::new(),
             checks,
             wake: None,
-            fed: false,
+            has_input: false,
             default_wire: None,
             learned: HashMap::new(),
         });
@@ -192,7 +192,7 @@ impl World {
             .connect(self.now, remote, peer, &DoorKey::of_everybody(peer))
             .expect("a valid NodeId");
         node.checks.on_validated(remote.into());
-        let party = Party::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
+        let party = Application::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
         node.parties.insert(handle, party);
         self.plans.insert((b, node.id), plan);
         self.settle(a);
@@ -278,7 +278,7 @@ impl World {
     }
 
     /// Returns the parties at `node`.
-    pub fn parties(&self, node: NodeIndex) -> impl Iterator<Item = &Party> {
+    pub fn parties(&self, node: NodeIndex) -> impl Iterator<Item = &Application> {
         self.nodes[node.0].parties.values()
     }
 
@@ -351,7 +351,7 @@ impl World {
             if due {
                 node.endpoint.handle_timeout(now);
             }
-            if due || node.fed {
+            if due || node.has_input {
                 self.settle(NodeIndex(index));
             }
         }
@@ -407,7 +407,7 @@ impl World {
         node.checks.on_received(datagram.from.into(), datagram.bytes.len());
         let Datagram { from, ecn, bytes, .. } = &mut datagram;
         node.endpoint.handle_datagram(self.now, *from, *ecn, bytes);
-        node.fed = true;
+        node.has_input = true;
         if !self.driver.batches {
             self.settle(to);
         }
@@ -446,10 +446,10 @@ impl World {
         }
         let timeout = node.endpoint.poll_timeout();
         node.checks.on_drained(self.now, timeout);
-        let wakes = node.parties.values().filter_map(Party::wake);
+        let wakes = node.parties.values().filter_map(Application::wake);
         let late = self.driver_rng.up_to(self.driver.late_by);
         node.wake = timeout.into_iter().chain(wakes).min().map(|at| at + late);
-        node.fed = false;
+        node.has_input = false;
     }
 
     fn on_event(&mut self, index: NodeIndex, handle: ConnectionHandle, event: Event) {
@@ -466,7 +466,7 @@ impl World {
         }
         if is_hostile {
             if event == Event::Connected {
-                hostile::tempt(connection);
+                hostile::send_bait(connection);
             }
             return;
         }
@@ -474,7 +474,7 @@ impl World {
             node.parties.entry(handle).or_insert_with(|| {
                 let plan = self.plans.get(&(index, peer));
                 let plan = plan.expect("an incoming connection without an initiator").clone();
-                Party::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
+                Application::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
             });
         }
         let party = node.parties.get_mut(&handle).expect("the first event is Connected");

@@ -144,7 +144,7 @@ async fn receive((mut send, mut recv): (SendStream, RecvStream)) -> Result<()> {
     let pattern = pattern();
     let started = cpu_time();
     let mut offset = 0_u64;
-    recv.set_low_water(PIECE / 4);
+    recv.set_low_watermark(PIECE / 4);
     while let Some(chunk) = recv.read_chunk().await? {
         for piece in chunk.chunks(PIECE) {
             if slice(&pattern, offset, piece.len()) != *piece {

@@ -217,7 +217,7 @@ impl fmt::Debug for Connection {
 /// stream of a dropped request serves the next one.
 struct OpenRequest<'a> {
     shared: &'a Arc<ConnectionShared>,
-    /// Whether this request is counted in `opens_wanted`.
+    /// Whether this request is counted in `open_requests`.
     counted: bool,
 }
 
@@ -227,15 +227,15 @@ impl OpenRequest<'_> {
         if let Some(reason) = state.ended() {
             return Poll::Ready(Err(reason));
         }
-        let before = state.unmet_opens();
+        let before = state.streams_to_open();
         let stream = state.opened.pop_front();
         if stream.is_some() == self.counted {
             // A new request that must wait joins the count; a counted one that is served leaves it.
             self.counted = !self.counted;
-            state.opens_wanted =
-                if self.counted { state.opens_wanted + 1 } else { state.opens_wanted - 1 };
+            state.open_requests =
+                if self.counted { state.open_requests + 1 } else { state.open_requests - 1 };
         }
-        let tell_io = state.unmet_opens() > before;
+        let notify_io = state.streams_to_open() > before;
         let result = match stream {
             Some(stream) => Poll::Ready(Ok(stream)),
             None => {
@@ -244,7 +244,7 @@ impl OpenRequest<'_> {
             }
         };
         drop(state);
-        if tell_io {
+        if notify_io {
             self.shared.mark();
         }
         result
@@ -254,7 +254,7 @@ impl OpenRequest<'_> {
 impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         if self.counted {
-            lock(&self.shared.state).opens_wanted -= 1;
+            lock(&self.shared.state).open_requests -= 1;
         }
     }
 }

@@ -20,7 +20,7 @@ const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Measured capabilities of a UDP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SocketFacts {
+pub struct SocketCapabilities {
     /// Datagrams sent and received of the batch.
     pub sent: usize,
     pub received: usize,
@@ -35,7 +35,7 @@ pub struct SocketFacts {
     pub buffer_wanted: usize,
 }
 
-impl SocketFacts {
+impl SocketCapabilities {
     /// Measures on loopback, over IPv6 or IPv4.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_batch_goes_through_loopback_whole() {
-        let facts = SocketFacts::measure(false).unwrap();
+        let facts = SocketCapabilities::measure(false).unwrap();
         assert_eq!(facts.received, facts.sent);
         assert!(facts.receive_buffer > 0 && facts.send_buffer > 0);
     }

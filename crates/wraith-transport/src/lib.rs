@@ -64,14 +64,14 @@ pub use bytes::Bytes;
 pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
-pub use facts::SocketFacts;
-pub use path::{MoveError, PathEvent, PathEvents, PathHandle};
+pub use facts::SocketCapabilities;
+pub use path::{MigrationError, PathEvent, PathEvents, PathHandle};
 pub use punch::{AskError, Many, Punch};
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::punch::{MANY_MAX, is_target};
 pub use wraith_core::{
-    Algorithm, AnswerBy, CloseReason, ConnectionStats, DoorKey, Ecn, EndpointConfig,
+    Algorithm, AnswerMode, CloseReason, ConnectionStats, DoorKey, Ecn, EndpointConfig,
     HANDSHAKE_VERSION, KEY_AGREEMENT, PathAddr, Policy, PunchCounts, PunchError, PunchEvent,
     RecvSlice, Role, StreamId, Suite, TransportConfig,
 };

@@ -29,8 +29,8 @@ pub enum PathEvent {
     /// Packets now go to this address: the peer or this side has moved, or the previous path died.
     /// `None` if the mover has evicted the address.
     Changed(Option<Addr>),
-    /// A [`PathHandle::move_to`] failed.
-    MoveFailed(Option<Addr>),
+    /// A [`PathHandle::migrate_to`] failed.
+    MigrationFailed(Option<Addr>),
     /// The peer reported the address at which it sees this side.
     Observed(SocketAddr),
     /// The peer reported further addresses of its own. They may be wrong or false.
@@ -39,7 +39,7 @@ pub enum PathEvent {
 
 /// Why a connection did not move.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MoveError {
+pub enum MigrationError {
     /// The peer did not answer at the address, or another move replaced this one.
     #[error("the peer does not answer at the other address")]
     NoAnswer,
@@ -144,16 +144,16 @@ impl PathHandle {
     ///
     /// # Errors
     /// The peer did not answer within some seconds; the connection stays on its old path.
-    pub async fn move_to(&self, to: impl Into<Addr>) -> Result<(), MoveError> {
+    pub async fn migrate_to(&self, to: impl Into<Addr>) -> Result<(), MigrationError> {
         let to = to.into();
         let mut events = self.events();
-        lock(&self.shared.state).move_to = Some(to.clone());
+        lock(&self.shared.state).migrate_to = Some(to.clone());
         self.shared.mark();
         loop {
             match events.next().await? {
                 PathEvent::Changed(at) if at.as_ref() == Some(&to) => return Ok(()),
-                PathEvent::MoveFailed(at) if at.is_none() || at.as_ref() == Some(&to) => {
-                    return Err(MoveError::NoAnswer);
+                PathEvent::MigrationFailed(at) if at.is_none() || at.as_ref() == Some(&to) => {
+                    return Err(MigrationError::NoAnswer);
                 }
                 _ => {}
             }
@@ -162,7 +162,7 @@ impl PathHandle {
 
     /// Ends the connection now, as its idle timeout would. For a caller that carries the path and
     /// knows that it is dead.
-    pub fn give_up(&self) {
+    pub fn declare_dead(&self) {
         lock(&self.shared.state).path_given_up = true;
         self.shared.mark();
     }

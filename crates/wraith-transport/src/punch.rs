@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use thiserror::Error;
-use wraith_core::{AnswerBy, PunchError, PunchEvent, Role};
+use wraith_core::{AnswerMode, PunchError, PunchEvent, Role};
 
 use crate::addr::Addr;
 use crate::endpoint::Endpoint;
@@ -48,7 +48,7 @@ pub enum Many {
 pub(crate) enum Request {
     Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr>, waits: bool },
     PunchMany { secret: [u8; 32], role: Role, many: Many },
-    Observe { secret: [u8; 32], of: SocketAddr, by: AnswerBy },
+    Observe { secret: [u8; 32], of: SocketAddr, by: AnswerMode },
     Exchange { with: SocketAddr, request: Vec<u8> },
 }
 
@@ -206,7 +206,7 @@ impl Endpoint {
     /// No answer arrived, or the request could not be sent.
     /// No answer came, or it could not be asked.
     pub async fn observe(&self, secret: [u8; 32], of: SocketAddr) -> Result<SocketAddr, AskError> {
-        self.observe_by(secret, of, AnswerBy::Itself).await
+        self.observe_by(secret, of, AnswerMode::Itself).await
     }
 
     /// As [`observe`](Self::observe), but the reflector answers as `by` requests, which may take
@@ -218,7 +218,7 @@ impl Endpoint {
         &self,
         secret: [u8; 32],
         of: SocketAddr,
-        by: AnswerBy,
+        by: AnswerMode,
     ) -> Result<SocketAddr, AskError> {
         let punch = Punch::start(self.shared(), Request::Observe { secret, of, by });
         let seen_at = |event| match event {

@@ -238,7 +238,7 @@ pub(crate) struct Popped {
     /// The next bytes, or the end.
     pub(crate) chunk: Option<RecvSlice>,
     /// The I/O thread must be notified of the new room.
-    pub(crate) tell_io: bool,
+    pub(crate) notify_io: bool,
 }
 
 impl RecvQueue {
@@ -251,14 +251,14 @@ impl RecvQueue {
     ) -> Poll<Result<Popped, ReadError>> {
         if let Some(chunk) = self.chunks.pop_front() {
             self.cost -= cost(&chunk);
-            let tell_io = self.starved && self.cost <= self.limit / 2;
-            if tell_io {
+            let notify_io = self.starved && self.cost <= self.limit / 2;
+            if notify_io {
                 self.starved = false;
             }
-            return Poll::Ready(Ok(Popped { chunk: Some(chunk), tell_io }));
+            return Poll::Ready(Ok(Popped { chunk: Some(chunk), notify_io }));
         }
         if self.finished {
-            return Poll::Ready(Ok(Popped { chunk: None, tell_io: false }));
+            return Poll::Ready(Ok(Popped { chunk: None, notify_io: false }));
         }
         if let Some(error) = &self.failed {
             return Poll::Ready(Err(error.clone()));
@@ -453,7 +453,7 @@ mod tests {
             let Poll::Ready(Ok(popped)) = queue.poll_pop(&cx(), 1) else {
                 panic!("chunk expected")
             };
-            told += usize::from(popped.tell_io);
+            told += usize::from(popped.notify_io);
         }
         assert_eq!(told, 1);
     }

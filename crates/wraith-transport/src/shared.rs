@@ -140,13 +140,13 @@ pub(crate) struct ConnectionState {
     /// yet.
     pub(crate) opened: VecDeque<Arc<StreamShared>>,
     /// Number of waiting [`Connection::open_stream`](crate::Connection::open_stream) calls.
-    pub(crate) opens_wanted: usize,
+    pub(crate) open_requests: usize,
     /// Received datagrams that were not read yet.
     pub(crate) datagrams_in: VecDeque<Bytes>,
     /// Datagrams to send.
     pub(crate) datagrams_out: VecDeque<Bytes>,
     /// Request: migrate to this address.
-    pub(crate) move_to: Option<Addr>,
+    pub(crate) migrate_to: Option<Addr>,
     /// Request: send these addresses to the peer.
     pub(crate) candidates: Option<Vec<SocketAddr>>,
     /// Further addresses reported by the peer.
@@ -179,10 +179,10 @@ impl ConnectionShared {
             datagram_max: 0,
             accepted: VecDeque::new(),
             opened: VecDeque::new(),
-            opens_wanted: 0,
+            open_requests: 0,
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
-            move_to: None,
+            migrate_to: None,
             candidates: None,
             peer_candidates: Vec::new(),
             path_log: PathLog::default(),
@@ -240,8 +240,8 @@ impl ConnectionState {
     }
 
     /// I/O thread: returns the number of streams to open now.
-    pub(crate) fn unmet_opens(&self) -> usize {
-        self.opens_wanted.saturating_sub(self.opened.len())
+    pub(crate) fn streams_to_open(&self) -> usize {
+        self.open_requests.saturating_sub(self.opened.len())
     }
 
     /// Returns the reason of the end, if the connection has ended.

@@ -200,7 +200,7 @@ impl RecvStream {
     /// reached. This suits a reader that cannot use less: over a real link bytes arrive packet by
     /// packet, and a wake-up for each costs more than receiving it. Bytes that are already queued
     /// are returned at once, however few.
-    pub fn set_low_water(&mut self, bytes: usize) {
+    pub fn set_low_watermark(&mut self, bytes: usize) {
         self.low_water = bytes;
     }
 
@@ -213,8 +213,8 @@ impl RecvStream {
             return Poll::Ready(Ok(Some(chunk)));
         }
         let popped = lock(&self.shared.recv).poll_pop(cx, self.low_water);
-        let Popped { chunk, tell_io } = ready!(popped)?;
-        if tell_io {
+        let Popped { chunk, notify_io } = ready!(popped)?;
+        if notify_io {
             self.shared.mark();
         }
         Poll::Ready(Ok(chunk))

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sleeps_on_a_full_list() {
+    fn the_io_thread_does_not_sleep_with_a_full_inbox() {
         let inbox = Inbox::new().unwrap();
         inbox.push(&AtomicBool::new(false), || 1);
         assert!(!inbox.fall_asleep());

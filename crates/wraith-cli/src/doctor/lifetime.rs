@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use wraith_transport::AnswerBy;
+use wraith_transport::AnswerMode;
 
 use super::Check;
 use super::internet::open;
@@ -70,7 +70,7 @@ async fn lets_in_after(secret: [u8; 32], of: SocketAddr, pause: u64) -> Option<b
     let socket = open(None).ok()?;
     socket.observe(secret, of).await.ok()?;
     sleep(FLOW_AGE).await;
-    let by = AnswerBy::ItselfAfter(Duration::from_secs(pause));
+    let by = AnswerMode::ItselfAfter(Duration::from_secs(pause));
     Some(socket.observe_by(secret, of, by).await.is_ok())
 }
 

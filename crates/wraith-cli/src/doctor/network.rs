@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use wraith_transport::{
-    Config, Connection, DoorKey, Endpoint, EndpointConfig, SecretIdentity, SocketFacts, block_on,
-    block_on_timeout,
+    Config, Connection, DoorKey, Endpoint, EndpointConfig, SecretIdentity, SocketCapabilities,
+    block_on, block_on_timeout,
 };
 
 use super::Check;
@@ -23,7 +23,7 @@ const TRIAL_BYTES: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn check(tell: &mut impl FnMut(Check)) {
-    match SocketFacts::measure(false).or_else(|_| SocketFacts::measure(true)) {
+    match SocketCapabilities::measure(false).or_else(|_| SocketCapabilities::measure(true)) {
         Ok(facts) => {
             tell(datagrams(&facts));
             tell(batches(&facts));
@@ -41,7 +41,7 @@ pub fn check(tell: &mut impl FnMut(Check)) {
     tell(sessions(all.iter().map(if_addrs::Interface::ip)));
 }
 
-fn datagrams(facts: &SocketFacts) -> Check {
+fn datagrams(facts: &SocketCapabilities) -> Check {
     let found = format!("{} of {} arrive on loopback", facts.received, facts.sent);
     if facts.received == facts.sent {
         return Check::ok("datagrams", found, "UDP works on this machine");
@@ -54,7 +54,7 @@ fn datagrams(facts: &SocketFacts) -> Check {
     .next("look for a firewall rule on the interface lo")
 }
 
-fn batches(facts: &SocketFacts) -> Check {
+fn batches(facts: &SocketCapabilities) -> Check {
     let word = |on: bool| if on { "on" } else { "off" };
     let found = format!(
         "sending (GSO) {}, receiving (GRO) {}",
@@ -72,7 +72,7 @@ fn batches(facts: &SocketFacts) -> Check {
     .next("Linux 5.0 and later support both; some sandboxes and virtual devices turn them off")
 }
 
-fn buffers(facts: &SocketFacts) -> Check {
+fn buffers(facts: &SocketCapabilities) -> Check {
     let least = facts.receive_buffer.min(facts.send_buffer);
     let of = |bytes: usize| Bytes(bytes as u64);
     let (receive, send) = (of(facts.receive_buffer), of(facts.send_buffer));
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn small_buffers_come_with_the_command_that_grows_them() {
-        let facts = SocketFacts {
+        let facts = SocketCapabilities {
             sent: 32,
             received: 32,
             segmentation: true,
@@ -358,10 +358,13 @@ mod tests {
         let check = buffers(&facts);
         assert_eq!(check.status, Status::Warn);
         assert!(check.next.unwrap().contains("sysctl -w net.core.rmem_max=4194304"));
-        assert_eq!(buffers(&SocketFacts { receive_buffer: 4 << 20, ..facts }).status, Status::Ok);
+        assert_eq!(
+            buffers(&SocketCapabilities { receive_buffer: 4 << 20, ..facts }).status,
+            Status::Ok
+        );
         assert_eq!(batches(&facts).status, Status::Warn);
         assert_eq!(datagrams(&facts).status, Status::Ok);
-        assert_eq!(datagrams(&SocketFacts { received: 31, ..facts }).status, Status::Fail);
+        assert_eq!(datagrams(&SocketCapabilities { received: 31, ..facts }).status, Status::Fail);
     }
 
     #[test]

@@ -40,9 +40,9 @@ const USED_SLACK_PACKETS: f64 = 3.0;
 #[derive(Debug)]
 pub struct Cubic {
     mtu: u16,
-    state: State,
+    state: CubicState,
     /// State to restore if the current episode was spurious.
-    before_episode: Option<State>,
+    before_episode: Option<CubicState>,
     last_acked_at: Option<Time>,
     /// Bytes that the path carried in the last round trip: delivery rate times RTT. Zero before the
     /// first measurement.
@@ -52,7 +52,7 @@ pub struct Cubic {
 /// State that a reduction changes. Values are bytes; fractions matter, because one ACK may add less
 /// than one byte.
 #[derive(Clone, Debug)]
-struct State {
+struct CubicState {
     window: f64,
     slow_start_threshold: f64,
     /// Window at the plateau of the curve.
@@ -77,7 +77,7 @@ struct Epoch {
 impl Cubic {
     /// Creates a controller in slow start with the initial window.
     pub fn new(mtu: u16) -> Self {
-        let state = State {
+        let state = CubicState {
             window: initial_window(mtu) as f64,
             slow_start_threshold: f64::INFINITY,
             window_max: 0.0,
@@ -220,7 +220,7 @@ impl Controller for Cubic {
     fn on_spurious_episode(&mut self, _now: Time) {
         let Some(before) = self.before_episode.take() else { return };
         let window = self.state.window.max(before.window);
-        self.state = State { window, ..before };
+        self.state = CubicState { window, ..before };
     }
 
     fn set_mtu(&mut self, mtu: u16) {

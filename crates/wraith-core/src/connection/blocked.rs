@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, State};
+use super::{Connection, ConnectionState};
 use crate::Time;
 
 /// Minimum number of announcements per idle timeout, so that packet loss does not end the
@@ -52,7 +52,7 @@ impl Connection {
     /// them. That must not happen; the simulator checks it after every step.
     pub fn is_live(&self) -> bool {
         let wants = self.streams.has_pending() || self.streams.is_blocked();
-        let established = matches!(self.state, State::Established);
+        let established = matches!(self.state, ConnectionState::Established);
         !established || !wants || self.has_timer()
     }
 

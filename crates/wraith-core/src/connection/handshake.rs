@@ -14,7 +14,10 @@ use wraith_noise::{
     Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
-use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
+use super::{
+    ACK_DELAY_MAX, Connection, ConnectionArgs, ConnectionKeys, ConnectionState, H3Retransmission,
+    INITIAL_RTT,
+};
 use crate::Time;
 use crate::config::TransportConfig;
 
@@ -79,7 +82,7 @@ impl fmt::Debug for Handshake {
 }
 
 /// Content of an authentic H3, for the responder's connection.
-pub(crate) struct Proof<'a> {
+pub(crate) struct AuthenticatedH3<'a> {
     pub(crate) suite: Suite,
     pub(crate) last: &'a FinalHello,
     pub(crate) keys: &'a SessionKeys,
@@ -89,7 +92,7 @@ pub(crate) struct Proof<'a> {
 }
 
 /// Arguments of an outgoing connection attempt.
-pub(crate) struct Dial<'a> {
+pub(crate) struct DialArgs<'a> {
     pub(crate) identity: &'a SecretIdentity,
     pub(crate) door: &'a DoorKey,
     pub(crate) ephemeral: Box<EphemeralKey>,
@@ -113,10 +116,10 @@ impl Connection {
     /// Starts an attempt to reach `parts.peer`.
     pub(crate) fn initiate(
         now: Time,
-        mut parts: Parts,
-        dial: &Dial<'_>,
+        mut parts: ConnectionArgs,
+        dial: &DialArgs<'_>,
     ) -> Result<Self, InvalidNodeId> {
-        let Dial { identity, door, ephemeral, unix_seconds } = dial;
+        let DialArgs { identity, door, ephemeral, unix_seconds } = dial;
         let hello = InitiatorHello {
             suites: parts.config.suites,
             aes_hardware: aes_hardware(),
@@ -137,13 +140,13 @@ impl Connection {
             began: now,
             sent: now,
         };
-        Ok(Self::new(now, parts, State::Handshake(Box::new(handshake))))
+        Ok(Self::new(now, parts, ConnectionState::Handshake(Box::new(handshake))))
     }
 
     /// Creates the connection of an initiator that authenticated with H3.
-    pub(crate) fn accepted(now: Time, parts: Parts, proof: &Proof<'_>) -> Self {
-        let Proof { suite, last, keys, h3, rtt } = *proof;
-        let mut connection = Self::new(now, parts, State::Established);
+    pub(crate) fn accepted(now: Time, parts: ConnectionArgs, proof: &AuthenticatedH3<'_>) -> Self {
+        let AuthenticatedH3 { suite, last, keys, h3, rtt } = *proof;
+        let mut connection = Self::new(now, parts, ConnectionState::Established);
         connection.h3 = Some(h3);
         connection.seal(now, suite, keys);
         connection.adopt(now, &last.parameters, rtt);
@@ -160,7 +163,7 @@ impl Connection {
         identity: &SecretIdentity,
         datagram: &[u8],
     ) -> bool {
-        let State::Handshake(handshake) = &mut self.state else { return false };
+        let ConnectionState::Handshake(handshake) = &mut self.state else { return false };
         let hello = match handshake.initiator.read_h2(datagram) {
             Ok(Some(hello)) => hello,
             Ok(None) => return true,
@@ -193,8 +196,8 @@ impl Connection {
         rtt: Duration,
     ) {
         self.seal(now, hello.suite, keys);
-        self.confirming = Some(Confirming { h3, next: now, interval: REPEAT_FIRST });
-        self.state = State::Established;
+        self.confirming = Some(H3Retransmission { h3, next: now, interval: REPEAT_FIRST });
+        self.state = ConnectionState::Established;
         self.adopt(now, &hello.parameters, rtt);
         self.announce_start(now);
         // H2 contained our address as the responder sees it. The responder gets its own address in
@@ -205,7 +208,7 @@ impl Connection {
 
     fn seal(&mut self, now: Time, suite: Suite, keys: &SessionKeys) {
         self.set_exporter(&keys.exporter);
-        self.sealed = Some(Sealed {
+        self.sealed = Some(ConnectionKeys {
             suite,
             sealer: Sealer::new(suite, &keys.send),
             opener: Opener::new(suite, &keys.recv),

@@ -3,7 +3,7 @@
 //! | trigger | address challenged | decided by |
 //! |---|---|---|
 //! | packets from another address | the new address, afterwards the old one | the peer, with non-probing packets |
-//! | [`Connection::move_to`] | the new address | our side |
+//! | [`Connection::migrate_to`] | the new address | our side |
 //! | two probe timeouts in a row | the address left last | our side, when that address answers |
 //!
 //! Invariant: packets go only to an address that has answered a challenge. Late packets over the
@@ -13,7 +13,7 @@ use rand_core::Rng;
 use tracing::debug;
 
 use super::timers::SILENT_PTOS;
-use super::{Connection, State};
+use super::{Connection, ConnectionState};
 use crate::event::Event;
 use crate::frame::{Frame, Frames};
 use crate::path::{Answer, Candidate};
@@ -23,14 +23,14 @@ use crate::{PathAddr, Time};
 
 /// How often the address left last is challenged while the current path is silent. This covers an
 /// outage of many probe timeouts, and costs little if a third party has that address now.
-const RETREATS_MAX: u8 = 8;
+const PREVIOUS_PATH_CHALLENGES_MAX: u8 = 8;
 /// Number of PTOs for which a move of our own stands although the peer has not followed. Its answer
 /// takes one.
 const SETTLE_PTOS: u32 = 3;
 
 /// A move of our own that the peer has not followed yet.
 #[derive(Debug)]
-pub(super) struct Settling {
+pub(super) struct UnfollowedMove {
     left: PathAddr,
     until: Time,
 }
@@ -39,11 +39,11 @@ pub(super) struct Settling {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     /// The peer sends from there.
-    Followed,
+    PeerMoved,
     /// The application requested it.
-    Chosen,
+    Requested,
     /// The current path is silent.
-    Dead,
+    PathDead,
 }
 
 /// Returns true for a probing packet (RFC 9000 §9.1), which never causes a path change.
@@ -54,22 +54,23 @@ pub(super) fn is_probing(payload: &[u8]) -> bool {
 }
 
 impl Connection {
-    /// Moves to `to` once the peer answers there; [`Event::PathChanged`] or [`Event::MoveFailed`]
-    /// follows. Until then, packets use the current path. `to` gets up to eleven datagrams of 1200
-    /// bytes, so it must be an address known to be the peer's. A pending move to another address
-    /// fails. A move requested before the peer is known to have H3 begins then.
+    /// Moves to `to` once the peer answers there; [`Event::PathChanged`] or
+    /// [`Event::MigrationFailed`] follows. Until then, packets use the current path. `to` gets up
+    /// to eleven datagrams of 1200 bytes, so it must be an address known to be the peer's. A
+    /// pending move to another address fails. A move requested before the peer is known to have H3
+    /// begins then.
     ///
     /// Returns false, without an event, if the connection already uses `to` or is not established.
-    pub fn move_to(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
+    pub fn migrate_to(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
         let to = to.into();
-        if !matches!(self.state, State::Established) || to == self.path.remote {
+        if !matches!(self.state, ConnectionState::Established) || to == self.path.remote {
             return false;
         }
         if self.confirming.is_some() {
-            if self.early_move != Some(to) {
+            if self.pending_migration != Some(to) {
                 self.fail_move();
             }
-            self.early_move = Some(to);
+            self.pending_migration = Some(to);
             return true;
         }
         if self.chosen.as_ref().is_some_and(|chosen| chosen.remote == to) {
@@ -82,22 +83,22 @@ impl Connection {
 
     /// Begins the pending move, now that the peer has H3.
     pub(super) fn begin_early_move(&mut self, now: Time) {
-        if let Some(to) = self.early_move.take()
-            && !self.move_to(now, to)
+        if let Some(to) = self.pending_migration.take()
+            && !self.migrate_to(now, to)
         {
             let there = to == self.path.remote;
             self.events.push_back(match there {
                 true => Event::PathChanged { remote: to },
-                false => Event::MoveFailed { remote: to },
+                false => Event::MigrationFailed { remote: to },
             });
         }
     }
 
     fn fail_move(&mut self) {
         let chosen = self.chosen.take().map(|chosen| chosen.remote);
-        for remote in chosen.into_iter().chain(self.early_move.take()) {
+        for remote in chosen.into_iter().chain(self.pending_migration.take()) {
             debug!(parent: &self.span, %remote, "migration failed");
-            self.events.push_back(Event::MoveFailed { remote });
+            self.events.push_back(Event::MigrationFailed { remote });
         }
     }
 
@@ -109,7 +110,7 @@ impl Connection {
 
     /// Handles a packet from `from` in a datagram of `bytes` bytes, with a response of `owed` bytes
     /// pending. The packet has the highest number so far or is a probing packet.
-    pub(super) fn on_heard(
+    pub(super) fn on_path_activity(
         &mut self,
         now: Time,
         from: PathAddr,
@@ -118,7 +119,7 @@ impl Connection {
     ) {
         if from == self.path.remote {
             // The peer has followed our move.
-            self.settling.take_if(|_| !probes);
+            self.unfollowed_move.take_if(|_| !probes);
         } else if self.chosen.as_ref().is_none_or(|chosen| chosen.remote != from) {
             let moves = !probes && !self.stays(now, from);
             self.on_new_address(now, from, moves, [bytes, owed]);
@@ -129,9 +130,11 @@ impl Connection {
     /// moved. If both sides move to different addresses at the same time, the initiator's move
     /// stands. Otherwise they would follow each other without end.
     fn stays(&mut self, now: Time, from: PathAddr) -> bool {
-        self.settling.take_if(|settling| settling.until <= now);
+        self.unfollowed_move.take_if(|unfollowed_move| unfollowed_move.until <= now);
         let initiator = self.role == Role::Initiator;
-        self.settling.as_ref().is_some_and(|settling| initiator || settling.left == from)
+        self.unfollowed_move
+            .as_ref()
+            .is_some_and(|unfollowed_move| initiator || unfollowed_move.left == from)
     }
 
     /// Handles a packet from an address other than the peer's current one.
@@ -144,7 +147,7 @@ impl Connection {
     ) {
         if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
             let challenges = self.draw_challenges();
-            let was_in_use = self.retreat.is_some_and(|(address, _)| address == from);
+            let was_in_use = self.previous_path.is_some_and(|(address, _)| address == from);
             let make = if was_in_use { Candidate::back } else { Candidate::new };
             let mut candidate = make(now, from, challenges);
             candidate.is_planned = !moves;
@@ -161,17 +164,17 @@ impl Connection {
     /// Moves to the candidate's address if its path is validated and in use.
     fn follow(&mut self, now: Time) {
         if let Some(candidate) = self.candidate.take_if(|candidate| candidate.is_ready()) {
-            self.change_path(now, &candidate, Cause::Followed);
+            self.change_path(now, &candidate, Cause::PeerMoved);
         }
     }
 
     /// Challenges the address left last, because the current path is silent. The peer may still be
     /// there: an attacker may have relayed its packets, unnoticed by either side.
-    pub(super) fn ask_where_it_was(&mut self, now: Time) {
+    pub(super) fn challenge_previous_path(&mut self, now: Time) {
         if self.left.is_none()
-            && let Some((address, times)) = self.retreat.take_if(|(_, times)| *times > 0)
+            && let Some((address, times)) = self.previous_path.take_if(|(_, times)| *times > 0)
         {
-            self.retreat = Some((address, times - 1));
+            self.previous_path = Some((address, times - 1));
             self.left = Some(Candidate::left(now, address, self.draw_challenges()));
         }
     }
@@ -187,13 +190,13 @@ impl Connection {
         // decides, by sending from there.
         if let Some(left) = self.left.take_if(|left| left.on_response(now, data).is_some()) {
             if self.recovery.pto_count() >= SILENT_PTOS {
-                self.change_path(now, &left, Cause::Dead);
+                self.change_path(now, &left, Cause::PathDead);
             }
             return;
         }
         let carries = |c: &mut Candidate| c.on_response(now, data) == Some(Answer::Carries);
         if let Some(chosen) = self.chosen.take_if(carries) {
-            self.change_path(now, &chosen, Cause::Chosen);
+            self.change_path(now, &chosen, Cause::Requested);
             return;
         }
         if let Some(candidate) = &mut self.candidate
@@ -211,20 +214,21 @@ impl Connection {
         // moved answers the challenge from its old address, and the connection follows it (RFC 9000
         // §9.3.3).
         self.left =
-            (cause == Cause::Followed).then(|| Candidate::left(now, left, self.draw_challenges()));
-        self.retreat = Some((left, RETREATS_MAX));
+            (cause == Cause::PeerMoved).then(|| Candidate::left(now, left, self.draw_challenges()));
+        self.previous_path = Some((left, PREVIOUS_PATH_CHALLENGES_MAX));
         for candidate in [&mut self.candidate, &mut self.chosen] {
             candidate.take_if(|candidate| candidate.remote == remote);
         }
         self.path.mtud.restart();
-        if cause != Cause::Dead && to.is_planned {
+        if cause != Cause::PathDead && to.is_planned {
             self.recovery.leave_path(now, self.path.mtud.current());
         } else {
             self.recovery.reset_path(now, self.path.mtud.current());
         }
         self.recovery.assume_rtt(now, to.round_trip(now));
         let until = now + self.recovery.pto() * SETTLE_PTOS;
-        self.settling = (cause != Cause::Followed).then_some(Settling { left, until });
+        self.unfollowed_move =
+            (cause != Cause::PeerMoved).then_some(UnfollowedMove { left, until });
         // The probe shows the peer our new address. Unless the old path still works, packets in
         // flight there are likely lost; the probe elicits an ACK about them at once.
         self.probes = self.probes.max(1);

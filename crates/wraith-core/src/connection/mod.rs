@@ -24,7 +24,7 @@
 mod blocked;
 mod candidates;
 mod handshake;
-mod moves;
+mod migration;
 mod ratchet;
 mod receive;
 mod timers;
@@ -58,9 +58,9 @@ use blocked::Blocked;
 use candidates::Candidates;
 pub use candidates::Exporter;
 use handshake::Handshake;
-pub(crate) use handshake::{Dial, Proof, parameters};
-use moves::Settling;
-use ratchet::Ratcheting;
+pub(crate) use handshake::{AuthenticatedH3, DialArgs, parameters};
+use migration::UnfollowedMove;
+use ratchet::RatchetState;
 
 /// RTT assumed before the first sample. RFC 9002 §6.2.2 recommends 333 ms. Most of our paths are
 /// far shorter, and a PTO that fires too early costs one packet.
@@ -76,7 +76,7 @@ const SKIP_RANGE_FIRST: u64 = 1 << 10;
 const DATAGRAMS_MAX: usize = 64;
 
 /// Keys and counters of an established connection.
-struct Sealed {
+struct ConnectionKeys {
     suite: Suite,
     sealer: Sealer,
     opener: Opener,
@@ -89,14 +89,14 @@ struct Sealed {
 
 /// H3, retransmitted until a packet proves that the responder has it (SPEC §3.4).
 #[derive(Debug)]
-struct Confirming {
+struct H3Retransmission {
     h3: Vec<u8>,
     next: Time,
     interval: Duration,
 }
 
 #[derive(Debug)]
-enum State {
+enum ConnectionState {
     /// Initiator that waits for H2.
     Handshake(Box<Handshake>),
     Established,
@@ -131,9 +131,9 @@ pub struct Connection {
     role: Role,
     config: TransportConfig,
     peer: NodeId,
-    state: State,
-    sealed: Option<Sealed>,
-    confirming: Option<Confirming>,
+    state: ConnectionState,
+    sealed: Option<ConnectionKeys>,
+    confirming: Option<H3Retransmission>,
     /// Responder: name of the accepted H3, to recognise its retransmissions.
     h3: Option<DatagramName>,
     path: Path,
@@ -142,14 +142,14 @@ pub struct Connection {
     left: Option<Candidate>,
     /// The address left last, and how many more times it may be challenged when the current path
     /// falls silent.
-    retreat: Option<(PathAddr, u8)>,
+    previous_path: Option<(PathAddr, u8)>,
     /// The address that our own side wants to move to.
     chosen: Option<Candidate>,
     /// Pending move of our own, until the peer has H3. Before that, the peer would drop path
     /// challenges.
-    early_move: Option<PathAddr>,
+    pending_migration: Option<PathAddr>,
     /// A move of our own that the peer has not followed yet.
-    settling: Option<Settling>,
+    unfollowed_move: Option<UnfollowedMove>,
     /// The last PATH_CHALLENGE of the current packet.
     challenged: Option<[u8; 8]>,
     responses: VecDeque<Response>,
@@ -181,7 +181,7 @@ pub struct Connection {
     candidates: Candidates,
     /// Source of [`Self::export_secret`].
     exporter: Option<Exporter>,
-    ratchet: Ratcheting,
+    ratchet: RatchetState,
     blocked: Blocked,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,
@@ -194,7 +194,7 @@ pub struct Connection {
 }
 
 /// Arguments of [`Connection::new`].
-pub(crate) struct Parts {
+pub(crate) struct ConnectionArgs {
     pub(crate) role: Role,
     pub(crate) config: TransportConfig,
     pub(crate) pool: BlockPool,
@@ -205,8 +205,8 @@ pub(crate) struct Parts {
 }
 
 impl Connection {
-    fn new(now: Time, parts: Parts, state: State) -> Self {
-        let Parts { role, config, pool, peer, remote, mut rng, secrets } = parts;
+    fn new(now: Time, parts: ConnectionArgs, state: ConnectionState) -> Self {
+        let ConnectionArgs { role, config, pool, peer, remote, mut rng, secrets } = parts;
         let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
         let start = Start::new(now, role, remote);
         let qlog = config.qlog.as_deref().and_then(|factory| Recorder::new(factory, &start));
@@ -221,10 +221,10 @@ impl Connection {
             path: Path::new(remote, config.initial_mtu, config.max_mtu),
             candidate: None,
             left: None,
-            retreat: None,
+            previous_path: None,
             chosen: None,
-            early_move: None,
-            settling: None,
+            pending_migration: None,
+            unfollowed_move: None,
             challenged: None,
             responses: VecDeque::new(),
             recovery,
@@ -252,7 +252,7 @@ impl Connection {
             pace_at: None,
             candidates: Candidates::default(),
             exporter: None,
-            ratchet: Ratcheting::new(now, role),
+            ratchet: RatchetState::new(now, role),
             blocked: Blocked::default(),
             events: VecDeque::new(),
             qlog,
@@ -332,9 +332,9 @@ impl Connection {
 
     /// Ends the connection as if its idle timeout had expired. For a caller that knows that the
     /// path carries nothing any more. No effect before the handshake is complete.
-    pub fn give_up_path(&mut self, now: Time) {
-        if matches!(self.state, State::Established) {
-            self.fall_silent(now, CloseReason::IdleTimeout);
+    pub fn report_path_dead(&mut self, now: Time) {
+        if matches!(self.state, ConnectionState::Established) {
+            self.close_silently(now, CloseReason::IdleTimeout);
         }
     }
 
@@ -381,12 +381,12 @@ impl Connection {
 
     /// Returns true once the connection ended. It then only answers late packets.
     pub fn is_closed(&self) -> bool {
-        !matches!(self.state, State::Handshake(_) | State::Established)
+        !matches!(self.state, ConnectionState::Handshake(_) | ConnectionState::Established)
     }
 
     /// Returns true when the connection can be removed.
     pub(crate) fn is_drained(&self) -> bool {
-        matches!(self.state, State::Drained) && self.events.is_empty()
+        matches!(self.state, ConnectionState::Drained) && self.events.is_empty()
     }
 
     /// Returns counters and estimates.
@@ -422,9 +422,15 @@ impl Connection {
         }
         let until = now + self.recovery.pto() * 3;
         self.state = if self.sealed.is_some() {
-            State::Closing { code, reason: reason.to_owned(), due: true, next: now, until }
+            ConnectionState::Closing {
+                code,
+                reason: reason.to_owned(),
+                due: true,
+                next: now,
+                until,
+            }
         } else {
-            State::Drained
+            ConnectionState::Drained
         };
         self.announce_end(now, why);
     }
@@ -450,9 +456,9 @@ impl Connection {
     }
 
     /// Ends the connection without sending CLOSE.
-    fn fall_silent(&mut self, now: Time, why: CloseReason) {
+    fn close_silently(&mut self, now: Time, why: CloseReason) {
         if !self.is_closed() {
-            self.state = State::Drained;
+            self.state = ConnectionState::Drained;
             self.announce_end(now, why);
         }
     }

@@ -36,7 +36,7 @@ const BURST: Duration = Duration::from_secs(16);
 
 /// The ratchet of a connection.
 #[derive(Debug)]
-pub(super) struct Ratcheting {
+pub(super) struct RatchetState {
     /// Budget of ratchets.
     rate: TokenBucket,
     /// Number of the current or last ratchet, from 1.
@@ -85,7 +85,7 @@ impl Message {
     }
 }
 
-impl Ratcheting {
+impl RatchetState {
     pub(super) fn new(now: Time, role: Role) -> Self {
         let per_second = match role {
             Role::Initiator => ASKED_PER_SECOND,
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     fn rate(role: Role) -> TokenBucket {
-        Ratcheting::new(Time::ZERO, role).rate
+        RatchetState::new(Time::ZERO, role).rate
     }
 
     #[test]

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tracing::debug;
 use wraith_noise::NotOpened;
 
-use super::moves::is_probing;
-use super::{Connection, State};
+use super::migration::is_probing;
+use super::{Connection, ConnectionState};
 use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::path::Response;
@@ -53,8 +53,8 @@ impl Connection {
         }
         let payload = &datagram[HEADER..HEADER + opened.payload_len];
         match &mut self.state {
-            State::Established => {}
-            State::Closing { due, next, until, .. } => {
+            ConnectionState::Established => {}
+            ConnectionState::Closing { due, next, until, .. } => {
                 if Frames::new(payload).any(|frame| matches!(frame, Ok(Frame::Close { .. }))) {
                     // The peer has our CLOSE, so no retransmission is needed.
                     *until = now;
@@ -80,14 +80,14 @@ impl Connection {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
                 self.acks.on_codepoint(ecn);
                 self.restart_idle_timer(now);
-                if matches!(self.state, State::Established) {
-                    let owed = self.owe_response(from, datagram.len());
-                    if from != self.path.remote || self.settling.is_some() {
+                if matches!(self.state, ConnectionState::Established) {
+                    let owed = self.queue_path_response(from, datagram.len());
+                    if from != self.path.remote || self.unfollowed_move.is_some() {
                         let probes = is_probing(&datagram[HEADER..HEADER + opened.payload_len]);
                         // A probing packet may arrive late, overtaken on a shorter path. It never
                         // causes a move.
                         if newest || probes {
-                            self.on_heard(now, from, probes, [datagram.len(), owed]);
+                            self.on_path_activity(now, from, probes, [datagram.len(), owed]);
                         }
                     }
                 }
@@ -99,7 +99,7 @@ impl Connection {
 
     /// Queues the response to a challenge in an accepted datagram of `bytes` bytes from `from`.
     /// Returns the length of the response, or 0.
-    fn owe_response(&mut self, from: PathAddr, bytes: usize) -> usize {
+    fn queue_path_response(&mut self, from: PathAddr, bytes: usize) -> usize {
         let Some(data) = self.challenged.take() else { return 0 };
         if self.responses.len() >= RESPONSES_MAX {
             return 0;
@@ -120,7 +120,7 @@ impl Connection {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
             self.handle_frame(now, frame)?;
-            if !matches!(self.state, State::Established) {
+            if !matches!(self.state, ConnectionState::Established) {
                 break;
             }
         }
@@ -181,7 +181,8 @@ impl Connection {
 
     fn on_close(&mut self, now: Time, code: u64, reason: &str) {
         let reason = reason.to_owned();
-        self.state = State::Draining { answer_due: true, until: now + self.recovery.pto() * 3 };
+        self.state =
+            ConnectionState::Draining { answer_due: true, until: now + self.recovery.pto() * 3 };
         self.announce_end(now, CloseReason::Peer { code, reason });
     }
 

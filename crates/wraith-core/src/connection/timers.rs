@@ -3,7 +3,7 @@
 
 use tracing::debug;
 
-use super::{Connection, State};
+use super::{Connection, ConnectionState};
 use crate::path::Candidate;
 use crate::recovery::TimeoutOutcome;
 use crate::streams::Role;
@@ -18,10 +18,12 @@ impl Connection {
     /// Returns the time at which [`Self::handle_timeout`] must be called at the latest.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
-            State::Handshake(handshake) => Some(handshake.next.min(handshake.deadline)),
-            State::Established => Some(self.established_timeout()),
-            State::Closing { until, .. } | State::Draining { until, .. } => Some(*until),
-            State::Drained => None,
+            ConnectionState::Handshake(handshake) => Some(handshake.next.min(handshake.deadline)),
+            ConnectionState::Established => Some(self.established_timeout()),
+            ConnectionState::Closing { until, .. } | ConnectionState::Draining { until, .. } => {
+                Some(*until)
+            }
+            ConnectionState::Drained => None,
         }
     }
 
@@ -52,24 +54,24 @@ impl Connection {
     /// Handles all timers due by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         match &self.state {
-            State::Handshake(handshake) => {
+            ConnectionState::Handshake(handshake) => {
                 if handshake.deadline <= now {
-                    self.fall_silent(now, CloseReason::HandshakeTimeout);
+                    self.close_silently(now, CloseReason::HandshakeTimeout);
                 }
             }
-            State::Established => self.handle_established_timeout(now),
-            State::Closing { until, .. } | State::Draining { until, .. } => {
+            ConnectionState::Established => self.handle_established_timeout(now),
+            ConnectionState::Closing { until, .. } | ConnectionState::Draining { until, .. } => {
                 if *until <= now {
-                    self.state = State::Drained;
+                    self.state = ConnectionState::Drained;
                 }
             }
-            State::Drained => {}
+            ConnectionState::Drained => {}
         }
     }
 
     fn handle_established_timeout(&mut self, now: Time) {
         if self.idle_deadline() <= now {
-            self.fall_silent(now, CloseReason::IdleTimeout);
+            self.close_silently(now, CloseReason::IdleTimeout);
             return;
         }
         if self.config.keep_alive && self.keep_alive_at() <= now {
@@ -107,7 +109,7 @@ impl Connection {
         }
         self.probes = PROBES;
         if self.recovery.pto_count() >= SILENT_PTOS {
-            self.ask_where_it_was(now);
+            self.challenge_previous_path(now);
         }
         // A probe carries the oldest data: a bare PING would cost one more round trip.
         let oldest = self.recovery.oldest_unacked().cloned();

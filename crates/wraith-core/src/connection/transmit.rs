@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rand_core::Rng;
 
-use super::{Connection, State};
+use super::{Connection, ConnectionState};
 use crate::event::{Ecn, Transmit};
 use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
 use crate::mtud::MTU_MIN;
@@ -54,16 +54,16 @@ impl Connection {
     /// Fills `buf` with the next datagrams. It must hold at least one datagram of the maximum MTU.
     pub(crate) fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let transmit = match &self.state {
-            State::Handshake(_) => self.transmit_h1(now, buf),
-            State::Established => self
+            ConnectionState::Handshake(_) => self.transmit_h1(now, buf),
+            ConnectionState::Established => self
                 .transmit_h3(now, buf)
                 .or_else(|| self.transmit_response(now, buf))
                 .or_else(|| self.transmit_challenge(now, buf))
                 .or_else(|| self.transmit_mtu_probe(now, buf))
                 .or_else(|| self.transmit_packets(now, buf)),
-            State::Closing { .. } => self.transmit_close(now, buf),
-            State::Draining { .. } => self.transmit_close_answer(now, buf),
-            State::Drained => None,
+            ConnectionState::Closing { .. } => self.transmit_close(now, buf),
+            ConnectionState::Draining { .. } => self.transmit_close_answer(now, buf),
+            ConnectionState::Drained => None,
         };
         let Some(transmit) = transmit else {
             self.update_blocked_timer(now);
@@ -81,7 +81,7 @@ impl Connection {
     /// Sends the two datagrams of H1, one per call.
     fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let to = self.path.remote;
-        let State::Handshake(handshake) = &mut self.state else { return None };
+        let ConnectionState::Handshake(handshake) = &mut self.state else { return None };
         let repeats = handshake.next <= now;
         if repeats {
             handshake.next = now + handshake.interval;
@@ -113,7 +113,9 @@ impl Connection {
 
     fn transmit_close(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let pto = self.recovery.pto();
-        let State::Closing { code, reason, due, next, .. } = &mut self.state else { return None };
+        let ConnectionState::Closing { code, reason, due, next, .. } = &mut self.state else {
+            return None;
+        };
         if !std::mem::take(due) {
             return None;
         }
@@ -128,7 +130,7 @@ impl Connection {
     /// Answers the peer's CLOSE with one CLOSE, so that the peer need not retransmit its own (RFC
     /// 9000 §10.2.2).
     fn transmit_close_answer(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
-        let State::Draining { answer_due, .. } = &mut self.state else { return None };
+        let ConnectionState::Draining { answer_due, .. } = &mut self.state else { return None };
         if !std::mem::take(answer_due) {
             return None;
         }

@@ -13,8 +13,8 @@ use wraith_noise::{
 };
 
 use super::Endpoint;
-use super::half_open::{Answered, Attempt, Completed, Followed, Verdict};
-use crate::connection::{Connection, Proof, parameters};
+use super::half_open::{AnsweredH1, Attempt, CompletedHandshake, H1Decision, SecondDatagram};
+use crate::connection::{AuthenticatedH3, Connection, parameters};
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
@@ -49,13 +49,13 @@ impl Endpoint {
         &mut self,
         now: Time,
         remote: PathAddr,
-        completed: &Completed<(FinalHello, SessionKeys)>,
+        completed: &CompletedHandshake<(FinalHello, SessionKeys)>,
         h3: DatagramName,
     ) {
-        let Completed { suite, answered_at, said: (last, keys) } = completed;
+        let CompletedHandshake { suite, answered_at, said: (last, keys) } = completed;
         let parts = self.parts(Role::Responder, last.node_id, remote);
         let rtt = now - *answered_at;
-        let proof = Proof { suite: *suite, last, keys, h3, rtt };
+        let proof = AuthenticatedH3 { suite: *suite, last, keys, h3, rtt };
         let connection = Connection::accepted(now, parts, &proof);
         self.insert(connection, remote);
     }
@@ -75,19 +75,19 @@ impl Endpoint {
         let id = h1_id(datagram).expect("it has the length of an H1");
         let proven = cookies.shown(now, from, datagram);
         match half_opens.judge(now, from, id, proven) {
-            Verdict::Silence => return false,
-            Verdict::Waits => {}
-            Verdict::Repeat(h2) => {
+            H1Decision::Silence => return false,
+            H1Decision::Waits => {}
+            H1Decision::Repeat(h2) => {
                 let h2 = h2.to_vec();
                 self.answer(from, h2);
             }
-            Verdict::AskForCookie => {
+            H1Decision::AskForCookie => {
                 let cookie = cookies.ask(now, from, door, datagram);
                 if self.answers.len() < ANSWERS_MAX {
                     self.answers.push_back((from, cookie));
                 }
             }
-            Verdict::New => {
+            H1Decision::New => {
                 let first = FirstDatagram::new(door, datagram)
                     .expect("mac1 was verified with this door key");
                 half_opens.insert_begun(now, from, first, proven);
@@ -105,11 +105,13 @@ impl Endpoint {
     ) -> bool {
         match self.half_opens.follow(now, from, datagram) {
             None => false,
-            Some(Followed::Repeat(h2)) => {
+            Some(SecondDatagram::Repeat(h2)) => {
                 self.answer(from, h2);
                 true
             }
-            Some(Followed::Whole(attempt, first)) => self.answer_h1(now, attempt, &first, datagram),
+            Some(SecondDatagram::Whole(attempt, first)) => {
+                self.answer_h1(now, attempt, &first, datagram)
+            }
         }
     }
 
@@ -147,7 +149,7 @@ impl Endpoint {
         for datagram in h2.iter().rev() {
             self.answer(attempt.remote, datagram.clone());
         }
-        let answered = Answered { responder, suite, h2, second: second.name(), at: now };
+        let answered = AnsweredH1 { responder, suite, h2, second: second.name(), at: now };
         self.half_opens.insert_answered(attempt, answered);
         true
     }

@@ -14,9 +14,9 @@ const READY: usize = 8;
     clippy::vec_box,
     reason = "boxed, so that growing the vector and popping a key leave no copy of a secret"
 )]
-pub(crate) struct Ephemerals(Vec<Box<EphemeralKey>>);
+pub(crate) struct EphemeralKeyPool(Vec<Box<EphemeralKey>>);
 
-impl Ephemerals {
+impl EphemeralKeyPool {
     /// Returns an unused key, generated now if none is ready.
     pub(crate) fn take(&mut self, secrets: &mut SecretRng) -> Box<EphemeralKey> {
         self.0.pop().unwrap_or_else(|| generate(secrets))
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn keys_are_drawn_ahead_up_to_a_few_and_each_is_given_out_once() {
         let mut rng = SecretRng::new([1; 32], Entropy::default());
-        let mut ephemerals = Ephemerals::default();
+        let mut ephemerals = EphemeralKeyPool::default();
         let mut given = HashSet::new();
         for taken in [0, 1, READY, 3 * READY] {
             let prepared = (0..100).take_while(|_| ephemerals.prepare(&mut rng)).count();

@@ -3,8 +3,8 @@
 //!
 //! They are bounded in total and per [`Source`]. The limits apply before any curve computation,
 //! which begins with the second datagram. A retransmitted H1 gets the identical H2 for 5 s.
-//! Received H1s are remembered ([`Seen`]) for as long as their clock would be accepted, if there is
-//! room.
+//! Received H1s are remembered ([`ReplayCache`]) for as long as their clock would be accepted, if
+//! there is room.
 //!
 //! Under load (SPEC §3.6), an initiator must return a cookie, which proves its address. A proven
 //! initiator competes only with other proven ones, and evicts the unproven. Invariant: unproven
@@ -20,7 +20,7 @@ use std::time::Duration;
 use wraith_crypto::aead::Suite;
 use wraith_noise::{DatagramName, FirstDatagram, Gated, Responder};
 
-use super::seen::{SEEN_MAX, Seen};
+use super::replay_cache::{REPLAY_CACHE_MAX, ReplayCache};
 use super::source::Source;
 use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
@@ -67,10 +67,10 @@ enum Stage {
     /// The first datagram of H1 was received.
     Begun(FirstDatagram),
     /// The second datagram was received, and H2 was sent.
-    Answered(Box<Answered>),
+    Answered(Box<AnsweredH1>),
 }
 
-pub(crate) struct Answered {
+pub(crate) struct AnsweredH1 {
     pub(crate) responder: Responder,
     pub(crate) suite: Suite,
     pub(crate) h2: [Vec<u8>; 2],
@@ -80,7 +80,7 @@ pub(crate) struct Answered {
 }
 
 /// Outcome of the second datagram of an H1.
-pub(crate) enum Followed {
+pub(crate) enum SecondDatagram {
     /// H1 is complete. Its place is free until it is [inserted again](HalfOpens::insert_answered).
     Whole(Attempt, FirstDatagram),
     /// A retransmission; carries the second datagram of the earlier H2.
@@ -88,7 +88,7 @@ pub(crate) enum Followed {
 }
 
 /// A handshake completed by H3.
-pub(crate) struct Completed<T> {
+pub(crate) struct CompletedHandshake<T> {
     pub(crate) suite: Suite,
     /// Time of H2.
     pub(crate) answered_at: Time,
@@ -106,7 +106,7 @@ pub(crate) struct HalfOpens {
     refused: VecDeque<Refused>,
     /// Budget of H1s without a cookie.
     fresh: TokenBucket,
-    seen: Seen,
+    seen: ReplayCache,
 }
 
 struct Refused {
@@ -116,7 +116,7 @@ struct Refused {
 }
 
 /// Decision about the first datagram of an H1 with a valid door key.
-pub(crate) enum Verdict<'a> {
+pub(crate) enum H1Decision<'a> {
     New,
     /// A retransmission; its handshake waits for the second datagram.
     Waits,
@@ -135,7 +135,7 @@ impl HalfOpens {
             waiting: VecDeque::new(),
             refused: VecDeque::new(),
             fresh: TokenBucket::new(FRESH_PER_SECOND, FRESH_BURST),
-            seen: Seen::new(SEEN_MAX),
+            seen: ReplayCache::new(REPLAY_CACHE_MAX),
         }
     }
 
@@ -147,7 +147,7 @@ impl HalfOpens {
         from: PathAddr,
         id: [u8; 16],
         proven: bool,
-    ) -> Verdict<'_> {
+    ) -> H1Decision<'_> {
         self.expire(now);
         let seen = self.seen.has(now, &id);
         if seen {
@@ -159,21 +159,25 @@ impl HalfOpens {
                     && self.count(Source::of(from), true) < PER_SOURCE_MAX;
                 let half_open = &mut self.waiting[i];
                 half_open.attempt.proven |= becomes_proven;
-                let Stage::Answered(answered) = &half_open.stage else { return Verdict::Waits };
+                let Stage::Answered(answered) = &half_open.stage else { return H1Decision::Waits };
                 let repeats = now - answered.at < REPEAT_WINDOW;
-                return if repeats { Verdict::Repeat(&answered.h2[0]) } else { Verdict::Silence };
+                return if repeats {
+                    H1Decision::Repeat(&answered.h2[0])
+                } else {
+                    H1Decision::Silence
+                };
             }
             if !self.may_be_overtaken(now, id) {
-                return Verdict::Silence;
+                return H1Decision::Silence;
             }
         }
         let source_is_full = self.count(Source::of(from), proven) >= PER_SOURCE_MAX;
         // Not remembered: its retransmission may find room.
         if proven && source_is_full {
-            return Verdict::Silence;
+            return H1Decision::Silence;
         }
         if !proven && (source_is_full || self.is_under_load(now)) {
-            return Verdict::AskForCookie;
+            return H1Decision::AskForCookie;
         }
         if !seen {
             self.seen.note(now, id);
@@ -181,7 +185,7 @@ impl HalfOpens {
         if proven && self.count(Source::of(from), false) >= PER_SOURCE_MAX {
             self.give_way_to_proven(Source::of(from));
         }
-        Verdict::New
+        H1Decision::New
     }
 
     /// Returns true if unproven initiators get no further work now. Otherwise takes one unit of
@@ -229,7 +233,7 @@ impl HalfOpens {
         now: Time,
         from: PathAddr,
         datagram: &Gated<'_>,
-    ) -> Option<Followed> {
+    ) -> Option<SecondDatagram> {
         self.expire(now);
         let follows = |half_open: &HalfOpen| match &half_open.stage {
             _ if half_open.attempt.remote != from => false,
@@ -239,10 +243,10 @@ impl HalfOpens {
         let i = self.waiting.iter().position(follows)?;
         let HalfOpen { attempt, stage } = self.waiting.remove(i)?;
         match stage {
-            Stage::Begun(first) => Some(Followed::Whole(attempt, first)),
+            Stage::Begun(first) => Some(SecondDatagram::Whole(attempt, first)),
             Stage::Answered(answered) => {
                 let repeats = now - answered.at < REPEAT_WINDOW;
-                let h2 = repeats.then(|| Followed::Repeat(answered.h2[1].clone()));
+                let h2 = repeats.then(|| SecondDatagram::Repeat(answered.h2[1].clone()));
                 self.waiting.insert(i, HalfOpen { attempt, stage: Stage::Answered(answered) });
                 h2
             }
@@ -290,7 +294,7 @@ impl HalfOpens {
     }
 
     /// Inserts an answered H1. It waits for H3.
-    pub(crate) fn insert_answered(&mut self, attempt: Attempt, answered: Answered) {
+    pub(crate) fn insert_answered(&mut self, attempt: Attempt, answered: AnsweredH1) {
         self.insert(HalfOpen { attempt, stage: Stage::Answered(Box::new(answered)) });
     }
 
@@ -328,14 +332,14 @@ impl HalfOpens {
         now: Time,
         from: PathAddr,
         mut try_h3: impl FnMut(&mut Responder) -> Option<T>,
-    ) -> Option<Completed<T>> {
+    ) -> Option<CompletedHandshake<T>> {
         self.expire(now);
         let mut here = self.waiting.iter_mut().filter(|h| h.attempt.remote == from);
         let (id, completed) = here.find_map(|HalfOpen { attempt, stage }| {
             let Stage::Answered(answered) = stage else { return None };
             let said = try_h3(&mut answered.responder)?;
-            let Answered { suite, at: answered_at, .. } = **answered;
-            Some((attempt.h1_id, Completed { suite, answered_at, said }))
+            let AnsweredH1 { suite, at: answered_at, .. } = **answered;
+            Some((attempt.h1_id, CompletedHandshake { suite, answered_at, said }))
         })?;
         self.waiting.retain(|h| h.attempt.h1_id != id);
         Some(completed)

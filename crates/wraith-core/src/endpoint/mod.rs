@@ -20,11 +20,11 @@
 mod accept;
 mod cookies;
 mod doors;
-mod ephemerals;
+mod ephemeral_key_pool;
 mod half_open;
 mod punching;
+mod replay_cache;
 mod routes;
-mod seen;
 mod slots;
 mod source;
 mod trials;
@@ -39,7 +39,7 @@ use wraith_crypto::identity::NodeId;
 use wraith_noise::{DoorKey, Gated, NotOpened, PACKET_BYTES_MIN};
 
 use crate::config::EndpointConfig;
-use crate::connection::{Connection, Dial, Parts};
+use crate::connection::{Connection, ConnectionArgs, DialArgs};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::punch::Punches;
 use crate::secret_rng::SecretRng;
@@ -48,7 +48,7 @@ use crate::token_bucket::TokenBucket;
 use crate::{BlockPool, PathAddr, Time};
 use cookies::Cookies;
 use doors::Doors;
-use ephemerals::Ephemerals;
+use ephemeral_key_pool::EphemeralKeyPool;
 use half_open::HalfOpens;
 use routes::Routes;
 use slots::Slots;
@@ -76,7 +76,7 @@ pub enum ConnectError {
 pub struct Endpoint {
     config: EndpointConfig,
     doors: Doors,
-    ephemerals: Ephemerals,
+    ephemerals: EphemeralKeyPool,
     /// Random numbers for values that are not secret.
     rng: ChaCha20Rng,
     secrets: SecretRng,
@@ -90,7 +90,7 @@ pub struct Endpoint {
     cookies: Cookies,
     answers: VecDeque<(PathAddr, Vec<u8>)>,
     punches: Punches,
-    dirty: Dirty,
+    dirty: PendingOutputs,
     timers: BTreeSet<(Time, ConnectionHandle)>,
     armed: HashMap<ConnectionHandle, Time>,
     datagrams_dropped: u64,
@@ -98,13 +98,13 @@ pub struct Endpoint {
 
 /// Connections that may have outputs, each at most once per queue.
 #[derive(Debug, Default)]
-struct Dirty {
+struct PendingOutputs {
     transmit: VecDeque<ConnectionHandle>,
     events: VecDeque<ConnectionHandle>,
     timers: VecDeque<ConnectionHandle>,
 }
 
-impl Dirty {
+impl PendingOutputs {
     fn mark(&mut self, handle: ConnectionHandle) {
         for queue in [&mut self.transmit, &mut self.events, &mut self.timers] {
             // Usually the current connection was marked last.
@@ -125,7 +125,7 @@ impl Endpoint {
         let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
         Self {
             doors: Doors::new(config.doors.clone()),
-            ephemerals: Ephemerals::default(),
+            ephemerals: EphemeralKeyPool::default(),
             cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
             punches: Punches::new(punch_rng),
             rng,
@@ -137,7 +137,7 @@ impl Endpoint {
             last: None,
             half_opens: HalfOpens::new(config.half_open_max),
             answers: VecDeque::new(),
-            dirty: Dirty::default(),
+            dirty: PendingOutputs::default(),
             timers: BTreeSet::new(),
             armed: HashMap::new(),
             datagrams_dropped: 0,
@@ -161,7 +161,8 @@ impl Endpoint {
         let parts = self.parts(Role::Initiator, peer, remote);
         let unix = self.unix_seconds(now);
         let ephemeral = self.ephemerals.take(&mut self.secrets);
-        let dial = Dial { identity: &self.config.identity, door, ephemeral, unix_seconds: unix };
+        let dial =
+            DialArgs { identity: &self.config.identity, door, ephemeral, unix_seconds: unix };
         let connection =
             Connection::initiate(now, parts, &dial).map_err(|_| ConnectError::InvalidNodeId)?;
         Ok(self.insert(connection, remote))
@@ -410,8 +411,8 @@ impl Endpoint {
             || self.handle_first_of_h1(now, from, datagram)
     }
 
-    fn parts(&mut self, role: Role, peer: NodeId, remote: PathAddr) -> Parts {
-        Parts {
+    fn parts(&mut self, role: Role, peer: NodeId, remote: PathAddr) -> ConnectionArgs {
+        ConnectionArgs {
             role,
             config: self.config.transport.clone(),
             pool: self.pool.clone(),

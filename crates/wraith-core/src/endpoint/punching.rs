@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::Endpoint;
-use crate::punch::{AnswerBy, Many, Peer, PunchError, PunchEvent, PunchId};
+use crate::punch::{AnswerMode, Many, Peer, PunchError, PunchEvent, PunchId};
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
@@ -80,7 +80,7 @@ impl Endpoint {
         secret: &[u8; 32],
         of: SocketAddr,
     ) -> Result<PunchId, PunchError> {
-        self.observe_by(now, secret, of, AnswerBy::Itself)
+        self.observe_by(now, secret, of, AnswerMode::Itself)
     }
 
     /// Like [`observe`](Self::observe), with the answer sent as `by` requests. The result shows the
@@ -94,7 +94,7 @@ impl Endpoint {
         now: Time,
         secret: &[u8; 32],
         of: SocketAddr,
-        by: AnswerBy,
+        by: AnswerMode,
     ) -> Result<PunchId, PunchError> {
         self.punches.observe(now, secret, of, by)
     }

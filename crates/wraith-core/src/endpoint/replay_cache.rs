@@ -15,7 +15,7 @@ const WINDOW: Duration = Duration::from_secs(180);
 /// Maximum size of one generation: the capacity of a hash table with 2^16 slots. IDs then take 1.1
 /// MB and keys 2.2 MB, so both generations take at most 6.5 MB, and half a generation more while
 /// its tables grow.
-pub(super) const SEEN_MAX: usize = 7 << 13;
+pub(super) const REPLAY_CACHE_MAX: usize = 7 << 13;
 
 /// ID of an H1: [`FirstDatagram::id`](wraith_noise::FirstDatagram::id).
 type Id = [u8; 16];
@@ -23,7 +23,7 @@ type Id = [u8; 16];
 /// [`FirstDatagram::ephemeral_id`](wraith_noise::FirstDatagram::ephemeral_id).
 type EphemeralId = [u8; 16];
 
-pub(super) struct Seen {
+pub(super) struct ReplayCache {
     max: usize,
     young: Generation,
     old: Generation,
@@ -44,7 +44,7 @@ impl Generation {
     }
 }
 
-impl Seen {
+impl ReplayCache {
     /// Creates a memory of at most `max` H1s and `max` keys in each generation.
     pub(super) fn new(max: usize) -> Self {
         let [young, old] = [Generation::default(), Generation::default()];
@@ -103,14 +103,14 @@ mod tests {
         [number; 16]
     }
 
-    fn seen() -> Seen {
-        let mut seen = Seen::new(MAX);
+    fn seen() -> ReplayCache {
+        let mut seen = ReplayCache::new(MAX);
         seen.rotate(START);
         seen
     }
 
     /// Receives an authentic H1 with this key. Returns true if the key is new.
-    fn comes(seen: &mut Seen, now: Time, key: EphemeralId, id: Id) -> bool {
+    fn comes(seen: &mut ReplayCache, now: Time, key: EphemeralId, id: Id) -> bool {
         let is_new = seen.is_new_ephemeral(now, &key, &id);
         if is_new {
             seen.note_ephemeral(now, key, id);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn an_h1_is_known_for_three_minutes_at_least_and_hardly_more_than_six() {
-        let knows = |seen: &mut Seen, now| {
+        let knows = |seen: &mut ReplayCache, now| {
             let has = seen.has(now, &id(1));
             assert_eq!(comes(seen, now, id(2), id(3)), !has);
             has
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn neither_generation_holds_more_than_the_maximum_of_either() {
-        type Flood = fn(&mut Seen, u8);
+        type Flood = fn(&mut ReplayCache, u8);
         let floods: [Flood; 3] = [
             |seen, n| seen.note(START, id(n)),
             |seen, n| assert!(comes(seen, START, id(n), id(n))),

@@ -11,8 +11,8 @@
 //! An answer from exactly the probed address proves a pair to us. Invariants:
 //!
 //! - A packet counts once, however often and from wherever it is replayed.
-//! - The constants below bound everything that is sent and kept. [`Unproved`] bounds the packets to
-//!   unproven addresses.
+//! - The constants below bound everything that is sent and kept. [`UnprovenBudget`] bounds the
+//!   packets to unproven addresses.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ use super::many::SPACING;
 use super::packet::{Keys, Message, Salt};
 use super::prediction::predict;
 use super::target::is_target;
-use super::unproved::Unproved;
+use super::unproven_budget::UnprovenBudget;
 use super::{PunchCounts, PunchEvent};
 use crate::frame::CANDIDATES_MAX;
 use crate::{PathAddr, Time};
@@ -77,7 +77,7 @@ struct Target {
 }
 
 /// Address reported to the peer when it has no IP address on our side. Peers ignore it.
-const UNTOLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Returns true if packets may go to `address`. The caller answers for addresses that it numbered
 /// itself.
@@ -92,7 +92,7 @@ impl Target {
     }
 
     /// Returns true, and counts a packet, if one may be sent to this target while it is unproven.
-    fn may_be_sent(&mut self, now: Time, unproved: &mut Unproved) -> bool {
+    fn may_be_sent(&mut self, now: Time, unproved: &mut UnprovenBudget) -> bool {
         if let Some(left) = self.of_many.as_mut().filter(|left| **left > 0) {
             *left -= 1;
             return true;
@@ -197,7 +197,7 @@ impl Attempt {
         now: Time,
         from: PathAddr,
         datagram: &[u8],
-        unproved: &mut Unproved,
+        unproved: &mut UnprovenBudget,
         rng: &mut impl Rng,
         events: &mut Vec<PunchEvent>,
     ) -> Option<()> {
@@ -225,7 +225,7 @@ impl Attempt {
         now: Time,
         from: PathAddr,
         answered: Salt,
-        unproved: &mut Unproved,
+        unproved: &mut UnprovenBudget,
         events: &mut Vec<PunchEvent>,
     ) {
         let Some(target) = self.targets.iter_mut().find(|target| target.address == from) else {
@@ -256,7 +256,7 @@ impl Attempt {
         to: PathAddr,
         salt: Salt,
         len: usize,
-        unproved: &mut Unproved,
+        unproved: &mut UnprovenBudget,
         rng: &mut impl Rng,
     ) {
         let mut target = self.targets.iter_mut().find(|target| target.address == to);
@@ -273,7 +273,7 @@ impl Attempt {
         if !allowed {
             return;
         }
-        let message = Message { asks, answers: Some((salt, to.ip().unwrap_or(UNTOLD))) };
+        let message = Message { asks, answers: Some((salt, to.ip().unwrap_or(NO_ADDRESS))) };
         let (own, packet) = self.keys.answer(&message, len, rng);
         if let Some(target) = target.filter(|_| asks) {
             target.asked.push((own, now));
@@ -286,7 +286,7 @@ impl Attempt {
     pub(super) fn poll_transmit(
         &mut self,
         now: Time,
-        unproved: &mut Unproved,
+        unproved: &mut UnprovenBudget,
         rng: &mut impl Rng,
     ) -> Option<(PathAddr, Vec<u8>)> {
         if let Some(packet) = self.outgoing.pop_front() {

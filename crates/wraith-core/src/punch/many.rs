@@ -2,8 +2,9 @@
 //! port for each destination; the other's admits only hosts that it has sent to. The first side
 //! probes from many sockets, the second probes many ports, and some pair is likely to match.
 //!
-//! Invariant: besides [`Unproved`](super::unproved::Unproved), this module bounds the packets to
-//! unproven addresses: [`MANY_MAX`] per attempt, and one attempt per [`PAUSE`].
+//! Invariant: besides [`UnprovenBudget`](super::unproven_budget::UnprovenBudget), this module
+//! bounds the packets to unproven addresses: [`MANY_MAX`] per attempt, and one attempt per
+//! [`PAUSE`].
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -55,9 +56,9 @@ impl Many {
 
 /// Limits the rate of attempts.
 #[derive(Debug, Default)]
-pub(super) struct Pacer(Option<Time>);
+pub(super) struct AttemptLimiter(Option<Time>);
 
-impl Pacer {
+impl AttemptLimiter {
     /// Returns true, and counts an attempt, if one may begin now.
     pub(super) fn begin(&mut self, now: Time) -> bool {
         let may = self.0.is_none_or(|last| now - last >= PAUSE);

@@ -18,14 +18,14 @@
 
 mod attempt;
 mod many;
+mod observation;
 mod packet;
 mod prediction;
-mod question;
 mod reflector;
 mod target;
 #[cfg(test)]
 mod tests;
-mod unproved;
+mod unproven_budget;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ use rand_chacha::ChaCha20Rng;
 use thiserror::Error;
 
 pub use many::{MANY_MAX, Many};
-pub use question::AnswerBy;
+pub use observation::AnswerMode;
 pub use reflector::{Answer, Reflector};
 pub use target::is_target;
 
@@ -44,10 +44,10 @@ use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 use attempt::Attempt;
 pub(crate) use attempt::Peer;
-use many::Pacer;
+use many::AttemptLimiter;
+use observation::{Exchange, Observation};
 use packet::Keys;
-use question::{Exchange, Observation};
-use unproved::Unproved;
+use unproven_budget::UnprovenBudget;
 
 /// Maximum number of punches and observations together. Each is a secret that a stray datagram is
 /// tried with.
@@ -121,8 +121,8 @@ pub(crate) struct Punches {
     attempts: Vec<(PunchId, Attempt)>,
     observations: Vec<(PunchId, Observation)>,
     exchanges: Vec<(PunchId, Exchange)>,
-    unproved: Unproved,
-    many: Pacer,
+    unproved: UnprovenBudget,
+    many: AttemptLimiter,
     hashes: TokenBucket,
     events: VecDeque<(PunchId, PunchEvent)>,
     next_id: u64,
@@ -135,8 +135,8 @@ impl Punches {
             attempts: Vec::new(),
             observations: Vec::new(),
             exchanges: Vec::new(),
-            unproved: Unproved::default(),
-            many: Pacer::default(),
+            unproved: UnprovenBudget::default(),
+            many: AttemptLimiter::default(),
             hashes: TokenBucket::new(HASHES_PER_SECOND, HASHES_BURST),
             events: VecDeque::new(),
             next_id: 0,
@@ -214,10 +214,10 @@ impl Punches {
         now: Time,
         secret: &[u8; 32],
         of: SocketAddr,
-        by: AnswerBy,
+        by: AnswerMode,
     ) -> Result<PunchId, PunchError> {
         self.has_room()?;
-        if !is_target(of) || by == AnswerBy::Port(0) {
+        if !is_target(of) || by == AnswerMode::Port(0) {
             return Err(PunchError::NotATarget);
         }
         let id = self.id();

@@ -10,7 +10,7 @@ use rand_core::Rng;
 
 use super::packet::{Keys, Salt, Wish};
 use super::target::is_target;
-use super::unproved::Unproved;
+use super::unproven_budget::UnprovenBudget;
 use crate::{PathAddr, Time};
 
 /// Times at which a reflector is asked, in milliseconds after the start.
@@ -24,7 +24,7 @@ const EXCHANGE_MAX: Duration = Duration::from_secs(3);
 
 /// The manner of a reflector's answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AnswerBy {
+pub enum AnswerMode {
     /// At once, from the address asked.
     #[default]
     Itself,
@@ -49,15 +49,15 @@ pub(super) struct Observation {
 }
 
 impl Observation {
-    pub(super) fn new(now: Time, keys: Keys, of: SocketAddr, by: AnswerBy) -> Self {
+    pub(super) fn new(now: Time, keys: Keys, of: SocketAddr, by: AnswerMode) -> Self {
         let mut answers_from = of;
         let wish = match by {
-            AnswerBy::Itself => Wish::default(),
-            AnswerBy::Port(port) => {
+            AnswerMode::Itself => Wish::default(),
+            AnswerMode::Port(port) => {
                 answers_from.set_port(port);
                 Wish::from_other_port()
             }
-            AnswerBy::ItselfAfter(pause) => Wish::after(pause),
+            AnswerMode::ItselfAfter(pause) => Wish::after(pause),
         };
         Self { keys, of, answers_from, wish, since: now, done: 0, asked: Vec::new() }
     }
@@ -75,7 +75,7 @@ impl Observation {
     pub(super) fn poll_transmit(
         &mut self,
         now: Time,
-        unproved: &mut Unproved,
+        unproved: &mut UnprovenBudget,
         rng: &mut impl Rng,
     ) -> Option<Vec<u8>> {
         self.next().filter(|at| *at <= now)?;
@@ -121,7 +121,11 @@ impl Exchange {
         Self { with, request: Some(request.to_vec()), until: now + EXCHANGE_MAX }
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Time, unproved: &mut Unproved) -> Option<Vec<u8>> {
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Time,
+        unproved: &mut UnprovenBudget,
+    ) -> Option<Vec<u8>> {
         self.request.take().filter(|_| unproved.take(now, self.with))
     }
 }

@@ -212,7 +212,7 @@ fn a_reflector_tells_where_it_sees_us_and_nobody_else_can() {
     let mut one = side(1);
     let reflector = Reflector::new(&SECRET);
     let (at_reflector, us) = (address(5, 5), address(1, 4711));
-    one.observe(at(0), &SECRET, at_reflector, AnswerBy::Itself).unwrap();
+    one.observe(at(0), &SECRET, at_reflector, AnswerMode::Itself).unwrap();
     let question = drain(&mut one, at(0)).remove(0).1;
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let answer = reflector.answer(us, &question, &mut rng).unwrap();
@@ -232,18 +232,18 @@ fn a_reflector_tells_where_it_sees_us_and_nobody_else_can() {
 #[test]
 fn a_reflector_that_is_silent_is_asked_four_times_and_given_up() {
     let mut one = side(1);
-    one.observe(at(0), &SECRET, address(5, 5), AnswerBy::Itself).unwrap();
+    one.observe(at(0), &SECRET, address(5, 5), AnswerMode::Itself).unwrap();
     assert_eq!(alone(&mut one).len(), 4);
     assert!(matches!(events(&mut one)[..], [PunchEvent::Ended { best: None, .. }]));
-    assert!(one.observe(at(9), &SECRET, address(5, 0), AnswerBy::Itself).is_err());
-    assert!(one.observe(at(9), &SECRET, address(5, 5), AnswerBy::Port(0)).is_err());
+    assert!(one.observe(at(9), &SECRET, address(5, 0), AnswerMode::Itself).is_err());
+    assert!(one.observe(at(9), &SECRET, address(5, 5), AnswerMode::Port(0)).is_err());
 }
 
 #[test]
 fn an_answer_that_is_wanted_from_another_port_counts_from_there_only() {
     let mut one = side(1);
     let reflector = Reflector::new(&SECRET);
-    one.observe(at(0), &SECRET, address(5, 5), AnswerBy::Port(6)).unwrap();
+    one.observe(at(0), &SECRET, address(5, 5), AnswerMode::Port(6)).unwrap();
     let (to, question) = drain(&mut one, at(0)).remove(0);
     assert_eq!(to, address(5, 5));
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
@@ -259,7 +259,7 @@ fn an_answer_that_is_wanted_after_a_pause_is_waited_for_in_silence() {
     let mut one = side(1);
     let reflector = Reflector::new(&SECRET);
     let pause = Duration::from_secs(48);
-    one.observe(at(0), &SECRET, address(5, 5), AnswerBy::ItselfAfter(pause)).unwrap();
+    one.observe(at(0), &SECRET, address(5, 5), AnswerMode::ItselfAfter(pause)).unwrap();
     let question = drain(&mut one, at(0)).remove(0).1;
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let answer = reflector.answer(address(1, 4711), &question, &mut rng).unwrap();
@@ -271,7 +271,7 @@ fn an_answer_that_is_wanted_after_a_pause_is_waited_for_in_silence() {
     assert!(one.handle(at(50_001), address(5, 5), &answer.packet));
     assert_eq!(events(&mut one), [PunchEvent::Observed(address(1, 4711))]);
     // The wait is bounded.
-    one.observe(at(60_000), &SECRET, address(5, 5), AnswerBy::ItselfAfter(pause)).unwrap();
+    one.observe(at(60_000), &SECRET, address(5, 5), AnswerMode::ItselfAfter(pause)).unwrap();
     one.handle_timeout(at(60_000 + 48_000 + 5749));
     assert!(!one.is_idle());
     one.handle_timeout(at(60_000 + 48_000 + 5750));

@@ -24,14 +24,14 @@ const PER_SOURCE: u32 = 64;
 const IN_ALL: u32 = 1536;
 
 #[derive(Debug, Default)]
-pub(crate) struct Unproved {
+pub(crate) struct UnprovenBudget {
     since: Time,
     in_all: u32,
     addresses: HashMap<PathAddr, u32>,
     sources: HashMap<Source, u32>,
 }
 
-impl Unproved {
+impl UnprovenBudget {
     /// Returns true, and counts a packet, if one may go to `to` now. The tables hold at most
     /// [`IN_ALL`] entries.
     pub(crate) fn take(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
@@ -78,13 +78,17 @@ mod tests {
         SocketAddr::from(([192, 0, 2, host], port))
     }
 
-    fn taken(unproved: &mut Unproved, now: Time, to: impl Iterator<Item = SocketAddr>) -> u32 {
+    fn taken(
+        unproved: &mut UnprovenBudget,
+        now: Time,
+        to: impl Iterator<Item = SocketAddr>,
+    ) -> u32 {
         to.map(|to| u32::from(unproved.take(now, to))).sum()
     }
 
     #[test]
     fn an_address_a_line_and_all_of_them_get_a_few_each_in_a_period() {
-        let mut unproved = Unproved::default();
+        let mut unproved = UnprovenBudget::default();
         let one = std::iter::repeat_n(address(1, 1), 1000);
         assert_eq!(taken(&mut unproved, at(0), one), PER_ADDRESS);
         let ports = (1..1000).map(|port| address(2, port));
@@ -95,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn what_went_to_where_somebody_proved_himself_does_not_count() {
-        let mut unproved = Unproved::default();
+    fn packets_to_proven_addresses_are_refunded() {
+        let mut unproved = UnprovenBudget::default();
         for _ in 0..100 {
             assert_eq!(taken(&mut unproved, at(0), std::iter::repeat_n(address(1, 1), 9)), 9);
             unproved.on_proved(address(1, 1));

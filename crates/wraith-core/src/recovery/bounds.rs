@@ -12,15 +12,15 @@ pub(super) const OUTSTANDING_MAX: usize = 1 << 18;
 /// Maximum number of packet numbers outside any window: ACK-only packets, packets acknowledged out
 /// of order (beyond two windows), and unanswered probes. A peer that acknowledges selectively or
 /// not at all cannot exceed it.
-pub(super) const UNBOUNDED_MAX: usize = 640;
-/// Consecutive probe timeouts after which packets beyond [`UNBOUNDED_MAX`] are abandoned.
-const UNANSWERED_MAX: u32 = 16;
+pub(super) const OUTSIDE_WINDOW_MAX: usize = 640;
+/// Consecutive probe timeouts after which packets beyond [`OUTSIDE_WINDOW_MAX`] are abandoned.
+const PTO_COUNT_MAX: u32 = 16;
 
 impl<F> Recovery<F> {
     /// Drops the oldest ACK-only packets, whose loss has no effect.
     #[cold]
     pub(super) fn forget_oldest_acks(&mut self) {
-        while self.is_excessive()
+        while self.exceeds_bounds()
             && self.sent.front().is_some_and(|(_, oldest)| !oldest.packet.ack_eliciting)
         {
             self.sent.pop_front();
@@ -31,16 +31,18 @@ impl<F> Recovery<F> {
     /// must not make room for new ones: those would be abandoned in turn, as fast as the pacer
     /// allows. Probes continue.
     pub(super) fn is_waiting_for_an_answer(&self) -> bool {
-        self.pto_count > UNANSWERED_MAX && self.sent.len() >= UNBOUNDED_MAX && self.eliciting > 0
+        self.pto_count > PTO_COUNT_MAX
+            && self.sent.len() >= OUTSIDE_WINDOW_MAX
+            && self.eliciting > 0
     }
 
     /// Returns true if more packets are kept than the window accounts for.
-    pub(super) fn is_excessive(&self) -> bool {
+    pub(super) fn exceeds_bounds(&self) -> bool {
         let len = self.sent.len();
-        len > UNBOUNDED_MAX
-            && (len as u64 - self.eliciting > UNBOUNDED_MAX as u64
+        len > OUTSIDE_WINDOW_MAX
+            && (len as u64 - self.eliciting > OUTSIDE_WINDOW_MAX as u64
                 || len > OUTSTANDING_MAX
-                || self.pto_count > UNANSWERED_MAX)
+                || self.pto_count > PTO_COUNT_MAX)
             && self.exceeds_window()
     }
 
@@ -48,9 +50,9 @@ impl<F> Recovery<F> {
     fn exceeds_window(&self) -> bool {
         let len = self.sent.len();
         let others = len as u64 - self.eliciting;
-        let unbounded = others.saturating_sub(UNBOUNDED_MAX as u64);
+        let unbounded = others.saturating_sub(OUTSIDE_WINDOW_MAX as u64);
         len > OUTSTANDING_MAX
             || unbounded * self.path.mtu() > 2 * self.path.control.window
-            || self.pto_count > UNANSWERED_MAX
+            || self.pto_count > PTO_COUNT_MAX
     }
 }

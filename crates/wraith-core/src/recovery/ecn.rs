@@ -27,7 +27,7 @@ const TEST_PACKETS: u64 = 10;
 const TEST_PTOS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum EcnState {
     Testing,
     Unknown,
     Capable,
@@ -37,7 +37,7 @@ enum State {
 /// ECN state of the current path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathEcn {
-    state: State,
+    state: EcnState,
     /// Sending time of the first marked packet.
     since: Option<Time>,
     /// Marked packets of the test.
@@ -53,26 +53,26 @@ pub(super) struct PathEcn {
 
 impl PathEcn {
     pub(super) fn new() -> Self {
-        let state = State::Testing;
+        let state = EcnState::Testing;
         Self { state, since: None, marked: 0, eliciting: 0, lost: 0, acked: 0, ce: 0 }
     }
 
     /// Returns true if packets must be marked now.
     pub(super) fn marks(&mut self, now: Time, pto: Duration) -> bool {
         let over = self.since.is_some_and(|since| now >= since + pto * TEST_PTOS);
-        if self.state == State::Testing && (over || self.marked >= TEST_PACKETS) {
-            self.state = State::Unknown;
+        if self.state == EcnState::Testing && (over || self.marked >= TEST_PACKETS) {
+            self.state = EcnState::Unknown;
         }
-        matches!(self.state, State::Testing | State::Capable)
+        matches!(self.state, EcnState::Testing | EcnState::Capable)
     }
 
     pub(super) fn is_capable(&self) -> bool {
-        self.state == State::Capable
+        self.state == EcnState::Capable
     }
 
     /// Handles a marked packet that leaves.
     pub(super) fn on_sent(&mut self, now: Time, ack_eliciting: bool) {
-        if self.state == State::Testing {
+        if self.state == EcnState::Testing {
             self.since.get_or_insert(now);
             self.marked += 1;
             self.eliciting += u64::from(ack_eliciting);
@@ -82,17 +82,17 @@ impl PathEcn {
     /// Handles the loss of a marked ack-eliciting packet. If all of them are lost, the marks may be
     /// the cause.
     pub(super) fn on_lost(&mut self) {
-        if matches!(self.state, State::Testing | State::Unknown) {
+        if matches!(self.state, EcnState::Testing | EcnState::Unknown) {
             self.lost += 1;
-            let tested = self.state == State::Unknown || self.eliciting >= TEST_PACKETS;
+            let tested = self.state == EcnState::Unknown || self.eliciting >= TEST_PACKETS;
             if tested && self.acked == 0 && self.lost >= self.eliciting {
-                self.state = State::Failed;
+                self.state = EcnState::Failed;
             }
         }
     }
 
     fn fail(&mut self) {
-        self.state = State::Failed;
+        self.state = EcnState::Failed;
     }
 
     /// Handles plausible counts. `acked` marked packets of this path were newly acknowledged. Of
@@ -100,18 +100,18 @@ impl PathEcn {
     /// number of marks that require a response.
     fn on_valid(&mut self, acked: u64, ect0: u64, ce: u64) -> u64 {
         match self.state {
-            State::Capable => ce,
-            State::Failed => 0,
-            State::Testing | State::Unknown => {
+            EcnState::Capable => ce,
+            EcnState::Failed => 0,
+            EcnState::Testing | EcnState::Unknown => {
                 self.acked += acked;
                 self.ce += ce;
                 if acked > 0 && ect0 > 0 {
-                    self.state = State::Capable;
+                    self.state = EcnState::Capable;
                     return self.ce;
                 }
                 // If every packet arrives as CE, the path mangles marks; that is not congestion.
                 if self.acked >= TEST_PACKETS {
-                    self.state = State::Failed;
+                    self.state = EcnState::Failed;
                 }
                 0
             }
@@ -258,7 +258,7 @@ mod tests {
         sender.now += PTO * TEST_PTOS;
         assert_eq!(sender.send(3), 0);
         (0..3).for_each(|_| sender.path.on_lost());
-        assert_eq!(sender.path.state, State::Failed, "all that were marked are lost");
+        assert_eq!(sender.path.state, EcnState::Failed, "all that were marked are lost");
     }
 
     #[test]
@@ -266,10 +266,10 @@ mod tests {
         let mut sender = Sender::new();
         sender.send(11);
         (0..9).for_each(|_| sender.path.on_lost());
-        assert_eq!(sender.path.state, State::Unknown);
+        assert_eq!(sender.path.state, EcnState::Unknown);
         let mut lucky = Sender { path: sender.path, peer: sender.peer, now: sender.now };
         sender.path.on_lost();
-        assert_eq!(sender.path.state, State::Failed);
+        assert_eq!(sender.path.state, EcnState::Failed);
         lucky.ack(1, Some((1, 0, 0)));
         assert!(lucky.path.is_capable());
     }
@@ -289,7 +289,7 @@ mod tests {
             let mut sender = Sender::capable();
             assert_eq!(sender.send(5), 5);
             assert_eq!(sender.ack(acked, counts), 0, "{what}");
-            assert_eq!(sender.path.state, State::Failed, "{what}");
+            assert_eq!(sender.path.state, EcnState::Failed, "{what}");
             assert_eq!(sender.send(5), 0, "{what}");
             assert_eq!(sender.ack(5, Some((20, 0, 5))), 0, "{what}: nothing is believed later");
         }
@@ -301,7 +301,7 @@ mod tests {
         sender.send(10);
         assert_eq!(sender.ack(4, Some((0, 0, 4))), 0);
         assert_eq!(sender.ack(6, Some((0, 0, 10))), 0);
-        assert_eq!(sender.path.state, State::Failed);
+        assert_eq!(sender.path.state, EcnState::Failed);
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let mut sender = Sender::new();
         sender.send(10);
         sender.ack(10, Some((0, 10, 0)));
-        assert_eq!(sender.path.state, State::Failed);
+        assert_eq!(sender.path.state, EcnState::Failed);
         sender.path = PathEcn::new();
         assert_eq!(sender.send(10), 10);
         sender.ack(10, Some((10, 10, 0)));

@@ -23,7 +23,7 @@ impl<F> Recovery<F> {
             let lost_at = oldest.sent_at + self.loss_delay_of(oldest);
             let due = !oldest.packet.ack_eliciting || lost_at <= now;
             let is_lost = overtaken && due;
-            if !is_lost && !self.is_excessive() {
+            if !is_lost && !self.exceeds_bounds() {
                 break;
             }
             let (pn, lost) = self.sent.pop_front().expect("there is a front");
@@ -64,7 +64,7 @@ impl<F> Recovery<F> {
 
     pub(super) fn loss_time(&self) -> Option<Time> {
         let (pn, oldest) = self.sent.front()?;
-        if self.is_excessive() {
+        if self.exceeds_bounds() {
             return Some(Time::ZERO);
         }
         (pn < self.largest_acked?).then(|| oldest.sent_at + self.loss_delay_of(oldest))

@@ -74,7 +74,7 @@ pub(super) struct LatePackets {
 /// A cursor: packets from this position on lie above the remaining ranges. An ACK has dozens of
 /// ranges and repeats them. A search for each from the start would dominate its cost.
 #[derive(Debug)]
-pub(super) struct LateWalk {
+pub(super) struct LateCursor {
     above: usize,
 }
 
@@ -89,15 +89,15 @@ impl LatePackets {
     }
 
     /// Returns the start of a walk through descending ranges.
-    pub(super) fn walk(&self) -> LateWalk {
-        LateWalk { above: self.packets.len() }
+    pub(super) fn walk(&self) -> LateCursor {
+        LateCursor { above: self.packets.len() }
     }
 
     /// Removes and returns one packet of `range`, which was acknowledged late. The ranges of one
     /// walk must descend.
     pub(super) fn take(
         &mut self,
-        walk: &mut LateWalk,
+        walk: &mut LateCursor,
         range: &RangeInclusive<u64>,
     ) -> Option<LatePacket> {
         while walk.above > 0 && self.packets[walk.above - 1].pn > *range.end() {

@@ -25,7 +25,7 @@ impl Default for Skipped {
 
 /// A cursor: numbers from this position on lie above the remaining ranges.
 #[derive(Debug)]
-pub(super) struct SkippedWalk {
+pub(super) struct SkippedCursor {
     above: usize,
 }
 
@@ -40,12 +40,12 @@ impl Skipped {
     }
 
     /// Returns the start of a walk through descending ranges.
-    pub(super) fn walk(&self) -> SkippedWalk {
-        SkippedWalk { above: self.numbers.len() }
+    pub(super) fn walk(&self) -> SkippedCursor {
+        SkippedCursor { above: self.numbers.len() }
     }
 
     /// Returns true if a skipped number is in `range`. The ranges of one walk must descend.
-    pub(super) fn is_hit(&self, walk: &mut SkippedWalk, range: &RangeInclusive<u64>) -> bool {
+    pub(super) fn is_hit(&self, walk: &mut SkippedCursor, range: &RangeInclusive<u64>) -> bool {
         while walk.above > 0 && self.numbers[walk.above - 1] > *range.end() {
             walk.above -= 1;
         }

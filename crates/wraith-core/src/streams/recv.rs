@@ -18,7 +18,7 @@ use super::{Read, StreamConfig};
 use crate::{BlockPool, StreamError, Time, Violation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum RecvState {
     Open,
     /// The application stopped reading; STOP_SENDING must reach the peer.
     Stopped {
@@ -33,7 +33,7 @@ enum State {
 
 #[derive(Debug)]
 pub(super) struct RecvHalf {
-    state: State,
+    state: RecvState,
     assembler: Assembler,
     window: Window,
     window_due: bool,
@@ -47,7 +47,7 @@ pub(super) struct RecvHalf {
 impl RecvHalf {
     pub(super) fn new(config: &StreamConfig) -> Self {
         Self {
-            state: State::Open,
+            state: RecvState::Open,
             assembler: Assembler::default(),
             window: Window::new(config.stream_window, config.stream_window_max),
             window_due: false,
@@ -59,11 +59,11 @@ impl RecvHalf {
 
     pub(super) fn is_over(&self) -> bool {
         match self.state {
-            State::Open => false,
-            State::Stopped { delivery, .. } => {
+            RecvState::Open => false,
+            RecvState::Stopped { delivery, .. } => {
                 delivery == Delivery::Acked && self.final_size.is_some()
             }
-            State::Reset(_) | State::Over => true,
+            RecvState::Reset(_) | RecvState::Over => true,
         }
     }
 
@@ -74,7 +74,7 @@ impl RecvHalf {
 
     /// Returns true if the bytes at `range` would form a new separate range.
     pub(super) fn makes_range(&self, range: Range<u64>) -> bool {
-        self.state == State::Open && self.assembler.makes_range(range)
+        self.state == RecvState::Open && self.assembler.makes_range(range)
     }
 
     /// Validates a frame that ends at `end`, without changing anything. Returns the increase of the
@@ -108,7 +108,7 @@ impl RecvHalf {
     ) -> Arrival {
         let end = offset + data.len() as u64;
         let discarded = match self.state {
-            State::Open => 0,
+            RecvState::Open => 0,
             // The application will not read these bytes, so they count as consumed.
             _ => end.saturating_sub(self.highest),
         };
@@ -117,7 +117,7 @@ impl RecvHalf {
             self.final_size = Some(end);
             self.window_due = false;
         }
-        if self.state != State::Open {
+        if self.state != RecvState::Open {
             return Arrival { readable: false, discarded, gap: false };
         }
         self.assembler.insert(pool, offset, data);
@@ -143,28 +143,28 @@ impl RecvHalf {
     pub(super) fn on_reset(&mut self, code: u64, final_size: u64) -> Option<Discarded> {
         let unread = match self.state {
             // All bytes arrived, so the application still gets them.
-            State::Open if self.has_everything() => return None,
-            State::Open => final_size - self.assembler.read(),
-            State::Stopped { .. } => final_size - self.highest,
-            State::Reset(_) | State::Over => return None,
+            RecvState::Open if self.has_everything() => return None,
+            RecvState::Open => final_size - self.assembler.read(),
+            RecvState::Stopped { .. } => final_size - self.highest,
+            RecvState::Reset(_) | RecvState::Over => return None,
         };
-        let tell = self.state == State::Open;
+        let tell = self.state == RecvState::Open;
         self.highest = final_size;
         self.final_size = Some(final_size);
         self.window_due = false;
         self.assembler.clear();
-        self.state = State::Reset(code);
+        self.state = RecvState::Reset(code);
         Some(Discarded { bytes: unread, tell })
     }
 
     /// Returns the next bytes, and counts them as consumed in the stream's window.
     pub(super) fn read(&mut self, now: Time, srtt: Duration) -> Result<Read, StreamError> {
         match self.state {
-            State::Open => {}
-            State::Reset(code) => return Err(StreamError::Reset(code)),
-            State::Stopped { .. } => return Err(StreamError::Closed),
-            State::Over if self.is_read_to_end() => return Ok(Read::Finished),
-            State::Over => return Err(StreamError::Closed),
+            RecvState::Open => {}
+            RecvState::Reset(code) => return Err(StreamError::Reset(code)),
+            RecvState::Stopped { .. } => return Err(StreamError::Closed),
+            RecvState::Over if self.is_read_to_end() => return Ok(Read::Finished),
+            RecvState::Over => return Err(StreamError::Closed),
         }
         if let Some(slice) = self.assembler.take() {
             let moved = self.window.consume(now, srtt, slice.len() as u64);
@@ -172,7 +172,7 @@ impl RecvHalf {
             return Ok(Read::Slice(slice));
         }
         if self.is_read_to_end() {
-            self.state = State::Over;
+            self.state = RecvState::Over;
             return Ok(Read::Finished);
         }
         self.told = false;
@@ -181,13 +181,13 @@ impl RecvHalf {
 
     /// Stops reading. Returns the number of received bytes that will never be read.
     pub(super) fn stop(&mut self, code: u64) -> Result<u64, StreamError> {
-        if self.state != State::Open {
+        if self.state != RecvState::Open {
             return Err(StreamError::Closed);
         }
         self.state = if self.has_everything() {
-            State::Over
+            RecvState::Over
         } else {
-            State::Stopped { code, delivery: Delivery::Due }
+            RecvState::Stopped { code, delivery: Delivery::Due }
         };
         let unread = self.highest - self.assembler.read();
         self.window_due = false;
@@ -198,13 +198,13 @@ impl RecvHalf {
     /// Returns the error code if a STOP_SENDING is due.
     pub(super) fn due_stop(&self) -> Option<u64> {
         match self.state {
-            State::Stopped { code, delivery: Delivery::Due } => Some(code),
+            RecvState::Stopped { code, delivery: Delivery::Due } => Some(code),
             _ => None,
         }
     }
 
     pub(super) fn set_stop_delivery(&mut self, new: Delivery) {
-        if let State::Stopped { delivery, .. } = &mut self.state
+        if let RecvState::Stopped { delivery, .. } = &mut self.state
             && *delivery != Delivery::Acked
         {
             *delivery = new;
@@ -222,13 +222,13 @@ impl RecvHalf {
 
     /// Handles STREAM_DATA_BLOCKED: the peer is blocked at `maximum`.
     pub(super) fn on_blocked(&mut self, maximum: u64) {
-        if self.state == State::Open && self.final_size.is_none() {
+        if self.state == RecvState::Open && self.final_size.is_none() {
             self.window_due |= self.window.on_blocked(maximum);
         }
     }
 
     pub(super) fn on_window_lost(&mut self) {
-        self.window_due = self.state == State::Open && self.final_size.is_none();
+        self.window_due = self.state == RecvState::Open && self.final_size.is_none();
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) enum Delivery {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SendState {
     /// Accepts bytes.
     Open,
     /// Accepts no more bytes; FIN announces the end.
@@ -53,11 +53,11 @@ pub(super) enum Progress {
 
 #[derive(Debug)]
 pub(super) struct SendHalf {
-    state: State,
+    state: SendState,
     buffer: SendBuffer,
     buffer_max: u64,
     /// The writer used up the capacity and waits for room.
-    starved: bool,
+    writer_blocked: bool,
     sent: u64,
     lost: RangeSet,
     /// Retransmitted bytes that are neither acknowledged nor lost again. Bytes sent a second time
@@ -72,10 +72,10 @@ pub(super) struct SendHalf {
 impl SendHalf {
     pub(super) fn new(max: u64, buffer_max: u64) -> Self {
         Self {
-            state: State::Open,
+            state: SendState::Open,
             buffer: SendBuffer::default(),
             buffer_max,
-            starved: false,
+            writer_blocked: false,
             sent: 0,
             lost: RangeSet::new(),
             retransmitted: RangeSet::new(),
@@ -87,34 +87,34 @@ impl SendHalf {
     /// Returns true when nothing is left to send or to be acknowledged.
     pub(super) fn is_over(&self) -> bool {
         match self.state {
-            State::Open => false,
-            State::Finishing(fin) => fin == Delivery::Acked && self.buffer.is_acked(),
-            State::Reset { delivery, .. } => delivery == Delivery::Acked,
+            SendState::Open => false,
+            SendState::Finishing(fin) => fin == Delivery::Acked && self.buffer.is_acked(),
+            SendState::Reset { delivery, .. } => delivery == Delivery::Acked,
         }
     }
 
     fn require_open(&self) -> Result<(), StreamError> {
         match self.state {
-            State::Open => Ok(()),
-            State::Reset { code, stopped: true, .. } => Err(StreamError::Stopped(code)),
-            State::Finishing(_) | State::Reset { .. } => Err(StreamError::Closed),
+            SendState::Open => Ok(()),
+            SendState::Reset { code, stopped: true, .. } => Err(StreamError::Stopped(code)),
+            SendState::Finishing(_) | SendState::Reset { .. } => Err(StreamError::Closed),
         }
     }
 
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<(), StreamError> {
         self.require_open()?;
         self.buffer.push(bytes);
-        self.starved |= self.room() == 0;
+        self.writer_blocked |= self.room() == 0;
         Ok(())
     }
 
     /// Returns the number of bytes that may be written now. After 0, the writer is woken later.
     pub(super) fn capacity(&mut self) -> u64 {
-        if self.state != State::Open {
+        if self.state != SendState::Open {
             return 0;
         }
         let room = self.room();
-        self.starved |= room == 0;
+        self.writer_blocked |= room == 0;
         room
     }
 
@@ -125,17 +125,17 @@ impl SendHalf {
 
     pub(super) fn finish(&mut self) -> Result<(), StreamError> {
         self.require_open()?;
-        self.state = State::Finishing(Delivery::Due);
+        self.state = SendState::Finishing(Delivery::Due);
         Ok(())
     }
 
     /// Resets the half, at the peer's request (`stopped`) or our own. Returns false, without
     /// effect, if the half is over or already reset.
     pub(super) fn reset(&mut self, code: u64, stopped: bool) -> bool {
-        if self.is_over() || matches!(self.state, State::Reset { .. }) {
+        if self.is_over() || matches!(self.state, SendState::Reset { .. }) {
             return false;
         }
-        self.state = State::Reset { code, delivery: Delivery::Due, stopped };
+        self.state = SendState::Reset { code, delivery: Delivery::Due, stopped };
         self.buffer.clear();
         self.lost = RangeSet::new();
         self.retransmitted = RangeSet::new();
@@ -146,13 +146,13 @@ impl SendHalf {
     /// Raises the peer's limit. Returns true if a blocked writer has room again.
     pub(super) fn on_max(&mut self, max: u64) -> bool {
         self.max = self.max.max(max);
-        self.state == State::Open && self.relieve()
+        self.state == SendState::Open && self.relieve()
     }
 
     /// Returns true, once, if a blocked writer has enough room to be woken.
     fn relieve(&mut self) -> bool {
-        let relieved = self.starved && self.room() >= self.wake_bytes();
-        self.starved &= !relieved;
+        let relieved = self.writer_blocked && self.room() >= self.wake_bytes();
+        self.writer_blocked &= !relieved;
         relieved
     }
 
@@ -180,25 +180,26 @@ impl SendHalf {
             return false;
         }
         let all = self.sent == self.buffer.end();
-        let ends = self.state != State::Open;
+        let ends = self.state != SendState::Open;
         let waits = self.sent == self.max || (all && (ends || self.room() < self.wake_bytes()));
         waits && self.retransmitted_bytes * REPEATED_PART <= self.sent - self.buffer.acked()
     }
 
     fn owes_bare_fin(&self) -> bool {
-        self.state == State::Finishing(Delivery::Due) && self.sent == self.buffer.end()
+        self.state == SendState::Finishing(Delivery::Due) && self.sent == self.buffer.end()
     }
 
     /// Returns true if new bytes can be sent within the stream's own limit.
     pub(super) fn has_new(&self) -> bool {
-        self.sent < self.buffer.end().min(self.max) && !matches!(self.state, State::Reset { .. })
+        self.sent < self.buffer.end().min(self.max)
+            && !matches!(self.state, SendState::Reset { .. })
     }
 
     /// Returns true if the peer's limit for the stream blocks new bytes.
     pub(super) fn is_blocked(&self) -> bool {
         self.sent == self.max
             && self.sent < self.buffer.end()
-            && !matches!(self.state, State::Reset { .. })
+            && !matches!(self.state, SendState::Reset { .. })
     }
 
     /// Returns the peer's limit, an absolute offset.
@@ -209,7 +210,7 @@ impl SendHalf {
     /// Returns the error code and final size if a RESET_STREAM is due.
     pub(super) fn due_reset(&self) -> Option<(u64, u64)> {
         match self.state {
-            State::Reset { code, delivery: Delivery::Due, .. } => Some((code, self.sent)),
+            SendState::Reset { code, delivery: Delivery::Due, .. } => Some((code, self.sent)),
             _ => None,
         }
     }
@@ -227,7 +228,7 @@ impl SendHalf {
     }
 
     fn set_reset_delivery(&mut self, new: Delivery) {
-        if let State::Reset { delivery, .. } = &mut self.state
+        if let SendState::Reset { delivery, .. } = &mut self.state
             && *delivery != Delivery::Acked
         {
             *delivery = new;
@@ -299,7 +300,7 @@ impl SendHalf {
         end: u64,
         out: &mut FrameWriter<'_>,
     ) -> Option<SentFrame> {
-        let last = end == self.buffer.end() && matches!(self.state, State::Finishing(_));
+        let last = end == self.buffer.end() && matches!(self.state, SendState::Finishing(_));
         // A packet is far below 4 GiB; the rest is written later.
         let available = u32::try_from(end - offset).unwrap_or(u32::MAX);
         let buffer = &mut self.buffer;
@@ -312,8 +313,8 @@ impl SendHalf {
         };
         let len = out.stream_from(id, offset, available as usize, last, source)?;
         let fin = last && len as u64 == end - offset;
-        if fin && self.state == State::Finishing(Delivery::Due) {
-            self.state = State::Finishing(Delivery::InFlight);
+        if fin && self.state == SendState::Finishing(Delivery::Due) {
+            self.state = SendState::Finishing(Delivery::InFlight);
         }
         Some(SentFrame::Stream { id, offset, len: len as u32, fin })
     }
@@ -321,7 +322,7 @@ impl SendHalf {
     /// Handles an acknowledgement. Returns its effect on the application, if any.
     #[inline]
     pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Option<Progress> {
-        if matches!(self.state, State::Reset { .. }) || self.is_over() {
+        if matches!(self.state, SendState::Reset { .. }) || self.is_over() {
             return None;
         }
         let range = offset..offset + u64::from(len);
@@ -331,24 +332,24 @@ impl SendHalf {
         self.settle_retransmitted(range.clone());
         self.buffer.ack(range);
         if fin {
-            self.state = State::Finishing(Delivery::Acked);
+            self.state = SendState::Finishing(Delivery::Acked);
         }
         if self.is_over() {
             return Some(Progress::Complete);
         }
-        (self.state == State::Open && self.relieve()).then_some(Progress::Room)
+        (self.state == SendState::Open && self.relieve()).then_some(Progress::Room)
     }
 
     pub(super) fn on_lost(&mut self, offset: u64, len: u32, fin: bool) {
-        if matches!(self.state, State::Reset { .. }) {
+        if matches!(self.state, SendState::Reset { .. }) {
             return;
         }
         self.settle_retransmitted(offset..offset + u64::from(len));
         for gap in self.buffer.unacked(offset..offset + u64::from(len)) {
             self.lost.insert(gap);
         }
-        if fin && self.state == State::Finishing(Delivery::InFlight) {
-            self.state = State::Finishing(Delivery::Due);
+        if fin && self.state == SendState::Finishing(Delivery::InFlight) {
+            self.state = SendState::Finishing(Delivery::Due);
         }
     }
 }

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_told_of_any_step_and_of_what_it_missed() {
+    fn a_blocked_peer_gets_any_higher_limit() {
         let mut window = Window::new(1000, 1000);
         assert!(!window.on_blocked(1000), "nothing was consumed");
         assert!(!window.consume(at(0), RTT, 1));

@@ -57,7 +57,7 @@ fn a_peer_that_moves_from_a_short_path_to_a_long_one_is_followed() {
 }
 
 #[test]
-fn who_only_pretends_to_be_elsewhere_is_not_followed_and_gets_little() {
+fn a_spoofed_address_is_not_followed_and_stays_within_the_amplification_limit() {
     for [here, spoofed] in moves() {
         let mut pair = Pair::new(TransportConfig::default());
         pair.sides[0].address = here;
@@ -107,7 +107,7 @@ fn divert(pair: &mut Pair, diverted: PathAddr) {
 }
 
 #[test]
-fn a_peer_whose_packets_came_by_a_detour_is_asked_at_once_where_it_was_and_found_there() {
+fn a_relayed_peer_is_challenged_at_its_previous_address_and_found_there() {
     for [here, elsewhere] in moves() {
         let mut pair = Pair::new(TransportConfig::default());
         pair.sides[0].address = here;
@@ -160,7 +160,7 @@ fn both_sides_learn_where_they_are_seen_although_packets_are_lost() {
 }
 
 #[test]
-fn who_moves_learns_the_address_it_is_seen_at_now() {
+fn a_migrated_peer_gets_its_new_observed_address() {
     for mover in [0, 1] {
         let mut pair = Pair::new(TransportConfig::default());
         pair.connect();
@@ -184,7 +184,7 @@ fn who_moves_learns_the_address_it_is_seen_at_now() {
 }
 
 #[test]
-fn who_has_no_ip_address_is_told_none() {
+fn a_peer_without_an_ip_address_gets_no_observed_address() {
     let mut pair = Pair::new(TransportConfig::default());
     (pair.sides[0].address, pair.sides[1].address) = (via(1), via(2));
     transfer(&mut pair, 0, 100_000);

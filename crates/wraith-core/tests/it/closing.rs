@@ -39,7 +39,7 @@ fn time_until_forgotten(answer_arrives: bool) -> Duration {
 }
 
 #[test]
-fn who_closes_waits_for_the_answer_and_no_longer() {
+fn the_closing_side_is_drained_when_the_peer_answers() {
     assert_eq!(time_until_forgotten(true), 2 * DELAY);
     // Without an answer, it may have to retransmit.
     assert!(time_until_forgotten(false) > 6 * DELAY);

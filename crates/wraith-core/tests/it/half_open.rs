@@ -187,7 +187,7 @@ fn the_source_with_most_handshakes_gives_way_first() {
 }
 
 #[test]
-fn who_forges_the_address_of_another_does_not_keep_it_out() {
+fn a_forged_source_address_does_not_lock_out_its_owner() {
     let mut responder = responder(|_| {});
     let here = ip([192, 0, 2, 1], 1);
     for seed in 10..10 + 2 * OF_ONE_SOURCE as u8 {
@@ -310,7 +310,7 @@ pub(crate) fn computed_more(responder: &mut Endpoint, twin: &mut Endpoint) -> bo
 }
 
 #[test]
-fn what_is_beyond_the_limit_of_its_source_costs_no_curve_work() {
+fn h1s_beyond_the_source_limit_cost_no_curve_work() {
     for make in [h1, nonsense] {
         let mut pair = [responder(|_| {}), responder(|_| {})];
         let from = ip([192, 0, 2, 1], 1);
@@ -325,7 +325,7 @@ fn what_is_beyond_the_limit_of_its_source_costs_no_curve_work() {
 }
 
 #[test]
-fn one_within_the_limit_does() {
+fn an_h1_within_the_source_limit_costs_curve_work() {
     let [mut responder, mut twin] = [responder(|_| {}), responder(|_| {})];
     answer(&mut responder, Time::ZERO, ip([192, 0, 2, 1], 1), &nonsense(1));
     assert!(computed_more(&mut responder, &mut twin));
@@ -381,7 +381,7 @@ fn one_h1_is_answered_to_eight_addresses_at_most() {
 }
 
 #[test]
-fn who_shows_a_cookie_pushes_out_who_does_not_and_that_one_is_heard_when_it_repeats() {
+fn a_cookie_evicts_an_unproven_handshake_which_succeeds_on_retransmission() {
     let mut responder = responder(|config| config.half_open_max = 4);
     let (mut early, h1_of_early) = initiator(10);
     let here = ip([192, 0, 2, 1], 1);
@@ -403,7 +403,7 @@ fn who_shows_a_cookie_pushes_out_who_does_not_and_that_one_is_heard_when_it_repe
 }
 
 #[test]
-fn handshakes_of_who_is_not_admitted_count_as_under_way() {
+fn handshakes_of_peers_off_the_allowlist_count_as_half_open() {
     let mut responder =
         responder(|config| config.admitted = Some(std::collections::HashSet::new()));
     let here = ip([192, 0, 2, 1], 1);
@@ -424,7 +424,7 @@ fn handshakes_of_who_is_not_admitted_count_as_under_way() {
 
 /// The mac1 of H1's second datagram is visible on the wire.
 #[test]
-fn what_only_ends_like_the_second_datagram_is_no_repeat_of_it() {
+fn a_datagram_with_the_mac1_of_the_second_is_not_its_retransmission() {
     let mut responder = responder(|_| {});
     let from = ip([192, 0, 2, 1], 1);
     let h1 = h1(10);
@@ -440,7 +440,7 @@ fn what_only_ends_like_the_second_datagram_is_no_repeat_of_it() {
 }
 
 #[test]
-fn what_only_ends_like_h3_is_no_repeat_of_it() {
+fn a_datagram_with_the_mac1_of_h3_is_not_its_retransmission() {
     let mut responder = responder(|_| {});
     let from = ip([192, 0, 2, 1], 1);
     let (mut initiator, h1) = initiator(10);
@@ -485,7 +485,7 @@ fn garbage_behind_a_copied_first_datagram_costs_one_repeat_at_most() {
 }
 
 #[test]
-fn a_forgery_with_somebodys_ephemeral_key_keeps_nobody_out() {
+fn an_h1_forged_with_a_copied_ephemeral_key_locks_no_peer_out() {
     let there = ip([198, 51, 100, 1], 1);
     let mut forged = vec![vec![1; 900], vec![1; 900]];
     forged[0][..32].copy_from_slice(&h1(10)[0][..32]);
@@ -526,7 +526,7 @@ fn a_source_has_sixteen_handshakes_under_way_with_and_without_cookies_together()
 }
 
 #[test]
-fn without_fresh_randomness_a_copy_of_an_endpoint_draws_what_it_draws_and_with_it_not() {
+fn system_entropy_makes_a_cloned_endpoint_diverge() {
     let h1_with = |entropy: Option<u8>| {
         let mut config = EndpointConfig::new(SecretIdentity::from_seed([3; 32]));
         config.entropy =

@@ -147,7 +147,7 @@ fn a_replayed_h1_from_elsewhere_gets_silence() {
 }
 
 #[test]
-fn who_is_not_admitted_learns_only_that_nobody_answers_its_h3() {
+fn a_peer_off_the_allowlist_gets_no_answer_to_h3() {
     let mut pair = Pair::new(TransportConfig::default());
     let other = SecretIdentity::from_seed([9; 32]).node_id();
     pair.sides[1].endpoint.set_admitted(Some([other].into()));

@@ -17,7 +17,7 @@ fn is_violation(peer: &HostilePeer) -> bool {
 }
 
 #[test]
-fn who_acknowledges_a_number_that_was_left_out_is_sent_away() {
+fn an_ack_of_a_skipped_packet_number_closes_the_connection() {
     let mut peer = HostilePeer::connect(TransportConfig::default());
     // An honest ACK of received packets has no effect.
     while peer.received.len() < 2048 {
@@ -39,7 +39,7 @@ fn who_acknowledges_a_number_that_was_left_out_is_sent_away() {
 }
 
 #[test]
-fn who_acknowledges_ahead_of_what_it_was_sent_is_sent_away() {
+fn an_ack_of_an_unsent_packet_closes_the_connection() {
     let mut peer = HostilePeer::connect(TransportConfig::default());
     peer.send(0, |out| assert!(out.ping()));
     peer.wait(Duration::from_millis(30));

@@ -121,7 +121,7 @@ fn the_next_one_is_too_soon_before_the_last_one_is_over() {
 }
 
 #[test]
-fn who_asks_for_one_after_the_other_is_stopped() {
+fn ratchets_beyond_the_rate_limit_close_the_connection() {
     let (mut peer, mut rng) = (connect(), rng());
     let answered = (1..1000).take_while(|number| peer.ratchet(*number, &mut rng)).count();
     assert_eq!(answered, 32);
@@ -137,7 +137,7 @@ fn who_asks_for_one_after_the_other_is_stopped() {
 }
 
 #[test]
-fn who_has_not_asked_for_long_may_ask_for_no_more_in_a_row() {
+fn an_idle_time_does_not_raise_the_ratchet_burst() {
     let (mut peer, mut rng) = (connect(), rng());
     // Half an hour with keep-alive packets only.
     for _ in 0..120 {
@@ -152,7 +152,7 @@ fn who_has_not_asked_for_long_may_ask_for_no_more_in_a_row() {
 }
 
 #[test]
-fn who_agrees_on_something_else_is_not_heard_any_more_and_told_nothing() {
+fn a_peer_with_a_different_secret_is_cut_off_silently() {
     let (mut peer, mut rng) = (connect(), rng());
     assert!(peer.ask(1, Ratchet::begin(&mut rng).request()).is_some());
     peer.sealer.ratchet(&[0; 32]);

@@ -109,7 +109,7 @@ fn a_share_of_low_order_ends_the_connection() {
 }
 
 #[test]
-fn after_a_ciphertext_for_nobody_neither_hears_the_other_and_the_connection_ends_in_silence() {
+fn a_garbage_kem_ciphertext_ends_the_connection_by_idle_timeout() {
     let mut peer = accept();
     let (number, request) = peer.asked();
     let (mut response, agreed) = answer_ratchet(&request, &mut rng()).unwrap();

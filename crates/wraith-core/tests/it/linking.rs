@@ -91,7 +91,7 @@ fn unmasked(key: [u8; 32], packets: &[Vec<u8>]) -> HashSet<[u8; 8]> {
 }
 
 #[test]
-fn who_knows_the_node_id_and_has_a_connection_of_its_own_recognises_no_packet_of_another() {
+fn another_peer_cannot_recognise_packets_of_a_connection() {
     let mut pair = connected();
     pair.watched = true;
     let (here, elsewhere) = (ip(HERE.0, HERE.1), ip(ELSEWHERE.0, ELSEWHERE.1));
@@ -142,7 +142,7 @@ fn takes(pair: &mut Pair, from: ([u8; 4], u16), mut datagram: Vec<u8>) -> bool {
 }
 
 #[test]
-fn a_flood_of_random_datagrams_hides_who_moves_for_as_long_as_it_lasts_and_nobody_else() {
+fn a_flood_delays_only_migrating_peers() {
     let mut pair = connected();
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let first = packet(&mut pair);

@@ -1,6 +1,5 @@
 //! Tests of the core's public interface, one module per behaviour.
 
-mod ack_games;
 mod addresses;
 mod allocations_of_connections;
 mod allocations_of_recovery;
@@ -11,6 +10,8 @@ mod counting;
 mod datagrams;
 mod half_open;
 mod handshake;
+mod handshake_flood;
+mod hostile_acks;
 mod hostile_peer;
 mod hostile_ratchets;
 mod hostile_responses;
@@ -22,4 +23,3 @@ mod qlog;
 mod replays;
 mod traces;
 mod transfer;
-mod whole_h1s;

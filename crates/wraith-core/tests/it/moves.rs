@@ -33,7 +33,7 @@ fn a_packet_that_only_probes_from_elsewhere_is_answered_there_and_moves_nobody()
         // The challenge goes to an address of the peer, and reaches the peer from an address other
         // than the mover's.
         let connection = mover.endpoint.connection(handle).unwrap();
-        assert!(connection.move_to(now, via(99)));
+        assert!(connection.migrate_to(now, via(99)));
         let challenge = mover.endpoint.poll_transmit(now, &mut buf).unwrap();
         assert_eq!((challenge.to, challenge.len), (via(99), 1200));
         other.endpoint.handle_datagram(now, elsewhere, None, &mut buf[..1200]);
@@ -61,9 +61,9 @@ fn a_move_that_is_asked_for_before_the_peer_is_known_to_have_h3_begins_then() {
     let nobody = ip([127, 0, 0, 98], 9);
     let there = via(98);
     let connection = pair.sides[0].endpoint.connection(handle).unwrap();
-    assert!(connection.move_to(now, nobody) && connection.move_to(now, there));
+    assert!(connection.migrate_to(now, nobody) && connection.migrate_to(now, there));
     let failed = |p: &Pair, remote| {
-        p.sides[0].events.iter().any(|(_, event)| *event == Event::MoveFailed { remote })
+        p.sides[0].events.iter().any(|(_, event)| *event == Event::MigrationFailed { remote })
     };
     pair.run_until(|p| p.handle(1).is_some());
     pair.run_until(|p| failed(p, nobody));
@@ -78,11 +78,11 @@ fn a_move_to_nobody_fails_and_another_takes_the_place_of_one_under_way() {
     let (now, handle) = (pair.now, pair.handle(0).unwrap());
     let connection = pair.sides[0].endpoint.connection(handle).unwrap();
     let here = connection.remote();
-    assert!(!connection.move_to(now, here), "it is there");
-    assert!(connection.move_to(now, nobody) && connection.move_to(now, nobody));
-    assert!(connection.move_to(now, nobody_else));
+    assert!(!connection.migrate_to(now, here), "it is there");
+    assert!(connection.migrate_to(now, nobody) && connection.migrate_to(now, nobody));
+    assert!(connection.migrate_to(now, nobody_else));
     let failed = |p: &Pair, remote| {
-        p.sides[0].events.iter().any(|(_, event)| *event == Event::MoveFailed { remote })
+        p.sides[0].events.iter().any(|(_, event)| *event == Event::MigrationFailed { remote })
     };
     pair.run_until(|p| failed(p, nobody) && failed(p, nobody_else));
     let connection = pair.sides[0].endpoint.connection(handle).unwrap();

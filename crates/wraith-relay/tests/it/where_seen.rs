@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use wraith_relay::{RelayClient, Status, Way};
-use wraith_transport::{AnswerBy, AskError, Endpoint};
+use wraith_transport::{AnswerMode, AskError, Endpoint};
 
 use crate::support::{End, HANG, Relay, reach, until, within};
 
@@ -38,10 +38,10 @@ async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
         assert_eq!(within(endpoint.observe(secret, port)).await, Ok(own(endpoint)));
     }
     let fresh = End::new(2).endpoint;
-    let by_other = AnswerBy::Port(other.port());
+    let by_other = AnswerMode::Port(other.port());
     assert_eq!(within(fresh.observe_by(secret, first, by_other)).await, Ok(own(&fresh)));
     // The second port answers only from itself.
-    let by_first = AnswerBy::Port(first.port());
+    let by_first = AnswerMode::Port(first.port());
     let silence = within(fresh.observe_by(secret, other, by_first)).await;
     assert_eq!(silence, Err(AskError::NoAnswer));
 }
@@ -55,7 +55,7 @@ async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_n
     let asking = end.endpoint.clone();
     let tapped = tap.local_addr().unwrap();
     let asked = tokio::spawn(async move {
-        asking.observe_by(secret, tapped, AnswerBy::Port(other.port())).await
+        asking.observe_by(secret, tapped, AnswerMode::Port(other.port())).await
     });
     let mut question = [0; 200];
     let len = tokio::task::block_in_place(|| tap.recv(&mut question)).unwrap();
@@ -81,7 +81,7 @@ async fn an_answer_that_is_wanted_later_comes_then() {
     let fresh = End::new(2).endpoint;
     let begun = Instant::now();
     let pause = Duration::from_secs(8);
-    let answer = within(fresh.observe_by(secret, first, AnswerBy::ItselfAfter(pause))).await;
+    let answer = within(fresh.observe_by(secret, first, AnswerMode::ItselfAfter(pause))).await;
     assert_eq!(answer, Ok(own(&fresh)));
     assert!(begun.elapsed() >= pause, "{:?}", begun.elapsed());
 }

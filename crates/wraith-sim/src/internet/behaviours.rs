@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use super::nat::{Behaviour, Dependence, PortAllocation};
+use super::nat::{Behaviour, EndpointDependence, PortAllocation};
 
 /// Minimum mapping lifetime of home routers (RFC 4787 REQ-5 requires two minutes; many keep 30 s).
 const LIFETIME: Duration = Duration::from_secs(30);
 
-/// Behaviours by name.
+/// NatBehaviours by name.
 #[derive(Clone, Copy, Debug)]
-pub struct Behaviours;
+pub struct NatBehaviours;
 
-impl Behaviours {
+impl NatBehaviours {
     /// Endpoint-independent mapping, no filtering.
-    pub const FULL_CONE: Behaviour = cone(Dependence::EndpointIndependent);
+    pub const FULL_CONE: Behaviour = cone(EndpointDependence::EndpointIndependent);
     /// Endpoint-independent mapping, address-dependent filtering.
-    pub const RESTRICTED: Behaviour = cone(Dependence::AddressDependent);
+    pub const RESTRICTED: Behaviour = cone(EndpointDependence::AddressDependent);
     /// Endpoint-independent mapping, address and port-dependent filtering.
-    pub const PORT_RESTRICTED: Behaviour = cone(Dependence::AddressAndPortDependent);
+    pub const PORT_RESTRICTED: Behaviour = cone(EndpointDependence::AddressAndPortDependent);
     /// One mapping for each destination, with sequential ports.
     pub const SYMMETRIC_COUNTING: Behaviour = symmetric(PortAllocation::Sequential);
     /// One mapping for each destination, with random ports.
@@ -25,13 +25,13 @@ impl Behaviours {
     /// No translation, and only answers pass inwards.
     pub const FIREWALL: Behaviour = Behaviour {
         ports: PortAllocation::Untranslated,
-        ..cone(Dependence::AddressAndPortDependent)
+        ..cone(EndpointDependence::AddressAndPortDependent)
     };
 }
 
-const fn cone(filtering: Dependence) -> Behaviour {
+const fn cone(filtering: EndpointDependence) -> Behaviour {
     Behaviour {
-        mapping: Dependence::EndpointIndependent,
+        mapping: EndpointDependence::EndpointIndependent,
         filtering,
         ports: PortAllocation::Preserving,
         lifetime: LIFETIME,
@@ -41,8 +41,8 @@ const fn cone(filtering: Dependence) -> Behaviour {
 
 const fn symmetric(ports: PortAllocation) -> Behaviour {
     Behaviour {
-        mapping: Dependence::AddressAndPortDependent,
-        filtering: Dependence::AddressAndPortDependent,
+        mapping: EndpointDependence::AddressAndPortDependent,
+        filtering: EndpointDependence::AddressAndPortDependent,
         ports,
         lifetime: LIFETIME,
         hairpin: false,

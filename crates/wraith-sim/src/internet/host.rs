@@ -14,7 +14,7 @@ use wraith_crypto::identity::{NodeId, SecretIdentity};
 use super::Realm;
 use crate::checks::{Checks, OUTPUTS_MAX};
 use crate::link::{Datagram, Path};
-use crate::{Party, Rng};
+use crate::{Application, Rng};
 
 /// Stands for relays on access lines; the port is the relay's number.
 pub(super) const RELAY_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(240, 0, 0, 1));
@@ -32,7 +32,7 @@ pub(super) struct Interface {
 
 /// Record of a host's events.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct HostRecord {
     /// Paths taken by its connection, with their times.
     pub paths: Vec<(Time, PathAddr)>,
     /// Failed migrations.
@@ -51,7 +51,7 @@ pub struct Seen {
     progress: Time,
 }
 
-impl Seen {
+impl HostRecord {
     /// Measures gaps from `now` on.
     pub fn watch_gap(&mut self, now: Time) {
         (self.gap, self.progress) = (Duration::ZERO, now);
@@ -70,10 +70,10 @@ pub(super) struct Host {
     pub(super) endpoint: Endpoint,
     pub(super) id: NodeId,
     pub(super) interfaces: Vec<Interface>,
-    pub(super) party: Option<(ConnectionHandle, Party)>,
+    pub(super) party: Option<(ConnectionHandle, Application)>,
     pub(super) checks: Checks,
     pub(super) wake: Option<Time>,
-    pub(super) seen: Seen,
+    pub(super) seen: HostRecord,
     pub(super) udp_blocked: bool,
     /// Total sleep time so far, and the end of the current sleep.
     slept: Duration,
@@ -97,14 +97,14 @@ impl Host {
             party: None,
             checks,
             wake: None,
-            seen: Seen::default(),
+            seen: HostRecord::default(),
             udp_blocked: false,
             slept: Duration::ZERO,
             asleep_until: Time::ZERO,
         }
     }
 
-    pub(super) fn begin(&mut self, handle: ConnectionHandle, party: Party) {
+    pub(super) fn begin(&mut self, handle: ConnectionHandle, party: Application) {
         self.party = Some((handle, party));
     }
 
@@ -139,7 +139,7 @@ impl Host {
         &mut self,
         now: Time,
         buffer: &mut [u8],
-        mut answer: impl FnMut(NodeId) -> Party,
+        mut answer: impl FnMut(NodeId) -> Application,
     ) {
         if self.is_asleep(now) {
             return;
@@ -185,7 +185,7 @@ impl Host {
         now: Time,
         handle: ConnectionHandle,
         event: Event,
-        answer: &mut impl FnMut(NodeId) -> Party,
+        answer: &mut impl FnMut(NodeId) -> Application,
     ) {
         let Some(connection) = self.endpoint.connection(handle) else {
             panic!("{event:?} of a connection that does not exist");
@@ -196,7 +196,7 @@ impl Host {
                 self.checks.on_validated(*remote);
                 self.seen.paths.push((now, *remote));
             }
-            Event::MoveFailed { remote } => self.seen.failed.push((now, *remote)),
+            Event::MigrationFailed { remote } => self.seen.failed.push((now, *remote)),
             Event::PeerCandidates(candidates) => self.seen.candidates.clone_from(candidates),
             Event::ObservedAddress(address) => self.seen.observed.push(*address),
             _ => {}

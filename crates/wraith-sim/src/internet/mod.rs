@@ -32,13 +32,13 @@ use wraith_core::{
 };
 use wraith_crypto::identity::NodeId;
 
-pub use behaviours::Behaviours;
-pub use host::Seen;
-pub use nat::{Behaviour, Dependence, Nat, PortAllocation};
+pub use behaviours::NatBehaviours;
+pub use host::HostRecord;
+pub use nat::{Behaviour, EndpointDependence, Nat, PortAllocation};
 pub use traversal::{Network, Report, matrix, traverse, traverse_with};
 
 use crate::link::{Datagram, Hops, Path};
-use crate::{Exchange, Party, Rng};
+use crate::{Application, Exchange, Rng};
 use host::{Host, Interface, RELAY_IP};
 
 /// Maximum number of gateways on the path of one datagram: two up, two down, and hairpins.
@@ -87,7 +87,7 @@ pub struct Internet {
     realms: usize,
     paths: u64,
     /// Datagrams to unassigned public addresses.
-    strayed: BTreeMap<SocketAddr, u64>,
+    unroutable: BTreeMap<SocketAddr, u64>,
     reflectors: Vec<(SocketAddr, Reflector)>,
     reflector_rng: ChaCha20Rng,
     /// Whether only relays carry datagrams.
@@ -107,7 +107,7 @@ impl Internet {
             relays: Vec::new(),
             realms: 1,
             paths: 0,
-            strayed: BTreeMap::new(),
+            unroutable: BTreeMap::new(),
             reflectors: Vec::new(),
             reflector_rng: ChaCha20Rng::from_seed(Rng::new(seed, REFLECTOR_STREAM).seed()),
             cut: false,
@@ -219,7 +219,7 @@ impl Internet {
             .connect(self.now, to, peer, &DoorKey::of_everybody(peer))
             .expect("a valid NodeId");
         host.checks.on_validated(to);
-        host.begin(handle, Party::new(Role::Initiator, seed, plan.clone()));
+        host.begin(handle, Application::new(Role::Initiator, seed, plan.clone()));
         self.plans.insert(host.id, plan);
         self.settle(a);
     }
@@ -230,17 +230,17 @@ impl Internet {
     }
 
     /// Returns the record of a host.
-    pub fn seen(&self, host: HostIndex) -> &Seen {
+    pub fn seen(&self, host: HostIndex) -> &HostRecord {
         &self.hosts[host.0].seen
     }
 
     /// Returns the record of a host for resetting it.
-    pub fn seen_mut(&mut self, host: HostIndex) -> &mut Seen {
+    pub fn seen_mut(&mut self, host: HostIndex) -> &mut HostRecord {
         &mut self.hosts[host.0].seen
     }
 
     /// Returns the party at a host.
-    pub fn party(&self, host: HostIndex) -> Option<&Party> {
+    pub fn party(&self, host: HostIndex) -> Option<&Application> {
         self.hosts[host.0].party.as_ref().map(|(_, party)| party)
     }
 
@@ -251,8 +251,8 @@ impl Internet {
     }
 
     /// Returns the number of datagrams to unassigned public addresses, by address.
-    pub fn strayed(&self) -> &BTreeMap<SocketAddr, u64> {
-        &self.strayed
+    pub fn unroutable(&self) -> &BTreeMap<SocketAddr, u64> {
+        &self.unroutable
     }
 
     /// Allows a host to send freely to `address`: its own side chose it, or got it in another
@@ -304,9 +304,9 @@ impl Internet {
     }
 
     /// Migrates a host's connection to `to`, which must be a known address of its peer.
-    pub fn move_to(&mut self, host: HostIndex, to: PathAddr) -> bool {
+    pub fn migrate_to(&mut self, host: HostIndex, to: PathAddr) -> bool {
         self.trust(host, to);
-        self.with_connection(host, |now, connection| connection.move_to(now, to)) == Some(true)
+        self.with_connection(host, |now, connection| connection.migrate_to(now, to)) == Some(true)
     }
 
     /// Injects a datagram from the forged address `from` to `to` into `realm`.
@@ -425,7 +425,7 @@ impl Internet {
                 realm = gateway.outside;
             } else {
                 if realm == PUBLIC {
-                    *self.strayed.entry(to).or_default() += 1;
+                    *self.unroutable.entry(to).or_default() += 1;
                 }
                 return;
             }
@@ -457,7 +457,7 @@ impl Internet {
         let host = &mut self.hosts[index.0];
         host.settle(*now, buffer, |peer| {
             let plan = plans.get(&peer).expect("an incoming connection without an initiator");
-            Party::new(Role::Responder, *seed ^ PATTERN_STREAM, plan.clone())
+            Application::new(Role::Responder, *seed ^ PATTERN_STREAM, plan.clone())
         });
     }
 }

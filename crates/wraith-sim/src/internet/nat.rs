@@ -20,9 +20,9 @@ const FIRST_PORT: u16 = 20_000;
 /// as in small routers.
 const MAPPINGS_MAX: usize = 8192;
 
-/// Dependence of a mapping or a filter on the outside endpoint (RFC 4787 §4.1, §5).
+/// EndpointDependence of a mapping or a filter on the outside endpoint (RFC 4787 §4.1, §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dependence {
+pub enum EndpointDependence {
     /// Independent of it: one for each inside address.
     EndpointIndependent,
     /// On the outside host's IP address.
@@ -47,10 +47,10 @@ pub enum PortAllocation {
 /// The behaviour of a translator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
-    /// Dependence of a mapping.
-    pub mapping: Dependence,
-    /// Dependence of the filter.
-    pub filtering: Dependence,
+    /// EndpointDependence of a mapping.
+    pub mapping: EndpointDependence,
+    /// EndpointDependence of the filter.
+    pub filtering: EndpointDependence,
     /// Port allocation.
     pub ports: PortAllocation,
     /// Mapping lifetime: time without outbound datagrams after which it is dropped.
@@ -60,11 +60,11 @@ pub struct Behaviour {
 }
 
 /// Key of a mapping: the inside address and, as far as the mapping depends on it, the outside one.
-type Key = (SocketAddr, Option<IpAddr>, Option<u16>);
+type MappingKey = (SocketAddr, Option<IpAddr>, Option<u16>);
 
 #[derive(Debug)]
 struct Mapping {
-    key: Key,
+    key: MappingKey,
     /// Time of the last outbound datagram, in total and to each outside address.
     used: Time,
     permitted: HashMap<SocketAddr, Time>,
@@ -75,7 +75,7 @@ struct Mapping {
 pub struct Nat {
     behaviour: Behaviour,
     outside: IpAddr,
-    by_key: HashMap<Key, SocketAddr>,
+    by_key: HashMap<MappingKey, SocketAddr>,
     mappings: HashMap<SocketAddr, Mapping>,
     next_port: u16,
     rng: Rng,
@@ -115,9 +115,9 @@ impl Nat {
     /// Translates an outbound datagram. Returns its outside source address.
     pub fn outbound(&mut self, now: Time, from: SocketAddr, to: SocketAddr) -> SocketAddr {
         let key = match self.behaviour.mapping {
-            Dependence::EndpointIndependent => (from, None, None),
-            Dependence::AddressDependent => (from, Some(to.ip()), None),
-            Dependence::AddressAndPortDependent => (from, Some(to.ip()), Some(to.port())),
+            EndpointDependence::EndpointIndependent => (from, None, None),
+            EndpointDependence::AddressDependent => (from, Some(to.ip()), None),
+            EndpointDependence::AddressAndPortDependent => (from, Some(to.ip()), Some(to.port())),
         };
         let lifetime = self.behaviour.lifetime;
         let known = self.by_key.get(&key).copied();
@@ -144,15 +144,15 @@ impl Nat {
             let recent = now - *at < lifetime;
             recent
                 && match filtering {
-                    Dependence::EndpointIndependent => true,
-                    Dependence::AddressDependent => address.ip() == from.ip(),
-                    Dependence::AddressAndPortDependent => *address == from,
+                    EndpointDependence::EndpointIndependent => true,
+                    EndpointDependence::AddressDependent => address.ip() == from.ip(),
+                    EndpointDependence::AddressAndPortDependent => *address == from,
                 }
         });
         allowed.then_some(mapping.key.0)
     }
 
-    fn map(&mut self, now: Time, key: Key) -> SocketAddr {
+    fn map(&mut self, now: Time, key: MappingKey) -> SocketAddr {
         self.make_room(now, &key);
         let mapped = match self.behaviour.ports {
             PortAllocation::Untranslated => key.0,
@@ -181,7 +181,7 @@ impl Nat {
 
     /// Drops the previous mapping of `key`. If the table is full, also drops dead mappings or the
     /// oldest one.
-    fn make_room(&mut self, now: Time, key: &Key) {
+    fn make_room(&mut self, now: Time, key: &MappingKey) {
         if let Some(old) = self.by_key.remove(key) {
             self.mappings.remove(&old);
         }
@@ -207,12 +207,16 @@ impl Nat {
 
 #[cfg(test)]
 mod tests {
-    use super::Dependence::*;
+    use super::EndpointDependence::*;
     use super::*;
 
     const LIFETIME: Duration = Duration::from_secs(30);
 
-    fn nat(mapping: Dependence, filtering: Dependence, ports: PortAllocation) -> Nat {
+    fn nat(
+        mapping: EndpointDependence,
+        filtering: EndpointDependence,
+        ports: PortAllocation,
+    ) -> Nat {
         let behaviour = Behaviour { mapping, filtering, ports, lifetime: LIFETIME, hairpin: false };
         Nat::new(behaviour, [203, 0, 113, 1].into(), Rng::new(1, 0))
     }
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_lets_in_whom_it_does_not_depend_on() {
+    fn a_filter_passes_endpoints_it_does_not_depend_on() {
         let others = [address(1, 1), address(1, 2), address(2, 1)];
         for (filtering, let_in) in [
             (EndpointIndependent, [true, true, true]),
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wants_more_mappings_than_there_is_room_for_loses_the_oldest() {
+    fn a_full_table_evicts_the_oldest_mapping() {
         let mut nat = nat(AddressAndPortDependent, EndpointIndependent, PortAllocation::Sequential);
         let count = u16::try_from(MAPPINGS_MAX).unwrap() + 100;
         let mapped: Vec<_> = (0..count)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use wraith_core::{PathAddr, PunchEvent, PunchId, Role, Time, TransportConfig};
 
-use super::{Behaviour, Behaviours, HostIndex, Internet, PUBLIC};
+use super::{Behaviour, HostIndex, Internet, NatBehaviours, PUBLIC};
 use crate::link::{Delay, Rate};
 use crate::{Exchange, Rng, hops};
 
@@ -41,21 +41,27 @@ impl Network {
     /// All networks of the matrix, by name.
     pub const ALL: [(&'static str, Self); 10] = [
         ("public", Self::Public),
-        ("full cone", Self::Home(Behaviours::FULL_CONE)),
-        ("restricted", Self::Home(Behaviours::RESTRICTED)),
-        ("port-restricted", Self::Home(Behaviours::PORT_RESTRICTED)),
-        ("symmetric counting", Self::Home(Behaviours::SYMMETRIC_COUNTING)),
-        ("symmetric random", Self::Home(Behaviours::SYMMETRIC_RANDOM)),
+        ("full cone", Self::Home(NatBehaviours::FULL_CONE)),
+        ("restricted", Self::Home(NatBehaviours::RESTRICTED)),
+        ("port-restricted", Self::Home(NatBehaviours::PORT_RESTRICTED)),
+        ("symmetric counting", Self::Home(NatBehaviours::SYMMETRIC_COUNTING)),
+        ("symmetric random", Self::Home(NatBehaviours::SYMMETRIC_RANDOM)),
         (
             "double",
-            Self::Carrier { home: Behaviours::PORT_RESTRICTED, carrier: Behaviours::RESTRICTED },
+            Self::Carrier {
+                home: NatBehaviours::PORT_RESTRICTED,
+                carrier: NatBehaviours::RESTRICTED,
+            },
         ),
         (
             "carrier-grade",
-            Self::Carrier { home: Behaviours::PORT_RESTRICTED, carrier: Behaviours::FULL_CONE },
+            Self::Carrier {
+                home: NatBehaviours::PORT_RESTRICTED,
+                carrier: NatBehaviours::FULL_CONE,
+            },
         ),
         ("no UDP", Self::NoUdp),
-        ("IPv6 firewall", Self::V6 { home: Behaviours::SYMMETRIC_RANDOM }),
+        ("IPv6 firewall", Self::V6 { home: NatBehaviours::SYMMETRIC_RANDOM }),
     ];
 }
 
@@ -92,7 +98,7 @@ const REFLECTORS: [([u8; 4], u16); 2] = [([192, 0, 2, 10], 3478), ([192, 0, 2, 1
 /// Maximum delay between the starts of the two sides' punches.
 const LATE_MAX: Duration = Duration::from_millis(400);
 /// Time limit of a traversal.
-const STORY_MAX: Duration = Duration::from_secs(40);
+const TRAVERSAL_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// One side of a traversal.
 #[derive(Debug)]
@@ -152,7 +158,7 @@ pub fn traverse_with(
         }
     });
     sides.iter_mut().for_each(|side| side.ask(&mut net));
-    let deadline = net.now() + STORY_MAX;
+    let deadline = net.now() + TRAVERSAL_TIMEOUT;
     let mut took = None;
     while net.now() < deadline && net.step() {
         for side in &mut sides {
@@ -230,7 +236,7 @@ fn build(seed: u64, networks: [Network; 2], rng: &mut Rng) -> (Internet, [HostIn
         net.add_interface(host, (realm, address), line());
         if let Network::V6 { .. } = network {
             let ip: std::net::IpAddr = format!("2001:db8:{number}::1").parse().expect("an address");
-            let inside = net.add_gateway(PUBLIC, ip, Behaviours::FIREWALL);
+            let inside = net.add_gateway(PUBLIC, ip, NatBehaviours::FIREWALL);
             net.add_interface(host, (inside, SocketAddr::new(ip, 5000)), line());
         }
         net.block_udp(host, network == Network::NoUdp);
@@ -262,7 +268,7 @@ impl Side {
             } else if let PunchEvent::Ended { best: Some(best), .. } = event
                 && let Some(PathAddr::Via(_)) = net.remote(self.host)
             {
-                self.moved = net.move_to(self.host, best.into());
+                self.moved = net.migrate_to(self.host, best.into());
             }
         }
         if !self.told && self.questions.iter().all(|(_, _, over)| *over) {

@@ -18,7 +18,7 @@ fn by_peer() -> Option<CloseReason> {
 }
 
 #[test]
-fn the_peer_hears_the_code_and_the_reason_whoever_closes() {
+fn the_peer_gets_code_and_reason_from_either_side() {
     for outcome in scenario().run() {
         assert_eq!((outcome.initiator, outcome.responder), (Some(CloseReason::Local), by_peer()));
     }

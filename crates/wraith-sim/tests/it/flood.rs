@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wraith_core::{Time, TransportConfig};
 use wraith_sim::link::{Delay, Rate};
-use wraith_sim::{Exchange, NodeIndex, Party, World, hops};
+use wraith_sim::{Application, Exchange, NodeIndex, World, hops};
 
 const H1_PER_SECOND: u32 = 50_000;
 const SOURCES: u32 = 100_000;
@@ -30,7 +30,7 @@ fn time_to_connect(world: &mut World, newcomer: NodeIndex, listener: NodeIndex) 
     let began = world.now();
     world.connect(newcomer, listener, Exchange::streams(1, 100_000, 100_000));
     let connected = |w: &World| {
-        w.parties(newcomer).all(Party::is_connected) && w.parties(listener).count() > before
+        w.parties(newcomer).all(Application::is_connected) && w.parties(listener).count() > before
     };
     assert!(world.run_until(began + Duration::from_secs(2), connected), "a newcomer is kept out");
     world.now() - began
@@ -57,7 +57,7 @@ fn newcomers_connect_while_one_host_forges_100_000_addresses_in_two_seconds() {
 }
 
 #[test]
-fn nobody_is_asked_for_a_cookie_while_few_come() {
+fn no_cookie_is_required_at_low_load() {
     let (mut world, listener, newcomers) = world(1, 1);
     let time = time_to_connect(&mut world, newcomers[0], listener);
     assert!(time < 2 * ROUND_TRIP, "H1, H2 and H3 in {time:?}");

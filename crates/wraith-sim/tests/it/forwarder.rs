@@ -23,7 +23,7 @@ fn a_copy_of_h1_that_arrives_first_costs_the_initiator_one_repeat_and_not_its_at
 }
 
 #[test]
-fn who_copies_every_datagram_first_and_keeps_the_answers_stops_nothing() {
+fn a_forwarder_that_withholds_answers_does_not_stop_a_connection() {
     between(Forwarder { until: Duration::from_secs(60), relays: false, payload_max: ALL })
         .upload(1_000_000)
         .within(Duration::from_secs(3))
@@ -43,7 +43,7 @@ fn a_peer_whose_packets_were_diverted_is_found_where_it_always_was() {
 }
 
 #[test]
-fn who_carries_only_small_datagrams_diverts_nobody() {
+fn a_forwarder_of_small_datagrams_diverts_no_connection() {
     // Acknowledgements, probes and small challenges arrive over it first; full-size datagrams do
     // not. Round trips that differ by a factor of two hundred slow the transfer, but it continues.
     for payload_max in [100, 600, 1199] {
@@ -59,7 +59,7 @@ fn who_carries_only_small_datagrams_diverts_nobody() {
 }
 
 #[test]
-fn two_sides_that_both_followed_somebody_who_is_gone_find_each_other_again() {
+fn both_sides_recover_from_a_vanished_forwarder() {
     // The handshake ends after 260 to 280 ms, depending on the drawn sizes. Both sides then migrate
     // while the streams begin, and these take the forwarder's path for some milliseconds. Some of
     // the forwarders disappear at that moment.

@@ -44,7 +44,7 @@ fn losing_the_first_two_datagrams_of_both_sides_only_costs_time() {
 }
 
 #[test]
-fn nobody_there_ends_with_a_handshake_timeout() {
+fn a_missing_peer_ends_with_a_handshake_timeout() {
     let outcomes = Scenario::new()
         .up(hops![Delay::ms(10), DropNth::first(1_000)])
         .upload(1)

@@ -15,7 +15,7 @@ mod hostile_peers;
 mod key_phases;
 mod loss_reordering_duplication;
 mod many_clients;
-mod moves;
+mod migration;
 mod mtu;
 mod nat_rebinding;
 mod nat_traversal;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use wraith_core::{Time, TransportConfig};
 use wraith_sim::link::{Delay, Loss, Rate};
-use wraith_sim::{Exchange, NodeIndex, Party, World, hops};
+use wraith_sim::{Application, Exchange, NodeIndex, World, hops};
 
 fn is_done(world: &World, nodes: &[NodeIndex]) -> bool {
-    nodes.iter().all(|node| world.parties(*node).all(Party::is_done))
+    nodes.iter().all(|node| world.parties(*node).all(Application::is_done))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use wraith_sim::link::{Delay, Loss, Rate, Reorder};
 use wraith_sim::{Exchange, hops};
 
 /// Two public hosts, a relay over which they are connected, and their addresses.
-struct Lab {
+struct MigrationSetup {
     net: Internet,
     hosts: [HostIndex; 2],
     relay: PathAddr,
@@ -27,11 +27,11 @@ fn address(host: u8) -> SocketAddr {
 
 /// Bytes per second that leave the access lines without a queue, so that queueing does not hide the
 /// cost of a migration.
-const CALM: u64 = 1_000_000;
+const UNCONGESTED_RATE: u64 = 1_000_000;
 
 /// Creates a lab with the one-way delays `direct` and `relayed`. Bytes travel in both directions at
 /// up to 20 Mbit/s, for some seconds.
-fn lab(seed: u64, direct: u64, relayed: u64, loss: f64) -> Lab {
+fn lab(seed: u64, direct: u64, relayed: u64, loss: f64) -> MigrationSetup {
     let mut net = Internet::new(seed);
     let hosts = [1, 2].map(|number| {
         let host = net.add_host("host", TransportConfig::default());
@@ -44,20 +44,20 @@ fn lab(seed: u64, direct: u64, relayed: u64, loss: f64) -> Lab {
     let plan = Exchange::streams(1, 9_000_000, 9_000_000).eager();
     net.connect(hosts[0], hosts[1], relay, plan);
     let direct = [1, 2].map(|number| PathAddr::Ip(address(number)));
-    let mut lab = Lab { net, hosts, relay, direct };
+    let mut lab = MigrationSetup { net, hosts, relay, direct };
     lab.run(1500);
     lab
 }
 
-impl Lab {
+impl MigrationSetup {
     fn run(&mut self, millis: u64) {
         self.net.run_for(ms(millis));
     }
 
-    /// Limits the rate to [`CALM`] from now on, and gives the queues a second to drain.
+    /// Limits the rate to [`UNCONGESTED_RATE`] from now on, and gives the queues a second to drain.
     fn calm(mut self) -> Self {
         for host in self.hosts {
-            self.net.with_connection(host, |now, c| c.set_rate_limit(now, CALM));
+            self.net.with_connection(host, |now, c| c.set_rate_limit(now, UNCONGESTED_RATE));
         }
         self.run(1000);
         self
@@ -103,7 +103,7 @@ fn a_planned_move_is_followed_without_a_gap_a_loss_or_a_second_thought() {
             let lost = lab.lost();
             lab.watch();
             let to = lab.direct[1 - mover];
-            assert!(lab.net.move_to(lab.hosts[mover], to));
+            assert!(lab.net.migrate_to(lab.hosts[mover], to));
             lab.run(1500);
             for side in [0, 1] {
                 assert_eq!(lab.paths(side), [lab.direct[1 - side]], "{direct} {relayed} {mover}");
@@ -122,7 +122,7 @@ fn a_planned_move_in_the_middle_of_full_queues_stands_and_costs_less_than_a_seco
             let mut lab = lab(seed, direct, relayed, 0.0);
             lab.watch();
             let to = lab.direct[1 - mover];
-            assert!(lab.net.move_to(lab.hosts[mover], to));
+            assert!(lab.net.migrate_to(lab.hosts[mover], to));
             lab.run(1500);
             for side in [0, 1] {
                 assert_eq!(lab.paths(side), [lab.direct[1 - side]], "{direct} {relayed} {mover}");
@@ -138,11 +138,11 @@ fn a_planned_move_to_a_slower_path_stands_too() {
     for mover in [0, 1] {
         let mut lab = lab(7, 5, 80, 0.0).calm();
         let to = lab.direct[1 - mover];
-        assert!(lab.net.move_to(lab.hosts[mover], to));
+        assert!(lab.net.migrate_to(lab.hosts[mover], to));
         lab.run(800);
         lab.watch();
         let relay = lab.relay;
-        assert!(lab.net.move_to(lab.hosts[mover], relay));
+        assert!(lab.net.migrate_to(lab.hosts[mover], relay));
         lab.run(1500);
         for side in [0, 1] {
             assert_eq!(
@@ -164,7 +164,7 @@ fn both_sides_may_move_at_once_and_with_loss() {
         let mut lab = lab(seed, 10, 60, 3.0);
         for side in [0, 1] {
             let to = lab.direct[1 - side];
-            assert!(lab.net.move_to(lab.hosts[side], to));
+            assert!(lab.net.migrate_to(lab.hosts[side], to));
         }
         lab.run(2500);
         for side in [0, 1] {
@@ -180,12 +180,12 @@ fn a_move_to_where_nobody_answers_fails_and_costs_nothing() {
     let mut lab = lab(20, 10, 40, 0.0).calm();
     lab.watch();
     let nobody = PathAddr::Ip(address(99));
-    assert!(lab.net.move_to(lab.hosts[0], nobody));
+    assert!(lab.net.migrate_to(lab.hosts[0], nobody));
     lab.run(5000);
     let failed: Vec<_> = lab.net.seen(lab.hosts[0]).failed.iter().map(|(_, path)| *path).collect();
     assert_eq!(failed, [nobody]);
     assert_eq!(lab.net.remote(lab.hosts[0]), Some(lab.relay));
-    assert!(lab.net.strayed()[&address(99)] <= 11);
+    assert!(lab.net.unroutable()[&address(99)] <= 11);
     assert!(lab.gap() < ms(100), "{:?}", lab.gap());
     lab.finish();
 }
@@ -195,7 +195,7 @@ fn when_the_direct_path_dies_the_relay_carries_on_in_less_than_a_second() {
     for seed in 30..36 {
         let mut lab = lab(seed, 20, 20, 0.0);
         let to = lab.direct[1];
-        assert!(lab.net.move_to(lab.hosts[0], to));
+        assert!(lab.net.migrate_to(lab.hosts[0], to));
         lab.run(900);
         lab.watch();
         lab.net.cut(true);
@@ -212,7 +212,7 @@ fn when_the_direct_path_dies_the_relay_carries_on_in_less_than_a_second() {
 fn when_the_relay_dies_after_all_the_direct_path_is_taken_again() {
     let mut lab = lab(40, 20, 20, 0.0);
     let to = lab.direct[1];
-    assert!(lab.net.move_to(lab.hosts[0], to));
+    assert!(lab.net.migrate_to(lab.hosts[0], to));
     lab.run(500);
     lab.net.cut(true);
     lab.run(1000);
@@ -240,7 +240,7 @@ fn a_relay_that_delays_and_reorders_does_not_undo_a_move() {
         let plan = Exchange::streams(1, 2_000_000, 2_000_000).eager();
         net.connect(hosts[0], hosts[1], relay, plan);
         net.run_until(Time::ZERO + ms(2500), |_| false);
-        assert!(net.move_to(hosts[1], PathAddr::Ip(address(1))));
+        assert!(net.migrate_to(hosts[1], PathAddr::Ip(address(1))));
         net.run_for(ms(2500));
         for host in hosts {
             assert_eq!(net.seen(host).paths.len(), 1, "{seed} {:?}", net.seen(host).paths);
@@ -249,7 +249,7 @@ fn a_relay_that_delays_and_reorders_does_not_undo_a_move() {
 }
 
 /// Returns two hosts with a cable and a radio each: IPv4 on both, and IPv6 on the cable.
-fn dual(seed: u64) -> Lab {
+fn dual(seed: u64) -> MigrationSetup {
     let mut net = Internet::new(seed);
     let hosts = [1, 2].map(|number: u8| {
         let host = net.add_host("host", TransportConfig::default());
@@ -263,7 +263,7 @@ fn dual(seed: u64) -> Lab {
     let plan = Exchange::streams(1, 4_000_000, 4_000_000).eager();
     let direct = [1, 2].map(|number| PathAddr::Ip(address(number)));
     net.connect(hosts[0], hosts[1], direct[1], plan);
-    let mut lab = Lab { net, hosts, relay: direct[1], direct };
+    let mut lab = MigrationSetup { net, hosts, relay: direct[1], direct };
     lab.run(500);
     lab.calm()
 }
@@ -273,7 +273,7 @@ fn a_move_from_ipv4_to_ipv6_is_taken_back_when_ipv6_dies() {
     let mut lab = dual(60);
     let [ours, theirs] = lab.hosts.map(|host| PathAddr::Ip(lab.net.addresses(host)[1]));
     lab.watch();
-    assert!(lab.net.move_to(lab.hosts[0], theirs));
+    assert!(lab.net.migrate_to(lab.hosts[0], theirs));
     lab.run(500);
     assert_eq!([lab.paths(0), lab.paths(1)], [[theirs], [ours]]);
     assert!(lab.gap() < ms(200), "{:?}", lab.gap());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wraith_core::{CloseReason, Time, TransportConfig};
 use wraith_sim::link::{Blackhole, Delay, Loss, Nat, Rate};
-use wraith_sim::{Exchange, NAT_ADDRESS, Outcome, Party, Scenario, World, hops};
+use wraith_sim::{Application, Exchange, NAT_ADDRESS, Outcome, Scenario, World, hops};
 
 const REBINDINGS: [Duration; 3] =
     [Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1_100)];
@@ -78,10 +78,10 @@ fn each_of_several_connections_behind_one_address_is_found_after_a_rebinding_amo
         world.connect(client, server, Exchange::streams(2, 300_000, 300_000).eager());
     }
     let done = |w: &World| {
-        w.parties(server).count() == OWN + OTHERS && w.parties(server).all(Party::is_done)
+        w.parties(server).count() == OWN + OTHERS && w.parties(server).all(Application::is_done)
     };
     assert!(world.run_until(Time::ZERO + Duration::from_secs(5), done));
-    let moves: u64 = world.parties(server).map(Party::path_changes).sum();
+    let moves: u64 = world.parties(server).map(Application::path_changes).sum();
     assert_eq!(moves, OWN as u64);
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use wraith_sim::Rng;
-use wraith_sim::internet::{Behaviours, Network, PUBLIC, Report, matrix, traverse_with};
+use wraith_sim::internet::{NatBehaviours, Network, PUBLIC, Report, matrix, traverse_with};
 
 /// Returns whether a pair may stay on the relay: at least one mapping can neither be observed nor
 /// guessed, and the other side filters by destination.
@@ -57,13 +57,13 @@ fn every_pair_that_can_goes_direct_the_others_stay_relayed_and_none_fails() {
     assert!(p95 < Duration::from_secs(2), "{p95:?}");
 }
 
-const HOMES: [Network; 2] = [Network::Home(Behaviours::PORT_RESTRICTED); 2];
+const HOMES: [Network; 2] = [Network::Home(NatBehaviours::PORT_RESTRICTED); 2];
 
 #[test]
 fn third_parties_that_a_peer_names_get_a_few_packets_and_the_punch_succeeds() {
     let victims: Vec<SocketAddr> =
         (0..15).map(|n| SocketAddr::from(([192, 0, 2, 100 + n % 4], 53 + u16::from(n)))).collect();
-    let (mut strayed, mut lied) = (Default::default(), false);
+    let (mut unroutable, mut lied) = (Default::default(), false);
     let report = traverse_with(5, HOMES, |net, [_, liar]| {
         // As soon as the liar has its own addresses, it reports false ones first, in list after
         // list.
@@ -76,12 +76,12 @@ fn third_parties_that_a_peer_names_get_a_few_packets_and_the_punch_succeeds() {
                 net.with_connection(liar, |_, c| c.set_candidates(list));
             }
         }
-        strayed = net.strayed().clone();
+        unroutable = net.unroutable().clone();
     });
     assert!(lied && report.complete && report.direct, "{report:?}");
-    let hit = victims.iter().filter(|victim| strayed.contains_key(victim)).count();
+    let hit = victims.iter().filter(|victim| unroutable.contains_key(victim)).count();
     assert!(hit > 0, "the lie was told too late to matter");
-    for (address, count) in &strayed {
+    for (address, count) in &unroutable {
         assert!(*count <= 12, "{address} got {count}");
     }
 }

@@ -38,7 +38,7 @@ fn keys_are_agreed_on_anew_without_a_packet_that_does_not_open() {
 }
 
 #[test]
-fn what_is_lost_repeated_or_overtaken_of_a_ratchet_heals() {
+fn ratchets_recover_from_loss_duplication_and_reordering() {
     let outcomes = Scenario::new()
         .configure(often)
         .both(hops![

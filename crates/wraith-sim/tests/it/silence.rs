@@ -25,7 +25,7 @@ fn an_endpoint_fed_only_garbage_never_transmits() {
 }
 
 #[test]
-fn to_who_knows_the_node_id_alone_an_endpoint_does_not_exist() {
+fn the_node_id_alone_gets_no_answer() {
     let mut world = World::new(1);
     let listener = world.add_endpoint("listener", TransportConfig::default());
     let stranger = world.add_endpoint("stranger", TransportConfig::default());

@@ -48,7 +48,7 @@ impl Records<'_> {
     fn fill(&mut self, n: usize) -> Result<(), TransferError> {
         let session = self.receiving.session;
         while self.buffer.len() < n {
-            self.stream.set_low_water((n - self.buffer.len()).min(WAKE_BYTES));
+            self.stream.set_low_watermark((n - self.buffer.len()).min(WAKE_BYTES));
             let read: Result<Option<RecvSlice>, ReadError> = block_on(self.stream.read_chunk());
             match read.map_err(|error| session.read_failed(error))? {
                 Some(chunk) => {

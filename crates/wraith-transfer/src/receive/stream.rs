@@ -215,7 +215,7 @@ struct Pieces<'a> {
 impl Pieces<'_> {
     fn fill(&mut self, n: usize) -> Result<(), TransferError> {
         while self.buffer.len() < n {
-            self.stream.set_low_water(n - self.buffer.len());
+            self.stream.set_low_watermark(n - self.buffer.len());
             let read = block_on(self.stream.read_chunk());
             match read.map_err(|error| self.session.read_failed(error))? {
                 Some(chunk) => self.buffer.push(chunk),

@@ -80,7 +80,7 @@ impl Established {
         }
         if std::mem::take(&mut state.path_given_up) {
             drop(state);
-            core.give_up_path(now);
+            core.report_path_dead(now);
             return false;
         }
         if let Some(bytes_per_second) = state.rate_limit.take() {
@@ -94,7 +94,7 @@ impl Established {
             core.set_candidates(candidates);
         }
         let mut opened = false;
-        while state.unmet_opens() > 0
+        while state.streams_to_open() > 0
             && let Some(id) = core.open_stream()
         {
             let stream = StreamShared::new(id, self.handle, Arc::clone(&self.shared.inbox));
@@ -103,7 +103,7 @@ impl Established {
             opened = true;
         }
         refresh(&mut state, core);
-        let waits_for_credit = state.unmet_opens() > 0;
+        let waits_for_credit = state.streams_to_open() > 0;
         let over = state.abandoned || closing.is_some();
         let wakers = if opened { state.wakers.take() } else { Default::default() };
         drop(state);
@@ -140,7 +140,7 @@ impl Established {
         self.refresh_stats(core, now);
     }
 
-    /// Handles an event, except [`Event::PathChanged`], [`Event::MoveFailed`] and
+    /// Handles an event, except [`Event::PathChanged`], [`Event::MigrationFailed`] and
     /// [`Event::Closed`].
     pub(super) fn on_event(&mut self, core: &mut Connection, now: Time, event: Event) {
         match event {
@@ -178,7 +178,7 @@ impl Established {
             // Other calls handle these.
             Event::Connected
             | Event::PathChanged { .. }
-            | Event::MoveFailed { .. }
+            | Event::MigrationFailed { .. }
             | Event::Closed(_) => {}
         }
         self.refresh_stats(core, now);
@@ -196,13 +196,13 @@ impl Established {
     }
 
     pub(super) fn on_move_failed(&mut self, to: Option<Addr>) {
-        self.shared.update(|state| state.path_log.push(PathEvent::MoveFailed(to)));
+        self.shared.update(|state| state.path_log.push(PathEvent::MigrationFailed(to)));
     }
 
     /// Takes the address to which the application wants to move the connection, if it was set
     /// since.
     pub(super) fn take_move(&mut self) -> Option<Addr> {
-        lock(&self.shared.state).move_to.take()
+        lock(&self.shared.state).migrate_to.take()
     }
 
     fn on_stream_opened(&mut self, core: &mut Connection, id: StreamId) {

@@ -138,7 +138,7 @@ impl HappyEyeballs {
     }
 
     /// Ends all attempts. The caller gets `reason`, or else the error of the last attempt.
-    pub(super) fn give_up(self, core: &mut Endpoint, now: Time, reason: Option<ConnectError>) {
+    pub(super) fn abort(self, core: &mut Endpoint, now: Time, reason: Option<ConnectError>) {
         for (handle, _) in self.candidates {
             if let Some(connection) = core.connection(handle) {
                 connection.close(now, code::NO_ERROR, "");

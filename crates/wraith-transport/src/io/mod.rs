@@ -47,7 +47,7 @@ const ACCEPT_MAX: usize = 128;
 /// Batches sent in one round before receiving again: about 2 MiB, so that ACKs are processed soon.
 const BATCHES_PER_ROUND: usize = 32;
 /// Back-off of a mover after a receive error that may persist.
-const RECV_PAUSE: Duration = Duration::from_millis(10);
+const RECV_BACKOFF: Duration = Duration::from_millis(10);
 /// Minimum sleep while a mover is full, such as the kernel's send buffer. The core's pacing timer
 /// is due all that time, but nothing can be sent.
 const BLOCKED_SLEEP_MIN: Duration = Duration::from_millis(1);
@@ -138,7 +138,7 @@ impl IoThread {
         let more = movers.receive(
             readable,
             received,
-            || clock.now() + RECV_PAUSE,
+            || clock.now() + RECV_BACKOFF,
             |slots, filled| {
                 for (from, ecn, datagrams) in slots.filled(filled) {
                     let now = clock.now();
@@ -204,7 +204,7 @@ impl IoThread {
                 drop(state);
                 if let Some(i) = self.connecting.iter().position(|attempts| attempts.is_for(shared))
                 {
-                    self.connecting.swap_remove(i).give_up(&mut self.core, now, None);
+                    self.connecting.swap_remove(i).abort(&mut self.core, now, None);
                 }
             }
             Phase::Open(handle) => {
@@ -226,7 +226,7 @@ impl IoThread {
         };
         let Some(to) = established.take_move() else { return };
         match self.movers.path(&to) {
-            Some(path) if core.move_to(now, path) => {}
+            Some(path) if core.migrate_to(now, path) => {}
             Some(path) if core.remote() == path => established.on_path_changed(Some(to)),
             _ => established.on_move_failed(Some(to)),
         }
@@ -273,7 +273,7 @@ impl IoThread {
         if closing && self.close_deadline.is_none() {
             self.close_deadline = Some(now + CLOSE_WAIT_MAX);
             for attempts in self.connecting.drain(..) {
-                attempts.give_up(&mut self.core, now, Some(ConnectError::EndpointClosed));
+                attempts.abort(&mut self.core, now, Some(ConnectError::EndpointClosed));
             }
             let handles: Vec<_> = self.established.keys().copied().collect();
             handles.into_iter().for_each(|handle| self.visit(now, handle));
@@ -298,7 +298,7 @@ impl IoThread {
             if let Event::PathChanged { remote } = event {
                 debug!(%remote, "the path changed");
                 established.on_path_changed(self.movers.addr(remote));
-            } else if let Event::MoveFailed { remote } = event {
+            } else if let Event::MigrationFailed { remote } = event {
                 established.on_move_failed(self.movers.addr(remote));
             } else if let Some(core) = self.core.connection(handle) {
                 established.on_event(core, now, event);
@@ -371,7 +371,7 @@ impl IoThread {
     fn advance_attempts(&mut self, now: Time, i: usize) -> bool {
         let over = self.connecting[i].advance(&mut self.core, now) == Outcome::AllFailed;
         if over {
-            self.connecting.swap_remove(i).give_up(&mut self.core, now, None);
+            self.connecting.swap_remove(i).abort(&mut self.core, now, None);
         }
         over
     }
@@ -487,7 +487,7 @@ impl Drop for IoThread {
     fn drop(&mut self) {
         let now = self.clock.now();
         for attempts in self.connecting.drain(..) {
-            attempts.give_up(&mut self.core, now, Some(ConnectError::EndpointClosed));
+            attempts.abort(&mut self.core, now, Some(ConnectError::EndpointClosed));
         }
         for (_, established) in self.established.drain() {
             established.on_closed(None, now, CloseReason::Local);

@@ -32,9 +32,9 @@ use crate::lock::lock;
 /// carry connections.
 const SOCKETS_MAX: usize = 384;
 /// Divisor of the process's descriptor limit: the sockets use at most this part of it.
-const FILES_PART: u64 = 3;
+const FD_LIMIT_DIVISOR: u64 = 3;
 /// Kernel buffer of a socket that only probes.
-const ASKING_BUFFER: usize = 16 << 10;
+const PROBE_SOCKET_BUFFER: usize = 16 << 10;
 /// The kind of the [`Addr::Custom`] addresses of these sockets.
 const KIND: u64 = u64::from_be_bytes(*b"\0sockets");
 /// Bytes of a name: the number of the socket, and the address of the peer.
@@ -49,33 +49,33 @@ pub struct Sockets(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     epoll: OwnedFd,
-    state: Mutex<State>,
-    places: &'static Places,
+    state: Mutex<SocketTable>,
+    places: &'static SocketBudget,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SocketTable {
     sockets: HashMap<u32, Socket>,
     last: u32,
 }
 
 /// The socket budget of the process.
-static PROCESS: Places = Places::new();
+static PROCESS: SocketBudget = SocketBudget::new();
 
 /// A budget of sockets, shared by all its users.
 #[derive(Debug)]
-struct Places {
+struct SocketBudget {
     taken: AtomicUsize,
 }
 
 /// A unit of the budget, returned on drop.
 #[derive(Debug)]
-struct Place(&'static Places);
+struct SocketPermit(&'static SocketBudget);
 
 #[derive(Debug)]
 struct Socket {
     udp: Udp,
-    _place: Place,
+    _place: SocketPermit,
     /// The peer that it serves.
     remote: SocketAddrV4,
     /// Time of the last received datagram, or of its opening.
@@ -93,7 +93,7 @@ impl Sockets {
         Self::within(&PROCESS)
     }
 
-    fn within(places: &'static Places) -> io::Result<Self> {
+    fn within(places: &'static SocketBudget) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Self(Arc::new(Shared { epoll, state: Mutex::default(), places })))
     }
@@ -146,22 +146,22 @@ impl Sockets {
     }
 }
 
-impl Places {
+impl SocketBudget {
     const fn new() -> Self {
         Self { taken: AtomicUsize::new(0) }
     }
 
     /// Takes a unit. Returns `None` if the budget or the process's descriptor share is exhausted.
-    fn take(&'static self) -> Option<Place> {
-        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / FILES_PART;
+    fn take(&'static self) -> Option<SocketPermit> {
+        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / FD_LIMIT_DIVISOR;
         let most = usize::try_from(files).unwrap_or(usize::MAX).min(SOCKETS_MAX);
         let more = |taken| (taken < most).then_some(taken + 1);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Place(self))
+        Some(SocketPermit(self))
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketPermit {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
@@ -169,10 +169,10 @@ impl Drop for Place {
 
 impl Socket {
     /// Opens a socket. Returns `None` if the budget is exhausted or no port is free.
-    fn open(places: &'static Places, remote: SocketAddrV4) -> Option<Self> {
+    fn open(places: &'static SocketBudget, remote: SocketAddrV4) -> Option<Self> {
         let place = places.take()?;
         let udp = Udp::bind((Ipv4Addr::UNSPECIFIED, 0).into()).ok()?;
-        udp.set_buffers(ASKING_BUFFER);
+        udp.set_buffers(PROBE_SOCKET_BUFFER);
         Some(Self { udp, _place: place, remote, heard: Instant::now(), waits_for_room: false })
     }
 }
@@ -336,8 +336,8 @@ mod tests {
         }
     }
 
-    fn places() -> &'static Places {
-        Box::leak(Box::new(Places::new()))
+    fn places() -> &'static SocketBudget {
+        Box::leak(Box::new(SocketBudget::new()))
     }
 
     fn v4(socket: &UdpSocket) -> SocketAddrV4 {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_elsewhere_is_nothing_and_keeps_no_socket_open() {
+    fn datagrams_of_other_hosts_are_ignored() {
         let mut opened = Opened::new();
         let outside = opened.outside();
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn those_with_places_in_common_have_no_more_than_the_most_together() {
+    fn sets_with_a_shared_budget_stay_within_it() {
         let places = places();
         let [one, other] = [(); 2].map(|()| Sockets::within(places).unwrap());
         let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);

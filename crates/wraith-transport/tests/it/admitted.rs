@@ -4,7 +4,7 @@ use crate::support::{HANG, V4, config, door, endpoint, node_id, run};
 use wraith_transport::{CloseReason, Config, Endpoint, block_on_timeout};
 
 #[test]
-fn only_who_is_admitted_gets_a_connection_and_the_others_hear_nothing() {
+fn only_allowlisted_clients_get_an_answer() {
     let server = endpoint(2, V4);
     server.admit_only(Some([node_id(3)].into()));
     let mut core = config(1);

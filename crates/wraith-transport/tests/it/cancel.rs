@@ -11,16 +11,16 @@ use wraith_transport::{Bytes, block_on_timeout};
 use crate::support::{Pattern, V4, dead_address, door, endpoint, node_id, pair, run};
 
 /// Polls a future until it has been pending `left` more times, then drops it.
-struct Impatient<F> {
+struct DropAfterPolls<F> {
     future: Option<F>,
     left: usize,
 }
 
-fn impatient<F: Future + Unpin>(left: usize, future: F) -> Impatient<F> {
-    Impatient { future: Some(future), left }
+fn impatient<F: Future + Unpin>(left: usize, future: F) -> DropAfterPolls<F> {
+    DropAfterPolls { future: Some(future), left }
 }
 
-impl<F: Future + Unpin> Future for Impatient<F> {
+impl<F: Future + Unpin> Future for DropAfterPolls<F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -41,7 +41,10 @@ impl<F: Future + Unpin> Future for Impatient<F> {
 
 /// Repeats the future of `make`, each time with different patience, until one completes. `dropped`
 /// counts the others.
-async fn insist<'a, T>(dropped: &mut usize, mut make: impl AsyncFnMut() -> T + 'a) -> T {
+async fn retry_until_complete<'a, T>(
+    dropped: &mut usize,
+    mut make: impl AsyncFnMut() -> T + 'a,
+) -> T {
     for patience in [0, 1, 0, 2].into_iter().cycle() {
         let future = Box::pin(make());
         match impatient(patience, future).await {
@@ -73,11 +76,13 @@ macro_rules! stream_test {
                 run(async {
                     let mut dropped = 0;
                     let (_send, mut recv) =
-                        insist(&mut dropped, async || server.accept_stream().await).await.unwrap();
+                        retry_until_complete(&mut dropped, async || server.accept_stream().await)
+                            .await
+                            .unwrap();
                     let (pattern, mut offset) = (Pattern::new(9), 0);
                     loop {
                         let $recv = &mut recv;
-                        let bytes = insist(&mut dropped, async || $read).await;
+                        let bytes = retry_until_complete(&mut dropped, async || $read).await;
                         if bytes.is_empty() {
                             break;
                         }
@@ -90,14 +95,16 @@ macro_rules! stream_test {
             let dropped = run(async {
                 let (pattern, mut offset, mut dropped) = (Pattern::new(9), 0, 0);
                 let (mut send, _recv) =
-                    insist(&mut dropped, async || pair.client.open_stream().await).await.unwrap();
+                    retry_until_complete(&mut dropped, async || pair.client.open_stream().await)
+                        .await
+                        .unwrap();
                 while offset < LEN {
                     let $piece = pattern.slice(offset as u64, 60_000.min(LEN - offset));
                     let $send = &mut send;
-                    offset += insist(&mut dropped, async || $write).await;
+                    offset += retry_until_complete(&mut dropped, async || $write).await;
                 }
                 send.finish().unwrap();
-                insist(&mut dropped, async || send.acked().await).await.unwrap();
+                retry_until_complete(&mut dropped, async || send.acked().await).await.unwrap();
                 dropped
             });
             let (received, reads_dropped) = reader.join().unwrap();
@@ -145,11 +152,15 @@ fn streams_of_dropped_futures_are_not_lost() {
         let mut dropped = 0;
         for i in 0..500_u32 {
             let (mut send, _recv) =
-                insist(&mut dropped, async || pair.client.open_stream().await).await.unwrap();
+                retry_until_complete(&mut dropped, async || pair.client.open_stream().await)
+                    .await
+                    .unwrap();
             send.write_all(&i.to_be_bytes()).await.unwrap();
             send.finish().unwrap();
             let (_send, mut recv) =
-                insist(&mut dropped, async || pair.server.accept_stream().await).await.unwrap();
+                retry_until_complete(&mut dropped, async || pair.server.accept_stream().await)
+                    .await
+                    .unwrap();
             let mut number = [0; 4];
             recv.read_exact(&mut number).await.unwrap();
             assert_eq!(u32::from_be_bytes(number), i);
@@ -167,12 +178,15 @@ fn datagrams_and_connections_of_dropped_futures_are_not_lost() {
         for i in 0..20_u8 {
             let to_server =
                 client.connect([server.local_addr()], node_id(2), &door(2)).await.unwrap();
-            let to_client = insist(&mut dropped, async || server.accept().await).await.unwrap();
+            let to_client =
+                retry_until_complete(&mut dropped, async || server.accept().await).await.unwrap();
             to_server.send_datagram(Bytes::from(vec![i])).unwrap();
-            let got = insist(&mut dropped, async || to_client.read_datagram().await).await.unwrap();
+            let got = retry_until_complete(&mut dropped, async || to_client.read_datagram().await)
+                .await
+                .unwrap();
             assert_eq!(*got, [i]);
             to_server.close(0, "");
-            insist(&mut dropped, async || to_client.closed().await).await;
+            retry_until_complete(&mut dropped, async || to_client.closed().await).await;
         }
         assert!(dropped > 0);
     });

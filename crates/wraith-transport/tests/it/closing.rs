@@ -78,7 +78,7 @@ fn codes_of_reset_and_stop_arrive() {
 }
 
 #[test]
-fn what_was_finished_is_delivered_after_every_handle_is_dropped() {
+fn finished_streams_are_delivered_after_the_last_handle_is_dropped() {
     // More than the peer allows before it reads (2 MiB), less than this side holds beyond that (512
     // KiB).
     const LEN: u64 = (2 << 20) + (1 << 18);
@@ -168,7 +168,7 @@ fn dropping_endpoint_and_connection_tells_the_peer() {
 }
 
 #[test]
-fn closing_wakes_those_who_accept() {
+fn closing_wakes_pending_accepts() {
     let server = endpoint(2, V4);
     let other = server.clone();
     let waiter = thread::spawn(move || assert!(run(other.accept()).is_none()));

@@ -20,7 +20,7 @@ const LEN: u64 = 16 << 20;
 
 /// Behaviour of a mover, set and observed by the test.
 #[derive(Debug, Default)]
-struct Manner {
+struct MoverBehaviour {
     /// Every second call takes only half of its datagrams.
     stutters: bool,
     /// The mover takes nothing.
@@ -35,7 +35,7 @@ struct Manner {
 struct Line {
     socket: Mutex<Option<UnixDatagram>>,
     peer: &'static [u8],
-    manner: Arc<Manner>,
+    manner: Arc<MoverBehaviour>,
 }
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ struct LineMover {
     socket: UnixDatagram,
     names: Names,
     peer: PathAddr,
-    manner: Arc<Manner>,
+    manner: Arc<MoverBehaviour>,
     calls: u64,
 }
 
@@ -117,7 +117,7 @@ fn custom(name: &[u8]) -> Addr {
 }
 
 /// Returns two endpoints, 1 and 2, on the same line and on UDP.
-fn joined(manners: [&Arc<Manner>; 2]) -> [Endpoint; 2] {
+fn joined(manners: [&Arc<MoverBehaviour>; 2]) -> [Endpoint; 2] {
     let (a, b) = UnixDatagram::pair().unwrap();
     let ends = [(1, a, &b"second"[..], manners[0]), (2, b, &b"first"[..], manners[1])];
     ends.map(|(seed, socket, peer, manner)| {
@@ -175,12 +175,16 @@ fn a_whole_exchange_goes_over_another_mover() {
     let (a, b) = connect(&client, &server, custom(b"second"));
     assert_eq!(b.remote(), custom(b"first"));
     exchange(&a, &b);
-    assert!(manners.iter().all(|manner: &Arc<Manner>| manner.taken.load(Ordering::Relaxed) > 100));
+    assert!(
+        manners
+            .iter()
+            .all(|manner: &Arc<MoverBehaviour>| manner.taken.load(Ordering::Relaxed) > 100)
+    );
 }
 
 #[test]
 fn a_mover_that_takes_half_of_every_second_batch_loses_nothing_and_udp_goes_on_beside_it() {
-    let stuttering = || Arc::new(Manner { stutters: true, ..Manner::default() });
+    let stuttering = || Arc::new(MoverBehaviour { stutters: true, ..MoverBehaviour::default() });
     let manners = [stuttering(), stuttering()];
     let [client, server] = joined(manners.each_ref());
     let (a, b) = connect(&client, &server, custom(b"second"));
@@ -206,7 +210,7 @@ fn a_mover_that_takes_half_of_every_second_batch_loses_nothing_and_udp_goes_on_b
 
 #[test]
 fn a_mover_that_is_stuck_does_not_hold_up_udp_and_goes_on_later() {
-    let manners: [Arc<Manner>; 2] = [Arc::default(), Arc::default()];
+    let manners: [Arc<MoverBehaviour>; 2] = [Arc::default(), Arc::default()];
     let [client, server] = joined(manners.each_ref());
     let (a, b) = connect(&client, &server, custom(b"second"));
     let (over_udp, accepted) = connect(&client, &server, server.local_addr().into());
@@ -235,7 +239,7 @@ fn an_address_that_no_mover_serves_cannot_be_reached() {
 
 #[test]
 fn the_address_that_answers_wins_whatever_its_kind() {
-    let manners: [Arc<Manner>; 2] = [Arc::default(), Arc::default()];
+    let manners: [Arc<MoverBehaviour>; 2] = [Arc::default(), Arc::default()];
     manners[0].stuck.store(true, Ordering::Relaxed);
     let [client, server] = joined(manners.each_ref());
     let addresses = [custom(b"second"), server.local_addr().into()];

@@ -8,7 +8,7 @@ use std::time::Instant;
 use wraith_core::punch::Reflector;
 use wraith_transport::mover::Sockets;
 use wraith_transport::{
-    Addr, AskError, CloseReason, Config, Endpoint, Many, MoveError, PathEvent, PunchError,
+    Addr, AskError, CloseReason, Config, Endpoint, Many, MigrationError, PathEvent, PunchError,
     PunchEvent, Role,
 };
 
@@ -46,9 +46,9 @@ fn forward(to: SocketAddr) -> SocketAddr {
 }
 
 #[test]
-fn who_knows_that_a_path_is_dead_need_not_wait_for_silence() {
+fn declaring_a_path_dead_ends_the_connection_at_once() {
     let pair = pair(V4);
-    pair.client.path().give_up();
+    pair.client.path().declare_dead();
     assert_eq!(run(pair.client.closed()), CloseReason::IdleTimeout);
 }
 
@@ -71,7 +71,7 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
         let (mut send, _recv) = run(client.open_stream()).unwrap();
         run(pattern.write(&mut send, LEN / 2)).unwrap();
         let mut events = server.path().events();
-        run(client.path().move_to(direct)).unwrap();
+        run(client.path().migrate_to(direct)).unwrap();
         assert_eq!(client.remote(), direct);
         for offset in (LEN / 2..LEN).step_by(PIECE) {
             run(send.write_all(&pattern.slice(offset, PIECE))).unwrap();
@@ -82,7 +82,7 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
         while run(events.next()).unwrap() != PathEvent::Changed(Some(ours.clone())) {}
     });
     // It is on this path already.
-    run(client.path().move_to(direct)).unwrap();
+    run(client.path().migrate_to(direct)).unwrap();
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn a_move_to_nobody_fails_and_nothing_changes() {
     let silent = UdpSocket::bind((V4, 0)).unwrap();
     let elsewhere = silent.local_addr().unwrap();
     // Another move replaces it, so the test does not wait for the first to time out.
-    let first = async { client.path().move_to(elsewhere).await };
+    let first = async { client.path().migrate_to(elsewhere).await };
     let mut first = Box::pin(first);
     let polled =
         std::future::poll_fn(|cx| std::task::Poll::Ready(first.as_mut().poll(cx).is_ready()));
     assert!(!run(polled));
     let unserved = Addr::Custom { kind: 1, bytes: [1].into() };
-    assert_eq!(run(client.path().move_to(unserved)), Err(MoveError::NoAnswer));
+    assert_eq!(run(client.path().migrate_to(unserved)), Err(MigrationError::NoAnswer));
     assert_eq!(client.remote(), pair.server_endpoint.local_addr());
 }
 
@@ -151,7 +151,7 @@ fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_n
     assert_eq!(run(from_many.best()), Ok(None), "its side has no IP address for the pair");
     assert_ne!(best, client_endpoint.local_addr());
     let mut events = client.path().events();
-    run(server.path().move_to(best)).unwrap();
+    run(server.path().migrate_to(best)).unwrap();
     loop {
         if let PathEvent::Changed(Some(addr)) = run(events.next()).unwrap() {
             assert_eq!(Sockets::remote(&addr), Some(to));
@@ -226,7 +226,7 @@ fn a_reflector_says_where_the_socket_is_and_a_stranger_replies_once() {
 }
 
 #[test]
-fn whoever_waits_when_the_endpoint_closes_is_told() {
+fn closing_the_endpoint_wakes_waiting_punches() {
     let one = endpoint(1, V4);
     let silent = UdpSocket::bind((V4, 0)).unwrap();
     let at = silent.local_addr().unwrap();

@@ -69,7 +69,7 @@ pub(super) async fn attend(
             },
             // Returns both sides to the relay at once, without waiting for an idle timeout.
             () = forgotten(&relay) => {
-                path.give_up();
+                path.declare_dead();
                 relay = None;
             }
             () = &mut improving, if is_improving => is_improving = false,
@@ -109,7 +109,7 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
             let secret = path.export_secret(format!("punch {attempt}").as_bytes());
             if let Some(best) = ways.punch(secret, role, candidates).await {
                 // The dialling side moves the connection for both.
-                if role == Role::Responder || path.move_to(best).await.is_ok() {
+                if role == Role::Responder || path.migrate_to(best).await.is_ok() {
                     continue;
                 }
                 debug!("a punched path carries no full packets");

@@ -122,7 +122,7 @@ impl Ways {
         let Ok(best) = punch.best().await else { return false };
         if let Some(best) = best {
             self.inner.node.routes().add_punched(best);
-            if path.move_to(best).await.is_err() {
+            if path.migrate_to(best).await.is_err() {
                 debug!("a pair of ports carries no full packets");
             }
         }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_dht::SeenQuestion;
 use wraith_transport::nat::{Mapping, Sighting, allocation, mapping};
-use wraith_transport::{AnswerBy, AskError, Endpoint, PunchEvent, Role};
+use wraith_transport::{AnswerMode, AskError, Endpoint, PunchEvent, Role};
 
 use self::judge::{Facts, judge};
 use super::Check;
@@ -155,7 +155,7 @@ async fn other_port(answers: &[Answer]) -> Option<bool> {
     })?;
     // A socket that has sent nothing to the other port.
     let fresh = open(None).ok()?;
-    match fresh.observe_by(secret, of, AnswerBy::Port(other.port())).await {
+    match fresh.observe_by(secret, of, AnswerMode::Port(other.port())).await {
         Ok(_) => Some(true),
         Err(AskError::NoAnswer) => fresh.observe(secret, of).await.is_ok().then_some(false),
         Err(_) => None,

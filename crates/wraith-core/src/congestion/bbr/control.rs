@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::extensions::fast_startup::{TRIPLING_CWND_GAIN, TRIPLING_PACING_GAIN};
-use super::{Bbr, MIN_PIPE_CWND_PACKETS, Phase, State, UNLIMITED, probe_rtt};
+use super::{Bbr, BbrState, MIN_PIPE_CWND_PACKETS, Phase, UNLIMITED, probe_rtt};
 use crate::congestion::controller::{Acked, Control};
 use crate::congestion::window::{WINDOW_BYTES_MAX, initial_window, send_quantum};
 use crate::measure::Rtt;
@@ -28,23 +28,23 @@ const PACING_MARGIN: f64 = 0.99;
 impl Bbr {
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup if self.is_at_train_rate() => UP_PACING_GAIN,
-            State::Startup if self.is_tripling() => TRIPLING_PACING_GAIN,
-            State::Startup => STARTUP_PACING_GAIN,
-            State::Drain => DRAIN_PACING_GAIN,
-            State::ProbeBw(Phase::Down) => DOWN_PACING_GAIN,
-            State::ProbeBw(Phase::Up) if self.is_doubling() => STARTUP_PACING_GAIN,
-            State::ProbeBw(Phase::Up) => UP_PACING_GAIN,
-            State::ProbeBw(Phase::Cruise | Phase::Refill) | State::ProbeRtt => 1.0,
+            BbrState::Startup if self.is_at_train_rate() => UP_PACING_GAIN,
+            BbrState::Startup if self.is_tripling() => TRIPLING_PACING_GAIN,
+            BbrState::Startup => STARTUP_PACING_GAIN,
+            BbrState::Drain => DRAIN_PACING_GAIN,
+            BbrState::ProbeBw(Phase::Down) => DOWN_PACING_GAIN,
+            BbrState::ProbeBw(Phase::Up) if self.is_doubling() => STARTUP_PACING_GAIN,
+            BbrState::ProbeBw(Phase::Up) => UP_PACING_GAIN,
+            BbrState::ProbeBw(Phase::Cruise | Phase::Refill) | BbrState::ProbeRtt => 1.0,
         }
     }
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::ProbeBw(Phase::Up) => UP_CWND_GAIN,
-            State::ProbeRtt => probe_rtt::CWND_GAIN,
-            State::Startup if self.is_at_train_rate() => CWND_GAIN,
-            State::Startup if self.is_tripling() => TRIPLING_CWND_GAIN,
+            BbrState::ProbeBw(Phase::Up) => UP_CWND_GAIN,
+            BbrState::ProbeRtt => probe_rtt::CWND_GAIN,
+            BbrState::Startup if self.is_at_train_rate() => CWND_GAIN,
+            BbrState::Startup if self.is_tripling() => TRIPLING_CWND_GAIN,
             _ => CWND_GAIN,
         }
     }
@@ -134,17 +134,17 @@ impl Bbr {
         }
         self.open_toward_train(acked);
         let too_fast = self.has_failed_to_jump() || self.is_queueing();
-        if self.state == State::Startup && too_fast && self.max_bw.get() > 0 {
+        if self.state == BbrState::Startup && too_fast && self.max_bw.get() > 0 {
             // Tripling and jumping are over: return to the window of doubling.
             self.cwnd = self.cwnd.min(max_inflight.max(self.first_window(acked.smoothed_rtt)));
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
         }
         let cap = match self.state {
-            State::ProbeBw(Phase::Cruise) | State::ProbeRtt => self.inflight_with_headroom(),
-            State::ProbeBw(_) => self.long_term.inflight_longterm,
-            State::Startup | State::Drain => UNLIMITED,
+            BbrState::ProbeBw(Phase::Cruise) | BbrState::ProbeRtt => self.inflight_with_headroom(),
+            BbrState::ProbeBw(_) => self.long_term.inflight_longterm,
+            BbrState::Startup | BbrState::Drain => UNLIMITED,
         };
         let cap = cap.min(self.short_term.inflight_shortterm).min(WINDOW_BYTES_MAX);
         self.cwnd = self.cwnd.min(cap).max(self.min_pipe_cwnd());
@@ -159,7 +159,7 @@ impl Bbr {
             (self.cwnd, self.pacing_rate)
         };
         Control {
-            measuring_round_trip: self.state == State::ProbeRtt,
+            measuring_round_trip: self.state == BbrState::ProbeRtt,
             acks_per_window: self.acks_per_window(),
             ..Control::new(window, pacing_rate, self.mtu)
         }

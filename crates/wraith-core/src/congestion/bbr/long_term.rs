@@ -3,7 +3,7 @@
 
 use super::extensions::probe_losses;
 use super::probe_bw::AckPhase;
-use super::{BETA, Bbr, Phase, State, UNLIMITED};
+use super::{BETA, Bbr, BbrState, Phase, UNLIMITED};
 use crate::Time;
 use crate::congestion::controller::{Acked, Lost};
 use crate::measure::LostPacket;
@@ -95,7 +95,7 @@ impl Bbr {
 
     /// AdaptLongTermModel. Returns true if it decided the next state.
     pub(super) fn adapt_long_term_model(&mut self, acked: &Acked) -> bool {
-        let in_probe_bw = matches!(self.state, State::ProbeBw(_));
+        let in_probe_bw = matches!(self.state, BbrState::ProbeBw(_));
         if self.round.round_start && self.cycle.ack_phase == AckPhase::ProbeStarting {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;
         }
@@ -161,7 +161,7 @@ impl Bbr {
             self.long_term.inflight_longterm = in_flight.max(least);
         }
         if self.is_up() {
-            self.undo.state = Some(State::ProbeBw(Phase::Up));
+            self.undo.state = Some(BbrState::ProbeBw(Phase::Up));
             self.start_probe_bw_down(now, self.short_term.delivered);
         }
     }

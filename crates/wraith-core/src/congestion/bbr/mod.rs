@@ -74,7 +74,7 @@ const BETA: f64 = 0.7;
 const UNLIMITED: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BbrState {
     Startup,
     Drain,
     ProbeBw(Phase),
@@ -92,7 +92,7 @@ enum Phase {
 /// The BBRv3 controller (see the module head).
 #[derive(Clone, Debug)]
 pub struct Bbr {
-    state: State,
+    state: BbrState,
     mtu: u16,
     /// Congestion window, in bytes.
     cwnd: u64,
@@ -134,7 +134,7 @@ impl Bbr {
     /// Creates a controller in Startup with the initial window (draft §5.2.1).
     pub fn new(now: Time, mtu: u16, seed: u64) -> Self {
         Self {
-            state: State::Startup,
+            state: BbrState::Startup,
             mtu,
             cwnd: initial_window(mtu),
             prior_cwnd: 0,
@@ -186,7 +186,7 @@ impl Bbr {
         {
             self.full_bw.on_round(rate);
         }
-        if self.round.round_start && self.state == State::Startup {
+        if self.round.round_start && self.state == BbrState::Startup {
             self.random_loss.on_startup_round(self.max_bw.get(), self.mtu);
         }
         self.persistent_queue.update(acked.rtt);
@@ -207,7 +207,7 @@ impl Bbr {
 
     /// Returns true in the accelerating states, in which loss is an expected answer.
     fn is_probing_bw(&self) -> bool {
-        matches!(self.state, State::Startup | State::ProbeBw(Phase::Refill | Phase::Up))
+        matches!(self.state, BbrState::Startup | BbrState::ProbeBw(Phase::Refill | Phase::Up))
     }
 }
 
@@ -220,9 +220,9 @@ impl Controller for Bbr {
         self.idle_restart = true;
         self.extra_acked.restart(now);
         match self.state {
-            State::ProbeBw(_) => self.set_pacing_rate_with_gain(1.0),
-            State::ProbeRtt => self.check_probe_rtt_done(now, self.probe_rtt.delivered()),
-            State::Startup | State::Drain => {}
+            BbrState::ProbeBw(_) => self.set_pacing_rate_with_gain(1.0),
+            BbrState::ProbeRtt => self.check_probe_rtt_done(now, self.probe_rtt.delivered()),
+            BbrState::Startup | BbrState::Drain => {}
         }
     }
 
@@ -275,13 +275,13 @@ impl Controller for Bbr {
 
     fn state(&self) -> &'static str {
         match self.state {
-            State::Startup => "Startup",
-            State::Drain => "Drain",
-            State::ProbeBw(Phase::Down) => "ProbeBW_DOWN",
-            State::ProbeBw(Phase::Cruise) => "ProbeBW_CRUISE",
-            State::ProbeBw(Phase::Refill) => "ProbeBW_REFILL",
-            State::ProbeBw(Phase::Up) => "ProbeBW_UP",
-            State::ProbeRtt => "ProbeRTT",
+            BbrState::Startup => "Startup",
+            BbrState::Drain => "Drain",
+            BbrState::ProbeBw(Phase::Down) => "ProbeBW_DOWN",
+            BbrState::ProbeBw(Phase::Cruise) => "ProbeBW_CRUISE",
+            BbrState::ProbeBw(Phase::Refill) => "ProbeBW_REFILL",
+            BbrState::ProbeBw(Phase::Up) => "ProbeBW_UP",
+            BbrState::ProbeRtt => "ProbeRTT",
         }
     }
 

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{Bbr, Phase, State};
+use super::{Bbr, BbrState, Phase};
 use crate::Time;
 use crate::congestion::controller::Acked;
 
@@ -70,7 +70,7 @@ impl Bbr {
         self.cycle.cycle_stamp = now;
         self.cycle.stop_probing();
         self.round.begin(delivered);
-        self.state = State::ProbeBw(Phase::Down);
+        self.state = BbrState::ProbeBw(Phase::Down);
     }
 
     /// PickProbeWait; called when the probe, if any, ends.
@@ -89,7 +89,7 @@ impl Bbr {
         self.long_term.begin_refill(self.rough_bound.take_rounds_ahead());
         self.cycle.ack_phase = AckPhase::Refilling;
         self.round.begin(delivered);
-        self.state = State::ProbeBw(Phase::Refill);
+        self.state = BbrState::ProbeBw(Phase::Refill);
     }
 
     /// StartProbeBW_UP.
@@ -100,7 +100,7 @@ impl Bbr {
         if !self.unfinished_probe.take() {
             self.early_probes.begin(self.max_bw.get());
         }
-        self.state = State::ProbeBw(Phase::Up);
+        self.state = BbrState::ProbeBw(Phase::Up);
         self.raise_inflight_longterm_slope();
     }
 
@@ -109,13 +109,13 @@ impl Bbr {
         if !self.full_bw.reached || self.adapt_long_term_model(acked) {
             return;
         }
-        let State::ProbeBw(phase) = self.state else { return };
+        let BbrState::ProbeBw(phase) = self.state else { return };
         match phase {
             Phase::Down | Phase::Cruise if self.is_time_to_probe_bw(acked.now) => {
                 self.start_probe_bw_refill(acked.delivered);
             }
             Phase::Down if self.is_time_to_cruise(acked) => {
-                self.state = State::ProbeBw(Phase::Cruise);
+                self.state = BbrState::ProbeBw(Phase::Cruise);
             }
             Phase::Down | Phase::Cruise => {}
             Phase::Refill => {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Bbr, Phase, State, UNLIMITED};
+use super::{Bbr, BbrState, Phase, UNLIMITED};
 use crate::Time;
 use crate::congestion::controller::Acked;
 
@@ -31,14 +31,14 @@ impl ProbeRtt {
 impl Bbr {
     /// CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, acked: &Acked, path_not_seen_empty: bool) {
-        if self.state != State::ProbeRtt && path_not_seen_empty && !self.idle_restart {
+        if self.state != BbrState::ProbeRtt && path_not_seen_empty && !self.idle_restart {
             self.save_cwnd();
-            self.state = State::ProbeRtt;
+            self.state = BbrState::ProbeRtt;
             self.probe_rtt = ProbeRtt::default();
             self.cycle.stop_probing();
             self.round.begin(acked.delivered);
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.handle_probe_rtt(acked);
         }
         if acked.rate.delivered > 0 {
@@ -73,7 +73,7 @@ impl Bbr {
         self.short_term.inflight_shortterm = UNLIMITED;
         if self.full_bw.reached {
             self.start_probe_bw_down(now, delivered);
-            self.state = State::ProbeBw(Phase::Cruise);
+            self.state = BbrState::ProbeBw(Phase::Cruise);
         } else {
             self.enter_startup();
         }

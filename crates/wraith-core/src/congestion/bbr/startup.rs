@@ -5,7 +5,7 @@
 //! [`fast_startup`](super::extensions::fast_startup) and
 //! [`jump_start`](super::extensions::jump_start) make it faster.
 
-use super::{Bbr, Phase, State};
+use super::{Bbr, BbrState, Phase};
 use crate::congestion::controller::{Acked, Lost};
 
 /// Draft: StartupFullLossCnt, the number of runs of lost packets from which a round counts as
@@ -22,7 +22,7 @@ pub(super) struct StartupLoss {
 impl Bbr {
     /// EnterStartup.
     pub(super) fn enter_startup(&mut self) {
-        self.state = State::Startup;
+        self.state = BbrState::Startup;
     }
 
     /// Counts runs of lost packets.
@@ -37,7 +37,7 @@ impl Bbr {
     /// CheckStartupDone.
     pub(super) fn check_startup_done(&mut self, acked: &Acked) {
         self.check_startup_high_loss(acked);
-        if self.state == State::Startup && self.full_bw.reached {
+        if self.state == BbrState::Startup && self.full_bw.reached {
             self.enter_drain();
         }
     }
@@ -48,7 +48,7 @@ impl Bbr {
             return;
         }
         let runs = std::mem::take(&mut self.startup_loss.runs);
-        if self.state != State::Startup || self.full_bw.reached || runs < STARTUP_FULL_LOSS_CNT {
+        if self.state != BbrState::Startup || self.full_bw.reached || runs < STARTUP_FULL_LOSS_CNT {
             return;
         }
         if self.is_after_failed_jump() {
@@ -59,7 +59,7 @@ impl Bbr {
         if lost <= self.startup_loss_thresh(rate) {
             return;
         }
-        self.undo.state = Some(State::Startup);
+        self.undo.state = Some(BbrState::Startup);
         self.end_startup_by_congestion();
     }
 
@@ -74,6 +74,6 @@ impl Bbr {
 
     /// Returns true in ProbeBW_UP, to which undo returns with a new probe.
     pub(super) fn is_up(&self) -> bool {
-        self.state == State::ProbeBw(Phase::Up)
+        self.state == BbrState::ProbeBw(Phase::Up)
     }
 }

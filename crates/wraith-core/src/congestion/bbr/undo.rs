@@ -1,12 +1,12 @@
 //! State of a recovery episode, and its undo when every loss was reordering (draft §5.5.11).
 
-use super::{Bbr, Phase, StartupLoss, State, UNLIMITED};
+use super::{Bbr, BbrState, Phase, StartupLoss, UNLIMITED};
 
 /// State saved at the first loss of an episode.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The state that the loss ended.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<BbrState>,
     saved: Option<Saved>,
 }
 
@@ -55,13 +55,15 @@ impl Bbr {
         self.long_term.inflight_longterm =
             self.long_term.inflight_longterm.max(saved.inflight_longterm);
         match state {
-            Some(State::Startup) if self.state != State::Startup => {
+            Some(BbrState::Startup) if self.state != BbrState::Startup => {
                 self.full_bw.reached = false;
-                if self.state != State::ProbeRtt {
+                if self.state != BbrState::ProbeRtt {
                     self.enter_startup();
                 }
             }
-            Some(State::ProbeBw(Phase::Up)) if !self.is_up() && self.state != State::ProbeRtt => {
+            Some(BbrState::ProbeBw(Phase::Up))
+                if !self.is_up() && self.state != BbrState::ProbeRtt =>
+            {
                 self.start_probe_bw_refill(self.short_term.delivered);
             }
             _ => {}
@@ -71,7 +73,7 @@ impl Bbr {
 
     /// SaveCwnd.
     pub(super) fn save_cwnd(&mut self) {
-        self.prior_cwnd = if self.in_recovery || self.state == State::ProbeRtt {
+        self.prior_cwnd = if self.in_recovery || self.state == BbrState::ProbeRtt {
             self.prior_cwnd.max(self.cwnd)
         } else {
             self.cwnd

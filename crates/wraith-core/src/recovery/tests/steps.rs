@@ -1,6 +1,6 @@
 //! Single calls of recovery, one at a time.
 
-use super::super::bounds::{OUTSTANDING_MAX, UNBOUNDED_MAX};
+use super::super::bounds::{OUTSIDE_WINDOW_MAX, OUTSTANDING_MAX};
 use super::super::{Budget, PTO_INTERVAL_MAX, TimeoutOutcome};
 use super::*;
 use crate::frame::EcnCounts;
@@ -368,12 +368,12 @@ fn a_peer_that_never_acknowledges_holds_a_bounded_number_of_packets() {
     assert_eq!(s.recovery.timeout(), Some(Time::ZERO));
     assert_eq!(s.recovery.on_timeout(at(ms(2)), &mut s.out), TimeoutOutcome::Lost);
     assert_eq!(s.lost(), [0]);
-    assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2 * 32);
+    assert!(s.recovery.sent.len() <= OUTSIDE_WINDOW_MAX + 2 * 32);
     assert_eq!(s.recovery.timeout(), None);
     // Without an ack-eliciting packet, the oldest packets are dropped as new ones leave.
     for _ in 0..10_000 {
         s.send_other(ms(3), |packet| packet.ack_eliciting = false);
-        assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2 * 32);
+        assert!(s.recovery.sent.len() <= OUTSIDE_WINDOW_MAX + 2 * 32);
         assert_eq!(s.recovery.timeout(), None);
     }
 }
@@ -388,7 +388,7 @@ fn probes_that_nobody_answers_are_not_remembered_for_ever() {
         s.recovery.on_timeout(due, &mut s.out);
         lost += s.lost().len();
         s.send(due - Time::ZERO, 2);
-        assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2);
+        assert!(s.recovery.sent.len() <= OUTSIDE_WINDOW_MAX + 2);
     }
     assert!(lost > 10_000);
 }
@@ -400,7 +400,7 @@ fn what_is_given_up_unanswered_makes_no_room_for_new_packets() {
     // So small that no window holds them back, and sent at once, so that abandoning some is not
     // persistent congestion.
     let send = |s: &mut Stepper, now: Time| s.send_other(now - Time::ZERO, |p| p.size = 2);
-    (0..UNBOUNDED_MAX).for_each(|_| send(&mut s, Time::ZERO));
+    (0..OUTSIDE_WINDOW_MAX).for_each(|_| send(&mut s, Time::ZERO));
     let (mut packets, mut probes, mut now, mut at_once) = (0, 0, Time::ZERO, 0);
     for _ in 0..200 {
         if let Budget::Bytes(_) = s.recovery.budget(now) {

@@ -7,12 +7,12 @@
 //!   per round needs seventeen.
 //! - Grid: the cells with the rate × 10 up; not measured alone.
 
-use crate::congestion::bbr::{Bbr, Phase, State};
+use crate::congestion::bbr::{Bbr, BbrState, Phase};
 
 impl Bbr {
     /// Returns true while a probe grows as Startup does.
     pub(in super::super) fn is_doubling(&self) -> bool {
-        self.state == State::ProbeBw(Phase::Up)
+        self.state == BbrState::ProbeBw(Phase::Up)
             && self.early_probes.is_fruitful(self.max_bw.get())
             && self.full_bw.count == 0
             && !self.is_queueing()

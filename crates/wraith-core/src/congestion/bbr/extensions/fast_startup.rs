@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::congestion::bbr::{Bbr, State};
+use crate::congestion::bbr::{Bbr, BbrState};
 use crate::congestion::controller::Acked;
 
 /// Pacing gain that triples the rate each round.
@@ -52,6 +52,6 @@ impl Bbr {
 
     /// Returns true while Startup triples.
     pub(in super::super) fn is_tripling(&self) -> bool {
-        self.state == State::Startup && self.fast_startup.0
+        self.state == BbrState::Startup && self.fast_startup.0
     }
 }

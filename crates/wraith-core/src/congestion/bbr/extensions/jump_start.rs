@@ -15,7 +15,7 @@
 use std::time::Duration;
 
 use super::packet_train::PacketTrain;
-use crate::congestion::bbr::{Bbr, State};
+use crate::congestion::bbr::{Bbr, BbrState};
 use crate::congestion::controller::Acked;
 
 /// Maximum bytes in flight after a jump, as a multiple of a round's delivery. Tripling reaches that
@@ -66,7 +66,7 @@ impl Default for JumpStart {
 impl Bbr {
     /// Updates the packet train with an ACK.
     pub(in super::super) fn update_train(&mut self, acked: &Acked) {
-        if self.state == State::Startup {
+        if self.state == BbrState::Startup {
             self.jump_start.train.update(acked, self.mtu);
         }
     }
@@ -87,7 +87,7 @@ impl Bbr {
 
     /// Returns true during a jump, when feedback should come soon.
     pub(in super::super) fn is_jumping(&self) -> bool {
-        self.state == State::Startup
+        self.state == BbrState::Startup
             && matches!(self.jump_start.stage, Stage::Jumped { in_round }
                 if self.round.round_count <= in_round + AFTERMATH_ROUNDS)
     }
@@ -109,7 +109,7 @@ impl Bbr {
     pub(in super::super) fn is_at_train_rate(&self) -> bool {
         let Some(rate) = self.jump_start.train.rate() else { return false };
         let difference = (self.max_bw.get() as f64 / rate as f64 - 1.0).abs();
-        self.state == State::Startup
+        self.state == BbrState::Startup
             && self.jump_start.made
             && !self.has_failed_to_jump()
             && difference < AGREE
@@ -118,7 +118,7 @@ impl Bbr {
     /// Opens the window towards the train's rate.
     pub(in super::super) fn open_toward_train(&mut self, acked: &Acked) {
         let Some(rate) = self.jump_start.train.rate() else { return };
-        if self.state != State::Startup || !self.may_jump() {
+        if self.state != BbrState::Startup || !self.may_jump() {
             return;
         }
         let rtt = acked.smoothed_rtt;

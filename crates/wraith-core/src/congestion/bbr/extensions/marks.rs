@@ -8,7 +8,7 @@
 //!   formed already, so Startup has filled the pipe.
 //! - Grid: none, as its queues do not mark. `wraith-sim` has scenarios with a queue that does.
 
-use crate::congestion::bbr::{Bbr, State};
+use crate::congestion::bbr::{Bbr, BbrState};
 use crate::congestion::controller::Marked;
 
 impl Bbr {
@@ -20,7 +20,7 @@ impl Bbr {
         self.undo.forget();
         self.short_term.congested = true;
         self.handle_inflight_too_high(marked.now, self.target_inflight(), false);
-        if self.state == State::Startup && !self.full_bw.reached {
+        if self.state == BbrState::Startup && !self.full_bw.reached {
             self.end_startup_by_congestion();
         }
     }

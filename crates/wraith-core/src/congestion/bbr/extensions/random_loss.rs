@@ -52,7 +52,7 @@ const QUEUE_DIVISOR: u32 = 4;
 pub(in super::super) struct RandomLoss {
     /// Fraction of the bytes that are lost.
     rate: f64,
-    trial: Option<Trial>,
+    trial: Option<LossTrial>,
     /// Bytes of this cycle outside of probes.
     acked: u64,
     lost: u64,
@@ -68,7 +68,7 @@ struct StartupRound {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Trial {
+struct LossTrial {
     /// Packets sent when at least this much was delivered belong to the trial.
     since: u64,
     /// Times at which its first and its newest packet were acknowledged.
@@ -111,7 +111,7 @@ impl RandomLoss {
         let enough = total >= PACKETS_MIN * u64::from(mtu);
         let usual = self.lost as f64 / total.max(1) as f64;
         let before = if enough { before.min(usual) } else { before };
-        self.trial.get_or_insert(Trial {
+        self.trial.get_or_insert(LossTrial {
             since: delivered,
             began: None,
             newest: Time::ZERO,

@@ -10,7 +10,7 @@ fn aggregated(mbit: u64, round_trip: Duration) -> Link {
 #[test]
 fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
     let mut run = Run::new(aggregated(100, ms(20)));
-    run.until_state(State::Drain);
+    run.until_state(BbrState::Drain);
     assert_close(run.bbr().max_bw.get(), 100 * MBIT, 15);
     assert!(run.bbr().extra_acked.get() > 0);
     assert!(run.flow.recovery.window() > run.bbr().bdp_multiple(2.0) * 9 / 10);
@@ -39,7 +39,9 @@ fn correctly_managing_sub_packet_bdps() {
     let mut link = Link::clean(8_000, ms(20));
     link.queue_bytes = 12_000;
     let mut run = Run::new(link);
-    run.until("ProbeBW", Duration::from_secs(60), |run| matches!(run.state(), State::ProbeBw(_)));
+    run.until("ProbeBW", Duration::from_secs(60), |run| {
+        matches!(run.state(), BbrState::ProbeBw(_))
+    });
     run.run(Duration::from_secs(20));
     assert!(run.flow.recovery.window() >= 4 * 1200);
     let goodput = run.goodput(Duration::from_secs(60));

@@ -112,7 +112,7 @@ fn room_for_others_is_left_in_the_queue_and_not_in_the_pipe() {
     let mut run = Run::new(link);
     run.run(ms(3000));
     run.until("a bound while cruising", ms(5000), |run| {
-        run.state() == State::ProbeBw(Phase::Cruise)
+        run.state() == BbrState::ProbeBw(Phase::Cruise)
             && run.bbr().long_term.inflight_longterm != UNLIMITED
     });
     let goodput = run.goodput(ms(5000));

@@ -15,7 +15,7 @@ mod startup;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Bbr, Phase, State, UNLIMITED};
+use super::{Bbr, BbrState, Phase, UNLIMITED};
 use crate::Time;
 use crate::congestion::{Acked, Control, Controller, ControllerFactory, Lost, Marked, Rtt, Start};
 use crate::recovery::tests::flow::{Fate, Flow, Link};
@@ -109,7 +109,7 @@ impl Run {
         self.observed.with(|bbr| bbr.clone())
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> BbrState {
         self.bbr().state
     }
 
@@ -153,12 +153,12 @@ impl Run {
         }
     }
 
-    fn until_state(&mut self, state: State) {
+    fn until_state(&mut self, state: BbrState) {
         self.until(&format!("{state:?}"), Duration::from_secs(30), |run| run.state() == state);
     }
 
     fn until_phase(&mut self, phase: Phase) {
-        self.until_state(State::ProbeBw(phase));
+        self.until_state(BbrState::ProbeBw(phase));
     }
 
     /// Returns the goodput of the next `duration`, in bytes per second.

@@ -2,9 +2,9 @@
 
 use super::*;
 
-const CRUISE: State = State::ProbeBw(Phase::Cruise);
-const DOWN: State = State::ProbeBw(Phase::Down);
-const UP: State = State::ProbeBw(Phase::Up);
+const CRUISE: BbrState = BbrState::ProbeBw(Phase::Cruise);
+const DOWN: BbrState = BbrState::ProbeBw(Phase::Down);
+const UP: BbrState = BbrState::ProbeBw(Phase::Up);
 
 /// Loses every tenth packet.
 fn heavy_loss(pn: u64, _: Duration) -> Fate {
@@ -84,7 +84,7 @@ fn exiting_probe_down_after_max_time() {
     run.until_state(DOWN);
     let (since, wait) = (run.flow.now, run.bbr().cycle.bw_probe_wait);
     run.until("out of Down", ms(4000), |run| run.state() != DOWN);
-    assert_eq!(run.state(), State::ProbeBw(Phase::Refill), "without cruising");
+    assert_eq!(run.state(), BbrState::ProbeBw(Phase::Refill), "without cruising");
     assert!(run.flow.now - since >= wait);
 }
 
@@ -115,7 +115,7 @@ fn handling_loss_during_probe_up_after_inflight_longterm_is_set() {
 #[test]
 fn handling_application_limited_sending_during_probe_refill() {
     let mut run = Run::clean(100, ms(40));
-    run.until_state(State::ProbeBw(Phase::Refill));
+    run.until_state(BbrState::ProbeBw(Phase::Refill));
     let max_bw = run.bbr().max_bw.get();
     run.limit_application(3 * MBIT);
     run.until_state(UP);
@@ -133,7 +133,7 @@ fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() 
     for _ in 0..12 {
         run.until_state(DOWN);
         let since = run.flow.now;
-        run.until_state(State::ProbeBw(Phase::Refill));
+        run.until_state(BbrState::ProbeBw(Phase::Refill));
         gaps.push(run.flow.now - since);
         run.until_state(UP);
     }

@@ -13,7 +13,7 @@ fn entering_and_exiting_probe_rtt() {
     run.until_phase(Phase::Cruise);
     longer_path(&mut run, ms(10));
     let since = run.flow.now;
-    run.until_state(State::ProbeRtt);
+    run.until_state(BbrState::ProbeRtt);
     let waited = run.flow.now - since;
     assert!((ms(3500)..=ms(5200)).contains(&waited), "{waited:?}");
     run.run(ms(100));
@@ -22,9 +22,9 @@ fn entering_and_exiting_probe_rtt() {
         "half of the product is in flight"
     );
     let entered = run.flow.now;
-    run.until("out of ProbeRTT", ms(1000), |run| run.state() != State::ProbeRtt);
+    run.until("out of ProbeRTT", ms(1000), |run| run.state() != BbrState::ProbeRtt);
     assert!(run.flow.now - entered >= ms(100));
-    assert!(matches!(run.state(), State::ProbeBw(_)));
+    assert!(matches!(run.state(), BbrState::ProbeBw(_)));
     let goodput = run.goodput(ms(2000));
     assert!(goodput > 90 * MBIT, "{} Mbit/s", goodput / MBIT);
     run.run(ms(10_000));
@@ -44,7 +44,7 @@ fn skipping_probe_rtt_due_to_application_limited_sending() {
     assert!(run.bbr().idle_restart);
     for _ in 0..40 {
         run.step();
-        assert!(run.state() != State::ProbeRtt);
+        assert!(run.state() != BbrState::ProbeRtt);
     }
     assert!(!run.bbr().idle_restart);
 }
@@ -55,12 +55,12 @@ fn entering_and_exiting_probe_rtt_during_startup() {
     run.limit_application(10 * MBIT);
     run.run(ms(1000));
     longer_path(&mut run, ms(10));
-    run.until_state(State::ProbeRtt);
+    run.until_state(BbrState::ProbeRtt);
     assert!(!run.bbr().full_bw.reached);
-    run.until("out of ProbeRTT", ms(1000), |run| run.state() != State::ProbeRtt);
-    assert_eq!(run.state(), State::Startup);
+    run.until("out of ProbeRTT", ms(1000), |run| run.state() != BbrState::ProbeRtt);
+    assert_eq!(run.state(), BbrState::Startup);
     run.application = None;
-    run.until_state(State::Drain);
+    run.until_state(BbrState::Drain);
     assert_close(run.bbr().max_bw.get(), 1000 * MBIT, 5);
 }
 
@@ -70,7 +70,7 @@ fn a_flow_alone_sees_the_empty_path_anyway_and_needs_no_probe_rtt() {
     run.until_phase(Phase::Cruise);
     for _ in 0..400 {
         run.run(ms(50));
-        assert!(run.state() != State::ProbeRtt);
+        assert!(run.state() != BbrState::ProbeRtt);
     }
 }
 
@@ -79,11 +79,11 @@ fn idleness_in_probe_rtt_ends_it_before_the_next_packet() {
     let mut run = Run::clean(100, ms(40));
     run.until_phase(Phase::Cruise);
     longer_path(&mut run, ms(10));
-    run.until_state(State::ProbeRtt);
+    run.until_state(BbrState::ProbeRtt);
     run.run(ms(100));
     run.limit_application(0);
     run.run(ms(1000));
     run.application = None;
     run.step();
-    assert_eq!(run.state(), State::ProbeBw(Phase::Cruise));
+    assert_eq!(run.state(), BbrState::ProbeBw(Phase::Cruise));
 }

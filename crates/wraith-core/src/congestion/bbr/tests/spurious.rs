@@ -2,7 +2,7 @@
 
 use super::*;
 
-const UP: State = State::ProbeBw(Phase::Up);
+const UP: BbrState = BbrState::ProbeBw(Phase::Up);
 
 #[test]
 fn handling_spurious_fast_recovery() {
@@ -29,7 +29,7 @@ fn handling_spurious_fast_recovery() {
         (bbr.short_term.bw_shortterm, bbr.short_term.inflight_shortterm),
         (UNLIMITED, UNLIMITED)
     );
-    assert!(matches!(bbr.state, State::ProbeBw(Phase::Up | Phase::Refill)), "{:?}", bbr.state);
+    assert!(matches!(bbr.state, BbrState::ProbeBw(Phase::Up | Phase::Refill)), "{:?}", bbr.state);
     assert!(bbr.max_bw.get() * 100 >= bw * 95 && run.flow.recovery.window() * 100 >= window * 90);
 }
 
@@ -63,7 +63,7 @@ fn a_startup_ended_by_losses_that_were_none_goes_on() {
     run.flow.link.fate = |pn, _| if pn % 40 < 20 { Fate::Late(ms(200)) } else { Fate::Arrives };
     run.run(ms(30));
     run.flow.link.fate = |_, _| Fate::Arrives;
-    run.until("out of Startup", ms(2000), |run| run.state() != State::Startup);
-    run.until("back in Startup", ms(1000), |run| run.state() == State::Startup);
+    run.until("out of Startup", ms(2000), |run| run.state() != BbrState::Startup);
+    run.until("back in Startup", ms(1000), |run| run.state() == BbrState::Startup);
     assert!(!run.bbr().full_bw.reached);
 }

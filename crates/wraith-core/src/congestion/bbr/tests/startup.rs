@@ -8,7 +8,7 @@ fn exiting_startup_on_bandwidth_plateau() {
         let mut link = Link::clean(mbit * MBIT, round_trip);
         link.queue_bytes *= 4;
         let mut run = Run::new(link);
-        run.until_state(State::Drain);
+        run.until_state(BbrState::Drain);
         assert!(run.bbr().full_bw.reached && run.bbr().full_bw.now);
         assert_close(run.bbr().max_bw.get(), mbit * MBIT, 2);
         assert_eq!(
@@ -24,10 +24,10 @@ fn exiting_startup_on_loss_when_application_limited() {
     let mut run = Run::clean(100, ms(50));
     run.limit_application(20 * MBIT);
     run.run(ms(1000));
-    assert_eq!(run.state(), State::Startup);
+    assert_eq!(run.state(), BbrState::Startup);
     run.flow.link.fate =
         |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };
-    run.until("out of Startup", ms(1000), |run| run.state() != State::Startup);
+    run.until("out of Startup", ms(1000), |run| run.state() != BbrState::Startup);
     assert!(run.bbr().full_bw.reached && run.bbr().full_bw.now);
     assert!(run.bbr().full_bw.count < 3, "the loss, not a plateau");
     assert!(run.bbr().long_term.inflight_longterm != UNLIMITED);
@@ -39,12 +39,12 @@ fn one_burst_of_losses_ends_neither_startup_nor_lowers_a_bound() {
     run.flow.link.fate = |pn, _| if (200..208).contains(&pn) { Fate::Lost } else { Fate::Arrives };
     run.until("a loss", ms(2000), |run| run.flow.recovery.packets_lost() >= 8);
     run.run(ms(100));
-    assert_eq!(run.state(), State::Startup);
+    assert_eq!(run.state(), BbrState::Startup);
     assert_eq!(
         (run.bbr().short_term.bw_shortterm, run.bbr().short_term.inflight_shortterm),
         (UNLIMITED, UNLIMITED)
     );
-    run.until_state(State::Drain);
+    run.until_state(BbrState::Drain);
     assert_close(run.bbr().max_bw.get(), 500 * MBIT, 3);
 }
 
@@ -53,7 +53,7 @@ fn three_percent_of_random_loss_do_not_end_startup_below_the_bandwidth() {
     let mut run = Run::clean(200, ms(100));
     run.flow.link.fate =
         |pn, _| if scatter(pn).is_multiple_of(33) { Fate::Lost } else { Fate::Arrives };
-    run.until_state(State::Drain);
+    run.until_state(BbrState::Drain);
     assert!(run.bbr().max_bw.get() > 190 * MBIT, "{} Mbit/s", run.bbr().max_bw.get() / MBIT);
 }
 
@@ -62,7 +62,7 @@ fn a_shallow_queue_ends_startup_by_its_loss() {
     let mut link = Link::clean(200 * MBIT, ms(50));
     link.queue_bytes = 50_000;
     let mut run = Run::new(link);
-    run.until_state(State::Drain);
+    run.until_state(BbrState::Drain);
     assert!(run.bbr().full_bw.count < 3);
     assert!(run.bbr().long_term.inflight_longterm != UNLIMITED);
 }
@@ -73,7 +73,7 @@ fn never_exiting_startup_when_application_limited_with_no_loss() {
     run.limit_application(5 * MBIT);
     for _ in 0..100 {
         run.run(ms(200));
-        assert!(matches!(run.state(), State::Startup | State::ProbeRtt), "{:?}", run.state());
+        assert!(matches!(run.state(), BbrState::Startup | BbrState::ProbeRtt), "{:?}", run.state());
     }
     assert!(!run.bbr().full_bw.reached);
 }
@@ -85,7 +85,7 @@ fn a_long_path_is_filled_threefold_each_round_trip_without_flooding_it() {
     // An initial window of 62,500 bytes is a hundredth of the path's capacity: doubling takes seven
     // round trips, tripling five.
     assert!(run.flow.now < Time::ZERO + ms(750), "{:?}", run.flow.now);
-    run.until("the end of Startup", ms(2000), |run| run.state() != State::Startup);
+    run.until("the end of Startup", ms(2000), |run| run.state() != BbrState::Startup);
     assert!(run.bbr().max_bw.get() < 510 * MBIT);
     let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
     assert!(lost * 1200 * 4 < delivered, "{lost} packets lost of {delivered} bytes");
@@ -96,7 +96,7 @@ fn loss_before_the_pipe_was_half_full_is_known_to_be_random() {
     let mut link = Link::clean(100 * MBIT, ms(100));
     link.fate = |pn, _| if scatter(pn).is_multiple_of(25) { Fate::Lost } else { Fate::Arrives };
     let mut run = Run::new(link);
-    run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
+    run.until("the end of Startup", ms(5000), |run| run.state() != BbrState::Startup);
     let rate = run.bbr().random_loss.rate();
     assert!((0.02..0.07).contains(&rate), "{rate}");
 }
@@ -107,7 +107,7 @@ fn loss_of_the_rate_that_startup_reached_is_not_taken_for_random() {
     let mut link = Link::clean(10 * MBIT, ms(60));
     link.queue_bytes = 4000;
     let mut run = Run::new(link);
-    run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
+    run.until("the end of Startup", ms(5000), |run| run.state() != BbrState::Startup);
     assert!(run.bbr().random_loss.rate() < 0.02, "{}", run.bbr().random_loss.rate());
 }
 
@@ -120,7 +120,7 @@ fn a_first_rate_that_was_too_high_is_lowered_when_a_queue_shows_it() {
     let first = run.flow.recovery.pacing_rate();
     assert!(first > 5 * MBIT, "{first}");
     run.until("lowered", ms(2000), |run| run.flow.recovery.pacing_rate() < 3 * MBIT);
-    assert_eq!(run.state(), State::Startup);
+    assert_eq!(run.state(), BbrState::Startup);
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn the_probe_after_a_startup_that_lost_raises_its_bound_faster() {
     let mut link = Link::clean(10 * MBIT, ms(100));
     link.queue_bytes = 20_000;
     let mut run = Run::new(link);
-    run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
+    run.until("the end of Startup", ms(5000), |run| run.state() != BbrState::Startup);
     assert!(run.bbr().rough_bound.is_set());
-    run.until_state(State::ProbeBw(Phase::Up));
+    run.until_state(BbrState::ProbeBw(Phase::Up));
     assert!(!run.bbr().rough_bound.is_set(), "only the first");
 }
 
@@ -140,7 +140,7 @@ fn a_first_burst_shows_the_bandwidth_and_startup_jumps_there() {
     run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 450 * MBIT);
     // Tripling takes two round trips more.
     assert!(run.flow.now < Time::ZERO + ms(600), "{:?}", run.flow.now);
-    run.until("the end of Startup", ms(2000), |run| run.state() != State::Startup);
+    run.until("the end of Startup", ms(2000), |run| run.state() != BbrState::Startup);
     assert!(run.bbr().max_bw.get() < 510 * MBIT);
     let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
     assert!(lost * 1200 * 20 < delivered, "{lost} packets lost of {delivered} bytes");
@@ -166,7 +166,7 @@ fn a_jump_that_is_lost_goes_back_to_the_model_and_startup_goes_on() {
     link.fate = policed;
     let mut run = Run::new(link);
     run.until("a failed jump", ms(1000), |run| run.bbr().has_failed_to_jump());
-    assert_eq!(run.state(), State::Startup);
+    assert_eq!(run.state(), BbrState::Startup);
     let found = run.bbr().max_bw.get();
     assert!(run.flow.recovery.pacing_rate() <= 3 * found, "the model's rate again");
     run.flow.link.fate = |_, _| Fate::Arrives;
