@@ -25,15 +25,15 @@ const HEAD_BYTES_MAX: usize = 9;
 /// Bytes of a piece's header in a message of up to 255 pieces.
 const SHORT_HEAD_BYTES: usize = 7;
 /// Smallest allowed length of a piece: twice the longest header.
-pub const ROOM_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
+pub const PIECE_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
 /// Maximum number of pieces of a message.
 pub const PIECES_MAX: usize = u16::MAX as usize;
 /// Accounted cost of a held piece beyond its bytes.
 const PIECE_COST: usize = 64;
 /// Ids by which a newer message may be ahead before the pieces of an older one are dropped.
-const REACH: u32 = 64;
+const ID_WINDOW: u32 = 64;
 /// Half of the id space. An id less than this far behind another counts as older.
-const HALF: u32 = 1 << 31;
+const HALF_ID_SPACE: u32 = 1 << 31;
 
 /// Why a message was not split, or a piece was refused. The state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -76,7 +76,7 @@ impl Splitter {
             return Ok(vec![[&[0], message].concat()]);
         }
         let error = FragmentError::Room { bytes: message.len(), room };
-        if room < ROOM_BYTES_MIN {
+        if room < PIECE_BYTES_MIN {
             return Err(error);
         }
         let wide = message.len().div_ceil(room - SHORT_HEAD_BYTES) > usize::from(u8::MAX);
@@ -124,13 +124,13 @@ impl Default for ReassemblyLimits {
 pub struct Reassembler {
     limits: ReassemblyLimits,
     /// Incomplete messages, oldest first.
-    held: VecDeque<Held>,
+    held: VecDeque<PartialMessage>,
     held_bytes: usize,
     /// Ids of the latest complete messages, so that duplicates of their pieces are ignored.
     done: VecDeque<u32>,
 }
 
-struct Held {
+struct PartialMessage {
     id: u32,
     count: u16,
     bytes: usize,
@@ -139,14 +139,14 @@ struct Held {
 }
 
 /// Prints counts only, never the bytes.
-impl fmt::Debug for Held {
+impl fmt::Debug for PartialMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, count, bytes, parts } = self;
         write!(f, "message {id}: {} of {count} pieces, {bytes} bytes", parts.len())
     }
 }
 
-impl Held {
+impl PartialMessage {
     fn cost(&self) -> usize {
         self.bytes + PIECE_COST * self.parts.len()
     }
@@ -169,7 +169,7 @@ impl Reassembler {
     /// if it would return none. The state is unchanged: a caller can reserve room for the message
     /// before it pushes the piece.
     #[must_use]
-    pub fn completes(&self, piece: &[u8]) -> Option<usize> {
+    pub fn completed_len(&self, piece: &[u8]) -> Option<usize> {
         let (kind, rest) = piece.split_first()?;
         let bytes = if *kind == 0 { rest.len() } else { self.completed_by(*kind, rest)? };
         (bytes <= self.limits.message_bytes).then_some(bytes)
@@ -207,7 +207,7 @@ impl Reassembler {
             return Ok(None);
         }
         // Every check that can refuse the piece comes before the first change.
-        let is_it = |held: &Held| held.id == id;
+        let is_it = |held: &PartialMessage| held.id == id;
         let mut bytes = part.len();
         if let Some(at) = self.held.iter().position(is_it) {
             let held = &self.held[at];
@@ -219,16 +219,18 @@ impl Reassembler {
             }
             bytes += held.bytes;
             if bytes > self.limits.message_bytes {
-                self.give_up(at);
+                self.drop_message(at);
             }
         }
         if bytes > self.limits.message_bytes {
             return Err(FragmentError::TooLong(self.limits.message_bytes));
         }
         // A message this far behind will not complete, and its id will be reused.
-        let is_behind = |held: &Held| (REACH + 1..HALF).contains(&id.wrapping_sub(held.id));
+        let is_behind = |held: &PartialMessage| {
+            (ID_WINDOW + 1..HALF_ID_SPACE).contains(&id.wrapping_sub(held.id))
+        };
         while let Some(old) = self.held.iter().position(is_behind) {
-            self.give_up(old);
+            self.drop_message(old);
         }
         let at = match self.held.iter().position(is_it) {
             Some(at) => at,
@@ -239,9 +241,9 @@ impl Reassembler {
         held.parts.insert(index, Zeroizing::new(part.into()));
         self.held_bytes += part.len() + PIECE_COST;
         if held.parts.len() == usize::from(count) {
-            let whole = self.give_up(at);
+            let whole = self.drop_message(at);
             self.done.push_back(id);
-            if self.done.len() > REACH as usize {
+            if self.done.len() > ID_WINDOW as usize {
                 self.done.pop_front();
             }
             // Allocated in full: a growing buffer would leave copies of the plaintext in memory.
@@ -250,20 +252,20 @@ impl Reassembler {
             return Ok(Some(message));
         }
         while self.held_bytes > self.limits.held_bytes && !self.held.is_empty() {
-            self.give_up(0);
+            self.drop_message(0);
         }
         Ok(None)
     }
 
     fn begin(&mut self, id: u32, count: u16) -> usize {
         while self.held.len() >= self.limits.held_messages.max(1) {
-            self.give_up(0);
+            self.drop_message(0);
         }
-        self.held.push_back(Held { id, count, bytes: 0, parts: BTreeMap::new() });
+        self.held.push_back(PartialMessage { id, count, bytes: 0, parts: BTreeMap::new() });
         self.held.len() - 1
     }
 
-    fn give_up(&mut self, at: usize) -> Held {
+    fn drop_message(&mut self, at: usize) -> PartialMessage {
         let held = self.held.remove(at).expect("it is there");
         self.held_bytes -= held.cost();
         held
@@ -345,7 +347,7 @@ mod tests {
         let (mut splitter, mut all) = (splitter(), small());
         let torn = splitter.split(&[1; 100], 60).unwrap();
         assert_eq!(all.push(&torn[0]), Ok(None));
-        for _ in 0..=REACH {
+        for _ in 0..=ID_WINDOW {
             let pieces = splitter.split(&[2; 100], 60).unwrap();
             assert_eq!(all.push(&pieces[1]), Ok(None));
             assert_eq!(all.push(&pieces[0]), Ok(Some(vec![2; 100])));
@@ -449,7 +451,7 @@ mod tests {
                     0 => [&[0], &part[..]].concat(),
                     _ => piece(kind > 1, id.into(), index.into(), count.into(), &part),
                 };
-                let told = all.completes(&piece);
+                let told = all.completed_len(&piece);
                 let given = all.push(&piece).ok().flatten();
                 prop_assert_eq!(told, given.map(|message| message.len()));
             }

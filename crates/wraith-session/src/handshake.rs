@@ -202,7 +202,7 @@ impl HandshakeBuilder {
             match self.remote {
                 Some(remote) if remote != key => return Err(HandshakeError::Identity),
                 _ if knows_remote => self.remote = Some(key),
-                _ if pattern.tells_static_in(!self.initiator).is_none() => {
+                _ if pattern.static_key_message(!self.initiator).is_none() => {
                     return Err(HandshakeError::Needs(
                         "no peer identity, because this pattern keeps the peer anonymous",
                     ));
@@ -269,7 +269,7 @@ impl Inputs {
 }
 
 /// A message that was written or read.
-enum Step {
+enum HandshakeMessage {
     Wrote { payload: Zeroizing<Vec<u8>>, message: Vec<u8> },
     Read { message: Vec<u8> },
 }
@@ -279,7 +279,7 @@ pub struct Handshake {
     inputs: Inputs,
     state: Wiped<HandshakeState>,
     /// Messages written and read, in order; at most three.
-    steps: Vec<Step>,
+    steps: Vec<HandshakeMessage>,
     peer: Option<NodeId>,
     split: bool,
 }
@@ -337,12 +337,14 @@ impl Handshake {
         if payload.len() > HANDSHAKE_PAYLOAD_BYTES_MAX {
             return Err(HandshakeError::PayloadLength);
         }
-        let node_id =
-            self.told_now(self.inputs.options.initiator).then(|| self.local_id()).flatten();
+        let node_id = self
+            .carries_static_now(self.inputs.options.initiator)
+            .then(|| self.local_id())
+            .flatten();
         let head: &[u8] = node_id.as_ref().map_or(&[], |id| id.as_bytes());
         let payload = Zeroizing::new([head, payload].concat());
         let message = write(&mut self.state, &payload).map_err(|_| HandshakeError::BadKey)?;
-        self.steps.push(Step::Wrote { payload, message: message.clone() });
+        self.steps.push(HandshakeMessage::Wrote { payload, message: message.clone() });
         Ok(message)
     }
 
@@ -361,19 +363,19 @@ impl Handshake {
             return Err(HandshakeError::Unauthentic);
         }
         let mut payload = vec![0; message.len()];
-        let told = self.told_now(!self.inputs.options.initiator);
+        let told = self.carries_static_now(!self.inputs.options.initiator);
         let read = self.state.read_message(message, &mut payload);
         let judged = match read {
             Ok(len) => {
                 payload.truncate(len);
-                self.judge(told, &mut payload)
+                self.verify_identity(told, &mut payload)
             }
             Err(_) => Err(HandshakeError::Unauthentic),
         };
         match judged {
             Ok(peer) => {
                 self.peer = peer.or(self.peer);
-                self.steps.push(Step::Read { message: message.to_vec() });
+                self.steps.push(HandshakeMessage::Read { message: message.to_vec() });
                 Ok(Read::Payload(payload))
             }
             Err(why) => {
@@ -389,8 +391,8 @@ impl Handshake {
     #[must_use]
     pub fn repeat(&self) -> Option<&[u8]> {
         match self.steps.last()? {
-            Step::Wrote { message, .. } => Some(message),
-            Step::Read { .. } => None,
+            HandshakeMessage::Wrote { message, .. } => Some(message),
+            HandshakeMessage::Read { .. } => None,
         }
     }
 
@@ -445,8 +447,8 @@ impl Handshake {
 
     fn has_read_last(&self, message: &[u8]) -> bool {
         let last = self.steps.iter().rev().find_map(|step| match step {
-            Step::Read { message } => Some(&message[..]),
-            Step::Wrote { .. } => None,
+            HandshakeMessage::Read { message } => Some(&message[..]),
+            HandshakeMessage::Wrote { .. } => None,
         });
         last == Some(message)
     }
@@ -456,15 +458,19 @@ impl Handshake {
     }
 
     /// Returns whether the next message carries the static key of that side.
-    fn told_now(&self, initiator: bool) -> bool {
+    fn carries_static_now(&self, initiator: bool) -> bool {
         let next = self.steps.len();
-        let told = self.inputs.options.protocol.pattern.tells_static_in(initiator);
+        let told = self.inputs.options.protocol.pattern.static_key_message(initiator);
         told.is_some_and(|message| usize::from(message) == next)
     }
 
     /// Removes and verifies the NodeId in the payload of a message that carries a static key, if
     /// identities are in use.
-    fn judge(&self, told: bool, payload: &mut Vec<u8>) -> Result<Option<NodeId>, HandshakeError> {
+    fn verify_identity(
+        &self,
+        told: bool,
+        payload: &mut Vec<u8>,
+    ) -> Result<Option<NodeId>, HandshakeError> {
         let expected = self.inputs.options.peer;
         if !told || self.local_id().is_none() && expected.is_none() {
             return Ok(None);
@@ -491,7 +497,7 @@ impl Handshake {
         let mut scratch = Zeroizing::new(vec![0; HANDSHAKE_MESSAGE_BYTES_MAX]);
         for step in &self.steps {
             match step {
-                Step::Wrote { payload, message } => {
+                HandshakeMessage::Wrote { payload, message } => {
                     let again = write(&mut self.state, payload);
                     debug_assert_eq!(
                         again.as_ref(),
@@ -499,7 +505,7 @@ impl Handshake {
                         "a state is a function of its inputs"
                     );
                 }
-                Step::Read { message } => {
+                HandshakeMessage::Read { message } => {
                     let again = self.state.read_message(message, &mut scratch);
                     debug_assert!(again.is_ok(), "it was read before");
                 }

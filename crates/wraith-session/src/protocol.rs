@@ -65,7 +65,7 @@ impl Pattern {
 
     /// Returns the index, from 0, of the message that carries the static key of the initiator
     /// (true) or the responder, if it is sent.
-    pub(crate) const fn tells_static_in(self, initiator: bool) -> Option<u8> {
+    pub(crate) const fn static_key_message(self, initiator: bool) -> Option<u8> {
         match (self, initiator) {
             (Self::XX | Self::XK, true) => Some(2),
             (Self::IK | Self::IX, true) => Some(0),

@@ -166,10 +166,10 @@ pub fn is_record_name(name: &str) -> bool {
 
 /// A vault in memory, for tests and for sessions that end with the process.
 #[derive(Default)]
-pub struct MemoryVault(Mutex<HashMap<String, Held>>);
+pub struct MemoryVault(Mutex<HashMap<String, StoredRecord>>);
 
 /// A generation and its record.
-type Held = (u64, Zeroizing<Vec<u8>>);
+type StoredRecord = (u64, Zeroizing<Vec<u8>>);
 
 impl std::fmt::Debug for MemoryVault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use wraith_session::fragment::{
-    FragmentError, ROOM_BYTES_MIN, Reassembler, ReassemblyLimits, Splitter,
+    FragmentError, PIECE_BYTES_MIN, Reassembler, ReassemblyLimits, Splitter,
 };
 use zeroize::Zeroizing;
 
@@ -15,7 +15,7 @@ use crate::table::{Kind, Table};
 
 /// Minimum `room` for a message of several pieces, in bytes.
 pub const WRAITH_PIECE_MIN: usize = 18;
-const _: () = assert!(WRAITH_PIECE_MIN == ROOM_BYTES_MIN);
+const _: () = assert!(WRAITH_PIECE_MIN == PIECE_BYTES_MIN);
 
 /// A splitter of messages.
 pub type wraith_splitter_t = u64;
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn wraith_reassembler_push(
         let piece = call.bytes(piece, piece_len)?;
         let (output, place) = (call.output(out, out_cap, out_len)?, call.place(is_whole)?);
         REASSEMBLERS.with(reassembler, |reassembler| {
-            output.room(reassembler.completes(piece).unwrap_or(0))?;
+            output.room(reassembler.completed_len(piece).unwrap_or(0))?;
             let message = reassembler.push(piece)?.map(Zeroizing::new);
             place.put(u32::from(message.is_some()));
             output.write(message.as_deref().map_or(&[], |message| message))

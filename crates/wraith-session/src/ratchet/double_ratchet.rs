@@ -25,7 +25,7 @@ use zeroize::Zeroize;
 
 use super::curve;
 use super::error::{DecryptError, EncryptError};
-use super::hybrid::{Arrived, Hybrid, KemPart};
+use super::hybrid::{Hybrid, KemPart, ReceivedKem};
 use super::keys::{self, HeaderKey, RootStep, Secret};
 use super::message::{
     Envelope, HEADER_BYTES, Header, INITIAL_BYTES, KIND_INITIAL, KIND_MESSAGE, KemKind,
@@ -89,27 +89,36 @@ pub struct Ratchet {
 }
 
 /// The key that opened a header.
-enum Source {
+enum HeaderMatch {
     Old(u32),
     Current,
     Next,
 }
 
 /// The state change of a message, applied once its body authenticates.
-enum Step {
-    Skipped { chain: u32 },
-    Advance { chain: ChainAt },
-    Turn { root: Box<RootStep>, arrived: Arrived, old: Option<ChainAt>, chain: ChainAt },
+enum StateChange {
+    Skipped {
+        chain: u32,
+    },
+    Advance {
+        chain: AdvancedChain,
+    },
+    RatchetStep {
+        root: Box<RootStep>,
+        arrived: ReceivedKem,
+        old: Option<AdvancedChain>,
+        chain: AdvancedChain,
+    },
 }
 
 /// An advanced receiving chain, with the keys skipped on the way.
-struct ChainAt {
+struct AdvancedChain {
     key: Secret,
     first: u32,
     skipped: Box<[Option<Secret>]>,
 }
 
-impl ChainAt {
+impl AdvancedChain {
     /// Advances `key` from `number` to `target`.
     fn at(key: &Secret, number: u32, target: u32) -> Result<Self, DecryptError> {
         let count = target.saturating_sub(number);
@@ -144,7 +153,7 @@ impl Ratchet {
 
     /// Returns the identity of this side.
     #[must_use]
-    pub fn me(&self) -> NodeId {
+    pub fn local_id(&self) -> NodeId {
         self.me
     }
 
@@ -205,7 +214,7 @@ impl Ratchet {
             return Err(EncryptError::TooLong);
         }
         if self.sending.is_none() {
-            self.begin_chain(rng)?;
+            self.send_ratchet_step(rng)?;
         }
         let sending = self.sending.as_ref().expect("it has begun");
         let next = sending.number.checked_add(1).ok_or(EncryptError::ChainExhausted)?;
@@ -276,11 +285,14 @@ impl Ratchet {
     }
 
     /// Performs the sending half of a DH ratchet step.
-    pub(super) fn begin_chain(&mut self, rng: &mut impl CryptoRng) -> Result<(), EncryptError> {
+    pub(super) fn send_ratchet_step(
+        &mut self,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(), EncryptError> {
         let remote = self.remote.as_ref().ok_or(EncryptError::PublicKey)?;
         let (own, ratchet_key) = curve::new_pair(rng);
         let dh = curve::agree(&own, remote).ok_or(EncryptError::PublicKey)?;
-        let (part, share) = self.hybrid.begin_chain(rng)?;
+        let (part, share) = self.hybrid.send_ratchet_step(rng)?;
         let step = keys::root_step(&self.root, &dh, share.as_ref());
         self.hybrid.chain_began(part);
         self.root = step.root;
@@ -316,7 +328,10 @@ impl Ratchet {
     }
 
     /// Tries all held header keys. Returns the header with the key that opened it.
-    fn open_header(&self, envelope: &Envelope) -> Result<(Source, &Secret, Header), DecryptError> {
+    fn open_header(
+        &self,
+        envelope: &Envelope,
+    ) -> Result<(HeaderMatch, &Secret, Header), DecryptError> {
         let (nonce, sealed) = (header_nonce(envelope.salt()), envelope.sealed_header());
         let open = |cipher: &AeadKey| {
             let mut bytes = *sealed;
@@ -324,11 +339,11 @@ impl Ratchet {
             Some(*bytes.first_chunk::<HEADER_BYTES>().expect("the rest is the tag"))
         };
         let current = self.receiving.as_ref().and_then(|chain| {
-            Some((Source::Current, &chain.header.secret, open(&chain.header.cipher)?))
+            Some((HeaderMatch::Current, &chain.header.secret, open(&chain.header.cipher)?))
         });
         let try_others = || {
-            let next = (Source::Next, &self.next_receiving_header);
-            let old = self.skipped.old_headers().map(|(id, secret)| (Source::Old(id), secret));
+            let next = (HeaderMatch::Next, &self.next_receiving_header);
+            let old = self.skipped.old_headers().map(|(id, secret)| (HeaderMatch::Old(id), secret));
             std::iter::once(next).chain(old).find_map(|(source, secret)| {
                 Some((source, secret, open(&keys::quick_key(self.suite, secret))?))
             })
@@ -358,38 +373,44 @@ impl Ratchet {
     /// Returns the state change that a message with this header causes, and its message key.
     fn step(
         &self,
-        source: &Source,
+        source: &HeaderMatch,
         header: &Header,
         part: &[u8],
-    ) -> Result<(Step, Secret), DecryptError> {
+    ) -> Result<(StateChange, Secret), DecryptError> {
         let skipped = |chain| {
             let key = self.skipped.get(chain, header.number).ok_or(DecryptError::KeyGone)?;
-            Ok((Step::Skipped { chain }, key.clone()))
+            Ok((StateChange::Skipped { chain }, key.clone()))
         };
         match (source, &self.receiving) {
-            (Source::Old(chain), _) => skipped(*chain),
-            (Source::Current, Some(chain)) if header.number < chain.number => skipped(chain.id),
-            (Source::Current, Some(chain)) => {
-                let mut chain = ChainAt::at(&chain.key, chain.number, header.number)?;
-                let message_key = keys::chain_step(&mut chain.key);
-                Ok((Step::Advance { chain }, message_key))
+            (HeaderMatch::Old(chain), _) => skipped(*chain),
+            (HeaderMatch::Current, Some(chain)) if header.number < chain.number => {
+                skipped(chain.id)
             }
-            _ => self.turn(header, part),
+            (HeaderMatch::Current, Some(chain)) => {
+                let mut chain = AdvancedChain::at(&chain.key, chain.number, header.number)?;
+                let message_key = keys::chain_step(&mut chain.key);
+                Ok((StateChange::Advance { chain }, message_key))
+            }
+            _ => self.receive_ratchet_step(header, part),
         }
     }
 
     /// Computes the receiving half of a DH ratchet step.
-    fn turn(&self, header: &Header, part: &[u8]) -> Result<(Step, Secret), DecryptError> {
+    fn receive_ratchet_step(
+        &self,
+        header: &Header,
+        part: &[u8],
+    ) -> Result<(StateChange, Secret), DecryptError> {
         // The peer begins a new chain only in answer to a key of this side.
         let own = self.own.as_ref().ok_or(DecryptError::Violation)?;
         let dh = curve::agree(own, &header.ratchet_key).ok_or(DecryptError::Violation)?;
         let arrived = self.hybrid.arrive(header.kem, part)?;
         let root = Box::new(keys::root_step(&self.root, &dh, arrived.share.as_ref()));
-        let mut chain = ChainAt::at(&root.chain, 0, header.number)?;
+        let mut chain = AdvancedChain::at(&root.chain, 0, header.number)?;
         let old = self.receiving.as_ref();
-        let old = old.map(|old| ChainAt::at_end(&old.key, old.number, header.previous_len));
+        let old = old.map(|old| AdvancedChain::at_end(&old.key, old.number, header.previous_len));
         let message_key = keys::chain_step(&mut chain.key);
-        Ok((Step::Turn { root, arrived, old, chain }, message_key))
+        Ok((StateChange::RatchetStep { root, arrived, old, chain }, message_key))
     }
 
     /// Verifies the body and appends its plaintext to `out`.
@@ -425,30 +446,30 @@ impl Ratchet {
     }
 
     /// Applies the state change of an authentic message.
-    fn commit(&mut self, step: Step, header: &Header) {
+    fn commit(&mut self, step: StateChange, header: &Header) {
         self.initial = None;
         match step {
-            Step::Skipped { chain } => self.skipped.remove(chain, header.number),
-            Step::Advance { chain: ChainAt { key, first, skipped } } => {
+            StateChange::Skipped { chain } => self.skipped.remove(chain, header.number),
+            StateChange::Advance { chain: AdvancedChain { key, first, skipped } } => {
                 let receiving = self.receiving.as_mut().expect("it has moved on");
                 self.skipped.add(receiving.id, first, skipped);
                 receiving.key = key;
                 // Saturation is harmless: a chain ends before its numbers do.
                 receiving.number = header.number.saturating_add(1);
             }
-            Step::Turn { root, arrived, old, chain } => {
-                self.commit_turn(*root, arrived, old, chain, header);
+            StateChange::RatchetStep { root, arrived, old, chain } => {
+                self.commit_ratchet_step(*root, arrived, old, chain, header);
             }
         }
         self.skipped.count_received();
     }
 
-    fn commit_turn(
+    fn commit_ratchet_step(
         &mut self,
         root: RootStep,
-        arrived: Arrived,
-        old: Option<ChainAt>,
-        chain: ChainAt,
+        arrived: ReceivedKem,
+        old: Option<AdvancedChain>,
+        chain: AdvancedChain,
         header: &Header,
     ) {
         if let (Some(receiving), Some(old)) = (self.receiving.take(), old) {

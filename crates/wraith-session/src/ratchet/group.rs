@@ -58,7 +58,7 @@ impl Group {
     /// [`GroupError::Full`], [`GroupError::AlreadyMember`] or [`GroupError::OtherIdentity`]. Each
     /// returns the ratchet.
     pub fn add(&mut self, ratchet: Ratchet) -> Result<(), (GroupError, Box<Ratchet>)> {
-        if self.members.first().is_some_and(|member| member.me() != ratchet.me()) {
+        if self.members.first().is_some_and(|member| member.local_id() != ratchet.local_id()) {
             return Err((GroupError::OtherIdentity, Box::new(ratchet)));
         }
         match self.find(&ratchet.peer()) {

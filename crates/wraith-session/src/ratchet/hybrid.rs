@@ -65,14 +65,14 @@ pub(super) struct Hybrid {
 }
 
 /// Contribution of a new receiving chain, not yet authenticated by a body.
-pub(super) struct Arrived {
+pub(super) struct ReceivedKem {
     pub(super) share: Option<KemShare>,
     pub(super) offer: Option<Box<[u8; ENCAPSULATION_KEY_BYTES]>>,
 }
 
 impl Hybrid {
     /// Returns the part of a new sending chain, and the secret for its root step.
-    pub(super) fn begin_chain(
+    pub(super) fn send_ratchet_step(
         &self,
         rng: &mut impl CryptoRng,
     ) -> Result<(Option<KemPart>, Option<KemShare>), EncryptError> {
@@ -91,7 +91,7 @@ impl Hybrid {
         Ok((Some(KemPart::Key { seed, key }), None))
     }
 
-    /// Makes the sending chain of [`Self::begin_chain`] the current one.
+    /// Makes the sending chain of [`Self::send_ratchet_step`] the current one.
     pub(super) fn chain_began(&mut self, part: Option<KemPart>) {
         self.chains = self.chains.saturating_add(1);
         if self.offered.take().is_some() {
@@ -106,8 +106,8 @@ impl Hybrid {
         &self,
         kind: Option<KemKind>,
         part: &[u8],
-    ) -> Result<Arrived, DecryptError> {
-        let mut arrived = Arrived { share: None, offer: None };
+    ) -> Result<ReceivedKem, DecryptError> {
+        let mut arrived = ReceivedKem { share: None, offer: None };
         match (&self.part, kind) {
             (Some(KemPart::Key { seed, key }), Some(KemKind::Ciphertext)) => {
                 let ciphertext = part.try_into().map_err(|_| DecryptError::Violation)?;
@@ -132,7 +132,7 @@ impl Hybrid {
     }
 
     /// Commits the authentic chain of [`Self::arrive`]; the sending chain ends.
-    pub(super) fn chain_arrived(&mut self, arrived: Arrived) {
+    pub(super) fn chain_arrived(&mut self, arrived: ReceivedKem) {
         if arrived.share.is_some() {
             (self.chains, self.bytes) = (0, 0);
         }

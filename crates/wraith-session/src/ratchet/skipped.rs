@@ -30,7 +30,7 @@ pub const SKIPPED_LIFETIME_MESSAGES: u64 = 10_000;
 pub const OLD_CHAINS_MAX: usize = 8;
 
 /// Keys of consecutive messages of one chain.
-struct Batch {
+struct SkippedRun {
     chain: u32,
     first: u32,
     time: Duration,
@@ -41,7 +41,7 @@ struct Batch {
     keys: Box<[Option<Secret>]>,
 }
 
-impl Batch {
+impl SkippedRun {
     fn index(&self, chain: u32, number: u32) -> Option<usize> {
         let offset = usize::try_from(number.checked_sub(self.first)?).ok()?;
         (self.chain == chain && offset < self.keys.len()).then_some(offset)
@@ -65,7 +65,7 @@ struct OldChain {
 /// The keys, oldest batch first, and the two clocks that measure their age.
 #[derive(Default)]
 pub(super) struct SkippedKeys {
-    batches: VecDeque<Batch>,
+    batches: VecDeque<SkippedRun>,
     old_chains: VecDeque<OldChain>,
     held: usize,
     time: Duration,
@@ -108,7 +108,7 @@ impl SkippedKeys {
             return;
         }
         let (time, received, held) = (self.time, self.received, keys.len());
-        self.batches.push_back(Batch { chain, first, time, received, held, keys });
+        self.batches.push_back(SkippedRun { chain, first, time, received, held, keys });
         self.held += held;
         while self.held > SKIPPED_MAX {
             let excess = self.held - SKIPPED_MAX;
@@ -214,10 +214,10 @@ impl SkippedKeys {
                 keys.push(reader.option(Reader::secret)?);
             }
             let (held, keys) = (keys.iter().flatten().count(), keys.into_boxed_slice());
-            this.batches.push_back(Batch { chain, first, time, received, held, keys });
+            this.batches.push_back(SkippedRun { chain, first, time, received, held, keys });
         }
         this.held = this.batches.iter().map(|batch| batch.held).sum();
-        let has_chain = |batch: &Batch| {
+        let has_chain = |batch: &SkippedRun| {
             Some(batch.chain) == current || this.old_chains.iter().any(|old| old.id == batch.chain)
         };
         let is_used = |chain: &OldChain| {

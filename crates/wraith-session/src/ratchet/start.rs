@@ -184,10 +184,10 @@ impl Ratchet {
         let one_time = bundle.one_time.as_ref().map(|(_, key)| key);
         let binding = part.binding(peer, &bundle.signed, one_time, &bundle.kem);
         let seed = Shares { dh, kem }.seed(&binding);
-        let mut ratchet = Self::at_start(suite, me, peer, binding, &seed, true);
+        let mut ratchet = Self::initial_state(suite, me, peer, binding, &seed, true);
         ratchet.remote = Some(bundle.signed);
         ratchet.initial = Some(part.encode());
-        ratchet.begin_chain(rng).map_err(|_| StartError::PublicKey)?;
+        ratchet.send_ratchet_step(rng).map_err(|_| StartError::PublicKey)?;
         Ok(ratchet)
     }
 
@@ -267,13 +267,13 @@ impl Ratchet {
         ];
         let kem = curve::decapsulate(kem_seed, &part.ciphertext);
         let seed = Shares { dh, kem }.seed(&binding);
-        let mut ratchet = Self::at_start(part.suite, me, peer, binding, &seed, false);
+        let mut ratchet = Self::initial_state(part.suite, me, peer, binding, &seed, false);
         ratchet.own = Some(signed.secret.clone());
         Ok((ratchet, binding))
     }
 
     /// Returns the state that both sides share before either has made a ratchet key.
-    fn at_start(
+    fn initial_state(
         suite: Suite,
         me: NodeId,
         peer: NodeId,

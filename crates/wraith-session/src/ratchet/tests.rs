@@ -96,7 +96,7 @@ fn breaking_x25519_and_a_stolen_state_do_not_reveal_a_hybrid_step() {
     let stolen = bob.save();
     pass(&mut rng, &mut alice, &mut bob);
     let (root, offered) = (bob.root.clone(), bob.hybrid.offered.clone().unwrap());
-    bob.begin_chain(&mut rng).unwrap();
+    bob.send_ratchet_step(&mut rng).unwrap();
     let sending = bob.sending.as_ref().unwrap();
 
     // The thief continues with the stolen state and breaks every later X25519 agreement.
@@ -165,7 +165,7 @@ fn an_offer_that_is_no_key_or_stays_unanswered_is_a_violation() {
     let mut rng = rng();
     let (mut alice, mut bob) = established(&mut rng);
     until_offer(&mut rng, &mut alice, &mut bob);
-    alice.begin_chain(&mut rng).unwrap();
+    alice.send_ratchet_step(&mut rng).unwrap();
     let good = alice.save();
     if let Some(KemPart::Key { key, .. }) = &mut alice.hybrid.part {
         key[..3].fill(0xff);
@@ -190,7 +190,7 @@ fn an_offer_that_is_no_key_or_stays_unanswered_is_a_violation() {
 fn a_chain_ends_before_its_numbers_do() {
     let mut rng = rng();
     let (mut alice, _) = established(&mut rng);
-    alice.begin_chain(&mut rng).unwrap();
+    alice.send_ratchet_step(&mut rng).unwrap();
     alice.sending.as_mut().unwrap().number = u32::MAX - 1;
     let mut message = Vec::new();
     alice.encrypt(&mut rng, b"", b"", &mut message).unwrap();

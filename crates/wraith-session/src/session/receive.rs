@@ -18,7 +18,7 @@ pub const EPOCHS_AHEAD_MAX: u64 = 1024;
 /// Time for which the previous key is kept for messages in flight, if the caller sets the time.
 pub(crate) const PREVIOUS_KEY_TIME: Duration = Duration::from_secs(120);
 /// Distance in epochs between cached future keys. The cache makes forged numbers cheap.
-const STRIDE: u64 = 32;
+const KEY_CACHE_INTERVAL: u64 = 32;
 
 /// An epoch within a saved state.
 #[derive(Clone)]
@@ -80,8 +80,8 @@ pub(crate) struct Receiver {
     previous: Option<AeadKey>,
     /// Start of the current epoch.
     since: Option<Duration>,
-    /// Cached keys of epochs ahead that received numbers have claimed: one every [`STRIDE`] epochs,
-    /// counted from the current one.
+    /// Cached keys of epochs ahead that received numbers have claimed: one every
+    /// [`KEY_CACHE_INTERVAL`] epochs, counted from the current one.
     strides: Vec<Zeroizing<[u8; 32]>>,
 }
 
@@ -109,12 +109,12 @@ impl Receiver {
                 epoch_of(u64::from_le_bytes(*number)).saturating_sub(self.state.current.epoch);
             if ahead <= EPOCHS_AHEAD_MAX {
                 // Allocated in full: growing would leave copies of keys in memory.
-                if self.strides.capacity() == 0 && ahead >= STRIDE {
-                    self.strides.reserve_exact((EPOCHS_AHEAD_MAX / STRIDE) as usize);
+                if self.strides.capacity() == 0 && ahead >= KEY_CACHE_INTERVAL {
+                    self.strides.reserve_exact((EPOCHS_AHEAD_MAX / KEY_CACHE_INTERVAL) as usize);
                 }
-                while (self.strides.len() as u64) < ahead / STRIDE {
+                while (self.strides.len() as u64) < ahead / KEY_CACHE_INTERVAL {
                     let from = self.strides.last().unwrap_or(&self.state.current.key);
-                    let next = rekey(self.suite, from, STRIDE);
+                    let next = rekey(self.suite, from, KEY_CACHE_INTERVAL);
                     self.strides.push(next);
                 }
             }
@@ -162,12 +162,12 @@ impl Receiver {
         if ahead > EPOCHS_AHEAD_MAX {
             return Err(OpenError::TooFarAhead);
         }
-        let strides = (ahead / STRIDE).min(self.strides.len() as u64);
+        let strides = (ahead / KEY_CACHE_INTERVAL).min(self.strides.len() as u64);
         let from = match strides.checked_sub(1) {
             Some(last) => &self.strides[last as usize],
             None => &self.state.current.key,
         };
-        Ok(rekey(self.suite, from, ahead - strides * STRIDE))
+        Ok(rekey(self.suite, from, ahead - strides * KEY_CACHE_INTERVAL))
     }
 
     /// As [`ReceiveState::accept`], and updates the expanded keys.

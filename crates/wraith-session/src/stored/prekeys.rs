@@ -12,7 +12,7 @@ use wraith_crypto::SecretIdentity;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::StoreError;
-use super::slot::{PREKEYS, Slot};
+use super::slot::{PREKEYS, RecordSlot};
 use crate::ratchet::{PreKeyBundle, PreKeys, Ratchet, StartError};
 use crate::vault::{Durability, KeyVault};
 
@@ -23,7 +23,7 @@ use crate::vault::{Durability, KeyVault};
 /// [`StoredRatchet::respond`](super::StoredRatchet::respond) consumes them.
 pub struct StoredPreKeys {
     prekeys: PreKeys,
-    slot: Slot,
+    slot: RecordSlot,
     /// The last stored state, for rollback.
     stored: Zeroizing<Vec<u8>>,
 }
@@ -39,7 +39,7 @@ impl StoredPreKeys {
         name: &str,
         prekeys: PreKeys,
     ) -> Result<Self, StoreError> {
-        let mut slot = Slot::create(vault, name, PREKEYS)?;
+        let mut slot = RecordSlot::create(vault, name, PREKEYS)?;
         let stored = prekeys.save();
         slot.put(&stored, Durability::Power)?;
         Ok(Self { prekeys, slot, stored })
@@ -52,7 +52,7 @@ impl StoredPreKeys {
     /// [`StoreError`] for an invalid record; [`StoreError::RolledBack`] if the vault can detect
     /// that.
     pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
-        let (slot, record) = Slot::load(vault, name, PREKEYS)?;
+        let (slot, record) = RecordSlot::load(vault, name, PREKEYS)?;
         Ok(Self { prekeys: PreKeys::restore(&record.state)?, slot, stored: record.state })
     }
 
@@ -90,7 +90,7 @@ impl StoredPreKeys {
         one_time: usize,
     ) -> Result<(), StoreError> {
         let made = self.prekeys.replenish(rng, identity, one_time);
-        self.store_unless(made)
+        self.store_if_ok(made)
     }
 
     /// As [`PreKeys::rotate`].
@@ -103,13 +103,13 @@ impl StoredPreKeys {
         identity: &SecretIdentity,
     ) -> Result<(), StoreError> {
         let made = self.prekeys.rotate(rng, identity);
-        self.store_unless(made)
+        self.store_if_ok(made)
     }
 
     /// As [`Ratchet::respond`], without a store: the caller continues with [`Self::store`] or
-    /// [`Self::go_back`]. This checks in the vault that no other process writes the record, before
-    /// a conversation is stored that these prekeys may not start. Invalid messages of strangers
-    /// fail before that check.
+    /// [`Self::restore_stored`]. This checks in the vault that no other process writes the record,
+    /// before a conversation is stored that these prekeys may not start. Invalid messages of
+    /// strangers fail before that check.
     pub(super) fn respond(
         &mut self,
         identity: &SecretIdentity,
@@ -119,16 +119,16 @@ impl StoredPreKeys {
         let (ratchet, mut plaintext) = Ratchet::respond(identity, &mut self.prekeys, aad, message)?;
         if let Err(why) = self.slot.check() {
             plaintext.zeroize();
-            self.go_back();
+            self.restore_stored();
             return Err(why);
         }
         Ok((ratchet, plaintext))
     }
 
     /// Stores the change, unless it failed halfway.
-    fn store_unless(&mut self, made: Result<(), StartError>) -> Result<(), StoreError> {
+    fn store_if_ok(&mut self, made: Result<(), StartError>) -> Result<(), StoreError> {
         if let Err(why) = made {
-            self.go_back();
+            self.restore_stored();
             return Err(why.into());
         }
         self.store()
@@ -143,12 +143,12 @@ impl StoredPreKeys {
         };
         match stored {
             Ok(()) => self.stored = state,
-            Err(_) => self.go_back(),
+            Err(_) => self.restore_stored(),
         }
         stored
     }
 
-    pub(super) fn go_back(&mut self) {
+    pub(super) fn restore_stored(&mut self) {
         self.prekeys = PreKeys::restore(&self.stored).expect("prekeys were saved as this");
     }
 }

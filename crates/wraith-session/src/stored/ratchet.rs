@@ -13,7 +13,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::StoreError;
 use super::prekeys::StoredPreKeys;
-use super::slot::{RATCHET, Slot};
+use super::slot::{RATCHET, RecordSlot};
 use crate::ratchet::{DecryptedBatch, PreKeyBundle, Ratchet};
 use crate::session::Batch;
 use crate::vault::{Durability, KeyVault};
@@ -25,7 +25,7 @@ use crate::vault::{Durability, KeyVault};
 /// write.
 pub struct StoredRatchet {
     ratchet: Ratchet,
-    slot: Slot,
+    slot: RecordSlot,
     /// The last stored state, for rollback.
     stored: Zeroizing<Vec<u8>>,
     durability: Durability,
@@ -45,7 +45,7 @@ impl StoredRatchet {
         name: &str,
         ratchet: Ratchet,
     ) -> Result<Self, StoreError> {
-        let slot = Slot::create(vault, name, RATCHET)?;
+        let slot = RecordSlot::create(vault, name, RATCHET)?;
         let mut this = Self::with(slot, ratchet);
         this.put(this.ratchet.save())?;
         Ok(this)
@@ -101,11 +101,11 @@ impl StoredRatchet {
         message: &[u8],
     ) -> Result<(Self, Vec<u8>), StoreError> {
         let (ratchet, mut plaintext) = prekeys.respond(identity, aad, message)?;
-        let kept = Self::create_or_go_on(vault, name, ratchet);
+        let kept = Self::create_or_resume(vault, name, ratchet);
         let done = match kept {
             Ok(kept) => prekeys.store().map(|()| kept),
             Err(why) => {
-                prekeys.go_back();
+                prekeys.restore_stored();
                 Err(why)
             }
         };
@@ -120,7 +120,7 @@ impl StoredRatchet {
 
     /// Stores a conversation, or continues one that an interrupted call has stored in the same
     /// state.
-    fn create_or_go_on(
+    fn create_or_resume(
         vault: Arc<dyn KeyVault>,
         name: &str,
         ratchet: Ratchet,
@@ -147,12 +147,12 @@ impl StoredRatchet {
     /// [`StoreError`] for an invalid record; [`StoreError::RolledBack`] if the vault can detect
     /// that.
     pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
-        let (slot, record) = Slot::load(vault, name, RATCHET)?;
+        let (slot, record) = RecordSlot::load(vault, name, RATCHET)?;
         let ratchet = Ratchet::restore(&record.state)?;
         Ok(Self::with(slot, ratchet))
     }
 
-    fn with(slot: Slot, ratchet: Ratchet) -> Self {
+    fn with(slot: RecordSlot, ratchet: Ratchet) -> Self {
         let (stored, durability) = (ratchet.save(), Durability::Power);
         Self { ratchet, slot, stored, durability, padding: None, time: None }
     }

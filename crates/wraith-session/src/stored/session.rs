@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::slot::{SESSION, Slot};
+use super::slot::{RecordSlot, SESSION};
 use crate::session::{Batch, BatchError, OpenedBatch, SealError, Session};
 use crate::vault::{Durability, KeyVault};
 
 /// A session that is kept in a vault.
 pub struct StoredSession {
     session: Session,
-    slot: Slot,
+    slot: RecordSlot,
 }
 
 impl StoredSession {
@@ -28,7 +28,7 @@ impl StoredSession {
         name: &str,
         session: Session,
     ) -> Result<Self, (StoreError, Box<Session>)> {
-        let slot = match Slot::create(vault, name, SESSION) {
+        let slot = match RecordSlot::create(vault, name, SESSION) {
             Ok(slot) => slot,
             Err(why) => return Err((why, Box::new(session))),
         };
@@ -49,7 +49,7 @@ impl StoredSession {
     /// [`StoreError`] for an invalid record; [`StoreError::RolledBack`] if the vault can detect
     /// that.
     pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
-        let (slot, record) = Slot::load(vault, name, SESSION)?;
+        let (slot, record) = RecordSlot::load(vault, name, SESSION)?;
         let mut stored = Self { session: Session::restore(&record.state)?, slot };
         stored.save()?;
         Ok(stored)

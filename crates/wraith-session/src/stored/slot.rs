@@ -18,17 +18,17 @@ pub(super) const RATCHET: u8 = 2;
 pub(super) const PREKEYS: u8 = 3;
 
 /// The place of a state in a vault.
-pub(super) struct Slot {
+pub(super) struct RecordSlot {
     vault: Arc<dyn KeyVault>,
     name: String,
     kind: u8,
     /// Generation of the record that is known to be in the vault.
     generation: u64,
-    doubt: Doubt,
+    doubt: StoreOutcome,
 }
 
 /// Uncertainty about a slot after a failed store.
-enum Doubt {
+enum StoreOutcome {
     /// No uncertainty: the vault holds the last stored record.
     None,
     /// This record may or may not have been stored.
@@ -38,7 +38,7 @@ enum Doubt {
     Lost,
 }
 
-impl Slot {
+impl RecordSlot {
     /// Claims an unused name.
     pub(super) fn create(
         vault: Arc<dyn KeyVault>,
@@ -53,7 +53,7 @@ impl Slot {
         }
         // A reused name continues the count, so that an old copy cannot pass as new.
         let generation = vault.latest(name)?.unwrap_or(0);
-        Ok(Self { vault, name: name.to_owned(), kind, generation, doubt: Doubt::None })
+        Ok(Self { vault, name: name.to_owned(), kind, generation, doubt: StoreOutcome::None })
     }
 
     /// Loads a record and its slot.
@@ -75,7 +75,7 @@ impl Slot {
             return Err(StoreError::RolledBack { found, latest });
         }
         let name = name.to_owned();
-        Ok((Self { vault, name, kind, generation: found, doubt: Doubt::None }, record))
+        Ok((Self { vault, name, kind, generation: found, doubt: StoreOutcome::None }, record))
     }
 
     /// Stores the state atomically.
@@ -90,8 +90,8 @@ impl Slot {
             }
             Err(why) => {
                 self.doubt = match why {
-                    VaultError::Conflict => Doubt::Lost,
-                    VaultError::Failed(_) => Doubt::Failed(record),
+                    VaultError::Conflict => StoreOutcome::Lost,
+                    VaultError::Failed(_) => StoreOutcome::Failed(record),
                 };
                 Err(why.into())
             }
@@ -106,7 +106,7 @@ impl Slot {
         if held.is_some_and(|record| record.generation == self.generation) {
             return Ok(());
         }
-        self.doubt = Doubt::Lost;
+        self.doubt = StoreOutcome::Lost;
         Err(VaultError::Conflict.into())
     }
 
@@ -114,29 +114,29 @@ impl Slot {
     /// one, or another writer's.
     pub(super) fn resolve(&mut self) -> Result<(), StoreError> {
         let tried = match &self.doubt {
-            Doubt::None => return Ok(()),
-            Doubt::Lost => return Err(VaultError::Conflict.into()),
-            Doubt::Failed(tried) => tried,
+            StoreOutcome::None => return Ok(()),
+            StoreOutcome::Lost => return Err(VaultError::Conflict.into()),
+            StoreOutcome::Failed(tried) => tried,
         };
         let held = self.vault.load(&self.name)?;
         let held = held.as_ref().map(|bytes| (Record::decode(bytes).ok(), bytes));
         self.doubt = match held {
             Some((_, bytes)) if bytes == tried => {
                 self.generation += 1;
-                Doubt::None
+                StoreOutcome::None
             }
-            Some((Some(record), _)) if record.generation == self.generation => Doubt::None,
-            _ => Doubt::Lost,
+            Some((Some(record), _)) if record.generation == self.generation => StoreOutcome::None,
+            _ => StoreOutcome::Lost,
         };
         match self.doubt {
-            Doubt::Lost => Err(VaultError::Conflict.into()),
-            Doubt::None | Doubt::Failed(_) => Ok(()),
+            StoreOutcome::Lost => Err(VaultError::Conflict.into()),
+            StoreOutcome::None | StoreOutcome::Failed(_) => Ok(()),
         }
     }
 }
 
 /// Prints the name, never the state.
-impl fmt::Debug for Slot {
+impl fmt::Debug for RecordSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }

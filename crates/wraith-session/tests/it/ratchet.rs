@@ -15,7 +15,7 @@ fn both_sides_talk_in_either_suite() {
         let mut rng = rng(1);
         let (mut alice, mut bob) = started_with(&mut rng, suite);
         assert_eq!((alice.suite(), bob.suite()), (suite, suite));
-        assert_eq!((alice.peer(), bob.peer()), (bob.me(), alice.me()));
+        assert_eq!((alice.peer(), bob.peer()), (bob.local_id(), alice.local_id()));
         assert_eq!(alice.binding(), bob.binding());
         for len in [0, 1, 15, 16, 1024, 5000, 100_000] {
             let mut text = vec![0; len];
@@ -79,7 +79,7 @@ fn every_changed_byte_of_a_message_with_the_initial_part_is_refused() {
     let mut rng = rng(5);
     let (mut alice, mut bob) = started(&mut rng);
     let message = seal(&mut alice, &mut rng, b"second");
-    assert_eq!(Ratchet::initiator_of(&message), Some(alice.me()));
+    assert_eq!(Ratchet::initiator_of(&message), Some(alice.local_id()));
     for at in 1..message.len() {
         let mut changed = message.clone();
         changed[at] ^= 0x40;

@@ -32,7 +32,7 @@ fn a_group_of_32_receives_messages_and_is_full() {
     let messages = group.seal_for_all(&mut rng, b"", b"to all").unwrap();
     assert_eq!(messages.len(), 32);
     for (member, message) in &messages {
-        let reader = others.iter_mut().find(|other| other.me() == *member).unwrap();
+        let reader = others.iter_mut().find(|other| other.local_id() == *member).unwrap();
         assert_eq!(open(reader, message).unwrap(), b"to all");
         let answer = seal(reader, &mut rng, b"heard");
         let mut text = Vec::new();
@@ -51,15 +51,15 @@ fn members_are_there_once_and_get_nothing_more_when_they_are_removed() {
     let (_, other_identity) = pair(&mut rng, 3);
     group.add(first).unwrap();
     let (error, again) = group.add(again).unwrap_err();
-    assert_eq!((error, again.peer()), (GroupError::AlreadyMember, reader.me()));
+    assert_eq!((error, again.peer()), (GroupError::AlreadyMember, reader.local_id()));
     assert_eq!(group.add(other_identity).unwrap_err().0, GroupError::OtherIdentity);
     group.add(second).unwrap();
 
-    let removed = group.remove(&reader.me()).unwrap();
-    assert_eq!(removed.peer(), reader.me());
+    let removed = group.remove(&reader.local_id()).unwrap();
+    assert_eq!(removed.peer(), reader.local_id());
     let messages = group.seal_for_all(&mut rng, b"", b"text").unwrap();
     assert_eq!(messages.len(), 1);
     assert!(open(&mut reader, &messages[0].1).is_err());
-    let error = group.open(&reader.me(), b"", b"", &mut Vec::new());
+    let error = group.open(&reader.local_id(), b"", b"", &mut Vec::new());
     assert_eq!(error, Err(GroupError::NotMember));
 }

@@ -31,7 +31,7 @@ fn a_state_of_any_kind_comes_back_as_it_was() {
         let saved = state.save();
         let restored = Ratchet::restore(&saved).unwrap();
         assert!(saved == restored.save());
-        assert_eq!((restored.me(), restored.peer()), (state.me(), state.peer()));
+        assert_eq!((restored.local_id(), restored.peer()), (state.local_id(), state.peer()));
     }
 }
 

@@ -9,7 +9,7 @@ use wraith_session::{
     OpenError, RESERVED_NUMBERS, Session, StateError, StoreError, StoredSession, Suite,
 };
 
-use crate::stored_support::{Counting, Failing, Link, below};
+use crate::stored_support::{CountingVault, FailingVault, Link, below};
 use crate::support::rng;
 
 fn pair() -> [Session; 2] {
@@ -74,7 +74,7 @@ fn whatever_arrives_opens_once_and_no_number_is_used_twice_over_loss_and_restart
 fn a_vault_that_fails_loses_nothing() {
     let [one, two] = pair();
     let mut one = StoredSession::create(Arc::new(MemoryVault::default()), "peer", one).unwrap();
-    let vault = Arc::new(Failing::default());
+    let vault = Arc::new(FailingVault::default());
     let mut two = StoredSession::create(vault.clone(), "peer", two).unwrap();
     for fails in [&vault.before, &vault.after] {
         let message = seal(&mut one, b"text");
@@ -132,7 +132,7 @@ fn of_two_users_of_one_record_one_fails_before_using_a_number() {
 #[test]
 fn a_record_that_was_rolled_back_is_noticed_where_the_vault_counts() {
     let [(vault, _), _] = stored();
-    let counting = |latest| Arc::new(Counting(vault.clone(), latest));
+    let counting = |latest| Arc::new(CountingVault(vault.clone(), latest));
     let why = StoredSession::load(counting(7), "peer").err();
     assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 7 }));
     assert!(StoredSession::load(counting(1), "peer").is_ok());
@@ -168,7 +168,7 @@ fn whatever_was_sealed_before_a_restart_the_session_goes_on_with_a_new_key() {
 
 #[test]
 fn a_session_that_a_vault_did_not_take_comes_back_and_seals_nothing_by_itself() {
-    let vault = Arc::new(Failing::default());
+    let vault = Arc::new(FailingVault::default());
     vault.before.store(true, Ordering::Relaxed);
     let [session, _] = pair();
     let failed = StoredSession::create(vault.clone(), "peer", session);

@@ -12,7 +12,7 @@ use wraith_session::{
 };
 use zeroize::Zeroizing;
 
-use crate::stored_support::{Counting, Dying, Failing, Link, below};
+use crate::stored_support::{CountingVault, FailingVault, KilledVault, Link, below};
 use crate::support::{identity, rng};
 
 pub const CONFLICT: StoreError = StoreError::Vault(VaultError::Conflict);
@@ -117,7 +117,7 @@ fn whatever_arrives_opens_once_over_loss_and_restarts() {
 /// The steps of a process. Each one loads its state from the vault, because another process may
 /// have run the steps before.
 struct Steps {
-    vault: Arc<Dying>,
+    vault: Arc<KilledVault>,
     rng: ChaCha20Rng,
     received: Vec<Vec<u8>>,
 }
@@ -196,7 +196,7 @@ fn a_process_that_is_killed_in_any_store_goes_on_and_gives_nothing_out_twice() {
     for after in [false, true] {
         let mut dead = 0;
         for store in 0.. {
-            let vault = Arc::new(Dying::at(store, after));
+            let vault = Arc::new(KilledVault::at(store, after));
             let mut steps = Steps { vault, rng: rng(7), received: Vec::new() };
             steps.run();
             let received: HashSet<_> = steps.received.iter().map(|text| &text[..]).collect();
@@ -217,7 +217,7 @@ fn a_process_that_is_killed_in_any_store_goes_on_and_gives_nothing_out_twice() {
 #[test]
 fn a_vault_that_fails_changes_nothing_and_the_call_can_be_made_again() {
     let mut rng = rng(1);
-    let vault = Arc::new(Failing::default());
+    let vault = Arc::new(FailingVault::default());
     let (mut one, mut two) = conversation(vault.clone(), &mut rng);
     two.set_padding(true);
     for fails in [&vault.before, &vault.after] {
@@ -250,7 +250,7 @@ fn a_vault_that_fails_changes_nothing_and_the_call_can_be_made_again() {
 #[test]
 fn prekeys_whose_vault_fails_give_nothing_out_and_are_as_they_were() {
     let mut rng = rng(2);
-    let vault = Arc::new(Failing::default());
+    let vault = Arc::new(FailingVault::default());
     let mut keys = prekeys(vault.clone(), &mut rng);
     let mut ids = HashSet::new();
     for (round, fails) in [&vault.before, &vault.after].into_iter().enumerate() {
@@ -306,7 +306,7 @@ fn of_two_that_go_on_with_one_conversation_one_fails_before_it_gives_anything_ou
 fn records_that_were_rolled_back_are_noticed_where_the_vault_counts() {
     let vault = Arc::new(MemoryVault::default());
     conversation(vault.clone(), &mut rng(9));
-    let counting = |latest| Arc::new(Counting(vault.clone(), latest));
+    let counting = |latest| Arc::new(CountingVault(vault.clone(), latest));
     let rolled_back = |found| Some(StoreError::RolledBack { found, latest: 9 });
     assert_eq!(StoredRatchet::load(counting(9), "alice").err(), rolled_back(2));
     assert_eq!(StoredPreKeys::load(counting(9), "prekeys").err(), rolled_back(3));
@@ -353,9 +353,9 @@ fn what_is_no_record_of_a_conversation_is_refused_and_says_why() {
 
 /// A vault that records each store and its durability.
 #[derive(Default)]
-struct Noting(MemoryVault, Mutex<Vec<(String, Durability)>>);
+struct RecordingVault(MemoryVault, Mutex<Vec<(String, Durability)>>);
 
-impl KeyVault for Noting {
+impl KeyVault for RecordingVault {
     fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
         self.1.lock().unwrap().push((n.to_owned(), d));
         self.0.store(n, g, r, d)
@@ -373,7 +373,7 @@ impl KeyVault for Noting {
 #[test]
 fn stores_are_one_a_call_in_order_and_outlive_a_power_cut_unless_told_otherwise() {
     let mut rng = rng(11);
-    let vault = Arc::new(Noting::default());
+    let vault = Arc::new(RecordingVault::default());
     let (mut one, mut two) = conversation(vault.clone(), &mut rng);
     let take = || std::mem::take(&mut *vault.1.lock().unwrap());
     let power = |names: &[&str]| -> Vec<_> {
@@ -396,7 +396,7 @@ fn stores_are_one_a_call_in_order_and_outlive_a_power_cut_unless_told_otherwise(
 #[test]
 fn a_failure_of_a_batch_names_the_message_and_stores_nothing() {
     let mut rng = rng(12);
-    let vault = Arc::new(Noting::default());
+    let vault = Arc::new(RecordingVault::default());
     let (_, mut two) = conversation(vault.clone(), &mut rng);
     let (stores, state) = (vault.1.lock().unwrap().len(), two.ratchet().save());
     let long = vec![0; PLAINTEXT_BYTES_MAX + 1];

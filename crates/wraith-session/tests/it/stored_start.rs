@@ -10,12 +10,12 @@ use wraith_session::{StoreError, StoredPreKeys, StoredRatchet};
 use zeroize::Zeroizing;
 
 use crate::stored_ratchet::{CONFLICT, alice, bob, decrypt, encrypt, prekeys};
-use crate::stored_support::{Dying, Failing};
+use crate::stored_support::{FailingVault, KilledVault};
 use crate::support::rng;
 
 /// A conversation that Alice has requested.
 struct Asked {
-    vault: Arc<Failing>,
+    vault: Arc<FailingVault>,
     keys: StoredPreKeys,
     alices: StoredRatchet,
     first: Vec<u8>,
@@ -25,7 +25,7 @@ struct Asked {
 impl Asked {
     fn new(seed: u64) -> Self {
         let mut rng = rng(seed);
-        let vault = Arc::new(Failing::default());
+        let vault = Arc::new(FailingVault::default());
         let mut keys = prekeys(vault.clone(), &mut rng);
         let bundle = keys.bundle().unwrap();
         let own = Arc::new(MemoryVault::default());
@@ -92,7 +92,7 @@ fn a_start_whose_vault_fails_can_be_made_again() {
         for after in [false, true] {
             let mut asked = Asked::new(5);
             let state = asked.keys.prekeys().save();
-            let dying = Arc::new(Dying::over(asked.vault.vault.clone(), at, after));
+            let dying = Arc::new(KilledVault::over(asked.vault.vault.clone(), at, after));
             let mut keys = StoredPreKeys::load(dying.clone(), "prekeys").unwrap();
             let mut respond = || {
                 let vault = dying.clone();

@@ -59,13 +59,13 @@ impl Link {
 
 /// A vault that fails on demand, before or after the store.
 #[derive(Default)]
-pub struct Failing {
+pub struct FailingVault {
     pub vault: Arc<MemoryVault>,
     pub before: AtomicBool,
     pub after: AtomicBool,
 }
 
-impl KeyVault for Failing {
+impl KeyVault for FailingVault {
     fn store(
         &self,
         name: &str,
@@ -93,9 +93,9 @@ impl KeyVault for Failing {
 }
 
 /// A vault with an external generation counter.
-pub struct Counting(pub Arc<MemoryVault>, pub u64);
+pub struct CountingVault(pub Arc<MemoryVault>, pub u64);
 
-impl KeyVault for Counting {
+impl KeyVault for CountingVault {
     fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
         self.0.store(n, g, r, d)
     }
@@ -114,7 +114,7 @@ impl KeyVault for Counting {
 }
 
 /// A vault whose process is killed during a store: no call succeeds until the next process.
-pub struct Dying {
+pub struct KilledVault {
     vault: Arc<MemoryVault>,
     /// Stores until the kill.
     left: AtomicU32,
@@ -124,7 +124,7 @@ pub struct Dying {
     died: AtomicBool,
 }
 
-impl Dying {
+impl KilledVault {
     pub fn at(store: u32, after: bool) -> Self {
         Self::over(Arc::new(MemoryVault::default()), store, after)
     }
@@ -151,7 +151,7 @@ impl Dying {
     }
 }
 
-impl KeyVault for Dying {
+impl KeyVault for KilledVault {
     fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
         self.alive()?;
         let left = self.left.load(Ordering::Relaxed);
