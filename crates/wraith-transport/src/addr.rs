@@ -1,7 +1,7 @@
 //! The address of a peer, as applications use it.
 //!
 //! The core represents a non-IP address by a small number ([`PathAddr`](wraith_core::PathAddr)).
-//! The mover's [`Names`](crate::mover::Names) translate between the two.
+//! The mover's [`AddressTable`](crate::mover::AddressTable) translate between the two.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,9 +12,9 @@ use std::net::SocketAddr;
 pub enum Addr {
     /// UDP to an IP address and port.
     Ip(SocketAddr),
-    /// An address of a [`Bind`](crate::mover::Bind) that the application supplied.
+    /// An address of a [`MoverFactory`](crate::mover::MoverFactory) that the application supplied.
     Custom {
-        /// The [`Bind::kind`](crate::mover::Bind::kind) that serves the address.
+        /// The [`MoverFactory::kind`](crate::mover::MoverFactory::kind) that serves the address.
         kind: u64,
         /// Address bytes in the mover's own format.
         bytes: Box<[u8]>,

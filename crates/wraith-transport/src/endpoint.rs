@@ -19,7 +19,7 @@ use crate::connection::Connection;
 use crate::error::ConnectError;
 use crate::io::{CLOSE_WAIT_MAX, IoThread, Movers};
 use crate::lock::lock;
-use crate::mover::Bind;
+use crate::mover::MoverFactory;
 use crate::shared::{ConnectionShared, EndpointShared, IoInbox, Phase};
 
 /// Maximum number of addresses tried for one connection; a ticket holds at most as many (SPEC §2).
@@ -33,7 +33,7 @@ pub struct Config {
     /// IPv6.
     pub bind: SocketAddr,
     /// Movers beside UDP, at most 7. Each serves the [`Addr::Custom`] addresses of its kind.
-    pub movers: Vec<Arc<dyn Bind>>,
+    pub movers: Vec<Arc<dyn MoverFactory>>,
     /// CPU to which the I/O thread is pinned.
     pub io_cpu: Option<usize>,
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 
-use crate::mover::{KERNEL_BUFFER, RecvSlots, Sent, Udp};
+use crate::mover::{KERNEL_BUFFER, RecvSlots, SendResult, Udp};
 
 /// Datagrams of the batch, and their size: in total less than the smallest receive buffer of any
 /// kernel.
@@ -46,7 +46,9 @@ impl SocketCapabilities {
         let address = SocketAddr::new(loopback, 0);
         let (mut from, mut to) = (Udp::bind(address)?, Udp::bind(address)?);
         let batch = vec![0; DATAGRAMS * DATAGRAM_BYTES];
-        if let Sent::Unreachable(error) = from.send(to.local_addr(), None, &batch, DATAGRAM_BYTES) {
+        if let SendResult::Unreachable(error) =
+            from.send(to.local_addr(), None, &batch, DATAGRAM_BYTES)
+        {
             return Err(error);
         }
         let (received, merging) = count(&mut to)?;

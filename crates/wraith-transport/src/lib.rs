@@ -66,7 +66,7 @@ pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use facts::SocketCapabilities;
 pub use path::{MigrationError, PathEvent, PathEvents, PathHandle};
-pub use punch::{AskError, Many, Punch};
+pub use punch::{Many, ObserveError, Punch};
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::punch::{MANY_MAX, is_target};

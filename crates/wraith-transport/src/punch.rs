@@ -19,7 +19,7 @@ use crate::shared::EndpointShared;
 
 /// Why an observation or exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum AskError {
+pub enum ObserveError {
     /// The core refused the request.
     #[error("{0}")]
     Refused(#[from] PunchError),
@@ -142,10 +142,13 @@ impl Punch {
         self.endpoint.mark();
     }
 
-    async fn answer<T>(mut self, wanted: impl Fn(PunchEvent) -> Option<T>) -> Result<T, AskError> {
+    async fn answer<T>(
+        mut self,
+        wanted: impl Fn(PunchEvent) -> Option<T>,
+    ) -> Result<T, ObserveError> {
         while let Some(event) = self.next().await? {
             match event {
-                PunchEvent::Ended { .. } => return Err(AskError::NoAnswer),
+                PunchEvent::Ended { .. } => return Err(ObserveError::NoAnswer),
                 event => {
                     if let Some(answer) = wanted(event) {
                         return Ok(answer);
@@ -153,7 +156,7 @@ impl Punch {
                 }
             }
         }
-        Err(AskError::EndpointClosed)
+        Err(ObserveError::EndpointClosed)
     }
 }
 
@@ -205,7 +208,11 @@ impl Endpoint {
     /// # Errors
     /// No answer arrived, or the request could not be sent.
     /// No answer came, or it could not be asked.
-    pub async fn observe(&self, secret: [u8; 32], of: SocketAddr) -> Result<SocketAddr, AskError> {
+    pub async fn observe(
+        &self,
+        secret: [u8; 32],
+        of: SocketAddr,
+    ) -> Result<SocketAddr, ObserveError> {
         self.observe_by(secret, of, AnswerMode::Itself).await
     }
 
@@ -219,7 +226,7 @@ impl Endpoint {
         secret: [u8; 32],
         of: SocketAddr,
         by: AnswerMode,
-    ) -> Result<SocketAddr, AskError> {
+    ) -> Result<SocketAddr, ObserveError> {
         let punch = Punch::start(self.shared(), Request::Observe { secret, of, by });
         let seen_at = |event| match event {
             PunchEvent::Observed(seen_at) => Some(seen_at),
@@ -238,7 +245,7 @@ impl Endpoint {
         &self,
         with: SocketAddr,
         request: impl Into<Vec<u8>>,
-    ) -> Result<Vec<u8>, AskError> {
+    ) -> Result<Vec<u8>, ObserveError> {
         let request = request.into();
         let punch = Punch::start(self.shared(), Request::Exchange { with, request });
         let reply = |event| match event {

@@ -9,9 +9,10 @@
 //! If there is a proxy in between, both go through it; UDP uses an association, if the proxy offers
 //! one ([`ConnectRelay::associate`]).
 //!
-//! One [`Relays`] belongs to one endpoint, as a [`Bind`] among its movers. [`Relays::connect`]
-//! returns a [`RelayClient`] for each relay. The waiting side registers a mailbox and accepts
-//! handshakes as usual. The dialling side requests a pair and connects to the resulting address.
+//! One [`Relays`] belongs to one endpoint, as a [`MoverFactory`] among its movers.
+//! [`Relays::connect`] returns a [`RelayClient`] for each relay. The waiting side registers a
+//! mailbox and accepts handshakes as usual. The dialling side requests a pair and connects to the
+//! resulting address.
 //!
 //! Invariant: addresses of pairs are of kind [`KIND`], and valid only for the endpoint whose
 //! [`Relays`] made them.
@@ -35,7 +36,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use wraith_transport::Addr;
-use wraith_transport::mover::{Bind, DatagramMover, Names};
+use wraith_transport::mover::{AddressTable, DatagramMover, MoverFactory};
 
 use crate::error::RelayError;
 use crate::frame::Mailbox;
@@ -89,12 +90,12 @@ impl Relays {
     }
 }
 
-impl Bind for Relays {
+impl MoverFactory for Relays {
     fn kind(&self) -> u64 {
         KIND
     }
 
-    fn bind(&self, names: Names) -> io::Result<Box<dyn DatagramMover>> {
+    fn bind(&self, names: AddressTable) -> io::Result<Box<dyn DatagramMover>> {
         Ok(Box::new(RelayMover::new(Arc::clone(&self.0), names)?))
     }
 }

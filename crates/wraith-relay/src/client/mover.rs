@@ -15,7 +15,7 @@ use std::time::Instant;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use wraith_transport::mover::{
-    Caps, DatagramMover, Names, Readiness, Received, RecvSlots, Sent, Udp,
+    AddressTable, DatagramMover, MoverLimits, Readiness, Received, RecvSlots, SendResult, Udp,
 };
 use wraith_transport::{Ecn, PathAddr};
 
@@ -37,7 +37,7 @@ const SPILLED_MAX: usize = 256;
 #[derive(Debug)]
 pub struct RelayMover {
     hub: Arc<Hub>,
-    names: Names,
+    names: AddressTable,
     udp: Udp,
     epoll: OwnedFd,
     out: Vec<u8>,
@@ -58,7 +58,7 @@ struct Run {
 
 impl RelayMover {
     /// Creates the mover with a socket on any port.
-    pub fn new(hub: Arc<Hub>, names: Names) -> io::Result<Self> {
+    pub fn new(hub: Arc<Hub>, names: AddressTable) -> io::Result<Self> {
         let udp = Udp::bind((Ipv6Addr::UNSPECIFIED, 0).into())?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &udp, EventData::new_u64(0), EventFlags::IN)?;
@@ -170,7 +170,7 @@ impl Run {
 /// pair's run starts at the front and is returned; runs of other pairs go to `spill`.
 fn open(
     state: &mut State,
-    names: &Names,
+    names: &AddressTable,
     address: SocketAddr,
     buffer: &mut [u8],
     stride: usize,
@@ -218,7 +218,7 @@ fn open(
 /// binding, which goes to the task, and for a foreign datagram.
 fn open_one(
     relay: &mut Relay,
-    names: &Names,
+    names: &AddressTable,
     datagram: &[u8],
     header: usize,
     last: &mut Option<(u32, WireId, PathAddr)>,
@@ -241,16 +241,22 @@ fn open_one(
 }
 
 impl DatagramMover for RelayMover {
-    fn caps(&self) -> Caps {
-        Caps { mtu_max: INNER_MAX as u16, segments_max: SEGMENTS_MAX }
+    fn caps(&self) -> MoverLimits {
+        MoverLimits { mtu_max: INNER_MAX as u16, segments_max: SEGMENTS_MAX }
     }
 
     fn readiness(&self) -> Readiness<'_> {
         Readiness { fd: self.epoll.as_fd(), room_is_writable: false }
     }
 
-    fn send(&mut self, path: PathAddr, ecn: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent {
-        let gone = || Sent::Unreachable(Errno::NOTCONN.into());
+    fn send(
+        &mut self,
+        path: PathAddr,
+        ecn: Option<Ecn>,
+        datagrams: &[u8],
+        segment: usize,
+    ) -> SendResult {
+        let gone = || SendResult::Unreachable(Errno::NOTCONN.into());
         let Some(name) = self.names.name(path) else { return gone() };
         debug_assert_eq!(name.len(), NAME_BYTES);
         let Some((relay, id)) = parse_name(&name) else { return gone() };
@@ -266,7 +272,7 @@ impl DatagramMover for RelayMover {
                 // A datagram that does not fit is dropped: a queue would only add delay.
                 let _ = relay.outbox.push_datagram(id, datagram);
             }
-            return Sent::All;
+            return SendResult::All;
         };
         self.out.clear();
         for datagram in datagrams.chunks(segment) {
@@ -280,14 +286,14 @@ impl DatagramMover for RelayMover {
         relay.note_sent(Instant::now());
         drop(state);
         match self.udp.send(to, ecn, &self.out, whole) {
-            Sent::Blocked(done) => {
+            SendResult::Blocked(done) => {
                 self.wait_for_room(true);
-                Sent::Blocked(done / whole * segment)
+                SendResult::Blocked(done / whole * segment)
             }
             // The relay's task restores the route.
-            Sent::All | Sent::Unreachable(_) => {
+            SendResult::All | SendResult::Unreachable(_) => {
                 self.wait_for_room(false);
-                Sent::All
+                SendResult::All
             }
         }
     }

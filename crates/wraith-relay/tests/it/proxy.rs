@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use wraith_relay::{
     Associating, Connect, ConnectRelay, Connected, Connecting, RelayConfig, UdpAssociation,
 };
-use wraith_transport::mover::{RecvSlots, Sent, Udp};
+use wraith_transport::mover::{RecvSlots, SendResult, Udp};
 
 /// Name of the relay, which only the proxy resolves.
 const NAME: &str = "relay.test";
@@ -322,8 +322,8 @@ impl Inner {
 }
 
 /// Repeats `send` until there is room.
-fn whole(mut send: impl FnMut() -> Sent) {
-    while let Sent::Blocked(_) = send() {
+fn whole(mut send: impl FnMut() -> SendResult) {
+    while let SendResult::Blocked(_) = send() {
         thread::yield_now();
     }
 }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use wraith_relay::{RelayClient, Status, Way};
-use wraith_transport::{AnswerMode, AskError, Endpoint};
+use wraith_transport::{AnswerMode, Endpoint, ObserveError};
 
 use crate::support::{End, HANG, Relay, reach, until, within};
 
@@ -43,7 +43,7 @@ async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
     // The second port answers only from itself.
     let by_first = AnswerMode::Port(first.port());
     let silence = within(fresh.observe_by(secret, other, by_first)).await;
-    assert_eq!(silence, Err(AskError::NoAnswer));
+    assert_eq!(silence, Err(ObserveError::NoAnswer));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -71,7 +71,7 @@ async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_n
     until(|| relay.metrics.unauthentic.get() == strangers + 2).await;
     thief.set_nonblocking(true).unwrap();
     assert!(thief.recv(&mut answer).is_err());
-    assert_eq!(within(asked).await.unwrap(), Err(AskError::NoAnswer));
+    assert_eq!(within(asked).await.unwrap(), Err(ObserveError::NoAnswer));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

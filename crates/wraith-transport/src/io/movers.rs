@@ -18,7 +18,9 @@ use rustix::io::Errno;
 use wraith_core::{PathAddr, Time, Transmit};
 
 use crate::addr::Addr;
-use crate::mover::{Bind, DatagramMover, Names, RecvSlots, SEND_MAX, Sent, Udp, mover_of};
+use crate::mover::{
+    AddressTable, DatagramMover, MoverFactory, RecvSlots, SEND_MAX, SendResult, Udp, mover_of,
+};
 
 /// Maximum number of movers of an endpoint, UDP included: a set of them is the bits of a byte.
 const MOVERS_MAX: usize = 8;
@@ -41,7 +43,7 @@ pub(crate) struct Movers {
 #[derive(Debug)]
 struct Slot {
     mover: Mover,
-    kind: Option<(u64, Names)>,
+    kind: Option<(u64, AddressTable)>,
     /// Memory of the batch that was not taken entirely; swapped with the core's output buffer.
     buffer: Box<[u8]>,
     held: Option<(Transmit, usize)>,
@@ -64,7 +66,7 @@ impl Movers {
     }
 
     /// Binds a UDP socket to `address`, and the `others`.
-    pub(crate) fn bind(address: SocketAddr, others: &[Arc<dyn Bind>]) -> io::Result<Self> {
+    pub(crate) fn bind(address: SocketAddr, others: &[Arc<dyn MoverFactory>]) -> io::Result<Self> {
         if others.len() >= MOVERS_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many movers"));
         }
@@ -72,7 +74,7 @@ impl Movers {
         let local = udp.local_addr();
         let mut slots = vec![Slot::new(Mover::Udp(Box::new(udp)), None)];
         for bind in others {
-            let names = Names::new(slots.len());
+            let names = AddressTable::new(slots.len());
             let mover = Mover::Other(bind.bind(names.clone())?);
             slots.push(Slot::new(mover, Some((bind.kind(), names))));
         }
@@ -135,8 +137,8 @@ impl Movers {
             return Ok(());
         }
         match slot.mover.send(&transmit, &out[..transmit.len]) {
-            Sent::All => Ok(()),
-            Sent::Blocked(done) => {
+            SendResult::All => Ok(()),
+            SendResult::Blocked(done) => {
                 if slot.buffer.is_empty() {
                     slot.buffer = vec![0; SEND_MAX].into_boxed_slice();
                 }
@@ -145,7 +147,7 @@ impl Movers {
                 self.blocked |= bit(i);
                 Ok(())
             }
-            Sent::Unreachable(error) => Err(error),
+            SendResult::Unreachable(error) => Err(error),
         }
     }
 
@@ -231,7 +233,7 @@ fn bit(i: usize) -> Set {
 }
 
 impl Slot {
-    fn new(mover: Mover, kind: Option<(u64, Names)>) -> Self {
+    fn new(mover: Mover, kind: Option<(u64, AddressTable)>) -> Self {
         let buffer = Box::default();
         Self { mover, kind, buffer, held: None, waiting: VecDeque::new(), pause: None }
     }
@@ -240,12 +242,12 @@ impl Slot {
     fn retry(&mut self, unreachable: &mut impl FnMut(PathAddr, &io::Error)) -> bool {
         while let Some((transmit, done)) = self.held {
             match self.mover.send(&transmit, &self.buffer[done..transmit.len]) {
-                Sent::Blocked(more) => {
+                SendResult::Blocked(more) => {
                     self.held = Some((transmit, done + more));
                     return false;
                 }
-                Sent::All => {}
-                Sent::Unreachable(error) => unreachable(transmit.to, &error),
+                SendResult::All => {}
+                SendResult::Unreachable(error) => unreachable(transmit.to, &error),
             }
             self.held = self.waiting.pop_front().map(|(transmit, bytes)| {
                 self.buffer[..bytes.len()].copy_from_slice(&bytes);
@@ -270,26 +272,26 @@ impl Slot {
 }
 
 impl Mover {
-    fn send(&mut self, transmit: &Transmit, datagrams: &[u8]) -> Sent {
+    fn send(&mut self, transmit: &Transmit, datagrams: &[u8]) -> SendResult {
         let Transmit { to, ecn, segment, .. } = *transmit;
         match (self, to) {
             (Self::Udp(udp), PathAddr::Ip(to)) => udp.send(to, ecn, datagrams, segment),
-            (Self::Udp(_), PathAddr::Via(_)) => Sent::Unreachable(Errno::AFNOSUPPORT.into()),
+            (Self::Udp(_), PathAddr::Via(_)) => SendResult::Unreachable(Errno::AFNOSUPPORT.into()),
             (Self::Other(mover), _) => {
                 let caps = mover.caps();
                 if segment > usize::from(caps.mtu_max) {
-                    return Sent::All;
+                    return SendResult::All;
                 }
                 let batch = segment * caps.segments_max.max(1);
                 let mut done = 0;
                 for datagrams in datagrams.chunks(batch) {
                     match mover.send(to, ecn, datagrams, segment) {
-                        Sent::All => done += datagrams.len(),
-                        Sent::Blocked(more) => return Sent::Blocked(done + more),
-                        Sent::Unreachable(error) => return Sent::Unreachable(error),
+                        SendResult::All => done += datagrams.len(),
+                        SendResult::Blocked(more) => return SendResult::Blocked(done + more),
+                        SendResult::Unreachable(error) => return SendResult::Unreachable(error),
                     }
                 }
-                Sent::All
+                SendResult::All
             }
         }
     }

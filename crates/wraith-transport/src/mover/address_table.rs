@@ -21,7 +21,7 @@ const SERIAL_BITS: u32 = 24;
 /// The addresses of one mover, as names of the mover and as numbers of the core
 /// ([`PathAddr::Via`]). Clones share one table.
 #[derive(Clone, Debug)]
-pub struct Names(Arc<Mutex<Table>>);
+pub struct AddressTable(Arc<Mutex<Table>>);
 
 #[derive(Debug)]
 struct Table {
@@ -40,7 +40,7 @@ struct Entry {
     used: bool,
 }
 
-impl Names {
+impl AddressTable {
     /// Creates a table for the mover with this index, from 1.
     pub(crate) fn new(mover: usize) -> Self {
         Self(Arc::new(Mutex::new(Table {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_number_and_numbers_say_whose_they_are() {
-        let (first, second) = (Names::new(1), Names::new(2));
+        let (first, second) = (AddressTable::new(1), AddressTable::new(2));
         let path = first.path(b"relay");
         assert_eq!(first.path(b"relay"), path);
         assert_eq!(&*first.name(path).unwrap(), b"relay");
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_names_does_not_push_out_one_in_use() {
-        let names = Names::new(1);
+        let names = AddressTable::new(1);
         let used = names.path(b"used");
         for i in 0..4 * NAMES_MAX as u32 {
             names.path(&i.to_be_bytes());

@@ -17,7 +17,7 @@
 //! Invariant: a batch that a mover reports as blocked is offered to it again, in order and before
 //! anything newer, and does not block any other mover.
 
-mod names;
+mod address_table;
 mod slots;
 mod sockets;
 mod source;
@@ -29,8 +29,8 @@ use std::os::fd::BorrowedFd;
 
 use wraith_core::{Ecn, PathAddr};
 
-pub use names::Names;
-pub(crate) use names::mover_of;
+pub use address_table::AddressTable;
+pub(crate) use address_table::mover_of;
 pub use slots::{RECV_BUFFER_BYTES, Received, RecvSlots};
 pub use sockets::Sockets;
 pub use udp::Udp;
@@ -39,14 +39,21 @@ pub(crate) use udp::{KERNEL_BUFFER, SEND_MAX};
 /// Sends and receives datagrams.
 pub trait DatagramMover: Send + Debug {
     /// Returns the limits of this mover.
-    fn caps(&self) -> Caps;
+    fn caps(&self) -> MoverLimits;
 
     /// Returns how the I/O thread detects received datagrams, or room to send again.
     fn readiness(&self) -> Readiness<'_>;
 
-    /// Sends `datagrams`, split every `segment` bytes, to `to`, a number of its [`Names`]. Never
-    /// blocks. A datagram may be lost, as in any network, but not if it is reported as blocked.
-    fn send(&mut self, to: PathAddr, ecn: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent;
+    /// Sends `datagrams`, split every `segment` bytes, to `to`, a number of its [`AddressTable`].
+    /// Never blocks. A datagram may be lost, as in any network, but not if it is reported as
+    /// blocked.
+    fn send(
+        &mut self,
+        to: PathAddr,
+        ecn: Option<Ecn>,
+        datagrams: &[u8],
+        segment: usize,
+    ) -> SendResult;
 
     /// Fills `slots` with the available datagrams. Returns the number of filled slots, zero if
     /// nothing is available. Never blocks.
@@ -58,7 +65,7 @@ pub trait DatagramMover: Send + Debug {
 
 /// Creates a mover for an endpoint; applications list them in
 /// [`Config::movers`](crate::Config::movers).
-pub trait Bind: Send + Sync + Debug {
+pub trait MoverFactory: Send + Sync + Debug {
     /// Returns the kind of [`Addr::Custom`](crate::Addr::Custom) that this mover serves. The kinds
     /// of an endpoint are distinct.
     fn kind(&self) -> u64;
@@ -67,12 +74,12 @@ pub trait Bind: Send + Sync + Debug {
     ///
     /// # Errors
     /// The mover cannot be created; binding the endpoint then fails.
-    fn bind(&self, names: Names) -> io::Result<Box<dyn DatagramMover>>;
+    fn bind(&self, names: AddressTable) -> io::Result<Box<dyn DatagramMover>>;
 }
 
 /// Limits of a mover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
+pub struct MoverLimits {
     /// Largest datagram, in bytes. Larger ones (path MTU probes) are dropped before they reach the
     /// mover.
     pub mtu_max: u16,
@@ -91,7 +98,7 @@ pub struct Readiness<'a> {
 
 /// Result of a send.
 #[derive(Debug)]
-pub enum Sent {
+pub enum SendResult {
     /// All datagrams were sent, or lost as in any network.
     All,
     /// No room: the bytes from this offset on, a multiple of the segment, are still to be sent.

@@ -23,7 +23,8 @@ use rustix::process::{Resource, getrlimit};
 use wraith_core::{Ecn, PathAddr};
 
 use super::{
-    Bind, Caps, DatagramMover, KERNEL_BUFFER, Names, Readiness, Received, RecvSlots, Sent, Udp,
+    AddressTable, DatagramMover, KERNEL_BUFFER, MoverFactory, MoverLimits, Readiness, Received,
+    RecvSlots, SendResult, Udp,
 };
 use crate::addr::Addr;
 use crate::lock::lock;
@@ -177,12 +178,12 @@ impl Socket {
     }
 }
 
-impl Bind for Sockets {
+impl MoverFactory for Sockets {
     fn kind(&self) -> u64 {
         KIND
     }
 
-    fn bind(&self, names: Names) -> io::Result<Box<dyn DatagramMover>> {
+    fn bind(&self, names: AddressTable) -> io::Result<Box<dyn DatagramMover>> {
         Ok(Box::new(SocketsMover { shared: Arc::clone(&self.0), names }))
     }
 }
@@ -213,27 +214,33 @@ fn parse_name(name: &[u8]) -> Option<(u32, SocketAddrV4)> {
 #[derive(Debug)]
 struct SocketsMover {
     shared: Arc<Shared>,
-    names: Names,
+    names: AddressTable,
 }
 
 impl DatagramMover for SocketsMover {
-    fn caps(&self) -> Caps {
-        Caps { mtu_max: u16::MAX, segments_max: usize::from(u16::MAX) }
+    fn caps(&self) -> MoverLimits {
+        MoverLimits { mtu_max: u16::MAX, segments_max: usize::from(u16::MAX) }
     }
 
     fn readiness(&self) -> Readiness<'_> {
         Readiness { fd: self.shared.epoll.as_fd(), room_is_writable: false }
     }
 
-    fn send(&mut self, to: PathAddr, ecn: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent {
-        let gone = || Sent::Unreachable(Errno::NOTCONN.into());
+    fn send(
+        &mut self,
+        to: PathAddr,
+        ecn: Option<Ecn>,
+        datagrams: &[u8],
+        segment: usize,
+    ) -> SendResult {
+        let gone = || SendResult::Unreachable(Errno::NOTCONN.into());
         let Some((number, remote)) = self.names.name(to).and_then(|name| parse_name(&name)) else {
             return gone();
         };
         let mut state = lock(&self.shared.state);
         let Some(socket) = state.sockets.get_mut(&number) else { return gone() };
         let sent = socket.udp.send(remote.into(), ecn, datagrams, segment);
-        let wait = matches!(sent, Sent::Blocked(_));
+        let wait = matches!(sent, SendResult::Blocked(_));
         if socket.waits_for_room != wait {
             let flags = if wait { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
             let data = EventData::new_u64(number.into());
@@ -297,7 +304,7 @@ mod tests {
     impl Opened {
         fn new() -> Self {
             let sockets = Sockets::within(places()).unwrap();
-            let names = Names::new(1);
+            let names = AddressTable::new(1);
             let mover = sockets.bind(names.clone()).unwrap();
             let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
             peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -314,7 +321,7 @@ mod tests {
         fn outside(&mut self) -> Vec<SocketAddr> {
             let mut outside = Vec::new();
             for path in &self.paths {
-                assert!(matches!(self.mover.send(*path, None, b"from here", 9), Sent::All));
+                assert!(matches!(self.mover.send(*path, None, b"from here", 9), SendResult::All));
                 outside.push(self.peer.recv_from(&mut [0; 64]).unwrap().1);
             }
             outside
@@ -393,7 +400,7 @@ mod tests {
         let (mut slots, deadline) = (RecvSlots::new(), begun + Duration::from_secs(5));
         while opened.mover.receive(&mut slots).unwrap() == 0 && Instant::now() < deadline {}
         assert_eq!(opened.sockets.close_silent(begun.elapsed()), 1);
-        assert!(matches!(opened.mover.send(opened.paths[3], None, b"still", 5), Sent::All));
+        assert!(matches!(opened.mover.send(opened.paths[3], None, b"still", 5), SendResult::All));
     }
 
     #[test]
@@ -402,8 +409,8 @@ mod tests {
         opened.sockets.close(&opened.addresses, &opened.addresses[0]);
         assert_eq!(opened.sockets.close_silent(Duration::from_secs(60)), 1);
         let gone = opened.mover.send(opened.paths[1], None, b"gone", 4);
-        assert!(matches!(gone, Sent::Unreachable(_)));
-        assert!(matches!(opened.mover.send(opened.paths[0], None, b"here", 4), Sent::All));
+        assert!(matches!(gone, SendResult::Unreachable(_)));
+        assert!(matches!(opened.mover.send(opened.paths[0], None, b"here", 4), SendResult::All));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, SockRef, Type};
 use tracing::debug;
 use wraith_core::Ecn;
 
-use super::Sent;
+use super::SendResult;
 use super::slots::{RECV_BUFFER_BYTES, Received, RecvSlots, SLOTS};
 use super::source::SourceAddresses;
 
@@ -129,9 +129,9 @@ impl Udp {
         ecn: Option<Ecn>,
         datagrams: &[u8],
         segment: usize,
-    ) -> Sent {
+    ) -> SendResult {
         let Some(destination) = self.destination(to) else {
-            return Sent::Unreachable(Errno::AFNOSUPPORT.into());
+            return SendResult::Unreachable(Errno::AFNOSUPPORT.into());
         };
         let mut src_ip = self.sources.of(to);
         // Set after a refused segmented send: the result of the first single datagram shows the
@@ -157,7 +157,7 @@ impl Udp {
                     done += contents.len();
                 }
                 Err(error) => match classify(error, contents.len() > segment) {
-                    Refusal::Blocked => return Sent::Blocked(done),
+                    Refusal::Blocked => return SendResult::Blocked(done),
                     Refusal::Segmentation => singly = true,
                     Refusal::Lost => done += contents.len(),
                     Refusal::Unreachable(_) if src_ip.is_some() => {
@@ -165,11 +165,11 @@ impl Udp {
                         self.sources.forget(to);
                         src_ip = None;
                     }
-                    Refusal::Unreachable(error) => return Sent::Unreachable(error),
+                    Refusal::Unreachable(error) => return SendResult::Unreachable(error),
                 },
             }
         }
-        Sent::All
+        SendResult::All
     }
 
     /// Converts `to` into the socket's address family.
@@ -292,7 +292,7 @@ mod tests {
     fn a_batch_arrives_cut_at_the_segments_and_with_its_ecn() {
         let (mut a, mut b) = pair((Ipv4Addr::LOCALHOST, 0), (Ipv4Addr::LOCALHOST, 0));
         let bytes = datagrams(10_500);
-        assert!(matches!(a.send(b.local_addr(), Some(Ecn::Ect0), &bytes, 1000), Sent::All));
+        assert!(matches!(a.send(b.local_addr(), Some(Ecn::Ect0), &bytes, 1000), SendResult::All));
         let got = receive(&mut b, 11);
         assert!(
             got.iter()
@@ -316,7 +316,7 @@ mod tests {
                 let (mut a, mut b) = pair((address, 0), (address, 0));
                 assert!(matches!(
                     a.send(b.local_addr(), Some(ecn), &datagrams(30_000), 1000),
-                    Sent::All
+                    SendResult::All
                 ));
                 let (mut slots, mut got, mut merged) = (RecvSlots::new(), 0, false);
                 while got < 30 {
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn more_than_64_small_segments_are_sent_in_several_calls() {
         let (mut a, mut b) = pair((Ipv4Addr::LOCALHOST, 0), (Ipv4Addr::LOCALHOST, 0));
-        assert!(matches!(a.send(b.local_addr(), None, &datagrams(20_000), 100), Sent::All));
+        assert!(matches!(a.send(b.local_addr(), None, &datagrams(20_000), 100), SendResult::All));
         assert_eq!(receive(&mut b, 200).len(), 200);
     }
 
@@ -345,7 +345,7 @@ mod tests {
         let (mut a, mut b) = pair((Ipv4Addr::LOCALHOST, 0), (Ipv4Addr::LOCALHOST, 0));
         a.segmentation = false;
         let bytes = datagrams(5_500);
-        assert!(matches!(a.send(b.local_addr(), None, &bytes, 1000), Sent::All));
+        assert!(matches!(a.send(b.local_addr(), None, &bytes, 1000), SendResult::All));
         let got = receive(&mut b, 6);
         assert_eq!(
             got.into_iter().flat_map(|(_, _, datagram)| datagram).collect::<Vec<_>>(),
@@ -357,10 +357,10 @@ mod tests {
     fn an_ipv4_peer_of_a_dual_stack_socket_is_an_ipv4_address() {
         let (mut dual, mut v4) = pair((Ipv6Addr::UNSPECIFIED, 0), (Ipv4Addr::LOCALHOST, 0));
         let address: SocketAddr = (Ipv4Addr::LOCALHOST, dual.local_addr().port()).into();
-        assert!(matches!(v4.send(address, None, b"to", 2), Sent::All));
+        assert!(matches!(v4.send(address, None, b"to", 2), SendResult::All));
         let got = receive(&mut dual, 1);
         assert_eq!(got[0].0, v4.local_addr().into());
-        assert!(matches!(dual.send(v4.local_addr(), None, b"fro", 3), Sent::All));
+        assert!(matches!(dual.send(v4.local_addr(), None, b"fro", 3), SendResult::All));
         assert_eq!(receive(&mut v4, 1)[0].0, address.into());
     }
 
@@ -368,16 +368,16 @@ mod tests {
     fn an_answer_leaves_from_the_address_that_was_asked() {
         let (mut dual, mut v4) = pair((Ipv6Addr::UNSPECIFIED, 0), (Ipv4Addr::LOCALHOST, 0));
         let asked: SocketAddr = (Ipv4Addr::new(127, 0, 0, 77), dual.local_addr().port()).into();
-        assert!(matches!(v4.send(asked, None, b"?", 1), Sent::All));
+        assert!(matches!(v4.send(asked, None, b"?", 1), SendResult::All));
         let from = receive(&mut dual, 1)[0].0.ip().unwrap();
-        assert!(matches!(dual.send(from, None, b"!", 1), Sent::All));
+        assert!(matches!(dual.send(from, None, b"!", 1), SendResult::All));
         assert_eq!(receive(&mut v4, 1)[0].0, asked.into());
     }
 
     #[test]
     fn ipv6_loopback_works() {
         let (mut a, mut b) = pair((Ipv6Addr::LOCALHOST, 0), (Ipv6Addr::LOCALHOST, 0));
-        assert!(matches!(a.send(b.local_addr(), None, &datagrams(3_000), 1000), Sent::All));
+        assert!(matches!(a.send(b.local_addr(), None, &datagrams(3_000), 1000), SendResult::All));
         assert_eq!(receive(&mut b, 3)[0].0, a.local_addr().into());
     }
 
@@ -385,8 +385,8 @@ mod tests {
     fn an_address_of_the_wrong_family_is_unreachable_and_nothing_else_breaks() {
         let (mut a, mut b) = pair((Ipv4Addr::LOCALHOST, 0), (Ipv4Addr::LOCALHOST, 0));
         let v6 = (Ipv6Addr::LOCALHOST, 9).into();
-        assert!(matches!(a.send(v6, None, b"x", 1), Sent::Unreachable(_)));
-        assert!(matches!(a.send(b.local_addr(), None, b"x", 1), Sent::All));
+        assert!(matches!(a.send(v6, None, b"x", 1), SendResult::Unreachable(_)));
+        assert!(matches!(a.send(b.local_addr(), None, b"x", 1), SendResult::All));
         receive(&mut b, 1);
     }
 

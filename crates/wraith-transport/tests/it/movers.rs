@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use wraith_transport::mover::{
-    Bind, Caps, DatagramMover, Names, Readiness, Received, RecvSlots, Sent,
+    AddressTable, DatagramMover, MoverFactory, MoverLimits, Readiness, Received, RecvSlots,
+    SendResult,
 };
 use wraith_transport::{Addr, Config, ConnectError, Connection, Ecn, Endpoint, PathAddr, block_on};
 
@@ -41,18 +42,18 @@ struct Line {
 #[derive(Debug)]
 struct LineMover {
     socket: UnixDatagram,
-    names: Names,
+    names: AddressTable,
     peer: PathAddr,
     manner: Arc<MoverBehaviour>,
     calls: u64,
 }
 
-impl Bind for Line {
+impl MoverFactory for Line {
     fn kind(&self) -> u64 {
         KIND
     }
 
-    fn bind(&self, names: Names) -> io::Result<Box<dyn DatagramMover>> {
+    fn bind(&self, names: AddressTable) -> io::Result<Box<dyn DatagramMover>> {
         let socket = self.socket.lock().unwrap().take().expect("bound once");
         socket.set_nonblocking(true)?;
         let (peer, manner) = (names.path(self.peer), Arc::clone(&self.manner));
@@ -61,15 +62,21 @@ impl Bind for Line {
 }
 
 impl DatagramMover for LineMover {
-    fn caps(&self) -> Caps {
-        Caps { mtu_max: MTU, segments_max: 5 }
+    fn caps(&self) -> MoverLimits {
+        MoverLimits { mtu_max: MTU, segments_max: 5 }
     }
 
     fn readiness(&self) -> Readiness<'_> {
         Readiness { fd: self.socket.as_fd(), room_is_writable: true }
     }
 
-    fn send(&mut self, to: PathAddr, _: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent {
+    fn send(
+        &mut self,
+        to: PathAddr,
+        _: Option<Ecn>,
+        datagrams: &[u8],
+        segment: usize,
+    ) -> SendResult {
         assert!(segment <= usize::from(MTU) && datagrams.len() <= 5 * segment);
         assert!(self.names.name(to).is_some(), "an address of somebody else");
         self.calls += 1;
@@ -86,11 +93,11 @@ impl DatagramMover for LineMover {
         for (i, datagram) in datagrams.chunks(segment).enumerate() {
             if i >= room || self.socket.send(datagram).is_err_and(|error| is_full(&error)) {
                 self.manner.refusals.fetch_add(1, Ordering::Relaxed);
-                return Sent::Blocked(i * segment);
+                return SendResult::Blocked(i * segment);
             }
             self.manner.taken.fetch_add(1, Ordering::Relaxed);
         }
-        Sent::All
+        SendResult::All
     }
 
     fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use wraith_core::punch::Reflector;
 use wraith_transport::mover::Sockets;
 use wraith_transport::{
-    Addr, AskError, CloseReason, Config, Endpoint, Many, MigrationError, PathEvent, PunchError,
+    Addr, CloseReason, Config, Endpoint, Many, MigrationError, ObserveError, PathEvent, PunchError,
     PunchEvent, Role,
 };
 
@@ -219,10 +219,10 @@ fn a_reflector_says_where_the_socket_is_and_a_stranger_replies_once() {
         *b"dba-"
     );
     let bad = SocketAddr::new(V4, 0);
-    assert_eq!(run(one.observe(SECRET, bad)), Err(AskError::Refused(PunchError::NotATarget)));
+    assert_eq!(run(one.observe(SECRET, bad)), Err(ObserveError::Refused(PunchError::NotATarget)));
     one.start_close();
     run(one.closed());
-    assert_eq!(run(one.observe(SECRET, at)), Err(AskError::EndpointClosed));
+    assert_eq!(run(one.observe(SECRET, at)), Err(ObserveError::EndpointClosed));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_dht::SeenQuestion;
 use wraith_transport::nat::{Mapping, Sighting, allocation, mapping};
-use wraith_transport::{AnswerMode, AskError, Endpoint, PunchEvent, Role};
+use wraith_transport::{AnswerMode, Endpoint, ObserveError, PunchEvent, Role};
 
 use self::judge::{Facts, judge};
 use super::Check;
@@ -157,7 +157,7 @@ async fn other_port(answers: &[Answer]) -> Option<bool> {
     let fresh = open(None).ok()?;
     match fresh.observe_by(secret, of, AnswerMode::Port(other.port())).await {
         Ok(_) => Some(true),
-        Err(AskError::NoAnswer) => fresh.observe(secret, of).await.is_ok().then_some(false),
+        Err(ObserveError::NoAnswer) => fresh.observe(secret, of).await.is_ok().then_some(false),
         Err(_) => None,
     }
 }
