@@ -61,7 +61,7 @@ impl Cookie {
         equal(&kdf::keyed(&self.0, rest)[..MAC2_BYTES], &macs[..MAC2_BYTES])
     }
 
-    /// Writes the mac2 of an H1. The caller has to write the gate afterwards.
+    /// Writes the mac2 of an H1. The caller has to write the mac1 afterwards.
     pub(crate) fn write_mac2(&self, h1: &mut [u8]) {
         let (rest, macs) = h1.split_at_mut(h1.len() - H1_MACS_BYTES);
         macs[..MAC2_BYTES].copy_from_slice(&kdf::keyed(&self.0, rest)[..MAC2_BYTES]);

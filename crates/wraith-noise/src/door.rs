@@ -1,4 +1,4 @@
-//! Door keys: the invitation that the gate of H1 is keyed with (SPEC §3.1).
+//! Door keys: the invitation that keys the mac1 of H1 (SPEC §3.1).
 //!
 //! Invariant: a sender without any of a responder's door keys costs the responder one hash of the
 //! datagram, and one short hash per door. To such an observer its handshakes look like random
@@ -10,14 +10,14 @@ use wraith_crypto::{NodeId, kdf};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::H1_BYTES;
-use crate::gate::{GateKey, Gated};
+use crate::mac1::{Mac1Datagram, Mac1Key};
 
-/// Secret shared by an invited initiator and its responder: 32 bytes, and the gate key derived from
+/// Secret shared by an invited initiator and its responder: 32 bytes, and the mac1 key derived from
 /// them. Wiped when dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct DoorKey {
     key: [u8; 32],
-    gate: GateKey,
+    mac1: Mac1Key,
 }
 
 impl DoorKey {
@@ -49,26 +49,26 @@ impl DoorKey {
 
     fn of(context: &'static str, parts: &[&[u8]]) -> Self {
         let key = kdf::derive_parts(context, parts);
-        Self { key, gate: GateKey::new(kdf::derive("wraith/2 gate 1", &key)) }
+        Self { key, mac1: Mac1Key::new(kdf::derive("wraith/2 gate 1", &key)) }
     }
 
-    /// Returns whether `datagram` has a permitted length for the first datagram of H1 and a gate
+    /// Returns whether `datagram` has a permitted length for the first datagram of H1 and a mac1
     /// made with this key. Constant time.
     #[must_use]
-    pub fn opens(&self, datagram: &Gated<'_>) -> bool {
-        H1_BYTES.contains(&datagram.bytes().len()) && self.gate.verifies(datagram)
+    pub fn opens(&self, datagram: &Mac1Datagram<'_>) -> bool {
+        H1_BYTES.contains(&datagram.bytes().len()) && self.mac1.verifies(datagram)
     }
 
-    /// Writes the gate of the first datagram of H1, computed over everything before it.
+    /// Writes the mac1 of the first datagram of H1, computed over everything before it.
     pub(crate) fn write_gate(&self, first: &mut [u8]) {
-        self.gate.write(first);
+        self.mac1.write(first);
     }
 
-    /// Returns the gate key of the second datagram of H1, given the [`h1_hash`](crate::h1::h1_hash)
+    /// Returns the mac1 key of the second datagram of H1, given the [`h1_hash`](crate::h1::h1_hash)
     /// of the first.
-    pub(crate) fn second(&self, h1_hash: &[u8; 32]) -> GateKey {
+    pub(crate) fn second(&self, h1_hash: &[u8; 32]) -> Mac1Key {
         let parts: [&[u8]; 2] = [&self.key, h1_hash];
-        GateKey::new(kdf::derive_parts("wraith/2 gate 1, second datagram", &parts))
+        Mac1Key::new(kdf::derive_parts("wraith/2 gate 1, second datagram", &parts))
     }
 
     pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
@@ -98,9 +98,9 @@ mod tests {
     fn the_gate_is_the_keyed_hash_of_the_specification() {
         let key =
             kdf::derive("wraith/2 door of a ticket", &[[7; 16].as_slice(), &[5; 32]].concat());
-        let gate = kdf::derive("wraith/2 gate 1", &key);
+        let mac1 = kdf::derive("wraith/2 gate 1", &key);
         let datagram = first(&DoorKey::of_ticket(&[7; 16], BOB), 800);
-        assert_eq!(datagram[784..], kdf::keyed(&gate, &kdf::hash(&[0x5a; 784]))[..16]);
+        assert_eq!(datagram[784..], kdf::keyed(&mac1, &kdf::hash(&[0x5a; 784]))[..16]);
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         ];
         for (i, door) in doors.iter().enumerate() {
             let datagram = first(door, 800);
-            let gated = Gated::of(&datagram).unwrap();
+            let gated = Mac1Datagram::of(&datagram).unwrap();
             let open: Vec<_> = (0..doors.len()).filter(|j| doors[*j].opens(&gated)).collect();
             assert_eq!(open, [i]);
         }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn only_lengths_of_a_first_datagram_open_it() {
         let door = DoorKey::of_everybody(BOB);
-        let opens = |len| door.opens(&Gated::of(&first(&door, len)).unwrap());
+        let opens = |len| door.opens(&Mac1Datagram::of(&first(&door, len)).unwrap());
         for len in [16, H1_BYTES.start() - 1, H1_BYTES.end() + 1, 1500] {
             assert!(!opens(len));
         }
@@ -140,9 +140,9 @@ mod tests {
         let mut datagram = first(&door, 700);
         for bit in 0..datagram.len() * 8 {
             datagram[bit / 8] ^= 1 << (bit % 8);
-            assert!(!door.opens(&Gated::of(&datagram).unwrap()));
+            assert!(!door.opens(&Mac1Datagram::of(&datagram).unwrap()));
             datagram[bit / 8] ^= 1 << (bit % 8);
         }
-        assert!(door.opens(&Gated::of(&datagram).unwrap()));
+        assert!(door.opens(&Mac1Datagram::of(&datagram).unwrap()));
     }
 }

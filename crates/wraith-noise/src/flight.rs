@@ -1,7 +1,7 @@
-//! Messages 1 and 2 on the wire, and the gate keys of H2 and H3.
+//! Messages 1 and 2 on the wire, and the mac1 keys of H2 and H3.
 //!
 //! Either message is longer than a datagram may be, so it travels as two datagrams, split at random
-//! (SPEC §3). Its ephemeral key is sent as an Elligator2 representative. The gates after H1 are
+//! (SPEC §3). Its ephemeral key is sent as an Elligator2 representative. The mac1s after H1 are
 //! keyed with Noise's chaining key, which only the two sides have.
 
 use rand_core::Rng;
@@ -9,15 +9,15 @@ use snow::HandshakeState;
 use wraith_crypto::{elligator, kdf};
 use zeroize::Zeroizing;
 
-use crate::Rejected;
-use crate::gate::{GATE_BYTES, GateKey};
+use crate::HandshakeError;
+use crate::mac1::{MAC1_BYTES, Mac1Key};
 
 /// Length of an ephemeral key in bytes, on the wire and in a Noise message.
 pub(crate) const EPHEMERAL_BYTES: usize = 32;
 
 /// Splits a Noise message that begins with an ephemeral key into two datagrams of these lengths,
 /// and replaces the key with `representative`. Leaves room for `macs` bytes at the end of the first
-/// datagram, and for the gate at the end of the second.
+/// datagram, and for mac1 at the end of the second.
 pub(crate) fn split(
     message: &[u8],
     representative: &[u8; 32],
@@ -25,7 +25,7 @@ pub(crate) fn split(
     macs: usize,
 ) -> [Vec<u8>; 2] {
     let (front, back) = message.split_at(first - macs);
-    debug_assert_eq!(back.len(), second - GATE_BYTES, "the lengths are those of this message");
+    debug_assert_eq!(back.len(), second - MAC1_BYTES, "the lengths are those of this message");
     let mut datagrams = [vec![0; first], vec![0; second]];
     datagrams[0][..front.len()].copy_from_slice(front);
     datagrams[0][..EPHEMERAL_BYTES].copy_from_slice(representative);
@@ -34,7 +34,7 @@ pub(crate) fn split(
 }
 
 /// A Noise message reassembled from two datagrams.
-pub(crate) struct Joined {
+pub(crate) struct ReassembledMessage {
     /// The message in Noise's format.
     pub(crate) message: Vec<u8>,
     /// The ephemeral key in its wire format.
@@ -44,43 +44,43 @@ pub(crate) struct Joined {
 }
 
 /// Reverses [`split`]. Returns `None` if either datagram is too short.
-pub(crate) fn join([first, second]: [&[u8]; 2], macs: usize) -> Option<Joined> {
+pub(crate) fn join([first, second]: [&[u8]; 2], macs: usize) -> Option<ReassembledMessage> {
     let front = &first[..first.len().checked_sub(macs)?];
-    let back = &second[..second.len().checked_sub(GATE_BYTES)?];
+    let back = &second[..second.len().checked_sub(MAC1_BYTES)?];
     let representative = *front.first_chunk()?;
     let mut message = [front, back].concat();
     let hash = kdf::hash(&message);
     message[..EPHEMERAL_BYTES].copy_from_slice(&elligator::decode(&representative));
-    Some(Joined { message, representative, hash })
+    Some(ReassembledMessage { message, representative, hash })
 }
 
 /// Reads a whole message. Returns its payload, padding included.
 pub(crate) fn read(
     noise: &mut HandshakeState,
     message: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, Rejected> {
+) -> Result<Zeroizing<Vec<u8>>, HandshakeError> {
     let mut payload = Zeroizing::new(vec![0; message.len()]);
-    let len = noise.read_message(message, &mut payload).map_err(|_| Rejected::Unauthentic)?;
+    let len = noise.read_message(message, &mut payload).map_err(|_| HandshakeError::Unauthentic)?;
     payload.truncate(len);
     Ok(payload)
 }
 
-/// Derives the gate key for the datagrams after a message. The inputs are Noise's chaining key at
+/// Derives the mac1 key for the datagrams after a message. The inputs are Noise's chaining key at
 /// that point and `hash`, the BLAKE3 hash of the message in its wire format. Only the two sides
-/// have that chaining key, so a datagram that passes such a gate comes from the other side.
-pub(crate) fn gate(noise: &mut HandshakeState, context: &'static str, hash: &[u8; 32]) -> GateKey {
+/// have that chaining key, so a datagram that passes such a mac1 comes from the other side.
+pub(crate) fn mac1(noise: &mut HandshakeState, context: &'static str, hash: &[u8; 32]) -> Mac1Key {
     let split = Zeroizing::new(noise.dangerously_get_raw_split());
-    GateKey::new(kdf::derive_parts(context, &[&split.0, &split.1, hash]))
+    Mac1Key::new(kdf::derive_parts(context, &[&split.0, &split.1, hash]))
 }
 
-/// Derives the gate keys of the two datagrams of H2.
-pub(crate) fn h2_gates(noise: &mut HandshakeState, h1: &[u8; 32]) -> [GateKey; 2] {
-    ["wraith/2 gate 2", "wraith/2 gate 2, second datagram"].map(|context| gate(noise, context, h1))
+/// Derives the mac1 keys of the two datagrams of H2.
+pub(crate) fn h2_mac1_keys(noise: &mut HandshakeState, h1: &[u8; 32]) -> [Mac1Key; 2] {
+    ["wraith/2 gate 2", "wraith/2 gate 2, second datagram"].map(|context| mac1(noise, context, h1))
 }
 
-/// Derives the gate key of H3.
-pub(crate) fn h3_gate(noise: &mut HandshakeState, h2: &[u8; 32]) -> GateKey {
-    gate(noise, "wraith/2 gate 3", h2)
+/// Derives the mac1 key of H3.
+pub(crate) fn h3_mac1_key(noise: &mut HandshakeState, h2: &[u8; 32]) -> Mac1Key {
+    mac1(noise, "wraith/2 gate 3", h2)
 }
 
 /// Draws a length uniformly from `range`.

@@ -2,13 +2,13 @@
 
 use wraith_crypto::kdf;
 
-use crate::gate::GATE_BYTES;
+use crate::mac1::MAC1_BYTES;
 
-/// Length of mac2, the MAC keyed with a cookie. It precedes the gate at the end of the first
+/// Length of mac2, the MAC keyed with a cookie. It precedes mac1 at the end of the first
 /// datagram of H1.
 pub const MAC2_BYTES: usize = 16;
 /// Length of both MACs after the Noise message in the first datagram of H1.
-pub(crate) const H1_MACS_BYTES: usize = MAC2_BYTES + GATE_BYTES;
+pub(crate) const H1_MACS_BYTES: usize = MAC2_BYTES + MAC1_BYTES;
 
 /// Returns the ID of a handshake attempt (SPEC §3.4). It stays the same when the first datagram of
 /// H1 is repeated with another mac2. Returns `None` if the datagram is shorter than its MACs.

@@ -12,15 +12,15 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 use crate::cookie::CookieKey;
 use crate::door::DoorKey;
 use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
-use crate::gate::{GATE_BYTES, GateKey, Gated};
 use crate::h1::{H1_MACS_BYTES, MAC2_BYTES, h1_hash};
+use crate::mac1::{MAC1_BYTES, Mac1Datagram, Mac1Key};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
-use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, Rejected, SessionKeys, resolver};
+use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, HandshakeError, SessionKeys, resolver};
 
 /// Number of forms of H1, the newest ones, that a cookie datagram may still answer.
 const COOKIE_KEYS_MAX: usize = 4;
-/// Bytes of H3 besides its payload: the sealed static key, a tag, the gate.
-const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + GATE_BYTES;
+/// Bytes of H3 besides its payload: the sealed static key, a tag, mac1.
+const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + MAC1_BYTES;
 /// Bytes of message 1 besides its payload: the ephemeral key, the sealed encapsulation key, a tag.
 const MESSAGE_1_OVERHEAD: usize =
     EPHEMERAL_BYTES + (kem::ENCAPSULATION_KEY_BYTES + TAG_BYTES) + TAG_BYTES;
@@ -42,11 +42,11 @@ pub struct Initiator {
     h1: [Vec<u8>; 2],
     /// Keys of the cookies that answer each form of H1 sent so far, newest first.
     cookie_keys: VecDeque<CookieKey>,
-    h2_gates: [GateKey; 2],
+    h2_mac1_keys: [Mac1Key; 2],
     /// The datagrams of H2 received so far.
     h2: [Option<Vec<u8>>; 2],
-    /// The gate key of H3. `None` until H2 has been read.
-    h3_gate: Option<GateKey>,
+    /// The mac1 key of H3. `None` until H2 has been read.
+    h3_mac1_key: Option<Mac1Key>,
 }
 
 impl Initiator {
@@ -73,7 +73,7 @@ impl Initiator {
         );
 
         let lens = [draw_len(rng, H1_BYTES), draw_len(rng, H1_BYTES)];
-        let message_len = lens[0] + lens[1] - H1_MACS_BYTES - GATE_BYTES;
+        let message_len = lens[0] + lens[1] - H1_MACS_BYTES - MAC1_BYTES;
         let mut payload = hello.encode();
         payload.resize(message_len - MESSAGE_1_OVERHEAD, 0);
         let mut message = vec![0; message_len];
@@ -88,7 +88,7 @@ impl Initiator {
 
         let hash = flight::join([&h1[0], &h1[1]], H1_MACS_BYTES).expect("it was just split").hash;
         let initiator = Self {
-            h2_gates: flight::h2_gates(&mut noise, &hash),
+            h2_mac1_keys: flight::h2_mac1_keys(&mut noise, &hash),
             noise,
             responder,
             suites: hello.suites,
@@ -96,44 +96,44 @@ impl Initiator {
             door: door.clone(),
             h1: h1.clone(),
             h2: [None, None],
-            h3_gate: None,
+            h3_mac1_key: None,
         };
         Ok((initiator, h1))
     }
 
     /// Reads a datagram of H2. Returns the responder's hello once both datagrams have arrived.
     ///
-    /// A datagram that passes no gate changes nothing, and neither does an H2 that fails to
+    /// A datagram that passes no mac1 changes nothing, and neither does an H2 that fails to
     /// authenticate: the genuine one may still come. An authentic but
-    /// [malformed](Rejected::Malformed) H2 ends the attempt. Only the responder can make one, and
-    /// it could as well stay silent.
+    /// [malformed](HandshakeError::Malformed) H2 ends the attempt. Only the responder can make one,
+    /// and it could as well stay silent.
     ///
     /// # Errors
     /// The reason why the datagram is not an H2 that answers our H1, for a counter.
-    pub fn read_h2(&mut self, datagram: &[u8]) -> Result<Option<ResponderHello>, Rejected> {
-        if self.h3_gate.is_some() {
-            return Err(Rejected::Unexpected);
+    pub fn read_h2(&mut self, datagram: &[u8]) -> Result<Option<ResponderHello>, HandshakeError> {
+        if self.h3_mac1_key.is_some() {
+            return Err(HandshakeError::Unexpected);
         }
         let fits = |h1: &Vec<u8>| (H2_BYTES_MIN..=h1.len()).contains(&datagram.len());
         if !self.h1.iter().any(fits) {
-            return Err(Rejected::Length);
+            return Err(HandshakeError::Length);
         }
-        let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
-        let part = self.h2_gates.iter().position(|key| key.verifies(&gated));
-        let part = part.filter(|part| fits(&self.h1[*part])).ok_or(Rejected::Gate)?;
+        let gated = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
+        let part = self.h2_mac1_keys.iter().position(|key| key.verifies(&gated));
+        let part = part.filter(|part| fits(&self.h1[*part])).ok_or(HandshakeError::Mac1)?;
         // A copy of H1 may have been answered with another H2: the newest datagram replaces the
         // older.
         self.h2[part] = Some(datagram.to_vec());
         let [Some(first), Some(second)] = &self.h2 else { return Ok(None) };
-        let joined = flight::join([first, second], GATE_BYTES).ok_or(Rejected::Malformed)?;
+        let joined = flight::join([first, second], MAC1_BYTES).ok_or(HandshakeError::Malformed)?;
         // A failed read leaves snow's state as it was: snow restores its symmetric state. All keys
         // of message 2 come from `ee` and `ekem1`, which the next attempt computes again.
         let payload = flight::read(&mut self.noise, &joined.message)?;
         let hello = ResponderHello::decode(&payload)?;
         if self.suites & hello.suite.bit() == 0 {
-            return Err(Rejected::Malformed);
+            return Err(HandshakeError::Malformed);
         }
-        self.h3_gate = Some(flight::h3_gate(&mut self.noise, &joined.hash));
+        self.h3_mac1_key = Some(flight::h3_mac1_key(&mut self.noise, &joined.hash));
         Ok(Some(hello))
     }
 
@@ -167,15 +167,15 @@ impl Initiator {
         hello: &FinalHello,
         rng: &mut impl CryptoRng,
     ) -> (Vec<u8>, SessionKeys) {
-        let gate = self.h3_gate.take().expect("H3 is written after H2 was read");
+        let mac1 = self.h3_mac1_key.take().expect("H3 is written after H2 was read");
         let len = draw_len(rng, H3_BYTES);
         let mut payload = hello.encode();
         payload.resize(len - H3_OVERHEAD, 0);
         let mut h3 = vec![0; len];
         self.noise
-            .write_message(&payload, &mut h3[..len - GATE_BYTES])
+            .write_message(&payload, &mut h3[..len - MAC1_BYTES])
             .expect("it is our turn, every key is there and the buffer has the message's length");
-        gate.write(&mut h3);
+        mac1.write(&mut h3);
         let split = Zeroizing::new(self.noise.dangerously_get_raw_split());
         (h3, SessionKeys::new(&split.0, &split.1))
     }

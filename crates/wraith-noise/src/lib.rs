@@ -8,8 +8,8 @@
 //!
 //! ```text
 //!     Initiator                                                    Responder
-//!     Initiator::start  ──── H1, first datagram ────▶    DoorKey::opens, FirstDatagram::new
-//!                       ──── H1, second datagram ───▶    FirstDatagram::is_followed_by, Responder::read_h1
+//!     Initiator::start  ──── H1, first datagram ────▶    DoorKey::opens, PendingH1::new
+//!                       ──── H1, second datagram ───▶    Responder::read_h1
 //!     Initiator::read_h2 ◀── H2, in two datagrams ───    Responder::write_h2
 //!     Initiator::write_h3 ────────── H3 ────────────▶    Responder::read_h3
 //!          │ SessionKeys                                          │ SessionKeys
@@ -34,10 +34,10 @@
 mod cookie;
 mod door;
 mod flight;
-mod gate;
 mod h1;
 mod initiator;
 mod keys;
+mod mac1;
 mod ml_kem;
 mod packet_number;
 mod parameters;
@@ -56,21 +56,21 @@ use thiserror::Error;
 pub use cookie::{COOKIE_DATAGRAM_BYTES, Cookie, CookieSecret};
 pub use door::DoorKey;
 pub use flight::draw_len;
-pub use gate::{DatagramName, GATE_BYTES, Gated};
 pub use h1::{MAC2_BYTES, h1_id};
 pub use initiator::Initiator;
 pub use keys::{DirectionKeys, SessionKeys};
+pub use mac1::{DatagramFingerprint, MAC1_BYTES, Mac1Datagram};
 pub use parameters::Parameters;
 pub use payload::{FinalHello, InitiatorHello, ResponderHello, negotiate};
 pub use protection::{
-    CID_BYTES, HEADER_BYTES, KEY_PACKETS_MAX, NotOpened, Opened, Opener, PACKET_BYTES_MIN,
-    PACKET_OVERHEAD, REKEY_PACKETS, Sealer,
+    CID_BYTES, HEADER_BYTES, KEY_PACKETS_MAX, Opened, Opener, PACKET_BYTES_MIN, PACKET_OVERHEAD,
+    PacketOpenError, REKEY_PACKETS, Sealer,
 };
 pub use ratchet::{
-    BadShares, RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet, answer_ratchet,
+    InvalidShares, RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet, respond_to_ratchet,
 };
 pub use replay::{REPLAY_WINDOW, ReplayWindow, Window};
-pub use responder::{FirstDatagram, Responder};
+pub use responder::{PendingH1, Responder};
 pub use wraith_crypto::elligator::EphemeralKey;
 pub use wraith_crypto::{InvalidNodeId, NodeId, Policy, SecretIdentity, Suite, Unauthentic};
 
@@ -88,13 +88,13 @@ pub const H3_BYTES: RangeInclusive<usize> = 300..=1200;
 
 /// Reason for dropping a handshake datagram, for counters and tests. The sender gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-pub enum Rejected {
+pub enum HandshakeError {
     /// The datagram does not have a permitted length.
     #[error("impossible length")]
     Length,
-    /// The gate does not match: the sender lacks the key, or the datagram was modified in transit.
+    /// mac1 does not match: the sender lacks the key, or the datagram was modified in transit.
     #[error("the MAC of the datagram does not match")]
-    Gate,
+    Mac1,
     /// The handshake is not waiting for this datagram.
     #[error("unexpected datagram")]
     Unexpected,

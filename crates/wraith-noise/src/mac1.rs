@@ -1,5 +1,5 @@
-//! The gate: a MAC of 16 bytes at the end of every handshake datagram (SPEC §3.1), like WireGuard's
-//! mac1.
+//! mac1: a MAC of 16 bytes at the end of every handshake datagram, as in WireGuard. SPEC §3.1 calls
+//! it the gate.
 //!
 //! Invariant: a datagram is hashed once, however many keys are tried on it; each key costs one
 //! short hash.
@@ -10,23 +10,23 @@ use std::fmt;
 use wraith_crypto::{equal, kdf};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Length of the gate in bytes.
-pub const GATE_BYTES: usize = 16;
+/// Length of mac1 in bytes.
+pub const MAC1_BYTES: usize = 16;
 
 /// A possible handshake datagram, to be tried with one key after another. The first check hashes
-/// everything before the gate; later checks reuse that hash.
+/// everything before mac1; later checks reuse that hash.
 #[derive(Debug)]
-pub struct Gated<'a> {
+pub struct Mac1Datagram<'a> {
     bytes: &'a [u8],
-    /// BLAKE3 of everything before the gate.
+    /// BLAKE3 of everything before mac1.
     digest: OnceCell<[u8; 32]>,
 }
 
-impl<'a> Gated<'a> {
-    /// Wraps a datagram. Returns `None` if it is shorter than a gate.
+impl<'a> Mac1Datagram<'a> {
+    /// Wraps a datagram. Returns `None` if it is shorter than a mac1.
     #[must_use]
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
-        (bytes.len() >= GATE_BYTES).then(|| Self { bytes, digest: OnceCell::new() })
+        (bytes.len() >= MAC1_BYTES).then(|| Self { bytes, digest: OnceCell::new() })
     }
 
     /// Returns the whole datagram.
@@ -37,55 +37,55 @@ impl<'a> Gated<'a> {
 
     /// Returns the fingerprint of the datagram.
     #[must_use]
-    pub fn name(&self) -> DatagramName {
-        DatagramName { digest: *self.digest(), gate: self.gate() }
+    pub fn fingerprint(&self) -> DatagramFingerprint {
+        DatagramFingerprint { digest: *self.digest(), mac1: self.mac1() }
     }
 
-    fn gate(&self) -> [u8; GATE_BYTES] {
-        *self.bytes.last_chunk().expect("there is room for a gate")
+    fn mac1(&self) -> [u8; MAC1_BYTES] {
+        *self.bytes.last_chunk().expect("there is room for a mac1")
     }
 
     fn digest(&self) -> &[u8; 32] {
-        self.digest.get_or_init(|| kdf::hash(&self.bytes[..self.bytes.len() - GATE_BYTES]))
+        self.digest.get_or_init(|| kdf::hash(&self.bytes[..self.bytes.len() - MAC1_BYTES]))
     }
 }
 
 /// Fingerprint of a datagram. Equal only for copies of the same datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DatagramName {
+pub struct DatagramFingerprint {
     digest: [u8; 32],
-    gate: [u8; GATE_BYTES],
+    mac1: [u8; MAC1_BYTES],
 }
 
-/// Key of a gate. Wiped when dropped.
+/// Key of a mac1. Wiped when dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct GateKey([u8; 32]);
+pub(crate) struct Mac1Key([u8; 32]);
 
-impl GateKey {
+impl Mac1Key {
     pub(crate) const fn new(key: [u8; 32]) -> Self {
         Self(key)
     }
 
-    /// Computes the gate of a datagram from BLAKE3 of everything before it.
-    fn value(&self, digest: &[u8; 32]) -> [u8; GATE_BYTES] {
+    /// Computes the mac1 of a datagram from BLAKE3 of everything before it.
+    fn value(&self, digest: &[u8; 32]) -> [u8; MAC1_BYTES] {
         *kdf::keyed(&self.0, digest).first_chunk().expect("32 bytes hold 16")
     }
 
-    /// Writes the gate into the last 16 bytes, computed over everything before it.
+    /// Writes mac1 into the last 16 bytes, computed over everything before it.
     pub(crate) fn write(&self, datagram: &mut [u8]) {
-        let (rest, gate) = datagram.split_last_chunk_mut().expect("there is room for a gate");
-        *gate = self.value(&kdf::hash(rest));
+        let (rest, mac1) = datagram.split_last_chunk_mut().expect("there is room for a mac1");
+        *mac1 = self.value(&kdf::hash(rest));
     }
 
-    /// Returns whether the gate of `datagram` was made with this key. Constant time.
-    pub(crate) fn verifies(&self, datagram: &Gated<'_>) -> bool {
-        equal(&self.value(datagram.digest()), &datagram.gate())
+    /// Returns whether the mac1 of `datagram` was made with this key. Constant time.
+    pub(crate) fn verifies(&self, datagram: &Mac1Datagram<'_>) -> bool {
+        equal(&self.value(datagram.digest()), &datagram.mac1())
     }
 }
 
-impl fmt::Debug for GateKey {
+impl fmt::Debug for Mac1Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GateKey").finish_non_exhaustive()
+        f.debug_struct("Mac1Key").finish_non_exhaustive()
     }
 }
 
@@ -95,22 +95,22 @@ mod tests {
 
     #[test]
     fn a_gate_verifies_under_its_own_key_and_no_other_in_any_order() {
-        let [ours, other] = [1, 2].map(|byte| GateKey::new([byte; 32]));
+        let [ours, other] = [1, 2].map(|byte| Mac1Key::new([byte; 32]));
         let mut datagram = vec![0x5a; 300];
         ours.write(&mut datagram);
-        let gated = Gated::of(&datagram).unwrap();
+        let gated = Mac1Datagram::of(&datagram).unwrap();
         assert!(!other.verifies(&gated));
         assert!(ours.verifies(&gated));
         assert!(!other.verifies(&gated));
-        assert_eq!(gated.gate(), datagram[284..]);
+        assert_eq!(gated.mac1(), datagram[284..]);
     }
 
     #[test]
     fn a_datagram_that_is_nothing_but_a_gate_has_one_and_a_shorter_one_has_none() {
-        let key = GateKey::new([1; 32]);
-        let mut datagram = [0; GATE_BYTES];
+        let key = Mac1Key::new([1; 32]);
+        let mut datagram = [0; MAC1_BYTES];
         key.write(&mut datagram);
-        assert!(key.verifies(&Gated::of(&datagram).unwrap()));
-        assert!(Gated::of(&datagram[1..]).is_none());
+        assert!(key.verifies(&Mac1Datagram::of(&datagram).unwrap()));
+        assert!(Mac1Datagram::of(&datagram[1..]).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! Transport parameters: the limits that each side announces in payloads 2 and 3 (SPEC §3.3).
 
-use crate::Rejected;
+use crate::HandshakeError;
 
 /// Largest value of a varint (RFC 9000 §16).
 const VARINT_MAX: u64 = (1 << 62) - 1;
@@ -86,7 +86,7 @@ impl Parameters {
     }
 
     /// Reads parameters up to the padding (ID 0) or the end of the input.
-    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, HandshakeError> {
         let mut parameters = Self::default();
         let mut previous = 0;
         while !input.is_empty() {
@@ -95,16 +95,17 @@ impl Parameters {
                 break;
             }
             if id <= previous {
-                return Err(Rejected::Malformed);
+                return Err(HandshakeError::Malformed);
             }
             previous = id;
             let length = usize::try_from(take_varint(&mut input)?).unwrap_or(usize::MAX);
-            let (mut value, rest) = input.split_at_checked(length).ok_or(Rejected::Malformed)?;
+            let (mut value, rest) =
+                input.split_at_checked(length).ok_or(HandshakeError::Malformed)?;
             input = rest;
             if let Some(field) = parameters.value_mut(id) {
                 *field = take_varint(&mut value)?;
                 if !value.is_empty() {
-                    return Err(Rejected::Malformed);
+                    return Err(HandshakeError::Malformed);
                 }
             }
         }
@@ -129,9 +130,10 @@ fn put_varint(out: &mut Vec<u8>, value: u64, length: usize) {
     out.extend(&bytes[8 - length..]);
 }
 
-fn take_varint(input: &mut &[u8]) -> Result<u64, Rejected> {
-    let first = *input.first().ok_or(Rejected::Malformed)?;
-    let (bytes, rest) = input.split_at_checked(1 << (first >> 6)).ok_or(Rejected::Malformed)?;
+fn take_varint(input: &mut &[u8]) -> Result<u64, HandshakeError> {
+    let first = *input.first().ok_or(HandshakeError::Malformed)?;
+    let (bytes, rest) =
+        input.split_at_checked(1 << (first >> 6)).ok_or(HandshakeError::Malformed)?;
     *input = rest;
     let value = bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
     // The top two bits of the first byte encode the length.
@@ -183,14 +185,14 @@ mod tests {
             Parameters { initial_max_data: 9, max_ack_delay_us: 5, ..Parameters::default() };
         assert_eq!(Parameters::decode(&[2, 1, 9, 7, 1, 5, 8, 0, 40, 2, 0xff, 0xff, 0]), Ok(known));
         for repeated in [&[2, 1, 9, 2, 1, 9][..], &[40, 0, 40, 0], &[3, 1, 1, 2, 1, 1]] {
-            assert_eq!(Parameters::decode(repeated), Err(Rejected::Malformed));
+            assert_eq!(Parameters::decode(repeated), Err(HandshakeError::Malformed));
         }
     }
 
     #[test]
     fn a_value_must_be_exactly_one_varint() {
         for wrong in [&[1, 0][..], &[1, 2, 1, 1], &[1, 1, 0x40], &[1, 2, 1], &[1], &[0x40]] {
-            assert_eq!(Parameters::decode(wrong), Err(Rejected::Malformed));
+            assert_eq!(Parameters::decode(wrong), Err(HandshakeError::Malformed));
         }
     }
 

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use wraith_crypto::{NodeId, Suite};
 use zeroize::Zeroizing;
 
-use crate::{H1_BYTES, Parameters, Rejected};
+use crate::{H1_BYTES, HandshakeError, Parameters};
 
 pub(crate) const VERSION: u8 = 2;
 const FLAG_AES_HARDWARE: u8 = 1;
@@ -42,12 +42,12 @@ impl InitiatorHello {
     /// Decodes a decrypted payload, padding included.
     ///
     /// # Errors
-    /// [`Rejected::Version`] for another protocol version; [`Rejected::Malformed`] for an invalid
-    /// payload.
-    pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+    /// [`HandshakeError::Version`] for another protocol version; [`HandshakeError::Malformed`] for
+    /// an invalid payload.
+    pub fn decode(mut input: &[u8]) -> Result<Self, HandshakeError> {
         let [version, suites, flags] = take(&mut input)?;
         if version != VERSION {
-            return Err(Rejected::Version);
+            return Err(HandshakeError::Version);
         }
         Ok(Self {
             suites,
@@ -98,11 +98,11 @@ impl ResponderHello {
     /// Decodes a decrypted payload, padding included.
     ///
     /// # Errors
-    /// [`Rejected::Malformed`] for an invalid payload.
-    pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+    /// [`HandshakeError::Malformed`] for an invalid payload.
+    pub fn decode(mut input: &[u8]) -> Result<Self, HandshakeError> {
         let [suite] = take(&mut input)?;
         Ok(Self {
-            suite: Suite::from_wire(suite).ok_or(Rejected::Malformed)?,
+            suite: Suite::from_wire(suite).ok_or(HandshakeError::Malformed)?,
             observed: take_address(&mut input)?,
             parameters: Parameters::decode(input)?,
         })
@@ -132,8 +132,8 @@ impl FinalHello {
     /// Decodes a decrypted payload, padding included. Does not check `node_id`.
     ///
     /// # Errors
-    /// [`Rejected::Malformed`] for an invalid payload.
-    pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+    /// [`HandshakeError::Malformed`] for an invalid payload.
+    pub fn decode(mut input: &[u8]) -> Result<Self, HandshakeError> {
         Ok(Self { node_id: NodeId(take(&mut input)?), parameters: Parameters::decode(input)? })
     }
 }
@@ -144,8 +144,8 @@ fn room() -> Zeroizing<Vec<u8>> {
     Zeroizing::new(Vec::with_capacity(2 * *H1_BYTES.end()))
 }
 
-fn take<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Rejected> {
-    let (bytes, rest) = input.split_first_chunk().ok_or(Rejected::Malformed)?;
+fn take<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], HandshakeError> {
+    let (bytes, rest) = input.split_first_chunk().ok_or(HandshakeError::Malformed)?;
     *input = rest;
     Ok(*bytes)
 }
@@ -164,14 +164,14 @@ fn put_address(out: &mut Vec<u8>, address: SocketAddr) {
     out.extend(address.port().to_be_bytes());
 }
 
-fn take_address(input: &mut &[u8]) -> Result<SocketAddr, Rejected> {
+fn take_address(input: &mut &[u8]) -> Result<SocketAddr, HandshakeError> {
     let [family] = take(input)?;
     let ip: [u8; 16] = take(input)?;
     let port = u16::from_be_bytes(take(input)?);
     let ip = match family {
         4 => IpAddr::V4(Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3])),
         6 => IpAddr::V6(Ipv6Addr::from(ip)),
-        _ => return Err(Rejected::Malformed),
+        _ => return Err(HandshakeError::Malformed),
     };
     Ok(SocketAddr::new(ip, port))
 }
@@ -197,8 +197,8 @@ mod tests {
     fn another_version_is_told_from_a_malformed_payload() {
         let mut bytes = hello(3, true).encode();
         bytes[0] = 1;
-        assert_eq!(InitiatorHello::decode(&bytes), Err(Rejected::Version));
-        assert_eq!(InitiatorHello::decode(&[2, 3, 1]), Err(Rejected::Malformed));
+        assert_eq!(InitiatorHello::decode(&bytes), Err(HandshakeError::Version));
+        assert_eq!(InitiatorHello::decode(&[2, 3, 1]), Err(HandshakeError::Malformed));
     }
 
     #[test]

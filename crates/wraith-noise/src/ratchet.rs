@@ -27,7 +27,7 @@ pub const RATCHET_RESPONSE_BYTES: usize = SHARE_BYTES + CIPHERTEXT_BYTES;
 /// Error for unusable shares: a point of low order, or an invalid encapsulation key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("invalid key shares")]
-pub struct BadShares;
+pub struct InvalidShares;
 
 /// The initiator's half, kept until the response arrives. Wiped when dropped.
 pub struct Ratchet {
@@ -62,13 +62,13 @@ impl Ratchet {
     /// Takes `self` by reference: a value moved out of a box stays in the freed memory.
     ///
     /// # Errors
-    /// [`BadShares`] if the responder's share is of low order.
+    /// [`InvalidShares`] if the responder's share is of low order.
     pub fn finish(
         &self,
         response: &[u8; RATCHET_RESPONSE_BYTES],
-    ) -> Result<Zeroizing<[u8; 32]>, BadShares> {
+    ) -> Result<Zeroizing<[u8; 32]>, InvalidShares> {
         let (share, ciphertext) = response.split_first_chunk().expect("it is longer");
-        let dh = x25519(&self.share, share).ok_or(BadShares)?;
+        let dh = x25519(&self.share, share).ok_or(InvalidShares)?;
         let kem = self.key.decapsulate(ciphertext.first_chunk().expect("the rest is one"));
         Ok(agreed(&dh, &kem, &self.request, response))
     }
@@ -85,18 +85,18 @@ impl fmt::Debug for Ratchet {
 /// Performs the responder's half. Returns the response and the shared secret.
 ///
 /// # Errors
-/// [`BadShares`] if the initiator's share is of low order or its encapsulation key is invalid.
-pub fn answer_ratchet(
+/// [`InvalidShares`] if the initiator's share is of low order or its encapsulation key is invalid.
+pub fn respond_to_ratchet(
     request: &[u8; RATCHET_REQUEST_BYTES],
     rng: &mut impl CryptoRng,
-) -> Result<([u8; RATCHET_RESPONSE_BYTES], Zeroizing<[u8; 32]>), BadShares> {
+) -> Result<([u8; RATCHET_RESPONSE_BYTES], Zeroizing<[u8; 32]>), InvalidShares> {
     let (mut secret, mut seed) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
     rng.fill_bytes(&mut *secret);
     rng.fill_bytes(&mut *seed);
     let (share, key) = request.split_first_chunk().expect("it is longer");
-    let dh = x25519(&secret, share).ok_or(BadShares)?;
+    let dh = x25519(&secret, share).ok_or(InvalidShares)?;
     let key = key.first_chunk().expect("the rest is one");
-    let (ciphertext, kem) = kem::encapsulate(key, &seed).ok_or(BadShares)?;
+    let (ciphertext, kem) = kem::encapsulate(key, &seed).ok_or(InvalidShares)?;
     let mut response = [0; RATCHET_RESPONSE_BYTES];
     response[..SHARE_BYTES].copy_from_slice(&x25519_public(&secret));
     response[SHARE_BYTES..].copy_from_slice(&ciphertext);
@@ -130,7 +130,7 @@ mod tests {
         let mut all = Vec::new();
         for _ in 0..4 {
             let ratchet = Ratchet::begin(&mut alice);
-            let (response, bobs) = answer_ratchet(ratchet.request(), &mut bob).unwrap();
+            let (response, bobs) = respond_to_ratchet(ratchet.request(), &mut bob).unwrap();
             assert_eq!(ratchet.finish(&response).unwrap(), bobs);
             assert!(!all.contains(&*bobs));
             all.push(*bobs);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn each_share_matters() {
         let request = *Ratchet::begin(&mut rng(1)).request();
-        let (response, agreed) = answer_ratchet(&request, &mut rng(2)).unwrap();
+        let (response, agreed) = respond_to_ratchet(&request, &mut rng(2)).unwrap();
         // One bit of either share, of the ciphertext, and of the encapsulation key. (X25519 ignores
         // the top bit of a share.)
         for at in [0, SHARE_BYTES, RATCHET_RESPONSE_BYTES - 1] {
@@ -151,7 +151,7 @@ mod tests {
         for at in [0, RATCHET_REQUEST_BYTES - 1] {
             let mut changed = request;
             changed[at] ^= 1;
-            let (_, other) = answer_ratchet(&changed, &mut rng(2)).unwrap();
+            let (_, other) = respond_to_ratchet(&changed, &mut rng(2)).unwrap();
             assert_ne!(other, agreed);
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn shares_of_low_order_and_keys_that_are_none_are_refused() {
         let request = *Ratchet::begin(&mut rng(1)).request();
-        let (response, _) = answer_ratchet(&request, &mut rng(2)).unwrap();
+        let (response, _) = respond_to_ratchet(&request, &mut rng(2)).unwrap();
         for low in [[0; 32], {
             let mut one = [0; 32];
             one[0] = 1;
@@ -167,14 +167,14 @@ mod tests {
         }] {
             let mut changed = request;
             changed[..SHARE_BYTES].copy_from_slice(&low);
-            assert_eq!(answer_ratchet(&changed, &mut rng(2)).unwrap_err(), BadShares);
+            assert_eq!(respond_to_ratchet(&changed, &mut rng(2)).unwrap_err(), InvalidShares);
             let mut changed = response;
             changed[..SHARE_BYTES].copy_from_slice(&low);
-            assert_eq!(Ratchet::begin(&mut rng(1)).finish(&changed), Err(BadShares));
+            assert_eq!(Ratchet::begin(&mut rng(1)).finish(&changed), Err(InvalidShares));
         }
         // Coefficients of 4095, above the modulus 3329.
         let mut changed = request;
         changed[SHARE_BYTES..].fill(0xff);
-        assert_eq!(answer_ratchet(&changed, &mut rng(2)).unwrap_err(), BadShares);
+        assert_eq!(respond_to_ratchet(&changed, &mut rng(2)).unwrap_err(), InvalidShares);
     }
 }

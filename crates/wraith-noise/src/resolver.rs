@@ -57,8 +57,10 @@ fn prologue(representative: &[u8; 32]) -> Vec<u8> {
     [PROLOGUE, representative].concat()
 }
 
-/// Noise parameters with a placeholder KEM name: snow has the extension, but only an older KEM by
-/// name. The resolver decides which KEM is computed.
+/// Stands for ML-KEM-768 in the parameters, since snow names no newer KEM. [`Resolver`] computes
+/// ML-KEM-768, and [`PROTOCOL`] names it.
+const MLKEM768: KemChoice = KemChoice::Kyber1024;
+
 fn protocol() -> NoiseParams {
     NoiseParams::new(
         PROTOCOL.to_owned(),
@@ -68,7 +70,7 @@ fn protocol() -> NoiseParams {
             modifiers: HandshakeModifierList { list: vec![HandshakeModifier::Hfs] },
         },
         DHChoice::Curve25519,
-        Some(KemChoice::Kyber1024),
+        Some(MLKEM768),
         CipherChoice::ChaChaPoly,
         HashChoice::SHA256,
     )

@@ -10,44 +10,44 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::door::DoorKey;
 use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
-use crate::gate::{GATE_BYTES, GateKey, Gated};
 use crate::h1::{H1_MACS_BYTES, h1_hash};
+use crate::mac1::{MAC1_BYTES, Mac1Datagram, Mac1Key};
 use crate::payload::{FinalHello, InitiatorHello, PAYLOAD_2_BYTES_MAX, ResponderHello};
-use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, Rejected, SessionKeys, resolver};
+use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, HandshakeError, SessionKeys, resolver};
 
 /// Bytes of message 2 besides its payload: the ephemeral key, the sealed KEM ciphertext, a tag.
 const MESSAGE_2_OVERHEAD: usize = EPHEMERAL_BYTES + (kem::CIPHERTEXT_BYTES + TAG_BYTES) + TAG_BYTES;
 /// Least total length of the two datagrams of H2, so that every payload 2 fits. Less than the
 /// shortest H1.
-const H2_TOTAL_MIN: usize = MESSAGE_2_OVERHEAD + PAYLOAD_2_BYTES_MAX + 2 * GATE_BYTES;
+const H2_TOTAL_MIN: usize = MESSAGE_2_OVERHEAD + PAYLOAD_2_BYTES_MAX + 2 * MAC1_BYTES;
 const _: () = assert!(H2_TOTAL_MIN <= 2 * *H1_BYTES.start());
 const _: () = assert!(H2_TOTAL_MIN >= 2 * H2_BYTES_MIN);
 
-/// First datagram of an H1 that passed a door's gate, waiting for the second. So far it has cost
+/// First datagram of an H1 that passed a door's mac1, waiting for the second. So far it has cost
 /// only hashes.
-pub struct FirstDatagram {
+pub struct PendingH1 {
     datagram: Vec<u8>,
-    second_gate: GateKey,
+    second_mac1_key: Mac1Key,
     id: [u8; 16],
 }
 
-impl FirstDatagram {
+impl PendingH1 {
     /// Checks a datagram against `door` and keeps a copy.
     ///
     /// # Errors
-    /// [`Rejected::Gate`] if [`DoorKey::opens`] fails, [`Rejected::Length`] if the length is not
-    /// permitted.
-    pub fn new(door: &DoorKey, datagram: &[u8]) -> Result<Self, Rejected> {
-        let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
+    /// [`HandshakeError::Mac1`] if [`DoorKey::opens`] fails, [`HandshakeError::Length`] if the
+    /// length is not permitted.
+    pub fn new(door: &DoorKey, datagram: &[u8]) -> Result<Self, HandshakeError> {
+        let gated = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
         if !H1_BYTES.contains(&datagram.len()) {
-            return Err(Rejected::Length);
+            return Err(HandshakeError::Length);
         }
         if !door.opens(&gated) {
-            return Err(Rejected::Gate);
+            return Err(HandshakeError::Mac1);
         }
-        let hash = h1_hash(datagram).ok_or(Rejected::Length)?;
+        let hash = h1_hash(datagram).ok_or(HandshakeError::Length)?;
         let id = *hash.first_chunk().expect("32 bytes hold 16");
-        Ok(Self { datagram: datagram.to_vec(), second_gate: door.second(&hash), id })
+        Ok(Self { datagram: datagram.to_vec(), second_mac1_key: door.second(&hash), id })
     }
 
     /// Returns the ID of the attempt: [`h1_id`](crate::h1_id).
@@ -67,14 +67,14 @@ impl FirstDatagram {
 
     /// Returns whether `datagram` is the second datagram of this H1.
     #[must_use]
-    pub fn is_followed_by(&self, datagram: &Gated<'_>) -> bool {
-        H1_BYTES.contains(&datagram.bytes().len()) && self.second_gate.verifies(datagram)
+    pub fn is_second_datagram(&self, datagram: &Mac1Datagram<'_>) -> bool {
+        H1_BYTES.contains(&datagram.bytes().len()) && self.second_mac1_key.verifies(datagram)
     }
 }
 
-impl fmt::Debug for FirstDatagram {
+impl fmt::Debug for PendingH1 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FirstDatagram").finish_non_exhaustive()
+        f.debug_struct("PendingH1").finish_non_exhaustive()
     }
 }
 
@@ -87,18 +87,18 @@ pub struct Responder {
     noise: Wiped<HandshakeState>,
     representative: [u8; 32],
     h1_lens: [usize; 2],
-    h2_gates: [GateKey; 2],
-    progress: Progress,
+    h2_mac1_keys: [Mac1Key; 2],
+    progress: ResponderState,
 }
 
-enum Progress {
+enum ResponderState {
     ReadH1,
-    WroteH2 { h3_gate: GateKey },
+    WroteH2 { h3_mac1_key: Mac1Key },
     Done,
 }
 
 impl Responder {
-    /// Reads H1. `second` has to [follow](FirstDatagram::is_followed_by) the first datagram.
+    /// Reads H1. `second` has to [follow](PendingH1::is_second_datagram) the first datagram.
     /// `ephemeral` is the responder's own key, and must be fresh; 32 bytes are drawn from `rng`.
     /// The caller checks the initiator's clock and whether the same H1 was seen before.
     ///
@@ -106,17 +106,17 @@ impl Responder {
     /// The reason why the datagrams are not an H1 for this responder, for a counter.
     pub fn read_h1(
         identity: &SecretIdentity,
-        first: &FirstDatagram,
+        first: &PendingH1,
         second: &[u8],
         ephemeral: &elligator::EphemeralKey,
         rng: &mut impl CryptoRng,
-    ) -> Result<(Self, InitiatorHello), Rejected> {
-        let gated = Gated::of(second).ok_or(Rejected::Length)?;
-        if !first.is_followed_by(&gated) {
-            return Err(Rejected::Gate);
+    ) -> Result<(Self, InitiatorHello), HandshakeError> {
+        let gated = Mac1Datagram::of(second).ok_or(HandshakeError::Length)?;
+        if !first.is_second_datagram(&gated) {
+            return Err(HandshakeError::Mac1);
         }
         let h1 = [&first.datagram[..], second];
-        let joined = flight::join(h1, H1_MACS_BYTES).ok_or(Rejected::Length)?;
+        let joined = flight::join(h1, H1_MACS_BYTES).ok_or(HandshakeError::Length)?;
         let mut kem_seed = Zeroizing::new([0; 32]);
         rng.fill_bytes(&mut *kem_seed);
         let mut noise = resolver::responder(
@@ -128,11 +128,11 @@ impl Responder {
         let payload = flight::read(&mut noise, &joined.message)?;
         let hello = InitiatorHello::decode(&payload)?;
         let responder = Self {
-            h2_gates: flight::h2_gates(&mut noise, &joined.hash),
+            h2_mac1_keys: flight::h2_mac1_keys(&mut noise, &joined.hash),
             noise,
             representative: *ephemeral.representative(),
             h1_lens: h1.map(<[u8]>::len),
-            progress: Progress::ReadH1,
+            progress: ResponderState::ReadH1,
         };
         Ok((responder, hello))
     }
@@ -141,7 +141,7 @@ impl Responder {
     /// counterpart in H1.
     ///
     /// # Errors
-    /// [`Rejected::Malformed`] if the initiator's encapsulation key is invalid.
+    /// [`HandshakeError::Malformed`] if the initiator's encapsulation key is invalid.
     ///
     /// # Panics
     /// If it was called before.
@@ -149,65 +149,68 @@ impl Responder {
         &mut self,
         hello: &ResponderHello,
         rng: &mut impl CryptoRng,
-    ) -> Result<[Vec<u8>; 2], Rejected> {
-        assert!(matches!(self.progress, Progress::ReadH1), "H2 is written once");
+    ) -> Result<[Vec<u8>; 2], HandshakeError> {
+        assert!(matches!(self.progress, ResponderState::ReadH1), "H2 is written once");
         let [first_max, second_max] = self.h1_lens;
         let total = draw_len(rng, H2_TOTAL_MIN..=first_max + second_max);
         let shortest = H2_BYTES_MIN.max(total.saturating_sub(second_max));
         let first = draw_len(rng, shortest..=first_max.min(total - H2_BYTES_MIN));
-        let message_len = total - 2 * GATE_BYTES;
+        let message_len = total - 2 * MAC1_BYTES;
 
         let mut payload = hello.encode();
         payload.resize(message_len - MESSAGE_2_OVERHEAD, 0);
         let mut message = vec![0; message_len];
-        self.noise.write_message(&payload, &mut message).map_err(|_| Rejected::Malformed)?;
+        self.noise.write_message(&payload, &mut message).map_err(|_| HandshakeError::Malformed)?;
         let lens = [first, total - first];
-        let mut h2 = flight::split(&message, &self.representative, lens, GATE_BYTES);
-        for (gate, datagram) in self.h2_gates.iter().zip(&mut h2) {
-            gate.write(datagram);
+        let mut h2 = flight::split(&message, &self.representative, lens, MAC1_BYTES);
+        for (mac1, datagram) in self.h2_mac1_keys.iter().zip(&mut h2) {
+            mac1.write(datagram);
         }
-        let hash = flight::join([&h2[0], &h2[1]], GATE_BYTES).expect("it was just split").hash;
-        let h3_gate = flight::h3_gate(&mut self.noise, &hash);
-        self.progress = Progress::WroteH2 { h3_gate };
+        let hash = flight::join([&h2[0], &h2[1]], MAC1_BYTES).expect("it was just split").hash;
+        let h3_mac1_key = flight::h3_mac1_key(&mut self.noise, &hash);
+        self.progress = ResponderState::WroteH2 { h3_mac1_key };
         Ok(h2)
     }
 
-    /// Returns whether `datagram` has the gate of an H3 that answers our H2. Only the initiator of
-    /// this handshake can make that gate.
+    /// Returns whether `datagram` has the mac1 of an H3 that answers our H2. Only the initiator of
+    /// this handshake can make that mac1.
     #[must_use]
-    pub fn is_answered_by(&self, datagram: &Gated<'_>) -> bool {
+    pub fn is_h3(&self, datagram: &Mac1Datagram<'_>) -> bool {
         match &self.progress {
-            Progress::WroteH2 { h3_gate } => h3_gate.verifies(datagram),
-            Progress::ReadH1 | Progress::Done => false,
+            ResponderState::WroteH2 { h3_mac1_key } => h3_mac1_key.verifies(datagram),
+            ResponderState::ReadH1 | ResponderState::Done => false,
         }
     }
 
     /// Reads H3. On success the initiator has proven its identity: [`FinalHello::node_id`] is
     /// authenticated.
     ///
-    /// A datagram that does not pass the gate changes nothing; the genuine one may still come.
+    /// A datagram that does not pass mac1 changes nothing; the genuine one may still come.
     /// After one that does, everything is rejected: it comes from the initiator, and the keys are
     /// returned only once.
     ///
     /// # Errors
     /// The reason why the datagram is not the H3 that answers our H2, for a counter.
-    pub fn read_h3(&mut self, datagram: &[u8]) -> Result<(FinalHello, SessionKeys), Rejected> {
-        if !matches!(self.progress, Progress::WroteH2 { .. }) {
-            return Err(Rejected::Unexpected);
+    pub fn read_h3(
+        &mut self,
+        datagram: &[u8],
+    ) -> Result<(FinalHello, SessionKeys), HandshakeError> {
+        if !matches!(self.progress, ResponderState::WroteH2 { .. }) {
+            return Err(HandshakeError::Unexpected);
         }
         if !H3_BYTES.contains(&datagram.len()) {
-            return Err(Rejected::Length);
+            return Err(HandshakeError::Length);
         }
-        let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
-        if !self.is_answered_by(&gated) {
-            return Err(Rejected::Gate);
+        let gated = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
+        if !self.is_h3(&gated) {
+            return Err(HandshakeError::Mac1);
         }
-        self.progress = Progress::Done;
-        let payload = flight::read(&mut self.noise, &datagram[..datagram.len() - GATE_BYTES])?;
+        self.progress = ResponderState::Done;
+        let payload = flight::read(&mut self.noise, &datagram[..datagram.len() - MAC1_BYTES])?;
         let hello = FinalHello::decode(&payload)?;
-        let claimed = hello.node_id.noise_public().map_err(|_| Rejected::Identity)?;
+        let claimed = hello.node_id.noise_public().map_err(|_| HandshakeError::Identity)?;
         if self.noise.get_remote_static() != Some(&claimed[..]) {
-            return Err(Rejected::Identity);
+            return Err(HandshakeError::Identity);
         }
         let split = Zeroizing::new(self.noise.dangerously_get_raw_split());
         Ok((hello, SessionKeys::new(&split.1, &split.0)))

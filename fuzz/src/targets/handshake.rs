@@ -7,8 +7,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::kdf;
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, FirstDatagram, GATE_BYTES, Initiator, InitiatorHello,
-    MAC2_BYTES, Policy, Responder, ResponderHello, SecretIdentity, Suite, h1_id,
+    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, MAC1_BYTES, MAC2_BYTES,
+    PendingH1, Policy, Responder, ResponderHello, SecretIdentity, Suite, h1_id,
 };
 
 use crate::input::Input;
@@ -30,7 +30,7 @@ pub(crate) fn run(input: &[u8]) {
         Initiator::start(&alice, bob.node_id(), &door, &ours, &hello, &mut rng)
             .expect("a valid NodeId");
     let read = |h1: [&[u8]; 2], rng: &mut ChaCha20Rng| {
-        let first = FirstDatagram::new(&door, h1[0])?;
+        let first = PendingH1::new(&door, h1[0])?;
         Responder::read_h1(&bob, &first, h1[1], &theirs, rng)
     };
     let [first, second] = gates_of_h1(&bob, &h1[0]);
@@ -82,7 +82,7 @@ fn gates_of_h1(bob: &SecretIdentity, first: &[u8]) -> [[u8; 32]; 2] {
     let bob = bob.node_id();
     let parts: [&[u8]; 2] = [&CAPABILITY, bob.as_bytes()];
     let door = kdf::derive_parts("wraith/2 door of a ticket", &parts);
-    let message = &first[..first.len().saturating_sub(GATE_BYTES + MAC2_BYTES)];
+    let message = &first[..first.len().saturating_sub(MAC1_BYTES + MAC2_BYTES)];
     let parts: [&[u8]; 2] = [&door, &kdf::hash(message)];
     [
         kdf::derive("wraith/2 gate 1", &door),
@@ -91,8 +91,8 @@ fn gates_of_h1(bob: &SecretIdentity, first: &[u8]) -> [[u8; 32]; 2] {
 }
 
 fn write_gate(datagram: &mut [u8], key: &[u8; 32]) {
-    if let Some((body, gate)) = datagram.split_last_chunk_mut::<GATE_BYTES>() {
-        gate.copy_from_slice(&kdf::keyed(key, &kdf::hash(body))[..GATE_BYTES]);
+    if let Some((body, gate)) = datagram.split_last_chunk_mut::<MAC1_BYTES>() {
+        gate.copy_from_slice(&kdf::keyed(key, &kdf::hash(body))[..MAC1_BYTES]);
     }
 }
 
@@ -104,7 +104,7 @@ fn damage(input: &mut Input<'_>, datagram: &[u8], key: [u8; 32]) -> Vec<Vec<u8>>
         0..8 => bytes.truncate(at % bytes.len()),
         8..16 => bytes.extend_from_slice(input.bytes(at % 400)),
         _ => {
-            let end = bytes.len() - GATE_BYTES;
+            let end = bytes.len() - MAC1_BYTES;
             bytes[at % end] ^= with;
         }
     }

@@ -15,10 +15,10 @@ use wraith_core::{
     ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, RangeSet, Read, StreamId, Time,
 };
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, FirstDatagram, HEADER_BYTES, Initiator, InitiatorHello,
-    Opener, PACKET_OVERHEAD, Parameters, RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet,
-    Responder, ResponderHello, Sealer, SecretIdentity, SessionKeys, Suite, answer_ratchet,
-    negotiate,
+    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
+    PACKET_OVERHEAD, Parameters, PendingH1, RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet,
+    Responder, ResponderHello, Sealer, SecretIdentity, SessionKeys, Suite, negotiate,
+    respond_to_ratchet,
 };
 
 use crate::input::Input;
@@ -170,7 +170,7 @@ impl Peer {
             None => {
                 let request = message.try_into().ok()?;
                 let (response, agreed) =
-                    answer_ratchet(&request, &mut self.rng).expect("an endpoint asks well");
+                    respond_to_ratchet(&request, &mut self.rng).expect("an endpoint asks well");
                 self.ours = response.to_vec();
                 self.number = number;
                 agreed
@@ -249,7 +249,7 @@ impl Victim {
         let (peer, door) = (SocketAddr::from(PEER), DoorKey::of_everybody(us.node_id()));
         self.endpoint.connect(self.now, peer, us.node_id(), &door).expect("the first connection");
         let [first, second] = [(); 2].map(|()| self.said());
-        let first = FirstDatagram::new(&door, &first).expect("it has the door key");
+        let first = PendingH1::new(&door, &first).expect("it has the door key");
         let ephemeral = EphemeralKey::generate(&mut rng);
         let (mut responder, hello) =
             Responder::read_h1(&us, &first, &second, &ephemeral, &mut rng).expect("a true H1");

@@ -9,7 +9,7 @@ use rand_core::SeedableRng;
 use wraith_core::{Endpoint, EndpointConfig, PathAddr, Time};
 use wraith_crypto::kdf;
 use wraith_noise::{
-    DoorKey, EphemeralKey, GATE_BYTES, H1_BYTES, Initiator, InitiatorHello, NodeId, SecretIdentity,
+    DoorKey, EphemeralKey, H1_BYTES, Initiator, InitiatorHello, MAC1_BYTES, NodeId, SecretIdentity,
 };
 
 use crate::input::Input;
@@ -84,8 +84,8 @@ fn with_gate(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
     let parts: [&[u8]; 2] = [&[7; 16], node_id.as_bytes()];
     let key =
         kdf::derive("wraith/2 gate 1", &kdf::derive_parts("wraith/2 door of a ticket", &parts));
-    let gate = kdf::keyed(&key, &kdf::hash(&datagram[..len - GATE_BYTES]));
-    datagram[len - GATE_BYTES..].copy_from_slice(&gate[..GATE_BYTES]);
+    let gate = kdf::keyed(&key, &kdf::hash(&datagram[..len - MAC1_BYTES]));
+    datagram[len - MAC1_BYTES..].copy_from_slice(&gate[..MAC1_BYTES]);
     datagram
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
 use wraith_noise::{
-    DatagramName, DoorKey, EphemeralKey, FinalHello, Gated, Initiator, InitiatorHello, Opener,
-    Parameters, ResponderHello, Sealer, SessionKeys,
+    DatagramFingerprint, DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello,
+    Mac1Datagram, Opener, Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
 use super::{
@@ -86,7 +86,7 @@ pub(crate) struct AuthenticatedH3<'a> {
     pub(crate) suite: Suite,
     pub(crate) last: &'a FinalHello,
     pub(crate) keys: &'a SessionKeys,
-    pub(crate) h3: DatagramName,
+    pub(crate) h3: DatagramFingerprint,
     /// Time from our H2 to the peer's H3.
     pub(crate) rtt: Duration,
 }
@@ -179,8 +179,8 @@ impl Connection {
 
     /// Handles a retransmission of the H3 that created this connection: the initiator has not
     /// received a packet yet.
-    pub(crate) fn handle_repeated_h3(&mut self, datagram: &Gated<'_>) -> bool {
-        if self.h3 != Some(datagram.name()) {
+    pub(crate) fn handle_repeated_h3(&mut self, datagram: &Mac1Datagram<'_>) -> bool {
+        if self.h3 != Some(datagram.fingerprint()) {
             return false;
         }
         self.ping = true;

@@ -41,7 +41,7 @@ use rand_core::Rng;
 use tracing::{Span, info, info_span};
 use wraith_crypto::Suite;
 use wraith_crypto::identity::NodeId;
-use wraith_noise::{DatagramName, Opener, Sealer};
+use wraith_noise::{DatagramFingerprint, Opener, Sealer};
 
 use crate::acks::Acks;
 use crate::config::TransportConfig;
@@ -135,7 +135,7 @@ pub struct Connection {
     sealed: Option<ConnectionKeys>,
     confirming: Option<H3Retransmission>,
     /// Responder: name of the accepted H3, to recognise its retransmissions.
-    h3: Option<DatagramName>,
+    h3: Option<DatagramFingerprint>,
     path: Path,
     candidate: Option<Candidate>,
     /// The address that the connection left to follow the peer, while it is being challenged.
@@ -375,8 +375,8 @@ impl Connection {
     }
 
     /// Returns true if a datagram carries this connection's masked connection ID.
-    pub(crate) fn recognises(&self, datagram: &[u8]) -> bool {
-        self.sealed.as_ref().is_some_and(|sealed| sealed.opener.recognises(datagram))
+    pub(crate) fn has_connection_id(&self, datagram: &[u8]) -> bool {
+        self.sealed.as_ref().is_some_and(|sealed| sealed.opener.has_connection_id(datagram))
     }
 
     /// Returns true once the connection ended. It then only answers late packets.

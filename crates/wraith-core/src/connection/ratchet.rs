@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-use wraith_noise::{RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet, answer_ratchet};
+use wraith_noise::{RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet, respond_to_ratchet};
 
 use super::Connection;
 use crate::frame::{FrameWriter, SentFrame, SentFrames};
@@ -226,7 +226,7 @@ impl Connection {
         let ratchet = &mut self.ratchet;
         let agreed = if let Ok(request) = message.try_into() {
             let (response, agreed) =
-                answer_ratchet(request, &mut *self.secrets.draw()).map_err(|_| BAD)?;
+                respond_to_ratchet(request, &mut *self.secrets.draw()).map_err(|_| BAD)?;
             ratchet.number += 1;
             ratchet.send(&response);
             agreed

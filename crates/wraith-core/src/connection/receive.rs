@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tracing::debug;
-use wraith_noise::NotOpened;
+use wraith_noise::PacketOpenError;
 
 use super::migration::is_probing;
 use super::{Connection, ConnectionState};
@@ -37,10 +37,10 @@ impl Connection {
         from: PathAddr,
         ecn: Option<Ecn>,
         datagram: &mut [u8],
-    ) -> Result<(), NotOpened> {
-        let sealed = self.sealed.as_mut().ok_or(NotOpened::Foreign)?;
+    ) -> Result<(), PacketOpenError> {
+        let sealed = self.sealed.as_mut().ok_or(PacketOpenError::OtherConnection)?;
         let opened = sealed.opener.open(datagram).inspect_err(|why| {
-            self.stats.datagrams_dropped += u64::from(*why == NotOpened::Unauthentic);
+            self.stats.datagrams_dropped += u64::from(*why == PacketOpenError::Unauthentic);
         })?;
         if opened.new_phase {
             sealed.forget_at = Some(now + self.recovery.pto() * 3);

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_noise::{
-    DatagramName, FinalHello, FirstDatagram, Gated, InitiatorHello, Responder, ResponderHello,
-    SessionKeys, h1_id, negotiate,
+    DatagramFingerprint, FinalHello, InitiatorHello, Mac1Datagram, PendingH1, Responder,
+    ResponderHello, SessionKeys, h1_id, negotiate,
 };
 
 use super::Endpoint;
@@ -27,12 +27,17 @@ const ANSWERS_MAX: usize = 256;
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
 impl Endpoint {
-    pub(super) fn handle_h3(&mut self, now: Time, from: PathAddr, datagram: &Gated<'_>) -> bool {
+    pub(super) fn handle_h3(
+        &mut self,
+        now: Time,
+        from: PathAddr,
+        datagram: &Mac1Datagram<'_>,
+    ) -> bool {
         if self.is_full() {
             return false;
         }
         let completed = self.half_opens.complete(now, from, |responder| {
-            let is_answered = responder.is_answered_by(datagram);
+            let is_answered = responder.is_h3(datagram);
             is_answered.then(|| responder.read_h3(datagram.bytes()).ok()).flatten()
         });
         let Some(completed) = completed else { return false };
@@ -41,7 +46,7 @@ impl Endpoint {
             self.half_opens.on_refused(now, from, true);
             return false;
         }
-        self.admit(now, from, &completed, datagram.name());
+        self.admit(now, from, &completed, datagram.fingerprint());
         true
     }
 
@@ -50,7 +55,7 @@ impl Endpoint {
         now: Time,
         remote: PathAddr,
         completed: &CompletedHandshake<(FinalHello, SessionKeys)>,
-        h3: DatagramName,
+        h3: DatagramFingerprint,
     ) {
         let CompletedHandshake { suite, answered_at, said: (last, keys) } = completed;
         let parts = self.parts(Role::Responder, last.node_id, remote);
@@ -66,7 +71,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         from: PathAddr,
-        datagram: &Gated<'_>,
+        datagram: &Mac1Datagram<'_>,
     ) -> bool {
         let is_full = self.is_full();
         let Self { doors, cookies, half_opens, .. } = self;
@@ -88,8 +93,8 @@ impl Endpoint {
                 }
             }
             H1Decision::New => {
-                let first = FirstDatagram::new(door, datagram)
-                    .expect("mac1 was verified with this door key");
+                let first =
+                    PendingH1::new(door, datagram).expect("mac1 was verified with this door key");
                 half_opens.insert_begun(now, from, first, proven);
             }
         }
@@ -101,7 +106,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         from: PathAddr,
-        datagram: &Gated<'_>,
+        datagram: &Mac1Datagram<'_>,
     ) -> bool {
         match self.half_opens.follow(now, from, datagram) {
             None => false,
@@ -119,8 +124,8 @@ impl Endpoint {
         &mut self,
         now: Time,
         attempt: Attempt,
-        first: &FirstDatagram,
-        second: &Gated<'_>,
+        first: &PendingH1,
+        second: &Mac1Datagram<'_>,
     ) -> bool {
         // Further connections may have been accepted since the first datagram.
         if self.is_full() {
@@ -149,7 +154,7 @@ impl Endpoint {
         for datagram in h2.iter().rev() {
             self.answer(attempt.remote, datagram.clone());
         }
-        let answered = AnsweredH1 { responder, suite, h2, second: second.name(), at: now };
+        let answered = AnsweredH1 { responder, suite, h2, second: second.fingerprint(), at: now };
         self.half_opens.insert_answered(attempt, answered);
         true
     }

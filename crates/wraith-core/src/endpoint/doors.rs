@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use wraith_noise::{DoorKey, Gated, H1_BYTES};
+use wraith_noise::{DoorKey, H1_BYTES, Mac1Datagram};
 
 use crate::Time;
 use crate::token_bucket::TokenBucket;
@@ -38,7 +38,7 @@ impl Doors {
 
     /// Returns the door key that `datagram` was made with, if it may be the first datagram of an
     /// H1.
-    pub(crate) fn opened_by(&mut self, now: Time, datagram: &Gated<'_>) -> Option<&DoorKey> {
+    pub(crate) fn opened_by(&mut self, now: Time, datagram: &Mac1Datagram<'_>) -> Option<&DoorKey> {
         // A datagram of any other length is not tried and takes no budget.
         if self.keys.is_empty() || !H1_BYTES.contains(&datagram.bytes().len()) {
             return None;
@@ -58,7 +58,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::{Rng, SeedableRng};
     use wraith_crypto::{NodeId, kdf};
-    use wraith_noise::GATE_BYTES;
+    use wraith_noise::MAC1_BYTES;
 
     use super::*;
 
@@ -71,7 +71,7 @@ mod tests {
 
     /// Returns true if a door key matches `datagram`.
     fn open(doors: &mut Doors, now: Time, datagram: &[u8]) -> bool {
-        let gated = Gated::of(datagram).expect("it is longer than a gate");
+        let gated = Mac1Datagram::of(datagram).expect("it is longer than a mac1");
         doors.opened_by(now, &gated).is_some()
     }
 
@@ -85,9 +85,9 @@ mod tests {
         let mut datagram = random(rng);
         let key =
             kdf::derive_parts("wraith/2 door of a ticket", &[&capability(contact), US.as_bytes()]);
-        let (rest, gate) = datagram.split_last_chunk_mut::<GATE_BYTES>().expect("it is longer");
+        let (rest, mac1) = datagram.split_last_chunk_mut::<MAC1_BYTES>().expect("it is longer");
         let key = kdf::derive("wraith/2 gate 1", &key);
-        gate.copy_from_slice(&kdf::keyed(&key, &kdf::hash(rest))[..GATE_BYTES]);
+        mac1.copy_from_slice(&kdf::keyed(&key, &kdf::hash(rest))[..MAC1_BYTES]);
         datagram
     }
 

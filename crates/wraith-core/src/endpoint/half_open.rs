@@ -18,7 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use wraith_crypto::aead::Suite;
-use wraith_noise::{DatagramName, FirstDatagram, Gated, Responder};
+use wraith_noise::{DatagramFingerprint, Mac1Datagram, PendingH1, Responder};
 
 use super::replay_cache::{REPLAY_CACHE_MAX, ReplayCache};
 use super::source::Source;
@@ -65,7 +65,7 @@ pub(crate) struct Attempt {
 
 enum Stage {
     /// The first datagram of H1 was received.
-    Begun(FirstDatagram),
+    Begun(PendingH1),
     /// The second datagram was received, and H2 was sent.
     Answered(Box<AnsweredH1>),
 }
@@ -75,14 +75,14 @@ pub(crate) struct AnsweredH1 {
     pub(crate) suite: Suite,
     pub(crate) h2: [Vec<u8>; 2],
     /// Name of the second datagram of H1, to recognise its retransmission.
-    pub(crate) second: DatagramName,
+    pub(crate) second: DatagramFingerprint,
     pub(crate) at: Time,
 }
 
 /// Outcome of the second datagram of an H1.
 pub(crate) enum SecondDatagram {
     /// H1 is complete. Its place is free until it is [inserted again](HalfOpens::insert_answered).
-    Whole(Attempt, FirstDatagram),
+    Whole(Attempt, PendingH1),
     /// A retransmission; carries the second datagram of the earlier H2.
     Repeat(Vec<u8>),
 }
@@ -232,13 +232,13 @@ impl HalfOpens {
         &mut self,
         now: Time,
         from: PathAddr,
-        datagram: &Gated<'_>,
+        datagram: &Mac1Datagram<'_>,
     ) -> Option<SecondDatagram> {
         self.expire(now);
         let follows = |half_open: &HalfOpen| match &half_open.stage {
             _ if half_open.attempt.remote != from => false,
-            Stage::Begun(first) => first.is_followed_by(datagram),
-            Stage::Answered(answered) => answered.second == datagram.name(),
+            Stage::Begun(first) => first.is_second_datagram(datagram),
+            Stage::Answered(answered) => answered.second == datagram.fingerprint(),
         };
         let i = self.waiting.iter().position(follows)?;
         let HalfOpen { attempt, stage } = self.waiting.remove(i)?;
@@ -286,7 +286,7 @@ impl HalfOpens {
         &mut self,
         now: Time,
         remote: PathAddr,
-        first: FirstDatagram,
+        first: PendingH1,
         proven: bool,
     ) {
         let attempt = Attempt { remote, h1_id: first.id(), proven, created: now };

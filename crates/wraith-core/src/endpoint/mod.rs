@@ -36,7 +36,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use thiserror::Error;
 use wraith_crypto::identity::NodeId;
-use wraith_noise::{DoorKey, Gated, NotOpened, PACKET_BYTES_MIN};
+use wraith_noise::{DoorKey, Mac1Datagram, PACKET_BYTES_MIN, PacketOpenError};
 
 use crate::config::EndpointConfig;
 use crate::connection::{Connection, ConnectionArgs, DialArgs};
@@ -350,8 +350,8 @@ impl Endpoint {
             let connection = connections.get_mut(handle)?;
             match connection.handle_packet(now, from, ecn, datagram) {
                 Ok(()) => Some((handle, true)),
-                Err(NotOpened::Unauthentic) => Some((handle, false)),
-                Err(NotOpened::Foreign) => None,
+                Err(PacketOpenError::Unauthentic) => Some((handle, false)),
+                Err(PacketOpenError::OtherConnection) => None,
             }
         };
         let last = last.filter(|(remote, _)| *remote == from).map(|(_, handle)| handle);
@@ -374,8 +374,10 @@ impl Endpoint {
         if !self.trials.take(now, self.connections.len()) {
             return false;
         }
-        let Some((handle, connection)) =
-            self.connections.iter_mut().find(|(_, connection)| connection.recognises(datagram))
+        let Some((handle, connection)) = self
+            .connections
+            .iter_mut()
+            .find(|(_, connection)| connection.has_connection_id(datagram))
         else {
             return false;
         };
@@ -394,7 +396,7 @@ impl Endpoint {
     }
 
     fn route_handshake(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
-        let Some(datagram) = &Gated::of(datagram) else { return false };
+        let Some(datagram) = &Mac1Datagram::of(datagram) else { return false };
         let Self { connections, routes, config, .. } = self;
         let taken = routes.at(from).iter().copied().find(|handle| {
             connections.get_mut(*handle).is_some_and(|connection| {

@@ -17,10 +17,10 @@ const WINDOW: Duration = Duration::from_secs(180);
 /// its tables grow.
 pub(super) const REPLAY_CACHE_MAX: usize = 7 << 13;
 
-/// ID of an H1: [`FirstDatagram::id`](wraith_noise::FirstDatagram::id).
+/// ID of an H1: [`PendingH1::id`](wraith_noise::PendingH1::id).
 type Id = [u8; 16];
 /// ID of an ephemeral key:
-/// [`FirstDatagram::ephemeral_id`](wraith_noise::FirstDatagram::ephemeral_id).
+/// [`PendingH1::ephemeral_id`](wraith_noise::PendingH1::ephemeral_id).
 type EphemeralId = [u8; 16];
 
 pub(super) struct ReplayCache {

@@ -10,7 +10,7 @@ use wraith_core::{
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_crypto::kdf;
-use wraith_noise::{CookieSecret, GATE_BYTES, MAC2_BYTES};
+use wraith_noise::{CookieSecret, MAC1_BYTES, MAC2_BYTES};
 
 use crate::counting::bytes_held;
 use crate::pair::{ip, moves, side};
@@ -270,23 +270,23 @@ fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
 }
 
 /// Writes the mac1 of a datagram under `key`, as specified.
-fn write_gate(datagram: &mut [u8], key: &[u8; 32]) {
-    let (rest, value) = datagram.split_at_mut(datagram.len() - GATE_BYTES);
-    value.copy_from_slice(&kdf::keyed(key, &kdf::hash(rest))[..GATE_BYTES]);
+fn write_mac1(datagram: &mut [u8], key: &[u8; 32]) {
+    let (rest, value) = datagram.split_at_mut(datagram.len() - MAC1_BYTES);
+    value.copy_from_slice(&kdf::keyed(key, &kdf::hash(rest))[..MAC1_BYTES]);
 }
 
 /// Writes the mac1 of the first datagram of H1.
 fn write_first_gate(first: &mut [u8]) {
-    write_gate(first, &kdf::derive("wraith/2 gate 1", &door_secret()));
+    write_mac1(first, &kdf::derive("wraith/2 gate 1", &door_secret()));
 }
 
 /// Writes both mac1 values of an H1, which requires the door key.
 pub(crate) fn regate(h1: &mut [Vec<u8>]) {
     let [first, second] = h1 else { panic!("two datagrams") };
     write_first_gate(first);
-    let hash = kdf::hash(&first[..first.len() - GATE_BYTES - MAC2_BYTES]);
+    let hash = kdf::hash(&first[..first.len() - MAC1_BYTES - MAC2_BYTES]);
     let parts: [&[u8]; 2] = [&door_secret(), &hash];
-    write_gate(second, &kdf::derive_parts("wraith/2 gate 1, second datagram", &parts));
+    write_mac1(second, &kdf::derive_parts("wraith/2 gate 1, second datagram", &parts));
 }
 
 fn door_secret() -> [u8; 32] {
@@ -429,10 +429,10 @@ fn a_datagram_with_the_mac1_of_the_second_is_not_its_retransmission() {
     let from = ip([192, 0, 2, 1], 1);
     let h1 = h1(10);
     let h2 = answer(&mut responder, Time::ZERO, from, &h1).unwrap();
-    let gate = &h1[1][h1[1].len() - GATE_BYTES..];
+    let mac1 = &h1[1][h1[1].len() - MAC1_BYTES..];
     let mut changed = h1[1].clone();
     changed[0] ^= 1;
-    for lie in [[&[0x55; 13], gate].concat(), changed] {
+    for lie in [[&[0x55; 13], mac1].concat(), changed] {
         responder.handle_datagram(REPEATED_AT, from, None, &mut lie.clone());
         assert_eq!(sent(&mut responder, REPEATED_AT), []);
     }
@@ -449,7 +449,7 @@ fn a_datagram_with_the_mac1_of_h3_is_not_its_retransmission() {
     let h3 = sent(&mut initiator, Time::ZERO).remove(0).1;
     responder.handle_datagram(Time::ZERO, from, None, &mut h3.clone());
     sent(&mut responder, Time::ZERO);
-    let mut lie = [&[0x55; 13], &h3[h3.len() - GATE_BYTES..]].concat();
+    let mut lie = [&[0x55; 13], &h3[h3.len() - MAC1_BYTES..]].concat();
     responder.handle_datagram(REPEATED_AT, from, None, &mut lie);
     assert_eq!(sent(&mut responder, REPEATED_AT), []);
     responder.handle_datagram(REPEATED_AT, from, None, &mut h3.clone());

@@ -13,8 +13,8 @@ use wraith_core::{
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Opener,
-    Parameters, Responder, ResponderHello, Sealer, SessionKeys, Suite, negotiate,
+    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Opener, Parameters, PendingH1,
+    Responder, ResponderHello, Sealer, SessionKeys, Suite, negotiate,
 };
 
 use crate::pair::ip;
@@ -114,7 +114,7 @@ impl HostilePeer {
         let door = DoorKey::of_everybody(us.node_id());
         victim.connect(Time::ZERO, address(), us.node_id(), &door).unwrap();
         let [first, second] = [(); 2].map(|()| said(&mut victim));
-        let first = FirstDatagram::new(&door, &first).unwrap();
+        let first = PendingH1::new(&door, &first).unwrap();
         let ephemeral = EphemeralKey::generate(&mut rng);
         let (mut responder, hello) =
             Responder::read_h1(&us, &first, &second, &ephemeral, &mut rng).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::{CloseReason, TransportConfig};
-use wraith_noise::{RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, answer_ratchet};
+use wraith_noise::{RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, respond_to_ratchet};
 
 use crate::counting::bytes_held;
 use crate::hostile_peer::HostilePeer;
@@ -52,7 +52,7 @@ impl HostilePeer {
     /// Runs one honest ratchet, and returns its number.
     fn answer_well(&mut self, rng: &mut ChaCha20Rng) -> u64 {
         let (number, request) = self.asked();
-        let (response, agreed) = answer_ratchet(&request, rng).expect("shares that are good");
+        let (response, agreed) = respond_to_ratchet(&request, rng).expect("shares that are good");
         self.sealer.ratchet(&agreed);
         self.opener.ratchet(&agreed);
         self.respond(number, &response);
@@ -101,7 +101,7 @@ fn a_share_of_low_order_ends_the_connection() {
     for low in [[0; 32], one] {
         let mut peer = accept();
         let (number, request) = peer.asked();
-        let (mut response, _) = answer_ratchet(&request, &mut rng()).unwrap();
+        let (mut response, _) = respond_to_ratchet(&request, &mut rng()).unwrap();
         response[..32].copy_from_slice(&low);
         peer.respond(number, &response);
         assert_eq!(peer.closed, violation("invalid ratchet shares"));
@@ -112,7 +112,7 @@ fn a_share_of_low_order_ends_the_connection() {
 fn a_garbage_kem_ciphertext_ends_the_connection_by_idle_timeout() {
     let mut peer = accept();
     let (number, request) = peer.asked();
-    let (mut response, agreed) = answer_ratchet(&request, &mut rng()).unwrap();
+    let (mut response, agreed) = respond_to_ratchet(&request, &mut rng()).unwrap();
     response[32..].fill(0x5a);
     peer.sealer.ratchet(&agreed);
     peer.opener.ratchet(&agreed);
@@ -196,7 +196,7 @@ fn late_parts_mean_nothing() {
 fn a_response_that_is_repeated_after_it_was_taken_means_nothing() {
     let mut peer = accept();
     let (number, request) = peer.asked();
-    let (response, agreed) = answer_ratchet(&request, &mut rng()).unwrap();
+    let (response, agreed) = respond_to_ratchet(&request, &mut rng()).unwrap();
     peer.sealer.ratchet(&agreed);
     peer.opener.ratchet(&agreed);
     for _ in 0..100 {
@@ -210,7 +210,7 @@ fn a_response_that_is_repeated_after_it_was_taken_means_nothing() {
 fn a_response_that_never_gets_complete_costs_no_memory_and_the_connection_goes_on() {
     let mut peer = accept();
     let (number, request) = peer.asked();
-    let (response, agreed) = answer_ratchet(&request, &mut rng()).unwrap();
+    let (response, agreed) = respond_to_ratchet(&request, &mut rng()).unwrap();
     peer.send_part(number, 0, &response[..PART]);
     peer.exchange();
     peer.notes = false;

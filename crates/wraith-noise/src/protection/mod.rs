@@ -45,11 +45,11 @@ pub(crate) const FORGERIES_MAX: u64 = 1 << 36;
 
 /// Reason why a datagram was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum NotOpened {
+pub enum PacketOpenError {
     /// The datagram is not a packet of this connection: it lacks the connection ID, or is too
     /// short. It is unmodified, so the caller may try it as something else.
     #[error("not a packet of this connection")]
-    Foreign,
+    OtherConnection,
     /// The masked connection ID matches, which happens by chance with probability 2^-64. But the
     /// packet is a duplicate, or its tag does not verify. Its header is unmodified, the rest is
     /// unspecified.

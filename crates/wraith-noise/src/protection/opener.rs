@@ -4,7 +4,7 @@ use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
 
 use super::phase::Phases;
-use super::{CID_BYTES, FORGERIES_MAX, HEADER_BYTES, NotOpened, PACKET_BYTES_MIN, sample};
+use super::{CID_BYTES, FORGERIES_MAX, HEADER_BYTES, PACKET_BYTES_MIN, PacketOpenError, sample};
 use crate::DirectionKeys;
 use crate::packet_number;
 use crate::replay::ReplayWindow;
@@ -65,15 +65,16 @@ impl Opener {
     /// Returns whether `datagram` carries the masked connection ID of this direction. Costs one AES
     /// block. Only [`Self::open`] checks authenticity.
     #[must_use]
-    pub fn recognises(&self, datagram: &[u8]) -> bool {
+    pub fn has_connection_id(&self, datagram: &[u8]) -> bool {
         let (Some(masked), Some(sample)) = (datagram.first_chunk(), sample(datagram)) else {
             return false;
         };
-        datagram.len() >= PACKET_BYTES_MIN && self.is_ours(masked, &self.cid_mask.mask(sample))
+        datagram.len() >= PACKET_BYTES_MIN
+            && self.has_masked_cid(masked, &self.cid_mask.mask(sample))
     }
 
     /// Returns whether `masked` is our connection ID under `mask`.
-    fn is_ours(&self, masked: &[u8; CID_BYTES], mask: &[u8; TAG_BYTES]) -> bool {
+    fn has_masked_cid(&self, masked: &[u8; CID_BYTES], mask: &[u8; TAG_BYTES]) -> bool {
         let mask = u64::from_ne_bytes(*mask.first_chunk().expect("a mask has 16 bytes"));
         u64::from_ne_bytes(*masked) ^ mask == u64::from_ne_bytes(self.cid)
     }
@@ -82,11 +83,12 @@ impl Opener {
     /// decrypted in place.
     ///
     /// # Errors
-    /// [`NotOpened`] gives the reason, and the state in which `datagram` is left.
-    pub fn open(&mut self, datagram: &mut [u8]) -> Result<Opened, NotOpened> {
-        let (header, pn, phase) = self.read_header(datagram).ok_or(NotOpened::Foreign)?;
+    /// [`PacketOpenError`] gives the reason, and the state in which `datagram` is left.
+    pub fn open(&mut self, datagram: &mut [u8]) -> Result<Opened, PacketOpenError> {
+        let (header, pn, phase) =
+            self.read_header(datagram).ok_or(PacketOpenError::OtherConnection)?;
         if !self.replay.is_new(pn) || self.forgeries >= FORGERIES_MAX {
-            return Err(NotOpened::Unauthentic);
+            return Err(PacketOpenError::Unauthentic);
         }
         let new_phase = phase != self.phase && pn >= self.replay.next();
         let key = if phase == self.phase {
@@ -94,11 +96,11 @@ impl Opener {
         } else if new_phase {
             &self.next
         } else {
-            self.previous.as_ref().ok_or(NotOpened::Unauthentic)?
+            self.previous.as_ref().ok_or(PacketOpenError::Unauthentic)?
         };
         if key.open(pn, &header, &mut datagram[HEADER_BYTES..]).is_err() {
             self.forgeries += 1;
-            return Err(NotOpened::Unauthentic);
+            return Err(PacketOpenError::Unauthentic);
         }
 
         self.replay.insert(pn);
@@ -118,7 +120,7 @@ impl Opener {
         let (cid_mask, pn_mask) =
             MaskKey::mask_pair(&self.cid_mask, &self.pn_mask, sample(datagram)?);
         let mut header: [u8; HEADER_BYTES] = *datagram.first_chunk()?;
-        if !self.is_ours(header.first_chunk()?, &cid_mask) {
+        if !self.has_masked_cid(header.first_chunk()?, &cid_mask) {
             return None;
         }
         header[..CID_BYTES].copy_from_slice(&self.cid);

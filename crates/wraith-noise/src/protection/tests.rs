@@ -29,7 +29,7 @@ impl Direction {
         datagram
     }
 
-    fn open(&mut self, datagram: &[u8]) -> Result<(Opened, Vec<u8>), NotOpened> {
+    fn open(&mut self, datagram: &[u8]) -> Result<(Opened, Vec<u8>), PacketOpenError> {
         let mut datagram = datagram.to_vec();
         let opened = self.opener.open(&mut datagram)?;
         let frames = &datagram[HEADER_BYTES..HEADER_BYTES + opened.payload_len];
@@ -75,7 +75,7 @@ fn packets_open_in_any_order_and_only_once() {
             assert_eq!(frames, pn.to_be_bytes());
         }
         for (_, packet) in &packets {
-            assert_eq!(direction.open(packet), Err(NotOpened::Unauthentic));
+            assert_eq!(direction.open(packet), Err(PacketOpenError::Unauthentic));
         }
     }
 }
@@ -90,12 +90,20 @@ fn every_changed_bit_is_noticed_and_does_no_harm() {
             changed[bit / 8] ^= 1 << (bit % 8);
             // Bits of the connection ID, or of the sample for its mask.
             let of_cid = bit < 64 || bit >= (packet.len() - 16) * 8;
-            let expected = if of_cid { NotOpened::Foreign } else { NotOpened::Unauthentic };
+            let expected = if of_cid {
+                PacketOpenError::OtherConnection
+            } else {
+                PacketOpenError::Unauthentic
+            };
             assert_eq!(direction.open(&changed), Err(expected), "bit {bit}");
-            assert_eq!(direction.opener.recognises(&changed), !of_cid);
+            assert_eq!(direction.opener.has_connection_id(&changed), !of_cid);
         }
         for len in 0..packet.len() {
-            assert_eq!(direction.open(&packet[..len]), Err(NotOpened::Foreign), "length {len}");
+            assert_eq!(
+                direction.open(&packet[..len]),
+                Err(PacketOpenError::OtherConnection),
+                "length {len}"
+            );
         }
         assert_eq!(direction.open(&packet).unwrap().1, b"some frames");
     }
@@ -111,13 +119,13 @@ fn a_packet_of_another_connection_is_left_untouched() {
         DirectionKeys { cid_mask: [4; 32], ..keys() },
     ] {
         let mut other = Opener::new(Suite::Aes256Gcm, &other);
-        assert!(!other.recognises(&copy));
-        assert_eq!(other.open(&mut copy), Err(NotOpened::Foreign));
+        assert!(!other.has_connection_id(&copy));
+        assert_eq!(other.open(&mut copy), Err(PacketOpenError::OtherConnection));
         assert_eq!(copy, packet);
     }
-    assert!(direction.opener.recognises(&packet));
+    assert!(direction.opener.has_connection_id(&packet));
     direction.open(&packet).unwrap();
-    assert_eq!(direction.opener.open(&mut copy), Err(NotOpened::Unauthentic), "a repetition");
+    assert_eq!(direction.opener.open(&mut copy), Err(PacketOpenError::Unauthentic), "a repetition");
     assert_eq!(copy, packet);
 }
 
@@ -127,7 +135,7 @@ fn a_failed_open_leaves_the_header_as_it_was() {
     let mut packet = direction.seal(0, b"frames");
     packet[HEADER_BYTES] ^= 1;
     let mut copy = packet.clone();
-    assert_eq!(direction.opener.open(&mut copy), Err(NotOpened::Unauthentic));
+    assert_eq!(direction.opener.open(&mut copy), Err(PacketOpenError::Unauthentic));
     assert_eq!(copy[..HEADER_BYTES], packet[..HEADER_BYTES]);
     assert_eq!(direction.opener.forgeries, 1);
 }
@@ -137,7 +145,7 @@ fn after_too_many_forgeries_nothing_opens_any_more() {
     let mut direction = Direction::new(Suite::ChaCha20Poly1305);
     let packet = direction.seal(0, b"frames");
     direction.opener.forgeries = FORGERIES_MAX;
-    assert_eq!(direction.open(&packet), Err(NotOpened::Unauthentic));
+    assert_eq!(direction.open(&packet), Err(PacketOpenError::Unauthentic));
 }
 
 #[test]
@@ -160,7 +168,7 @@ fn a_change_of_phase_is_followed_and_late_packets_of_the_old_one_still_open() {
         assert!(!direction.open(&second).unwrap().0.new_phase);
         assert_eq!(direction.open(&late).unwrap().1, b"phase 0, late");
         direction.opener.forget_previous_phase();
-        assert_eq!(direction.open(&later), Err(NotOpened::Unauthentic));
+        assert_eq!(direction.open(&later), Err(PacketOpenError::Unauthentic));
 
         direction.sealer.advance_phase();
         assert!(!direction.sealer.phase());
@@ -206,17 +214,17 @@ fn only_the_two_ends_follow_a_ratchet() {
         let behind = direction.seal(3, b"behind");
 
         direction.open(&first).unwrap();
-        assert_eq!(direction.open(&behind), Err(NotOpened::Unauthentic), "not agreed yet");
+        assert_eq!(direction.open(&behind), Err(PacketOpenError::Unauthentic), "not agreed yet");
         direction.opener.ratchet(&[9; 32]);
         direction.open(&present).unwrap();
         assert!(direction.open(&behind).unwrap().0.new_phase);
         assert_eq!(direction.open(&late).unwrap().1, b"before");
 
         assert!(thief.open(&mut present.clone()).is_ok());
-        assert_eq!(thief.open(&mut behind.clone()), Err(NotOpened::Unauthentic));
+        assert_eq!(thief.open(&mut behind.clone()), Err(PacketOpenError::Unauthentic));
         for _ in 0..4 {
             thief.ratchet(&[0; 32]);
-            assert_eq!(thief.open(&mut behind.clone()), Err(NotOpened::Unauthentic));
+            assert_eq!(thief.open(&mut behind.clone()), Err(PacketOpenError::Unauthentic));
         }
         direction.sealer.advance_phase();
         let next = direction.seal(4, b"the next phase");
@@ -231,7 +239,7 @@ fn a_forged_change_of_phase_changes_nothing() {
     direction.sealer.advance_phase();
     let mut forged = direction.seal(1, b"frames");
     forged[HEADER_BYTES + 1] ^= 1;
-    assert_eq!(direction.open(&forged), Err(NotOpened::Unauthentic));
+    assert_eq!(direction.open(&forged), Err(PacketOpenError::Unauthentic));
     assert!(!direction.opener.phase());
     assert!(!direction.open(&packet).unwrap().0.new_phase);
 }
@@ -324,15 +332,15 @@ proptest! {
         garbage in prop::collection::vec(any::<u8>(), 0..1500), claims_our_cid: bool,
     ) {
         let mut direction = Direction::new(Suite::Aes256Gcm);
-        prop_assert_eq!(direction.open(&garbage), Err(NotOpened::Foreign));
+        prop_assert_eq!(direction.open(&garbage), Err(PacketOpenError::OtherConnection));
         if claims_our_cid && garbage.len() >= PACKET_BYTES_MIN {
             let mut claiming = garbage.clone();
             let mask = wraith_crypto::MaskKey::new(CID_MASK).mask(sample(&garbage).unwrap());
             for i in 0..CID_BYTES {
                 claiming[i] = CID[i] ^ mask[i];
             }
-            prop_assert!(direction.opener.recognises(&claiming));
-            prop_assert_eq!(direction.open(&claiming), Err(NotOpened::Unauthentic));
+            prop_assert!(direction.opener.has_connection_id(&claiming));
+            prop_assert_eq!(direction.open(&claiming), Err(PacketOpenError::Unauthentic));
         }
         let packet = direction.seal(0, b"frames");
         prop_assert!(direction.open(&packet).is_ok());

@@ -15,7 +15,7 @@ fn sealing_and_opening_packets_allocates_nothing() {
         assert!(before > 0, "the counter counts");
         for pn in 0..100 {
             sealer.seal(pn, &mut packet);
-            assert!(opener.recognises(&packet));
+            assert!(opener.has_connection_id(&packet));
             opener.open(&mut packet).expect("authentic");
             assert!(opener.open(&mut packet).is_err(), "opened already, so nothing authentic");
         }

@@ -72,10 +72,10 @@ fn dial(seed: u8) -> Dialled {
     Dialled { initiator, h1 }
 }
 
-fn read_h1(h1: &[Vec<u8>; 2], seed: u8) -> Result<(Responder, InitiatorHello), Rejected> {
+fn read_h1(h1: &[Vec<u8>; 2], seed: u8) -> Result<(Responder, InitiatorHello), HandshakeError> {
     let mut rng = rng(seed);
     let ephemeral = EphemeralKey::generate(&mut rng);
-    let first = FirstDatagram::new(&door(), &h1[0])?;
+    let first = PendingH1::new(&door(), &h1[0])?;
     Responder::read_h1(&bob(), &first, &h1[1], &ephemeral, &mut rng)
 }
 
@@ -86,7 +86,7 @@ fn answer(h1: &[Vec<u8>; 2], seed: u8) -> Answered {
 }
 
 /// Reads both datagrams of an H2, in order.
-fn read_h2(initiator: &mut Initiator, h2: &[Vec<u8>; 2]) -> Result<ResponderHello, Rejected> {
+fn read_h2(initiator: &mut Initiator, h2: &[Vec<u8>; 2]) -> Result<ResponderHello, HandshakeError> {
     assert_eq!(initiator.read_h2(&h2[0])?, None);
     Ok(initiator.read_h2(&h2[1])?.expect("both are here"))
 }
@@ -142,11 +142,11 @@ fn of_two_answers_to_one_h1_either_may_be_taken() {
     let (one, mut other) = (answer(&dialled.h1, 2), answer(&dialled.h1, 3));
     assert_ne!(one.h2, other.h2);
     assert_eq!(dialled.initiator.read_h2(&one.h2[0]), Ok(None));
-    assert_eq!(dialled.initiator.read_h2(&other.h2[1]), Err(Rejected::Unauthentic));
+    assert_eq!(dialled.initiator.read_h2(&other.h2[1]), Err(HandshakeError::Unauthentic));
     assert_eq!(dialled.initiator.read_h2(&other.h2[0]), Ok(Some(responder_hello())));
     let (h3, keys) = dialled.initiator.write_h3(&final_hello(), &mut rng(3));
     let mut one = one.responder;
-    assert_eq!(one.read_h3(&h3).unwrap_err(), Rejected::Gate);
+    assert_eq!(one.read_h3(&h3).unwrap_err(), HandshakeError::Mac1);
     assert_eq!(other.responder.read_h3(&h3).unwrap().1.recv, keys.send);
 }
 
@@ -219,7 +219,7 @@ fn every_changed_byte_of_h1_is_rejected() {
         for byte in 0..dialled.h1[part].len() {
             let mut changed = dialled.h1.clone();
             changed[part][byte] = !changed[part][byte];
-            assert_eq!(read_h1(&changed, 2).unwrap_err(), Rejected::Gate, "byte {byte}");
+            assert_eq!(read_h1(&changed, 2).unwrap_err(), HandshakeError::Mac1, "byte {byte}");
         }
     }
     answer(&dialled.h1, 2);
@@ -228,7 +228,7 @@ fn every_changed_byte_of_h1_is_rejected() {
 #[test]
 fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
     let dialled = dial(1);
-    let macs = GATE_BYTES + MAC2_BYTES;
+    let macs = MAC1_BYTES + MAC2_BYTES;
     let resealed = |h1: &mut [Vec<u8>; 2]| {
         // The gates, computed from their definition in the specification.
         let key = kdf::derive_parts(
@@ -239,9 +239,9 @@ fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
         let first = kdf::hash(&h1[0][..message]);
         let second = kdf::derive_parts("wraith/2 gate 1, second datagram", &[&key, &first]);
         for (datagram, gate) in h1.iter_mut().zip([kdf::derive("wraith/2 gate 1", &key), second]) {
-            let rest = datagram.len() - GATE_BYTES;
+            let rest = datagram.len() - MAC1_BYTES;
             let value = kdf::keyed(&gate, &kdf::hash(&datagram[..rest]));
-            datagram[rest..].copy_from_slice(&value[..GATE_BYTES]);
+            datagram[rest..].copy_from_slice(&value[..MAC1_BYTES]);
         }
     };
     let mut same = dialled.h1.clone();
@@ -249,12 +249,16 @@ fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
     assert_eq!(same, dialled.h1);
     // Covers the spare bits of the representative and every other byte of the message.
     for part in 0..2 {
-        for byte in 0..dialled.h1[part].len() - [macs, GATE_BYTES][part] {
+        for byte in 0..dialled.h1[part].len() - [macs, MAC1_BYTES][part] {
             let mut changed = dialled.h1.clone();
             changed[part][byte] ^= 0x80;
             resealed(&mut changed);
-            assert_eq!(read_h1(&changed, 2).unwrap_err(), Rejected::Unauthentic, "byte {byte}");
-            let named = |h1: &[u8]| FirstDatagram::new(&door(), h1).unwrap().ephemeral_id();
+            assert_eq!(
+                read_h1(&changed, 2).unwrap_err(),
+                HandshakeError::Unauthentic,
+                "byte {byte}"
+            );
+            let named = |h1: &[u8]| PendingH1::new(&door(), h1).unwrap().ephemeral_id();
             let is_spare = part == 0 && byte == 31;
             if part == 0 && byte < 32 {
                 assert_eq!(named(&changed[0]) == named(&dialled.h1[0]), is_spare, "byte {byte}");
@@ -271,7 +275,11 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
         for byte in 0..answered.h2[part].len() {
             let mut changed = answered.h2[part].clone();
             changed[byte] = !changed[byte];
-            assert_eq!(dialled.initiator.read_h2(&changed), Err(Rejected::Gate), "byte {byte}");
+            assert_eq!(
+                dialled.initiator.read_h2(&changed),
+                Err(HandshakeError::Mac1),
+                "byte {byte}"
+            );
             assert!(dialled.initiator.read_h2(&answered.h2[part][..byte]).is_err());
         }
     }
@@ -279,24 +287,24 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
         assert!(dialled.initiator.read_h2(h1).is_err(), "our own H1, reflected");
     }
     read_h2(&mut dialled.initiator, &answered.h2).unwrap();
-    assert_eq!(dialled.initiator.read_h2(&answered.h2[0]), Err(Rejected::Unexpected));
+    assert_eq!(dialled.initiator.read_h2(&answered.h2[0]), Err(HandshakeError::Unexpected));
 
     let (h3, keys) = dialled.initiator.write_h3(&final_hello(), &mut rng(3));
     for byte in 0..h3.len() {
         let mut changed = h3.clone();
         changed[byte] = !changed[byte];
-        assert_eq!(answered.responder.read_h3(&changed).unwrap_err(), Rejected::Gate);
+        assert_eq!(answered.responder.read_h3(&changed).unwrap_err(), HandshakeError::Mac1);
         assert!(answered.responder.read_h3(&h3[..byte]).is_err());
     }
     let (_, peer_keys) = answered.responder.read_h3(&h3).unwrap();
     assert_eq!(keys.send, peer_keys.recv);
-    assert_eq!(answered.responder.read_h3(&h3).unwrap_err(), Rejected::Unexpected);
+    assert_eq!(answered.responder.read_h3(&h3).unwrap_err(), HandshakeError::Unexpected);
 }
 
 #[test]
 fn an_h1_with_another_door_key_is_rejected() {
     let dialled = dial(1);
-    let invited = Gated::of(&dialled.h1[0]).unwrap();
+    let invited = Mac1Datagram::of(&dialled.h1[0]).unwrap();
     assert!(door().opens(&invited));
     let bob = bob().node_id();
     for other in [
@@ -306,21 +314,21 @@ fn an_h1_with_another_door_key_is_rejected() {
         DoorKey::of_pair(&[0xd; 32], bob),
     ] {
         assert!(!other.opens(&invited));
-        assert_eq!(FirstDatagram::new(&other, &dialled.h1[0]).unwrap_err(), Rejected::Gate);
+        assert_eq!(PendingH1::new(&other, &dialled.h1[0]).unwrap_err(), HandshakeError::Mac1);
     }
 }
 
 #[test]
 fn h3_before_h2_is_not_expected() {
     let (mut responder, _) = read_h1(&dial(1).h1, 2).unwrap();
-    assert_eq!(responder.read_h3(&[0; 300]).unwrap_err(), Rejected::Unexpected);
+    assert_eq!(responder.read_h3(&[0; 300]).unwrap_err(), HandshakeError::Unexpected);
 }
 
 #[test]
 fn the_second_datagram_of_another_h1_is_rejected() {
     let (one, other) = (dial(1), dial(2));
     let mixed = [one.h1[0].clone(), other.h1[1].clone()];
-    assert_eq!(read_h1(&mixed, 2).unwrap_err(), Rejected::Gate);
+    assert_eq!(read_h1(&mixed, 2).unwrap_err(), HandshakeError::Mac1);
 }
 
 #[test]
@@ -328,7 +336,7 @@ fn an_answer_in_a_suite_that_was_not_offered_is_rejected() {
     let hello = InitiatorHello { suites: Suite::ChaCha20Poly1305.bit(), ..initiator_hello() };
     let (mut initiator, h1) = start(bob().node_id(), &hello, 1).unwrap();
     let answered = answer(&h1, 2);
-    assert_eq!(read_h2(&mut initiator, &answered.h2), Err(Rejected::Malformed));
+    assert_eq!(read_h2(&mut initiator, &answered.h2), Err(HandshakeError::Malformed));
 }
 
 #[test]
@@ -353,7 +361,7 @@ fn a_node_id_of_another_key_is_rejected() {
         read_h2(&mut dialled.initiator, &answered.h2).unwrap();
         let hello = FinalHello { node_id, ..final_hello() };
         let (h3, _) = dialled.initiator.write_h3(&hello, &mut rng(3));
-        assert_eq!(answered.responder.read_h3(&h3).unwrap_err(), Rejected::Identity);
+        assert_eq!(answered.responder.read_h3(&h3).unwrap_err(), HandshakeError::Identity);
     }
 }
 
@@ -391,7 +399,7 @@ fn no_byte_of_h1_h2_or_h3_is_anything_but_random() {
         let hello = initiator_hello();
         let (mut initiator, h1) =
             Initiator::start(&alice(), bob().node_id(), &door(), &ours, &hello, &mut rng).unwrap();
-        let first = FirstDatagram::new(&door(), &h1[0]).unwrap();
+        let first = PendingH1::new(&door(), &h1[0]).unwrap();
         let (mut responder, _) =
             Responder::read_h1(&bob(), &first, &h1[1], &theirs, &mut rng).unwrap();
         let h2 = responder.write_h2(&responder_hello(), &mut rng).unwrap();
@@ -418,10 +426,10 @@ proptest! {
     fn garbage_never_panics_and_never_stops_a_handshake(
         garbage in prop::collection::vec(any::<u8>(), 0..1400),
     ) {
-        if let Some(gate) = Gated::of(&garbage) {
+        if let Some(gate) = Mac1Datagram::of(&garbage) {
             prop_assert!(!door().opens(&gate));
         }
-        prop_assert!(FirstDatagram::new(&door(), &garbage).is_err());
+        prop_assert!(PendingH1::new(&door(), &garbage).is_err());
         let mut dialled = dial(1);
         prop_assert!(read_h1(&[dialled.h1[0].clone(), garbage.clone()], 2).is_err());
         let mut answered = answer(&dialled.h1, 2);

@@ -1,7 +1,7 @@
 //! Handshake and packet protection, through the public API.
 
 mod allocation;
-mod by_hand;
 mod handshake;
+mod malicious_peer;
 mod memory;
 mod secrets;

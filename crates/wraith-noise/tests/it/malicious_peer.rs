@@ -97,7 +97,7 @@ impl Symmetric {
 
 fn gated(mut datagram: Vec<u8>, key: [u8; 32]) -> Vec<u8> {
     let gate = kdf::keyed(&key, &kdf::hash(&datagram));
-    datagram.extend(&gate[..GATE_BYTES]);
+    datagram.extend(&gate[..MAC1_BYTES]);
     datagram
 }
 
@@ -149,9 +149,9 @@ impl First {
     }
 
     /// Returns Bob's result for this message.
-    fn read(&self) -> Result<(Responder, InitiatorHello), Rejected> {
+    fn read(&self) -> Result<(Responder, InitiatorHello), HandshakeError> {
         let h1 = self.h1();
-        let first = FirstDatagram::new(&door(), &h1[0]).expect("the gate is right");
+        let first = PendingH1::new(&door(), &h1[0]).expect("the gate is right");
         let mut rng = ChaCha20Rng::from_seed([2; 32]);
         Responder::read_h1(&bob(), &first, &h1[1], &ephemeral(2), &mut rng)
     }
@@ -172,7 +172,7 @@ struct Second {
 impl Second {
     /// Returns a correct answer to `h1`.
     fn proper(h1: &[Vec<u8>; 2]) -> Self {
-        let [front, back] = [(&h1[0], MAC2_BYTES + GATE_BYTES), (&h1[1], GATE_BYTES)]
+        let [front, back] = [(&h1[0], MAC2_BYTES + MAC1_BYTES), (&h1[1], MAC1_BYTES)]
             .map(|(datagram, macs)| &datagram[..datagram.len() - macs]);
         let message_1 = [front, back].concat();
         let theirs = *message_1.first_chunk().unwrap();
@@ -227,8 +227,8 @@ fn dial() -> (Initiator, [Vec<u8>; 2]) {
     Initiator::start(&alice(), bob().node_id(), &door(), &ephemeral(4), &hello, &mut rng).unwrap()
 }
 
-/// Passes both datagrams of an H2 to `initiator`; at least the first has to pass the gate.
-fn read_h2(initiator: &mut Initiator, h2: &[Vec<u8>; 2]) -> Result<ResponderHello, Rejected> {
+/// Passes both datagrams of an H2 to `initiator`; at least the first has to pass mac1.
+fn read_h2(initiator: &mut Initiator, h2: &[Vec<u8>; 2]) -> Result<ResponderHello, HandshakeError> {
     let _ = initiator.read_h2(&h2[0]);
     Ok(initiator.read_h2(&h2[1])?.expect("both are here"))
 }
@@ -272,11 +272,11 @@ fn what_is_made_by_hand_as_it_should_be_is_read() {
 fn an_ephemeral_key_of_low_order_is_rejected_by_whoever_it_is_sent_to() {
     for representative in low_order() {
         let first = First { representative, es: [0; 32], ..First::proper() };
-        assert_eq!(first.read().unwrap_err(), Rejected::Unauthentic);
+        assert_eq!(first.read().unwrap_err(), HandshakeError::Unauthentic);
 
         let (mut initiator, h1) = dial();
         let second = Second { representative, ee: [0; 32], ..Second::proper(&h1) };
-        assert_eq!(read_h2(&mut initiator, &second.h2()), Err(Rejected::Unauthentic));
+        assert_eq!(read_h2(&mut initiator, &second.h2()), Err(HandshakeError::Unauthentic));
         assert!(read_h2(&mut initiator, &Second::proper(&h1).h2()).is_ok(), "the right one");
     }
 }
@@ -296,7 +296,7 @@ fn an_encapsulation_key_with_a_coefficient_above_the_modulus_is_not_answered() {
             parameters: Parameters::default(),
         };
         let answer = responder.write_h2(&hello, &mut ChaCha20Rng::from_seed([5; 32]));
-        assert_eq!(answer.unwrap_err(), Rejected::Malformed);
+        assert_eq!(answer.unwrap_err(), HandshakeError::Malformed);
     }
 }
 
@@ -310,7 +310,7 @@ fn a_ciphertext_that_was_made_for_another_key_is_rejected_and_the_right_one_stil
     let for_another = Second { ciphertext: for_another, shared: *shared, ..Second::proper(&h1) };
     let nonsense = Second { ciphertext: [0x5a; CIPHERTEXT_BYTES], ..Second::proper(&h1) };
     for second in [changed, for_another, nonsense] {
-        assert_eq!(read_h2(&mut initiator, &second.h2()), Err(Rejected::Unauthentic));
+        assert_eq!(read_h2(&mut initiator, &second.h2()), Err(HandshakeError::Unauthentic));
     }
     assert!(read_h2(&mut initiator, &Second::proper(&h1).h2()).is_ok());
 }
@@ -319,6 +319,6 @@ fn a_ciphertext_that_was_made_for_another_key_is_rejected_and_the_right_one_stil
 fn a_responder_that_seals_nonsense_ends_the_attempt_and_nobody_else_can() {
     let (mut initiator, h1) = dial();
     let nonsense = Second { payload: vec![0xff; 200], ..Second::proper(&h1) };
-    assert_eq!(read_h2(&mut initiator, &nonsense.h2()), Err(Rejected::Malformed));
+    assert_eq!(read_h2(&mut initiator, &nonsense.h2()), Err(HandshakeError::Malformed));
     assert!(read_h2(&mut initiator, &Second::proper(&h1).h2()).is_err(), "message 2 was read");
 }

@@ -44,7 +44,7 @@ pub(crate) fn allocations() -> u64 {
 }
 
 /// Returns how many times one of `secrets` lay in memory that this thread freed during `action`.
-pub(crate) fn given_back(secrets: &[[u8; 32]], action: impl FnOnce()) -> u64 {
+pub(crate) fn found_in_freed_memory(secrets: &[[u8; 32]], action: impl FnOnce()) -> u64 {
     let before = FOUND.get();
     // Leaked on purpose: freeing the list would count as a find.
     WATCHED.set(Box::leak(secrets.into()));
@@ -56,6 +56,12 @@ pub(crate) fn given_back(secrets: &[[u8; 32]], action: impl FnOnce()) -> u64 {
 #[test]
 fn a_secret_in_memory_that_is_given_back_is_found() {
     let secret: [u8; 32] = std::array::from_fn(|i| i as u8 + 1);
-    assert_eq!(given_back(&[secret], || drop(black_box(Box::new([[0; 32], secret])))), 1);
-    assert_eq!(given_back(&[secret], || drop(black_box(Box::new([[0; 32], [7; 32]])))), 0);
+    assert_eq!(
+        found_in_freed_memory(&[secret], || drop(black_box(Box::new([[0; 32], secret])))),
+        1
+    );
+    assert_eq!(
+        found_in_freed_memory(&[secret], || drop(black_box(Box::new([[0; 32], [7; 32]])))),
+        0
+    );
 }

@@ -10,7 +10,7 @@ use wraith_crypto::{agree, kdf};
 use wraith_noise::*;
 use zeroize::ZeroizeOnDrop;
 
-use crate::memory::given_back;
+use crate::memory::found_in_freed_memory;
 
 fn identities() -> [SecretIdentity; 2] {
     [0xa, 0xb].map(|byte| SecretIdentity::from_seed([byte; 32]))
@@ -117,7 +117,7 @@ fn shake_hands() -> [SessionKeys; 2] {
         Initiator::start(&alice, bob.node_id(), &door(), &ephemerals[0], &hello, &mut ours)
             .unwrap();
     let mut initiator = Box::new(initiator);
-    let first = FirstDatagram::new(&door(), &h1[0]).unwrap();
+    let first = PendingH1::new(&door(), &h1[0]).unwrap();
     let (responder, _) =
         Responder::read_h1(&bob, &first, &h1[1], &ephemerals[1], &mut theirs).unwrap();
     let mut responder = Box::new(responder);
@@ -154,7 +154,7 @@ fn no_secret_is_left_in_memory_that_is_given_back() {
     let secrets = secrets();
     let [keys, _] = shake_hands();
     assert_eq!(secrets.last(), Some(&keys.send.secret), "these are the secrets of this handshake");
-    let left = given_back(&secrets, || {
+    let left = found_in_freed_memory(&secrets, || {
         let keys = black_box(Box::new(shake_hands()));
         exchange(Suite::Aes256Gcm, &keys);
         exchange(Suite::ChaCha20Poly1305, &keys);
@@ -193,7 +193,7 @@ fn secrets_of_a_ratchet() -> Vec<[u8; 32]> {
 fn no_secret_of_a_ratchet_is_left_in_memory_that_is_given_back() {
     fn ratchet() -> [u8; 32] {
         let ratchet = Box::new(Ratchet::begin(&mut rng(3)));
-        let (response, theirs) = answer_ratchet(ratchet.request(), &mut rng(4)).unwrap();
+        let (response, theirs) = respond_to_ratchet(ratchet.request(), &mut rng(4)).unwrap();
         let agreed = black_box(Box::new(ratchet.finish(&response).unwrap()));
         assert_eq!(**agreed, *theirs);
         let keys = Box::new(DirectionKeys {
@@ -218,7 +218,7 @@ fn no_secret_of_a_ratchet_is_left_in_memory_that_is_given_back() {
     }
     let secrets = secrets_of_a_ratchet();
     assert_eq!(secrets.last(), Some(&ratchet()), "these are the secrets of this ratchet");
-    let left = given_back(&secrets, || {
+    let left = found_in_freed_memory(&secrets, || {
         black_box(ratchet());
     });
     assert_eq!(left, 0);

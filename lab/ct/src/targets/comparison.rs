@@ -6,7 +6,7 @@
 use rand_chacha::ChaCha20Rng;
 use wraith_crypto::{NodeId, kdf};
 use wraith_discovery::Capability;
-use wraith_noise::{DoorKey, GATE_BYTES, Gated, H1_BYTES};
+use wraith_noise::{DoorKey, H1_BYTES, MAC1_BYTES, Mac1Datagram};
 
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
@@ -101,12 +101,12 @@ fn gate(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Time
     let key = kdf::derive("wraith/2 gate 1", &key);
     let input = |class: Class, rng: &mut ChaCha20Rng| {
         let mut datagram: [u8; LEN] = random(rng);
-        let (rest, value) = datagram.split_at_mut(LEN - GATE_BYTES);
-        value.copy_from_slice(&kdf::keyed(&key, &kdf::hash(rest))[..GATE_BYTES]);
+        let (rest, value) = datagram.split_at_mut(LEN - MAC1_BYTES);
+        value.copy_from_slice(&kdf::keyed(&key, &kdf::hash(rest))[..MAC1_BYTES]);
         differs[class as usize].apply(value);
         datagram
     };
-    let opens = |datagram: &[u8; LEN]| Gated::of(datagram).is_some_and(|gate| door.opens(&gate));
+    let opens = |bytes: &[u8; LEN]| Mac1Datagram::of(bytes).is_some_and(|it| door.opens(&it));
     for class in [Class::A, Class::B] {
         let is_right = matches!(differs[class as usize], Differs::Nowhere);
         assert_eq!(opens(&input(class, rng)), is_right, "the gate of the specification");

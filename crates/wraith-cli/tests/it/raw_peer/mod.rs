@@ -15,8 +15,8 @@ use wraith_core::frame::{Frame, Frames};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::Ticket;
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
-    PACKET_OVERHEAD, Parameters, Rejected, ResponderHello, Sealer, SessionKeys,
+    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, HandshakeError, Initiator, InitiatorHello,
+    Opener, PACKET_OVERHEAD, Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
 use crate::support::process::HANG;
@@ -88,7 +88,7 @@ impl Attempts {
         let read = |(i, (initiator, _)): (usize, &mut (Initiator, _))| {
             match initiator.read_h2(datagram) {
                 Ok(hello) => Some(hello.map(|hello| (i, hello))),
-                Err(Rejected::Length | Rejected::Gate) => None,
+                Err(HandshakeError::Length | HandshakeError::Mac1) => None,
                 // It was read before.
                 Err(_) => Some(None),
             }

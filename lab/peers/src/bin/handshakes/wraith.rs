@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Parameters,
-    Policy, Responder, ResponderHello, SecretIdentity, SessionKeys, Suite,
+    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Parameters, PendingH1, Policy,
+    Responder, ResponderHello, SecretIdentity, SessionKeys, Suite,
 };
 
 pub struct Wraith {
@@ -65,7 +65,7 @@ impl Wraith {
 
     fn answer(&mut self, h1: &[Vec<u8>; 2]) -> (Responder, [Vec<u8>; 2]) {
         let ephemeral = EphemeralKey::generate(&mut self.rng);
-        let first = FirstDatagram::new(&self.door, &h1[0]).expect("it is invited");
+        let first = PendingH1::new(&self.door, &h1[0]).expect("it is invited");
         let read = Responder::read_h1(&self.bob, &first, &h1[1], &ephemeral, &mut self.rng);
         let (mut responder, _) = read.expect("authentic");
         let hello = ResponderHello {
