@@ -100,7 +100,7 @@ pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<Stri
     }
     [
         openings.leading_out.line("that point out of the received files (links)"),
-        openings.writable.line("that at the sender their group or every user may write to (here the umask decides, unless --keep-modes)"),
+        openings.writable.line("that their group or every user may write to at the sender (here the umask decides, unless --keep-modes)"),
         hidden.line("hidden"),
         programs.line("executable"),
         case.line("that differ from another only in upper and lower case (on a disk that ignores case, they get a number)"),

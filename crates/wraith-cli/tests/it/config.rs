@@ -347,5 +347,5 @@ fn a_config_file_that_is_a_pipe_is_not_waited_for() {
     assert!(Command::new("mkfifo").arg(config.path()).status().unwrap().success());
     let (code, _, err) = config.run(&["id"]);
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("is not a file"), "{err}");
+    assert!(err.contains("is not a regular file"), "{err}");
 }

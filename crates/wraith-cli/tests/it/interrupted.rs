@@ -93,7 +93,7 @@ fn what_is_said_after_a_question_without_an_answer_has_a_line_of_its_own() {
     let mut terminal = Terminal::start(&mut command, 24, 80);
     terminal.expect("Accept? [y/N/l = list] ");
     terminal.send("\x04");
-    assert_eq!(terminal.expect("wraith: the question has no answer"), "\r\n");
+    assert_eq!(terminal.expect("wraith: the question got no answer"), "\r\n");
     terminal.finish();
 }
 

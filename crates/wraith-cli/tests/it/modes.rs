@@ -120,6 +120,6 @@ fn what_leads_out_and_what_is_open_to_others_is_shown_with_the_offer() {
         said.contains("3 that point out of the received files (links): t/absolute, t/beside, t/up"),
         "{said}"
     );
-    assert!(said.contains("1 that the sender lets its group or everybody write to"), "{said}");
+    assert!(said.contains("1 that their group or every user may write to"), "{said}");
     drop(sender.kill());
 }

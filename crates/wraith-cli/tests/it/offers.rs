@@ -60,7 +60,7 @@ fn an_offer_says_who_what_where_and_what_deserves_a_look() {
         "1 taken by another entry: gift/README",
         "1 hidden: gift/.ssh/authorized_keys",
         "1 executable: gift/run.sh",
-        "1 like another but for upper and lower case",
+        "1 that differ from another only in upper and lower case",
         "gift/readme",
         "2 that Windows cannot store (kept unchanged): gift/aux.txt, gift/bad\\x1b[2Jname",
     ] {

@@ -174,7 +174,7 @@ fn the_doctor_tries_relay_and_rendezvous_through_the_proxy() {
 fn the_doctor_tells_whether_the_proxy_carries_udp() {
     let world = World::new();
     let (_relay, trap) = relay_and_trap(&world);
-    for (speaks, by) in [(Speaks::Socks5AndUdp, "over TLS and UDP"), (Speaks::Socks5, "by TLS")] {
+    for (speaks, by) in [(Speaks::Socks5AndUdp, "over TLS and UDP"), (Speaks::Socks5, "over TLS")] {
         let proxy = Proxy::start(speaks);
         let mut command = world.wraith("one");
         let server = trap.address.to_string();

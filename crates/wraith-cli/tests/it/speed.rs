@@ -94,7 +94,7 @@ fn a_name_in_no_row_is_answered_with_the_nearest() {
 fn bytes_of_a_text_are_digits_in_a_range() {
     let world = World::new();
     for (bytes, expected) in [
-        ("64K", "in digits alone: 65536"),
+        ("64K", "in digits: 65536"),
         ("0", "from 1 to 16777216"),
         ("16777217", "from 1 to 16777216"),
         ("99999999999", "from 1 to 16777216"),

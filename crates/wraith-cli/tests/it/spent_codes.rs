@@ -27,7 +27,7 @@ fn film(world: &World) -> PathBuf {
 fn assert_used_up(outcome: &Outcome) {
     let error = outcome.expect_error(5);
     let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
-    assert!(message.contains("used this code up, at 20"), "{error}");
+    assert!(message.contains("already tried this code, at 20"), "{error}");
     assert!(hint.contains("new code") && !hint.contains("again with"), "{error}");
 }
 

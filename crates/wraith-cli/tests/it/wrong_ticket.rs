@@ -20,7 +20,7 @@ fn a_mistyped_ticket_is_told_from_a_wrong_one() {
     let mistyped: String = letters.into_iter().collect();
     let outcome = world.receive(&mistyped).finish();
     let error = outcome.expect_error(2);
-    assert!(error["message"].as_str().unwrap().contains("changed on the way"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("a character was changed"), "{error}");
     assert!(tree::names(&world.target()).is_empty());
 }
 

@@ -390,7 +390,7 @@ impl Caller {
             Err(error) => {
                 let error = Error::from(error);
                 if self.context.callers.is_over_limit(self.id) {
-                    let why = "sent away because others wait; it may come back and go on";
+                    let why = "closed because other senders are waiting; it may reconnect and resume";
                     return Err(Error::new(error.kind(), why));
                 }
                 Err(error)

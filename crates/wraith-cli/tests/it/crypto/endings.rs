@@ -32,7 +32,7 @@ fn a_name_that_is_none_is_answered_with_what_was_meant() {
         (&["genkey", "prime256v1"], "did you mean ECDSA-P-256"),
         (&["genkey", "SECP384R1"], "did you mean ECDSA-P-384"),
         (&["genkey", "rsa2048"], "did you mean RSA-PSS-SHA-256"),
-        (&["rand", "1k"], "in digits alone: 1024"),
+        (&["rand", "1k"], "in digits: 1024"),
         (&["genkey", "sha-256"], "no key files for SHA-256"),
         (&["mac", "hmac-sha2-256", "-k", "key"], "did you mean HMAC-SHA"),
         (&["enc", "-a", "aes-256-cbc", "-k", "key"], "--raw"),

@@ -96,7 +96,8 @@ fn what_is_no_key_is_told_with_what_makes_one() {
     bench.write("pem", b"-----BEGIN PRIVATE KEY-----\nTUFO\n-----END PRIVATE KEY-----\n");
     for name in ["odd", "short", "binary", "large", "text", "pem"] {
         let said = bench.fails(&["enc", "text", "-k", name, "-o", "no"], 2);
-        assert!(said.contains(&format!("in {name} is")), "{said}");
+        let finding = [format!("{name} contains"), format!("{name} does not contain")];
+        assert!(finding.iter().any(|text| said.contains(text)), "{said}");
         bench.fails(&["sign", "text", "-k", name, "-o", "no"], 2);
         bench.fails(&["pub", name, "-o", "no"], 2);
         bench.fails(&["verify", "text", "-k", name, "-s", "text"], 2);
