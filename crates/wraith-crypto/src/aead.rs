@@ -468,7 +468,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_opens_and_any_change_is_noticed(
+        fn sealed_texts_open_and_modified_ones_do_not(
             suite in 0..3_usize, secret: [u8; 32], pn: u64, aad in prop::collection::vec(any::<u8>(), 0..20),
             text in prop::collection::vec(any::<u8>(), 0..300), flip: prop::sample::Index, bit in 0..8u8,
         ) {

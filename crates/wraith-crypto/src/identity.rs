@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_small_order_are_nobody() {
+    fn small_order_points_are_invalid_node_ids() {
         for point in EIGHT_TORSION {
             let id = NodeId(point.compress().0);
             assert_eq!(id.noise_public(), Err(InvalidNodeId::Point));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_plus_a_torsion_point_is_nobody() {
+    fn an_identity_plus_a_torsion_point_is_an_invalid_node_id() {
         let identity = SecretIdentity::from_seed([1; 32]);
         let point = CompressedEdwardsY(identity.node_id().0).decompress().unwrap();
         for torsion in &EIGHT_TORSION[1..] {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_that_are_not_canonical_are_nobody() {
+    fn non_canonical_encodings_are_invalid_node_ids() {
         // y = p + k for every k that still fits into 255 bits, with either sign. Some are valid
         // points.
         for k in 0..19 {

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_policy_names_it_allows_and_the_rest_it_does_not() {
+    fn each_policy_permits_exactly_its_algorithms() {
         let aeads = |policy| {
             let allowed = aead::Algorithm::ALL.iter().filter(|each| each.is_allowed_by(policy));
             allowed.map(|each| each.name()).collect::<Vec<_>>()

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_small_order_agree_on_nothing() {
+    fn small_order_points_are_rejected() {
         for point in X25519_LOW_ORDER_POINTS {
             let mut public = point.to_bytes();
             assert!(x25519(&[9; 32], &public).is_none());

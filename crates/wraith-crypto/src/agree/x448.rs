@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_small_order_agree_on_nothing() {
+    fn small_order_points_are_rejected() {
         let mut p = [0xff; X448_BYTES];
         p[28] = 0xfe;
         let [mut less, mut more] = [p; 2];

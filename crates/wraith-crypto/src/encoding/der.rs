@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_spelling_is_refused() {
+    fn non_canonical_der_is_rejected() {
         let unsigned = |der: &[u8]| Reader::new(der).unsigned().err();
         assert_eq!(Reader::new(&[2, 1, 0]).unsigned(), Ok(&[][..]));
         assert_eq!(Reader::new(&[2, 2, 0, 0x80]).unsigned(), Ok(&[0x80][..]));

@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_read_in_a_second_spelling(body in "[A-Za-z0-9+/=\n]{0,80}") {
+        fn non_canonical_pem_is_rejected(body in "[A-Za-z0-9+/=\n]{0,80}") {
             let text = format!("-----BEGIN X-----\n{body}\n-----END X-----\n");
             if let Ok(bytes) = decode("X", &text) {
                 prop_assert_eq!(&*encode("X", &bytes), &text);

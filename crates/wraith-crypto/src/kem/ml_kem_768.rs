@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_leaves_no_error_for_others_to_find() {
+    fn a_failure_clears_the_aws_lc_error_queue() {
         assert!(encapsulate(&[0xff; ENCAPSULATION_KEY_BYTES], &[2; 32]).is_none());
         assert!(!crate::aws::has_errors());
     }

@@ -9,9 +9,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The four words v0 to v3.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct State([u64; 4]);
+pub(crate) struct SipHashState([u64; 4]);
 
-impl State {
+impl SipHashState {
     /// Creates the state of a key. `wide` selects a tag of 128 bits.
     #[inline]
     pub(crate) fn new(key: &[u8; 16], wide: bool) -> Self {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::{Algorithm, Mac, same};
 use crate::Unauthentic;
-use crate::kernels::siphash::{self, State};
+use crate::kernels::siphash::{self, SipHashState};
 
 /// SipHash over one message. The state is wiped when dropped.
 ///
@@ -13,7 +13,7 @@ use crate::kernels::siphash::{self, State};
 /// other bytes are zero.
 #[derive(Clone)]
 pub struct SipHash {
-    state: State,
+    state: SipHashState,
     pending: u64,
     taken: u64,
     wide: bool,
@@ -42,14 +42,14 @@ impl SipHash {
     #[inline]
     #[must_use]
     pub fn new_64(key: &[u8; Self::KEY_BYTES]) -> Self {
-        Self { state: State::new(key, false), pending: 0, taken: 0, wide: false }
+        Self { state: SipHashState::new(key, false), pending: 0, taken: 0, wide: false }
     }
 
     /// Starts a message with a tag of 16 bytes.
     #[inline]
     #[must_use]
     pub fn new_128(key: &[u8; Self::KEY_BYTES]) -> Self {
-        Self { state: State::new(key, true), pending: 0, taken: 0, wide: true }
+        Self { state: SipHashState::new(key, true), pending: 0, taken: 0, wide: true }
     }
 
     /// Authenticates the next piece of the message.

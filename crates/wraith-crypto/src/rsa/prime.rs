@@ -104,8 +104,8 @@ fn keep_likely_primes(numbers: &mut Vec<Zeroizing<Vec<u64>>>) {
     if let [a, b, c, d, e, f, g, h] = &numbers[..]
         && eight::is_available(a.len())
     {
-        let mut may_be_prime = eight::may_be_prime(&[a, b, c, d, e, f, g, h]).into_iter();
-        numbers.retain(|_| may_be_prime.next() == Some(true));
+        let mut passed = eight::pass_euler_test(&[a, b, c, d, e, f, g, h]).into_iter();
+        numbers.retain(|_| passed.next() == Some(true));
     }
 }
 

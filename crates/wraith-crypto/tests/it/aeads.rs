@@ -136,7 +136,7 @@ fn gcm_computes_what_aws_lc_does_for_every_key_and_length() {
 }
 
 #[test]
-fn the_example_of_sp_800_38c_with_much_associated_data_comes_out() {
+fn ccm_matches_sp_800_38c_example_4_with_64_kib_of_associated_data() {
     // Appendix C, example 4: 65,536 bytes of associated data, a tag of 14 bytes.
     let key: Vec<u8> = (0x40..0x50).collect();
     let key = AesCcm::with_lengths(&key, 13, 14).unwrap();
@@ -153,7 +153,7 @@ fn the_example_of_sp_800_38c_with_much_associated_data_comes_out() {
 }
 
 #[test]
-fn whatever_is_changed_is_not_opened_and_leaves_zeros() {
+fn a_modified_input_fails_to_open_and_the_buffer_is_zeroed() {
     for (algorithm, key) in every() {
         let (nonce, aad) = (vec![1; algorithm.nonce_bytes()], b"associated");
         for len in [0, 1, 15, 16, 17, 300] {
@@ -177,7 +177,7 @@ fn whatever_is_changed_is_not_opened_and_leaves_zeros() {
 }
 
 #[test]
-fn what_has_the_wrong_length_is_refused_and_nothing_is_touched() {
+fn wrong_lengths_are_refused_and_the_buffer_is_unchanged() {
     for (algorithm, key) in every() {
         for found in (0..70).filter(|len| *len != algorithm.key_bytes()) {
             let refused = algorithm.key(&vec![1; found]).err();
@@ -211,7 +211,7 @@ fn aegis_passes_wycheproof() {
 }
 
 #[test]
-fn the_vectors_of_rfc_10032_come_out() {
+fn aegis_matches_rfc_10032() {
     let hex =
         |text: &str| data_encoding::HEXLOWER.decode(text.trim_matches('-').as_bytes()).unwrap();
     let lines = include_str!("../vectors/aegis.txt").lines().filter(|line| !line.starts_with('#'));
@@ -249,7 +249,7 @@ fn a_key_of_ccm_for_other_lengths_seals_and_opens_with_them() {
 }
 
 #[test]
-fn what_a_key_refuses_is_said_with_the_lengths_of_that_key() {
+fn errors_state_the_lengths_that_the_key_accepts() {
     let said = |result: Result<_, AeadError>| result.map(|_: Vec<u8>| ()).unwrap_err().to_string();
     let key = AesCcm::with_lengths(&[5; 16], 7, 8).unwrap();
     assert_eq!((key.nonce_bytes(), key.tag_bytes(), key.text_max()), (7, 8, u64::MAX));

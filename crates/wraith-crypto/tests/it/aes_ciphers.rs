@@ -26,7 +26,7 @@ const IV: &str = "000102030405060708090a0b0c0d0e0f";
 const COUNTER: &str = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
 
 #[test]
-fn the_examples_of_sp_800_38a_come_out() {
+fn aes_modes_match_sp_800_38a() {
     // Appendix F: F.1, F.2, F.3.13 to 18, F.4, F.5.
     let examples = [
         (
@@ -130,7 +130,7 @@ fn the_examples_of_sp_800_38a_come_out() {
 }
 
 #[test]
-fn the_vectors_of_ieee_1619_come_out() {
+fn xts_matches_ieee_1619() {
     // Appendix B: vectors 2 and 15 (a text that ends within a block).
     let vectors = [
         (
@@ -226,7 +226,7 @@ fn data_units_are_numbered_on() {
 }
 
 #[test]
-fn what_has_the_wrong_length_is_refused_and_not_touched() {
+fn wrong_lengths_are_refused_and_the_buffer_is_unchanged() {
     for algorithm in every() {
         let (key, iv) = (vec![1; algorithm.key_bytes()], vec![2; algorithm.iv_bytes()]);
         for found in (0..70).filter(|len| *len != algorithm.key_bytes()) {
@@ -256,7 +256,7 @@ fn what_has_the_wrong_length_is_refused_and_not_touched() {
 
 proptest! {
     #[test]
-    fn pieces_become_what_the_whole_does_and_come_back(
+    fn encryption_in_pieces_equals_encryption_at_once_and_decrypts(
         text in prop::collection::vec(any::<u8>(), 0..2000),
         cuts in prop::collection::vec(0_usize..300, 0..20),
         key in prop::collection::vec(any::<u8>(), 64),

@@ -22,7 +22,7 @@ fn tag(algorithm: Algorithm, key: &[u8], nonce: &[u8], data: &[u8]) -> [u8; 16] 
 }
 
 #[test]
-fn the_examples_of_rfc_4493_come_out() {
+fn cmac_matches_rfc_4493() {
     let key = hex("2b7e151628aed2a6abf7158809cf4f3c");
     let text = hex(
         "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710",
@@ -205,7 +205,7 @@ fn padded_key_wrap_passes_wycheproof() {
 }
 
 #[test]
-fn the_examples_of_rfc_3394_and_5649_come_out() {
+fn key_wrap_matches_rfc_3394_and_5649() {
     // RFC 3394 §4.6.
     let key: Vec<u8> = (0..32).collect();
     let secret = hex("00112233445566778899aabbccddeeff000102030405060708090a0b0c0d0e0f");

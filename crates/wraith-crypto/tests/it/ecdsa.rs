@@ -74,7 +74,7 @@ fn signatures_as_two_numbers_pass_wycheproof() {
 }
 
 #[test]
-fn what_a_key_signs_it_verifies_in_both_spellings() {
+fn a_key_verifies_its_signatures_in_both_encodings() {
     let curves = [
         Curve::P224,
         Curve::P256,

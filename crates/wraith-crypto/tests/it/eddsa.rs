@@ -72,7 +72,7 @@ fn ed448_signs_as_rfc_8032_section_7_4() {
 }
 
 #[test]
-fn what_is_no_point_is_no_key() {
+fn an_encoding_that_is_not_a_point_is_refused_as_a_key() {
     // y = 2 is on neither curve.
     let mut bytes = [0; 57];
     bytes[0] = 2;
@@ -104,7 +104,7 @@ const SMALL_ORDER_448: [&str; 4] = [
 ];
 
 #[test]
-fn a_key_of_small_order_is_none() {
+fn a_key_of_small_order_is_refused() {
     use wraith_crypto::sign::{Algorithm, SignError};
     let lists =
         [(Algorithm::Ed25519, &SMALL_ORDER_25519[..]), (Algorithm::Ed448, &SMALL_ORDER_448[..])];

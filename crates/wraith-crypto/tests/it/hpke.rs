@@ -87,7 +87,7 @@ fn keys_of_p_384_are_derived_as_in_draft_ietf_hpke_pq() {
 }
 
 #[test]
-fn every_kem_opens_in_order_and_only_what_it_should() {
+fn every_kem_opens_messages_in_order_only() {
     for kem in KEMS {
         let suite = Suite { kem, kdf: Kdf::Sha384, aead: Aead::Aes256Gcm };
         let key = PrivateKey::generate(kem).unwrap();

@@ -42,7 +42,7 @@ fn say(line: &str) {
 }
 
 #[test]
-fn unless_told_otherwise_a_key_takes_the_first_that_is_here() {
+fn a_key_uses_the_fastest_supported_implementation_by_default() {
     for (suite, all) in [
         (Suite::Aes256Gcm, &OF_GCM[..]),
         (Suite::ChaCha20Poly1305, &[Implementation::Ifma, Implementation::AwsLc]),
@@ -95,7 +95,7 @@ fn a_packet_of_the_suite_sm4_gcm_is_what_the_algorithm_by_its_name_makes_of_half
 }
 
 #[test]
-fn what_is_not_here_or_cannot_do_the_suite_makes_no_key() {
+fn an_unsupported_implementation_makes_no_key() {
     for implementation in Implementation::ALL {
         let of = |suite| AeadKey::with_implementation(suite, &[1; 32], implementation);
         let [gcm, chacha, sm4] = match implementation {

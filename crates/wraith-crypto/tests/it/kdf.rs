@@ -166,7 +166,7 @@ fn costs_without_sense_or_above_the_limit_are_refused() {
 }
 
 #[test]
-fn what_would_take_hours_is_refused() {
+fn costs_above_the_limit_are_refused() {
     let mut out = [0; 64];
     let iterations = (u32::MAX).try_into().unwrap();
     let refused = pbkdf2(Algorithm::Sha256, b"", b"salt", iterations, &mut out);

@@ -12,7 +12,7 @@ fn algorithms() -> impl Iterator<Item = Algorithm> {
 }
 
 #[test]
-fn keys_come_back_from_every_spelling() {
+fn keys_survive_a_round_trip_through_every_encoding() {
     for algorithm in algorithms() {
         let key = algorithm.generate().unwrap();
         let public = key.verifying_key();
@@ -52,7 +52,7 @@ fn a_key_of_one_algorithm_is_none_of_another() {
 }
 
 #[test]
-fn what_is_cut_or_continued_is_no_key() {
+fn truncated_or_extended_encodings_are_refused() {
     for algorithm in algorithms() {
         let key = algorithm.generate().unwrap();
         let (pkcs8, spki) = (key.to_pkcs8(), key.verifying_key().to_spki());

@@ -60,7 +60,7 @@ fn the_generators_match_cavp() {
 }
 
 #[test]
-fn what_is_personal_and_what_is_added_changes_every_generator() {
+fn personalization_and_additional_input_change_every_generator() {
     for (kind, name) in [("CTR", "AES-256"), ("Hash", "SHA-256"), ("HMAC", "SHA-256")] {
         let first = |personal: &[u8], data: &[u8]| {
             let mut out = [0; 40];

@@ -119,7 +119,7 @@ fn the_macs_are_those_of_openhitls() {
 }
 
 #[test]
-fn what_is_not_whole_blocks_is_refused_and_stays_as_it_was() {
+fn partial_blocks_are_refused_and_the_buffer_is_unchanged() {
     for mode in ["ECB", "CBC", "XTS"] {
         let mut cipher = cipher(
             mode,
@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_sealed_opens_and_any_change_is_noticed(
+    fn sealed_texts_open_and_modified_ones_do_not(
         key: [u8; 16], nonce: [u8; 12], aad in prop::collection::vec(any::<u8>(), 0..40),
         text in prop::collection::vec(any::<u8>(), 0..9000), flip: prop::sample::Index, bit in 0..8u8,
     ) {

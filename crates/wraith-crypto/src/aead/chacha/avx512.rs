@@ -9,7 +9,7 @@ use std::is_x86_feature_detected;
 
 use zeroize::ZeroizeOnDrop;
 
-use crate::kernels::chacha20::avx512::{Cipher, Single, TURNS, WIDE, apply, half};
+use crate::kernels::chacha20::avx512::{Cipher, DOUBLE_ROUNDS, Single, WIDE, apply, half};
 use crate::kernels::chacha20::{BLOCK, hchacha20};
 use crate::kernels::poly1305::ifma::{GROUP, RAISES, Wide};
 use crate::kernels::poly1305::{Poly1305, lengths};
@@ -105,7 +105,7 @@ fn long(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8
     let until = |end: usize| if end < len { end as isize } else { isize::MAX };
 
     let stream = cipher.sixteen(|turn| {
-        const HALF: usize = TURNS / 2;
+        const HALF: usize = DOUBLE_ROUNDS / 2;
         match turn {
             ..HALF => return first.four_rounds(),
             HALF => mac.start(first.half(), aad),

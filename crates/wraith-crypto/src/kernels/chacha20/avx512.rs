@@ -22,7 +22,7 @@ use crate::kernels::transpose::{quarters, transpose_16};
 pub(crate) const WIDE: usize = 16 * BLOCK;
 
 /// Number of pairs of rounds.
-pub(crate) const TURNS: usize = 10;
+pub(crate) const DOUBLE_ROUNDS: usize = 10;
 
 /// Computes four independent quarter rounds, each step of all four before the next step. A function
 /// would not be inlined and would pass everything through memory.
@@ -87,7 +87,7 @@ impl Cipher {
         Self(start(key, first, nonce))
     }
 
-    /// Returns the next sixteen blocks of the stream. Calls `beside` [`TURNS`] times.
+    /// Returns the next sixteen blocks of the stream. Calls `beside` [`DOUBLE_ROUNDS`] times.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
     pub(crate) fn sixteen(&mut self, mut beside: impl FnMut(usize)) -> [__m512i; 16] {
@@ -98,7 +98,7 @@ impl Cipher {
             *x = _mm512_set1_epi32(*word as i32);
         }
         x[12] = _mm512_add_epi32(x[12], counters);
-        for turn in 0..TURNS {
+        for turn in 0..DOUBLE_ROUNDS {
             four!(x, [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]);
             four!(x, [5, 6, 7, 4], [10, 11, 8, 9], [15, 12, 13, 14]);
             beside(turn);
@@ -129,7 +129,7 @@ impl Cipher {
             start[3] = _mm512_add_epi32(start[3], counters);
         }
         let mut x = start;
-        for turn in 0..TURNS {
+        for turn in 0..DOUBLE_ROUNDS {
             quarters_of!(x);
             for x in &mut x {
                 x[1] = _mm512_shuffle_epi32::<0x39>(x[1]);

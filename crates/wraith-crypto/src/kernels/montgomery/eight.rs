@@ -25,7 +25,7 @@ const WINDOW: usize = 3;
 /// Eight numbers of `L` limbs.
 type Numbers<const L: usize> = [Lanes; L];
 
-/// Returns whether [`may_be_prime`] accepts numbers of `limbs` limbs of 64 bits.
+/// Returns whether [`pass_euler_test`] accepts numbers of `limbs` limbs of 64 bits.
 pub(crate) fn is_available(limbs: usize) -> bool {
     ifma::is_available() && matches!(limbs, 16 | 24 | 32)
 }
@@ -35,7 +35,7 @@ pub(crate) fn is_available(limbs: usize) -> bool {
 ///
 /// `numbers` are eight odd numbers that fill their limbs; [`is_available`] must accept their number
 /// of limbs. The time depends only on lengths.
-pub(crate) fn may_be_prime(numbers: &[&[u64]; COUNT]) -> [bool; COUNT] {
+pub(crate) fn pass_euler_test(numbers: &[&[u64]; COUNT]) -> [bool; COUNT] {
     assert!(is_available(numbers[0].len()), "the caller checked is_available");
     match numbers[0].len() {
         16 => may_be_prime_of::<20>(numbers),
