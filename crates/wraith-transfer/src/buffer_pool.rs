@@ -42,13 +42,13 @@ pub(crate) struct BufferPool(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// Signalled when a buffer returns or the pool is stopped.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     free: Vec<Box<[u8]>>,
     /// Number of existing buffers, free or not.
     made: usize,
@@ -62,7 +62,7 @@ struct State {
     stopped: bool,
 }
 
-impl State {
+impl PoolState {
     fn has_room(&self) -> bool {
         let allowed = self.allowed.map_or(AHEAD_BYTES, |(bytes, _)| bytes);
         self.out < allowed && (!self.free.is_empty() || self.made < BUFFERS_MAX)
@@ -71,7 +71,7 @@ impl State {
 
 impl Shared {
     /// Applies `change`, and wakes one waiting thread if there is room now.
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut PoolState)) {
         let mut state = lock(&self.state);
         change(&mut state);
         let wake = state.waiting > 0 && state.has_room();
@@ -134,7 +134,7 @@ impl BufferPool {
 /// A buffer that returns to its pool when dropped.
 pub(crate) struct Buffer {
     bytes: Box<[u8]>,
-    /// Its share of [`State::out`].
+    /// Its share of [`PoolState::out`].
     out: u64,
     pool: BufferPool,
 }

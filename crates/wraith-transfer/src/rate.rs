@@ -10,17 +10,17 @@ use wraith_transport::Connection;
 
 /// The rate limit of one transfer; may change while it runs.
 #[derive(Debug, Default)]
-pub struct Rate(Mutex<State>);
+pub struct Rate(Mutex<RateState>);
 
 #[derive(Debug)]
-struct State {
+struct RateState {
     own: u64,
     asked: u64,
     /// The connections that share the limit.
     connections: Vec<Connection>,
 }
 
-impl Default for State {
+impl Default for RateState {
     fn default() -> Self {
         Self { own: u64::MAX, asked: u64::MAX, connections: Vec::new() }
     }
@@ -65,7 +65,7 @@ impl Rate {
         self.cap().is_some()
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut RateState)) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.own.min(state.asked);
         change(&mut state);

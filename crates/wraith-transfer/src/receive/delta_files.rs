@@ -24,12 +24,12 @@ use crate::lock::lock;
 /// Delta files in progress; see the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaFiles {
-    state: Mutex<State>,
+    state: Mutex<DeltaState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DeltaState {
     files: HashMap<u32, Sketch>,
     /// Files that the comparing thread has not started yet.
     fresh: VecDeque<Arc<Incoming>>,
@@ -213,7 +213,7 @@ impl DeltaFiles {
         self.changed.notify_all();
     }
 
-    fn wait<T>(&self, mut ready: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+    fn wait<T>(&self, mut ready: impl FnMut(&mut DeltaState) -> Option<T>) -> Option<T> {
         let mut state = lock(&self.state);
         loop {
             if state.stopped {

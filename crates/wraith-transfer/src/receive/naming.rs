@@ -31,12 +31,12 @@ pub(super) struct Complete {
 /// Queue of complete files; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Naming {
-    state: Mutex<State>,
+    state: Mutex<NamingState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct NamingState {
     batch: Batch,
     /// Arrival time of the first file of `batch`.
     since: Option<Instant>,
@@ -53,7 +53,7 @@ struct Batch {
     write_back: Vec<Arc<PartFile>>,
 }
 
-impl State {
+impl NamingState {
     fn is_full(&self) -> bool {
         self.batch.descriptors >= UNNAMED_DESCRIPTORS_MAX || self.batch.bytes >= UNNAMED_BYTES_MAX
     }

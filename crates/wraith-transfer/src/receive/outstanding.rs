@@ -19,12 +19,12 @@ pub(crate) trait Outstanding {
 /// Table of outstanding files; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct OutstandingFiles<F> {
-    state: Mutex<State<F>>,
+    state: Mutex<OutstandingState<F>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State<F> {
+struct OutstandingState<F> {
     files: HashMap<u32, Arc<F>>,
     path_bytes: usize,
     /// Number of files in `files`, or taken and not settled yet.
@@ -35,7 +35,7 @@ struct State<F> {
 
 impl<F: Outstanding> OutstandingFiles<F> {
     pub(crate) fn new() -> Self {
-        let state = State {
+        let state = OutstandingState {
             files: HashMap::new(),
             path_bytes: 0,
             outstanding: 0,

@@ -16,10 +16,10 @@ use crate::record::WHOLE_HEADER_BYTES;
 
 /// Pushed files of a connection.
 #[derive(Debug)]
-pub(super) struct Pushes(Mutex<State>);
+pub(super) struct Pushes(Mutex<PushDecisions>);
 
 #[derive(Debug)]
-struct State {
+struct PushDecisions {
     /// Bytes of records that may still arrive.
     left: u64,
     /// Entries below this number are decided.
@@ -38,7 +38,7 @@ pub(super) struct Pushed {
 impl Pushes {
     /// Accepts records of at most `bytes` bytes.
     pub(super) fn new(bytes: u64) -> Self {
-        Self(Mutex::new(State { left: bytes, decided: 0, waiting: HashMap::new() }))
+        Self(Mutex::new(PushDecisions { left: bytes, decided: 0, waiting: HashMap::new() }))
     }
 
     /// Handles a pushed file. Keeps it if it is undecided, and drops it if it is not wanted.

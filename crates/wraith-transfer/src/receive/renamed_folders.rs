@@ -30,11 +30,11 @@ pub(crate) struct RenamedFolders {
     key: [u8; 32],
     name: String,
     target: TargetDir,
-    state: Mutex<State>,
+    state: Mutex<FolderRenames>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FolderRenames {
     marks: HashSet<Mark>,
     /// Folders created on this connection.
     made: HashSet<RelPath>,
@@ -49,7 +49,7 @@ impl RenamedFolders {
         let bytes = target.read_hidden(&name, MARKS_MAX * size_of::<Mark>()).unwrap_or_default();
         let marks = bytes.as_chunks().0.iter().copied().collect();
         let key = wraith_crypto::kdf::derive("wraith/1 renamed folder", key);
-        let state = Mutex::new(State { marks, made: HashSet::new() });
+        let state = Mutex::new(FolderRenames { marks, made: HashSet::new() });
         Self { key, name, target: target.clone(), state }
     }
 

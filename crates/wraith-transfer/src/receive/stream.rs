@@ -36,9 +36,9 @@ const HEAD_BYTES: usize = 4 + 32;
 
 /// Destination of a byte stream, over all connections of one transfer. Cheap to clone.
 #[derive(Clone)]
-pub struct StreamTarget(Arc<Mutex<State>>);
+pub struct StreamTarget(Arc<Mutex<StreamOutput>>);
 
-struct State {
+struct StreamOutput {
     sink: Sink,
     /// Hash of all written bytes.
     hasher: blake3::Hasher,
@@ -63,7 +63,7 @@ impl StreamTarget {
     }
 
     fn new(sink: Sink) -> Self {
-        Self(Arc::new(Mutex::new(State { sink, hasher: blake3::Hasher::new(), written: 0 })))
+        Self(Arc::new(Mutex::new(StreamOutput { sink, hasher: blake3::Hasher::new(), written: 0 })))
     }
 
     /// Returns true if the destination is a writer of the caller.
@@ -167,7 +167,7 @@ pub(super) fn run(
 /// Reads, verifies and writes every piece.
 fn receive(
     pieces: &mut Pieces<'_>,
-    state: &mut State,
+    state: &mut StreamOutput,
     options: &ReceiveOptions<'_>,
     writer: &mut ControlWriter,
 ) -> Result<(), TransferError> {
@@ -261,7 +261,7 @@ impl Pieces<'_> {
     }
 }
 
-impl State {
+impl StreamOutput {
     /// Creates the file if the destination is a folder and it does not exist yet.
     fn open(
         &mut self,

@@ -30,12 +30,12 @@ impl DeltaRequest {
 /// Waiting messages, by file.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaRequests {
-    state: Mutex<State>,
+    state: Mutex<RequestState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RequestState {
     waiting: HashMap<u64, VecDeque<DeltaRequest>>,
     stopped: bool,
 }

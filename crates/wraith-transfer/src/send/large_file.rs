@@ -47,11 +47,11 @@ pub(crate) struct Claims {
     wanted: Wanted,
     /// Maximum number of chunks of a hole claimed at once.
     hole_run: u64,
-    state: Mutex<State>,
+    state: Mutex<ClaimState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ClaimState {
     /// Number of claimed chunks; they are claimed in order.
     claimed: u64,
     settled: u64,
@@ -66,7 +66,7 @@ impl Claims {
     /// `cursor`.
     pub(crate) fn new(chunks: u64, tree: Tree, wanted: Wanted, cursor: RunCursor) -> Self {
         let hole_run = if tree.knows_zeros() { chunks } else { HOLE_RUN_CHUNKS };
-        let state = State { claimed: 0, settled: 0, run: Run::Data(0..0), cursor };
+        let state = ClaimState { claimed: 0, settled: 0, run: Run::Data(0..0), cursor };
         Self { chunks, wanted, hole_run, state: Mutex::new(state) }
     }
 
@@ -102,7 +102,7 @@ impl Claims {
     }
 }
 
-impl State {
+impl ClaimState {
     /// Returns the end of the hole that contains `chunk`; `None` if the chunk has data.
     fn hole_at(&mut self, chunk: u64, source: &SourceFile) -> Option<u64> {
         loop {
@@ -143,7 +143,7 @@ impl LargeFile {
             Err(error) => return Err(Box::new((job, ending_of(&error)))),
         };
         let cursor = if job.item.is_sparse() { source.cursor() } else { RunCursor::dense(size) };
-        let unless = unless_of(&job.wanted);
+        let unless = matching_root(&job.wanted);
         let claims = Claims::new(chunk_count(size), tree, job.wanted.clone(), cursor);
         Ok(Self {
             entry: job.entry,
@@ -198,7 +198,7 @@ impl LargeFile {
 }
 
 /// Returns the root of the receiver's file, if that may be the same.
-pub(super) fn unless_of(wanted: &Wanted) -> Option<Root> {
+pub(super) fn matching_root(wanted: &Wanted) -> Option<Root> {
     match wanted {
         Wanted::Unless(root) => Some(*root),
         Wanted::Whole | Wanted::Chunks(_) => None,

@@ -117,13 +117,13 @@ pub(super) fn open<'scope, 'env>(
     let ports = endpoints.iter().map(|endpoint| endpoint.local_addr().port()).collect();
     lock(writer).send(session, &Message::ParallelPorts(ParallelPorts { ports }))?;
     for endpoint in endpoints {
-        scope.spawn(move || session.run_or_fail(|| serve(sending, endpoint)));
+        scope.spawn(move || session.run_or_fail(|| serve_parallel(sending, endpoint)));
     }
     Ok(())
 }
 
 /// Accepts the receiver on one parallel connection and runs a worker on it.
-fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError> {
+fn serve_parallel(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError> {
     let session = sending.session;
     let Some(Some(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, endpoint.accept()) else {
         return Ok(());

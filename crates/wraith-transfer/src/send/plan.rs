@@ -55,13 +55,13 @@ pub(crate) struct Decisions<T> {
 /// The shared plan; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Plan<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<PlanState<T>>,
     /// Signalled when there is new work or room, or the plan is stopped.
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct PlanState<T> {
     /// Announced, undecided entries; the first has number `decided`.
     undecided: VecDeque<T>,
     decided: u64,
@@ -73,7 +73,7 @@ struct State<T> {
 
 impl<T: Planned> Plan<T> {
     pub(crate) fn new() -> Self {
-        let state = State {
+        let state = PlanState {
             undecided: VecDeque::new(),
             decided: 0,
             wanted: VecDeque::new(),
@@ -198,12 +198,12 @@ impl<T: Planned> Plan<T> {
         self.changed.notify_all();
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+    fn wait<'a>(&self, state: MutexGuard<'a, PlanState<T>>) -> MutexGuard<'a, PlanState<T>> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> State<T> {
+impl<T> PlanState<T> {
     fn has_room(&self) -> bool {
         self.undecided.len() + self.wanted.len() < KEPT_ENTRIES_MAX
             && self.path_bytes < KEPT_PATH_BYTES_MAX

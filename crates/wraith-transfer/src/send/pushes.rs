@@ -20,10 +20,10 @@ pub(super) type ToPush = Vec<(u32, Found)>;
 
 /// Pushed files of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Pushes(Mutex<State>);
+pub(super) struct Pushes(Mutex<PushState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct PushState {
     /// Entries below this number are decided.
     decided: u64,
     /// Roots of the pushed files that are not decided.

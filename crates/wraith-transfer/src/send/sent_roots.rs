@@ -32,11 +32,11 @@ pub struct SentRoots(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     key: [u8; 32],
-    state: Mutex<State>,
+    state: Mutex<RootsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RootsState {
     marks: HashSet<u64>,
     pending: Vec<u8>,
     /// The file with the marks; `None` after a failed write.
@@ -46,7 +46,7 @@ struct State {
 impl SentRoots {
     /// Creates marks that end with the process. Only this side has `key`.
     pub fn in_memory(key: &[u8; 32]) -> Self {
-        Self::with(key, State::default())
+        Self::with(key, RootsState::default())
     }
 
     /// Keeps marks of this and earlier processes in `file`, which no other process writes. An
@@ -60,10 +60,10 @@ impl SentRoots {
         // A torn mark at the end is overwritten.
         let is_usable = file.seek(std::io::SeekFrom::Start(whole as u64)).is_ok();
         let file = Some(file).filter(|_| is_usable);
-        Self::with(key, State { marks, pending: Vec::new(), file })
+        Self::with(key, RootsState { marks, pending: Vec::new(), file })
     }
 
-    fn with(key: &[u8; 32], state: State) -> Self {
+    fn with(key: &[u8; 32], state: RootsState) -> Self {
         let key = wraith_crypto::kdf::derive(
             "wraith/1 sent mark",
             &[&key[..], &crate::boot_id()].concat(),
@@ -114,7 +114,7 @@ impl SentRoots {
     }
 }
 
-impl State {
+impl RootsState {
     fn write(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         if let Some(file) = &mut self.file

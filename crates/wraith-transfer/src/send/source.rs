@@ -49,11 +49,11 @@ pub struct StreamSource(Arc<Inner>);
 struct Inner {
     name: String,
     size: Option<u64>,
-    state: Mutex<State>,
+    state: Mutex<SourceState>,
     changed: Condvar,
 }
 
-struct State {
+struct SourceState {
     /// Set until the reader has started.
     input: Option<Box<dyn Read + Send>>,
     /// Pieces that the receiver may still need, in order.
@@ -86,7 +86,7 @@ impl StreamSource {
     /// Creates a stream with the content of `input`, and a name for display (and for a receiver
     /// that stores it). Nothing is read before a receiver has accepted.
     pub fn new(name: String, size: Option<u64>, input: impl Read + Send + 'static) -> Self {
-        let state = State {
+        let state = SourceState {
             input: Some(Box::new(input)),
             kept: VecDeque::new(),
             kept_bytes: 0,
@@ -225,7 +225,7 @@ impl Inner {
     }
 }
 
-impl State {
+impl SourceState {
     fn push(&mut self, bytes: Bytes, check: [u8; 32]) {
         let piece = Piece { start: self.read, bytes, check };
         self.read = piece.end();

@@ -17,7 +17,7 @@ use wraith_files::{CHUNK_BYTES, Change, Found, Root, chunk_len, small_root};
 use wraith_transport::SendStream;
 
 use super::Sending;
-use super::large_file::{Active, Claim, LargeFile, ending_of, unless_of};
+use super::large_file::{Active, Claim, LargeFile, ending_of, matching_root};
 use super::manifest::Announced;
 use super::plan::{Job, Planned};
 use super::pushes::ToPush;
@@ -113,7 +113,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         return Some(Task::Identical(job, root));
     }
     if job.delta {
-        let unless = unless_of(&job.wanted);
+        let unless = matching_root(&job.wanted);
         return Some(Task::Delta(job, unless));
     }
     match LargeFile::open(job) {
@@ -132,7 +132,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
 fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
     let found = &job.item.found;
     let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
-    unless_of(&job.wanted)
+    matching_root(&job.wanted)
         .filter(|root| sending.options.sent_roots.has(path, found.stamp(), (tree, root)))
 }
 
