@@ -10,7 +10,7 @@ use std::sync::MutexGuard;
 
 use crate::error::{Context, Error, Result};
 use crate::journal::JournalEntry;
-use crate::part_file::{PartFile, State};
+use crate::part_file::{PartFile, PartState};
 use crate::path::shown;
 
 /// Maximum number of separate ranges of received chunks. Without it, a peer that skips every other
@@ -64,7 +64,7 @@ impl PartFile {
 impl<'a> Claim<'a> {
     /// Appends the journal entry; the chunks now count and the claim ends. Returns the lock, under
     /// which the caller enters their hashes.
-    pub(crate) fn record(mut self, record: &JournalEntry) -> Result<MutexGuard<'a, State>> {
+    pub(crate) fn record(mut self, record: &JournalEntry) -> Result<MutexGuard<'a, PartState>> {
         let part = self.part;
         let mut state = part.lock();
         let journal = state.journal.as_mut().ok_or_else(|| part.misuse("it is finished"))?;
@@ -74,7 +74,7 @@ impl<'a> Claim<'a> {
         Ok(state)
     }
 
-    fn end(&mut self, state: &mut State) {
+    fn end(&mut self, state: &mut PartState) {
         self.is_over = true;
         if let Some(at) = state.writing.iter().position(|range| *range == self.range) {
             state.writing.swap_remove(at);

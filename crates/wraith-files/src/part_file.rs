@@ -71,11 +71,11 @@ pub struct PartFile {
     reserved: AtomicU64,
     /// Bytes written since [`Self::write_back`] was last due.
     unwritten: AtomicU64,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<PartState>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct PartState {
     /// Verified, written and recorded chunks.
     pub(crate) have: IntervalSet,
     /// Chunks that threads have claimed and are writing.
@@ -107,7 +107,7 @@ impl PartFile {
         journal: Journal,
     ) -> Self {
         let (sparse, tree) = (entry.is_sparse(), entry.tree());
-        let state = State {
+        let state = PartState {
             have: IntervalSet::new(),
             writing: Vec::new(),
             ever_claimed: None,
@@ -321,7 +321,7 @@ impl PartFile {
         self.remove(&mut self.lock())
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, PartState> {
         // A panic between claim and record leaves a claim behind. That is safe: the chunk is
         // refused.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -391,7 +391,7 @@ impl PartFile {
     }
 
     /// Removes the part and its journal.
-    pub(crate) fn remove(&self, state: &mut State) -> Result<()> {
+    pub(crate) fn remove(&self, state: &mut PartState) -> Result<()> {
         if state.journal.is_none() {
             return Ok(());
         }
@@ -402,7 +402,7 @@ impl PartFile {
         Ok(())
     }
 
-    pub(crate) fn retire(&self, state: &mut State) {
+    pub(crate) fn retire(&self, state: &mut PartState) {
         if let Some(journal) = state.journal.take() {
             let name = self.names.journal.clone();
             self.target.journal_pool.retire(journal.into_fd(), Arc::clone(&self.parent), name);

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::hash::{CHUNK_BYTES, Root};
 use crate::journal::JournalEntry;
 use crate::only_writer::OnlyWriter;
-use crate::part_file::{PartFile, State};
+use crate::part_file::{PartFile, PartState};
 use crate::path::shown;
 use crate::read::read_chunk;
 use crate::runs::{Run, RunCursor, Runs};
@@ -89,7 +89,7 @@ impl PartFile {
     /// Checks once more that the received holes are zeros. A foreign write in the moment of one of
     /// our writes leaves no other trace. The extent map answers for nearly all of it; without a map
     /// there is no such check.
-    fn has_zeros_in_holes(&self, state: &mut State) -> bool {
+    fn has_zeros_in_holes(&self, state: &mut PartState) -> bool {
         let Some(journal) = state.journal.as_mut().filter(|_| self.sparse && self.tells_holes())
         else {
             return true;
