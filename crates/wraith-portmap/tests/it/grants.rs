@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use wraith_portmap::{Protocol, Status};
 
-use crate::router::{EXTERNAL, LOCAL_PORT, Router, Speaks, State, of_another, outcome};
+use crate::router::{EXTERNAL, LOCAL_PORT, Router, RouterState, Speaks, of_another, outcome};
 
 const INSIDE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, LOCAL_PORT.get());
 
 /// Checks that the router holds the granted mapping to this machine, and that a release removes it.
-async fn granted(by: Protocol, with: impl FnOnce(&mut State)) -> SocketAddrV4 {
+async fn granted(by: Protocol, with: impl FnOnce(&mut RouterState)) -> SocketAddrV4 {
     let router = Router::start(with).await;
     assert_eq!(router.served(), 0, "nothing is sent before it is asked for");
     let mapping = router.request_once();
@@ -53,7 +53,7 @@ async fn by_nat_pmp_where_upnp_answers_first_and_refuses() {
     .await;
 }
 
-fn upnp_only(router: &mut State) {
+fn upnp_only(router: &mut RouterState) {
     (router.pcp, router.nat_pmp, router.igd) = (Speaks::No, Speaks::No, Speaks::Well);
 }
 
@@ -97,7 +97,7 @@ async fn a_router_that_speaks_all_of_them_is_asked_for_one_mapping() {
 
 #[tokio::test]
 async fn a_request_that_is_ended_in_the_middle_leaves_nothing_behind() {
-    let pcp: fn(&mut State) = |router| router.pcp = Speaks::Well;
+    let pcp: fn(&mut RouterState) = |router| router.pcp = Speaks::Well;
     // The second UPnP exchange requests the address, the third the mapping.
     for (with, exchanges) in [(pcp, 1), (upnp_only, 2), (upnp_only, 3)] {
         let router = Router::start(with).await;

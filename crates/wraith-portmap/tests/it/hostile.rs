@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use wraith_portmap::{Protocol, Refusal, Status, Unmapped};
 
-use crate::router::{Router, Speaks, State, outcome};
+use crate::router::{Router, RouterState, Speaks, outcome};
 
 /// Returns the reason why this router granted no mapping by `by`. No mapping may stay behind.
-async fn refused(by: Protocol, with: impl FnOnce(&mut State)) -> Refusal {
+async fn refused(by: Protocol, with: impl FnOnce(&mut RouterState)) -> Refusal {
     let router = Router::start(with).await;
     let mapping = router.request_once();
     let Status::Unmapped(why) = outcome(&mapping).await else { panic!("it was believed") };
@@ -18,7 +18,7 @@ async fn refused(by: Protocol, with: impl FnOnce(&mut State)) -> Refusal {
     refusals.iter().find(|(protocol, _)| *protocol == by).expect("it was tried").1
 }
 
-fn speaks(by: Protocol, router: &mut State) {
+fn speaks(by: Protocol, router: &mut RouterState) {
     (router.pcp, router.nat_pmp) = (Speaks::No, Speaks::No);
     match by {
         Protocol::Pcp => router.pcp = Speaks::Well,
@@ -44,7 +44,7 @@ async fn an_external_address_that_is_none_of_the_internet_is_not_believed() {
 #[tokio::test]
 async fn port_zero_and_lifetimes_in_which_nothing_can_be_done_are_not_believed() {
     for by in [Protocol::Pcp, Protocol::NatPmp] {
-        let lie = |lie: fn(&mut State)| {
+        let lie = |lie: fn(&mut RouterState)| {
             refused(by, move |router| {
                 speaks(by, router);
                 lie(router);

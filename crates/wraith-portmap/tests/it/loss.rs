@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use wraith_portmap::{Refusal, Status, Unmapped};
 
-use crate::router::{EXTERNAL, Router, Speaks, State, of_another, outcome};
+use crate::router::{EXTERNAL, Router, RouterState, Speaks, of_another, outcome};
 
-fn pcp(router: &mut State) {
+fn pcp(router: &mut RouterState) {
     router.pcp = Speaks::Well;
 }
 
-fn nat_pmp(router: &mut State) {
+fn nat_pmp(router: &mut RouterState) {
     (router.pcp, router.nat_pmp) = (Speaks::No, Speaks::Well);
 }
 
-fn upnp(router: &mut State) {
+fn upnp(router: &mut RouterState) {
     (router.pcp, router.nat_pmp, router.igd) = (Speaks::No, Speaks::No, Speaks::Well);
 }
 

@@ -8,14 +8,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
-use super::{Entry, Speaks, State};
+use super::{Entry, RouterState, Speaks};
 
 const SERVICE: &str = "urn:schemas-upnp-org:service:WANIPConnection:1";
 
 pub async fn start(
     ip: Ipv4Addr,
     ssdp: UdpSocket,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<RouterState>>,
     count: watch::Sender<u32>,
 ) {
     let listener = TcpListener::bind((ip, 0)).await.unwrap();
@@ -29,7 +29,7 @@ pub async fn start(
     });
 }
 
-async fn answer_searches(socket: UdpSocket, state: Arc<Mutex<State>>, here: String) {
+async fn answer_searches(socket: UdpSocket, state: Arc<Mutex<RouterState>>, here: String) {
     let mut buffer = [0; 2048];
     loop {
         let (len, from) = socket.recv_from(&mut buffer).await.unwrap();
@@ -52,7 +52,7 @@ async fn answer_searches(socket: UdpSocket, state: Arc<Mutex<State>>, here: Stri
     }
 }
 
-async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>, count: watch::Sender<u32>) {
+async fn serve(mut stream: TcpStream, state: Arc<Mutex<RouterState>>, count: watch::Sender<u32>) {
     let (head, body) = read_request(&mut stream).await;
     if state.lock().unwrap().stalls {
         // Holds the connection until the client gives up.
@@ -85,7 +85,12 @@ async fn read_request(stream: &mut TcpStream) -> (String, String) {
     }
 }
 
-fn answer(state: &mut State, head: &str, body: &str, stream: &TcpStream) -> (&'static str, String) {
+fn answer(
+    state: &mut RouterState,
+    head: &str,
+    body: &str,
+    stream: &TcpStream,
+) -> (&'static str, String) {
     if head.starts_with("GET /igd/root.xml ") {
         let service = format!(
             "<service><serviceType>{SERVICE}</serviceType><controlURL>ctl/IPConn</controlURL></service>"
@@ -129,7 +134,11 @@ fn answer(state: &mut State, head: &str, body: &str, stream: &TcpStream) -> (&'s
     }
 }
 
-fn add(state: &mut State, arguments: &BTreeMap<&str, &str>, stream: &TcpStream) -> Result<(), u16> {
+fn add(
+    state: &mut RouterState,
+    arguments: &BTreeMap<&str, &str>,
+    stream: &TcpStream,
+) -> Result<(), u16> {
     let number = |name: &str| arguments[name].parse::<u32>().unwrap();
     assert_eq!((arguments["NewProtocol"], arguments["NewEnabled"]), ("UDP", "1"));
     assert_eq!(arguments["NewRemoteHost"], "");

@@ -45,7 +45,7 @@ pub struct Entry {
 
 /// State and behaviour of a router.
 #[derive(Debug)]
-pub struct State {
+pub struct RouterState {
     pub pcp: Speaks,
     pub nat_pmp: Speaks,
     pub igd: Speaks,
@@ -70,16 +70,16 @@ pub struct State {
 #[derive(Debug)]
 pub struct Router {
     pub ip: Ipv4Addr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<RouterState>>,
     /// Number of answered requests of any kind.
     served: watch::Receiver<u32>,
 }
 
 impl Router {
     /// Starts a router that speaks no protocol until `with` configures it.
-    pub async fn start(with: impl FnOnce(&mut State)) -> Self {
+    pub async fn start(with: impl FnOnce(&mut RouterState)) -> Self {
         let (ip, port_control, ssdp) = free_address();
-        let mut state = State {
+        let mut state = RouterState {
             pcp: Speaks::Silent,
             nat_pmp: Speaks::Silent,
             igd: Speaks::No,
@@ -101,7 +101,7 @@ impl Router {
         Self { ip, state, served }
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, RouterState> {
         self.state.lock().unwrap()
     }
 

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
-use super::{Entry, Speaks, State};
+use super::{Entry, RouterState, Speaks};
 
 const EPOCH: u32 = 1000;
 /// First external port of a server that cannot grant the requested one.
 const FIRST_PORT: u16 = 40_000;
 const UDP: u8 = 17;
 
-pub async fn serve(socket: UdpSocket, state: Arc<Mutex<State>>, count: watch::Sender<u32>) {
+pub async fn serve(socket: UdpSocket, state: Arc<Mutex<RouterState>>, count: watch::Sender<u32>) {
     let mut buffer = [0; 1100];
     loop {
         let (len, from) = socket.recv_from(&mut buffer).await.unwrap();
@@ -26,7 +26,7 @@ pub async fn serve(socket: UdpSocket, state: Arc<Mutex<State>>, count: watch::Se
     }
 }
 
-fn answer(state: &mut State, request: &[u8], from: SocketAddr) -> Option<Vec<u8>> {
+fn answer(state: &mut RouterState, request: &[u8], from: SocketAddr) -> Option<Vec<u8>> {
     let speaks = if request[0] == 2 { state.pcp.clone() } else { state.nat_pmp.clone() };
     match speaks {
         Speaks::Silent => None,
@@ -39,7 +39,7 @@ fn answer(state: &mut State, request: &[u8], from: SocketAddr) -> Option<Vec<u8>
 }
 
 /// RFC 6887 §11: a header of 24 bytes and a MAP payload of 36.
-fn pcp(state: &mut State, request: &[u8], from: SocketAddr) -> Vec<u8> {
+fn pcp(state: &mut RouterState, request: &[u8], from: SocketAddr) -> Vec<u8> {
     assert_eq!((request.len(), request[1]), (60, 1), "one MAP request without options");
     let client: [u8; 16] = request[8..24].try_into().unwrap();
     let client = Ipv6Addr::from(client).to_ipv4_mapped().unwrap();
@@ -68,7 +68,7 @@ fn pcp(state: &mut State, request: &[u8], from: SocketAddr) -> Vec<u8> {
 }
 
 /// RFC 6886 §3.2 and §3.3.
-fn nat_pmp(state: &mut State, request: &[u8], from: SocketAddr) -> Vec<u8> {
+fn nat_pmp(state: &mut RouterState, request: &[u8], from: SocketAddr) -> Vec<u8> {
     let mut answer = vec![0, 128 + request[1], 0, 0];
     answer.extend(EPOCH.to_be_bytes());
     if request == [0, 0] {
@@ -93,7 +93,7 @@ fn nat_pmp(state: &mut State, request: &[u8], from: SocketAddr) -> Vec<u8> {
 }
 
 /// Returns the port and lifetime to report.
-fn grant(state: &mut State, mut entry: Entry, wish: u16) -> (u16, u32) {
+fn grant(state: &mut RouterState, mut entry: Entry, wish: u16) -> (u16, u32) {
     entry.lifetime = state.lifetime.unwrap_or(entry.lifetime);
     let known = state.mappings.iter().find(|(_, known)| known.to == entry.to);
     let free = |port: &u16| *port != 0 && !state.mappings.contains_key(port);
@@ -114,7 +114,7 @@ fn lifetime(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Maps `external` to another machine. Only the client's own mappings are ever replaced.
-pub fn of_another(state: &mut State, external: u16) {
+pub fn of_another(state: &mut RouterState, external: u16) {
     let to = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 99), 1);
     state.mappings.insert(external, Entry { to, lifetime: 3600, nonce: None });
 }
