@@ -22,7 +22,7 @@ const CONTROL_HELD_MAX: usize = 16 * 1024;
 
 /// Send queue of one connection; see the module documentation.
 pub struct Outbox {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Copy of the state's `closed` that is read without the lock.
     ended: AtomicBool,
     /// Most bytes of datagrams.
@@ -31,7 +31,7 @@ pub struct Outbox {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     bytes: Vec<u8>,
     /// Bytes of datagrams, queued and taken.
     datagrams: usize,
@@ -132,7 +132,7 @@ impl Outbox {
         state.wake();
     }
 
-    fn end(&self, state: &mut State) {
+    fn end(&self, state: &mut QueueState) {
         state.closed = true;
         self.ended.store(true, Ordering::Release);
         if let Some(waker) = state.closer.take() {
@@ -140,12 +140,12 @@ impl Outbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueueState {
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();

@@ -21,7 +21,7 @@ const RETRY: Duration = Duration::from_secs(60);
 pub struct HeldAssociation {
     /// The relay that the association is for.
     target: Option<Target>,
-    state: State,
+    state: AssociationState,
 }
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ struct Target {
 }
 
 #[derive(Default)]
-enum State {
+enum AssociationState {
     /// No association exists or is wanted.
     #[default]
     Unused,
@@ -60,7 +60,8 @@ impl HeldAssociation {
         };
         let is_kept =
             self.target.as_ref().is_some_and(|target| target.host == host && target.port == port);
-        if !is_kept || matches!(self.state, State::Unused | State::Pausing(_)) {
+        if !is_kept || matches!(self.state, AssociationState::Unused | AssociationState::Pausing(_))
+        {
             let target = Target { connect: Arc::clone(connect), host: host.to_owned(), port };
             self.state = target.ask();
             self.target = Some(target);
@@ -70,8 +71,10 @@ impl HeldAssociation {
     /// Returns the association while the proxy holds it.
     pub fn open(&self) -> Option<&dyn UdpAssociation> {
         match &self.state {
-            State::Open(open) => Some(open.as_ref()),
-            State::Unused | State::Asking(_) | State::Pausing(_) => None,
+            AssociationState::Open(open) => Some(open.as_ref()),
+            AssociationState::Unused
+            | AssociationState::Asking(_)
+            | AssociationState::Pausing(_) => None,
         }
     }
 
@@ -84,30 +87,30 @@ impl HeldAssociation {
     pub async fn changed(&mut self) -> Change {
         loop {
             match &mut self.state {
-                State::Unused => std::future::pending().await,
-                State::Asking(asking) => match asking.await {
+                AssociationState::Unused => std::future::pending().await,
+                AssociationState::Asking(asking) => match asking.await {
                     Ok(open) => {
                         debug!(proxy = %open.proxy(), "a proxy carries UDP to a relay");
-                        self.state = State::Open(open);
+                        self.state = AssociationState::Open(open);
                         return Change::Opened;
                     }
                     Err(error) => {
                         debug!(%error, "no UDP to a relay through the proxy");
                         self.state = match error.kind() {
-                            io::ErrorKind::Unsupported => State::Unused,
-                            _ => State::Pausing(Instant::now() + RETRY),
+                            io::ErrorKind::Unsupported => AssociationState::Unused,
+                            _ => AssociationState::Pausing(Instant::now() + RETRY),
                         };
                     }
                 },
-                State::Open(open) => {
+                AssociationState::Open(open) => {
                     open.closed().await;
                     debug!(proxy = %open.proxy(), "a proxy carries UDP to a relay no longer");
-                    self.state = State::Pausing(Instant::now() + RETRY);
+                    self.state = AssociationState::Pausing(Instant::now() + RETRY);
                     return Change::Closed;
                 }
-                State::Pausing(until) => {
+                AssociationState::Pausing(until) => {
                     sleep_until(*until).await;
-                    self.state = self.target.as_ref().map_or(State::Unused, Target::ask);
+                    self.state = self.target.as_ref().map_or(AssociationState::Unused, Target::ask);
                 }
             }
         }
@@ -115,9 +118,9 @@ impl HeldAssociation {
 }
 
 impl Target {
-    fn ask(&self) -> State {
+    fn ask(&self) -> AssociationState {
         let Self { connect, host, port } = self.clone();
-        State::Asking(Box::pin(async move {
+        AssociationState::Asking(Box::pin(async move {
             match connect.associate(&host, port) {
                 Some(asking) => asking.await,
                 // The connector has no association to offer.
@@ -127,7 +130,7 @@ impl Target {
     }
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for AssociationState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unused => f.write_str("Unused"),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! endpoint ── I/O thread ── RelayMover ── UDP ─────────────▶ relay
-//!                               │ hub (bounded queues)         ▲
+//!                               │ state (bounded queues)       ▲
 //! RelayClient ── commands ── task of the relay ── TLS ─────────┘
 //! ```
 //!
@@ -20,12 +20,12 @@
 mod config;
 mod connect;
 mod held_association;
-mod hub;
 mod keep_alive;
 mod link;
 mod mover;
 mod route;
 mod session;
+mod shared_state;
 mod status;
 mod udp_path;
 
@@ -42,9 +42,9 @@ use crate::error::RelayError;
 use crate::frame::Mailbox;
 use crate::header::WireId;
 use crate::tls::Pin;
-use hub::Hub;
 use mover::RelayMover;
 use session::{Command, Session};
+use shared_state::SharedState;
 
 pub use config::RelayConfig;
 pub use connect::{ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, UdpAssociation};
@@ -58,7 +58,7 @@ const COMMANDS_MAX: usize = 64;
 /// All relays of one endpoint, to be added to its
 /// [`Config::movers`](wraith_transport::Config::movers). Clones share the state.
 #[derive(Clone, Debug)]
-pub struct Relays(Arc<Hub>);
+pub struct Relays(Arc<SharedState>);
 
 impl Relays {
     /// Creates an empty set.
@@ -66,7 +66,7 @@ impl Relays {
     /// # Errors
     /// The process is out of file descriptors.
     pub fn new() -> io::Result<Self> {
-        Ok(Self(Arc::new(Hub::new()?)))
+        Ok(Self(Arc::new(SharedState::new()?)))
     }
 
     /// Connects to a relay. The connection is re-established whenever it breaks, until the client
@@ -86,7 +86,7 @@ impl Relays {
         let mut status = watched;
         // The task publishes the session in its first step.
         let _ = status.wait_for(|status| status.pin.is_some()).await;
-        Ok(RelayClient { hub: Arc::clone(&self.0), commands, status, number, pin })
+        Ok(RelayClient { shared: Arc::clone(&self.0), commands, status, number, pin })
     }
 }
 
@@ -103,7 +103,7 @@ impl MoverFactory for Relays {
 /// A connected relay. Dropping the last clone closes the connection and every pair.
 #[derive(Clone, Debug)]
 pub struct RelayClient {
-    hub: Arc<Hub>,
+    shared: Arc<SharedState>,
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
     number: u32,
@@ -139,7 +139,7 @@ impl RelayClient {
     /// Closes a pair. An address that does not belong to this relay is ignored.
     pub async fn hang_up(&self, address: &Addr) {
         if let Some(id) = self.pair_of(address) {
-            self.hub.with_relay(self.number, |relay| relay.pairs.remove(&id));
+            self.shared.with_relay(self.number, |relay| relay.pairs.remove(&id));
             let _ = self.commands.send(Command::HangUp(id)).await;
         }
     }
@@ -159,12 +159,12 @@ impl RelayClient {
     }
 
     fn addr(&self, id: WireId) -> Addr {
-        Addr::Custom { kind: KIND, bytes: hub::name(self.number, id).into() }
+        Addr::Custom { kind: KIND, bytes: shared_state::name(self.number, id).into() }
     }
 
     fn pair_of(&self, address: &Addr) -> Option<WireId> {
         let Addr::Custom { kind: KIND, bytes } = address else { return None };
-        hub::parse_name(bytes).filter(|(relay, _)| *relay == self.number).map(|(_, id)| id)
+        shared_state::parse_name(bytes).filter(|(relay, _)| *relay == self.number).map(|(_, id)| id)
     }
 
     async fn ask<T>(

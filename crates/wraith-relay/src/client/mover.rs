@@ -1,9 +1,9 @@
 //! The relays' datagram mover on the I/O thread. It owns a UDP socket; TLS traffic passes through
-//! the hub.
+//! the shared state.
 //!
 //! UDP has no queue. A batch to send is copied once, to insert the headers, and handed to the
 //! kernel. Received datagrams are opened in place and moved together over their headers. One
-//! descriptor stands for both sources: an `epoll` of the socket and the hub's event.
+//! descriptor stands for both sources: an `epoll` of the socket and the shared state's event.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +20,7 @@ use wraith_transport::mover::{
 use wraith_transport::{Ecn, PathAddr};
 
 use super::connect::ASSOCIATION_HEADER_MAX;
-use super::hub::{Heard, Hub, NAME_BYTES, Relay, State, name, parse_name};
+use super::shared_state::{ClientState, Heard, NAME_BYTES, Relay, SharedState, name, parse_name};
 use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
 
 /// Most datagrams in one send. With their headers they fill the kernel's limit.
@@ -36,13 +36,13 @@ const SPILLED_MAX: usize = 256;
 /// Mover of all relays of an endpoint; see the module documentation.
 #[derive(Debug)]
 pub struct RelayMover {
-    hub: Arc<Hub>,
+    shared: Arc<SharedState>,
     names: AddressTable,
     udp: Udp,
     epoll: OwnedFd,
     out: Vec<u8>,
     spilled: VecDeque<(PathAddr, Option<Ecn>, Vec<u8>, usize)>,
-    /// Whether the socket is read before the hub in the next round, so that neither starves.
+    /// Whether the socket is read before the shared state in the next round, so that neither starves.
     udp_first: bool,
     /// Whether the epoll also waits for send-buffer space.
     waits_for_room: bool,
@@ -58,15 +58,24 @@ struct Run {
 
 impl RelayMover {
     /// Creates the mover with a socket on any port.
-    pub fn new(hub: Arc<Hub>, names: AddressTable) -> io::Result<Self> {
+    pub fn new(shared: Arc<SharedState>, names: AddressTable) -> io::Result<Self> {
         let udp = Udp::bind((Ipv6Addr::UNSPECIFIED, 0).into())?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &udp, EventData::new_u64(0), EventFlags::IN)?;
-        epoll::add(&epoll, hub.event(), EventData::new_u64(1), EventFlags::IN)?;
-        hub.lock().has_mover = true;
+        epoll::add(&epoll, shared.event(), EventData::new_u64(1), EventFlags::IN)?;
+        shared.lock().has_mover = true;
         let out = Vec::with_capacity(OUT_BYTES);
         let spilled = VecDeque::new();
-        Ok(Self { hub, names, udp, epoll, out, spilled, udp_first: false, waits_for_room: false })
+        Ok(Self {
+            shared,
+            names,
+            udp,
+            epoll,
+            out,
+            spilled,
+            udp_first: false,
+            waits_for_room: false,
+        })
     }
 
     fn wait_for_room(&mut self, wait: bool) {
@@ -80,7 +89,7 @@ impl RelayMover {
 
     /// Sends the tasks' bindings over UDP.
     fn send_bindings(&mut self) {
-        let bindings = self.hub.lock().take_bindings();
+        let bindings = self.shared.lock().take_bindings();
         for (to, datagram) in bindings {
             self.udp.send(to, None, &datagram, datagram.len());
         }
@@ -89,7 +98,7 @@ impl RelayMover {
     /// Fills `slots` with datagrams from TLS and with the rest of merged UDP buffers.
     fn receive_queued(&mut self, slots: &mut RecvSlots) -> usize {
         let mut filled = 0;
-        let mut state = self.hub.lock();
+        let mut state = self.shared.lock();
         while filled < slots.len() {
             let (from, ecn, bytes, stride) = match self.spilled.pop_front() {
                 Some(spilled) => spilled,
@@ -111,7 +120,7 @@ impl RelayMover {
         let more = state.has_received() || !self.spilled.is_empty();
         drop(state);
         if more {
-            self.hub.signal();
+            self.shared.signal();
         }
         filled
     }
@@ -119,7 +128,7 @@ impl RelayMover {
     /// Receives from UDP. Leaves only the relays' datagrams in `slots`, without headers.
     fn receive_udp(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
         let received = self.udp.receive(slots)?;
-        let mut state = self.hub.lock();
+        let mut state = self.shared.lock();
         let mut filled = 0;
         for slot in 0..received {
             let Some(Received { from, ecn, len, stride }) = slots.received(slot) else { continue };
@@ -153,7 +162,7 @@ impl RelayMover {
         }
         drop(state);
         if !self.spilled.is_empty() {
-            self.hub.signal();
+            self.shared.signal();
         }
         Ok(filled)
     }
@@ -169,7 +178,7 @@ impl Run {
 /// Opens the datagrams of one buffer from `address` and moves their payloads together. The first
 /// pair's run starts at the front and is returned; runs of other pairs go to `spill`.
 fn open(
-    state: &mut State,
+    state: &mut ClientState,
     names: &AddressTable,
     address: SocketAddr,
     buffer: &mut [u8],
@@ -260,7 +269,7 @@ impl DatagramMover for RelayMover {
         let Some(name) = self.names.name(path) else { return gone() };
         debug_assert_eq!(name.len(), NAME_BYTES);
         let Some((relay, id)) = parse_name(&name) else { return gone() };
-        let mut state = self.hub.lock();
+        let mut state = self.shared.lock();
         let Some(relay) = state.relay(relay) else { return gone() };
         let (Some(pair), Some(session)) = (relay.pairs.get(&id), &relay.session) else {
             return gone();
@@ -300,13 +309,13 @@ impl DatagramMover for RelayMover {
 
     fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
         self.udp_first = !self.udp_first;
-        let has_signal = self.hub.is_signalled();
+        let has_signal = self.shared.is_signalled();
         let filled = if self.udp_first || !has_signal { self.receive_udp(slots)? } else { 0 };
         if filled > 0 {
-            // The hub's signal stays set, so the hub is read in the next round.
+            // The shared state's signal stays set, so the shared state is read in the next round.
             return Ok(filled);
         }
-        self.hub.take_signal();
+        self.shared.take_signal();
         self.send_bindings();
         match self.receive_queued(slots) {
             0 if has_signal && !self.udp_first => self.receive_udp(slots),
@@ -317,6 +326,6 @@ impl DatagramMover for RelayMover {
 
 impl Drop for RelayMover {
     fn drop(&mut self) {
-        self.hub.lock().has_mover = false;
+        self.shared.lock().has_mover = false;
     }
 }

@@ -44,7 +44,7 @@ struct Hello {
 
 /// Serves a client from its first TLS byte to its end. `place` is its slot among connections
 /// without a session.
-pub async fn serve(
+pub async fn serve_client(
     shared: Arc<Shared>,
     acceptor: TlsAcceptor,
     stream: TcpStream,

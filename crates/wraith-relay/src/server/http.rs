@@ -23,7 +23,7 @@ const REQUESTS_MAX: usize = 32;
 const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
 
 /// Answers requests until the future is dropped.
-pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
+pub async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>) {
     let room = Arc::new(Semaphore::new(REQUESTS_MAX));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };

@@ -195,17 +195,17 @@ impl Server {
             self.udp.take().map(|udp| udp::start(udp, Arc::clone(&self.shared))).transpose()?;
         let mut tasks = JoinSet::new();
         if let Some(listener) = self.metrics_listener.take() {
-            tasks.spawn(http::serve(listener, self.shared.metrics.clone()));
+            tasks.spawn(http::serve_metrics(listener, self.shared.metrics.clone()));
         }
         if udp.is_some() {
-            tasks.spawn(other_port::serve(Arc::clone(&self.shared)));
+            tasks.spawn(other_port::serve_second_port(Arc::clone(&self.shared)));
         }
         if let Some(rendezvous) = &self.rendezvous {
             let rendezvous = Arc::clone(rendezvous);
             tasks.spawn(async move { rendezvous.keep_time().await });
         }
         tokio::select! {
-            () = self.serve(&mut tasks, false) => {}
+            () = self.accept_connections(&mut tasks, false) => {}
             () = shutdown => {}
         }
         info!("the relay drains");
@@ -218,7 +218,7 @@ impl Server {
         let drained = timeout(self.drain, drained);
         tokio::select! {
             // Clients whose connection broke may still return to their pairs.
-            () = self.serve(&mut tasks, true) => {}
+            () = self.accept_connections(&mut tasks, true) => {}
             in_time = drained => info!(in_time = in_time.is_ok(), "the relay ends"),
         }
         drop(_stop);
@@ -229,7 +229,7 @@ impl Server {
     }
 
     /// Accepts connections forever.
-    async fn serve(&self, tasks: &mut JoinSet<()>, draining: bool) {
+    async fn accept_connections(&self, tasks: &mut JoinSet<()>, draining: bool) {
         let places = Places::default();
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -294,7 +294,7 @@ async fn dispatch(
     match (first[0], rendezvous) {
         // Boxed, because the handshake state is large and short-lived.
         (TLS_HANDSHAKE, _) => {
-            Box::pin(connection::serve(shared, acceptor, stream, from, place)).await
+            Box::pin(connection::serve_client(shared, acceptor, stream, from, place)).await
         }
         (0 | 1, Some(rendezvous)) => {
             // The rendezvous has limits of its own.

@@ -49,7 +49,7 @@ impl OtherPort {
     }
 
     /// Answers requests at this port forever.
-    async fn serve(&self, shared: &Shared) -> io::Result<()> {
+    async fn answer_requests(&self, shared: &Shared) -> io::Result<()> {
         // The same socket, registered for readiness.
         let socket = lock(&self.udp).as_fd().try_clone_to_owned()?;
         let socket = UdpSocket::from_std(socket.into())?;
@@ -91,9 +91,9 @@ impl OtherPort {
 }
 
 /// Serves the second port, if there is one, until it fails permanently.
-pub async fn serve(shared: Arc<Shared>) {
+pub async fn serve_second_port(shared: Arc<Shared>) {
     if let Some(port) = &shared.other_port
-        && let Err(error) = port.serve(&shared).await
+        && let Err(error) = port.answer_requests(&shared).await
     {
         tracing::debug!(%error, "the other port is not served any more");
     }

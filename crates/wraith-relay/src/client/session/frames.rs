@@ -42,19 +42,19 @@ impl Session {
         let Some(frame) = ServerFrame::decode(frame).map_err(invalid)? else { return Ok(()) };
         match frame {
             ServerFrame::Datagram(id, datagram) => {
-                self.hub.push_received(self.number, id, datagram)
+                self.shared.push_received(self.number, id, datagram)
             }
             ServerFrame::Registered(mailbox) => self.registered(mailbox, None),
             ServerFrame::NotRegistered(mailbox, why) => self.registered(mailbox, Some(why)),
             ServerFrame::Dialled(request, id) => {
-                self.hub.with_relay(self.number, |relay| relay.add_pair(id));
+                self.shared.with_relay(self.number, |relay| relay.add_pair(id));
                 if let Some(reply) = self.dialling.remove(&request)
                     && reply.send(Ok(id)).is_ok()
                 {
                     return Ok(());
                 }
                 // The caller is gone.
-                self.hub.with_relay(self.number, |relay| {
+                self.shared.with_relay(self.number, |relay| {
                     relay.pairs.remove(&id);
                     relay.outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
                 });
@@ -65,7 +65,7 @@ impl Session {
                 }
             }
             ServerFrame::Incoming(id, _) => {
-                self.hub.with_relay(self.number, |relay| {
+                self.shared.with_relay(self.number, |relay| {
                     // The relay enforces a limit as well; a malicious one gets no more memory than
                     // an honest one.
                     if relay.pairs.len() < PAIRS_MAX {
@@ -74,7 +74,7 @@ impl Session {
                 });
             }
             ServerFrame::Closed(id) => {
-                self.hub.with_relay(self.number, |relay| relay.pairs.remove(&id));
+                self.shared.with_relay(self.number, |relay| relay.pairs.remove(&id));
             }
             ServerFrame::Pong(_) => {
                 if let Some(rtt) = keep_alive.pong(Instant::now()) {

@@ -27,10 +27,10 @@ use tracing::debug;
 use self::udp::UdpKeys;
 use super::config::RelayConfig;
 use super::held_association::HeldAssociation;
-use super::hub::Hub;
 use super::keep_alive::KeepAlive;
 use super::link::{Link, handshake, outbox, pump, read_welcome};
 use super::route::Route;
+use super::shared_state::SharedState;
 use super::status::{Status, Way};
 use super::udp_path::UdpPath;
 use crate::error::RelayError;
@@ -64,7 +64,7 @@ pub type Reply<T> = oneshot::Sender<Result<T, RelayError>>;
 /// State of one relay's task.
 pub struct Session {
     config: RelayConfig,
-    hub: Arc<Hub>,
+    shared: Arc<SharedState>,
     number: u32,
     notify: Arc<Notify>,
     status: watch::Sender<Status>,
@@ -76,22 +76,22 @@ pub struct Session {
     dialling: HashMap<u32, Reply<WireId>>,
     next_request: u32,
     udp: UdpPath,
-    /// UDP route to the relay, as stored in the hub.
+    /// UDP route to the relay, as stored in the shared state.
     route: Option<Route>,
 }
 
 impl Session {
     pub fn new(
         config: RelayConfig,
-        hub: Arc<Hub>,
+        shared: Arc<SharedState>,
         status: watch::Sender<Status>,
     ) -> io::Result<Self> {
         let random = Random::new()?;
         let notify = Arc::new(Notify::new());
-        let number = hub.add_relay(outbox(), Arc::clone(&notify));
+        let number = shared.add_relay(outbox(), Arc::clone(&notify));
         Ok(Self {
             config,
-            hub,
+            shared,
             number,
             notify,
             status,
@@ -106,7 +106,7 @@ impl Session {
         })
     }
 
-    /// Returns the number by which the hub knows this relay.
+    /// Returns the number by which the shared state knows this relay.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -144,7 +144,7 @@ impl Session {
         loop {
             if let Some(link) = link.take() {
                 pause = BACKOFF.0;
-                match self.serve(link, &mut association, &mut commands).await {
+                match self.serve_link(link, &mut association, &mut commands).await {
                     Ended::NoHandle => break,
                     Ended::Lost(error) => debug!(%error, "the connection to a relay is lost"),
                 }
@@ -193,7 +193,7 @@ impl Session {
         for (_, reply) in self.dialling.drain() {
             let _ = reply.send(Err(RelayError::Down));
         }
-        self.hub.with_relay(self.number, |relay| relay.outbox.close());
+        self.shared.with_relay(self.number, |relay| relay.outbox.close());
         self.status.send_modify(|status| status.way = Way::Down);
     }
 
@@ -214,7 +214,7 @@ impl Session {
         let Link { outbox, welcome, udp, pin, .. } = link;
         let is_lost = self.resume.is_some() && !welcome.resumed;
         self.resume = Some((welcome.session, welcome.secret));
-        let has_mover = self.hub.lock().has_mover;
+        let has_mover = self.shared.lock().has_mover;
         let RelayConfig { connect, host, udp: is_wanted, .. } = &self.config;
         let by_proxy = *is_wanted && has_mover && udp.is_none() && welcome.udp_port != 0;
         association.begin(by_proxy.then_some((connect, host, welcome.udp_port)));
@@ -229,7 +229,7 @@ impl Session {
         } else {
             self.udp = UdpPath::new(now)
         }
-        self.hub.with_relay(self.number, |relay| {
+        self.shared.with_relay(self.number, |relay| {
             relay.outbox = Arc::clone(outbox);
             relay.begin(welcome, self.route);
         });
@@ -255,7 +255,7 @@ impl Session {
         });
     }
 
-    async fn serve(
+    async fn serve_link(
         &mut self,
         link: Link,
         association: &mut HeldAssociation,
@@ -300,8 +300,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.hub.with_relay(self.number, |relay| relay.outbox.close());
-        self.hub.remove_relay(self.number);
+        self.shared.with_relay(self.number, |relay| relay.outbox.close());
+        self.shared.remove_relay(self.number);
     }
 }
 

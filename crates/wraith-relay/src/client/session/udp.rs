@@ -39,7 +39,7 @@ impl Session {
         association: &HeldAssociation,
         outbox: &Outbox,
     ) {
-        let taken = self.hub.with_relay(self.number, |relay| {
+        let taken = self.shared.with_relay(self.number, |relay| {
             (std::mem::take(&mut relay.bindings), std::mem::take(&mut relay.stalled))
         });
         let Some((bindings, stalled)) = taken else { return };
@@ -55,7 +55,7 @@ impl Session {
                 && route.header().is_none()
             {
                 route.prove(header);
-                self.hub.with_relay(self.number, |relay| relay.set_route(Some(*route)));
+                self.shared.with_relay(self.number, |relay| relay.set_route(Some(*route)));
             }
             self.take_step(keys, association, outbox, step);
             if self.udp.is_bound() {
@@ -82,7 +82,7 @@ impl Session {
         now: Instant,
     ) -> Step {
         self.route = association.route();
-        self.hub.with_relay(self.number, |relay| relay.set_route(self.route));
+        self.shared.with_relay(self.number, |relay| relay.set_route(self.route));
         match change {
             Change::Opened => {
                 self.udp.reconnected(Some(now));
@@ -112,13 +112,13 @@ impl Session {
                 if let Some(route) = &self.route
                     && let Some(header) = route.header().or_else(asked_with)
                 {
-                    self.hub.push_binding(route.to(), [header, &datagram].concat());
+                    self.shared.push_binding(route.to(), [header, &datagram].concat());
                 }
             }
             Step::Use(use_udp) => {
                 debug!(use_udp, "datagram transport changed");
                 outbox.push_control(|out| ClientFrame::UseUdp(use_udp).encode(out));
-                self.hub.with_relay(self.number, |relay| {
+                self.shared.with_relay(self.number, |relay| {
                     if let Some(session) = &mut relay.session {
                         session.use_udp = use_udp;
                     }

@@ -52,15 +52,15 @@ pub fn parse_name(name: &[u8]) -> Option<(u32, WireId)> {
 
 /// Shared state with a wake-up signal for the mover; see the module documentation.
 #[derive(Debug)]
-pub struct Hub {
-    state: Mutex<State>,
+pub struct SharedState {
+    state: Mutex<ClientState>,
     event: OwnedFd,
     signalled: AtomicBool,
 }
 
-/// Content of the [`Hub`].
+/// Content of the [`SharedState`].
 #[derive(Debug, Default)]
-pub struct State {
+pub struct ClientState {
     pub relays: Vec<Relay>,
     next_relay: u32,
     /// Whether a mover with a socket exists.
@@ -115,13 +115,13 @@ pub enum Heard {
     Pair(WireId),
 }
 
-impl Hub {
+impl SharedState {
     pub fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Self { state: Mutex::default(), event, signalled: AtomicBool::new(false) })
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, State> {
+    pub fn lock(&self) -> MutexGuard<'_, ClientState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -200,7 +200,7 @@ impl Hub {
     }
 }
 
-impl State {
+impl ClientState {
     pub fn relay(&mut self, number: u32) -> Option<&mut Relay> {
         self.relays.iter_mut().find(|relay| relay.number == number)
     }
@@ -324,7 +324,7 @@ mod tests {
 
     /// Returns a relay with a session and the pair 7, without an answer since the last datagram
     /// sent.
-    fn relay(state: &mut State) -> &mut Relay {
+    fn relay(state: &mut ClientState) -> &mut Relay {
         let welcome = Welcome {
             session: 1,
             resumed: false,
@@ -352,10 +352,10 @@ mod tests {
 
     #[test]
     fn only_what_is_of_the_session_is_a_sign_of_life() {
-        let hub = Hub::new().unwrap();
+        let shared = SharedState::new().unwrap();
         let outbox = Outbox::new(1 << 16, Arc::new(Budget::new(1 << 20)));
-        hub.add_relay(Arc::new(outbox), Arc::default());
-        let mut state = hub.lock();
+        shared.add_relay(Arc::new(outbox), Arc::default());
+        let mut state = shared.lock();
         let mut forged = down(&[2; 32], 7);
         forged[HEADER_BYTES / 2] ^= 1;
         let short = down(&[2; 32], 7)[..HEADER_BYTES].to_vec();
