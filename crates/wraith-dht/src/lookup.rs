@@ -37,7 +37,7 @@ pub enum Ask {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum CandidateState {
     New,
     Asked,
     /// Timed out; a late answer is still accepted.
@@ -50,7 +50,7 @@ enum State {
 struct Candidate {
     id: Id,
     address: SocketAddrV4,
-    state: State,
+    state: CandidateState,
 }
 
 /// State of one lookup; the module documentation describes its use.
@@ -60,7 +60,7 @@ pub struct Lookup {
     /// Sorted by distance, closest first.
     candidates: Vec<Candidate>,
     /// Nodes with unknown IDs: bootstrap nodes and remembered ones.
-    introducers: Vec<(SocketAddrV4, State)>,
+    introducers: Vec<(SocketAddrV4, CandidateState)>,
     asked: usize,
     /// Whether nodes named in answers are asked as well.
     follows: bool,
@@ -89,27 +89,30 @@ impl Lookup {
         let is_known = self.introducers.iter().any(|(known, _)| *known == address)
             || self.candidates.iter().any(|candidate| candidate.address == address);
         if !is_known && self.introducers.len() < MAX_ASKED {
-            self.introducers.push((address, State::New));
+            self.introducers.push((address, CandidateState::New));
         }
     }
 
     /// Returns the next node and query, or `None` if answers must arrive first or no node is left.
     pub fn next(&mut self) -> Option<(SocketAddrV4, Ask)> {
-        let candidates = self.candidates.iter().filter(|it| it.state == State::Asked).count();
-        let introducers = self.introducers.iter().filter(|it| it.1 == State::Asked).count();
+        let candidates =
+            self.candidates.iter().filter(|it| it.state == CandidateState::Asked).count();
+        let introducers =
+            self.introducers.iter().filter(|it| it.1 == CandidateState::Asked).count();
         if candidates + introducers >= PARALLEL || self.asked >= MAX_ASKED {
             return None;
         }
-        let closest = self.closest_mut().find(|it| it.state == State::New).map(|candidate| {
-            candidate.state = State::Asked;
-            (candidate.address, Ask::Get)
-        });
+        let closest =
+            self.closest_mut().find(|it| it.state == CandidateState::New).map(|candidate| {
+                candidate.state = CandidateState::Asked;
+                (candidate.address, Ask::Get)
+            });
         let asked = match closest {
             Some(asked) => asked,
             None => {
-                let mut new = self.introducers.iter_mut().filter(|it| it.1 == State::New);
+                let mut new = self.introducers.iter_mut().filter(|it| it.1 == CandidateState::New);
                 let (address, state) = new.next()?;
-                *state = State::Asked;
+                *state = CandidateState::Asked;
                 (*address, Ask::FindNode)
             }
         };
@@ -125,17 +128,17 @@ impl Lookup {
         token: Option<&[u8]>,
         nodes: &[(Id, SocketAddrV4)],
     ) {
-        let introduces = |it: &&mut (SocketAddrV4, State)| {
-            it.0 == from && matches!(it.1, State::Asked | State::Late)
+        let introduces = |it: &&mut (SocketAddrV4, CandidateState)| {
+            it.0 == from && matches!(it.1, CandidateState::Asked | CandidateState::Late)
         };
         if let Some((_, state)) = self.introducers.iter_mut().find(introduces) {
-            *state = State::Answered(None);
+            *state = CandidateState::Answered(None);
             // It may store records as well, and was not asked for them yet.
             self.insert(id, from);
         } else if let Some(at) = self.candidates.iter().position(|it| it.address == from) {
             // The real ID may differ from the announced one; the candidate is sorted in again.
             let mut candidate = self.candidates.remove(at);
-            candidate.state = State::Answered(token.map(<[u8]>::to_vec));
+            candidate.state = CandidateState::Answered(token.map(<[u8]>::to_vec));
             candidate.id = id;
             self.place(candidate);
         }
@@ -148,26 +151,26 @@ impl Lookup {
 
     /// Records that the node at `from` refused or is unreachable.
     pub fn failed(&mut self, from: SocketAddrV4) {
-        self.set(from, State::Failed);
+        self.set(from, CandidateState::Failed);
     }
 
     /// Records that the node at `from` timed out.
     pub fn late(&mut self, from: SocketAddrV4) {
-        self.set(from, State::Late);
+        self.set(from, CandidateState::Late);
     }
 
     /// Reports whether no remaining answer could bring closer nodes.
     pub fn is_done(&mut self) -> bool {
         let asked_all = self.asked >= MAX_ASKED;
         let waits = self.introducers.iter().any(|(_, state)| match state {
-            State::Asked => true,
-            State::New => !asked_all,
+            CandidateState::Asked => true,
+            CandidateState::New => !asked_all,
             _ => false,
         });
         let has_answer = self.has_answer();
         let mut open = self.closest_mut().filter(|candidate| match candidate.state {
-            State::Asked => true,
-            State::New => !asked_all,
+            CandidateState::Asked => true,
+            CandidateState::New => !asked_all,
             _ => false,
         });
         // A silent bootstrap node does not delay a client that has nodes of its own.
@@ -176,13 +179,13 @@ impl Lookup {
 
     /// Reports whether any node has answered.
     pub fn has_answer(&self) -> bool {
-        self.candidates.iter().any(|it| matches!(it.state, State::Answered(_)))
+        self.candidates.iter().any(|it| matches!(it.state, CandidateState::Answered(_)))
     }
 
     /// Returns the closest nodes that answered with a token, and their tokens.
     pub fn closest(&self) -> impl Iterator<Item = (SocketAddrV4, &[u8])> {
         let with_token = self.candidates.iter().filter_map(|it| match &it.state {
-            State::Answered(Some(token)) => Some((it.address, &token[..])),
+            CandidateState::Answered(Some(token)) => Some((it.address, &token[..])),
             _ => None,
         });
         with_token.take(CLOSEST)
@@ -190,7 +193,9 @@ impl Lookup {
 
     /// Returns the closest nodes that are neither late nor failed.
     fn closest_mut(&mut self) -> impl Iterator<Item = &mut Candidate> {
-        let alive = |it: &&mut Candidate| !matches!(it.state, State::Late | State::Failed);
+        let alive = |it: &&mut Candidate| {
+            !matches!(it.state, CandidateState::Late | CandidateState::Failed)
+        };
         self.candidates.iter_mut().filter(alive).take(CLOSEST)
     }
 
@@ -200,9 +205,9 @@ impl Lookup {
         if is_crowd || self.candidates.iter().any(|it| it.address == address || it.id == id) {
             return;
         }
-        self.place(Candidate { id, address, state: State::New });
+        self.place(Candidate { id, address, state: CandidateState::New });
         if self.candidates.len() > MAX_CANDIDATES {
-            let farthest = self.candidates.iter().rposition(|it| it.state == State::New);
+            let farthest = self.candidates.iter().rposition(|it| it.state == CandidateState::New);
             // At most MAX_ASKED candidates are in another state.
             self.candidates.remove(farthest.expect("more candidates than were asked"));
         }
@@ -214,13 +219,13 @@ impl Lookup {
         self.candidates.insert(at, candidate);
     }
 
-    fn set(&mut self, address: SocketAddrV4, to: State) {
+    fn set(&mut self, address: SocketAddrV4, to: CandidateState) {
         if let Some(it) = self.candidates.iter_mut().find(|it| it.address == address)
-            && it.state == State::Asked
+            && it.state == CandidateState::Asked
         {
             it.state = to;
         } else if let Some(it) = self.introducers.iter_mut().find(|it| it.0 == address)
-            && it.1 == State::Asked
+            && it.1 == CandidateState::Asked
         {
             it.1 = to;
         }

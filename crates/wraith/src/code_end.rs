@@ -11,7 +11,7 @@ use wraith_discovery::{
 
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 use crate::node::Node;
 use crate::settings::Patience;
 use crate::state::TriedBefore;
@@ -26,7 +26,7 @@ pub(crate) async fn try_once(
     code: &Code,
     ticket: Option<MakeTicket>,
     patience: Patience,
-    hub: &Hub,
+    publisher: &EventPublisher,
     ways: &Ways,
 ) -> Result<Met, Error> {
     if let Some(before) = node.spent_codes().tried(code) {
@@ -46,7 +46,7 @@ pub(crate) async fn try_once(
         join_reachable(code, node.id(), ticket, node.places(), deadline, spend, reach).await;
     if let Some(error) = node.spent_codes().take_unwritten() {
         let what = format!("{error}; the attempt with this code was not recorded");
-        hub.tell(Event::Note { path: String::new(), what });
+        publisher.tell(Event::Note { path: String::new(), what });
     }
     joined.map_err(|error| {
         match node.spent_codes().tried(code).filter(|_| error.why == NotMet::Spent) {

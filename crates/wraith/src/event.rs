@@ -1,4 +1,4 @@
-//! Events of offers, fetches and listeners, and the [`Observer`] trait. `hub` distributes them.
+//! Events of offers, fetches and listeners, and the [`Observer`] trait. `publisher` distributes them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

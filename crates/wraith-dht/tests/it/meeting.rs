@@ -50,7 +50,7 @@ async fn a_contact_is_found_where_it_has_gone_and_learns_who_looks_for_it() {
     search.leave_call();
     found_at(&mut search, address(1)).await;
     let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
-    let Some(ContactEvent::LeftCall(Place::Dht, call)) = event else { panic!("{event:?}") };
+    let Some(ContactEvent::PunchRequest(Place::Dht, call)) = event else { panic!("{event:?}") };
     assert_eq!((call.peer, call.punch_secret), (b.node_id(), [7; 32]));
     assert_eq!(call.reach.addresses, [address(9)]);
 }

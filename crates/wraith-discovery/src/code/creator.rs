@@ -69,7 +69,7 @@ pub struct Creator {
     users: VecDeque<NodeId>,
     /// Joiners that proved the words, oldest first.
     served: VecDeque<Served>,
-    state: State,
+    state: CodeState,
 }
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ struct Served {
 }
 
 #[derive(Debug)]
-enum State {
+enum CodeState {
     /// Exchanges by the joiner's hello, oldest first.
     Open(VecDeque<([u8; HELLO_LEN], CreatorRun)>),
     Over(Refusal),
@@ -91,7 +91,7 @@ enum State {
 impl Creator {
     /// Creates the state of an unused code for one joiner.
     pub fn new(code: Code, ticket_side: TicketSide, expires: Instant) -> Self {
-        let (served, state) = (VecDeque::new(), State::Open(VecDeque::new()));
+        let (served, state) = (VecDeque::new(), CodeState::Open(VecDeque::new()));
         let users = VecDeque::new();
         Self { code, ticket_side, expires, uses: 1, users, served, state }
     }
@@ -115,19 +115,19 @@ impl Creator {
 
     /// Returns the reason why new joiners are refused, or `None` while the code is open.
     pub fn over(&mut self, now: Instant) -> Option<Refusal> {
-        if matches!(self.state, State::Open(_)) && now >= self.expires {
-            self.state = State::Over(Refusal::Expired);
+        if matches!(self.state, CodeState::Open(_)) && now >= self.expires {
+            self.state = CodeState::Over(Refusal::Expired);
         }
         match self.state {
-            State::Open(_) => None,
-            State::Over(why) => Some(why),
+            CodeState::Open(_) => None,
+            CodeState::Over(why) => Some(why),
         }
     }
 
     /// Ends an open code without a guess.
     pub fn end(&mut self, why: Refusal) {
-        if matches!(self.state, State::Open(_)) {
-            self.state = State::Over(why);
+        if matches!(self.state, CodeState::Open(_)) {
+            self.state = CodeState::Over(why);
         }
     }
 
@@ -145,7 +145,7 @@ impl Creator {
         }
         self.over(now);
         match &mut self.state {
-            State::Open(runs) => {
+            CodeState::Open(runs) => {
                 if let Some((_, run)) = runs.iter().find(|(theirs, _)| theirs == hello) {
                     return Ok(run.answer());
                 }
@@ -158,7 +158,7 @@ impl Creator {
                 runs.push_back((*hello, run));
                 Ok(answer)
             }
-            State::Over(why) => Err(*why),
+            CodeState::Over(why) => Err(*why),
         }
     }
 
@@ -179,15 +179,15 @@ impl Creator {
         }
         self.over(now);
         let runs = match &mut self.state {
-            State::Open(runs) => runs,
-            State::Over(why) => return Judged::Refused(*why),
+            CodeState::Open(runs) => runs,
+            CodeState::Over(why) => return Judged::Refused(*why),
         };
         let Some(at) = runs.iter().position(|(theirs, _)| theirs == hello) else {
             return Judged::Refused(Refusal::Unknown);
         };
         let (_, run) = runs.swap_remove_back(at).expect("the position was just found");
         let Ok(joiner) = run.judge(proof) else {
-            self.state = State::Over(Refusal::Burned);
+            self.state = CodeState::Over(Refusal::Burned);
             return Judged::Refused(Refusal::Wrong);
         };
         let welcome = Box::new(run.welcome(&given(joiner)));
@@ -206,7 +206,7 @@ impl Creator {
             self.uses -= u32::from(self.uses != u32::MAX);
         }
         if self.uses == 0 {
-            self.state = State::Over(Refusal::Used);
+            self.state = CodeState::Over(Refusal::Used);
         }
         Judged::Right { welcome, joiner, first: true }
     }
@@ -378,7 +378,7 @@ mod tests {
             creator.hello(now, &hello).unwrap();
         }
         match &creator.state {
-            State::Open(runs) => assert_eq!(runs.len(), MAX_RUNS),
+            CodeState::Open(runs) => assert_eq!(runs.len(), MAX_RUNS),
             other => panic!("{other:?}"),
         }
         let (hello, proven) = come(&mut creator, now, 1);

@@ -26,7 +26,7 @@ use super::long::join_long;
 use super::message::Message;
 use super::pake::{ANSWER_LEN, HELLO_LEN, Joiner, Proven, TicketSide, WrongWords};
 use super::text::Code;
-use crate::contact::LeftCall;
+use crate::contact::PunchRequest;
 use crate::place::{BoxFuture, MeetingPlace, Place, PlaceError, Query, Refusal, Topic};
 use crate::places::Places;
 use crate::reach::MakeReach;
@@ -54,7 +54,7 @@ pub struct Met {
     /// Source address of the creator's messages, if they came directly.
     pub from: Option<SocketAddr>,
     /// The creator's addresses and a shared secret, if they met through stored records.
-    pub left: Option<LeftCall>,
+    pub left: Option<PunchRequest>,
 }
 
 /// A failed search.

@@ -16,7 +16,7 @@ use super::MakeTicket;
 use super::creator::{Creator, Judged};
 use super::message::Message;
 use super::pake::{HELLO_LEN, TicketSide};
-use crate::contact::LeftCall;
+use crate::contact::PunchRequest;
 use crate::place::{Place, PlaceError, Question, Refusal, Responder, Response};
 
 /// An event for the creator of a code.
@@ -34,7 +34,7 @@ pub enum CodeEvent {
     },
     /// A joiner of a long code has published its addresses. [`Self::Used`] follows once the joiner
     /// can see its admission.
-    LeftCall(Place, LeftCall),
+    PunchRequest(Place, PunchRequest),
     /// The joiner's ticket.
     Ticket {
         /// The ticket's bytes.

@@ -25,7 +25,7 @@ pub use listen::{ContactEvents, ContactListener, listen};
 pub(crate) use packet::{ADDRESS_LEN, decode_address, encode_address};
 pub use packet::{Said, open, seal};
 pub use pair::Pair;
-pub use responder::{ContactEvent, LeftCall, PUNCH_SECRET_LEN, PunchSecret};
+pub use responder::{ContactEvent, PUNCH_SECRET_LEN, PunchRequest, PunchSecret};
 pub use search::{Calling, ContactSearch, Found, search, search_calling};
 
 /// Most contacts of a listener. Each costs one trial decryption per packet from the local network.

@@ -20,7 +20,7 @@ pub enum ContactEvent {
     /// This contact received our addresses and did not send its own.
     Called(NodeId),
     /// This contact is looking for us and has sent its addresses.
-    LeftCall(Place, LeftCall),
+    PunchRequest(Place, PunchRequest),
     /// No contact can arrive at this place at present.
     Lost(Place, PlaceError),
     /// The place has recovered.
@@ -30,7 +30,7 @@ pub enum ContactEvent {
 /// A caller's request for simultaneous hole punching, for a listener that it cannot reach directly.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LeftCall {
+pub struct PunchRequest {
     /// The caller.
     pub peer: NodeId,
     /// The caller's addresses.
@@ -52,9 +52,9 @@ impl fmt::Debug for PunchSecret {
     }
 }
 
-impl fmt::Debug for LeftCall {
+impl fmt::Debug for PunchRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeftCall").field("peer", &self.peer).finish_non_exhaustive()
+        f.debug_struct("PunchRequest").field("peer", &self.peer).finish_non_exhaustive()
     }
 }
 
@@ -114,8 +114,8 @@ impl Responder for ContactResponder {
             true => ContactEvent::Called(peer),
             false => {
                 let punch_secret = *pair.punch_secret(&call);
-                let call = LeftCall { peer, reach, punch_secret };
-                ContactEvent::LeftCall(question.place.clone(), call)
+                let call = PunchRequest { peer, reach, punch_secret };
+                ContactEvent::PunchRequest(question.place.clone(), call)
             }
         };
         // As long as the request, so that its length reveals nothing.

@@ -60,7 +60,7 @@ impl fmt::Debug for ContactSearch {
 pub struct Calling {
     /// Returns the caller's addresses.
     pub reach: MakeReach,
-    /// Secret of this attempt. A listener receives it through record stores ([`super::LeftCall`]).
+    /// Secret of this attempt. A listener receives it through record stores ([`super::PunchRequest`]).
     pub punch_secret: [u8; PUNCH_SECRET_LEN],
 }
 

@@ -26,7 +26,9 @@ use zeroize::Zeroizing;
 
 use super::listen::Status;
 use super::pair::Pair;
-use super::responder::{ContactEvent, ContactResponder, LeftCall, PUNCH_SECRET_LEN, PunchSecret};
+use super::responder::{
+    ContactEvent, ContactResponder, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
+};
 use super::search::Found;
 use crate::backoff::Backoff;
 use crate::place::PlaceError;
@@ -203,8 +205,8 @@ impl Calls {
         });
         let looked = finder.glance(|content| {
             if let (Kind::Call, Ok(punch_secret)) = (content.kind, content.body[..].try_into()) {
-                let call = LeftCall { peer: pair.peer(), reach: content.reach, punch_secret };
-                responder.tell(ContactEvent::LeftCall(place.clone(), call));
+                let call = PunchRequest { peer: pair.peer(), reach: content.reach, punch_secret };
+                responder.tell(ContactEvent::PunchRequest(place.clone(), call));
             }
             ControlFlow::Continue(())
         });

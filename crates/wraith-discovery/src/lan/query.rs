@@ -24,11 +24,11 @@ pub struct LanQuery {
     lan: Lan,
     topic: Topic,
     question: MakeQuestion,
-    state: State,
+    state: QueryState,
     last_from: Option<SocketAddr>,
 }
 
-enum State {
+enum QueryState {
     New,
     Asking(Asking),
     Talking(Box<Talking>),
@@ -58,17 +58,17 @@ struct Talking {
 
 impl LanQuery {
     pub fn new(lan: Lan, topic: Topic, question: MakeQuestion) -> Self {
-        Self { lan, topic, question, state: State::New, last_from: None }
+        Self { lan, topic, question, state: QueryState::New, last_from: None }
     }
 
     async fn receive(&mut self) -> Result<Reply, PlaceError> {
-        if matches!(self.state, State::New) {
-            self.state = State::Asking(Asking::new(Envelope::of(self.topic)?)?);
+        if matches!(self.state, QueryState::New) {
+            self.state = QueryState::Asking(Asking::new(Envelope::of(self.topic)?)?);
         }
         let (message, from) = match &mut self.state {
-            State::Asking(asking) => asking.receive(&self.lan, &mut self.question).await?,
-            State::Talking(talking) => talking.receive().await?,
-            State::New => return Err(PlaceError::Protocol),
+            QueryState::Asking(asking) => asking.receive(&self.lan, &mut self.question).await?,
+            QueryState::Talking(talking) => talking.receive().await?,
+            QueryState::New => return Err(PlaceError::Protocol),
         };
         self.last_from = Some(from);
         Ok(Reply { message, from: Some(from), seen: None })
@@ -76,10 +76,10 @@ impl LanQuery {
 
     /// Sends a message now, and retransmits it until the next one.
     fn say(&mut self, message: &[u8]) -> Result<(), PlaceError> {
-        let state = std::mem::replace(&mut self.state, State::New);
+        let state = std::mem::replace(&mut self.state, QueryState::New);
         let mut talking = match (state, self.last_from) {
-            (State::Talking(talking), _) => talking,
-            (State::Asking(asking), Some(peer)) => {
+            (QueryState::Talking(talking), _) => talking,
+            (QueryState::Asking(asking), Some(peer)) => {
                 let Asking { sockets, envelope, buffer, opening, .. } = asking;
                 let (packet, next) = ([0; PACKET_LEN], Instant::now());
                 Box::new(Talking { sockets, envelope, buffer, opening, peer, packet, next })
@@ -89,7 +89,7 @@ impl LanQuery {
         };
         talking.packet = talking.envelope.wrap(&talking.opening, message)?;
         talking.next = Instant::now();
-        self.state = State::Talking(talking);
+        self.state = QueryState::Talking(talking);
         Ok(())
     }
 }

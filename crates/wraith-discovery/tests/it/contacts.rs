@@ -121,7 +121,7 @@ async fn a_caller_that_says_where_it_is_shares_a_secret_with_the_listener() {
     };
     assert_eq!(reach, vec![address()].into());
     let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
-    let Some(ContactEvent::LeftCall(_, call)) = event else { panic!("{event:?}") };
+    let Some(ContactEvent::PunchRequest(_, call)) = event else { panic!("{event:?}") };
     assert_eq!((call.peer, call.reach), (theirs.own(), vec![own].into()));
     assert_eq!(call.punch_secret, secret.0);
 }

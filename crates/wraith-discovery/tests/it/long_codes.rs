@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 use wraith_crypto::NodeId;
-use wraith_discovery::contact::LeftCall;
+use wraith_discovery::contact::PunchRequest;
 use wraith_discovery::record::VALUE_LEN;
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, Met, NotMet, Place, PlaceError,
@@ -52,9 +52,9 @@ async fn fetched(code: &Code, cellar: &Cellar) -> Result<Met, JoinError> {
     fetched_by(JOINER, code, cellar).await
 }
 
-async fn left_call(announcement: &mut CodeAnnouncement) -> LeftCall {
+async fn left_call(announcement: &mut CodeAnnouncement) -> PunchRequest {
     match next(announcement).await {
-        CodeEvent::LeftCall(Place::Dht, call) => call,
+        CodeEvent::PunchRequest(Place::Dht, call) => call,
         other => panic!("{other:?}"),
     }
 }

@@ -197,7 +197,7 @@ async fn a_call_reaches_a_listener_with_where_the_caller_is_and_a_secret_once() 
     assert!(early.is_err(), "left before the caller knew where it is: {early:?}");
     search.leave_call();
     let event = tokio::time::timeout(PATIENCE, listener.next_event()).await.unwrap();
-    let Some(ContactEvent::LeftCall(Place::Dht, call)) = event else { panic!("{event:?}") };
+    let Some(ContactEvent::PunchRequest(Place::Dht, call)) = event else { panic!("{event:?}") };
     assert_eq!((call.peer, call.reach, call.punch_secret), (b.own(), reach(address(7)), [9; 32]));
     search.close().await;
     let again = tokio::time::timeout(PATIENCE, listener.next_event()).await;
@@ -221,7 +221,7 @@ async fn calls_are_looked_for_thoroughly_once_a_minute_and_glanced_at_in_between
     search.leave_call();
     let left = Instant::now();
     let event = tokio::time::timeout(PATIENCE, listener.next_event()).await.unwrap();
-    assert!(matches!(event, Some(ContactEvent::LeftCall(..))), "{event:?}");
+    assert!(matches!(event, Some(ContactEvent::PunchRequest(..))), "{event:?}");
     assert!(left.elapsed() <= Duration::from_millis(2600), "{:?}", left.elapsed());
 }
 

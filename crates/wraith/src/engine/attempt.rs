@@ -85,11 +85,16 @@ pub(crate) async fn run<C: Carry>(
             (Err(why), None) => return Err(carry.not_found(why)),
         };
         if lost.is_none() {
-            shared.hub.tell(Event::Met(dialled.at.clone()));
+            shared.publisher.tell(Event::Met(dialled.at.clone()));
         }
         let deadline = window.deadline.filter(|_| lost.is_none());
         let connection = dialled.connection.clone();
-        dialler.ways.attend(&connection, wraith_transport::Role::Initiator, &shared.hub, None);
+        dialler.ways.attend(
+            &connection,
+            wraith_transport::Role::Initiator,
+            &shared.publisher,
+            None,
+        );
         let carried = carry.carry(connection, lost.is_none(), deadline, token).await;
         let error = match carried.result {
             Ok(report) => {
@@ -120,7 +125,7 @@ pub(crate) async fn run<C: Carry>(
         }
         if carried.answered {
             let seconds_left = window.lost(carried.progress.bytes(), patience.reconnect);
-            shared.hub.tell(Event::Lost { why: error.to_string(), seconds_left });
+            shared.publisher.tell(Event::Lost { why: error.to_string(), seconds_left });
             lost = Some(error);
         }
         drop(dialled);

@@ -12,7 +12,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{
-    Calling, ContactSearch, Found, LeftCall, PUNCH_SECRET_LEN, Pair, PunchSecret, search_calling,
+    Calling, ContactSearch, Found, PUNCH_SECRET_LEN, Pair, PunchRequest, PunchSecret,
+    search_calling,
 };
 use wraith_discovery::record::{TicketSearch, find_ticket};
 use wraith_discovery::{Capability, Place, PlaceError, Places, Reach, RelayAddr};
@@ -52,7 +53,7 @@ pub(crate) struct Dialler {
     /// Relays at which the peer waits.
     pub relays: Vec<RelayAddr>,
     /// The peer's stored call, if both sides may have to dial.
-    pub left: Option<LeftCall>,
+    pub left: Option<PunchRequest>,
     /// The capability of a ticket: its sender may have published its current addresses under it.
     pub capability: Option<Capability>,
     /// Configured names and addresses with their default ports, resolved anew for each attempt.

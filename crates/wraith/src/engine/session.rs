@@ -16,7 +16,7 @@ use wraith_transfer::{
 };
 use wraith_transport::Connection;
 
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 use crate::state::Keeper;
 
 /// Stops a transfer at any point and notifies the peer. Before its streams are open, only closing
@@ -116,21 +116,21 @@ impl Answered {
     }
 }
 
-/// Returns the event handler of a transfer: it forwards events to the hub and records that the peer
+/// Returns the event handler of a transfer: it forwards events to the publisher and records that the peer
 /// answered.
 pub(crate) fn events(
-    hub: &Arc<Hub>,
+    publisher: &Arc<EventPublisher>,
     receiver: Option<u64>,
     answered: &Arc<Answered>,
     keeper: Option<Keeper>,
 ) -> Arc<dyn wraith_transfer::Events> {
-    let (hub, answered) = (Arc::clone(hub), Arc::clone(answered));
+    let (publisher, answered) = (Arc::clone(publisher), Arc::clone(answered));
     Arc::new(move |event: TransferEvent<'_>| {
         if matches!(event, TransferEvent::Connected { .. }) {
             answered.set();
         }
-        hub.tell_transfer(receiver, &event);
-        hub.keep(&keeper, receiver, &event);
+        publisher.tell_transfer(receiver, &event);
+        publisher.keep(&keeper, receiver, &event);
     })
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::Error;
 use crate::event::Observer;
-use crate::hub::{Events, Hub};
+use crate::event_publisher::{EventPublisher, Events};
 use crate::progress::{Meter, ProgressReader};
 
 /// How long a cancelled operation may take to notify its peers and store its data. After that, the
@@ -27,19 +27,23 @@ type Outcome<R> = Option<Result<Arc<R>, Error>>;
 /// State shared by the work and its handle.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
-    pub hub: Arc<Hub>,
+    pub publisher: Arc<EventPublisher>,
     pub meter: Arc<Meter>,
     pub token: CancellationToken,
 }
 
 impl Shared {
-    pub fn new(hub: Hub) -> Self {
-        Self { hub: Arc::new(hub), meter: Arc::default(), token: CancellationToken::new() }
+    pub fn new(publisher: EventPublisher) -> Self {
+        Self {
+            publisher: Arc::new(publisher),
+            meter: Arc::default(),
+            token: CancellationToken::new(),
+        }
     }
 }
 
 /// Ends the event streams on drop, even if the runtime shuts down during the work.
-struct End(Arc<Hub>);
+struct End(Arc<EventPublisher>);
 
 impl Drop for End {
     fn drop(&mut self) {
@@ -65,7 +69,7 @@ impl<R: Send + Sync + 'static> Task<R> {
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
         let (tell, outcome) = watch::channel(None);
-        let end = End(Arc::clone(&shared.hub));
+        let end = End(Arc::clone(&shared.publisher));
         let guard = Some(shared.token.clone().drop_guard());
         runtime.spawn(async move {
             let result = work.await.map(Arc::new);
@@ -76,11 +80,11 @@ impl<R: Send + Sync + 'static> Task<R> {
     }
 
     pub fn events(&self) -> Events {
-        self.shared.hub.subscribe()
+        self.shared.publisher.subscribe()
     }
 
     pub fn observe(&self, observer: Arc<dyn Observer>) {
-        self.shared.hub.observe(observer);
+        self.shared.publisher.observe(observer);
     }
 
     pub fn progress(&self) -> ProgressReader {

@@ -56,16 +56,16 @@ impl FetchJob {
         options.delta = delta;
         options.keep_modes = keep_modes;
         options.sync = sync;
-        options.events = session::events(&self.shared.hub, self.receiver, answered, None);
+        options.events = session::events(&self.shared.publisher, self.receiver, answered, None);
         let consent = self.consent.clone();
         let (receiving, into) = (self.receiving.clone(), self.target.to_string());
-        let hub = Arc::clone(&self.shared.hub);
+        let publisher = Arc::clone(&self.shared.publisher);
         options.decide = Box::new(move |proposal| {
             let decision = consent.wait(proposal);
             if let (true, Some(receiving)) = (decision.is_yes(), &receiving)
                 && let Err(error) = receiving.begin(&into)
             {
-                hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+                publisher.tell(Event::Note { path: String::new(), what: error.to_string() });
             }
             decision
         });

@@ -15,7 +15,7 @@ use crate::engine::consent::Consent;
 use crate::engine::task::{Shared, Task};
 use crate::error::Error;
 use crate::event::Observer;
-use crate::hub::{Events, Hub};
+use crate::event_publisher::{EventPublisher, Events};
 use crate::node::Node;
 use crate::progress::ProgressReader;
 use crate::report::Received;
@@ -124,7 +124,7 @@ impl FetchBuilder {
 
     fn start(self, consent: Consent) -> Transfer {
         let Self { node, source, target, settings, observer } = self;
-        let shared = Shared::new(Hub::new(observer));
+        let shared = Shared::new(EventPublisher::new(observer));
         let runtime = node.runtime().clone();
         let work = run(node, source, target, settings, consent, shared.clone());
         Transfer(Task::spawn(&runtime, shared, work))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use wraith_discovery::contact::{LeftCall, Pair};
+use wraith_discovery::contact::{Pair, PunchRequest};
 use wraith_discovery::{Code, Ticket};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
@@ -21,7 +21,7 @@ use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 use crate::node::Node;
 use crate::report::Received;
 use crate::settings::{FetchSettings, Patience};
@@ -50,7 +50,7 @@ pub(super) async fn run(
 ) -> Result<Received, Error> {
     let ways = Ways::to_dial(&node, node.bind_dialling()?);
     let found = tokio::select! {
-        found = resolve(&node, source, settings.patience, &shared.hub, &ways) => found,
+        found = resolve(&node, source, settings.patience, &shared.publisher, &ways) => found,
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
     };
     let Found { ticket, saved, left } = found?;
@@ -141,7 +141,7 @@ struct Found {
     /// The stored copy of the ticket.
     saved: Option<SavedTicket>,
     /// The addresses of a sender that may have to dial too.
-    left: Option<LeftCall>,
+    left: Option<PunchRequest>,
 }
 
 /// Resolves the source to a ticket. A code fetches the ticket from the sender. The ticket is stored
@@ -150,37 +150,37 @@ async fn resolve(
     node: &Node,
     source: Source,
     patience: Patience,
-    hub: &Hub,
+    publisher: &EventPublisher,
     ways: &Ways,
 ) -> Result<Found, Error> {
     let code = match source {
         Source::Ticket(ticket) => return Ok(Found { ticket, saved: None, left: None }),
         Source::Invited(code, ticket) => {
-            let saved = Some(keep(node, &code, &ticket, hub));
+            let saved = Some(keep(node, &code, &ticket, publisher));
             return Ok(Found { ticket, saved, left: None });
         }
         Source::Code(code) => code,
     };
     let saved = SavedTicket::of(node.state(), &code);
     if let Some(ticket) = saved.ticket()? {
-        hub.tell(Event::Resumed);
+        publisher.tell(Event::Resumed);
         return Ok(Found { ticket, saved: Some(saved), left: None });
     }
-    let met = try_once(node, &code, None, patience, hub, ways).await?;
-    hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
+    let met = try_once(node, &code, None, patience, publisher, ways).await?;
+    publisher.tell(Event::Met(FoundAt::Place(met.place.clone())));
     let ticket = brought(&met.ticket)?;
-    let saved = Some(keep(node, &code, &ticket, hub));
+    let saved = Some(keep(node, &code, &ticket, publisher));
     Ok(Found { ticket: nearest_first(&ticket, met.from), saved, left: met.left })
 }
 
 /// Stores the ticket that a code delivered. If that fails, only this run can use the ticket: the
 /// code is spent.
-fn keep(node: &Node, code: &Code, ticket: &Ticket, hub: &Hub) -> SavedTicket {
+fn keep(node: &Node, code: &Code, ticket: &Ticket, publisher: &EventPublisher) -> SavedTicket {
     let saved = SavedTicket::of(node.state(), code);
     if let Err(error) = saved.keep(ticket) {
         let why =
             format!("{error}; a code works once, so this run is the only one that can use it");
-        hub.tell(Event::Unremembered(why));
+        publisher.tell(Event::Unremembered(why));
     }
     saved
 }
@@ -208,7 +208,7 @@ impl Fetching {
     /// The user accepted in another process first.
     async fn wait_for_the_first_yes(&self) -> Result<(), Error> {
         let FetchJob { consent, receiving, shared, .. } = &self.job;
-        let note = |what| shared.hub.tell(Event::Note { path: String::new(), what });
+        let note = |what| shared.publisher.tell(Event::Note { path: String::new(), what });
         note(BOTH_ASKED.to_owned());
         let waiting = receiving.as_ref().map(|receiving| receiving.wait());
         if let Some(Err(error)) = waiting {

@@ -27,8 +27,8 @@ use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::Error;
 use crate::event::Event;
+use crate::event_publisher::EventPublisher;
 use crate::fetch::{FetchJob, Target};
-use crate::hub::Hub;
 use crate::node::Node;
 use crate::report::Received;
 use crate::settings::FetchSettings;
@@ -60,7 +60,7 @@ pub(super) struct ListenContext {
     /// Number of offers refused because there were too many.
     unread: AtomicU64,
     /// Receives the events of the listener itself.
-    hub: Arc<Hub>,
+    publisher: Arc<EventPublisher>,
 }
 
 impl ListenContext {
@@ -70,7 +70,7 @@ impl ListenContext {
         rate: Option<u64>,
         preview: bool,
         admit: Admit,
-        hub: Arc<Hub>,
+        publisher: Arc<EventPublisher>,
     ) -> Self {
         let (callers, turn) = (Callers::default(), Arc::default());
         let (answered, previews) = (Answered::default(), Arc::default());
@@ -88,7 +88,7 @@ impl ListenContext {
             previews,
             questions,
             unread,
-            hub,
+            publisher,
         }
     }
 
@@ -119,7 +119,7 @@ impl ListenContext {
         let may = questions.allow(from, Instant::now());
         if !may {
             let total = self.unread.fetch_add(1, Relaxed) + 1;
-            self.hub.tell(Event::RefusedUnread { total });
+            self.publisher.tell(Event::RefusedUnread { total });
         }
         may
     }
@@ -390,7 +390,8 @@ impl Caller {
             Err(error) => {
                 let error = Error::from(error);
                 if self.context.callers.is_over_limit(self.id) {
-                    let why = "closed because other senders are waiting; it may reconnect and resume";
+                    let why =
+                        "closed because other senders are waiting; it may reconnect and resume";
                     return Err(Error::new(error.kind(), why));
                 }
                 Err(error)

@@ -46,7 +46,7 @@ struct Entry {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CallerRegistry {
     callers: Vec<Entry>,
     next_id: u64,
     /// Number of callers that wait for the turn.
@@ -64,7 +64,7 @@ pub(super) struct Admitted {
 /// The list of callers (see the module docs).
 #[derive(Debug, Default)]
 pub(super) struct Callers {
-    state: Mutex<State>,
+    state: Mutex<CallerRegistry>,
     /// Number of callers.
     count: watch::Sender<usize>,
 }
@@ -194,7 +194,7 @@ impl Callers {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CallerRegistry> {
         // Ignores poisoning: these are plain lists, and a panic elsewhere leaves none inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -215,7 +215,7 @@ impl Drop for Waiting<'_> {
 
 /// Decides which caller to evict for a new connection of `peer`: `Some(None)` if there is room,
 /// `Some(id)` to evict that caller. `None` if the new caller must be rejected.
-fn make_room(state: &State, peer: NodeId, is_contact: bool) -> Option<Option<u64>> {
+fn make_room(state: &CallerRegistry, peer: NodeId, is_contact: bool) -> Option<Option<u64>> {
     if state.stopped {
         return None;
     }

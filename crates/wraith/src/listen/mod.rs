@@ -38,8 +38,8 @@ use crate::engine::consent::{Asked, Consent};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Observer};
+use crate::event_publisher::{EventPublisher, Events};
 use crate::fetch::{Incoming, Target, Transfer};
-use crate::hub::{Events, Hub};
 use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
 use crate::report::Received;
 use crate::state::{OtherReceiver, Receiving};
@@ -134,8 +134,8 @@ impl ListenBuilder {
         };
         let allowlist = Allowlist::load(&node, admit)?;
         let (socket, usual_taken) = bind_usual(&node, bind, &allowlist)?;
-        let shared = Shared::new(Hub::new(observer));
-        let ways = Ways::to_accept(&node, socket, &shared.hub, RelayNews::Refusals);
+        let shared = Shared::new(EventPublisher::new(observer));
+        let ways = Ways::to_accept(&node, socket, &shared.publisher, RelayNews::Refusals);
         let (endpoint, bound) = (ways.endpoint().clone(), ways.endpoint().local_addr());
         let places = reachable_places(node.places(), bound);
         let contacts = listen(&places, ways.make_reach()).await;
@@ -152,13 +152,13 @@ impl ListenBuilder {
             task: None,
         };
         let runtime = node.runtime().clone();
-        let hub = Arc::clone(&shared.hub);
+        let publisher = Arc::clone(&shared.publisher);
         let receiving = Receiving::listener(node.state());
         let other = receiving.other();
         if let Err(error) = receiving.begin(&Target::folder(&folder).to_string()) {
-            hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+            publisher.tell(Event::Note { path: String::new(), what: error.to_string() });
         }
-        let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit, hub));
+        let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit, publisher));
         let work = Work {
             context,
             endpoint,
@@ -376,12 +376,12 @@ impl Work {
             return None;
         }
         let Admitted { id, gone } = self.context.callers().admit(&connection, is_contact)?;
-        let mut shared = Shared::new(Hub::default());
+        let mut shared = Shared::new(EventPublisher::default());
         // Eviction and the end of the listener both end the transfer.
         shared.token = gone.clone();
         let context = Arc::clone(&self.context);
         let (shared_too, is_unread) = (shared.clone(), AtomicBool::new(false));
-        self.ways.attend(&connection, PathRole::Responder, &shared.hub, None);
+        self.ways.attend(&connection, PathRole::Responder, &shared.publisher, None);
         let caller = Caller { context, id, connection, shared: shared_too, gone, is_unread };
         let (ask, left) = (ask.clone(), left.clone());
         let work = async move {
@@ -395,13 +395,13 @@ impl Work {
 
     fn contact_event(&self, event: ContactEvent) {
         match event {
-            ContactEvent::LeftCall(_, call) => {
+            ContactEvent::PunchRequest(_, call) => {
                 self.ways.let_in(call.punch_secret, call.reach.addresses);
             }
             ContactEvent::Lost(place, why) => {
-                self.shared.hub.tell(Event::PlaceLost { place, why });
+                self.shared.publisher.tell(Event::PlaceLost { place, why });
             }
-            ContactEvent::Back(place) => self.shared.hub.tell(Event::PlaceBack(place)),
+            ContactEvent::Back(place) => self.shared.publisher.tell(Event::PlaceBack(place)),
             _ => {}
         }
     }
@@ -415,12 +415,12 @@ impl Work {
                 self.contacts.set_contacts(self.allowlist.pairs());
                 let context = &self.context;
                 context.callers().close_unless(|peer| context.admits(context.is_contact(peer)));
-                self.shared.hub.tell(Event::ContactsChanged(self.allowlist.len()));
+                self.shared.publisher.tell(Event::ContactsChanged(self.allowlist.len()));
             }
             Ok(false) => {}
             Err(error) => {
                 let what = format!("{error}; the previous contacts remain in effect");
-                self.shared.hub.tell(Event::Note { path: String::new(), what });
+                self.shared.publisher.tell(Event::Note { path: String::new(), what });
             }
         }
     }

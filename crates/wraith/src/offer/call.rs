@@ -24,7 +24,7 @@ use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 use crate::node::{ANY_ADDRESS, Node};
 use crate::payload::Payload;
 use crate::report::Sent;
@@ -39,7 +39,7 @@ impl OfferBuilder {
         let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
-        let shared = Shared::new(Hub::new(observer));
+        let shared = Shared::new(EventPublisher::new(observer));
         let recipient = Recipient::Contact(contact.node_id);
         let unfinished = unfinished_send(&node, &payload, &recipient, anew, &shared)?;
         let address = bind.unwrap_or(ANY_ADDRESS);
@@ -99,7 +99,7 @@ async fn call(
     let ended = result?;
     let (report, bytes) = ended.report;
     let report = Arc::new(report);
-    shared.hub.tell(Event::Sent { report: Arc::clone(&report), bytes });
+    shared.publisher.tell(Event::Sent { report: Arc::clone(&report), bytes });
     let lacking = u32::from(report.outcome().is_err());
     if lacking == 0 {
         unfinished.forget();
@@ -162,7 +162,7 @@ impl Carry for Sending {
         let mut options =
             self.settings.options(&self.payload, secret, &self.parallel, &self.sent_roots);
         let keeper = self.settings.receipt.as_deref().map(Keeper::at);
-        options.events = session::events(&self.shared.hub, None, &answered, keeper);
+        options.events = session::events(&self.shared.publisher, None, &answered, keeper);
         options.progress = Arc::clone(&progress);
         watch(&self.shared, &progress);
         let options = Arc::new(options);

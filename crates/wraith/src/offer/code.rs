@@ -76,18 +76,18 @@ pub(super) async fn give_ticket(
     let is_tried = node.spent_codes().tried(code).is_some();
     if is_tried && prepared.unfinished.allowed().is_some_and(|allowed| !allowed.is_empty()) {
         // An earlier run delivered the ticket. The code's maker needs no second one.
-        shared.hub.tell(Event::Resumed);
+        shared.publisher.tell(Event::Resumed);
         return Ok(());
     }
     let make = prepared.give(shared, true);
     let ways = &prepared.ways;
-    let met = try_once(node, code, Some(make), settings.patience, &shared.hub, ways).await?;
+    let met = try_once(node, code, Some(make), settings.patience, &shared.publisher, ways).await?;
     if let Some(call) = met.left {
         ways.let_in(call.punch_secret, call.reach.addresses);
     }
-    shared.hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
+    shared.publisher.tell(Event::Met(FoundAt::Place(met.place.clone())));
     if let Some(peer) = met.creator {
-        shared.hub.tell(Event::CodeUsed { place: met.place.clone(), peer });
+        shared.publisher.tell(Event::CodeUsed { place: met.place.clone(), peer });
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use wraith_discovery::{Code, Place, PlaceError, Ticket};
 
 use crate::engine::task::Task;
 use crate::error::Error;
-use crate::hub::Events;
+use crate::event_publisher::Events;
 use crate::progress::ProgressReader;
 use crate::report::Sent;
 

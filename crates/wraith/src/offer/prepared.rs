@@ -40,7 +40,7 @@ impl Prepared {
             Recipient::Bearer => RelayNews::All,
             _ => RelayNews::Refusals,
         };
-        let ways = Ways::to_accept(node, socket, &shared.hub, news);
+        let ways = Ways::to_accept(node, socket, &shared.publisher, news);
         let endpoint = ways.endpoint().clone();
         let bound = endpoint.local_addr();
         let addresses = ways.addresses(None);
@@ -76,11 +76,11 @@ impl Prepared {
     pub fn give(&self, shared: &Shared, tells_seen: bool) -> MakeTicket {
         let (ticket, unfinished) = (self.ticket.clone(), Arc::clone(&self.unfinished));
         let ways = self.ways.clone();
-        let hub = Arc::clone(&shared.hub);
+        let publisher = Arc::clone(&shared.publisher);
         Box::new(move |receiver, seen| {
             if let Err(error) = unfinished.admit(receiver) {
                 // The authorization still holds for this run.
-                hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+                publisher.tell(Event::Note { path: String::new(), what: error.to_string() });
             }
             Zeroizing::new(ticket_of(&ticket, &ways, seen.filter(|_| tells_seen)).encode())
         })

@@ -11,7 +11,7 @@ use crate::engine::rediscovery::Rediscovery;
 use crate::engine::serving::{LongCode, Serving};
 use crate::engine::task::{Shared, Task};
 use crate::error::Error;
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 use crate::node::reachable_places;
 use crate::payload::Payload;
 use crate::state::Recipient;
@@ -21,7 +21,7 @@ impl OfferBuilder {
     /// Starts an offer that waits for receivers with the code or ticket.
     pub(super) async fn serve(self, payload: Payload) -> Result<Offer, Error> {
         let Self { node, to, settings, life, bind, anew, observer, .. } = self;
-        let shared = Shared::new(Hub::new(observer));
+        let shared = Shared::new(EventPublisher::new(observer));
         let prepare =
             |recipient: &Recipient| Prepared::new(&node, &payload, recipient, bind, anew, &shared);
         let mut prepared = prepare(&to.recipient(&node, &settings))?;

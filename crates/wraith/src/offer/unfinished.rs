@@ -51,5 +51,5 @@ fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
         false => "and the next one may have the ticket of an earlier one",
     };
     let why = format!("{error}; this run was not saved, {next}");
-    shared.hub.tell(Event::Unremembered(why));
+    shared.publisher.tell(Event::Unremembered(why));
 }

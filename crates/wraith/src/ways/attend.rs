@@ -20,7 +20,7 @@ use wraith_transport::{Addr, PathEvent, PathEvents, PathHandle, Role};
 use super::Ways;
 use super::many::Spent;
 use crate::event::Event;
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 use crate::route::PathKind;
 
 /// Start times of the first attempts to replace a relayed path by a direct one, and the interval of
@@ -44,14 +44,14 @@ pub(super) async fn attend(
     path: PathHandle,
     mut events: PathEvents,
     role: Role,
-    hub: Arc<Hub>,
+    publisher: Arc<EventPublisher>,
     receiver: Option<u64>,
 ) {
     let peer = path.peer();
     let tell = |remote: Addr, why: Option<&str>| {
         let route = ways.inner.node.route(&remote);
         let why = why.map(str::to_owned);
-        hub.tell_of(receiver, Event::Path { peer, remote, route, why });
+        publisher.tell_of(receiver, Event::Path { peer, remote, route, why });
     };
     let improving = improve(&ways, &path, role, &tell);
     tokio::pin!(improving);

@@ -42,7 +42,7 @@ use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 use self::addresses::{guess, reachable, with_seen};
 use self::relays::RelayTable;
 use self::seen::Seen;
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 use crate::node::{Node, Socket};
 
 pub use self::proxies::Proxies;
@@ -124,9 +124,14 @@ struct Inner {
 }
 
 impl Ways {
-    /// Creates the paths of a dialled socket and starts to open them. `hub` gets events about
+    /// Creates the paths of a dialled socket and starts to open them. `publisher` gets events about
     /// unusable relays.
-    pub fn to_accept(node: &Node, socket: Socket, hub: &Arc<Hub>, news: RelayNews) -> Self {
+    pub fn to_accept(
+        node: &Node,
+        socket: Socket,
+        publisher: &Arc<EventPublisher>,
+        news: RelayNews,
+    ) -> Self {
         let ways = Self::to_dial(node, socket);
         let (settings, bound) = (node.way_settings(), ways.endpoint().local_addr());
         if !bound.ip().is_unspecified() {
@@ -140,8 +145,9 @@ impl Ways {
         }
         if !settings.direct_only {
             for server in &settings.relays {
-                let (theirs, server, hub) = (ways.unguarded(), server.clone(), Arc::clone(hub));
-                ways.spawn(async move { theirs.wait_at(&server, &hub, news).await });
+                let (theirs, server, publisher) =
+                    (ways.unguarded(), server.clone(), Arc::clone(publisher));
+                ways.spawn(async move { theirs.wait_at(&server, &publisher, news).await });
             }
         }
         ways
@@ -264,16 +270,16 @@ impl Ways {
         &self,
         connection: &Connection,
         role: Role,
-        hub: &Arc<Hub>,
+        publisher: &Arc<EventPublisher>,
         receiver: Option<u64>,
     ) {
         let remote = connection.remote();
         if let Some(name) = self.inner.relays.name_of(&remote) {
             self.inner.node.routes().add_relay(remote, name);
         }
-        let (ways, hub, path) = (self.unguarded(), Arc::clone(hub), connection.path());
+        let (ways, publisher, path) = (self.unguarded(), Arc::clone(publisher), connection.path());
         let events = path.events();
-        self.spawn(attend::attend(ways, path, events, role, hub, receiver));
+        self.spawn(attend::attend(ways, path, events, role, publisher, receiver));
     }
 
     /// Opens our NAT for a peer that has the same secret and punches at the same time. Returns the
@@ -341,7 +347,7 @@ impl Ways {
         let ways = self.unguarded();
         self.spawn(async move {
             while let Some(event) = events.next().await {
-                if let ContactEvent::LeftCall(_, call) = event {
+                if let ContactEvent::PunchRequest(_, call) = event {
                     ways.let_in(call.punch_secret, call.reach.addresses);
                 }
             }

@@ -15,7 +15,7 @@ use wraith_transport::Addr;
 
 use super::{Ways, lock};
 use crate::event::Event;
-use crate::hub::Hub;
+use crate::event_publisher::EventPublisher;
 
 /// Maximum number of connected relays per socket: those of the user, and those of tickets.
 const CONNECTED_MAX: usize = 8;
@@ -214,9 +214,14 @@ pub(crate) fn is_final(why: &RelayError) -> bool {
 }
 
 impl Ways {
-    /// Waits at a relay of the user. Retries until it succeeds or the relay refuses for good. `hub`
+    /// Waits at a relay of the user. Retries until it succeeds or the relay refuses for good. `publisher`
     /// gets an event for the first failure.
-    pub(super) async fn wait_at(&self, server: &RelayServer, hub: &Hub, news: RelayNews) {
+    pub(super) async fn wait_at(
+        &self,
+        server: &RelayServer,
+        publisher: &EventPublisher,
+        news: RelayNews,
+    ) {
         let mut first = true;
         loop {
             let waiting = self.register(server).await;
@@ -225,7 +230,7 @@ impl Ways {
                 if let Err(why) = &waiting
                     && (news == RelayNews::All || is_final(why))
                 {
-                    hub.tell(cannot_wait(server, why));
+                    publisher.tell(cannot_wait(server, why));
                 }
             }
             match waiting {

@@ -23,7 +23,7 @@ use crate::backoff::Backoff;
 use crate::code::announce::{CodeAnnouncement, CodeOptions, Status};
 use crate::code::state::{CodeEvent, Events};
 use crate::code::{Code, MakeTicket, NoRandomness, TicketSide};
-use crate::contact::LeftCall;
+use crate::contact::PunchRequest;
 use crate::place::{End, PlaceError, Refusal};
 use crate::places::Places;
 use crate::reach::MakeReach;
@@ -369,8 +369,8 @@ impl Waiter {
         if is_new {
             let (peer, reach) = (join.joiner, content.reach.clone());
             let punch_secret = self.hours[at].keys.punch_secret(creator.own, peer);
-            let call = LeftCall { peer, reach, punch_secret };
-            creator.tell(CodeEvent::LeftCall(place.clone(), call));
+            let call = PunchRequest { peer, reach, punch_secret };
+            creator.tell(CodeEvent::PunchRequest(place.clone(), call));
         }
         // The joiner's hour is published first.
         self.hours.swap(0, at);

@@ -15,7 +15,7 @@ use super::keys::CodeKeys;
 use super::message::{Join, Offer};
 use crate::code::join::{Attempt, JoinError, Met, Missed, NotMet, first_met};
 use crate::code::{Code, MakeTicket, TicketSide};
-use crate::contact::LeftCall;
+use crate::contact::PunchRequest;
 use crate::place::PlaceError;
 use crate::places::Places;
 use crate::reach::MakeReach;
@@ -233,6 +233,6 @@ fn met(
         creator: joiner.ticket.is_some().then_some(creator),
         place: store.place(),
         from: None,
-        left: Some(LeftCall { peer: creator, reach, punch_secret }),
+        left: Some(PunchRequest { peer: creator, reach, punch_secret }),
     }
 }

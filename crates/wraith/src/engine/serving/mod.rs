@@ -203,7 +203,7 @@ impl Serving {
                     }
                 }
                 happened = self.long_code.next() => match happened {
-                    LongCodeNews::Made(code) => self.shared.hub.tell(Event::LongCode(code)),
+                    LongCodeNews::Made(code) => self.shared.publisher.tell(Event::LongCode(code)),
                     LongCodeNews::Event(event) => {
                         if let Some(failure) = self.code_event(event, Kind::Long) {
                             self.stop_all(news).await;
@@ -252,34 +252,34 @@ impl Serving {
 
     /// Handles an event of a code. Returns an error if it ends the offer.
     fn code_event(&mut self, event: CodeEvent, of: Kind) -> Option<Error> {
-        let hub = &self.shared.hub;
+        let publisher = &self.shared.publisher;
         let failure = match event {
             CodeEvent::Used { place, joiner: peer } => {
-                hub.tell(Event::CodeUsed { place, peer });
+                publisher.tell(Event::CodeUsed { place, peer });
                 self.send_away_who_lost_their_place();
                 if !self.is_several() {
                     self.withdraw_other(of);
                 }
                 return None;
             }
-            CodeEvent::LeftCall(_, call) => {
+            CodeEvent::PunchRequest(_, call) => {
                 self.ways.let_in(call.punch_secret, call.reach.addresses);
                 return None;
             }
             CodeEvent::Lost(place, why) => {
-                hub.tell(Event::PlaceLost { place, why });
+                publisher.tell(Event::PlaceLost { place, why });
                 return None;
             }
             CodeEvent::Back(place) => {
-                hub.tell(Event::PlaceBack(place));
+                publisher.tell(Event::PlaceBack(place));
                 return None;
             }
             CodeEvent::WrongGuess(place) => {
-                hub.tell(Event::CodeBurned(place.clone()));
+                publisher.tell(Event::CodeBurned(place.clone()));
                 burned(place, &self.who_has_it("; no receiver got any file"))
             }
             CodeEvent::Expired => {
-                hub.tell(Event::CodeExpired);
+                publisher.tell(Event::CodeExpired);
                 expired(&self.who_has_it(""))
             }
             _ => return None,
@@ -289,7 +289,7 @@ impl Serving {
             return Some(failure);
         }
         if self.is_several() {
-            self.shared.hub.tell(Event::NobodyNew(failure.clone()));
+            self.shared.publisher.tell(Event::NobodyNew(failure.clone()));
         }
         self.closing = Some(failure);
         None
@@ -312,7 +312,12 @@ impl Serving {
     fn attend(&self, id: u64) {
         if let Some(session) = self.sessions.iter().find(|session| session.id == id) {
             let receiver = self.is_several().then_some(id);
-            self.ways.attend(&session.connection, PathRole::Responder, &self.shared.hub, receiver);
+            self.ways.attend(
+                &session.connection,
+                PathRole::Responder,
+                &self.shared.publisher,
+                receiver,
+            );
         }
     }
 

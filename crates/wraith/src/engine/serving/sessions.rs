@@ -62,7 +62,7 @@ impl Serving {
         let secret = (self.node.id(), self.unfinished.capability());
         let mut options =
             self.settings.options(&self.payload, secret, &self.parallel, &self.sent_roots);
-        let (tell, hub) = (self.tell.clone(), Arc::clone(&self.shared.hub));
+        let (tell, publisher) = (self.tell.clone(), Arc::clone(&self.shared.publisher));
         let receiver = self.is_several().then_some(id);
         if self.unfinished.allowed().is_some() {
             let unfinished = Arc::clone(&self.unfinished);
@@ -81,8 +81,8 @@ impl Serving {
                 let _ = tell.send(News::Accepted(id));
             }
             if is_chosen.load(Relaxed) {
-                hub.tell_transfer(receiver, &event);
-                hub.keep(&keeper, receiver, &event);
+                publisher.tell_transfer(receiver, &event);
+                publisher.keep(&keeper, receiver, &event);
             }
         });
         (id, Arc::new(options))
@@ -198,14 +198,16 @@ impl Serving {
         }
         self.shared.meter.leave(&self.sessions[at].options.progress);
         let number = self.settings.receivers.is_none_or(|n| n > 1).then_some(id);
-        self.shared.hub.tell_of(number, Event::Replaced);
+        self.shared.publisher.tell_of(number, Event::Replaced);
     }
 
     /// Applies a change to the stored state. A failure is only reported: the transfer works all the
     /// same.
     fn remembers(&self, change: impl FnOnce(&UnfinishedSend) -> Result<(), StateError>) {
         if let Err(error) = change(&self.unfinished) {
-            self.shared.hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+            self.shared
+                .publisher
+                .tell(Event::Note { path: String::new(), what: error.to_string() });
         }
     }
 
@@ -271,7 +273,7 @@ impl Serving {
         let session = self.sessions.remove(at);
         if session.standing != Standing::Receiver {
             if matches!(result, Err(TransferError::WrongSecret)) {
-                self.shared.hub.tell(Event::Stranger);
+                self.shared.publisher.tell(Event::Stranger);
             }
             if self.surveyed.is_none() && session.standing == Standing::Stranger {
                 self.surveyed = Some((id, session.options));
@@ -286,13 +288,13 @@ impl Serving {
             Ok(report) => self.served(&session, report, news).await,
             Err(TransferError::Later) => {
                 let number = self.is_several().then_some(id);
-                self.shared.hub.tell_of(number, Event::OnlyLooked);
+                self.shared.publisher.tell_of(number, Event::OnlyLooked);
                 self.lost = None;
                 None
             }
             Err(error) if self.is_several() => {
                 let is_lost = may_come_back(&error, Role::Sender);
-                self.shared.hub.tell_of(Some(id), Event::ReceiverFailed(error.into()));
+                self.shared.publisher.tell_of(Some(id), Event::ReceiverFailed(error.into()));
                 if is_lost {
                     self.rediscovery.lost(session.peer).await;
                 }
@@ -333,7 +335,7 @@ impl Serving {
         self.remembers(|unfinished| unfinished.forget_receiver(receiver));
         let done = self.sent.receivers;
         if Some(done) != self.settings.receivers {
-            self.shared.hub.tell(Event::Served { done, of: self.settings.receivers });
+            self.shared.publisher.tell(Event::Served { done, of: self.settings.receivers });
             return None;
         }
         self.stop_all(news).await;
@@ -351,7 +353,7 @@ impl Serving {
         let report = Arc::new(report);
         self.sent.report = Some(Arc::clone(&report));
         let number = self.is_several().then_some(session.id);
-        self.shared.hub.tell_of(number, Event::Sent { report, bytes });
+        self.shared.publisher.tell_of(number, Event::Sent { report, bytes });
         receiver
     }
 
@@ -359,7 +361,7 @@ impl Serving {
     fn await_return(&mut self, error: TransferError, bytes: u64) {
         let seconds_left = self.window.lost(bytes, self.settings.patience.reconnect);
         self.deadline = self.window.deadline;
-        self.shared.hub.tell(Event::Lost { why: error.to_string(), seconds_left });
+        self.shared.publisher.tell(Event::Lost { why: error.to_string(), seconds_left });
         self.lost = Some(error);
     }
 

@@ -36,11 +36,11 @@ const ID_LETTERS: usize = 12;
 pub(crate) struct Keeper {
     /// A file, or a folder with one file per receiver.
     place: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<KeeperState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct KeeperState {
     by: Option<NodeId>,
     parts: Option<io::Result<Parts>>,
 }
@@ -110,7 +110,7 @@ impl Keeper {
     }
 }
 
-impl State {
+impl KeeperState {
     fn with(&mut self, act: impl FnOnce(&mut Parts) -> io::Result<()>) {
         if let Some(Ok(parts)) = &mut self.parts
             && let Err(error) = act(parts)

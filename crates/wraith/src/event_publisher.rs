@@ -24,7 +24,7 @@ const QUEUED_MAX: usize = 1024;
 
 /// Publishes events to the observer and to the streams.
 #[derive(Default)]
-pub(crate) struct Hub {
+pub(crate) struct EventPublisher {
     observer: OnceLock<Arc<dyn Observer>>,
     streams: Mutex<Streams>,
     /// The final event was published. Later events of threads that are still ending are dropped.
@@ -50,19 +50,19 @@ impl Streams {
     }
 }
 
-impl Hub {
+impl EventPublisher {
     pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Self {
-        let hub = Self::default();
+        let publisher = Self::default();
         match observer {
-            Some(observer) => hub.observe(observer),
+            Some(observer) => publisher.observe(observer),
             None => {
                 let first = Arc::default();
-                let mut streams = lock(&hub.streams);
+                let mut streams = lock(&publisher.streams);
                 streams.readers.push(Arc::downgrade(&first));
                 streams.first = Some(first);
             }
         }
-        hub
+        publisher
     }
 
     /// Sets `observer` for all later events, if there is none yet.
@@ -160,9 +160,9 @@ impl Hub {
     }
 }
 
-impl std::fmt::Debug for Hub {
+impl std::fmt::Debug for EventPublisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hub")
+        f.debug_struct("EventPublisher")
             .field("observed", &self.observer.get().is_some())
             .finish_non_exhaustive()
     }
@@ -240,12 +240,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_reader_hears_what_it_missed_and_always_the_end() {
-        let hub = Hub::default();
-        let mut events = hub.subscribe();
+        let publisher = EventPublisher::default();
+        let mut events = publisher.subscribe();
         for _ in 0..QUEUED_MAX + 7 {
-            hub.tell(Event::Accepted);
+            publisher.tell(Event::Accepted);
         }
-        hub.end(Ok(()));
+        publisher.end(Ok(()));
         assert!(matches!(events.next().await, Some(Event::Lagged(7))));
         for _ in 0..QUEUED_MAX {
             assert!(matches!(events.next().await, Some(Event::Accepted)));
@@ -256,10 +256,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_reader_misses_nothing_and_the_second_hears_from_now_on() {
-        let hub = Hub::new(None);
-        hub.tell(Event::Resumed);
-        let (mut first, mut second) = (hub.subscribe(), hub.subscribe());
-        hub.end(Ok(()));
+        let publisher = EventPublisher::new(None);
+        publisher.tell(Event::Resumed);
+        let (mut first, mut second) = (publisher.subscribe(), publisher.subscribe());
+        publisher.end(Ok(()));
         assert!(matches!(first.next().await, Some(Event::Resumed)));
         assert!(matches!(first.next().await, Some(Event::Done)));
         assert!(first.next().await.is_none());
@@ -268,14 +268,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_beginning_that_nobody_reads_is_not_kept() {
-        let hub = Hub::new(None);
+        let publisher = EventPublisher::new(None);
         for _ in 0..QUEUED_MAX + 1 {
-            hub.tell(Event::Resumed);
+            publisher.tell(Event::Resumed);
         }
-        let mut events = hub.subscribe();
-        hub.tell(Event::Accepted);
+        let mut events = publisher.subscribe();
+        publisher.tell(Event::Accepted);
         assert!(matches!(events.next().await, Some(Event::Accepted)));
-        let observed = Hub::new(Some(Arc::new(Deaf)));
+        let observed = EventPublisher::new(Some(Arc::new(Deaf)));
         observed.tell(Event::Resumed);
         let mut events = observed.subscribe();
         observed.tell(Event::Accepted);
@@ -290,21 +290,21 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_after_the_end_gets_the_end_once() {
-        let hub = Hub::default();
-        hub.end(Err(Error::new(ErrorKind::Other, "cut")));
-        hub.end(Ok(()));
-        let mut events = hub.subscribe();
+        let publisher = EventPublisher::default();
+        publisher.end(Err(Error::new(ErrorKind::Other, "cut")));
+        publisher.end(Ok(()));
+        let mut events = publisher.subscribe();
         assert!(matches!(events.next().await, Some(Event::Failed(_))));
         assert!(events.next().await.is_none());
     }
 
     #[tokio::test]
     async fn a_reader_that_waits_is_woken() {
-        let hub = Arc::new(Hub::default());
-        let mut events = hub.subscribe();
+        let publisher = Arc::new(EventPublisher::default());
+        let mut events = publisher.subscribe();
         let reading = tokio::spawn(async move { events.next().await });
         tokio::task::yield_now().await;
-        hub.tell(Event::OnlyLooked);
+        publisher.tell(Event::OnlyLooked);
         assert!(matches!(reading.await.unwrap(), Some(Event::OnlyLooked)));
     }
 }
