@@ -71,12 +71,12 @@ thread_local! {
 pub(super) struct Shared {
     pub queue: Queue,
     pub stop: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<TransferState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TransferState {
     result: Option<Outcome>,
     figures: Option<ProgressReader>,
     last_figures: wraith_progress_t,
@@ -148,7 +148,8 @@ impl Shared {
 
     fn wait(&self, timeout: Option<Duration>) -> Outcome {
         let is_in_callback = ptr::eq(CALLS_BACK_FOR.get(), self);
-        let is_over = |state: &State| state.result.is_some() && (state.is_told || is_in_callback);
+        let is_over =
+            |state: &TransferState| state.result.is_some() && (state.is_told || is_in_callback);
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.lock();
         while !is_over(&state) {
@@ -171,12 +172,12 @@ impl Shared {
         state.result.clone().expect("it is over")
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TransferState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TransferState {
     fn read(&mut self) -> wraith_progress_t {
         if let Some(now) = self.figures.as_mut().and_then(ProgressReader::read) {
             self.last_figures = wraith_progress_t {
