@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a source of decisions. At their end everything is zero, so every input means something.
+//! Arbitrary bytes as a source of decisions. Reads beyond the end return zeros, so every input is
+//! valid.
 
 use wraith_noise::Parameters;
 
@@ -29,14 +30,14 @@ impl<'a> Input<'a> {
         array
     }
 
-    /// Up to `len` bytes.
+    /// Returns up to `len` bytes.
     pub(crate) fn bytes(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(len.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// What becomes of something genuine on its way: it comes as it is, or damaged in one of several ways, or arbitrary bytes come instead.
+    /// Returns `genuine` unchanged, damaged in one of several ways, or replaced by arbitrary bytes.
     pub(crate) fn tampered(&mut self, genuine: &[u8], other: &[u8]) -> Vec<u8> {
         let (kind, at) = (self.byte(), usize::from(self.u16()));
         let cut = |bytes: &[u8]| at % (bytes.len() + 1);
@@ -59,7 +60,8 @@ impl<'a> Input<'a> {
         bytes
     }
 
-    /// What a peer may claim of itself: the ends of the range, and a power of two, are where mistakes are.
+    /// Parameters that a peer may claim. They favour the ends of the range and powers of two, where
+    /// mistakes are likely.
     pub(crate) fn parameters(&mut self) -> Parameters {
         let mut number = || match self.byte() {
             0..64 => 0,

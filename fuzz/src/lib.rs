@@ -1,9 +1,13 @@
-//! Every decoder that a stranger, a peer, or who can write to a disk or hands over a key file can reach, as a function of arbitrary bytes that panics if
-//! something is wrong.
+//! Every reachable decoder as a function of arbitrary bytes that panics if something is wrong.
+//! Strangers and peers reach decoders, as does anyone able to write to the disk or hand over a key
+//! file.
 //!
-//! A target is more than "it does not panic": each states what must hold of whatever it accepts, above all that
-//! what was decoded encodes to something that decodes to the same. `cargo xtask fuzz` runs them under libFuzzer, which looks for
-//! inputs that reach new code; `tests/corpus.rs` runs the committed inputs and some thousand variations of them in seconds.
+//! Invariant: each target states what must hold of every input that it accepts, beyond the absence
+//! of panics. Above all, a decoded value encodes to bytes that decode to the same value.
+//!
+//! `cargo xtask fuzz` runs the targets under libFuzzer, which searches for inputs that reach new
+//! code. `tests/corpus.rs` runs the committed inputs and some thousand variations of them in
+//! seconds.
 #![forbid(unsafe_code)]
 
 mod input;
@@ -13,18 +17,18 @@ mod targets;
 
 pub use mutate::Mutator;
 
-/// Something that takes bytes from outside.
+/// A decoder or state machine that takes bytes from outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Also the name of the folder of its inputs, below `corpus`.
+    /// Name of the target, and of the folder of its inputs below `corpus`.
     pub name: &'static str,
-    /// Panics if what must hold does not.
+    /// Runs one input. Panics if an invariant does not hold.
     pub run: fn(&[u8]),
-    /// Variations of each committed input that a test runs: fewer for what takes longer.
+    /// Variations of the committed inputs that a test runs: fewer for slow targets.
     pub variations: u32,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "stranger", run: targets::stranger::run, variations: 600 },
     Target { name: "peer", run: targets::peer::run, variations: 1500 },

@@ -1,28 +1,29 @@
-//! Variations of an input, for machines and minutes without libFuzzer: the same ones from the same seed.
+//! Deterministic variations of an input, for machines without libFuzzer and for short runs. The
+//! same seed gives the same variations.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// Longest variation.
+/// Maximum length of a variation.
 const BYTES_MAX: usize = 4096;
 
-/// Makes variations of inputs.
+/// A generator of variations.
 #[derive(Debug)]
 pub struct Mutator(ChaCha20Rng);
 
 impl Mutator {
-    /// All it makes follows from `seed`.
+    /// Creates a generator; `seed` determines all variations.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(ChaCha20Rng::seed_from_u64(seed))
     }
 
     fn below(&mut self, end: usize) -> usize {
-        // Not quite even, which does not matter here.
+        // Slightly biased, which does not matter for mutations.
         self.0.next_u32() as usize % end.max(1)
     }
 
-    /// One to four changes to `input`, some of which copy from `other`.
+    /// Applies one to four changes to `input`, some of which copy from `other`.
     pub fn vary(&mut self, input: &[u8], other: &[u8]) -> Vec<u8> {
         let mut bytes = input.to_vec();
         for _ in 0..=self.below(4) {

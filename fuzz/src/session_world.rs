@@ -1,4 +1,5 @@
-//! The sides that the targets of `wraith-session` talk to, always the same ones: what they say can be committed as inputs.
+//! The fixed peers of the targets of `wraith-session`. They are the same in each run, so their
+//! messages can be committed as inputs.
 
 use std::sync::OnceLock;
 
@@ -8,25 +9,25 @@ use wraith_crypto::{SecretIdentity, Suite};
 use wraith_session::ratchet::{PreKeyBundle, PreKeys, Ratchet};
 use wraith_session::{Handshake, HashFunction, Pattern, Protocol, Rekey, Session, StaticKey};
 
-/// Random bytes of a seed.
+/// A random number generator with a fixed seed.
 #[must_use]
 pub fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
 }
 
-/// Who starts conversations and handshakes.
+/// The initiator of conversations and handshakes.
 #[must_use]
 pub fn alice() -> SecretIdentity {
     SecretIdentity::from_seed([1; 32])
 }
 
-/// Who answers.
+/// The responder.
 #[must_use]
 pub fn bob() -> SecretIdentity {
     SecretIdentity::from_seed([2; 32])
 }
 
-/// Two ends of a session, the first of which changes its key after each third message.
+/// Two ends of a session; the first one changes its key after every third message.
 #[must_use]
 pub fn sessions() -> [Session; 2] {
     let new = |send, receive| Session::new(Suite::ChaCha20Poly1305, &[send; 32], &[receive; 32]);
@@ -37,7 +38,7 @@ pub fn sessions() -> [Session; 2] {
     sides
 }
 
-/// A handshake that a byte names: the pattern, whether with ML-KEM, and whether with a pre-shared key.
+/// Decodes a handshake from a byte: the pattern, and whether it uses ML-KEM and a pre-shared key.
 #[must_use]
 pub fn protocol(which: u8) -> Protocol {
     let pattern = Pattern::ALL[usize::from(which % 5)];
@@ -51,7 +52,7 @@ pub fn protocol(which: u8) -> Protocol {
     }
 }
 
-/// Both sides of a handshake of alice and bob, before its first message.
+/// Both sides of a handshake between Alice and Bob, before its first message.
 #[must_use]
 pub fn handshakes(protocol: Protocol) -> [Handshake; 2] {
     let [one, two] = [alice(), bob()];
@@ -71,31 +72,32 @@ pub fn handshakes(protocol: Protocol) -> [Handshake; 2] {
         .map(|side| side.expect("all that the pattern needs is there"))
 }
 
-/// States of a conversation, to be restored.
+/// Saved states of a conversation.
 #[derive(Debug)]
 pub struct Conversation {
-    /// Bob's prekeys before it: one pair is handed out to alice, and one is not.
+    /// Bob's prekeys before the conversation: one pair is handed out to Alice, and one is not.
     pub prekeys: Vec<u8>,
-    /// What alice had of bob.
+    /// The bundle of Bob that Alice used.
     pub bundle: Vec<u8>,
-    /// Alice, who has no answer yet.
+    /// Alice, before any answer.
     pub unanswered: Vec<u8>,
-    /// Her first messages, any of which starts it.
+    /// Alice's first messages; each of them can start the conversation.
     pub first: Vec<Vec<u8>>,
-    /// Alice when both have heard of each other.
+    /// Alice, after both have received a message.
     pub alice: Vec<u8>,
-    /// Bob then; one of her messages is missing.
+    /// Bob at the same time; one of Alice's messages is missing.
     pub bob: Vec<u8>,
-    /// Alice when her messages offer a key of ML-KEM.
+    /// Alice, when her messages offer a key of ML-KEM.
     pub offering: Vec<u8>,
-    /// Bob then, before any of them.
+    /// Bob at the same time, before any message with the offer.
     pub unaware: Vec<u8>,
-    /// Bob when his next message answers the offer.
+    /// Bob, when his next message answers the offer.
     pub answering: Vec<u8>,
 }
 
 impl Conversation {
-    /// Who sends and who receives: in the middle of it, with an offer of ML-KEM, or with the answer to that.
+    /// Returns sender and receiver: in the middle of the conversation, with an offer of ML-KEM, or
+    /// with the answer to the offer.
     #[must_use]
     pub fn pair(&self, which: u8) -> [Ratchet; 2] {
         let (sender, receiver) = match which % 3 {
@@ -107,7 +109,7 @@ impl Conversation {
     }
 }
 
-/// The conversation of alice and bob.
+/// The conversation of Alice and Bob.
 pub fn conversation() -> &'static Conversation {
     static CONVERSATION: OnceLock<Conversation> = OnceLock::new();
     CONVERSATION.get_or_init(|| {
@@ -126,7 +128,7 @@ pub fn conversation() -> &'static Conversation {
             Ratchet::respond(&bob(), &mut prekeys, b"", &first[1]).expect("it is the first");
         exchange(&mut bobs, &mut alices);
         let (alice, bob) = (alices.save().to_vec(), bobs.save().to_vec());
-        // In turns, until alice's next chain offers a key of ML-KEM.
+        // In turns, until Alice's next chain offers a key of ML-KEM.
         while encrypt(&mut restore(&alices.save()), 6, b"").len() < 1000 {
             exchange(&mut alices, &mut bobs);
             exchange(&mut bobs, &mut alices);
@@ -149,13 +151,13 @@ pub fn conversation() -> &'static Conversation {
     })
 }
 
-/// A message of `one` to `two`.
+/// Sends a message from `one` to `two`.
 fn exchange(one: &mut Ratchet, two: &mut Ratchet) {
     let message = encrypt(one, 5, b"turn");
     decrypt(two, &message);
 }
 
-/// A message of `ratchet`, the same each time.
+/// Encrypts a message; the same seed gives the same bytes.
 pub fn encrypt(ratchet: &mut Ratchet, seed: u64, text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     ratchet.encrypt(&mut rng(seed), b"", text, &mut out).expect("a conversation that goes on");
@@ -166,7 +168,7 @@ fn decrypt(ratchet: &mut Ratchet, message: &[u8]) {
     ratchet.decrypt(b"", message, &mut Vec::new()).expect("it comes in order");
 }
 
-/// A ratchet of one of these states.
+/// Restores a ratchet from one of these states.
 #[must_use]
 pub fn restore(state: &[u8]) -> Ratchet {
     Ratchet::restore(state).expect("it was saved")

@@ -1,4 +1,4 @@
-//! Every committed input and some thousand variations of it, the same each time, in seconds.
+//! Runs every committed input and some thousand variations of it, the same in each run, in seconds.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// The committed inputs of a target, by name.
+/// Returns the committed inputs of a target, sorted by name.
 fn inputs(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(corpus().join(target)).unwrap().map(|item| item.unwrap().path()).collect();
@@ -22,7 +22,7 @@ fn inputs(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
 }
 
-/// Names the input on the way out, if it makes the target panic.
+/// Prints the input on drop if it made the target panic.
 struct Naming<'a>(&'a Path, &'a [u8]);
 
 impl Drop for Naming<'_> {
@@ -61,7 +61,8 @@ fn every_folder_of_inputs_belongs_to_a_target() {
     assert_eq!(folders, TARGETS.iter().map(|target| target.name.to_owned()).collect());
 }
 
-/// Kinds that are known today: those of which an empty body is not taken for a message of a later version.
+/// Returns whether the kind is known today. An unknown kind with an empty body decodes as a message
+/// of a later version.
 fn is_known_message(kind: u8) -> bool {
     !matches!(Message::from_bytes(&[0x82, kind, 0xa0]), Ok(Message::Unknown(_)))
 }
@@ -72,7 +73,7 @@ fn there_is_a_good_message_of_every_kind() {
     for (file, input) in inputs("message") {
         match Message::from_bytes(&input) {
             Ok(Message::Unknown(_)) => unknown = true,
-            // A kind below 24 is a byte of its own, behind that of the array.
+            // A kind below 24 is a byte of its own, after the byte of the array.
             Ok(_) => drop(known.insert(input[1])),
             Err(error) => {
                 panic!("{}: {error}; cargo run -p wraith-fuzz --example seeds", file.display())
@@ -95,7 +96,8 @@ fn there_is_a_good_record_of_every_kind() {
     assert_eq!(kinds, (0..=u8::MAX).filter(|kind| Header::len_of(*kind).is_ok()).collect());
 }
 
-/// What cannot be read any more is no place to begin from: nothing that is found from it gets past the first field.
+/// Checks that committed seeds still decode. Variations of an invalid seed would not get past the
+/// first field.
 #[test]
 fn committed_states_bundles_and_names_of_sessions_are_good_ones() {
     type Check = fn(&[u8]) -> bool;

@@ -1,4 +1,5 @@
-//! Keys as files, one of each kind that has a format, always the same ones. That of RSA is in a file, as RSA has no seeds.
+//! Key files, one of each kind that has a format, the same in each run. The RSA key is read from a
+//! file, as RSA keys are not derived from seeds.
 
 use wraith_crypto::encoding::der::{NULL, Writer, context};
 use wraith_crypto::encoding::pem;
@@ -8,7 +9,7 @@ use wraith_crypto::{kem, sign};
 
 use super::save;
 
-/// A PKCS #1 of 2048 bits, with which nothing was ever signed.
+/// A PKCS #1 private key of 2048 bits that has never signed anything.
 const RSA: &[u8] = include_bytes!("rsa_2048.der");
 
 pub(crate) fn save_all() -> std::io::Result<()> {
@@ -34,7 +35,7 @@ pub(crate) fn save_all() -> std::io::Result<()> {
     save("spki", &public)
 }
 
-/// Both halves of a key of each signature algorithm whose keys are of another kind.
+/// Private and public keys of the signature algorithms, one algorithm for each kind of key.
 fn signing() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     use sign::Algorithm::*;
     let seeds: [(sign::Algorithm, usize); 13] = [
@@ -54,7 +55,7 @@ fn signing() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     ];
     let keys = seeds.map(|(algorithm, len)| {
         let mut raw = vec![7; len];
-        // Below the order of P-521.
+        // Keeps the number below the order of P-521.
         raw[0] = 0;
         algorithm.signing_key(&raw).expect("a seed, or a number below the order")
     });
@@ -75,7 +76,7 @@ fn encapsulating() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     )
 }
 
-/// One value of each type, one in the other.
+/// Values of the common types, some nested in others.
 fn values() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.sequence(|w| {

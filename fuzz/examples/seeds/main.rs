@@ -1,5 +1,7 @@
-//! Writes the inputs that everything else is found from into `corpus`: one of each kind of thing that is decoded.
-//! `cargo run -p wraith-fuzz --example seeds`, after a target or what it reads has changed its form.
+//! Writes the seed inputs of all fuzz targets into `corpus`: one of each kind of value that is
+//! decoded.
+//!
+//! Run `cargo run -p wraith-fuzz --example seeds` after a target or its input format has changed.
 
 mod keys;
 mod session;
@@ -108,8 +110,10 @@ fn frames() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Each alone, and all in one connection, of a peer that dials; and ratchets. Who dials and parameters, then length, control and frames
-/// of each packet.
+/// Each frame alone, all frames in one connection of a dialling peer, and ratchets.
+///
+/// An input holds the direction of the dial and the parameters, then length, control byte and
+/// frames of each packet.
 fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let parameters = [100, 20, 100, 20, 100, 20, 100, 5, 0, 100, 11, 100, 15];
     let packet = |frame: &Vec<u8>| {
@@ -125,25 +129,25 @@ fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// So many ratchets as they should be.
+/// Returns `count` well-formed ratchets.
 fn ratchets(count: usize) -> Vec<u8> {
-    // Both parts, each with an acknowledgement of all that came and a wish for one, and then three times the second, from its middle on in
-    // the new keys.
+    // Both parts, each with an acknowledgement of everything received and a request for one. Then
+    // the second part three times; from the middle one on, packets use the new keys.
     let again = packet_of(1 | 24, 128);
     [ratchet(0), again.clone(), packet_of(1 | 24, 128 | 32), again].concat().repeat(count)
 }
 
-/// Both parts of a ratchet, of which one is odd.
+/// Both parts of a ratchet; `odd` changes the second one.
 fn ratchet(odd: u8) -> Vec<u8> {
     [packet_of(24, 128), packet_of(1 | 24 | odd, 128)].concat()
 }
 
-/// A PING, and a part of a ratchet as `how` says.
+/// A PING, and a part of a ratchet as `how` describes it.
 fn packet_of(how: u8, control: u8) -> Vec<u8> {
     vec![0, control, 1, how]
 }
 
-/// One of each kind, and one of a kind that is not known.
+/// One message of each kind, and one of an unknown kind.
 fn messages() -> [Message; 13] {
     let span = Span { first: 3, count: 4 };
     [
@@ -192,7 +196,7 @@ fn messages() -> [Message; 13] {
     ]
 }
 
-/// One of each kind, and each ending.
+/// One record of each kind, and each ending.
 fn records() -> Vec<Vec<u8>> {
     let root = [7; 32];
     let end = |ending| Header::End { entry: 4, ending, chunks: 6, root };
@@ -257,7 +261,7 @@ fn hellos() -> Vec<Vec<u8>> {
         .into()
 }
 
-/// As text, and as bytes without their check.
+/// Tickets as text, and as bytes without their checksum.
 fn tickets() -> Vec<Vec<u8>> {
     let node_id = SecretIdentity::from_seed([1; 32]).node_id();
     let addresses: Vec<SocketAddr> =
@@ -268,7 +272,7 @@ fn tickets() -> Vec<Vec<u8>> {
     vec![ticket.to_string().into_bytes(), unchecked, [&[1], &bytes[..]].concat()]
 }
 
-/// One of each message between who looks for a code and who made it.
+/// One of each message between the joiner and the creator of a code.
 fn said() -> [Said; 7] {
     [
         Said::Hello(Joiner::new(&Code::new(7, [2; 4]), TicketSide::Creator).hello()),
@@ -306,7 +310,8 @@ fn conversations() -> Vec<Vec<u8>> {
     vec![client, server]
 }
 
-/// What is inside the packets of a local network: each message alone, and all of one joiner after another.
+/// Plaintexts of packets on the local network: each message alone, and all messages of one joiner
+/// in sequence.
 fn meetings() -> Vec<Vec<u8>> {
     const PLAIN_LEN: usize = wraith_discovery::lan::PACKET_LEN - 32;
     let [Said::Hello(hello), ..] = said() else { unreachable!("the first is a hello") };

@@ -1,4 +1,5 @@
-//! Inputs of the targets of `wraith-session`: real messages and states, and scripts in which real messages are damaged.
+//! Inputs of the targets of `wraith-session`: genuine messages and states, and scripts that damage
+//! genuine messages.
 
 use wraith_crypto::Suite;
 use wraith_fuzz::session_world::{
@@ -33,13 +34,13 @@ pub(crate) fn save_all() -> std::io::Result<()> {
     save("prekeys_state", &prekeys_states())
 }
 
-/// One byte changed at `at`.
+/// A script step that flips one bit at `at`.
 fn flipped(at: u16) -> Vec<u8> {
     let [high, low] = at.to_be_bytes();
     vec![1, high, low, 0x10]
 }
 
-/// These bytes instead.
+/// A script step that replaces the message by these bytes.
 fn instead(bytes: &[u8]) -> Vec<u8> {
     let len = u16::try_from(bytes.len()).expect("a message of a few kilobytes");
     let [high, low] = len.to_be_bytes();
@@ -47,11 +48,12 @@ fn instead(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn protocols() -> impl Iterator<Item = u8> {
-    // Each pattern, in turns with ML-KEM and with a pre-shared key.
+    // Each pattern: alone, with ML-KEM, and with ML-KEM and a pre-shared key.
     (0..5).flat_map(|pattern| [pattern, pattern | 0x20, pattern | 0x60])
 }
 
-/// Of each pattern and either side: a lie of each kind, among them each message of the real handshake with its last byte changed.
+/// One script for each pattern and side, with one forgery of each kind. The forgeries include each
+/// message of the genuine handshake with its last byte changed.
 fn handshake_scripts() -> Vec<Vec<u8>> {
     let script = |which: u8| {
         let mut sides = handshakes(protocol(which & 0x7f));
@@ -91,7 +93,8 @@ fn session_scripts() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Fresh, in the middle, and with the key of the epoch before.
+/// States of a fresh session, of one in the middle, and of one that holds the key of the previous
+/// epoch.
 fn session_states() -> Vec<Vec<u8>> {
     let [mut one, mut two] = sessions();
     let mut states = vec![two.save().bytes().to_vec()];
@@ -106,7 +109,7 @@ fn session_states() -> Vec<Vec<u8>> {
     states
 }
 
-/// One of each kind, with its check and without.
+/// One record of each kind, with and without its checksum.
 fn records() -> Vec<Vec<u8>> {
     let world = conversation();
     let session = session_states().remove(0);
@@ -139,7 +142,7 @@ fn fragments() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The real one, and damaged in each way.
+/// The genuine box, and one script for each kind of damage.
 fn boxes() -> Vec<Vec<u8>> {
     let to = bob().node_id();
     let sealed = sealed_box::seal(&mut rng(1), &to, b"context", b"text").expect("it is short");
@@ -154,7 +157,8 @@ fn names() -> Vec<Vec<u8>> {
     names.chain(other.map(|name| name.as_bytes().to_vec())).collect()
 }
 
-/// In each part of a conversation: as it should be, backwards, damaged, and real messages as bytes.
+/// For each stage of a conversation: messages in order, in reverse, damaged, and genuine messages
+/// as bytes.
 fn ratchet_scripts() -> Vec<Vec<u8>> {
     let step = |choice: u8, tampered: &[u8]| [&[choice], tampered].concat();
     let order: Vec<_> = (0..6).flat_map(|n| step(0x80 | n, &AS_IT_IS)).collect();
@@ -181,10 +185,15 @@ fn ratchet_scripts() -> Vec<Vec<u8>> {
     (0..3).flat_map(scripts).collect()
 }
 
-/// Who is honest in each part of a conversation, who loses as many messages as may be missing and one more, and who has changed the length
-/// of the chain before, the number of the next message, or what it carries of ML-KEM.
+/// Scripts of a lying peer, for each stage of a conversation:
+///
+/// - It is honest.
+/// - It loses as many messages as may be missing, or one more.
+/// - It changes the number of the next message, the length of the previous chain, or the ML-KEM
+///   part.
 fn liars() -> Vec<Vec<u8>> {
-    // Version, suite, two identities, binding, root; own and remote key; then the sending chain, and what follows it.
+    // Version, suite, two identities, binding, root; own and remote key; then the sending chain and
+    // the fields after it.
     const NUMBER_AT: u16 = 2 + 4 * 32 + 2 * 33 + 1 + 64;
     const PREVIOUS_LEN_AT: u16 = NUMBER_AT + 4;
     let change = |at: u16, removed: u8, bytes: &[u8]| {
@@ -200,7 +209,8 @@ fn liars() -> Vec<Vec<u8>> {
     for which in 0..3 {
         all.extend(script.iter().map(|script| [&[which], &script[..]].concat()));
     }
-    // A ciphertext where none was asked for: behind the keys of the next chains, and the number of chains.
+    // A ciphertext that nobody requested, placed behind the keys of the next chains and the number
+    // of chains.
     let state = &conversation().alice;
     let begun = Ratchet::restore(state).map(|mut ratchet| {
         encrypt(&mut ratchet, 0, b"");
@@ -225,7 +235,7 @@ fn start_scripts() -> Vec<Vec<u8>> {
     ]
 }
 
-/// With and without one-time prekeys, with their own signatures and with such as are made anew.
+/// Bundles with and without one-time prekeys, with their own signatures and with fresh ones.
 fn bundles() -> Vec<Vec<u8>> {
     let world = conversation();
     let mut prekeys = PreKeys::generate(&mut rng(9), &bob(), 0);
@@ -248,7 +258,8 @@ fn ratchet_states() -> Vec<Vec<u8>> {
     states.map(Clone::clone).into()
 }
 
-/// Before and after a start, with one-time prekeys and without, and with signed ones from before.
+/// States before and after a start, with and without one-time prekeys, and with older signed
+/// prekeys.
 fn prekeys_states() -> Vec<Vec<u8>> {
     let world = conversation();
     let mut used = PreKeys::restore(&world.prekeys).expect("they were saved");

@@ -1,4 +1,5 @@
-//! The targets of `wraith-fuzz` under libFuzzer: `WRAITH_FUZZ_TARGET` says which. Started by `cargo xtask fuzz`.
+//! Runs one target of `wraith-fuzz` under libFuzzer. `WRAITH_FUZZ_TARGET` selects it; `cargo xtask
+//! fuzz` starts it.
 #![no_main]
 
 use std::sync::OnceLock;

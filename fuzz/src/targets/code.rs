@@ -1,4 +1,5 @@
-//! Codes as people type them.
+//! Codes as people type them. Invariant: an accepted code survives formatting and parsing, and its
+//! nameplate is in range.
 
 use wraith_discovery::Code;
 

@@ -1,10 +1,12 @@
-//! DER, value by value and into each that has others inside: what is read has one spelling, so writing it again gives the bytes that were there.
+//! DER, value by value, and recursively into constructed values and octet strings.
+//!
+//! Invariant: each value has one encoding, so writing a decoded value returns the original bytes.
 
 use wraith_crypto::encoding::der::{
     BIT_STRING, INTEGER, NULL, OBJECT_IDENTIFIER, OCTET_STRING, Reader, Writer,
 };
 
-/// Deeper than keys are, which never recurse.
+/// Deeper than keys are nested. Decoders of keys never recurse.
 const DEPTH_MAX: usize = 8;
 
 pub(crate) fn run(input: &[u8]) {
@@ -21,7 +23,7 @@ fn walk(mut reader: Reader<'_>, depth: usize) {
         writer.write(tag, content);
         assert_eq!(*writer.finish(), *element);
         typed(element, tag);
-        // A constructed value, or a string in which one may be.
+        // A constructed value, or a string that may contain one.
         if depth > 0 && (tag & 0x20 != 0 || tag == OCTET_STRING) {
             walk(Reader::new(content), depth - 1);
         }
@@ -29,7 +31,7 @@ fn walk(mut reader: Reader<'_>, depth: usize) {
     reader.finish().expect("there is no next value");
 }
 
-/// What is read as what it says it is, is written as it was.
+/// Checks that a value read as the type of its tag is written back to the same bytes.
 fn typed(element: &[u8], tag: u8) {
     let mut reader = Reader::new(element);
     let mut writer = Writer::new();

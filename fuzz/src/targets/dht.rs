@@ -1,3 +1,4 @@
-//! What a node of the DHT answers, and what lies there under a key: whatever is believed is within its bounds.
+//! Answers of a DHT node, and the values stored under a key. Invariant: every accepted value is
+//! within its bounds.
 
 pub(crate) use wraith_dht::fuzz::answer as run;

@@ -1,5 +1,7 @@
-//! Pieces of messages, in any order, some of them genuine: what is held is bounded, what comes out is no longer than allowed, and a piece
-//! that is none changes nothing.
+//! Fragments of messages in any order, some of them genuine.
+//!
+//! Invariant: held memory is bounded, no message is longer than allowed, and a malformed fragment
+//! changes nothing.
 
 use wraith_session::fragment::{FragmentError, Reassembler, ReassemblyLimits, Splitter};
 
@@ -15,7 +17,8 @@ pub(crate) fn run(input: &[u8]) {
     let mut splitter = Splitter::new(&mut rng(1));
     while !input.is_empty() {
         match input.byte() {
-            // A message of somebody who plays fair comes through whatever came before, if its id is not in use.
+            // A message of an honest sender. A fresh reassembler, whose ids are all unused, must
+            // return it.
             0 => {
                 let (room, len) = (18 + usize::from(input.byte()), usize::from(input.u16()) % 600);
                 let message = vec![7; len];
@@ -27,7 +30,7 @@ pub(crate) fn run(input: &[u8]) {
                     push(&mut all, piece);
                     whole = fresh.push(piece).expect("it is a piece").or(whole);
                 }
-                // What keeping many small pieces costs may be more than is allowed.
+                // The overhead of many small fragments may exceed the limit.
                 assert!(whole.is_none_or(|whole| whole == message));
             }
             len => {

@@ -1,4 +1,5 @@
-//! The frames of an opened packet: bounded in number, in order, and none reaches outside.
+//! Frames of an opened packet. Invariant: their number is bounded, ranges are ordered, and no frame
+//! reaches outside the packet.
 
 use wraith_core::frame::{Frame, Frames};
 

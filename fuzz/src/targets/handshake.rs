@@ -1,5 +1,8 @@
-//! Both sides of a handshake while somebody who was invited, too, damages what they say: a damaged datagram is
-//! refused and changes nothing, so the true one that follows still works.
+//! Both sides of a handshake, with an on-path attacker that has an invitation too and damages their
+//! datagrams.
+//!
+//! Invariant: a damaged datagram is refused and changes nothing, so the genuine one after it still
+//! works.
 
 use std::net::SocketAddr;
 
@@ -34,9 +37,9 @@ pub(crate) fn run(input: &[u8]) {
         Responder::read_h1(&bob, &first, h1[1], &theirs, rng)
     };
     let [first, second] = gates_of_h1(&bob, &h1[0]);
-    // mac2 is no part of the handshake, only a reason to answer.
+    // mac2 is not part of the handshake; it only gives a reason to answer.
     for damaged in damage(&mut input, &h1[0], first).iter().filter(|d| h1_id(d) != h1_id(&h1[0])) {
-        // Whoever has the door key can make the second datagram fit.
+        // An attacker with the door key can compute a matching second datagram.
         let mut fitting = h1[1].clone();
         write_gate(&mut fitting, &gates_of_h1(&bob, damaged)[1]);
         for second in [&h1[1], &fitting] {
@@ -77,7 +80,7 @@ pub(crate) fn run(input: &[u8]) {
     assert!(responder.read_h3(&h3).is_err(), "keys are given out once");
 }
 
-/// The keys of the gates of an H1 with this first datagram, for who has the door key.
+/// Derives the mac1 keys of an H1 with this first datagram, as a holder of the door key can.
 fn gates_of_h1(bob: &SecretIdentity, first: &[u8]) -> [[u8; 32]; 2] {
     let bob = bob.node_id();
     let parts: [&[u8]; 2] = [&CAPABILITY, bob.as_bytes()];
@@ -96,7 +99,8 @@ fn write_gate(datagram: &mut [u8], key: &[u8; 32]) {
     }
 }
 
-/// Two damaged forms of a datagram: as it is, and with a gate that is right again under `key`.
+/// Returns two damaged forms of a datagram: one as it is, and one with a mac1 that is valid under
+/// `key`.
 fn damage(input: &mut Input<'_>, datagram: &[u8], key: [u8; 32]) -> Vec<Vec<u8>> {
     let mut bytes = datagram.to_vec();
     let (at, with) = (usize::from(input.u16()), input.byte());

@@ -1,4 +1,5 @@
-//! What handshake datagrams say under their encryption: the payload of H1 is from anybody who knows our NodeId.
+//! Decrypted payloads of handshake datagrams. The payload of H1 may come from any host that has our
+//! NodeId.
 
 use wraith_noise::{FinalHello, InitiatorHello, ResponderHello, negotiate};
 

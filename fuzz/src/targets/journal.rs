@@ -1,4 +1,5 @@
-//! The journal of a part file after somebody else's program, or a disk, was at it: no chunk counts that was not written.
+//! The journal of a part file after damage by another program or by the disk. Invariant: only
+//! chunks that were written count.
 
 use std::cell::RefCell;
 use std::fs;
@@ -9,9 +10,9 @@ use wraith_files::{CHUNK_BYTES, Entry, Kind, Mtime, PartFile, RelPath, TargetDir
 
 use crate::input::Input;
 
-/// Chunks of the file; all but the last are whole.
+/// Chunks of the file; all but the last have full length.
 const CHUNKS: u64 = 5;
-/// Those that were received.
+/// Chunks that were received.
 const WRITTEN: [u64; 3] = [0, 1, 3];
 const KEY: [u8; 32] = [6; 32];
 
@@ -24,9 +25,9 @@ struct Folder {
     target: TargetDir,
     entry: Entry,
     journal: PathBuf,
-    /// The journal as it was written.
+    /// The journal before any damage.
     genuine: Vec<u8>,
-    /// Kept until the end.
+    /// Holds the folder until the end.
     _dir: TempDir,
 }
 
@@ -46,7 +47,7 @@ impl Folder {
         folder
     }
 
-    /// Receives [`WRITTEN`] and is killed.
+    /// Receives [`WRITTEN`] and stops as if killed.
     fn receive(&mut self) {
         let part = self.target.open_or_resume(&self.entry, &KEY).expect("it can be made");
         for index in WRITTEN {
@@ -66,14 +67,14 @@ impl Folder {
         if damaged == self.genuine {
             assert!(intact, "an undamaged journal counts");
         }
-        // What counted nothing was removed.
+        // A journal in which nothing counted was removed already.
         let _ = fs::remove_file(&self.journal);
         let _ = fs::remove_file(self.journal.with_file_name(".file.wraith-part"));
         self.receive();
     }
 }
 
-/// Whether all of it counts; panics if more does.
+/// Returns whether all written chunks count; panics if others do.
 fn only_what_was_written(mut part: PartFile) -> bool {
     if part.needs_recheck() {
         part.recheck(|_| true).expect("the disk works");
@@ -83,7 +84,7 @@ fn only_what_was_written(mut part: PartFile) -> bool {
     have == WRITTEN
 }
 
-/// Up to 8 changes.
+/// Applies up to 8 changes.
 fn damage(input: &mut Input<'_>, genuine: &[u8]) -> Vec<u8> {
     let mut bytes = genuine.to_vec();
     for _ in 0..8 {

@@ -1,4 +1,5 @@
-//! Manifest entries, one after the other: names that stay inside the target folder, and the same bytes back.
+//! Manifest entries in sequence. Invariant: paths stay inside the target folder, and each entry
+//! encodes to the same bytes.
 
 use wraith_files::{
     COMPONENT_BYTES_MAX, DEPTH_MAX, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, PATH_BYTES_MAX,
@@ -16,7 +17,7 @@ pub(crate) fn run(mut input: &[u8]) {
         let _ = entry.leads_out(|top| top == b"a");
         input = &input[len..];
     }
-    // What is refused is shown to people, without characters that would act on their terminal.
+    // Refused names are shown to people, without characters that would control their terminal.
     assert!(shown(input).chars().all(|c| !c.is_control()));
 }
 

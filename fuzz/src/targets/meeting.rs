@@ -1,4 +1,5 @@
-//! Packets of a local network, under the right key or as they are, to one who waits with a code.
+//! Packets of the local network to a creator that waits with a code, encrypted with the right key
+//! or sent as they are.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use wraith_discovery::{Code, Creator, Judged, MAX_MESSAGE_LEN, Refusal, TicketSi
 const NAMEPLATE: u32 = 7;
 const SALT: [u8; 16] = [3; 16];
 
-/// What it opens to is said to a creator, which tells nobody its ticket.
+/// Passes the plaintext to a creator, which must not reveal its ticket.
 pub(crate) fn run(input: &[u8]) {
     assert!(open(NAMEPLATE, input).is_none(), "nobody finds the key by chance");
     let code = Code::new(NAMEPLATE, [1; 4]);
@@ -19,7 +20,7 @@ pub(crate) fn run(input: &[u8]) {
     for plain in input.chunks(PACKET_LEN - SALT.len() - TAG_BYTES) {
         let Some((hello, said)) = open(NAMEPLATE, &sealed(plain)) else { continue };
         message(&said);
-        // Without a message it is the hello itself.
+        // A packet without a message is the hello itself.
         let said =
             if said.is_empty() { Some(Message::Hello(hello)) } else { Message::decode(&said) };
         let Some(said) = said else { continue };
@@ -41,7 +42,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// A packet with these bytes inside, as one who knows the nameplate can make it.
+/// Seals these bytes into a packet, as a host with the nameplate can.
 fn sealed(plain: &[u8]) -> [u8; PACKET_LEN] {
     let mut packet = [0; PACKET_LEN];
     let (salt, body) = packet.split_at_mut(SALT.len());
@@ -54,7 +55,7 @@ fn sealed(plain: &[u8]) -> [u8; PACKET_LEN] {
     packet
 }
 
-/// A message is refused, or its only encoding is this.
+/// Checks that a message is refused, or that these bytes are its only encoding.
 pub(super) fn message(bytes: &[u8]) {
     if let Some(message) = Message::decode(bytes) {
         assert_eq!(message.encode(), bytes);

@@ -1,4 +1,4 @@
-//! Control messages: what is understood can be said again.
+//! Control messages. Invariant: an accepted message can be encoded and decoded again.
 
 use wraith_transfer::message::Message;
 
@@ -6,7 +6,8 @@ pub(crate) fn run(input: &[u8]) {
     let Ok(message) = Message::from_bytes(input) else { return };
     let again = message.to_bytes();
     if !matches!(message, Message::Unknown(_)) {
-        // Fields left out have their defaults, and numbers their shortest form, so only the meaning is the same.
+        // Omitted fields take their defaults and numbers take their shortest form, so only the
+        // values are equal, not the bytes.
         assert_eq!(Message::from_bytes(&again[4..]).as_ref(), Ok(&message));
     }
     assert!(!message.name().is_empty());

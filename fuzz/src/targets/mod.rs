@@ -1,4 +1,4 @@
-//! One file for each; what it is about is said there.
+//! The fuzz targets, one file each; each module head states the invariant of its target.
 
 pub(crate) mod code;
 pub(crate) mod der;

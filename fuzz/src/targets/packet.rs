@@ -1,4 +1,5 @@
-//! Packets that claim to be of a connection: damaged ones are refused and change nothing, genuine ones are opened once.
+//! Packets that claim to belong to a connection. Invariant: damaged packets are refused and change
+//! nothing, and genuine ones open once.
 
 use wraith_noise::{DirectionKeys, HEADER_BYTES, Opener, PACKET_OVERHEAD, Sealer, Suite};
 
@@ -38,7 +39,8 @@ pub(crate) fn run(input: &[u8]) {
         assert_eq!(open(&mut damaged), None, "damaged");
         assert_eq!(open(&mut genuine.clone()), Some((pn, payload.len())), "genuine");
         assert_eq!(open(&mut genuine), None, "again");
-        // A sender may leave numbers out, but a receiver finds its place only if they are not too many (SPEC §4.2).
+        // A sender may skip packet numbers, but a receiver recovers the number only within a
+        // limited distance (SPEC §4.2).
         pn += 1 + u64::from(control >> 3) * 1000;
     }
 }

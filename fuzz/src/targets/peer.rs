@@ -1,8 +1,11 @@
-//! An authentic peer that says whatever it likes, in order or not, to an endpoint with data under way: a violation ends the
-//! connection and nothing else, and the endpoint never has endlessly much to say.
+//! An authenticated peer that sends arbitrary frames, in any order, to an endpoint with data in
+//! transit.
 //!
-//! The peer dialled or was dialled. What it says is arbitrary frames, and parts of ratchets on purpose, which no arbitrary bytes would
-//! be: as they should be, or not quite.
+//! Invariant: a violation ends the connection and nothing else, and the endpoint stops sending
+//! after a bounded number of packets.
+//!
+//! The peer dialled or was dialled. It also sends parts of ratchets, well-formed or slightly wrong,
+//! which arbitrary bytes would never produce.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,11 +27,12 @@ use wraith_noise::{
 use crate::input::Input;
 
 const PEER: ([u8; 4], u16) = ([192, 0, 2, 2], 4712);
-/// Where it moves to.
+/// The address to which the peer migrates.
 const ELSEWHERE: ([u8; 4], u16) = ([192, 0, 2, 3], 4713);
-/// Batches that one input can make the endpoint send: far more than its window holds.
+/// Maximum number of batches that the endpoint may send for one input: far more than its window
+/// holds.
 const BATCHES_MAX: usize = 10_000;
-/// A victim that dials asks for a ratchet whenever so much has gone over the connection: at once, and again.
+/// Bytes after which a dialling endpoint requests a ratchet: at once, and again after each one.
 const RATCHET_BYTES: u64 = 1;
 
 pub(crate) fn run(input: &[u8]) {
@@ -80,19 +84,19 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// The keys of the peer, and what it knows of the ratchet.
+/// The keys of the peer, and its state of the ratchet.
 struct Peer {
     sealer: Sealer,
     opener: Opener,
     pn: u64,
     received: RangeSet,
     dialled: bool,
-    /// The number of the ratchet under way, or of the last one.
+    /// Number of the ratchet in progress, or of the last one.
     number: u64,
     asked: Option<Ratchet>,
-    /// What is to be said in it.
+    /// The peer's message of this ratchet.
     ours: Vec<u8>,
-    /// The victim's message in it, as far as it is here.
+    /// The parts of the victim's message that have arrived.
     theirs: [Option<Vec<u8>>; 2],
     rng: ChaCha20Rng,
 }
@@ -113,7 +117,8 @@ impl Peer {
         }
     }
 
-    /// Frames of a ratchet: a part of what is to be said in it, or of `garbage`, and an acknowledgement if `how` says so.
+    /// Frames of a ratchet: a part of the peer's message or of `garbage`, and an acknowledgement if
+    /// `how` has the bit.
     fn ratchet(&mut self, how: u8, garbage: &[u8]) -> Vec<u8> {
         if self.dialled && self.asked.is_none() && how & 1 == 0 {
             self.number += 1;
@@ -143,7 +148,7 @@ impl Peer {
         frames
     }
 
-    /// Takes a packet of the victim.
+    /// Receives a packet of the victim.
     fn hear(&mut self, datagram: &mut [u8]) {
         let Ok(opened) = self.opener.open(datagram) else { return };
         self.received.insert(opened.pn..opened.pn + 1);
@@ -156,7 +161,8 @@ impl Peer {
         }
     }
 
-    /// `Some` if the victim's message is complete: then there is something to answer, or both sides have agreed.
+    /// Returns `Some` once the victim's message is complete: the peer then answers it, or both
+    /// sides have agreed.
     fn hear_part(&mut self, number: u64, part: u8, bytes: &[u8]) -> Option<()> {
         let expected = self.number + u64::from(!self.dialled);
         if number != expected || (self.dialled && self.asked.is_none()) {
@@ -208,7 +214,7 @@ impl Victim {
         self.endpoint.handle_datagram(self.now, from, None, &mut datagram.to_vec());
     }
 
-    /// The next datagram, which is of the handshake.
+    /// Returns the next datagram, which belongs to the handshake.
     fn said(&mut self) -> Vec<u8> {
         let transmit = self.endpoint.poll_transmit(self.now, &mut self.buf).expect("an answer");
         assert_eq!(transmit.to, PathAddr::from(SocketAddr::from(PEER)));
@@ -221,7 +227,7 @@ impl Victim {
             .expect("whatever a peer claims of itself, it is connected")
     }
 
-    /// The handshake with a peer that dials, and claims `parameters` of itself.
+    /// Completes the handshake with a peer that dials and claims `parameters`.
     fn answer(&mut self, parameters: Parameters) -> ConnectionHandle {
         let us = SecretIdentity::from_seed([42; 32]);
         let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds: 1 };
@@ -242,7 +248,7 @@ impl Victim {
         self.connected()
     }
 
-    /// The handshake with a peer that is dialled, and claims `parameters` of itself.
+    /// Completes the handshake with a peer that is dialled and claims `parameters`.
     fn dial(&mut self, parameters: Parameters) -> ConnectionHandle {
         let us = SecretIdentity::from_seed([42; 32]);
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
@@ -262,7 +268,7 @@ impl Victim {
         self.connected()
     }
 
-    /// Takes all that the endpoint has to say, and reads what arrived.
+    /// Drains the endpoint's outputs, and reads the data that arrived.
     fn drain(&mut self) {
         self.transmit();
         while let Some((handle, event)) = self.endpoint.poll_event() {
@@ -289,7 +295,7 @@ impl Victim {
     fn read(&mut self, handle: ConnectionHandle, id: StreamId) {
         let Some(connection) = self.endpoint.connection(handle) else { return };
         while let Ok(Read::Slice(chunk)) = connection.read(self.now, id) {
-            // An echo, so that acknowledgements and windows matter.
+            // Echoes the data, so that acknowledgements and windows matter.
             let _ = connection.write(id, Bytes::copy_from_slice(chunk.as_ref()));
         }
     }

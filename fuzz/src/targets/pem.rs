@@ -1,4 +1,4 @@
-//! PEM: a block is read in one spelling, but for the ends of its lines.
+//! PEM. Invariant: a block has one encoding, apart from its line endings.
 
 use wraith_crypto::encoding::pem;
 

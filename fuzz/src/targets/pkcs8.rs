@@ -1,4 +1,4 @@
-//! Private keys as PKCS #8: whatever is taken for a key is written, and read again, as the same one.
+//! Private keys as PKCS #8. Invariant: an accepted key is written and read back as the same key.
 
 use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
 use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
@@ -6,7 +6,7 @@ use wraith_crypto::{encrypt, kem, sign};
 
 pub(crate) fn run(input: &[u8]) {
     let Ok(info) = PrivateKeyInfo::from_der(input) else {
-        // Nothing finds a key where there is not even an envelope.
+        // No algorithm may find a key where the envelope is invalid.
         assert!(sign::Algorithm::Ed25519.signing_key_pkcs8(input).is_err());
         return;
     };

@@ -1,5 +1,8 @@
-//! Bundles of prekeys: what is taken encodes as what it was, and a conversation starts with it or does not. The first byte says whether its
-//! signatures are made anew, which otherwise only its owner can.
+//! Bundles of prekeys. Invariant: an accepted bundle encodes to the same bytes, and a conversation
+//! with it starts or is refused.
+//!
+//! The first byte states whether the target signs the bundle anew, which otherwise only its owner
+//! can do.
 
 use wraith_crypto::SecretIdentity;
 use wraith_session::ratchet::{
@@ -11,7 +14,7 @@ use crate::session_world::{alice, bob, conversation, rng};
 const SIGNED_DH: &[u8] = b"wraith session/1 signed prekey X25519\0";
 const LAST_RESORT_KEM: &[u8] = b"wraith session/1 last-resort prekey ML-KEM-768\0";
 const ONE_TIME_KEM: &[u8] = b"wraith session/1 one-time prekey ML-KEM-768\0";
-/// Where fields are: see the module `bundle`.
+/// Offsets of the fields: see the module `bundle`.
 const NODE_ID_AT: usize = 1;
 const SIGNED_AT: usize = NODE_ID_AT + 32;
 const ONE_TIME_AT: usize = SIGNED_AT + 4 + 32 + 64;
@@ -40,7 +43,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// Puts `identity` and its signatures into what has the length of a bundle.
+/// Writes the NodeId of `identity` and its signatures into bytes that have the length of a bundle.
 fn sign(identity: &SecretIdentity, bytes: &mut [u8]) {
     let Some(one_time) = bytes.get(ONE_TIME_AT..ONE_TIME_AT + 4).map(<[u8]>::to_vec) else {
         return;

@@ -1,5 +1,7 @@
-//! Prekeys' saved state that nobody knows who has changed: what is taken saves as what it was, holds no more than any, and does all that
-//! prekeys do; after each step it saves as something that is taken.
+//! Saved prekeys that an attacker may have changed.
+//!
+//! Invariant: an accepted state saves to the same bytes, stays within the limits, and supports all
+//! operations of prekeys. After each step it saves to a state that is accepted.
 
 use wraith_session::ratchet::{BUNDLE_BYTES_MAX, ONE_TIME_MAX, PreKeys, Ratchet};
 

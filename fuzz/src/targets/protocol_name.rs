@@ -1,4 +1,4 @@
-//! Names of handshakes: what is taken has exactly this name.
+//! Names of handshakes. Invariant: an accepted name is exactly the name of the parsed protocol.
 
 use wraith_session::Protocol;
 

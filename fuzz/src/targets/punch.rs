@@ -1,5 +1,8 @@
-//! Two endpoints that punch, with somebody in between who loses, repeats, misdirects, forges and delays what they send: few packets to
-//! anybody who has proved nothing, no answer that is longer than its question, and an end.
+//! Hole punching between two endpoints, with an on-path attacker that drops, repeats, misdirects,
+//! forges and delays packets.
+//!
+//! Invariant: few packets go to an unproven address, no answer is longer than its question, and
+//! every attempt ends.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,9 +16,10 @@ use crate::input::Input;
 
 const SECRET: [u8; 32] = [9; 32];
 const STEPS_MAX: u32 = 400;
-/// What goes to one address of both kinds of attempt together, for each of two sides: twelve, and one of many.
+/// Packets to one address from both kinds of attempt together, for two sides: twelve, and one of
+/// many ports.
 const PER_ADDRESS: u32 = 2 * (12 + 1);
-/// After it what was sent counts anew.
+/// Time after which the count of sent packets starts anew.
 const PERIOD: Duration = Duration::from_secs(120);
 const START: Time = Time::from_nanos(1_000_000_000);
 

@@ -1,6 +1,8 @@
-//! Messages of a conversation over a link that does what it likes: each that is genuine opens once, and nothing else changes anything.
+//! Messages of a conversation over a hostile link. Invariant: each genuine message opens once, and
+//! nothing else changes the state.
 //!
-//! The first byte says where in the conversation: in its middle, with an offer of ML-KEM, or with the answer to that.
+//! The first byte selects the stage of the conversation: its middle, an offer of ML-KEM, or the
+//! answer to the offer.
 
 use wraith_session::ratchet::{DecryptError, Ratchet, SKIPPED_MAX};
 
@@ -10,7 +12,8 @@ use crate::session_world::{conversation, encrypt};
 const MESSAGES: u8 = 16;
 const STEPS_MAX: u32 = 48;
 
-/// All there are, encrypted before anything arrives: an input may have one that it was not sent yet.
+/// A message that is encrypted before anything arrives, so an input may contain one that is not
+/// sent yet.
 struct Message {
     bytes: Vec<u8>,
     is_opened: bool,

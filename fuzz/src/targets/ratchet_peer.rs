@@ -1,5 +1,7 @@
-//! A peer of a conversation who has its keys and lies: its state is changed as the input says, and what it encrypts then is authentic. What
-//! is refused changes nothing, and what is held stays bounded.
+//! A lying peer of a conversation, with genuine keys. The input changes its state, and its messages
+//! are then authentic.
+//!
+//! Invariant: a refused message changes nothing, and the held state stays bounded.
 
 use wraith_session::ratchet::{DecryptError, Ratchet};
 
@@ -8,7 +10,7 @@ use crate::input::Input;
 use crate::session_world::{conversation, rng};
 
 const STEPS_MAX: u64 = 24;
-/// Messages that are lost in one step, at most: more than may be missing.
+/// Maximum number of messages lost in one step: more than may be missing.
 const LOST_MAX: u16 = 1100;
 
 pub(crate) fn run(input: &[u8]) {

@@ -1,12 +1,13 @@
-//! First messages to somebody who has published prekeys: only what the initiator wrote starts a conversation, once, and nothing else
-//! changes the prekeys.
+//! First messages to a peer with published prekeys. Invariant: only a message of the initiator
+//! starts a conversation, only once, and nothing else changes the prekeys.
 
 use wraith_session::ratchet::{PreKeys, Ratchet};
 
 use crate::input::Input;
 use crate::session_world::{alice, bob, conversation};
 
-/// Messages of one input: one that names good prekeys takes four key agreements and ML-KEM.
+/// Maximum number of messages of one input: a message that names good prekeys costs four key
+/// agreements and ML-KEM.
 const MESSAGES_MAX: u32 = 16;
 
 pub(crate) fn run(input: &[u8]) {

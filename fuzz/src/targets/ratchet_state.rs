@@ -1,11 +1,14 @@
-//! A ratchet's saved state that nobody knows who has changed: what is taken saves as what it was, holds no more than any, and does all that a
-//! ratchet does; after each step it saves as something that is taken.
+//! A saved ratchet that an attacker may have changed.
+//!
+//! Invariant: an accepted state saves to the same bytes, stays within the limits, and supports all
+//! operations of a ratchet. After each step it saves to a state that is accepted.
 
 use wraith_session::ratchet::{Ratchet, SKIPPED_MAX};
 
 use crate::session_world::{conversation, encrypt, rng};
 
-/// More than any state has: two keys of ML-KEM, the initial part, and all keys of missing messages.
+/// Upper bound of a saved state: two keys of ML-KEM, the initial part, and all keys of missing
+/// messages.
 const STATE_BYTES_MAX: usize = 4096 + 128 * SKIPPED_MAX;
 
 pub(crate) fn run(input: &[u8]) {

@@ -1,4 +1,4 @@
-//! Headers of data records: fixed lengths, and a body that fits the buffers.
+//! Headers of data records. Invariant: headers have fixed lengths, and bodies fit the buffers.
 
 use wraith_transfer::record::{HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX};
 

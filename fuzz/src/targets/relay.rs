@@ -1,3 +1,4 @@
-//! Frames between a relay and its clients, either way: what is understood can be said again.
+//! Frames between a relay and its clients, in both directions. Invariant: an accepted frame can be
+//! encoded and decoded again.
 
 pub(crate) use wraith_relay::fuzz::frame as run;

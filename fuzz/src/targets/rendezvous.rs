@@ -1,4 +1,4 @@
-//! What comes over a connection between a rendezvous server and its clients, either way.
+//! Bytes of a connection between a rendezvous server and its clients, in both directions.
 
 use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
 
@@ -13,7 +13,8 @@ pub(crate) fn run(input: &[u8]) {
                 assert_eq!(before - buffer.len(), 2 + frame.len(), "its length and itself");
                 decode(&frame);
             }
-            // What waits for its end is less than one frame, or somebody can make the other side keep as much as they like.
+            // Incomplete input is shorter than one frame; otherwise a peer could make the other
+            // side buffer without limit.
             Ok(None) => return assert!(before < 1024, "{before} bytes are kept"),
             Err(_) => return,
         }

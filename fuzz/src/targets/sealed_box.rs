@@ -1,4 +1,5 @@
-//! Sealed boxes: what opens was sealed for this identity and context, and only for them.
+//! Sealed boxes. Invariant: a box opens only for the identity and the context for which it was
+//! sealed.
 
 use wraith_session::sealed_box::{SEALED_BOX_OVERHEAD, open, seal};
 

@@ -1,14 +1,18 @@
-//! Handshakes of `wraith-session`, of every pattern and either side: what is not the other side's message changes nothing, wherever in
-//! the handshake it comes, and the right one is still read.
+//! Handshakes of `wraith-session`, of every pattern and on either side.
 //!
-//! Only the first message of XX and IX is read by anybody's word; then the handshake does not end with the genuine side.
+//! Invariant: a forged message changes nothing at any point of the handshake, and the genuine
+//! message is still read.
+//!
+//! The exception is the first message of XX and IX, which is not authenticated. A handshake with a
+//! forged first message does not complete with the genuine side.
 
 use wraith_session::{Handshake, HandshakeError, Pattern, Read};
 
 use crate::input::Input;
 use crate::session_world::{handshakes, protocol};
 
-/// Attempts of one input: each that fails takes what the handshake took so far.
+/// Maximum number of attempts of one input: each one that fails costs as much as the handshake up
+/// to that point.
 const ATTEMPTS_MAX: u32 = 12;
 
 pub(crate) fn run(input: &[u8]) {
@@ -16,7 +20,7 @@ pub(crate) fn run(input: &[u8]) {
     let which = input.byte();
     let protocol = protocol(which);
     let mut sides = handshakes(protocol);
-    // Who is lied to: the initiator, or the responder.
+    // The target of the forgeries: the initiator or the responder.
     let victim = usize::from(which >> 7);
     let (mut turn, mut before, mut attempts) = (0, Vec::new(), 0);
     for number in 0.. {
@@ -50,7 +54,7 @@ pub(crate) fn run(input: &[u8]) {
     assert_eq!((two.open(b"", &message, &mut text), &text[..]), (Ok(0), &b"text"[..]));
 }
 
-/// Whether it believes it. If not, nothing has changed.
+/// Returns whether the side accepts the forgery. If it does not, its state is unchanged.
 fn lied_to(side: &mut Handshake, lie: &[u8]) -> bool {
     let state = |side: &Handshake| {
         (side.hash().to_vec(), side.is_my_turn(), side.peer(), side.remote_key())
@@ -69,7 +73,7 @@ fn lied_to(side: &mut Handshake, lie: &[u8]) -> bool {
     }
 }
 
-/// The responder has read a first message that the initiator did not write.
+/// Checks that the handshake fails after the responder has read a forged first message.
 fn fails([initiator, responder]: &mut [Handshake; 2]) {
     let Ok(answer) = responder.write(b"payload") else { return };
     let hash = initiator.hash().to_vec();

@@ -1,4 +1,5 @@
-//! Messages of a session over a link that does what it likes: each that is genuine opens once, and nothing else changes anything.
+//! Messages of a session over a hostile link. Invariant: each genuine message opens once, and
+//! nothing else changes the state.
 
 use wraith_session::{OpenError, Session};
 
@@ -8,7 +9,8 @@ use crate::session_world::sessions;
 const MESSAGES: u8 = 32;
 const STEPS_MAX: u32 = 64;
 
-/// All there are, sealed before anything arrives: an input may have one that it was not sent yet.
+/// A message that is sealed before anything arrives, so an input may contain one that is not sent
+/// yet.
 struct Message {
     bytes: Vec<u8>,
     is_opened: bool,
@@ -35,7 +37,7 @@ pub(crate) fn run(input: &[u8]) {
         let pick = |choice: u8| &messages[usize::from(choice & 0x3f) % sent].bytes;
         let mut arrives = input.tampered(pick(choice), pick(choice.wrapping_add(1)));
         if choice & 0x40 != 0 && arrives.len() >= 8 {
-            // A number that may be far ahead.
+            // A message number that may be far ahead.
             arrives[..8].copy_from_slice(&input.u64().to_le_bytes());
         }
         let genuine = messages.iter_mut().find(|message| message.bytes == arrives);
@@ -55,7 +57,7 @@ fn arrive(session: &mut Session, message: &[u8], opened: Option<&mut bool>) {
             opened.into_iter().for_each(|opened| *opened = true);
         }
         Err(why) => {
-            // Of an epoch before the last two.
+            // The message may belong to an epoch before the last two.
             assert!(!is_new || why == OpenError::TooOld, "a genuine message does not open: {why}");
             assert_eq!(out, b"kept");
             assert!(session.save().bytes() == before.bytes(), "{why}");

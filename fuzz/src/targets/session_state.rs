@@ -1,12 +1,14 @@
-//! A session's saved state that nobody knows who has changed: what is taken is a session that saves as what it is, is no larger than any, and
-//! does all that a session does.
+//! A saved session that an attacker may have changed.
+//!
+//! Invariant: an accepted state saves to a state of the same length, stays within the limits, and
+//! supports all operations of a session.
 
 use wraith_session::Session;
 
 use crate::input::Input;
 use crate::session_world::sessions;
 
-/// More than any state has.
+/// More than any state needs.
 const STATE_BYTES_MAX: usize = 1024;
 
 pub(crate) fn run(input: &[u8]) {
@@ -17,7 +19,8 @@ pub(crate) fn run(input: &[u8]) {
     session.confirm(&saved);
     let mut again = Session::restore(saved.bytes()).expect("it was saved");
     assert_eq!(again.save().bytes().len(), saved.bytes().len());
-    // The first message has a new key, whose numbers are reserved when it has asked for them.
+    // The first message may need a new key, whose numbers are reserved only after the session has
+    // requested them.
     if session.seal(b"", b"", &mut Vec::new()).is_err() {
         let saved = session.save();
         session.confirm(&saved);
@@ -31,7 +34,7 @@ pub(crate) fn run(input: &[u8]) {
     let [mut one, _] = sessions();
     let mut genuine = Vec::new();
     one.seal(b"", b"text", &mut genuine).expect("the first");
-    // The end of the state is as good as any number.
+    // The last bytes of the input serve as an arbitrary message number.
     let mut ahead = genuine.clone();
     ahead[..8].copy_from_slice(&Input(&input[input.len() - 8..]).array::<8>());
     let saved = session.save();

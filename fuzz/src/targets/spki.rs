@@ -1,4 +1,5 @@
-//! Public keys as SubjectPublicKeyInfo: each has one spelling, and whoever has one can use it.
+//! Public keys as SubjectPublicKeyInfo. Invariant: each key has one encoding, and an accepted key
+//! is usable.
 
 use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
 use wraith_crypto::{encrypt, kem, sign};

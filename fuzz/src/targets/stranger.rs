@@ -1,5 +1,8 @@
-//! Datagrams to an endpoint from people it does not know, some of whom know its NodeId, and some of whom were invited: silence, but for
-//! a true H1 of the latter, whose answer is no longer than the question.
+//! Datagrams to an endpoint from hosts that it does not know. Some of them have its NodeId, and
+//! some have an invitation.
+//!
+//! Invariant: the endpoint stays silent, except to a genuine H1 of an invited host. Its answer is
+//! no longer than the question.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,9 +18,10 @@ use wraith_noise::{
 use crate::input::Input;
 
 const STRANGER: ([u8; 4], u16) = ([192, 0, 2, 1], 4711);
-/// Where the endpoint tries to reach somebody.
+/// The peer that the endpoint dials.
 const PEER: ([u8; 4], u16) = ([192, 0, 2, 2], 4712);
-/// Datagrams of one input: a true H1 takes three key agreements, and speed is inputs a second.
+/// Maximum number of datagrams of one input: a genuine H1 costs three key agreements, and fuzzing
+/// needs many inputs a second.
 const DATAGRAMS_MAX: u32 = 16;
 const START: Time = Time::from_nanos(1_000_000_000);
 
@@ -33,7 +37,7 @@ pub(crate) fn run(input: &[u8]) {
     endpoint.connect(now, SocketAddr::from(PEER), peer, &door(peer)).expect("the first connection");
     sent(&mut endpoint, now);
     let stranger = PathAddr::from(SocketAddr::from(STRANGER));
-    // Bytes, of the peer and of the stranger.
+    // Bytes of the peer and of the stranger.
     let (mut asked, mut answered) = ([0; 2], [0; 2]);
     for _ in 0..DATAGRAMS_MAX {
         if input.is_empty() {
@@ -50,7 +54,7 @@ pub(crate) fn run(input: &[u8]) {
         let mut datagrams = match kind & 3 {
             0 => vec![input.bytes(2000).to_vec()],
             1 => vec![with_gate(&mut input, node_id)],
-            // Who knows the NodeId alone.
+            // From a host that has only the NodeId.
             2 => h1(&mut input, node_id, &DoorKey::of_everybody(node_id), now).to_vec(),
             _ => h1(&mut input, node_id, &door(node_id), now).to_vec(),
         };
@@ -76,7 +80,7 @@ fn door(node_id: NodeId) -> DoorKey {
     DoorKey::of_ticket(&[7; 16], node_id)
 }
 
-/// Bytes with the gate of a first datagram of H1, of a length that it may have.
+/// Arbitrary bytes with the mac1 of a first datagram of H1, of a permitted length.
 fn with_gate(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
     let len = H1_BYTES.start() + usize::from(input.u16()) % (H1_BYTES.end() - H1_BYTES.start() + 1);
     let mut datagram = input.bytes(64).to_vec();
@@ -102,7 +106,7 @@ fn h1(input: &mut Input<'_>, node_id: NodeId, door: &DoorKey, now: Time) -> [Vec
     started.expect("a valid NodeId").1
 }
 
-/// What the endpoint sends: where to, and how many bytes.
+/// Returns the destination and length of each datagram that the endpoint sends.
 fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, usize)> {
     let mut buf = vec![0; 1 << 16];
     std::iter::from_fn(|| endpoint.poll_transmit(now, &mut buf))

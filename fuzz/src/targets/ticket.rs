@@ -1,5 +1,6 @@
-//! Tickets as text and as bytes. The first byte says which; then a check is put behind bytes, which otherwise nothing
-//! but a real ticket passes.
+//! Tickets as text and as bytes; the first byte selects the form.
+//!
+//! If it is 0, the target appends a checksum, which otherwise only genuine tickets have.
 
 use wraith_crypto::kdf;
 use wraith_discovery::Ticket;

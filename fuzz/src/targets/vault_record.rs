@@ -1,5 +1,8 @@
-//! Records of a vault that somebody has written to: whole ones are what they were, and of each kind a state that is one or is refused. The
-//! first byte says whether a check is put behind the bytes, which otherwise nothing but a real record passes.
+//! Records of a vault that an attacker has written to.
+//!
+//! Invariant: an accepted record encodes to the same bytes, and its state is restored or refused.
+//! If the first byte is 0, the target appends a checksum, which otherwise only genuine records
+//! have.
 
 use std::sync::Arc;
 
@@ -29,7 +32,8 @@ pub(crate) fn run(input: &[u8]) {
     for (kind, result) in (1..).zip(results) {
         match result {
             Some(StoreError::Kind) => assert_ne!(record.kind, kind),
-            // A session is stored when it is loaded, behind the generation that it says it has; the vault holds the first.
+            // Loading a session stores it with the generation after the one in the record; the
+            // vault holds generation 1.
             Some(StoreError::Vault(_)) => assert!(kind == 1 && record.generation != 1),
             None | Some(StoreError::State(_)) => assert_eq!(record.kind, kind),
             Some(why) => panic!("{why}"),
