@@ -1,6 +1,8 @@
-//! Writes `bindings/c/include/wraith.h` from the sources of `crates/wraith-c`: `cargo run -p wraith-c-header`.
+//! Writes `bindings/c/include/wraith.h` from the sources of `crates/wraith-c`: `cargo run -p
+//! wraith-c-header`.
 //!
-//! The order is that of the sources, so that a change of one function changes one place of the header.
+//! The header keeps the order of the sources, so a change of one function changes one place of the
+//! header.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -20,7 +22,8 @@ fn place() -> PathBuf {
     repository().join("bindings/c/include/wraith.h")
 }
 
-/// What no function names by its type: a number that may be another one than those of today is plain in C.
+/// Types that no function signature names. The C API passes them as plain integers, because a value
+/// may be one that a later version adds.
 const NUMBERS: [&str; 6] = [
     "wraith_event_kind_t",
     "wraith_file_status_t",
@@ -30,7 +33,7 @@ const NUMBERS: [&str; 6] = [
     "wraith_turn_t",
 ];
 
-/// The header as it should be.
+/// Returns the header that belongs to the current sources.
 fn header() -> Result<String> {
     let mut config = Config {
         language: Language::C,

@@ -1,4 +1,5 @@
-//! The generator as a program. That it is a test here also has cargo build it with all others.
+//! Tests of the generator as a program. A test here also makes cargo build the generator together
+//! with all other tests.
 
 use std::process::Command;
 
