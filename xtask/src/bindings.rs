@@ -1,4 +1,5 @@
-//! `cargo xtask bindings`: the library for other languages, its sources for each, and their tests.
+//! `cargo xtask bindings`: builds the library for other languages, generates the sources of each,
+//! and runs their tests.
 //!
 //! ```text
 //! wraith-ffi ──cargo──▶ libwraith_ffi ──wraith-generate──▶ wraith.py, wraith.kt, Wraith.swift
@@ -6,9 +7,11 @@
 //! wraith-c   ──cargo──▶ libwraith_c, and bindings/c/run-tests.sh on it
 //! ```
 //!
-//! Everything that is made lies in cargo's target folder. The library is as the tests of the workspace are built, unless it is to be as users
-//! get it (`--release`): the profile `ffi`, which is the release's but for panics, and a wheel by maturin in place of a folder with the package.
-//! A language whose tools are missing is skipped aloud, and is an error where it is `--required`.
+//! All results are in cargo's target folder. By default the library is built as the tests of the
+//! workspace are. With `--release` it is built as users get it: in the profile `ffi`, which differs
+//! from the release's only in panics, and as a maturin wheel in place of a package folder.
+//!
+//! A language without its tools is skipped with a message, or fails if it is `--required`.
 
 mod c;
 mod kotlin;
@@ -28,16 +31,16 @@ const PROFILE: &str = "ffi";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only these languages
+    /// Test only these languages
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Language>,
-    /// An error if the tools for one of these are missing
+    /// Fail if the tools of one of these languages are missing
     #[arg(long, value_enum, value_delimiter = ',')]
     required: Vec<Language>,
-    /// Build the library as users get it, and a wheel of it
+    /// Build the library as users get it, and a wheel from it
     #[arg(long)]
     release: bool,
-    /// The same, and print what calls cost
+    /// Build as with --release, and print the cost of calls
     #[arg(long)]
     bench: bool,
 }
@@ -62,7 +65,7 @@ impl Language {
         }
     }
 
-    /// Programs that its tests need.
+    /// Programs that the language's tests need.
     fn tools(self) -> &'static [&'static str] {
         match self {
             Self::Python => &["python3"],
@@ -73,7 +76,7 @@ impl Language {
     }
 }
 
-/// How a language came off.
+/// Result of a language.
 enum Outcome {
     Passed,
     Skipped(String),
@@ -85,7 +88,7 @@ pub fn run(args: &Args) -> Result<()> {
     let chosen: Vec<_> = chosen.collect();
     let built = Built::new(args.release || args.bench, &chosen)?;
     let mut outcomes = Vec::new();
-    // Kotlin goes before Python, whose tests talk with Kotlin's example if it is there.
+    // Kotlin runs before Python: Python's tests talk to Kotlin's example if it is built.
     for language in chosen.into_iter().rev() {
         let outcome = test(language, &built, args.bench)?;
         if let Outcome::Skipped(why) = &outcome {
@@ -105,7 +108,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
-    // The sources can be made, and are looked at, where they cannot be compiled.
+    // Sources are generated and checked even if they cannot be compiled.
     let sources = match language {
         Language::C => None,
         _ => Some(built.generate(language)?),
@@ -126,15 +129,15 @@ fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// The libraries and the generator, built.
+/// Paths of the built libraries and the generator.
 struct Built {
-    /// As users get it.
+    /// Whether the library is built as users get it.
     release: bool,
-    /// Where what tests are built with is.
+    /// Folder of the libraries that are built as the tests are.
     tested: PathBuf,
-    /// Where the library is.
+    /// Folder of the library under test.
     libraries: PathBuf,
-    /// What makes the sources.
+    /// The program that generates the sources.
     generator: PathBuf,
 }
 
@@ -144,7 +147,8 @@ impl Built {
         if chosen.contains(&Language::C) {
             packages.extend(["--package", "wraith-c"]);
         }
-        // In CI all tests were just built. Whatever else is selected, cargo would give dependencies other features, and compile them again.
+        // In CI all tests were just built. With another selection cargo would unify other features
+        // and compile dependencies again.
         let words = match std::env::var_os("CI").is_some_and(|ci| ci == "true") {
             true => ["test", "--workspace", "--no-run", "--locked"].to_vec(),
             false => ["build", "--locked"].into_iter().chain(packages).collect(),
@@ -156,7 +160,8 @@ impl Built {
         let libraries = match release {
             false => tested.clone(),
             true => {
-                // Of this kind alone, as maturin asks for it: link-time optimization has all crates compiled anew for another one.
+                // Only this crate type, as maturin requests it: with another one, link-time
+                // optimization would compile all crates again.
                 let words = ["rustc", "--locked", "--package", "wraith-ffi", "--lib"];
                 let mut build = cargo::cargo(words);
                 cargo::run(build.args(["--crate-type", "cdylib", "--profile", PROFILE]))?;
@@ -170,7 +175,7 @@ impl Built {
         self.libraries.join(format!("{DLL_PREFIX}wraith_ffi{DLL_SUFFIX}"))
     }
 
-    /// The sources of the bindings for a language, in a folder that is returned.
+    /// Generates the sources of a language, and returns their folder.
     fn generate(&self, language: Language) -> Result<PathBuf> {
         let folder = scratch(language.name()).join("generated");
         let mut generate = Command::new(&self.generator);
@@ -181,24 +186,25 @@ impl Built {
     }
 }
 
-/// The folder of a language in the repository.
+/// Returns the folder of a language in the repository.
 fn folder(name: &str) -> PathBuf {
     cargo::root().join("bindings").join(name)
 }
 
-/// Where what is made for a language lies.
+/// Returns the target folder of a language.
 fn scratch(name: &str) -> PathBuf {
     cargo::target().join("bindings").join(name)
 }
 
 fn is_there(program: &str) -> bool {
     let mut version = Command::new(program);
-    // Java knows only one dash, and so do all others, or they complain and are there all the same.
+    // Java accepts only one dash. Other programs accept it too, or complain, which also proves that
+    // they exist.
     version.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     version.status().is_ok()
 }
 
-/// A folder that is there.
+/// Creates the folder if necessary, and returns it.
 fn made(folder: &Path) -> Result<&Path> {
     std::fs::create_dir_all(folder)?;
     Ok(folder)

@@ -1,4 +1,4 @@
-//! Calls of cargo, and where it puts its results.
+//! Calls of cargo, and the folders of its results.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub const WORKSPACE: &str = "Cargo.toml";
 /// Manifest of the workspace of measurements.
 pub const LAB: &str = "lab/Cargo.toml";
 
-/// `connections` connections with fresh seeds; the simulator prints the seed of any that fails.
+/// Runs `connections` connections with fresh seeds; the simulator prints the seed of each failure.
 pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
     let mut words: Vec<String> =
         ["run", "--release", "--locked", "--package", "wraith-sim", "--example", "swarm", "--"]
@@ -22,12 +22,14 @@ pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
     run(&mut cargo(words))
 }
 
-/// What a change must pass before it lands: the list stands in `.ci/run`, which needs nothing built to begin with.
+/// Runs the checks that a change must pass before it lands. The list is in `.ci/run`, which needs
+/// nothing built.
 pub fn ci() -> Result<()> {
     run(&mut Command::new(root().join(".ci/run")))
 }
 
-/// Runs a command of the lab. Both workspaces build into one folder, so what they have in common is compiled once.
+/// Runs a command of the lab. Both workspaces build into one folder, so shared dependencies are
+/// compiled once.
 pub fn lab(words: &[String]) -> Result<()> {
     let mut command = cargo(["run", "--quiet", "--locked", "--package", "wraith-lab"]);
     command.args(["--manifest-path", LAB, "--target-dir"]).arg(target()).arg("--").args(words);
@@ -63,22 +65,23 @@ pub fn build(manifest: &str, package: &str, more: &[&str]) -> Result<()> {
     run(cargo(words).arg("--target-dir").arg(target()).args(more))
 }
 
-/// Builds a package outside the workspace in release, for `triple`, into `folder`. It has no lock file: one of its own would
-/// be wrong after every change to those of the workspace.
+/// Builds a package outside the workspace in release, for `triple`, into `folder`. The package has
+/// no lock file: it would be out of date after every change of the workspace's lock file.
 pub fn build_elsewhere(manifest: &str, folder: &Path, triple: &str, rustflags: &str) -> Result<()> {
     let words = ["build", "--release", "--manifest-path", manifest, "--target", triple];
     run(cargo(words).arg("--target-dir").arg(folder).env("RUSTFLAGS", rustflags))
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target folder.
 pub fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
-    // Relative to the workspace, as cargo has it.
+    // A relative path is relative to the workspace, as in cargo.
     root().join(target.map_or_else(|| "target".into(), PathBuf::from))
 }
 
-/// Folder of the project: the one above the manifest of the running command that holds `.ci`. With one target folder for
-/// several checkouts, the running program may have been built in another one.
+/// Returns the folder of the project: the one above the manifest of the running command that
+/// contains `.ci`. If several checkouts share a target folder, the running program may have been
+/// built in another checkout.
 pub fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR");
     let package = package.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -86,7 +89,7 @@ pub fn root() -> PathBuf {
     root.expect("the developer commands are in the project's folder").to_owned()
 }
 
-/// Cargo with these words, in the workspace.
+/// Returns a cargo command with these arguments, in the workspace.
 pub fn cargo<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
@@ -94,7 +97,7 @@ pub fn cargo<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
     command
 }
 
-/// Runs a command that must succeed, and shows it.
+/// Prints a command and runs it. Fails if the command fails.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = announce(command);
     let status = command.status().with_context(|| format!("cannot run {line}"))?;

@@ -1,8 +1,9 @@
-//! `cargo xtask fuzz`: the targets of `fuzz` under libFuzzer, each for a while, from the committed inputs on.
+//! `cargo xtask fuzz`: runs the targets of `fuzz` under libFuzzer, each for a limited time,
+//! starting from the committed inputs.
 //!
-//! No nightly compiler is needed: what libFuzzer wants to know of the running program, the LLVM of a stable rustc writes too. What
-//! only nightly has is the address sanitizer. The decoders forbid `unsafe`; the crate below them that does not,
-//! `wraith-crypto`, has slow twins that it is tested against.
+//! No nightly compiler is needed: the LLVM of a stable rustc emits the coverage that libFuzzer
+//! reads. Only the address sanitizer needs nightly. The decoders forbid `unsafe`; `wraith-crypto`,
+//! the crate below them that uses it, is tested against slow reference implementations.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,24 +13,25 @@ use anyhow::{Context, Result, bail};
 
 use crate::cargo;
 
-/// Coverage that libFuzzer understands: counters of edges, a table of where they are, and the operands of comparisons.
+/// Coverage for libFuzzer: counters of edges, a table of their locations, and the operands of
+/// comparisons.
 const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
-/// More memory than any target has a reason to use.
+/// Memory limit, in MiB: more than any target has a reason to use.
 const MEMORY_MAX_MIB: u32 = 512;
-/// Longest input: room for a few packets.
+/// Maximum length of an input, in bytes: room for a few packets.
 const INPUT_BYTES_MAX: u32 = 4096;
-/// One input may take this long before it counts as an endless loop.
+/// Seconds after which an input counts as an endless loop.
 const INPUT_SECONDS_MAX: u32 = 10;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only these targets
+    /// Run only these targets
     targets: Vec<String>,
-    /// How long each runs
+    /// Seconds for each target
     #[arg(long, default_value_t = 60)]
     seconds: u32,
 }
@@ -66,13 +68,14 @@ fn build() -> Result<PathBuf> {
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.context("rustc does not say what it compiles for")?;
     let folder = cargo::target().join("fuzz");
-    // With a target named, the flags are not for build scripts, which would not link.
+    // With an explicit target triple the flags do not apply to build scripts, which would fail to
+    // link with them.
     cargo::build_elsewhere("fuzz/libfuzzer/Cargo.toml", &folder, host, RUSTFLAGS)?;
     Ok(folder.join(host).join("release/wraith-libfuzzer"))
 }
 
 fn fuzz(program: &PathBuf, name: &str, seconds: u32) -> Result<()> {
-    // What is found is written to the first folder; only a person puts inputs into the committed one.
+    // libFuzzer writes new inputs to the first folder; only people add inputs to the committed one.
     let found = cargo::target().join("fuzz/corpus").join(name);
     let failures = cargo::target().join("fuzz/failures");
     fs::create_dir_all(&found)?;

@@ -1,7 +1,8 @@
-//! Checks `docs/GLOSSARY.md` against the code: a word in backticks in the first column of a table is an identifier of a
-//! crate.
+//! Checks `docs/GLOSSARY.md` against the code: each word in backticks in the first column of a
+//! table is an identifier of a crate.
 //!
-//! A renamed item fails the test until the glossary has its new name. Comments do not count as code.
+//! A renamed item fails the test until the glossary has the new name. Comments do not count as
+//! code.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cargo;
 
-/// Names that a glossary must at least have; fewer are a change of its format that the test no longer reads.
+/// Minimum number of names in the glossary. Fewer names mean that its format changed and the test
+/// no longer reads it.
 const FEWEST_NAMES: usize = 30;
 
 #[test]

@@ -1,8 +1,13 @@
-//! `cargo xtask publishable`: what a registry would get, put together from the files that are there.
+//! `cargo xtask publishable`: assembles the archives that a registry would get, from the files in
+//! the working tree.
 //!
-//! Every crate that may be published needs a licence with its texts, a description and a README, and a version beside the
-//! path of each of ours that it depends on; cargo checks the last. Nothing is built: that the crates compile, other checks
-//! show, and they say nothing of what is in the archive.
+//! Every publishable crate needs:
+//!
+//! - a licence with its texts, a description and a README;
+//! - a version beside the path of each of our crates that it depends on, which cargo checks.
+//!
+//! Nothing is built: other checks prove that the crates compile, but say nothing about the content
+//! of the archives.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +32,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// What cargo knows of each package of the workspace that is not kept from being published.
+/// Returns cargo's metadata of each package of the workspace that may be published.
 fn publishable() -> Result<Vec<Value>> {
     let mut metadata: Command = cargo::cargo(["metadata", "--no-deps", "--format-version", "1"]);
     let output = metadata.output().context("cannot run cargo metadata")?;

@@ -1,42 +1,44 @@
-//! What proved nothing here, and why: a line at the time, and all of it in the last line of `cargo xtask test`.
+//! Skipped checks and their reasons: one line at the time, and all of them in the last line of
+//! `cargo xtask test`.
 //!
-//! A test says it past the harness, which keeps what a passing test prints to itself: one line on standard error,
-//! `skipped: NAME OF THE TEST: WHY`. In CI (`CI=true`) everything is there that a test asks for, so one that is skipped has
-//! failed.
+//! The test harness hides the output of passing tests, so a test bypasses it with one line on
+//! standard error: `skipped: NAME OF THE TEST: WHY`. In CI (`CI=true`) all requirements are
+//! present, so a skipped test counts as failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, ensure};
 
-/// What a line of a skipped test begins with.
+/// Prefix of the line of a skipped test.
 const PREFIX: &str = "skipped: ";
-/// What a line begins with where nothing that could be installed would change it; CI does not fail for it.
+/// Prefix of the line of a test that no installation could make run; CI does not fail for it.
 const UNCHECKED: &str = "unchecked: ";
 
 /// `WHAT: WHY` of everything skipped in this process and in the tests it ran.
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Whether a line of a test's output reports that it proved nothing, for want of a tool or of a feature of the machine.
+/// Returns whether a line of a test's output reports that it proved nothing because the machine
+/// lacks a tool or a feature.
 pub fn is_note(line: &str) -> bool {
     line.starts_with(PREFIX) || line.starts_with(UNCHECKED)
 }
 
-/// Says that something was skipped.
+/// Reports that a check was skipped.
 pub fn skipped(what: &str, why: &str) {
     let line = format!("{PREFIX}{what}: {why}");
     eprintln!("{line}");
     heard(&line);
 }
 
-/// Counts the line if it is that of a skipped test.
+/// Counts the line if it reports a skipped test.
 pub fn heard(line: &str) {
     if let Some(what) = line.strip_prefix(PREFIX) {
         SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).push(what.to_owned());
     }
 }
 
-/// Prints the closing line. Returns `result`, or an error in CI if anything was skipped.
+/// Prints the closing line. Returns `result`, or an error in CI if any check was skipped.
 pub fn close(result: Result<()>) -> Result<()> {
     let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
     println!("{}", summary(&skipped));
@@ -49,7 +51,7 @@ pub fn close(result: Result<()>) -> Result<()> {
 fn summary(skipped: &[String]) -> String {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in skipped {
-        // A test has colons in its path, and none of them before a space.
+        // The path of a test contains colons, but none before a space.
         let (what, why) = line.split_once(": ").unwrap_or((line, "it does not say why"));
         reasons.entry(why).or_default().push(what);
     }

@@ -1,4 +1,5 @@
-//! C: the tests are a script beside the header. The example messenger is kept for the tests in Python, where those of all languages talk.
+//! C: runs the test script beside the header, and builds the example messenger for the tests in
+//! Python, in which the examples of all languages talk to each other.
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! Python: the package, its types checked by mypy, and pytest on it.
 //!
-//! The package under test is a folder with the library in it; as users get it, it is a wheel that maturin packs, which is installed into
-//! an environment of its own.
+//! The package under test is a folder that contains the library. With `--release` it is a wheel
+//! that maturin packs and pip installs into a folder of its own.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use super::{Built, PROFILE, folder, made, scratch};
 use crate::cargo;
 
-/// What builds, checks and tests the package.
+/// Packages that build, check and test the library.
 const TOOLS: [&str; 4] =
     ["maturin>=1.9,<2", "pytest>=8,<10", "pytest-asyncio>=0.24,<2", "mypy>=1.10,<3"];
 const PIP_INSTALL: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
@@ -50,10 +50,10 @@ pub fn test(built: &Built, sources: &Path, bench: bool) -> Result<()> {
     Ok(())
 }
 
-/// The environment with the tools, made on first use.
+/// Returns the virtual environment with the tools; creates it on first use.
 fn environment() -> Result<PathBuf> {
     let environment = scratch("python").join("venv");
-    // It is made whole or not at all: the tools come last.
+    // The tools are installed last, so their presence proves that the environment is complete.
     if !environment.join("bin/mypy").exists() {
         cargo::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
         let mut install = Command::new(environment.join("bin/python3"));
@@ -62,8 +62,8 @@ fn environment() -> Result<PathBuf> {
     Ok(environment)
 }
 
-/// The package as a folder that can be imported from, and where that is: laid out as maturin does it, with the generated module
-/// in a package of its own.
+/// Assembles the package as an importable folder, and returns its path. The layout is maturin's:
+/// the generated module is a package of its own.
 fn assemble(built: &Built, sources: &Path) -> Result<PathBuf> {
     let place = scratch("python").join("package");
     if place.exists() {
@@ -89,9 +89,9 @@ fn assemble(built: &Built, sources: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Builds the wheel and says where it is.
+/// Builds the wheel and returns its path.
 fn wheel(built: &Built, environment: &Path) -> Result<PathBuf> {
-    // What maturin looks for in the path to make the sources with.
+    // Maturin finds the generator under this name in `PATH`.
     let programs = scratch("python").join("programs");
     let generator = made(&programs)?.join("uniffi-bindgen");
     if generator.symlink_metadata().is_err() {
@@ -106,7 +106,7 @@ fn wheel(built: &Built, environment: &Path) -> Result<PathBuf> {
     let mut maturin = Command::new(environment.join("bin/maturin"));
     maturin.args(["build", "--locked", "--profile", PROFILE, "--out"]).arg(&wheels);
     maturin.current_dir(folder("python")).env("PATH", std::env::join_paths(path)?);
-    // It moves the library away, which others still load.
+    // Maturin moves the library away, but other processes still load it.
     let library = built.library();
     let kept = library.with_extension("kept");
     fs::copy(&library, &kept)?;

@@ -1,4 +1,5 @@
-//! Swift: compiled and tested where there is a compiler; elsewhere only what was generated is looked at.
+//! Swift: compiles and tests the bindings if there is a compiler; otherwise only checks the
+//! generated files.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use anyhow::{Result, ensure};
 use super::{Built, folder};
 use crate::cargo;
 
-/// What the generator writes: the source, the header that it stands on, and the map of modules that makes that one.
+/// Generated files: the source, the C header it uses, and the module map of that header.
 const FILES: [&str; 3] = ["Wraith.swift", "WraithFFI.h", "WraithFFI.modulemap"];
 
 pub fn test(built: &Built, sources: &Path) -> Result<()> {
@@ -22,7 +23,7 @@ pub fn test(built: &Built, sources: &Path) -> Result<()> {
     cargo::run(test.current_dir(folder("swift")))
 }
 
-/// Whether everything was written.
+/// Checks that every file was generated.
 pub fn look_at(sources: &Path) -> Result<()> {
     for file in FILES {
         let is_there = fs::metadata(sources.join(file)).is_ok_and(|facts| facts.len() > 0);

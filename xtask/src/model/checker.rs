@@ -1,4 +1,5 @@
-//! Verifpal, a program that is run beside this one and no part of it: its licence (GPL-3.0) is not ours.
+//! Runs Verifpal as a separate program. It is not part of this one: its licence (GPL-3.0) differs
+//! from ours.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,9 +12,9 @@ use serde_json::Value;
 use super::files::Verdict;
 use crate::cargo;
 
-/// Verdicts are of this version; another may search differently.
+/// Version that the expected verdicts belong to; another may search differently.
 const VERSION: &str = "1.6.7";
-/// Of one model: what takes longer has to become smaller.
+/// Time limit of one model: a slower model must become smaller.
 const LIMIT: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(20);
 
@@ -22,13 +23,14 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Finds the checker in `folder`, or installs it there, which takes some minutes and a registry.
+    /// Finds the checker in `folder`, or installs it there, which takes some minutes and a
+    /// registry.
     pub fn installed(folder: &Path) -> Result<Self> {
         let root = folder.join("checker");
         let program = root.join("bin/verifpal");
         if !is_of_version(&program) {
             fs::create_dir_all(&root)?;
-            // It declares a newer compiler than it needs.
+            // The checker declares a newer compiler than it needs.
             let words = ["install", "verifpal", "--version", VERSION, "--locked", "--force"];
             let mut install = cargo::cargo(words);
             install.args(["--ignore-rust-version", "--root"]).arg(&root);
@@ -39,13 +41,13 @@ impl Checker {
         Ok(Self { program })
     }
 
-    /// What it answers to each query of a model, in their order.
+    /// Returns the checker's verdict for each query of a model, in order.
     pub fn verdicts(&self, model: &Path, sessions: u8) -> Result<Vec<(String, Verdict)>> {
         let report = model.with_extension("json");
         let mut child = Command::new(&self.program)
             .args(["verify", "--format", "json", "--sessions", &sessions.to_string()])
             .arg(model)
-            // Models are checked beside each other instead.
+            // Models are checked in parallel instead.
             .env("VERIFPAL_THREADS", "1")
             .stdin(Stdio::null())
             .stdout(File::create(&report)?)

@@ -1,7 +1,9 @@
-//! The files of `docs/model`: whole models (`.vp`), and variants of them (`.diff`) in two folders, with what is expected of each.
+//! The files of `docs/model`: whole models (`.vp`), and variants of them (`.diff`) in two folders,
+//! each with its expected verdicts.
 //!
-//! A variant is prose, `base: FILE`, `sessions: 1` where the checker would take too long for two, and blocks of lines. A block's `- ` lines stand in the base once, one after the other, and
-//! give way to its `+ ` lines. White space before a line does not count. The base may be a variant itself.
+//! A variant holds prose, `base: FILE`, blocks of lines, and `sessions: 1` if the checker would
+//! take too long for two. The `- ` lines of a block occur in the base once, in sequence, and its `+
+//! ` lines replace them. Leading white space does not count. The base may be a variant itself.
 
 use std::fmt;
 use std::fs;
@@ -10,16 +12,16 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 pub const FOLDER: &str = "docs/model";
-/// The same protocol, another attacker.
+/// Variants with the same protocol and another attacker.
 const ATTACKERS: &str = "attackers";
-/// The same attacker, a protocol that lacks something.
+/// Variants with the same attacker and a protocol that lacks one mechanism.
 const BROKEN: &str = "broken";
-/// A base's base's base: further than anybody follows.
+/// Maximum depth of a chain of bases; a reader cannot follow longer chains.
 const BASES_MAX: usize = 3;
-/// Unless a variant says otherwise: a replay needs two.
+/// Default number of sessions: a replay needs two.
 const SESSIONS: u8 = 2;
 
-/// What a query is answered with.
+/// Answer to a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// No attack was found.
@@ -40,12 +42,12 @@ impl fmt::Display for Verdict {
 /// A model as the checker reads it.
 #[derive(Debug)]
 pub struct Model {
-    /// Of the file, without its ending.
+    /// File name without its extension.
     pub name: String,
-    /// Of the file, from [`FOLDER`] on.
+    /// Path of the file below [`FOLDER`].
     pub path: String,
     pub text: String,
-    /// Runs of each side at once. An attack that needs more is not found.
+    /// Parallel runs of each side. An attack that needs more is not found.
     pub sessions: u8,
     pub queries: Vec<(String, Verdict)>,
 }
@@ -61,12 +63,13 @@ impl Model {
         Ok(Self { name, path: path.to_owned(), text, sessions, queries })
     }
 
-    /// What it is written as for the checker, which wants this ending.
+    /// File name for the checker, which requires this extension.
     pub fn file_name(&self) -> String {
         format!("{}.vp", self.name)
     }
 
-    /// The checker's own short form of all verdicts: the first letter of each query, and 1 for an attack.
+    /// The checker's short form of all verdicts: the first letter of each query, and 1 for an
+    /// attack.
     pub fn code(&self) -> String {
         let codes = self.queries.iter().map(|(query, verdict)| {
             format!("{}{}", &query[..1], u8::from(*verdict == Verdict::Found))
@@ -75,7 +78,7 @@ impl Model {
     }
 }
 
-/// All models, by path.
+/// Reads all models, sorted by path.
 pub fn read(root: &Path) -> Result<Vec<Model>> {
     let mut paths = Vec::new();
     for (folder, ending) in [("", ".vp"), (ATTACKERS, ".diff"), (BROKEN, ".diff")] {
@@ -91,7 +94,7 @@ pub fn read(root: &Path) -> Result<Vec<Model>> {
     paths.iter().map(|path| Model::read(root, path)).collect()
 }
 
-/// The whole text of the model at `path`, through at most `bases` others.
+/// Returns the whole text of the model at `path`, applied to at most `bases` other models.
 fn text(root: &Path, path: &str, bases: usize) -> Result<String> {
     let own = fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))?;
     if path.ends_with(".vp") {
@@ -102,7 +105,7 @@ fn text(root: &Path, path: &str, bases: usize) -> Result<String> {
     vary(&text(root, base, bases - 1)?, &own).with_context(|| path.to_owned())
 }
 
-/// What stands behind `key` at the head of a variant.
+/// Returns the text after `key` at the head of a variant.
 fn value<'a>(variant: &'a str, key: &str) -> Option<&'a str> {
     variant.lines().find_map(|line| line.strip_prefix(key))
 }
@@ -131,7 +134,7 @@ fn vary(base: &str, variant: &str) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// The queries of a model, each with what stands behind it.
+/// Returns the queries of a model, each with its expected verdict.
 fn queries(text: &str) -> Result<Vec<(String, Verdict)>> {
     let (_, block) = text.split_once("queries[").context("no queries")?;
     let lines = block.lines().map(str::trim).filter(|line| line.contains('?'));

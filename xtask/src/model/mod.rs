@@ -1,8 +1,10 @@
-//! `cargo xtask model`: the symbolic models of `docs/model`, each under a checker of protocols, beside what is expected of it.
+//! `cargo xtask model`: checks the symbolic models of `docs/model` and compares the verdicts with
+//! the expected ones.
 //!
-//! Invariant: every query of every model says `// holds` or `// found` (an attack) behind it, and nothing else comes out. A
-//! file of `broken` is a protocol that lacks one thing, in which an attack must be found: else the checker would prove nothing
-//! by finding none.
+//! Invariant: every query of every model carries its expected verdict, `// holds` or `// found` (an
+//! attack), and the checker agrees. A file of `broken` is a protocol that lacks one mechanism, and
+//! the checker must find an attack in it. Otherwise its silence about the real protocol would prove
+//! nothing.
 
 mod checker;
 mod files;
@@ -20,9 +22,9 @@ use files::{Model, Verdict};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only these models, by the name of the file without its ending
+    /// Check only these models, named by their files without the extension
     models: Vec<String>,
-    /// Fail where the checker is not there and cannot be installed, instead of skipping everything
+    /// Fail if the checker is missing and cannot be installed, instead of skipping all models
     #[arg(long)]
     required: bool,
 }
@@ -50,9 +52,11 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Checks as many models at a time as there are cores; returns how many are not as expected.
+/// Checks as many models at a time as there are cores. Returns the number of models with unexpected
+/// verdicts.
 fn check_all(checker: &Checker, models: &[Model], folder: &Path) -> Result<usize> {
-    // They stay there, variants as whole models: for who wants to see an attack step by step.
+    // The files stay there, variants as whole models, so that a reader can replay an attack step by
+    // step.
     for model in models {
         let path = folder.join(model.file_name());
         fs::write(&path, &model.text)
@@ -86,7 +90,7 @@ fn check_all(checker: &Checker, models: &[Model], folder: &Path) -> Result<usize
     Ok(wrong.into_inner().expect("no check panics"))
 }
 
-/// Names each query whose verdict is another than expected.
+/// Fails with the name of each query whose verdict is unexpected.
 fn compare(model: &Model, verdicts: &[(String, Verdict)]) -> Result<()> {
     let expected: Vec<&str> = model.queries.iter().map(|(query, _)| query.as_str()).collect();
     let asked: Vec<&str> = verdicts.iter().map(|(query, _)| query.as_str()).collect();

@@ -1,5 +1,5 @@
-//! A Debian package (deb(5)): an `ar` archive of `debian-binary`, `control.tar.gz` and `data.tar.gz`. Three members of a
-//! format with one page of description; nothing on this machine beside Rust is needed to make it.
+//! A Debian package (deb(5)): an `ar` archive of `debian-binary`, `control.tar.gz` and
+//! `data.tar.gz`. The format takes one page to describe, so packaging needs only Rust.
 
 use anyhow::Result;
 
@@ -15,7 +15,7 @@ pub fn archive(layout: &Layout) -> Result<Vec<u8>> {
     let mut archive = b"!<arch>\n".to_vec();
     for (name, bytes) in members {
         let (time, size) = (layout.time, bytes.len());
-        // name(16) time(12) owner(6) group(6) mode(8) size(10), and two bytes that end it.
+        // name(16) time(12) owner(6) group(6) mode(8) size(10), and a terminator of two bytes.
         let header = format!("{name:<16}{time:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, "100644");
         archive.extend_from_slice(header.as_bytes());
         archive.extend_from_slice(&bytes);

@@ -1,6 +1,7 @@
-//! The names of an ELF file's sections (System V ABI, chapter 4), as far as they tell whether it was stripped.
+//! Section names of an ELF file (System V ABI, chapter 4), which show whether it was stripped.
 
-/// Names of the sections that only a debugger reads; `None` if these bytes are no little-endian ELF file of 64 bits.
+/// Returns the names of sections that only a debugger reads, or `None` if the bytes are not a
+/// little-endian 64-bit ELF file.
 pub fn debug_sections(program: &[u8]) -> Option<Vec<String>> {
     if program.get(..6)? != b"\x7fELF\x02\x01" {
         return None;

@@ -1,4 +1,5 @@
-//! The files of an installation and where they go, as Debian has it; other systems have most of it alike.
+//! The files of an installation and their paths in Debian's layout; other systems use nearly the
+//! same one.
 
 use std::fs;
 use std::io::Write;
@@ -14,29 +15,29 @@ use crate::cargo;
 /// One file.
 #[derive(Debug)]
 pub struct File {
-    /// Below the root, without a slash in front.
+    /// Path below the root, without a leading slash.
     pub path: String,
     pub mode: u32,
     pub bytes: Vec<u8>,
 }
 
-/// All of them, sorted by path, and what a package says of them.
+/// All files, sorted by path, and the metadata of a package.
 #[derive(Debug)]
 pub struct Layout {
     pub files: Vec<File>,
     pub version: String,
-    /// Seconds since 1970 of the commit.
+    /// Time of the commit, in seconds since 1970.
     pub time: u64,
-    /// The oldest glibc that it runs with, as `2.34`; None if it needs none.
+    /// Oldest glibc that the program runs with, as `2.34`; `None` if it needs no glibc.
     pub glibc: Option<String>,
 }
 
 impl Layout {
-    /// Everything beside the program is made by the program.
+    /// Collects the program and the files that it generates.
     pub fn of(program: &Path) -> Result<Self> {
         let scratch = tempfile::tempdir()?;
         let run = |words: &[&str]| {
-            // Of the definition, not of whoever packages it.
+            // The output depends on the program's definition, not on the packager's environment.
             let mut command = Command::new(program);
             command
                 .args(words)
@@ -122,7 +123,7 @@ pub fn tar_gz(prefix: &str, files: &[File], time: u64) -> Result<Vec<u8>> {
     };
     for file in files {
         let path = format!("{prefix}/{}", file.path);
-        // The folders above it, each once, from the top.
+        // The parent folders, each once, from the top.
         for (at, _) in path.match_indices('/') {
             let folder = &path[..=at];
             if made.insert(folder.to_owned()) && folder != "./" {
@@ -137,13 +138,13 @@ pub fn tar_gz(prefix: &str, files: &[File], time: u64) -> Result<Vec<u8>> {
 }
 
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
-    // No name and no time in it.
+    // The header holds no name and no time.
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
 
-/// The highest version among the names of versions in the program (`GLIBC_2.34`).
+/// Returns the highest version among the version names in the program (`GLIBC_2.34`).
 fn oldest_glibc(program: &[u8]) -> Option<String> {
     const MARK: &[u8] = b"GLIBC_2.";
     let found = program.windows(MARK.len()).enumerate().filter(|(_, bytes)| *bytes == MARK);
@@ -154,7 +155,7 @@ fn oldest_glibc(program: &[u8]) -> Option<String> {
     found.map(|(at, _)| minor(at)).max().map(|minor| format!("2.{minor}"))
 }
 
-/// As the tools of Debian take it, else of the commit, else 1980.
+/// Returns `SOURCE_DATE_EPOCH`, as Debian's tools do; else the time of the commit, else 1980.
 fn commit_time() -> u64 {
     let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     let of_commit = || {
@@ -173,7 +174,7 @@ pub fn debian_architecture() -> &'static str {
     }
 }
 
-/// In the form that Debian asks for.
+/// The copyright file in Debian's format.
 fn copyright() -> Result<Vec<u8>> {
     let mit = fs::read_to_string(cargo::root().join("LICENSE-MIT"))?;
     let holder =

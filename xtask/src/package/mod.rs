@@ -1,8 +1,8 @@
-//! `cargo xtask package`: what people install. A Debian package and an archive of the same files, both tried out before they
-//! count: unpacked into an empty folder, and run from there.
+//! `cargo xtask package`: builds the artifacts that people install, a Debian package and an archive
+//! of the same files. Each is unpacked into an empty folder and run from there before it counts.
 //!
-//! Invariant: the same program gives the same bytes. Times are those of the commit, owners are root, and the order is the
-//! alphabet's.
+//! Invariant: the same program gives the same bytes. Times are those of the commit, owners are
+//! root, and files are in alphabetical order.
 
 mod deb;
 mod elf;
@@ -21,13 +21,13 @@ const MUSL: &str = "x86_64-unknown-linux-musl";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder for what is made [default: package in the target folder]
+    /// Output folder [default: package in the target folder]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Package this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Also build a program that needs no libraries (musl), and fail where that is not possible
+    /// Also build a program that needs no libraries (musl), and fail if that is not possible
     #[arg(long = "static")]
     fully_static: bool,
 }
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Everything but the build, into a folder that goes away, with the release build of the tests.
+/// Packages the test build of the program into a temporary folder.
 pub fn smoke_test() -> Result<()> {
     let folder = tempfile::tempdir()?;
     package(&cargo::build_debug()?, folder.path())
@@ -73,7 +73,7 @@ fn package(program: &Path, out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is missing for a program without libraries; None if nothing is.
+/// Returns the missing requirement of a static build, or `None` if it is possible.
 fn lacks_for_static() -> Option<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let words = ["--print", "target-libdir", "--target", MUSL];
@@ -82,7 +82,8 @@ fn lacks_for_static() -> Option<String> {
     if !folder.is_some_and(|folder| Path::new(folder.trim()).exists()) {
         return Some(format!("this Rust has no {MUSL} (rustup target add {MUSL})"));
     }
-    // The ciphers are C, which the system's own compiler would build for its own library.
+    // The ciphers are C code, which the system's own compiler would build for the system's C
+    // library.
     let compiler = Command::new("musl-gcc").arg("--version").output();
     compiler.is_err().then(|| "there is no musl-gcc (apt install musl-tools)".into())
 }
@@ -99,7 +100,7 @@ fn package_static(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs with Debian's own tools, where they are.
+/// Installs the package with Debian's own tools, if they exist.
 fn try_deb(deb: &Path, layout: &Layout) -> Result<()> {
     if Command::new("dpkg-deb").arg("--version").output().is_err() {
         skip::skipped("the Debian package", "dpkg-deb is not installed");
@@ -120,7 +121,8 @@ fn try_deb(deb: &Path, layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// Into a root of its own with an empty database: the libraries it depends on are not known there.
+/// Installs into a separate root with an empty database, which does not contain the libraries the
+/// package depends on.
 fn install(deb: &Path) -> Result<()> {
     let root = tempfile::tempdir()?;
     let at = |name: &str| root.path().join(name);
@@ -142,7 +144,7 @@ fn try_tar(tar: &Path, layout: &Layout) -> Result<()> {
     try_program(&root.path().join(layout.folder_name()).join("usr/bin/wraith"))
 }
 
-/// A real transfer with it, with nothing around it.
+/// Runs a real transfer with the program in an empty environment.
 fn try_program(program: &Path) -> Result<()> {
     let home = tempfile::tempdir()?;
     let clean = |words: &[&str]| {
@@ -160,7 +162,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs a command that must succeed; what it printed.
+/// Runs a command that must succeed, and returns its output.
 fn succeed(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {

@@ -1,9 +1,9 @@
-//! What is another in each run: the code, for which the one of the README is shown; and figures, which are shown as they
-//! were and left out of the comparison.
+//! Text that differs between runs. The code is replaced by the README's; figures are shown as they
+//! were and are excluded from the comparison.
 
 use super::terminal::{Piece, Screen};
 
-/// Words to replace on the screen.
+/// Replacements of words on the screen.
 #[derive(Debug, Default)]
 pub struct Masks {
     words: Vec<(String, String)>,
@@ -24,7 +24,8 @@ impl Masks {
     }
 }
 
-/// A transcript with everything that is another in each run made the same: NodeIds, ports, times and rates, free space.
+/// Returns a transcript without the parts that differ between runs: NodeIds, ports, times and
+/// rates, free space.
 pub fn comparable(transcript: &str) -> String {
     let line = |line: &str| {
         let line = before(line, " at 127.0.0.1:", 1, "ID");
@@ -39,7 +40,7 @@ pub fn comparable(transcript: &str) -> String {
         }
         between(&between(&line, " in ", |c| c != '(', "TIME "), "(", |c| c != ')', "RATE")
     };
-    // Two threads of the sender tell that the code was used and that somebody has come; either may be first.
+    // Two threads of the sender report the used code and the arrived receiver; either may be first.
     let mut lines: Vec<_> = transcript.lines().map(line).collect();
     lines.sort();
     lines.join("\n")
@@ -49,7 +50,7 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// Replaces what follows `mark` as long as it `is` such letters.
+/// Replaces the text after `mark`, as far as its letters satisfy `is`.
 fn between(text: &str, mark: &str, is: impl Fn(char) -> bool, by: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -65,7 +66,7 @@ fn between(text: &str, mark: &str, is: impl Fn(char) -> bool, by: &str) -> Strin
     out + rest
 }
 
-/// Replaces so many words in front of `mark`.
+/// Replaces `words` words in front of `mark`.
 fn before(text: &str, mark: &str, words: usize, by: &str) -> String {
     let Some(at) = text.find(mark) else { return text.to_owned() };
     let start = text[..at].rmatch_indices(' ').nth(words - 1).map_or(0, |(space, _)| space + 1);

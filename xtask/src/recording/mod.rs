@@ -1,8 +1,9 @@
-//! `cargo xtask recording`: a first transfer as two people see it, from the real program at two real terminals. It goes into
-//! `docs/first-transfer.svg`, which moves, and as text into the README.
+//! `cargo xtask recording`: records a first transfer between two people, with the real program at
+//! two real terminals. The recording goes into `docs/first-transfer.svg` as an animation, and into
+//! the README as text.
 //!
-//! Invariant: what the README and the picture end with is what today's program prints, but for what is another in each run
-//! ([`mask`]); `cargo xtask test` compares them.
+//! Invariant: the README and the last frame of the animation show the output of today's program,
+//! except for text that differs between runs ([`mask`]). `cargo xtask test` compares them.
 
 mod mask;
 mod svg;
@@ -23,14 +24,14 @@ const DOCUMENT: &str = "README.md";
 const BEGIN: &str = "<!-- made by cargo xtask recording: begin -->\n";
 const END: &str = "<!-- made by cargo xtask recording: end -->\n";
 
-/// Of both terminals.
+/// Size of both terminals.
 const COLUMNS: u16 = 90;
 const ROWS: u16 = 14;
-/// What is sent: large enough that there is something to see on the way.
+/// Size of the sent file: large enough that its progress is visible.
 const FILM_BYTES: usize = 400 << 20;
-/// Beyond it something hangs.
+/// Time after which the recording counts as hung.
 const HANG: Duration = Duration::from_secs(180);
-/// Between two looks at the terminals.
+/// Interval between two frames.
 const PACE: Duration = Duration::from_millis(40);
 
 #[derive(Debug, clap::Args)]
@@ -38,7 +39,7 @@ pub struct Args {
     /// Record this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Change nothing; fail where the picture or the README is not of today's program
+    /// Change nothing; fail if the picture or the README differs from today's program
     #[arg(long)]
     check: bool,
 }
@@ -52,7 +53,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.check { check(&recording) } else { write(&recording) }
 }
 
-/// Compares what is committed with the release build of the tests.
+/// Compares the committed recording with the test build of the program.
 pub fn smoke_test() -> Result<()> {
     check(&record(&cargo::build_debug()?)?)
 }
@@ -60,20 +61,20 @@ pub fn smoke_test() -> Result<()> {
 /// Both terminals at one moment.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Since the beginning.
+    /// Time since the beginning.
     pub at: Duration,
     pub alice: terminal::Screen,
     pub bob: terminal::Screen,
 }
 
-/// What was seen. The last frame is the end.
+/// All frames; the last one shows the end.
 #[derive(Debug)]
 struct Recording {
     frames: Vec<Frame>,
 }
 
 impl Recording {
-    /// Both terminals in the end, as text.
+    /// Returns the final content of both terminals, as text.
     fn transcript(&self) -> String {
         let last = self.frames.last().expect("there is a frame");
         format!("{}\n\n{}\n", last.alice.text(), last.bob.text())
@@ -118,7 +119,8 @@ fn with_transcript(document: &str, transcript: &str) -> Result<String> {
     Ok(format!("{before}{BEGIN}```console\n{transcript}```\n{END}{after}"))
 }
 
-/// Two people on one machine, who meet on its loopback as two machines do on their network.
+/// Two people on one machine, which find each other on its loopback as two machines do on their
+/// network.
 struct Stage {
     folder: tempfile::TempDir,
     program: PathBuf,
@@ -153,7 +155,7 @@ impl Stage {
         self.until(&mut alice, &mut bob, "Ctrl-C stops.")?;
         let code = alice.word_after("wraith receive ").context("no code on the screen")?;
         self.masks.replace(&code, "7-crater-lemon");
-        // What was seen so far has the real code in it.
+        // The frames so far show the real code.
         for frame in &mut self.frames {
             frame.alice = self.masks.apply(&frame.alice);
         }
@@ -177,18 +179,18 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Starts the program at a terminal, in the folder of its person.
+    /// Starts the program at a terminal, in the folder of that person.
     fn start(&self, terminal: &mut Terminal, words: &[&str]) -> Result<()> {
         let home = self.path(terminal.name());
         let mut command = std::process::Command::new(&self.program);
         command.args(words).current_dir(&home).env_clear();
         command.env("HOME", &home).env("WRAITH_HOME", home.join(".wraith")).envs(crate::OFFLINE);
-        // Nothing leaves this machine.
+        // Nothing leaves the machine.
         command.env("WRAITH_LAN", "lo").env("TERM", "xterm-256color");
         terminal.start(command)
     }
 
-    /// A person types a command, letter by letter; that takes no real time.
+    /// Types a command letter by letter; that takes no real time.
     fn type_in(&mut self, terminal: &mut Terminal, words: &str, side: Side, other: &Terminal) {
         let prompt = format!("{}$ ", terminal.name());
         terminal.show(&prompt);
@@ -208,12 +210,12 @@ impl Stage {
         while !alice.all().contains(text) && !bob.all().contains(text) {
             self.wait(alice, bob)?;
         }
-        // As long as a person takes to read it.
+        // A person takes about this long to read the text.
         self.start -= Duration::from_millis(900);
         Ok(())
     }
 
-    /// The same, at both terminals.
+    /// Waits until both terminals show the text.
     fn until_all(&mut self, alice: &mut Terminal, bob: &mut Terminal, text: &str) -> Result<()> {
         self.until(alice, bob, text)?;
         while !alice.all().contains(text) || !bob.all().contains(text) {
@@ -232,7 +234,7 @@ impl Stage {
         Ok(())
     }
 
-    /// A frame, if anything is other than in the last.
+    /// Adds a frame if a terminal has changed since the last one.
     fn look(&mut self, alice: &Terminal, bob: &Terminal) {
         let (alice, bob) = (self.masks.apply(&alice.screen()), self.masks.apply(&bob.screen()));
         let same = |frame: &Frame| frame.alice == alice && frame.bob == bob;
@@ -248,7 +250,7 @@ enum Side {
     Bob,
 }
 
-/// Bytes that cannot be compressed (SplitMix64).
+/// Incompressible bytes (SplitMix64).
 fn noise(len: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len);
     let mut state = 1_u64;

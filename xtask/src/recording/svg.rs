@@ -1,5 +1,5 @@
-//! Frames as one SVG that moves by itself, without a script: each frame is a group that is seen for its time. Who shows no
-//! motion shows the last frame.
+//! Frames as one animated SVG without a script: each frame is a group that is visible for its time.
+//! A viewer without animation shows the last frame.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::{COLUMNS, Frame, ROWS};
 const CELL: f64 = 8.4;
 const LINE: f64 = 18.0;
 const MARGIN: f64 = 14.0;
-/// No pause is longer, and the end stands this long before it begins anew.
+/// Maximum length of a pause; the last frame stands for `END` before the animation restarts.
 const LONGEST: Duration = Duration::from_millis(1500);
 const END: Duration = Duration::from_secs(5);
 
 const OPEN: &str = "<desc>";
 const CLOSE: &str = "</desc>";
 
-/// The picture; `transcript` is its description, for who cannot see it.
+/// Draws the picture; `transcript` is its description for readers who cannot see it.
 pub fn picture(frames: &[Frame], transcript: &str) -> String {
     let (width, one) = (f64::from(COLUMNS) * CELL + 2.0 * MARGIN, height());
     let all = 2.0 * one + MARGIN;
@@ -58,7 +58,7 @@ pub fn picture(frames: &[Frame], transcript: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// The description of a picture.
+/// Returns the description of a picture.
 pub fn transcript(svg: &str) -> Option<String> {
     let (_, rest) = svg.split_once(OPEN)?;
     let (text, _) = rest.split_once(CLOSE)?;
@@ -69,7 +69,7 @@ fn height() -> f64 {
     f64::from(ROWS) * LINE + 2.0 * MARGIN
 }
 
-/// From when to when each frame is seen.
+/// Returns when each frame appears and disappears.
 fn times(frames: &[Frame]) -> Vec<(Duration, Duration)> {
     let mut now = Duration::ZERO;
     let next = frames.iter().skip(1).map(|frame| Some(frame.at)).chain([None]);

@@ -1,4 +1,4 @@
-//! A program at a pseudo-terminal, and what stands on its screen.
+//! A program at a pseudo-terminal, and the content of its screen.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::{COLUMNS, ROWS};
 
-/// Letters in one style.
+/// Text in one style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub text: String,
@@ -48,7 +48,7 @@ impl Screen {
 pub struct Terminal {
     name: &'static str,
     parser: vt100::Parser,
-    /// Everything that was written, for who looks for a text.
+    /// All output, which [`Self::all`] returns for searches.
     written: Vec<u8>,
     process: Option<Process>,
     succeeded: bool,
@@ -80,7 +80,7 @@ impl Terminal {
         self.name
     }
 
-    /// Puts text on the screen that no program wrote.
+    /// Shows text that no program wrote.
     pub fn show(&mut self, text: &str) {
         self.parser.process(text.as_bytes());
     }
@@ -89,7 +89,8 @@ impl Terminal {
         let (master, slave) = open()?;
         command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
         let child = command.spawn()?;
-        // It holds the terminal too; while anybody does, its end is not seen.
+        // `command` holds the terminal too; its end is not visible while any process or value holds
+        // it.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut screen = File::from(master.try_clone()?);
         let (sender, output) = mpsc::channel();
@@ -113,7 +114,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Takes what the program writes within this time.
+    /// Reads the program's output for up to `patience`.
     pub fn take(&mut self, patience: Duration) {
         let deadline = Instant::now() + patience;
         while let Some(process) = &mut self.process {
@@ -141,17 +142,17 @@ impl Terminal {
         self.succeeded
     }
 
-    /// How long nothing has come.
+    /// Time since the last output.
     pub fn waited(&self) -> Duration {
         self.heard.elapsed()
     }
 
-    /// Everything that the program wrote.
+    /// Returns all output of the program.
     pub fn all(&self) -> String {
         String::from_utf8_lossy(&self.written).into_owned()
     }
 
-    /// The word that follows this text on the screen.
+    /// Returns the word that follows this text in the output.
     pub fn word_after(&self, text: &str) -> Option<String> {
         let all = self.all();
         let (_, rest) = all.split_once(text)?;
