@@ -17,8 +17,8 @@ pub(crate) fn run(input: &[u8]) {
     let mut splitter = Splitter::new(&mut rng(1));
     while !input.is_empty() {
         match input.byte() {
-            // A message of an honest sender. A fresh reassembler, whose ids are all unused, must
-            // return it.
+            // A message of an honest sender. A fresh reassembler, in which its id is unused,
+            // returns the same bytes if it returns a message.
             0 => {
                 let (room, len) = (18 + usize::from(input.byte()), usize::from(input.u16()) % 600);
                 let message = vec![7; len];

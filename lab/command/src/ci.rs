@@ -1,12 +1,12 @@
-//! `cargo lab ci`: the measurements that guard every change, in their small forms.
+//! `cargo lab ci`: small forms of the measurements that guard every change.
 
 use anyhow::Result;
 use xtask::test;
 
 use crate::{cargo, guard, netlab, programs, skip};
 
-/// The packages whose tests run: those that the small forms need, and the command itself. The others race against programs
-/// whose libraries take longer to build than all of this.
+/// Packages whose tests run: those of the small forms, and the command itself. The others race
+/// against programs whose libraries take longer to build than all of this.
 const TESTED: [&str; 6] =
     ["wraith-ct", "wraith-grid", "wraith-guard", "wraith-lab", "wraith-netlab", "wraith-wire"];
 

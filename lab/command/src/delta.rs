@@ -1,8 +1,9 @@
-//! How much a changed file costs whose old copy the receiver has: bytes on the wire, time, memory, beside sending it whole
-//! and beside rsync's own algorithm.
+//! `cargo lab delta`: the cost of a changed file if the receiver has an old copy. It reports bytes
+//! on the wire, time and memory, beside sending the whole file and beside rsync's own algorithm.
 //!
-//! wraith's bytes are those of all datagrams in both directions, by its own count (`wire_bytes` of `--json`); rsync's are its
-//! count of its stream in both directions, without any transport. Every result is compared with the source byte by byte.
+//! wraith's bytes are those of all datagrams in both directions, by its own count (`wire_bytes` of
+//! `--json`). rsync's bytes are its count of its stream in both directions, without any transport.
+//! Every result is compared with the source byte by byte.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -18,7 +19,7 @@ use crate::{cargo, machine};
 
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Changed in every case: what is appended, put in front, or inserted.
+/// Length of the appended, prepended or inserted data in each case.
 const ADDED_BYTES: usize = 1 << 20;
 
 const EDITS: usize = 500;
@@ -26,15 +27,15 @@ const EDIT_BYTES: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Megabytes of the file
+    /// Size of the file in megabytes
     #[arg(long, default_value_t = 1000)]
     megabytes: usize,
 
-    /// The program to measure, instead of a release build made now
+    /// Program to measure, instead of a new release build
     #[arg(long)]
     program: Option<PathBuf>,
 
-    /// Folder for the data (four times the file)
+    /// Folder for the data (four times the size of the file)
     #[arg(long)]
     dir: Option<PathBuf>,
 }
@@ -47,7 +48,7 @@ enum Case {
     Edited,
 }
 
-/// What bringing the file up to date took.
+/// Cost of updating the file.
 struct Cost {
     wire_bytes: u64,
     seconds: f64,
@@ -57,7 +58,7 @@ struct Cost {
 /// Prints a table.
 ///
 /// # Errors
-/// A program fails, or what it made is not the source.
+/// A program fails, or its result differs from the source.
 pub fn run(args: &Args) -> Result<()> {
     let program = match &args.program {
         Some(program) => program.clone(),
@@ -86,7 +87,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Writes both versions. Returns how many bytes of the new one are not in the old one.
+/// Writes both versions. Returns the number of bytes of the new one that are not in the old one.
 fn make(case: Case, bytes: usize, old_path: &Path, new_path: &Path) -> Result<usize> {
     let (mut old, mut new) = (writer(old_path)?, writer(new_path)?);
     let mut changes = Noise(7);
@@ -109,7 +110,7 @@ fn make(case: Case, bytes: usize, old_path: &Path, new_path: &Path) -> Result<us
                 _ if n == blocks / 3 * 2 => continue,
                 _ => {}
             }
-            // As many in each block, give or take one, anywhere in it.
+            // Each block gets the same number of edits, plus or minus one, at random offsets.
             for _ in n * EDITS / blocks..(n + 1) * EDITS / blocks {
                 let at = changes.next() as usize % len.saturating_sub(EDIT_BYTES).max(1);
                 let end = (at + EDIT_BYTES).min(len);
@@ -131,7 +132,7 @@ fn writer(path: &Path) -> Result<BufWriter<File>> {
     Ok(BufWriter::new(File::create(path).with_context(|| path.display().to_string())?))
 }
 
-/// SplitMix64: bytes that nobody can compress, always the same ones.
+/// Deterministic, incompressible bytes (SplitMix64).
 struct Noise(u64);
 
 impl Noise {
@@ -151,7 +152,7 @@ impl Noise {
     }
 }
 
-/// A folder in which `file` is the old version.
+/// Makes a folder that holds the old version as `file`.
 fn fresh_copy(folder: &Path, old: &Path) -> Result<PathBuf> {
     let target = folder.join("target");
     if target.exists() {
@@ -196,7 +197,7 @@ fn wraith(program: &Path, new: &Path, target: &Path, more: &[&str]) -> Result<Co
         sender.kill()?;
     }
     let seconds = start.elapsed().as_secs_f64();
-    // Its output is read to the end, so that it never writes into a closed pipe.
+    // Reads the output to the end, so that the sender never writes into a closed pipe.
     std::io::copy(&mut said, &mut std::io::sink())?;
     let sent = process::wait(sender, "wraith send");
     let (received, done) = received?;
@@ -204,7 +205,7 @@ fn wraith(program: &Path, new: &Path, target: &Path, more: &[&str]) -> Result<Co
     Ok(Cost { wire_bytes, seconds, usage: vec![sent?, received] })
 }
 
-/// The next event of this kind.
+/// Returns the next event of this kind.
 fn event(said: &mut impl BufRead, kind: &str) -> Result<Value> {
     let mut line = String::new();
     loop {
@@ -242,7 +243,7 @@ fn rsync(new: &Path, target: &Path) -> Result<Cost> {
     Ok(Cost { wire_bytes, seconds, usage: vec![usage] })
 }
 
-/// Prints a row, after a look at what was made.
+/// Checks the result and prints a row.
 fn show(case: Case, who: &str, changed: usize, new: &Path, cost: Cost) -> Result<()> {
     let made = new.parent().and_then(Path::parent).context("no folder")?.join("target/file");
     ensure!(is_same(new, &made)?, "{who}: what was made is not the source");

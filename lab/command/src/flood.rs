@@ -1,8 +1,8 @@
-//! `cargo lab flood`: what strangers who send as much as they can take from a transfer and from a newcomer.
+//! `cargo lab flood`: the cost of a flood from strangers for a transfer and for a newcomer.
 //!
-//! The transfer, or the newcomer with the one it calls, has a core, and the flood has another: both are pinned. So what is
-//! measured is what the flood costs us, not what it takes to send it. Rounds with the flood and without alternate; every
-//! byte that was transferred is compared.
+//! The transfer, or the newcomer with its peer, is pinned to one core and the flood to another. So
+//! the figures show the cost of the flood for us, not the cost of sending it. Rounds with and
+//! without the flood alternate, and every transferred byte is compared.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -19,31 +19,31 @@ use crate::{cargo, machine, programs};
 
 const OUR_CORE: &str = "0";
 const THEIR_CORE: &str = "1";
-/// A flood of handshakes lasts so long, unless it is ended: longer than a newcomer may take, and each of them takes 100 µs to make.
-/// A round that takes longer than its flood counts for nothing.
+/// Duration of a flood of handshakes, unless it is stopped. It is longer than a newcomer may take,
+/// and each handshake takes 100 µs to make. A round that outlasts its flood does not count.
 const HANDSHAKE_SECONDS: u32 = 4;
 const JUNK_SECONDS: u32 = 60;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Rounds, each with the flood and without
+    /// Number of rounds, each with and without the flood
     #[arg(long, default_value_t = 5)]
     rounds: u32,
-    /// Megabytes of the file that is transferred
+    /// Size of the transferred file in megabytes
     #[arg(long, default_value_t = 1000)]
     megabytes: u64,
     /// Random datagrams per second
     #[arg(long, default_value_t = 200_000)]
     datagrams: u32,
-    /// Datagrams of H1s per second, two for each handshake, by somebody who has the ticket
+    /// Datagrams of valid H1s per second, two for each handshake, from holders of the ticket
     #[arg(long, default_value_t = 50_000)]
     handshakes: u32,
-    /// Addresses that the handshakes come from in the second table
+    /// Source addresses of the handshakes in the second table
     #[arg(long, default_value_t = 1000)]
     sources: u32,
 }
 
-/// Measures and prints.
+/// Measures and prints the results.
 pub fn run(args: &Args) -> Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     ensure!(cores >= 2, "the flood needs a core of its own");
@@ -63,7 +63,7 @@ struct Bench<'a> {
     folder: &'a Path,
 }
 
-/// A process that ends with what started it, however that ends.
+/// A child process that is killed when this value is dropped.
 struct Started(Option<Child>);
 
 impl Started {
@@ -82,7 +82,7 @@ impl Drop for Started {
     }
 }
 
-/// A sender that offers, and where.
+/// A sender with an offer, and its address.
 struct Sender {
     child: Started,
     ticket: String,
@@ -113,7 +113,8 @@ fn running_transfer(bench: &Bench<'_>, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Seconds from the receiver's start to its end, and how many datagrams a second the flood had.
+/// Returns the seconds from the receiver's start to its end, and the rate of the flood in datagrams
+/// a second.
 fn transfer(bench: &Bench<'_>, set: &DataSet, flood: Option<u32>) -> Result<(f64, Option<f64>)> {
     let sender = Sender::start(bench, &set.source, &["--no-sync"])?;
     let words = |per_second: u32| {
@@ -136,7 +137,7 @@ fn transfer(bench: &Bench<'_>, set: &DataSet, flood: Option<u32>) -> Result<(f64
     Ok((seconds, sent))
 }
 
-/// How long somebody who comes while the flood lasts takes to get a small file.
+/// Measures how long a newcomer takes to receive a small file during the flood.
 fn newcomer(bench: &Bench<'_>, args: &Args, sources: u32) -> Result<()> {
     let folder = bench.folder.join(format!("small-{sources}"));
     let set = DataSet::one_file(&folder, 1000)?;
@@ -154,7 +155,7 @@ fn newcomer(bench: &Bench<'_>, args: &Args, sources: u32) -> Result<()> {
             let flood = with_flood.then(|| Flood::ready(bench, &words, HANDSHAKE_SECONDS));
             let flood = flood.transpose()?.map(Flood::begin).transpose()?;
             if flood.is_some() {
-                // The flood should be there first.
+                // The flood starts first.
                 std::thread::sleep(Duration::from_millis(500));
             }
             let target = bench.folder.join("target");
@@ -199,7 +200,7 @@ fn receive(bench: &Bench<'_>, ticket: &str, target: &Path) -> Result<f64> {
 impl Sender {
     fn start(bench: &Bench<'_>, source: &Path, more: &[&str]) -> Result<Self> {
         let home = bench.folder.join("sender");
-        // A port that was free a moment ago; nobody else here binds any.
+        // The port was free a moment ago, and no other process binds ports at that address.
         let free = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
         let address = free.to_string();
         let mut child = pinned(OUR_CORE, bench.wraith)
@@ -221,12 +222,12 @@ impl Sender {
     }
 }
 
-/// A flood, made and not begun, or under way.
+/// A flood, prepared or in progress.
 struct Flood {
     child: Started,
     input: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
-    /// It ends by itself after so long.
+    /// Duration after which the flood stops by itself.
     seconds: u32,
 }
 
@@ -251,7 +252,7 @@ impl Flood {
         Ok(self)
     }
 
-    /// Ends it: how many datagrams a second it sent, by its own count.
+    /// Stops the flood. Returns its rate in datagrams a second, by its own count.
     fn stop(mut self) -> Result<f64> {
         drop(self.input.take());
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The machine that figures are taken on, in one line.
+//! One-line description of the machine on which figures are taken.
 
 use std::fs;
 use std::process::Command;
@@ -12,13 +12,14 @@ pub fn hardware() -> String {
     format!("{cores} cores ({model}), {}", says("uname", &["-sr"]))
 }
 
-/// How many processes wanted a core in the last minute: much above the number of cores, figures are of a busy machine.
+/// Average number of processes that wanted a core during the last minute. If it is much higher than
+/// the number of cores, the machine was busy.
 pub fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().unwrap_or("?").to_owned()
 }
 
-/// The day, in UTC.
+/// The current date in UTC.
 pub fn today() -> String {
     says("date", &["-u", "+%Y-%m-%d"])
 }

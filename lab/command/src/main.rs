@@ -1,6 +1,7 @@
-//! `cargo lab`: everything that measures wraith, alone and beside other programs.
+//! `cargo lab`: all measurements of wraith, alone and beside other programs.
 //!
-//! The product's own commands are in `xtask`; its calls of cargo and its runner of tests are used here, too.
+//! The product's own commands are in `xtask`. The lab also uses its calls of cargo and its test
+//! runner.
 
 mod bench;
 mod ci;
@@ -25,11 +26,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Race wraith against the tools of today on the same data in turn: medians, ratios, CPU time, peak memory
+    /// Race wraith against common tools on the same data in turn: medians, ratios, CPU time, peak
+    /// memory
     Race(race::Args),
-    /// Measure several receivers of one sender at once beside one alone
+    /// Compare several receivers of one sender at once with one receiver alone
     Fanout(race::fanout::Args),
-    /// Measure the cost of a changed file whose old copy the receiver has, beside the whole file and beside rsync
+    /// Measure the cost of a changed file, beside the whole file and beside rsync
     Delta(delta::Args),
     /// Draw the tables and charts of the committed race again
     Charts,
@@ -41,15 +43,15 @@ enum Command {
     },
     /// Measure wraith and others over slow, long and lossy links between network namespaces (needs root)
     Netlab(netlab::Args),
-    /// Measure how much of a transfer and of a newcomer a flood from strangers takes
+    /// Measure the cost of a flood from strangers for a transfer and for a newcomer
     Flood(flood::Args),
-    /// Test whether the bytes on the wire are noise, and that the test would see mistakes
+    /// Test that the bytes on the wire are noise, and that the test would find mistakes
     Wire {
         /// Options of the test; `cargo lab wire --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Test whether code that works on secrets takes the same time for all of them, and that the test would find leaks
+    /// Test that code with secrets runs in constant time, and that the test would find leaks
     Ct {
         /// Options of the test; `cargo lab ct --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -57,7 +59,7 @@ enum Command {
     },
     /// Count the instructions of the hot paths under callgrind and compare them with the baseline
     Guard(guard::Args),
-    /// Run the microbenchmarks and set them beside the figures of other systems
+    /// Run the microbenchmarks and compare them with the figures of other systems
     Bench(bench::Args),
     /// Run the part of the lab that must pass before a change lands: its tests, the small grid, the guard
     Ci,

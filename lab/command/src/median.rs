@@ -1,6 +1,6 @@
-//! The one figure that is told of many: these machines are noisy.
+//! The median, which represents the samples of a noisy machine.
 
-/// The middle value, or the mean of the two middle ones; 0 of nothing.
+/// Returns the middle value, or the mean of the two middle ones; 0 without values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);

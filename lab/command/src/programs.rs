@@ -7,22 +7,26 @@ use anyhow::Result;
 
 use crate::cargo;
 
-/// The packages whose programs the commands run. Cargo takes the features of a dependency from the selected packages, so they
-/// are always selected together: another selection would compile most dependencies again.
+/// Packages of the programs that the commands run. Cargo takes the features of a dependency from
+/// the selected packages, so these are always selected together. Another selection would compile
+/// most dependencies again.
 const PROGRAMS: [&str; 5] =
     ["wraith-ct", "wraith-grid", "wraith-guard", "wraith-netlab", "wraith-wire"];
 
-/// The scenario grid. The few cells of `--ci` take seconds even with the settings of the tests.
+/// Runs the scenario grid. The few cells of `--ci` take seconds even with the settings of the
+/// tests.
 pub fn grid(words: &[String]) -> Result<()> {
     run("wraith-grid", words, words.iter().any(|word| word == "--ci"))
 }
 
-/// The test whether the wire is noise. Its small form takes seconds even with the settings of the tests.
+/// Runs the test of the bytes on the wire. Its small form takes seconds even with the settings of
+/// the tests.
 pub fn wire(words: &[String]) -> Result<()> {
     run("wraith-wire", words, words.iter().any(|word| word == "--small"))
 }
 
-/// The timing test, always with the settings of the product: other settings give other instructions.
+/// Runs the timing test, always with the product's settings, as other settings generate other
+/// instructions.
 pub fn ct(words: &[String]) -> Result<()> {
     run("wraith-ct", words, false)
 }

@@ -1,4 +1,5 @@
-//! `docs/performance/micro.md`: text by hand, with a place for the table of each group and one for the run as a whole.
+//! `docs/performance/micro.md`: hand-written text with marked sections for the table of each group
+//! and for the run as a whole.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use super::results::Results;
 use super::table;
 use crate::{cargo, machine};
 
-/// The place for what is said of all rows.
+/// Name of the section about the whole run.
 const RUN: &str = "run";
 
 pub(super) fn path() -> PathBuf {
@@ -21,7 +22,7 @@ pub(super) fn read() -> Result<String> {
     fs::read_to_string(path()).with_context(|| format!("cannot read {}", path().display()))
 }
 
-/// `text` with the results in their places.
+/// Returns `text` with the results in its marked sections.
 pub(super) fn with(text: &str, results: &Results, references: &[Reference]) -> Result<String> {
     let run = format!(
         "`cargo lab bench`, {}, {}, load average {}. {}",
@@ -37,7 +38,7 @@ pub(super) fn with(text: &str, results: &Results, references: &[Reference]) -> R
     Ok(text)
 }
 
-/// `text` with what stands in the place called `name` replaced.
+/// Returns `text` with the content of the section `name` replaced.
 fn replace(text: &str, name: &str, content: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- {name}: written by cargo lab bench -->\n"), "<!-- end -->");
     let (before, rest) =

@@ -1,5 +1,6 @@
-//! `cargo lab bench`: runs the microbenchmarks (`lab/micro`), sets them beside the figures of `reference.csv` and writes
-//! all of it into `docs/performance/micro.md`, whose text is by hand: only what stands between its marks is replaced.
+//! `cargo lab bench`: runs the microbenchmarks (`lab/micro`), compares them with the figures of
+//! `reference.csv` and writes the tables into `docs/performance/micro.md`. The text of that
+//! document is hand-written; only the marked sections are replaced.
 
 mod document;
 mod reference;
@@ -15,12 +16,13 @@ use reference::Reference;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only rows with this in their name; they are printed, the document stays as it is
+    /// Run only rows with this in their name; print them and leave the document unchanged
     filter: Option<String>,
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    // Not cargo's own folder for it: nothing of an earlier run may pass for a result of this one.
+    // A folder of its own, not cargo's default, so that no result of an earlier run is taken for
+    // one of this run.
     let folder = cargo::target().join("wraith-micro");
     if folder.exists() {
         fs::remove_dir_all(&folder)

@@ -1,4 +1,5 @@
-//! `lab/micro/reference.csv`: every row of ours, and what it is set beside.
+//! `lab/micro/reference.csv`: each of our rows, and the row of another system that it is compared
+//! with.
 
 use std::fs;
 
@@ -6,12 +7,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::cargo;
 
-/// A line: one of our rows beside one of theirs. A row may stand beside several.
+/// A line: one of our rows and one of another system. A row may have several lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reference {
-    /// Ours, `group/row`.
+    /// Name of our row, `group/row`.
     pub(super) row: String,
-    /// Name and median in nanoseconds of theirs; `None` if there is nothing to set beside it.
+    /// Name and median, in nanoseconds, of the other system's row; `None` if there is nothing
+    /// comparable.
     pub(super) theirs: Option<(String, f64)>,
 }
 
@@ -27,7 +29,7 @@ impl Reference {
     }
 }
 
-/// After comments and a line of titles: our row, theirs, its median.
+/// Parses the lines after comments and the line of titles: our row, the other row, and its median.
 fn parse(text: &str) -> Result<Vec<Reference>> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).skip(1);
     let parsed = lines.map(|line| match line.split(',').collect::<Vec<_>>()[..] {
@@ -41,14 +43,14 @@ fn parse(text: &str) -> Result<Vec<Reference>> {
     parsed.collect()
 }
 
-/// The groups in their order.
+/// Returns the groups in order.
 pub(super) fn groups(references: &[Reference]) -> Vec<&str> {
     let mut groups: Vec<&str> = references.iter().map(Reference::group).collect();
     groups.dedup();
     groups
 }
 
-/// That every row was measured, and every measured row has its line.
+/// Checks that every row was measured, and that every measured row has a line.
 pub(super) fn check<'a>(
     references: &[Reference],
     measured: impl Iterator<Item = &'a String>,

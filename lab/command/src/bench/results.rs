@@ -1,4 +1,4 @@
-//! What criterion left on disk: one folder for each row, with its samples.
+//! Reads criterion's results from disk: one folder for each row, with its samples.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use serde_json::Value;
 pub(super) struct Measured {
     /// Median over all samples.
     pub(super) median_ns: f64,
-    /// The fastest sample: what is left when nobody else used the machine.
+    /// The fastest sample, which is the least disturbed by other processes.
     pub(super) fastest_ns: f64,
     pub(super) moves: Moves,
 }
 
-/// What one repetition moves.
+/// Bytes or elements that one repetition processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Moves {
     Bytes(f64),
@@ -25,7 +25,7 @@ pub(super) enum Moves {
     Nothing,
 }
 
-/// All rows by name, `group/row`.
+/// All rows by their names, `group/row`.
 pub(super) type Results = BTreeMap<String, Measured>;
 
 pub(super) fn read(folder: &Path) -> Result<Results> {

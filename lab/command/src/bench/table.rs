@@ -1,11 +1,11 @@
-//! Rows beside their references, as Markdown.
+//! Rows and their references, as Markdown tables.
 
 use std::fmt::Write;
 
 use super::reference::Reference;
 use super::results::{Measured, Moves, Results};
 
-/// The rows of one group that were measured; empty if none was.
+/// Returns the table of one group's measured rows; empty if none was measured.
 pub(super) fn table(group: &str, results: &Results, references: &[Reference]) -> String {
     let mut rows = String::new();
     for reference in references.iter().filter(|reference| reference.group() == group) {
@@ -29,10 +29,11 @@ pub(super) fn table(group: &str, results: &Results, references: &[Reference]) ->
     )
 }
 
-/// The row of the same library on both sides: how it compares is how the machines do.
+/// The row in which both sides run the same library, so its ratio compares the machines.
 const YARDSTICK: &str = "hash/65536";
 
-/// How often ours is faster, where it is not, and how far the samples lie apart.
+/// Summarises the ratios: how often ours is faster, the rows in which it is not, and the spread of
+/// the samples.
 pub(super) fn summary(results: &Results, references: &[Reference]) -> String {
     let ratios: Vec<(&str, f64)> = references
         .iter()
@@ -61,7 +62,7 @@ pub(super) fn summary(results: &Results, references: &[Reference]) -> String {
     )
 }
 
-/// How many times as fast ours is; in bold where it is slower.
+/// Formats the speed-up of our row; bold if ours is slower.
 fn ratio(measured: &Measured, theirs: f64) -> String {
     let times = theirs / measured.median_ns;
     match times {
@@ -79,7 +80,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// Bytes a second, or time for an element.
+/// Formats bytes a second, or the time of an element.
 fn rate(measured: &Measured) -> String {
     match measured.moves {
         Moves::Bytes(bytes) => format!("{:.2} GB/s", bytes / measured.median_ns),

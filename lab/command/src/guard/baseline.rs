@@ -1,4 +1,4 @@
-//! The committed counts: tab-separated, so that a changed one is a changed line.
+//! The committed counts, as tab-separated text, so that a changed count is a changed line.
 
 use anyhow::{Context, Result, bail};
 
@@ -10,7 +10,7 @@ const HEADER: &str = "\
 # conditions are the same; `cargo lab guard --bless` rewrites this file.
 ";
 
-/// What one unit of a path costs.
+/// Cost of one unit of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Count {
     pub(super) name: String,
@@ -18,7 +18,7 @@ pub(super) struct Count {
     pub(super) instructions: f64,
 }
 
-/// Counts and what they were taken with.
+/// Counts, and the conditions under which they were taken.
 #[derive(Debug, PartialEq)]
 pub(super) struct Baseline {
     pub(super) conditions: Conditions,

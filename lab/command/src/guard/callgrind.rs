@@ -1,4 +1,5 @@
-//! Counting: the program once N and once 2 N times, both under callgrind, and the difference.
+//! Counts instructions: runs the program under callgrind with N and with 2 N repetitions, and takes
+//! the difference.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,18 +19,18 @@ struct Listed {
     times: u64,
 }
 
-/// valgrind with this tool, in an environment that is the same everywhere.
+/// A valgrind command with this tool, in an environment that is the same everywhere.
 pub(super) fn valgrind(tool: &str) -> Command {
     let mut command = Command::new("valgrind");
     let kept = ["PATH", "TMPDIR", "VALGRIND_LIB"];
     let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.env_clear().envs(kept).args([&format!("--tool={tool}"), "-q"]);
-    // Large copies by `rep movsb` would count as one instruction a byte.
+    // Without this setting, large copies by `rep movsb` would count as one instruction a byte.
     command.env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1073741824");
     command
 }
 
-/// What one unit of every path costs whose name is `wanted`.
+/// Counts the cost of one unit of every path whose name is `wanted`.
 pub(super) fn count_all(program: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Count>> {
     let listed = list(program)?;
     listed.iter().filter(|path| wanted(&path.name)).map(|path| count(program, path)).collect()
@@ -65,7 +66,7 @@ fn count(program: &Path, path: &Listed) -> Result<Count> {
     Ok(Count { name: path.name.clone(), unit: path.unit.clone(), instructions })
 }
 
-/// Instructions of a whole run of the program.
+/// Counts the instructions of a whole run of the program.
 fn instructions(program: &Path, name: &str, times: u64) -> Result<u64> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let file = folder.path().join("counts");

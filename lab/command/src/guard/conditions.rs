@@ -1,4 +1,5 @@
-//! What decides about counts beside our code: compilers, libraries, flags, and the processor that valgrind presents.
+//! Conditions that change counts besides our code: compilers, libraries, flags, and the processor
+//! that valgrind presents.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,14 +10,14 @@ use anyhow::{Context, Result, bail};
 /// Names and values.
 pub(super) type Conditions = BTreeMap<String, String>;
 
-/// The version of valgrind, if there is one.
+/// Returns the version of valgrind, if it is installed.
 pub(super) fn valgrind() -> Option<String> {
     first_line("valgrind", &["--version"])
 }
 
 pub(super) fn gather(program: &Path, valgrind: String) -> Result<Conditions> {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
-    // aws-lc is C, and memcpy is the C library's.
+    // aws-lc is C code, and memcpy comes from the C library.
     let cc = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let unknown = || "unknown".to_owned();
     let conditions = [
@@ -31,7 +32,7 @@ pub(super) fn gather(program: &Path, valgrind: String) -> Result<Conditions> {
     Ok(conditions.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// Says where `here` differs from what the baseline was taken with.
+/// Describes where `here` differs from the conditions of the baseline.
 pub(super) fn difference(baseline: &Conditions, here: &Conditions) -> Option<String> {
     let keys: std::collections::BTreeSet<&String> = baseline.keys().chain(here.keys()).collect();
     let of = |side: &Conditions, key: &String| side.get(key).map_or("nothing", |v| v).to_owned();
@@ -49,7 +50,7 @@ pub(super) fn difference(baseline: &Conditions, here: &Conditions) -> Option<Str
     (!differences.is_empty()).then(|| differences.join("; "))
 }
 
-/// Variables that change how release code is generated.
+/// Environment variables that change the generated release code.
 fn flags() -> String {
     let matters = |name: &str| {
         name.starts_with("CARGO_PROFILE_RELEASE_")

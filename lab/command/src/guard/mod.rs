@@ -1,10 +1,13 @@
 //! `cargo lab guard`: counts the instructions of the hot paths (`lab/guard`) and compares them with the committed
 //! baseline.
 //!
-//! Seconds on a shared machine say nothing; instructions of a fixed program on fixed input do. Each path is run N and
-//! 2 N times under callgrind, which also presents the same processor on every machine with AVX2: the difference has no
-//! start-up in it and repeats to a fraction of a percent. What does change counts without any fault of ours is another
-//! compiler or library, so the baseline says what it was taken with, and elsewhere the guard is skipped, loudly.
+//! Times on a shared machine vary too much; the instructions of a fixed program on fixed input do
+//! not. Each path is run N and 2 N times under callgrind, which also presents the same processor on
+//! every machine with AVX2. The difference excludes start-up and repeats to a fraction of a
+//! percent.
+//!
+//! Another compiler or library changes the counts without any fault of ours. So the baseline
+//! records its conditions, and under other conditions the guard reports that it is skipped.
 
 mod baseline;
 mod callgrind;
@@ -17,15 +20,16 @@ use anyhow::{Context, Result, bail};
 use crate::{cargo, programs, skip};
 use baseline::{Baseline, Count};
 
-/// Growth of a count that fails, in percent. Repeated runs differ by less than 0.1; a change somewhere else in the crate
-/// moves the compiler's inlining by 1 or 2; what costs more is worth an explanation and a `--bless`.
+/// Growth of a count that fails, in percent. Repeated runs differ by less than 0.1; a change
+/// elsewhere in the crate moves the compiler's inlining by 1 or 2. A larger cost needs an
+/// explanation and a `--bless`.
 const TOLERANCE_PERCENT: f64 = 3.0;
 
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Only paths with this in their name
+    /// Count only paths with this in their name
     filter: Option<String>,
-    /// Write what is counted as the new baseline
+    /// Write the counts as the new baseline
     #[arg(long, conflicts_with = "filter")]
     bless: bool,
 }
@@ -44,7 +48,8 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let baseline = Baseline::read()?;
     if let Some(difference) = conditions::difference(&baseline.conditions, &here) {
-        // Counts of another compiler or C library mean nothing here, and no setting of this machine would change that.
+        // Counts of another compiler or C library are not comparable, and no setting of this
+        // machine would change that.
         println!("not compared: {difference}; `cargo lab guard --bless` takes the baseline anew");
         return Ok(());
     }
@@ -103,12 +108,12 @@ fn compare(before: &[Count], now: &[Count]) -> Comparison {
     Comparison { table, complaints }
 }
 
-/// The baseline, in the repository.
+/// Path of the baseline in the repository.
 fn baseline_file() -> std::path::PathBuf {
     cargo::root().join("lab/guard/baseline.tsv")
 }
 
-/// Text of a file that must be there.
+/// Reads a required file.
 fn text_of(file: &std::path::Path) -> Result<String> {
     std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }

@@ -1,7 +1,7 @@
 //! Two network namespaces with a link between them.
 //!
-//! Invariant: nothing stays behind, as of the [namespaces](super::namespace) themselves: the link ends when its standard input
-//! is closed, and the devices with it.
+//! Invariant: nothing remains afterwards, as with the [namespaces](super::namespace) themselves.
+//! The link ends when its standard input is closed, and the devices end with it.
 
 use std::io::{BufReader, Read};
 use std::net::Ipv4Addr;
@@ -22,9 +22,11 @@ pub const A: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub const B: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const A_DEVICE: &str = "wraith-lab-a";
 const B_DEVICE: &str = "wraith-lab-b";
-/// Packets between the kernel and the link, 30 MB: what TCP and GSO send at once must not be lost before the link.
+/// Length of the queue between the kernel and the link, in packets: 30 MB. Bursts of TCP and GSO
+/// must not be lost before the link.
 const DEVICE_QUEUE: u32 = 20_000;
-/// Of both namespaces: no chatter on the link, no memory of earlier runs, room for the largest product of rate and delay.
+/// Settings of both namespaces: no background traffic, no cached metrics of earlier runs, and
+/// buffers for the largest product of rate and delay.
 const SETTINGS: [(&str, &str); 4] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv4/tcp_no_metrics_save", "1"),
@@ -41,20 +43,20 @@ pub struct Lab {
     out: BufReader<ChildStdout>,
 }
 
-/// What the link says about a run.
+/// Report of the link about a run.
 #[derive(Clone, Debug)]
 pub struct LinkReport {
-    /// As `wraith-netlab` printed it.
+    /// JSON as printed by `wraith-netlab`.
     pub json: Value,
     /// Packets lost because the link was not read fast enough, in both directions.
     pub missed: u64,
 }
 
 impl Lab {
-    /// Sets up a link of these boxes there and back; `program` is `wraith-netlab`.
+    /// Sets up a link of these boxes in both directions; `program` is `wraith-netlab`.
     pub fn start(program: &Path, (up, down): (&str, &str), seed: u64) -> Result<Self> {
         let (a, b) = (Namespace::new(&SETTINGS)?, Namespace::new(&SETTINGS)?);
-        // First in line for a processor, before everything that is not real-time: what is late here is late for all.
+        // Real-time priority: a late link would delay every peer.
         let mut relay = inside(a.pid(), "chrt")
             .args(["--fifo", "1"])
             .arg(program)
@@ -73,14 +75,15 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Runs `work`, but ends everything in the lab after `limit`; the second value says whether that happened.
+    /// Runs `work`, and kills everything in the lab after `limit`. The second value states whether
+    /// that happened.
     pub fn within<T>(&self, limit: Duration, work: impl FnOnce() -> T) -> (T, bool) {
         let (done, over) = mpsc::channel::<()>();
         thread::scope(|scope| {
             let watchdog = scope.spawn(move || {
                 let timed_out = over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
                 if timed_out {
-                    // The link is in neither namespace of processes, so it can still report.
+                    // The link is in neither PID namespace, so it can still report.
                     self.a.end();
                     self.b.end();
                 }
@@ -92,7 +95,7 @@ impl Lab {
         })
     }
 
-    /// Ends the link and says what happened on it.
+    /// Stops the link and returns its report.
     pub fn finish(mut self) -> Result<LinkReport> {
         // After a timeout the second namespace is gone; the first lives as long as the link in it.
         let missed =
@@ -113,7 +116,7 @@ impl Drop for Lab {
     }
 }
 
-/// Gives the device, which is in `namespace`, an address and a peer.
+/// Gives the device in `namespace` an address and a queue length.
 fn configure(namespace: &Namespace, device: &str, address: Ipv4Addr) -> Result<()> {
     run(namespace.command("ip").args(["addr", "add", &format!("{address}/30"), "dev", device]))?;
     let queue = DEVICE_QUEUE.to_string();
@@ -121,7 +124,8 @@ fn configure(namespace: &Namespace, device: &str, address: Ipv4Addr) -> Result<(
     run(namespace.command("ip").args(words))
 }
 
-/// Packets that did not fit between the kernel and the link, as the device says that is in the namespace of `pid`.
+/// Packets dropped between the kernel and the link, as counted by the device in the namespace of
+/// `pid`.
 fn dropped(pid: u32, device: &str) -> Result<u64> {
     let out = inside(pid, "ip").args(["-j", "-s", "link", "show", "dev", device]).output()?;
     let json: Value = serde_json::from_slice(&out.stdout).context("ip -j printed no JSON")?;

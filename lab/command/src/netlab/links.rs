@@ -1,30 +1,30 @@
-//! The links of the lab: boxes as words, which `lab/netlab` explains. Loss and reordering are on the way of the data;
-//! the way back has the same rate and delay.
+//! The links of the lab. The words of their boxes are documented in `lab/netlab`. Loss and
+//! reordering affect the direction of the data; the return direction has the same rate and delay.
 
-/// A link and how long it is used.
+/// A link, and the duration of its runs.
 #[derive(Debug)]
 pub struct Link {
-    /// For `--links`.
+    /// Name for `--links`.
     pub key: &'static str,
     pub name: &'static str,
-    /// Of the bottleneck, whole IP packets.
+    /// Rate of the bottleneck in Mbit/s, counting whole IP packets.
     pub mbit: u64,
-    /// Boxes from sender to receiver.
+    /// Boxes from the sender to the receiver.
     pub up: &'static str,
-    /// Boxes back.
+    /// Boxes from the receiver to the sender.
     pub down: &'static str,
-    /// Runs last so many times longer than on the others: where a start takes many round trips.
+    /// Factor of the runs' duration, for links on which a start takes many round trips.
     pub stretch: u64,
 }
 
 impl Link {
-    /// The boxes there and back.
+    /// The boxes of both directions.
     pub const fn boxes(&self) -> (&'static str, &'static str) {
         (self.up, self.down)
     }
 }
 
-/// The first three are the links by which wraith is judged; every queue is 100 ms long, the simulator's default.
+/// wraith is judged by the first three links. Every queue is 100 ms long, the simulator's default.
 pub const LINKS: [Link; 8] = [
     Link {
         key: "clean",

@@ -1,17 +1,21 @@
-//! `cargo lab netlab`: wraith and others over the links that people have, on real sockets.
+//! `cargo lab netlab`: wraith and other transports over realistic links, on real sockets.
 //!
-//! Two network namespaces on this machine, each with a TUN device, and between them a link of the simulator's own boxes
-//! in real time (`lab/netlab`). So a figure here and one of the simulator's grid are of the same link, and where they
-//! differ, sockets, timers, disks or processors are the reason.
+//! Two network namespaces on this machine have a TUN device each. Between them runs a link of the
+//! simulator's own boxes in real time (`lab/netlab`). So these figures and those of the simulator's
+//! grid are of the same link; differences come from sockets, timers, disks or processors.
 //!
 //! The rules:
-//! - interleaved: every round runs each peer once on each link, on a lab made afresh, with the same seed of chance.
-//! - the goodput of a file is its size over the time from the start of the first process to the end of the last, the
-//!   handshake and the receipt included, and every byte is compared; iperf3 sends as much, and counts itself.
-//! - who does not finish within [`PATIENCE`] times the time at full rate has not finished; what it managed until then is
-//!   read from the link and marked.
-//! - the link has real-time priority, and the peers come before everything else on the machine.
-//! - the link says how late it was; a run in which it lost packets of its own does not count as one of a peer.
+//! - Rounds are interleaved: every round runs each peer once on each link, in a fresh lab, with the
+//!   same random seed.
+//! - The goodput of a file is its size over the time from the start of the first process to the end
+//!   of the last. It includes the handshake and the receipt, and every byte is compared. iperf3
+//!   sends as much and counts its own bytes.
+//! - A peer that needs more than [`PATIENCE`] times the time at the full rate is cut off. Its
+//!   result is read from the link and marked.
+//! - The link has real-time priority, and the peers have priority over everything else on the
+//!   machine.
+//! - The link reports its own lateness. A run in which it lost packets of its own does not count as
+//!   a result of the peer.
 
 mod lab;
 mod links;
@@ -34,16 +38,16 @@ use self::links::{LINKS, Link};
 use self::peers::{Job, Peer, Programs, Sample};
 use crate::race::data::DataSet;
 
-/// A run may take so many times what it would at the full rate of the link.
+/// Time limit of a run, as a multiple of its time at the full rate of the link.
 const PATIENCE: u64 = 6;
-/// How long a run lasts at the full rate, unless told otherwise.
+/// Default duration of a run at the full rate, in seconds.
 const SECONDS: u64 = 10;
-/// On top of it, for starting and stopping.
+/// Additional time for starting and stopping.
 const OVERHEAD: Duration = Duration::from_secs(20);
-/// The link is calibrated with UDP at so many percent of its rate.
+/// UDP rate of the calibration, in percent of the link's rate.
 const CALIBRATION_PERCENT: u64 = 115;
 const CALIBRATION_SECONDS: u64 = 3;
-/// Of the smoke test: much happens on it, and any congestion control fills it.
+/// Link of the smoke test: it loses and reorders packets, and any congestion control fills it.
 const SMOKE_LINK: &str = "scramble";
 
 #[derive(Debug, clap::Args)]
@@ -51,28 +55,29 @@ const SMOKE_LINK: &str = "scramble";
 pub struct Args {
     #[command(subcommand)]
     other: Option<Other>,
-    /// Rounds; each runs every peer once on each link
+    /// Number of rounds; each runs every peer once on each link
     #[arg(long, default_value_t = 3)]
     runs: u64,
-    /// Seconds that a run lasts at the full rate of the link: 10 unless said otherwise
+    /// Duration of a run at the full rate of the link, in seconds [default: 10]
     #[arg(long)]
     seconds: Option<u64>,
-    /// Only these links: clean, loss, far, satellite, jitter, scramble, wifi, cable
+    /// Use only these links: clean, loss, far, satellite, jitter, scramble, wifi, cable
     #[arg(long, value_delimiter = ',')]
     links: Vec<String>,
-    /// Only these peers, as the table names them
+    /// Run only these peers, by their names in the table
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Do not measure the links themselves first
+    /// Skip the calibration of the links
     #[arg(long)]
     no_calibration: bool,
-    /// Instead of peers alone: one flow of wraith beside one of the kernel's TCP, for as long (60 s) on each link
+    /// Run one flow of wraith beside one of the kernel's TCP instead, for as long (60 s) on each
+    /// link
     #[arg(long)]
     neighbours: bool,
-    /// Only what ends the tests: one second of one link, with the programs that the tests built
+    /// Run only the smoke test: one second of one link, with the programs that the tests built
     #[arg(long)]
     smoke: bool,
-    /// Use the programs as they were built last
+    /// Use the existing builds of the programs
     #[arg(long)]
     no_build: bool,
     /// Write the results to docs/performance/netlab.json and netlab.md
@@ -80,14 +85,14 @@ pub struct Args {
     record: bool,
 }
 
-/// Labs of another kind.
+/// Other labs.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
-    /// Hosts behind NATs of every kind
+    /// Run hosts behind NATs of every kind
     Nat(nat::Args),
 }
 
-/// One run: what it came to, and how it ended.
+/// Result of one run, and its end.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub sample: Sample,
@@ -95,13 +100,13 @@ pub struct Run {
     pub link: LinkReport,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     Finished,
-    /// Cut off; the sample is what passed the link until then.
+    /// Cut off; the sample counts the bytes that had passed the link.
     OutOfTime,
-    /// The peer gave up, and said this.
+    /// The peer failed with this message.
     Failed(String),
 }
 
@@ -112,7 +117,7 @@ pub struct Row {
     pub runs: Vec<Run>,
 }
 
-/// What the link measured of itself.
+/// The link's measurement of itself.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     pub rtt_ms: f64,
@@ -120,7 +125,7 @@ pub struct Calibration {
     pub link: LinkReport,
 }
 
-/// One link with all that ran on it.
+/// One link with all its runs.
 #[derive(Debug)]
 pub struct Measured<'a> {
     pub link: &'a Link,
@@ -128,7 +133,7 @@ pub struct Measured<'a> {
     pub rows: Vec<Row>,
 }
 
-/// Runs what was asked for, or says why it cannot.
+/// Runs the requested lab, or prints why it cannot run.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(Other::Nat(args)) = &args.other {
         return nat::run(args);
@@ -156,8 +161,8 @@ pub fn run(args: &Args) -> Result<()> {
     in_folder(|base| measure(args, &programs, base))
 }
 
-/// The last of all tests: a second of a link that reorders, where bytes and exit codes count and time does not; and every kind
-/// of NAT, measured.
+/// The last of all tests. It runs one second of a link that reorders, where bytes and exit codes
+/// count and time does not, and measures every kind of NAT.
 pub fn smoke_test() -> Result<()> {
     if let Some(why) = cannot_run() {
         crate::skip::skipped("the smoke test of netlab", why);
@@ -168,10 +173,11 @@ pub fn smoke_test() -> Result<()> {
     in_folder(|base| nat::smoke_test(programs(), base))
 }
 
-/// Does `work` with a folder for its files, which is removed however it ends.
+/// Runs `work` with a folder for its files, and removes the folder in every case.
 fn in_folder(work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let base = crate::cargo::target().join("netlab");
-    // What a killed run left; two at a time would disturb each other's figures anyway.
+    // Removes the files of a killed run. Two labs at a time would disturb each other's figures
+    // anyway.
     let _ = fs::remove_dir_all(&base);
     fs::create_dir_all(&base)?;
     remove_when_interrupted(&base)?;
@@ -180,7 +186,7 @@ fn in_folder(work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     result
 }
 
-/// Why there can be no lab here.
+/// Returns the reason why this machine cannot run a lab, if there is one.
 fn cannot_run() -> Option<&'static str> {
     let says = |program: &str, word: &str| {
         Command::new(program).arg(word).output().is_ok_and(|out| out.status.success())
@@ -218,7 +224,7 @@ fn programs() -> Programs {
     }
 }
 
-/// Everything else ends with this process; files do not.
+/// Removes the files on a signal; everything else ends with this process.
 fn remove_when_interrupted(base: &Path) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
@@ -265,14 +271,14 @@ fn wanted(list: &[String], name: &str) -> bool {
     list.is_empty() || list.iter().any(|word| word == name)
 }
 
-/// A file that takes `seconds` at the full rate of the link.
+/// Makes a file that takes `seconds` at the full rate of the link.
 fn data(link: &Link, seconds: u64, base: &Path) -> Result<DataSet> {
     let set = DataSet::one_file(&base.join("source"), link.mbit * 1_000_000 / 8 * seconds)?;
     set.warm()?;
     Ok(set)
 }
 
-/// One run of one peer on a lab of its own, in round number `round` for `seconds`.
+/// Runs one peer once in a fresh lab, in round number `round` for `seconds`.
 fn one(
     programs: &Programs,
     link: &Link,
@@ -300,13 +306,13 @@ fn one(
     Ok(Run { sample, end, link: report })
 }
 
-/// Of a run that was cut off: payload, headers and repetitions.
+/// The sample of a run that was cut off. It counts payload, headers and retransmissions.
 fn what_passed(report: &LinkReport, time: Duration) -> Sample {
     let bytes = report.json["up"]["bytes_left"].as_f64().unwrap_or_default();
     Sample { mbit: bytes * 8.0 / 1e6 / time.as_secs_f64(), ..Sample::default() }
 }
 
-/// What the link really is: its round trip when idle, and what passes when more is sent.
+/// Measures the link itself: its round trip when idle, and its throughput under overload.
 fn calibrate(programs: &Programs, link: &Link) -> Result<Calibration> {
     let lab = Lab::start(&programs.netlab, link.boxes(), 0)?;
     let limit = OVERHEAD + Duration::from_secs(CALIBRATION_SECONDS);

@@ -1,8 +1,9 @@
 //! A network namespace that leaves nothing behind.
 //!
-//! Invariant: each namespace, and a namespace of processes with it, is held by one process that ends when its standard input is
-//! closed, and the kernel kills everything inside with it. So a failed run, Ctrl-C and kill -9 of this program all end the same
-//! way, and since nothing has a name that another program could see, there is nothing stale to meet either.
+//! Invariant: one process holds each network namespace and its PID namespace. It ends when its
+//! standard input is closed, and the kernel then kills everything inside. So a failed run, Ctrl-C
+//! and kill -9 of this program all end the same way. The namespaces have no names, so a run never
+//! meets a stale one.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,11 +12,12 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 
-/// Of everything in the lab: what else the machine does should not be measured. A transport in user space that waits for
-/// a processor is slower, one in the kernel is not, so a busy machine would be unfair to the former.
+/// Priority of everything in the lab, so that other work on the machine is not measured. Waiting
+/// for a processor slows a transport in user space but not one in the kernel, so a busy machine
+/// would be unfair to the former.
 const NICE: &str = "-18";
 
-/// A namespace of its own for network and processes; ends with this value.
+/// A separate network and PID namespace; it ends when this value is dropped.
 #[derive(Debug)]
 pub struct Namespace {
     pid: u32,
@@ -23,7 +25,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A namespace with nothing but loopback, and these settings: paths below /proc/sys, and their values.
+    /// Creates a namespace with only loopback, and applies these settings: paths below /proc/sys,
+    /// and their values.
     pub fn new(settings: &[(&str, &str)]) -> Result<Self> {
         let mut holder = Command::new("unshare")
             .args(["--net", "--pid", "--fork", "--kill-child", "sh", "-c", "echo ready; exec cat"])
@@ -43,8 +46,8 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// A command that will run in the namespace. Killing the child that it becomes does not kill the program itself: only
-    /// the end of the namespace does.
+    /// Returns a command that will run in the namespace. Killing its child process does not kill
+    /// the program itself; only the end of the namespace does.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let pid = self.pid;
         let mut command = Command::new("nsenter");
@@ -57,12 +60,12 @@ impl Namespace {
         command
     }
 
-    /// The process by which the kernel's tools name this namespace.
+    /// The process id by which the kernel's tools address this namespace.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Kills everything inside, before this value ends.
+    /// Kills everything inside before this value is dropped.
     pub fn end(&self) {
         let mut holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = holder.kill();
@@ -76,14 +79,14 @@ impl Drop for Namespace {
     }
 }
 
-/// A command in the network namespace of the process `pid`, but not in its namespace of processes.
+/// Returns a command in the network namespace of the process `pid`, but not in its PID namespace.
 pub fn inside(pid: u32, program: impl AsRef<Path>) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net=/proc/{pid}/ns/net")).arg("--").arg(program.as_ref());
     command
 }
 
-/// Waits for the line with which a program says that it has started.
+/// Waits for the line with which a program reports that it has started.
 pub fn expect_ready(out: &mut impl BufRead, who: &str) -> Result<()> {
     let mut line = String::new();
     out.read_line(&mut line)?;
@@ -91,7 +94,7 @@ pub fn expect_ready(out: &mut impl BufRead, who: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command that says nothing when it succeeds.
+/// Runs a command that prints nothing on success.
 pub fn run(command: &mut Command) -> Result<()> {
     let out = command.output().with_context(|| format!("cannot start {command:?}"))?;
     let error = String::from_utf8_lossy(&out.stderr);

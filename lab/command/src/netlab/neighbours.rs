@@ -1,9 +1,10 @@
-//! How wraith shares a link: one flow of its data plane beside one of the kernel's TCP, on a queue that is shorter than the
-//! path holds, as long, and four times as long.
+//! How wraith shares a link: one flow of its data plane beside one of the kernel's TCP. The queue
+//! holds a quarter of the bandwidth-delay product, all of it, or four times as much.
 //!
-//! Both flows begin together and have more to send than the link carries; the link counts what leaves it, headers
-//! included. The delay that the queue adds is what handshakes to a closed port, sent all the while, take beyond the
-//! round trip of the empty link. TCP beside TCP is the measure: where it does not share evenly, nobody else can.
+//! Both flows start together and send more than the link carries. The link counts the bytes that
+//! leave it, headers included. Handshakes to a closed port measure the delay of the queue: their
+//! time beyond the round trip of the empty link. TCP beside TCP is the reference: where it does not
+//! share evenly, no other flow can.
 
 use std::fmt::Write;
 use std::process::{Child, Stdio};
@@ -18,33 +19,34 @@ use super::table::machine;
 
 use crate::median::median;
 
-/// Of every link.
+/// Rate of every link, in Mbit/s.
 const MBIT: u64 = 100;
-/// How long both flows run, unless told otherwise.
+/// Default duration of both flows, in seconds.
 const SECONDS: u64 = 60;
 const RTTS_MS: [u64; 2] = [20, 100];
-/// Length of the queue in quarters of what the path holds, and its name.
+/// Length of the queue in quarters of the bandwidth-delay product, and its name.
 const QUEUES: [(u64, &str); 3] = [(1, "¼ BDP"), (4, "1 BDP"), (16, "4 BDP")];
-/// Of the kernel's flow.
+/// Congestion control of the kernel's flow.
 const KERNEL: [&str; 2] = ["cubic", "bbr"];
-/// The flow beside it; wraith's are UDP. The default of wraith first.
+/// The other flow; wraith's flows use UDP. The default of wraith is first.
 const BESIDE: [Beside; 4] =
     [Beside::Wraith("bbr"), Beside::Wraith("cubic"), Beside::Tcp("cubic"), Beside::Tcp("bbr")];
-/// Other work of the machine makes the link late: then a cell is measured again, so many times in all.
+/// Maximum number of attempts for a cell. Other work of the machine can make the link late; the
+/// cell is then measured again.
 const TRIES: u32 = 3;
 const LATE_MAX_MS: f64 = 2.0;
-/// More attempts than fit into any run.
+/// More probes than fit into any run.
 const PROBES: &str = "100000";
-/// On top of a run, for starting and stopping.
+/// Additional time for starting and stopping.
 const OVERHEAD: Duration = Duration::from_secs(20);
 const BYTES_PER_MBIT: u64 = 1_000_000 / 8;
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// Who shares the link with the kernel's flow.
+/// The flow that shares the link with the kernel's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Wraith(&'static str),
-    /// Another TCP flow, on a port of its own: counted by what its own program says.
+    /// Another TCP flow, on a port of its own, counted by its own program.
     Tcp(&'static str),
 }
 
@@ -66,17 +68,17 @@ struct Cell {
     beside: Beside,
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
-    /// Of what left the link, the part that was not the kernel's first flow.
+    /// Share of the bytes that left the link and did not belong to the kernel's first flow.
     share: f64,
-    /// Of the link's rate, both together.
+    /// Share of the link's rate that both flows used together.
     used: f64,
-    /// What the queue adds to a round trip, in milliseconds.
+    /// Delay that the queue adds to a round trip, in milliseconds.
     delay_p50: f64,
     delay_p95: f64,
-    /// How late the link itself was with one packet in a hundred, in milliseconds.
+    /// Lateness of the link itself at the 99th percentile, in milliseconds.
     late_p99: f64,
 }
 
@@ -123,7 +125,7 @@ impl Cell {
     }
 }
 
-/// A run in which the link kept its time, or the best of [`TRIES`].
+/// Returns a run in which the link was on time, or the best of [`TRIES`].
 fn undisturbed(programs: &Programs, cell: &Cell, seed: u64, seconds: u64) -> Result<Sample> {
     let mut best = one(programs, cell, seed, seconds)?;
     for _ in 1..TRIES {
@@ -139,7 +141,7 @@ fn undisturbed(programs: &Programs, cell: &Cell, seed: u64, seconds: u64) -> Res
     Ok(best)
 }
 
-/// Both flows for `seconds` on a lab of their own.
+/// Runs both flows for `seconds` in a fresh lab.
 fn one(programs: &Programs, cell: &Cell, seed: u64, seconds: u64) -> Result<Sample> {
     let (up, down) = cell.boxes();
     let lab = Lab::start(&programs.netlab, (&up, &down), seed)?;
@@ -170,7 +172,8 @@ fn one(programs: &Programs, cell: &Cell, seed: u64, seconds: u64) -> Result<Samp
     })
 }
 
-/// Runs both flows for `seconds`: the round trips meanwhile, and of two TCP flows the share of the second.
+/// Runs both flows for `seconds`. Returns the round trips meanwhile, and for two TCP flows the
+/// bytes of the second.
 fn flows(
     lab: &Lab,
     programs: &Programs,

@@ -1,4 +1,4 @@
-//! Who takes part, and how each sends from one side of the lab to the other.
+//! The contenders, and how each sends from one side of the lab to the other.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use crate::race::data::DataSet;
 use crate::race::process;
 use crate::race::sshd::Sshd;
 
-/// Where iperf3 waits unless told otherwise.
+/// Default port of iperf3.
 const IPERF3_PORT: u16 = 5201;
 const BITS_PER_MEGABYTE: f64 = 8.0;
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// One way to send.
+/// A contender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// `wraith send` and `wraith receive` of a file, with this congestion control.
@@ -35,7 +35,7 @@ pub enum Peer {
     Tcp(&'static str),
 }
 
-/// Where the programs are that were built for the lab.
+/// Paths of the programs that were built for the lab.
 #[derive(Debug)]
 pub struct Programs {
     pub netlab: PathBuf,
@@ -44,23 +44,23 @@ pub struct Programs {
     pub quinn: PathBuf,
 }
 
-/// What is sent, and for how long that may take.
+/// The sent data, and the folders of a run.
 #[derive(Debug)]
 pub struct Job<'a> {
     pub set: &'a DataSet,
-    /// An empty folder for what arrives.
+    /// An empty folder for the received files.
     pub target: &'a Path,
     /// A folder for keys and settings.
     pub settings: &'a Path,
 }
 
-/// What one run of one peer came to.
+/// Result of one run of one peer.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     pub mbit: f64,
-    /// Packets that the sender found lost, or sent again.
+    /// Packets that the sender declared lost or sent again.
     pub lost: Option<u64>,
-    /// Of both sides where we started both ourselves.
+    /// CPU time of both sides, if the lab started both.
     pub cpu_seconds: f64,
 }
 
@@ -75,12 +75,12 @@ impl Peer {
         }
     }
 
-    /// Whether a failure is a fault of ours, and not only a result.
+    /// Returns whether a failure is a fault of wraith, and not only a result.
     pub fn is_wraith(&self) -> bool {
         matches!(self, Self::Wraith(_) | Self::Memory(_))
     }
 
-    /// All that can run here; the others are skipped aloud.
+    /// Returns the peers that can run on this machine, and reports the others as skipped.
     pub fn available(programs: &Programs) -> Result<Vec<Self>> {
         let ours = [
             Self::Wraith("cubic"),
@@ -111,8 +111,8 @@ impl Peer {
         Ok(peers)
     }
 
-    /// Sends from one side of `lab` to the other. Every byte of a file is compared with what it should be; the data
-    /// plane's own peer compares every byte itself.
+    /// Sends from one side of `lab` to the other. Every byte of a file is compared with the source;
+    /// the data plane's own peer compares every byte itself.
     pub fn run(&self, lab: &Lab, programs: &Programs, job: &Job<'_>) -> Result<Sample> {
         match self {
             Self::Wraith(control) => wraith(lab, &programs.wraith, control, job),
@@ -124,7 +124,7 @@ impl Peer {
     }
 }
 
-/// Whether the program can be started at all; what it then says does not matter.
+/// Returns whether the program can be started at all; its output does not matter.
 fn installed(program: &str, word: &str) -> bool {
     let mut command = Command::new(program);
     command.arg(word).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -157,7 +157,7 @@ fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sam
         .spawn()?;
     let received = process::wait(receiver, "wraith receive");
     if received.is_err() {
-        // Otherwise it would wait for the receiver to come back, as long as the lab lasts.
+        // Otherwise the sender would wait for the receiver to come back, as long as the lab lasts.
         let _ = sender.kill();
     }
     let sent = process::wait(sender, "wraith send");
@@ -176,7 +176,7 @@ fn memory(lab: &Lab, program: &Path, control: &'static str, job: &Job<'_>) -> Re
         .with_context(|| format!("throughput printed {:?}", text.trim()))
 }
 
-/// The data plane that waits for a flow on B's side.
+/// The data plane, which waits for a flow on B's side.
 #[derive(Debug)]
 pub struct Throughput<'a> {
     program: &'a Path,
@@ -197,7 +197,7 @@ impl<'a> Throughput<'a> {
         Ok(Self { program, control, node, address, _server: server })
     }
 
-    /// Sends as much.
+    /// Sends `gib` GiB.
     pub fn send(&self, lab: &Lab, gib: f64) -> Result<Child> {
         let command = lab
             .a
@@ -227,7 +227,8 @@ fn parse_throughput(text: &str, bytes: u64) -> Option<Sample> {
     })
 }
 
-/// With windows of twice the largest product of rate and delay here: beyond that quinn gives up connections with losses.
+/// Runs quinn with windows of twice the largest product of rate and delay; with larger ones quinn
+/// gives up connections with losses.
 fn quinn(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sample> {
     let command = |namespace: &Namespace| {
         let mut command = namespace.command(program);
@@ -244,7 +245,7 @@ fn quinn(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Samp
         .args(["--rounds", "1", "--bytes", &job.set.bytes.to_string(), "send", address.trim()])
         .output()?;
     let error = String::from_utf8_lossy(&out.stderr);
-    // What happened, not where in the program: that goes into the results.
+    // The error message without the backtrace goes into the results.
     let what = error.split("Stack backtrace").next().unwrap_or_default().trim();
     ensure!(out.status.success(), "quinn-peer: {what}");
     let json: Value = serde_json::from_slice(&out.stdout).context("quinn-peer: no JSON")?;
@@ -282,7 +283,8 @@ fn tcp(lab: &Lab, control: &str, job: &Job<'_>) -> Result<Sample> {
     Ok(Sample { mbit: bits / 1e6, lost, cpu_seconds })
 }
 
-/// What arrives of a UDP flow of `mbit` Mbit/s in packets of 1500 bytes, as Mbit/s of whole IP packets.
+/// Sends a UDP flow of `mbit` Mbit/s in packets of 1500 bytes. Returns the received rate in Mbit/s
+/// of whole IP packets.
 pub fn udp(lab: &Lab, mbit: u64, seconds: u64) -> Result<f64> {
     let rate = format!("{mbit}M");
     let words = ["-u", "-b", &rate, "-l", "1472", "-w", "4M", "-t", &seconds.to_string()];
@@ -293,21 +295,21 @@ pub fn udp(lab: &Lab, mbit: u64, seconds: u64) -> Result<f64> {
     Ok(arrived * 1500.0 * BITS_PER_MEGABYTE / 1e6 / number("seconds")?)
 }
 
-/// One run of iperf3 from one side to the other: its report, and the processor time of both sides.
+/// Runs iperf3 from one side to the other. Returns its report, and the CPU time of both sides.
 fn iperf3(lab: &Lab, more: &[&str]) -> Result<(Value, f64)> {
     Iperf3::serve(lab, IPERF3_PORT)?.start(lab, more)?.report()
 }
 
-/// iperf3 that waits for one flow on B's side.
+/// An iperf3 server that waits for one flow on B's side.
 #[derive(Debug)]
 pub struct Iperf3 {
     port: u16,
     server: Child,
-    // What the server goes on to say is small, and nobody reads it; but it needs somewhere to say it.
+    // Keeps the pipe open: the server's further output is short and unread.
     out: BufReader<ChildStdout>,
 }
 
-/// A flow of iperf3 under way.
+/// An iperf3 flow in progress.
 #[derive(Debug)]
 pub struct Iperf3Run {
     server: Child,
@@ -334,7 +336,7 @@ impl Iperf3 {
         Ok(Self { port, server, out })
     }
 
-    /// A TCP flow with this congestion control, for `seconds`.
+    /// Starts a TCP flow with this congestion control, for `seconds`.
     pub fn send(self, lab: &Lab, control: &str, seconds: u64) -> Result<Iperf3Run> {
         self.start(lab, &["-C", control, "-t", &seconds.to_string()])
     }
@@ -353,7 +355,7 @@ impl Iperf3 {
 }
 
 impl Iperf3Run {
-    /// Waits for its end: what iperf3 says, and the processor time of both sides.
+    /// Waits for the end of the flow. Returns iperf3's report, and the CPU time of both sides.
     fn report(self) -> Result<(Value, f64)> {
         let client = process::wait(self.client, "iperf3 -c");
         let text = std::fs::read_to_string(self.report.path())?;
@@ -365,7 +367,7 @@ impl Iperf3Run {
         Ok((json, client?.cpu_seconds + server.cpu_seconds))
     }
 
-    /// Waits for its end: the bytes that arrived.
+    /// Waits for the end of the flow. Returns the received bytes.
     pub fn received(self) -> Result<f64> {
         let (json, _) = self.report()?;
         json["end"]["sum_received"]["bytes"].as_f64().context("iperf3 gave no bytes")

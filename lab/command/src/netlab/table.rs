@@ -1,4 +1,4 @@
-//! Medians and shares of the link, for people and as JSON.
+//! Medians and shares of the link's rate, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::{Calibration, End, Measured, Row, Run};
 use crate::machine;
 use crate::median::median;
 
-/// The results of all links, with what is needed to judge them.
+/// Formats the results of all links, with the context needed to judge them.
 pub fn render(all: &[Measured<'_>]) -> String {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut out = format!(
@@ -65,7 +65,7 @@ fn number(run: &Run, key: &str) -> f64 {
     run.link.json["up"][key].as_f64().unwrap_or_default()
 }
 
-/// One run, for the impatient.
+/// Formats one run for the progress output.
 pub fn line(peer: &Peer, run: &Run) -> String {
     let mark = match &run.end {
         End::Finished => String::new(),
@@ -86,7 +86,7 @@ pub fn line(peer: &Peer, run: &Run) -> String {
     )
 }
 
-/// Packets that were lost not by the model but by this machine.
+/// Packets that this machine lost, not the model of the link.
 fn troubles(run: &Run) -> u64 {
     let of = |way: &str| run.link.json[way]["over_limit"].as_u64().unwrap_or_default();
     run.link.missed + of("up") + of("down")
@@ -105,7 +105,7 @@ pub fn calibration(of: &Calibration) -> String {
     )
 }
 
-/// Every run as it was.
+/// All runs as JSON.
 pub fn json(all: &[Measured<'_>]) -> Value {
     let run = |run: &Run| {
         json!({

@@ -1,5 +1,7 @@
-//! Two hosts behind NATs of homes that find each other by nothing but the DHT: by a code, and as contacts of whom the one that
-//! listens has moved since the last time, to where it can be reached, or behind another NAT.
+//! Two hosts behind home NATs that find each other only by the DHT: by a code, and as contacts.
+//!
+//! For the contacts, the listener has moved since the last transfer, to a reachable place or behind
+//! another NAT.
 
 use std::fs;
 use std::thread;
@@ -16,19 +18,20 @@ use crate::race::data::DataSet;
 
 const FILES: u32 = 25;
 const RATE: &str = "1M";
-/// A transfer takes a fraction of it.
+/// Time limit of a transfer, which takes a fraction of it.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Times from the start of the program that asks to the first byte of a file, and what never came.
+/// Times from the start of the calling program to the first byte of a file, and the failures.
 #[derive(Debug, Default)]
 struct Times {
     code: Vec<Duration>,
-    /// Of each place where the listener is then.
+    /// Times and failures for each new place of the listener.
     moved: Vec<(&'static str, Vec<Duration>, Vec<String>)>,
 }
 
-/// So many runs of both, and how long they took; an error if a code did not do, or a contact that can be reached. A listener that has
-/// moved is called after `rest`.
+/// Runs both cases `runs` times and prints the times. A moved listener is called after `rest`.
+///
+/// Fails if a code did not work, or if a reachable contact was not reached.
 pub fn run(
     stage: &Stage,
     [home, reachable]: [&Profile; 2],
@@ -68,7 +71,7 @@ fn one(
     times: &mut Times,
 ) -> Result<()> {
     let (a, b) = (lab.host_behind(home)?, lab.host_behind(home)?);
-    // Each keeps the other as a contact.
+    // Each side saves the other as a contact.
     let offered = job.offer_with(stage, &a, &["--save-as", "receiver"])?;
     let receiver = job.receive_with(stage, &b, &offered.code, &["--save-as", "sender"])?;
     let found = job.settle(stage, offered, receiver)?;
@@ -88,7 +91,8 @@ fn one(
     Ok(())
 }
 
-/// The same person listens elsewhere, and is called after `rest`: the time to the first byte.
+/// The same identity listens elsewhere and is called after `rest`. Returns the time to the first
+/// byte.
 fn call(
     stage: &Stage,
     job: &Job<'_>,

@@ -1,5 +1,5 @@
-//! The relay dies in the middle of a transfer between two hosts that have no other way, and comes back: the transfer goes on by
-//! itself, and nothing that was verified is sent again.
+//! The relay dies in the middle of a transfer between two hosts without another path, and comes
+//! back. The transfer continues by itself, and no verified byte is sent again.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,15 +13,15 @@ use super::side::{Seen, Stage, relay_address};
 use super::transfer::{Job, Words, has_moved};
 use crate::race::data::DataSet;
 
-/// The file of the story: small, and slow, so that there is time to watch.
+/// File of the story: small and slow, so that its progress is visible.
 pub const SMALL: File = File { bytes: 24_000_000, rate: "3M" };
-/// One that takes a while at full speed. The rate is beyond what this way carries.
+/// A file that takes a while at full speed. The rate limit is beyond the capacity of this path.
 pub const LARGE: File = File { bytes: 1_000_000_000, rate: "4G" };
-/// For so long there is no relay.
+/// Time without a relay.
 const DEAD_FOR: Duration = Duration::from_secs(3);
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// What is sent.
+/// The sent file.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
     bytes: u64,
@@ -29,18 +29,19 @@ pub struct File {
     rate: &'static str,
 }
 
-/// What became of the transfer.
+/// Result of the resumed transfer.
 #[derive(Debug)]
 pub struct Resumed {
-    /// From the new relay's start to the next byte.
+    /// Time from the start of the new relay to the next byte.
     pub after: Duration,
     /// Verified bytes that were sent a second time.
     pub again: u64,
-    /// The receiver's last word.
+    /// The receiver's `done` event.
     pub done: Value,
 }
 
-/// Kills the relay once, and says what came of it; an error if the transfer did not go on by itself, or began anew.
+/// Kills the relay once and returns the result. Fails if the transfer did not continue by itself,
+/// or started again from the beginning.
 pub fn run(stage: &Stage, name: &str, profile: &Profile, file: File) -> Result<Resumed> {
     let set = DataSet::one_file(&stage.folder(&format!("{name}/data"))?, file.bytes)?;
     let mut lab = Lab::new()?;
@@ -70,14 +71,14 @@ pub fn run(stage: &Stage, name: &str, profile: &Profile, file: File) -> Result<R
     Ok(Resumed { after: next.at.duration_since(back), again, done: outcome.done })
 }
 
-/// What the receiver has said that it has.
+/// Bytes that the receiver has reported so far.
 fn held(events: &[Seen]) -> u64 {
     let progress = events.iter().rev().find(|seen| seen.is("progress"));
     progress.and_then(|seen| seen.event["bytes"].as_u64()).unwrap_or_default()
 }
 
 impl Resumed {
-    /// In words.
+    /// Describes the result in a sentence.
     pub fn describe(&self) -> String {
         let figure = |name: &str| self.done[name].as_u64().unwrap_or_default();
         format!(

@@ -1,12 +1,13 @@
-//! An internet of network namespaces: one that routes and in which public servers run, and sites behind it.
+//! An internet of network namespaces: one namespace that routes and runs public servers, and sites
+//! behind it.
 //!
 //! ```text
 //!  host ──lan── router ──wan── … ──wan── internet (PUBLIC, both families)
 //!  192.168.7.2  192.168.7.1   11.1.N.2   11.1.N.1
 //! ```
 //!
-//! All homes have the same private addresses, as in life. The addresses that stand for public ones are such that programs take
-//! them for global; no namespace has a way out of this machine.
+//! All homes have the same private addresses, as in reality. Programs take the simulated public
+//! addresses for global ones; no namespace has a route out of this machine.
 
 use std::io::{BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,23 +19,24 @@ use anyhow::{Context, Result, ensure};
 use super::profile::{Profile, rules};
 use crate::netlab::namespace::{Namespace, expect_ready, inside, run};
 
-/// Addresses of public servers: two, so that one can answer for the other.
+/// IPv4 addresses of public servers: two, so that one can answer for the other.
 pub const PUBLIC: [Ipv4Addr; 2] = [Ipv4Addr::new(11, 0, 0, 1), Ipv4Addr::new(11, 0, 0, 2)];
-/// The same of IPv6.
+/// IPv6 addresses of public servers.
 pub const PUBLIC_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2a00, 0x77, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2a00, 0x77, 0, 0, 0, 0, 0, 2)];
-/// Links between two routers of one site: of a carrier, and of a house with two boxes.
+/// Network between two routers of one site: of a carrier, or of a house with two routers.
 const BETWEEN: [u8; 3] = [100, 64, 9];
-/// The network at home.
+/// The home network.
 const HOME: [u8; 3] = [192, 168, 7];
-/// Nodes of a DHT: the first has .1.
+/// Network of the DHT nodes: the first has .1.
 const DHT_NETWORK: Ipv4Addr = Ipv4Addr::new(11, 2, 0, 0);
-/// Where they listen.
+/// Port of the DHT nodes.
 const DHT_PORT: u16 = 6881;
-/// As many as make lookups of several hops.
+/// Number of DHT nodes: enough for lookups of several hops.
 const DHT_NODES: u8 = 60;
 const SITES_MAX: u8 = 250;
-/// Of a router and of the internet. An IPv6 address is good at once: nobody else is on the cable.
+/// Settings of routers and of the internet. An IPv6 address is usable at once, as no other host is
+/// on the link.
 const ROUTER: [(&str, &str); 4] = [
     ("net/ipv4/ip_forward", "1"),
     ("net/ipv6/conf/all/forwarding", "1"),
@@ -44,14 +46,14 @@ const ROUTER: [(&str, &str); 4] = [
 const HOST: [(&str, &str); 2] =
     [("net/ipv6/conf/default/accept_dad", "0"), ("net/ipv6/conf/all/accept_dad", "0")];
 
-/// The internet, and how many sites are at it.
+/// The internet, and the number of its sites.
 #[derive(Debug)]
 pub struct Lab {
     internet: Namespace,
     sites: u8,
 }
 
-/// A host at a site of its own; the site ends with it.
+/// A host at a site of its own; the site ends when this value is dropped.
 #[derive(Debug)]
 pub struct Host {
     host: Namespace,
@@ -59,7 +61,7 @@ pub struct Host {
     public: Ipv4Addr,
 }
 
-/// Servers of `wraith-netlab`; end with this value.
+/// A server of `wraith-netlab`; it ends when this value is dropped.
 #[derive(Debug)]
 pub struct Server(Child);
 
@@ -72,12 +74,13 @@ impl Lab {
         Ok(Self { internet, sites: 0 })
     }
 
-    /// A command that will run on the internet, where the addresses [`PUBLIC`] and [`PUBLIC_V6`] are.
+    /// Returns a command that will run on the internet, at the addresses [`PUBLIC`] and
+    /// [`PUBLIC_V6`].
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         self.internet.command(program)
     }
 
-    /// A host at a new site with this access.
+    /// Creates a host at a new site with this access.
     pub fn host_behind(&mut self, profile: &Profile) -> Result<Host> {
         ensure!(self.sites < SITES_MAX, "a lab has {SITES_MAX} sites at most");
         self.sites += 1;
@@ -94,7 +97,7 @@ impl Lab {
             join(inner, outer, &port, hop)?;
         }
         for (at, nat) in profile.nats.iter().enumerate() {
-            // What is blocked, is so by the box at home.
+            // Only the home router blocks traffic.
             let allowed =
                 if at == 0 { profile.allowed } else { super::profile::Allowed::Everything };
             let (outside, inside) = (hops[at + 1].inner, hops[at].inner);
@@ -110,7 +113,7 @@ impl Lab {
         Ok(Host { host, _routers: chain, public })
     }
 
-    /// A network of the site's own behind the router, and the way to it.
+    /// Gives the site an IPv6 network behind the router, and a route to it.
     fn connect_ipv6(&self, site: u8, host: &Namespace, router: &Namespace) -> Result<()> {
         let (wan, lan) = (format!("2a00:77:{site:x}"), format!("2a00:77:{site:x}:1"));
         ip(&self.internet, &format!("addr add {wan}::1/64 dev site{site}"))?;
@@ -122,13 +125,13 @@ impl Lab {
         ip(host, &format!("-6 route add default via {lan}::1"))
     }
 
-    /// Starts what `nat-probe` asks, at the public addresses; `program` is `wraith-netlab`.
+    /// Starts the servers of `nat-probe` at the public addresses; `program` is `wraith-netlab`.
     pub fn serve_nat_probes(&self, program: &Path) -> Result<[Server; 2]> {
         let start = |[a, b]: [String; 2]| self.serve(program, &["nat-server", "--servers", &a, &b]);
         Ok([start(PUBLIC.map(|ip| ip.to_string()))?, start(PUBLIC_V6.map(|ip| ip.to_string()))?])
     }
 
-    /// Starts a Mainline DHT, and says where to begin in it.
+    /// Starts a Mainline DHT, and returns its bootstrap address.
     pub fn serve_dht(&self, program: &Path) -> Result<(Server, String)> {
         ip(&self.internet, &format!("route add local {DHT_NETWORK}/24 dev lo"))?;
         let (network, nodes) = (DHT_NETWORK.to_string(), DHT_NODES.to_string());
@@ -137,7 +140,7 @@ impl Lab {
         Ok((self.serve(program, &words)?, format!("{first}:{DHT_PORT}")))
     }
 
-    /// A server on the internet, which has said that it is ready.
+    /// Starts a server on the internet, and waits until it is ready.
     fn serve(&self, program: &Path, words: &[&str]) -> Result<Server> {
         let mut command = self.command(program);
         let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -149,12 +152,12 @@ impl Lab {
 }
 
 impl Host {
-    /// A command that will run on this host.
+    /// Returns a command that will run on this host.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         self.host.command(program)
     }
 
-    /// The address under which the internet sees it.
+    /// The host's address as seen from the internet.
     pub fn public(&self) -> Ipv4Addr {
         self.public
     }
@@ -174,7 +177,7 @@ struct Hop {
     outer: Ipv4Addr,
 }
 
-/// From the host to the internet, past so many routers.
+/// The links from the host to the internet through `routers` routers.
 fn hops(site: u8, routers: usize) -> Vec<Hop> {
     let hop = |[a, b, c]: [u8; 3]| Hop {
         inner: Ipv4Addr::new(a, b, c, 2),
@@ -189,7 +192,8 @@ fn hops(site: u8, routers: usize) -> Vec<Hop> {
     hops
 }
 
-/// A cable: `wan` at the inner end, `port` at the outer, and the inner end's default route.
+/// Connects two namespaces: `wan` is the inner end, `port` the outer one. Sets the default route of
+/// the inner end.
 fn join(inner: &Namespace, outer: &Namespace, port: &str, hop: &Hop) -> Result<()> {
     let pid = inner.pid().to_string();
     let words = ["link", "add", port, "type", "veth", "peer", "name", "wan", "netns", &pid];
@@ -205,7 +209,7 @@ fn ip(namespace: &Namespace, words: &str) -> Result<()> {
     run(namespace.command("ip").args(words.split_whitespace()))
 }
 
-/// Loads rules of nftables in the namespace in which `command` makes commands.
+/// Loads nftables rules in the namespace in which `command` runs programs.
 pub fn load(command: impl Fn(&str) -> Command, rules: &str) -> Result<()> {
     let mut nft = command("nft")
         .args(["-f", "-"])

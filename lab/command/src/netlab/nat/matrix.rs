@@ -1,7 +1,8 @@
-//! Every two kinds of access, with the program as users have it: a relay on the internet, a sender and a receiver behind their
-//! NATs, a code.
+//! All pairs of access kinds with the real program: a relay on the internet, a sender and a
+//! receiver behind their NATs, and a code.
 //!
-//! Each pair has a lab of its own, so no pair opens or uses up a port of another's NAT, and several can run at once.
+//! Each pair has a lab of its own, so no pair opens or uses up a port of another's NAT, and several
+//! can run at once.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -19,38 +20,39 @@ use super::spent;
 use super::transfer::{Job, Outcome, Words, is_direct};
 use crate::race::data::DataSet;
 
-/// What is sent, and how fast: 2 MB in seven seconds, so that a path can be replaced on the way. Small files, since progress is
-/// told of when a piece of a file is verified, and a piece of a large one takes most of a second at this rate.
+/// Number of files and rate: 2 MB in seven seconds, so that a path can be replaced during the
+/// transfer. The files are small because progress is reported when a chunk is verified, and a chunk
+/// of a large file takes most of a second at this rate.
 const FILES: u32 = 160;
 const RATE: &str = "300K";
-/// Of 50 seconds.
+/// Number of files for 50 seconds.
 pub const LONG_FILES: u32 = 1200;
-/// Of the smoke test: 2.5 s, ten times what a path needs to be replaced.
+/// Number of files of the smoke test: 2.5 s, ten times as long as the replacement of a path takes.
 const SMOKE_FILES: u32 = 60;
-/// A transfer takes a fraction of it.
+/// Time limit of a transfer, which takes a fraction of it.
 pub const LIMIT: Duration = Duration::from_secs(90);
 
-/// What the matrix runs.
+/// The runs of the matrix.
 #[derive(Debug)]
 pub struct Plan<'a> {
     pub pairs: Vec<(&'a Profile, &'a Profile)>,
     pub runs: u64,
-    /// Pairs at once.
+    /// Number of pairs at once.
     pub at_once: usize,
     pub files: u32,
-    /// There are two relays, which see more of a NAT than one.
+    /// Whether there are two relays, which learn more about a NAT than one.
     pub two_relays: bool,
 }
 
 impl<'a> Plan<'a> {
-    /// Every two of these, each also with its like.
+    /// All pairs of these profiles, each also with itself.
     pub fn all(profiles: &[&'a Profile], runs: u64, at_once: usize) -> Self {
         let pairs = profiles.iter().enumerate();
         let pairs = pairs.flat_map(|(n, a)| profiles[..=n].iter().map(move |b| (*a, *b)));
         Self { pairs: pairs.collect(), runs, at_once, files: FILES, two_relays: false }
     }
 
-    /// These, once, all at once, and no longer than until the first path is proved.
+    /// Runs these pairs once, all at once, just long enough to replace a path.
     pub fn smoke(pairs: Vec<(&'a Profile, &'a Profile)>) -> Self {
         Self { at_once: pairs.len(), pairs, runs: 1, files: SMOKE_FILES, two_relays: false }
     }
@@ -65,16 +67,16 @@ struct Run {
     result: Result<(Outcome, Probes)>,
 }
 
-/// Packets that both sides have sent to others than the relay.
+/// Packets that both sides have sent to destinations other than the relay.
 #[derive(Clone, Copy, Debug)]
 struct Probes {
-    /// Until the sender said that the path is direct.
+    /// Packets until the sender reported a direct path.
     until_direct: Option<u64>,
-    /// In all, data included.
+    /// All packets, data included.
     at_end: u64,
 }
 
-/// Runs it and prints the tables; an error names the pairs that were not as they must be.
+/// Runs the plan and prints the tables. The error names the pairs with unexpected results.
 pub fn run(stage: &Stage, plan: &Plan<'_>) -> Result<()> {
     let set = DataSet::small_files(&stage.folder("source")?, plan.files)?;
     let todo: VecDeque<_> = (1..=plan.runs)
@@ -85,7 +87,7 @@ pub fn run(stage: &Stage, plan: &Plan<'_>) -> Result<()> {
         for _ in 0..plan.at_once {
             scope.spawn(|| {
                 while let Some((round, (a, b))) = pop(&todo) {
-                    // Each is the sender of every other run.
+                    // The sides swap roles in every other run.
                     let (from, to) = if round % 2 == 0 { (b, a) } else { (a, b) };
                     let result = one(stage, plan, &set, (round, from, to));
                     let must_be_direct = from.direct_with(to) || (from.ipv6 && to.ipv6);
@@ -149,7 +151,7 @@ fn transfer(stage: &Stage, job: &Job<'_>, from: &Host, to: &Host) -> Result<(Out
 }
 
 impl Run {
-    /// Why it is not as it must be.
+    /// Describes an unexpected result, if it is one.
     fn fault(&self) -> Option<String> {
         let pair = format!("{} → {}", self.sender, self.receiver);
         match &self.result {
@@ -221,7 +223,7 @@ fn summary(runs: &[Run]) -> String {
     text
 }
 
-/// Median, 95th percentile and maximum, in words.
+/// Formats median, 95th percentile and maximum.
 pub fn percentiles(mut times: Vec<Duration>) -> Result<String> {
     ensure!(!times.is_empty(), "there is nothing to count");
     times.sort_unstable();

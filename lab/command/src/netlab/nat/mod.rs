@@ -1,8 +1,8 @@
 //! `cargo lab netlab nat`: hosts behind NATs of every kind, on real sockets.
 //!
-//! The lab is an internet of network namespaces ([`lab`]), the NATs are the kernel's ([`profile`]). Before anything is believed
-//! that runs in it, the lab proves itself ([`prove`]). Then the program as users have it runs behind every two of the NATs
-//! ([`matrix`]).
+//! The lab is an internet of network namespaces ([`lab`]); the NATs are the kernel's ([`profile`]).
+//! The lab first proves that its NATs behave as described ([`prove`]). Then the real program runs
+//! behind every pair of NATs ([`matrix`]).
 
 mod dht;
 mod killed;
@@ -26,57 +26,58 @@ use self::profile::{PROFILES, Profile};
 use self::side::Stage;
 use super::peers::Programs;
 
-/// What most homes have.
+/// The access of most homes.
 const HOME: &str = "port-restricted";
-/// What has no way but a relay to its like.
+/// An access that reaches its own kind only through a relay.
 const HARD: &str = "symmetric-random";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Instead: measure every kind of access with real sockets, and compare it with what it should be
+    /// Measure every kind of access with real sockets instead, and compare it with its description
     #[arg(long)]
     prove: bool,
-    /// Instead: find each other by nothing but a DHT, by code and as contacts of whom one has moved
+    /// Test discovery by the DHT alone instead: by code, and as contacts of which one has moved
     #[arg(long, conflicts_with = "prove")]
     dht: bool,
-    /// Instead: the whole story, told: direct with nothing but a DHT, relayed, and the relay killed
+    /// Run the narrated story instead: direct with only a DHT, relayed, and with a killed relay
     #[arg(long, conflicts_with_all = ["prove", "dht"])]
     story: bool,
-    /// Instead: kill the relay in the middle of a transfer, and start it again
+    /// Kill the relay in the middle of a transfer instead, and start it again
     #[arg(long, conflicts_with_all = ["prove", "dht", "story"])]
     killed: bool,
-    /// With --killed: in the middle of 1 GB at full speed
+    /// With --killed: transfer 1 GB at full speed
     #[arg(long, requires = "killed")]
     large: bool,
-    /// With --dht: how many seconds a listener that has moved has been there when it is called. For its first minute it looks for
-    /// calls more often
+    /// With --dht: seconds between the move of a listener and the call. During its first minute a
+    /// listener polls for calls more often
     #[arg(long, default_value_t = 15)]
     rest: u64,
-    /// Only these: open, full-cone, address-restricted, port-restricted, symmetric-counting, symmetric-random, double,
-    /// carrier-grade, udp-blocked, only-443, ipv6-firewall
+    /// Use only these profiles: open, full-cone, address-restricted, port-restricted,
+    /// symmetric-counting, symmetric-random, double, carrier-grade, udp-blocked, only-443,
+    /// ipv6-firewall
     #[arg(long, value_delimiter = ',')]
     profiles: Vec<String>,
-    /// Only these pairs, as in open:symmetric-random
+    /// Run only these pairs, as in open:symmetric-random
     #[arg(long, value_delimiter = ',')]
     pairs: Vec<String>,
-    /// Runs of each pair; each side is the sender of every other one
+    /// Runs of each pair; the sides swap roles in every other one
     #[arg(long, default_value_t = 1)]
     runs: u64,
-    /// Pairs at once
+    /// Number of pairs at once
     #[arg(long, default_value_t = 4)]
     at_once: usize,
-    /// Both sides know two relays: a NAT that counts up is seen to do so
+    /// Give both sides two relays, which detect a NAT that counts ports up
     #[arg(long)]
     two_relays: bool,
-    /// A transfer lasts 50 seconds in place of 7: long enough for ports to be guessed
+    /// Transfer for 50 seconds instead of 7, long enough for port prediction
     #[arg(long)]
     long: bool,
-    /// Use the programs as they were built last
+    /// Use the existing builds of the programs
     #[arg(long)]
     no_build: bool,
 }
 
-/// Runs what was asked for, or says why it cannot.
+/// Runs the requested lab, or prints why it cannot run.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(why) = cannot_run() {
         eprintln!("!! SKIPPED netlab nat: {why}");
@@ -125,7 +126,7 @@ pub fn run(args: &Args) -> Result<()> {
     })
 }
 
-/// A pair by its name.
+/// Finds a pair by its name.
 fn pair_named(pair: &str) -> Result<(&'static Profile, &'static Profile)> {
     let (a, b) = pair.split_once(':').context("a pair is SENDER:RECEIVER")?;
     Ok((named(a)?, named(b)?))
@@ -136,7 +137,8 @@ fn named(name: &str) -> Result<&'static Profile> {
     found.with_context(|| format!("there is no profile {name:?}"))
 }
 
-/// The lab proves itself, and the smallest matrix: a way through two NATs, one through a relay, and one through a relay by TLS.
+/// Proves the lab and runs the smallest matrix: a path through two NATs, one through a relay, and
+/// one through a relay by TLS.
 pub fn smoke_test(programs: Programs, base: &Path) -> Result<()> {
     if let Some(why) = cannot_run() {
         crate::skip::skipped("the smoke test of netlab nat", why);
@@ -150,7 +152,7 @@ pub fn smoke_test(programs: Programs, base: &Path) -> Result<()> {
     matrix::run(&Stage { wraith, netlab, base: base.to_owned(), aloud: None }, &Plan::smoke(pairs))
 }
 
-/// Why there can be no such lab here.
+/// Returns the reason why this machine cannot run the lab, if there is one.
 fn cannot_run() -> Option<&'static str> {
     if let Some(why) = super::cannot_run() {
         return Some(why);

@@ -1,9 +1,12 @@
 //! Kinds of access to the internet, and the rules of nftables that make each.
 //!
-//! The kernel's own NAT (masquerade) keeps a port where it is free and lets in only whom one has sent to from there: a
-//! port-restricted cone. The looser cones are that NAT and a set of ports, or of addresses with ports, that outgoing packets keep
-//! up and by which incoming ones are let in besides; the symmetric ones take the port of each new flow from a counter or at random.
-//! Each is believed because `--prove` measures it from both sides, not because of what is said here.
+//! The kernel's own NAT (masquerade) keeps a free port, and accepts packets only from destinations
+//! of that port: a port-restricted cone. The looser cones add a set of ports, or of addresses with
+//! ports. Outgoing packets keep its entries alive, and incoming packets that match an entry are
+//! accepted too. The symmetric NATs take the port of each new flow from a counter or at random.
+//!
+//! `--prove` measures each of them from both sides, so the descriptions in this module need no
+//! trust.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -18,7 +21,7 @@ pub enum Nat {
     SymmetricRandom,
 }
 
-/// What is let out at all.
+/// Outgoing traffic that passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
     Everything,
@@ -31,14 +34,14 @@ pub enum Allowed {
 /// How a host reaches the internet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// For `--profiles` and tables.
+    /// Name for `--profiles` and tables.
     pub name: &'static str,
-    /// From the host outwards; none is a host on the internet itself.
+    /// NATs from the host outwards; a host without any is on the internet itself.
     pub nats: &'static [Nat],
     pub allowed: Allowed,
-    /// An address of IPv6 as well, behind a firewall that lets in only answers.
+    /// Whether it also has IPv6, behind a firewall that accepts only answers.
     pub ipv6: bool,
-    /// What `nat-probe` must find, as a line of the table.
+    /// Expected result of `nat-probe`, as a line of the table.
     pub expected: &'static str,
 }
 
@@ -72,7 +75,7 @@ pub const PROFILES: [Profile; 11] = [
         allowed: Allowed::Only443,
         ..behind("only-443", &[Nat::PortRestricted], "no UDP, TCP 443 only")
     },
-    // IPv4 as hard as it gets, so that what is direct is so by IPv6.
+    // The hardest kind of IPv4, so that every direct path uses IPv6.
     Profile { ipv6: true, ..behind("ipv6-firewall", &[Nat::SymmetricRandom], SYMMETRIC_RANDOM) },
 ];
 
@@ -80,12 +83,13 @@ const PORT_RESTRICTED: &str =
     "endpoint-independent / address-and-port-dependent / preserving / no hairpin";
 const SYMMETRIC_RANDOM: &str =
     "address-and-port-dependent / address-and-port-dependent / random / no hairpin";
-/// Of the IPv6 of those that have it.
+/// Expected IPv6 result of profiles that have it.
 pub const IPV6_FIREWALL: &str = "none / address-and-port-dependent / preserving / hairpin";
 
 impl Profile {
-    /// Whether hosts with these can reach each other when both try at once, and nobody guesses ports: a NAT whose outside port
-    /// is not known beforehand meets one that does not ask for it.
+    /// Returns whether two such hosts can reach each other by hole punching without port
+    /// prediction. They cannot if a NAT with an unpredictable external port meets one that filters
+    /// by port.
     pub fn direct_with(&self, other: &Self) -> bool {
         let udp = |profile: &Self| profile.allowed == Allowed::Everything;
         let blind = |a: &Self, b: &Self| a.symmetric() && (b.symmetric() || b.port_restricted());
@@ -101,18 +105,19 @@ impl Profile {
     }
 }
 
-/// How long a mapping lives without traffic, in seconds: the kernel's default, and what many routers have.
+/// Lifetime of an idle mapping in seconds: the kernel's default, and common in routers.
 const LIFETIME_S: u32 = 30;
-/// Ports that a counting NAT gives before it begins again.
+/// Number of ports of a counting NAT before it starts again.
 const COUNTED: u16 = 4096;
-/// The first of them.
+/// First port of a counting NAT.
 const COUNT_FROM: u16 = 20_000;
 
-/// The rules of a router with the interfaces `lan` and `wan`: this NAT for one host or router behind it.
+/// Returns the rules of a router with the interfaces `lan` and `wan`: this NAT for one host or
+/// router behind it.
 pub fn rules(nat: Nat, allowed: Allowed, outside: Ipv4Addr, inside: Ipv4Addr) -> String {
     let (let_in, map_to) = match nat {
         Nat::FullCone => (
-            // Also from inside: this one does hairpinning.
+            // Also from inside: this NAT does hairpinning.
             format!("ip daddr {outside} udp dport @mapped dnat to {inside}"),
             "oifname wan masquerade; iifname lan oifname lan masquerade".to_owned(),
         ),
@@ -156,7 +161,7 @@ pub fn rules(nat: Nat, allowed: Allowed, outside: Ipv4Addr, inside: Ipv4Addr) ->
     )
 }
 
-/// Each new flow gets the next port, whatever its own.
+/// Gives each new flow the next port, regardless of its source port.
 fn counting(outside: Ipv4Addr) -> String {
     let mut ports = String::new();
     for n in 0..COUNTED {

@@ -1,5 +1,6 @@
-//! The lab proves itself: a probe behind each NAT, and servers at two public addresses, measure how it maps, filters and chooses
-//! ports, and that must be what the profile says; and every two hosts try to reach each other.
+//! The lab proves itself. A probe behind each NAT and servers at two public addresses measure its
+//! mapping, filtering and port allocation, which must match the profile. Then all pairs of hosts
+//! try to reach each other.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -13,16 +14,16 @@ use serde_json::Value;
 use super::lab::{Host, Lab, PUBLIC, PUBLIC_V6};
 use super::profile::{IPV6_FIREWALL, Profile};
 
-/// The local port of the first pair that tries to reach each other; the others have the next.
+/// Local port of the first punching pair; the others use the following ports.
 const PUNCH_PORT: u16 = 6000;
 
-/// Prints what each profile turned out to be; an error if one is not what it should be.
+/// Prints the measured behaviour of each profile. Fails if one is unexpected.
 pub fn prove(program: &Path, profiles: &[&Profile]) -> Result<()> {
     let mut lab = Lab::new()?;
     let _servers = lab.serve_nat_probes(program)?;
     let hosts =
         profiles.iter().map(|profile| lab.host_behind(profile)).collect::<Result<Vec<_>>>()?;
-    // All at once: each waits, and none has much to do.
+    // All at once: each probe mostly waits.
     let found = thread::scope(|scope| {
         let probes: Vec<_> = profiles
             .iter()
@@ -56,8 +57,8 @@ pub fn prove(program: &Path, profiles: &[&Profile]) -> Result<()> {
     bail!("not what they should be: {}", wrong.join(", "))
 }
 
-/// Lets every two hosts try to reach each other, all at once: a table of who got through, and the pairs that should not have, or
-/// should.
+/// Lets all pairs of hosts try to reach each other at once. Returns a table of the results, and the
+/// pairs with unexpected ones.
 fn prove_pairs(
     program: &Path,
     profiles: &[&Profile],
@@ -91,7 +92,7 @@ fn prove_pairs(
     Ok((table, wrong))
 }
 
-/// Whether two hosts that try at once reach each other from this port on both.
+/// Returns whether two hosts that try at once reach each other, both from this port.
 fn punch(program: &Path, a: &Host, b: &Host, port: u16) -> Result<bool> {
     let start = |host: &Host, other: &Host| {
         let to = format!("{}:{port}", other.public());
@@ -110,7 +111,7 @@ fn punch(program: &Path, a: &Host, b: &Host, port: u16) -> Result<bool> {
     Ok(both)
 }
 
-/// Name, what was found, and what should have been, of each family that the profile has.
+/// Name, measured and expected behaviour, for each address family of the profile.
 type Row = (String, String, &'static str);
 
 fn measure(program: &Path, profile: &Profile, host: &Host) -> Result<Vec<Row>> {
@@ -131,7 +132,7 @@ fn measure(program: &Path, profile: &Profile, host: &Host) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A report of `nat-probe` in the words of a profile.
+/// Formats a report of `nat-probe` in the words of a profile.
 fn describe(report: &Value) -> Result<String> {
     let reaches = |key: &str| report[key].as_bool().context("no verdict on TCP");
     let tcp = match (reaches("tcp_443")?, reaches("tcp_other")?) {

@@ -1,6 +1,7 @@
-//! A program of ours that runs in the lab: the JSON events that it prints, each with the time at which it was read.
+//! A wraith program in the lab, and the JSON events that it prints, each with the time at which it
+//! was read.
 //!
-//! Invariant: nothing that this starts outlives its namespace, and nothing is waited for without a limit.
+//! Invariant: no started process outlives its namespace, and every wait has a limit.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -15,15 +16,15 @@ use serde_json::Value;
 
 use super::lab::{Host, Lab, PUBLIC};
 
-/// Where the relay of a lab is: the port that every network lets through if it lets anything.
+/// Port of the relay: the one that every network lets through if it lets anything through.
 const RELAY_PORT: u16 = 443;
-/// Starting takes a fraction of it; the machine may be busy.
+/// Time limit of a start, which takes a fraction of it unless the machine is busy.
 pub const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// Nothing of the network around the lab, unless a run turns it on.
+/// Settings that keep programs off the network around the lab, unless a run enables them.
 const CLOSED: [(&str, &str); 3] =
     [("WRAITH_LAN", "off"), ("WRAITH_PORT_MAPPING", "off"), ("WRAITH_DHT", "off")];
 
-/// One event, and when it was read.
+/// One event, and the time at which it was read.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Instant,
@@ -31,12 +32,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether it is of this kind.
+    /// Returns whether the event is of this kind.
     pub fn is(&self, kind: &str) -> bool {
         self.event["event"] == kind
     }
 
-    /// A field of it that is text; empty if there is none.
+    /// Returns a text field of the event; empty if it is missing.
     pub fn text(&self, field: &str) -> &str {
         self.event[field].as_str().unwrap_or_default()
     }
@@ -47,19 +48,19 @@ impl Seen {
 pub struct Side {
     name: &'static str,
     child: Child,
-    /// Of the program inside its namespace of processes.
+    /// Process id of the program inside its PID namespace.
     pid: String,
     incoming: Receiver<Seen>,
     said: Option<JoinHandle<String>>,
-    /// When it was started.
+    /// Time at which it was started.
     pub started: Instant,
-    /// What it has said, as far as somebody has waited for it.
+    /// Events so far, as far as the caller has waited for them.
     pub seen: Vec<Seen>,
 }
 
 impl Side {
-    /// Starts `program --json` with these words and a home of its own, by a shell in its namespace. What it says is printed besides,
-    /// with the time since `aloud`.
+    /// Starts `program --json` with these arguments and a home folder of its own, by a shell in its
+    /// namespace. Events are also printed, with the time since `aloud`.
     pub fn start(
         name: &'static str,
         mut shell: Command,
@@ -69,7 +70,8 @@ impl Side {
         aloud: Option<Instant>,
     ) -> Result<Self> {
         let started = Instant::now();
-        // The process that enters the namespace is not the one inside; the shell says which that is, and becomes the program.
+        // The process that enters the namespace is not the one inside. The shell prints the inner
+        // process id and becomes the program.
         let mut child = shell
             .args(["-c", "echo $$; exec \"$@\"", "sh"])
             .arg(program)
@@ -95,7 +97,7 @@ impl Side {
         Ok(Self { name, child, pid, incoming, said: Some(said), started, seen: Vec::new() })
     }
 
-    /// The next event for which `wanted` holds; those before it are in [`Self::seen`].
+    /// Returns the next event that satisfies `wanted`; earlier ones are in [`Self::seen`].
     pub fn expect(
         &mut self,
         what: &str,
@@ -124,7 +126,7 @@ impl Side {
         }
     }
 
-    /// Reads the events until it ends, which must be well and within the limit.
+    /// Reads events until the program ends, which must be successful and within the limit.
     pub fn finish(mut self, limit: Duration) -> Result<Vec<Seen>> {
         let is_end = |seen: &Seen| seen.is("done") || seen.is("error");
         let done = match self.seen.iter().find(|seen| is_end(seen)) {
@@ -132,7 +134,7 @@ impl Side {
             None => self.expect("done", limit, is_end)?,
         };
         ensure!(done.is("done"), "{}: {}; {}", self.name, done.text("message"), self.story());
-        // What it prints after that, until its standard output is closed.
+        // Events after that, until the program closes its standard output.
         while let Ok(seen) = self.incoming.recv_timeout(limit) {
             self.seen.push(seen);
         }
@@ -142,7 +144,7 @@ impl Side {
         Ok(std::mem::take(&mut self.seen))
     }
 
-    /// Ends it as a power cut would; `kill` is that command in the same namespace.
+    /// Kills the program as a power cut would; `kill` is that command in the same namespace.
     pub fn kill(mut self, mut kill: Command) -> Result<()> {
         let status = kill.args(["-9", &self.pid]).status()?;
         ensure!(status.success(), "{} could not be killed", self.name);
@@ -150,7 +152,7 @@ impl Side {
         Ok(())
     }
 
-    /// What it has said until now, for the message of a failure that is the other side's.
+    /// Describes the events so far, for the message of the other side's failure.
     pub fn last_words(&mut self) -> String {
         self.seen.extend(self.incoming.try_iter());
         format!("{}: {}", self.name, self.story())
@@ -187,7 +189,7 @@ fn read_events(
     }
 }
 
-/// What a person wants to know of an event; `None` if nothing.
+/// Describes an event for people; `None` if it is of no interest.
 fn narrated(seen: &Seen) -> Option<String> {
     let way = || format!("{} ({}), {}", seen.text("path"), seen.text("how"), seen.text("address"));
     Some(match seen.text("event") {
@@ -223,25 +225,25 @@ fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
     bail!("it did not end in {limit:?}")
 }
 
-/// The programs of a run, and a folder in which it keeps everything.
+/// The programs of a run, and the folder of its files.
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub wraith: PathBuf,
     pub netlab: PathBuf,
     pub base: PathBuf,
-    /// Programs say what they do, with the time since then.
+    /// If set, actions are printed with the time since then.
     pub aloud: Option<Instant>,
 }
 
 impl Stage {
-    /// A folder in [`Self::base`], which is made.
+    /// Creates a folder in [`Self::base`].
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.base.join(name);
         std::fs::create_dir_all(&folder)?;
         Ok(folder)
     }
 
-    /// What the lab itself does, if this run is aloud.
+    /// Prints an action of the lab itself, if this run is narrated.
     pub fn say(&self, text: &str) {
         match self.aloud {
             Some(_) if text.is_empty() => println!(),
@@ -250,7 +252,7 @@ impl Stage {
         }
     }
 
-    /// `wraith` on this host; its home is the folder `home` of this stage.
+    /// Starts `wraith` on this host; its home is the folder `home` of this stage.
     pub fn wraith(
         &self,
         name: &'static str,
@@ -262,12 +264,13 @@ impl Stage {
         Side::start(name, host.command("sh"), &self.wraith, &home, words, self.aloud)
     }
 
-    /// A relay on the internet side, at all addresses there; it takes connections when this returns.
+    /// Starts a relay on the internet, at all its addresses. The relay accepts connections when
+    /// this function returns.
     pub fn relay(&self, lab: &Lab, home: &str) -> Result<Side> {
         self.relay_at(lab, home, Ipv6Addr::UNSPECIFIED.into())
     }
 
-    /// A relay at this address alone.
+    /// Starts a relay at this address alone.
     pub fn relay_at(&self, lab: &Lab, home: &str, ip: IpAddr) -> Result<Side> {
         let home = self.folder(home)?;
         let state = home.join("relay").display().to_string();
@@ -280,12 +283,12 @@ impl Stage {
     }
 }
 
-/// What `--relay` of both sides says.
+/// Value of `--relay` on both sides.
 pub fn relay_address() -> String {
     format!("{}:{RELAY_PORT}", PUBLIC[0])
 }
 
-/// The same of two relays.
+/// Value of `--relay` with two relays.
 pub fn relay_addresses() -> String {
     PUBLIC.map(|ip| format!("{ip}:{RELAY_PORT}")).join(",")
 }

@@ -1,4 +1,5 @@
-//! How many packets a host has sent to others than the relay: what it spends on a way of its own.
+//! Counts the packets that a host sends to destinations other than the relay: the cost of finding a
+//! direct path.
 
 use std::process::Stdio;
 
@@ -7,7 +8,8 @@ use serde_json::Value;
 
 use super::lab::{Host, PUBLIC, PUBLIC_V6, load};
 
-/// Counts UDP that is neither to the relay's addresses nor stays on the host, in a table of its own.
+/// Starts counting UDP packets that leave the host for destinations other than the relay, in a
+/// separate nftables table.
 pub fn count(host: &Host) -> Result<()> {
     let (v4, v6) = (PUBLIC, PUBLIC_V6);
     load(
@@ -26,7 +28,7 @@ pub fn count(host: &Host) -> Result<()> {
     )
 }
 
-/// So many until now.
+/// Returns the count so far.
 pub fn so_far(host: &Host) -> Result<u64> {
     let out = host
         .command("nft")

@@ -1,5 +1,8 @@
-//! The whole story in one terminal: two people behind routers at home, who have nothing but the DHT; two behind NATs that let
-//! nothing through, who have a relay; and what happens when that dies.
+//! A narrated demonstration in one terminal:
+//!
+//! - two people behind home routers, with only the DHT;
+//! - two people behind strict NATs, with a relay;
+//! - the failure of that relay.
 
 use anyhow::{Result, ensure};
 
@@ -14,7 +17,7 @@ use crate::race::data::DataSet;
 const FILE_BYTES: u64 = 6_000_000;
 const RATE: &str = "2M";
 
-/// Tells it; an error if it goes otherwise than it should.
+/// Runs the demonstration. Fails at the first unexpected result.
 pub fn run(stage: &Stage, home: &Profile, hard: &Profile) -> Result<()> {
     let set = DataSet::one_file(&stage.folder("source")?, FILE_BYTES)?;
     direct(stage, &set, home)?;

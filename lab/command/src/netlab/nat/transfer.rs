@@ -1,6 +1,6 @@
-//! One file from a host to another, by a code that a person would say: what became of it, and when.
+//! One transfer between two hosts by a code, with its result and timing.
 //!
-//! Invariant: an outcome is of a transfer whose every byte was compared.
+//! Invariant: an outcome exists only for a transfer whose every byte was compared.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,42 +12,42 @@ use super::lab::Host;
 use super::side::{START_TIMEOUT, Seen, Side, Stage};
 use crate::race::data::DataSet;
 
-/// Of one transfer, at its receiver.
+/// Result of one transfer, as reported by the receiver.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// At the end: `direct`, `relay` and so on.
+    /// Path at the end: `direct`, `relay` and so on.
     pub path: String,
-    /// How that came about.
+    /// Method that produced the path.
     pub how: String,
-    /// Why it stayed at a relay, in the program's words.
+    /// Reason for staying at a relay, in the program's words.
     pub why_relayed: Option<String>,
-    /// From the start of `wraith receive` to the first byte of a file.
+    /// Time from the start of `wraith receive` to the first byte of a file.
     pub first_byte: Duration,
-    /// From the connection through a relay to the first that is direct; `None` if either never was.
+    /// Time from the relayed connection to the first direct one; `None` if either is missing.
     pub to_direct: Option<Duration>,
     /// The event `done`.
     pub done: Value,
 }
 
-/// A sender that waits for whoever has its code.
+/// A sender that waits for a receiver with its code.
 #[derive(Debug)]
 pub struct Offered {
     pub sender: Side,
     pub code: String,
 }
 
-/// Words of both sides, and of each.
+/// Arguments of both sides, and of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a> {
     pub both: &'a [&'a str],
     pub rate: &'a str,
 }
 
-/// What is sent, where it goes, and how long that may take.
+/// The files of a transfer, its arguments, and its time limit.
 #[derive(Debug)]
 pub struct Job<'a> {
     pub set: &'a DataSet,
-    /// Name of the run, which names its folders.
+    /// Name of the run and of its folders.
     pub name: String,
     pub words: Words<'a>,
     pub limit: Duration,
@@ -59,7 +59,7 @@ impl Job<'_> {
         self.offer_with(stage, host, &["--no-contacts"])
     }
 
-    /// The same, with more words.
+    /// Starts the sender with more arguments, and waits for its code.
     pub fn offer_with(&self, stage: &Stage, host: &Host, more: &[&str]) -> Result<Offered> {
         let source = path_text(&self.set.source)?;
         let words =
@@ -77,7 +77,7 @@ impl Job<'_> {
         self.receive_with(stage, host, code, &["--no-contacts"])
     }
 
-    /// The same, with more words.
+    /// Starts the receiver with more arguments.
     pub fn receive_with(
         &self,
         stage: &Stage,
@@ -91,7 +91,7 @@ impl Job<'_> {
         stage.wraith("receiver", host, &format!("{}/receiver", self.name), &words)
     }
 
-    /// Waits for both, and compares what arrived.
+    /// Waits for both sides, and compares the received files.
     pub fn settle(&self, stage: &Stage, mut offered: Offered, receiver: Side) -> Result<Outcome> {
         let started = receiver.started;
         let received = receiver.finish(self.limit);
@@ -101,7 +101,7 @@ impl Job<'_> {
         outcome(started, &received)
     }
 
-    /// All of it, from one host to the other.
+    /// Runs a whole transfer from one host to the other.
     pub fn run(&self, stage: &Stage, from: &Host, to: &Host) -> Result<Outcome> {
         let offered = self.offer(stage, from)?;
         let receiver = self.receive(stage, to, &offered.code)?;
@@ -117,7 +117,7 @@ pub fn path_text(path: &Path) -> Result<&str> {
     path.to_str().context("a path of the lab is text")
 }
 
-/// What the events of a receiver say.
+/// Evaluates the events of a receiver.
 fn outcome(started: Instant, events: &[Seen]) -> Result<Outcome> {
     let paths = || events.iter().filter(|seen| seen.is("connected") || seen.is("path"));
     let last = paths().next_back().context("it never connected")?;
@@ -141,17 +141,17 @@ fn outcome(started: Instant, events: &[Seen]) -> Result<Outcome> {
     })
 }
 
-/// The first progress that is any.
+/// Returns the first progress event with at least one byte.
 pub fn first_byte(events: &[Seen]) -> Option<&Seen> {
     events.iter().find(|seen| has_moved(seen, 1))
 }
 
-/// Whether so many bytes have arrived.
+/// Returns whether the event reports at least `bytes` bytes.
 pub fn has_moved(seen: &Seen, bytes: u64) -> bool {
     seen.is("progress") && seen.event["bytes"].as_u64().is_some_and(|moved| moved >= bytes)
 }
 
-/// Whether it says that no relay is in the way.
+/// Returns whether the event reports a path without a relay.
 pub fn is_direct(seen: &Seen) -> bool {
     (seen.is("connected") || seen.is("path")) && ["direct", "lan"].contains(&seen.text("path"))
 }
