@@ -1,4 +1,4 @@
-//! The two workspaces share a target folder, and with it every crate that both build in the same way.
+//! The two workspaces share a target folder, and all crates that both build in the same way.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ fn parsed(name: &str) -> DocumentMut {
     text.parse().unwrap()
 }
 
-/// The settings of a profile, and of each package with settings of its own.
+/// Returns the settings of a profile, and of each package with settings of its own.
 fn settings(manifest: &DocumentMut, profile: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let profile = manifest["profile"][profile].as_table_like().unwrap();
@@ -29,13 +29,13 @@ fn settings(manifest: &DocumentMut, profile: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// A value without the space and the comments around it.
+/// Returns a value without surrounding space and comments.
 fn text(item: &Item) -> String {
     let words: Vec<String> = item.to_string().split_whitespace().map(String::from).collect();
     words.join(" ")
 }
 
-/// The versions of each package in a lock file.
+/// Returns the versions of each package in a lock file.
 fn versions(lock: &DocumentMut) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::<String, Vec<String>>::new();
     for package in lock["package"].as_array_of_tables().unwrap() {

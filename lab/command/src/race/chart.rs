@@ -1,5 +1,6 @@
-//! Bar charts as SVG: a bar for each median, a whisker from the least to the most. Legible on light and on dark pages: the
-//! colours follow the reader's scheme, and nothing depends on colour alone.
+//! Bar charts as SVG: a bar for each median, and a whisker from the minimum to the maximum. They
+//! are legible on light and on dark pages: the colours follow the reader's scheme, and nothing
+//! depends on colour alone.
 
 use std::fmt::Write;
 
@@ -19,7 +20,7 @@ text{font:13px system-ui,sans-serif;fill:#1f2328}.title{font-size:15px;font-weig
 @media(prefers-color-scheme:dark){text{fill:#f0f6fc}.note{fill:#9198a1}.bar{fill:#656c76}.ours{fill:#4493f8}\
 .whisker{stroke:#f0f6fc}}";
 
-/// The chart of a table; rows that did not run are left out.
+/// Draws the chart of a table; rows that did not run are omitted.
 pub fn render(table: &Table) -> String {
     let bars: Vec<(&str, Spread)> = table
         .rows

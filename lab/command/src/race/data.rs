@@ -1,4 +1,5 @@
-//! What is raced over: one big file, or a tree of small ones. Always the same bytes, and bytes nobody can compress.
+//! The data of a race: one big file, or a tree of small ones. The bytes are the same in each race,
+//! and incompressible.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
@@ -16,7 +17,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct DataSet {
     pub name: &'static str,
-    /// Holds `source` and nothing else.
+    /// Contains `source` and nothing else.
     pub folder: PathBuf,
     /// The file or folder that is copied.
     pub source: PathBuf,
@@ -53,7 +54,7 @@ impl DataSet {
         Ok(Self { name: "small files", folder: folder.into(), source, bytes, files })
     }
 
-    /// Reads everything once, so that the source is in the page cache.
+    /// Reads all files once, so that the source is in the page cache.
     pub fn warm(&self) -> Result<()> {
         self.each_file(&mut |path| {
             let mut buffer = vec![0; BUFFER_BYTES];
@@ -63,7 +64,8 @@ impl DataSet {
         })
     }
 
-    /// Compares everything below `target` with the source: the same names, the same bytes, nothing more.
+    /// Compares everything below `target` with the source: the same names and the same bytes, and
+    /// no other files.
     pub fn verify(&self, target: &Path) -> Result<()> {
         let mut compared = 0;
         self.each_file(&mut |path| {
@@ -129,7 +131,7 @@ fn write_random(path: &Path, size: u64, random: &mut Random) -> Result<()> {
     Ok(file.flush()?)
 }
 
-/// SplitMix64: fast, the same everywhere, and noise to any compressor.
+/// SplitMix64: fast, the same on every machine, and incompressible.
 struct Random(u64);
 
 impl Random {

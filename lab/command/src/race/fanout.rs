@@ -1,7 +1,8 @@
-//! Several receivers of one file at once, beside one alone: what they get together in a second must not be less.
+//! `cargo lab fanout`: several receivers of one file at once, beside one alone. Their total
+//! throughput must not be lower.
 //!
-//! Everything goes over loopback between real processes, and every copy is compared with the source. Runs alternate, so
-//! that a machine that grows slower meanwhile slows both.
+//! Real processes transfer over loopback, and every copy is compared with the source. Runs
+//! alternate, so that a machine that becomes slower affects both kinds.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,20 +17,20 @@ use super::process;
 use crate::cargo;
 use crate::median::median;
 
-/// Nobody needs as long; a process that hangs is stopped by `timeout`, which counts as a failure.
+/// Time limit of a run. `timeout` stops a process that hangs, which counts as a failure.
 const RUN_LIMIT_SECONDS: &str = "300";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Receivers at once
+    /// Number of receivers at once
     #[arg(default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=64))]
     receivers: u32,
 
-    /// Megabytes of the file, which every receiver gets
+    /// Size of the file in megabytes; every receiver gets it
     #[arg(long, default_value_t = 200)]
     megabytes: u64,
 
-    /// Runs of each kind
+    /// Number of runs of each kind
     #[arg(long, default_value_t = 5)]
     runs: usize,
 
@@ -58,7 +59,8 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Sends the file to so many receivers at once; bytes per second of all together.
+/// Sends the file to `receivers` receivers at once. Returns their total throughput in bytes a
+/// second.
 fn once(program: &Path, folder: &Path, set: &DataSet, receivers: u32) -> Result<f64> {
     set.warm()?;
     let mut sender = wraith(program, &folder.join("sender"));

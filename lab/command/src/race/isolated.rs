@@ -1,5 +1,5 @@
-//! A network namespace with nothing but loopback: programs that look for servers on the Internet find none, and talk to
-//! each other directly. Made without privileges where the kernel allows that.
+//! A network namespace with only loopback. Programs that look for servers on the Internet find
+//! none, and connect to each other directly. It needs no privileges where the kernel allows that.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// Ends when dropped, and with this process: its first process waits for the end of its input.
+/// A namespace that ends when this value is dropped, or with this process: its first process waits
+/// for the end of its input.
 #[derive(Debug)]
 pub struct Isolated(Child);
 
@@ -30,7 +31,7 @@ impl Isolated {
         Ok(isolated)
     }
 
-    /// A command that runs `program` in there, as a child of this process.
+    /// Returns a command that runs `program` in the namespace, as a child of this process.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--user", "--net", "--preserve-credentials", "--target"]);

@@ -1,7 +1,9 @@
-//! From memory to memory: wraith's own core and data plane, quinn tuned, the raw AES-GCM line, and the kernel's TCP.
+//! Transfers from memory to memory: wraith's own core and data plane, tuned quinn, the raw AES-GCM
+//! line, and the kernel's TCP.
 //!
-//! Always two processes over loopback. wraith, quinn and the raw line make, seal, open and compare the same bytes with
-//! AES-256-GCM; iperf3 encrypts and compares nothing. Processor time and memory are the kernel's count of both processes.
+//! Each transfer uses two processes over loopback. wraith, quinn and the raw line generate, seal,
+//! open and compare the same bytes with AES-256-GCM; iperf3 encrypts and compares nothing. The
+//! kernel counts CPU time and memory of both processes.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -15,30 +17,31 @@ use super::results::{Measure, Row, Sample, Table};
 
 /// UDP payload of a datagram on Ethernet, over IPv6.
 const ETHERNET: u16 = 1452;
-/// What loopback carries.
+/// UDP payload of a large datagram, which loopback carries.
 const LARGE: u16 = 65_000;
 
-/// Where the programs are, and how much they move.
+/// Paths of the programs, and the number of bytes to move.
 #[derive(Debug)]
 pub struct Programs {
     pub release: PathBuf,
     pub bytes: u64,
 }
 
-/// Who moves bytes.
+/// The transport that moves the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mover {
     Wraith,
     Quinn,
-    /// With quinn's BBR instead of CUBIC.
+    /// quinn with its BBR instead of CUBIC.
     QuinnBbr,
     Raw,
-    /// Sender and receiver of the raw line in one thread: on one core a receiver of its own would starve.
+    /// Sender and receiver of the raw line in one thread: on one core a separate receiver would
+    /// starve.
     RawInTurn,
     Iperf,
 }
 
-/// Which cores the two processes may use.
+/// Cores of the two processes.
 #[derive(Clone, Copy, Debug)]
 enum Cores {
     All,
@@ -51,7 +54,7 @@ enum Cores {
 #[derive(Clone, Copy, Debug)]
 struct Contender {
     name: &'static str,
-    /// The word of `--only`.
+    /// Its word for `--only`.
     family: &'static str,
     mover: Mover,
     mtu: u16,
@@ -68,7 +71,7 @@ const fn contender(
     Contender { name, family, mover, mtu, cores }
 }
 
-/// Tables: identity, title, contenders.
+/// Tables: id, title, contenders.
 const TABLES: [(&str, &str, &[Contender]); 3] = [
     (
         "memory-1452",
@@ -104,7 +107,8 @@ const TABLES: [(&str, &str, &[Contender]); 3] = [
     ),
 ];
 
-/// All tables, their contenders in turn. wraith must succeed; another that fails is left out, with the reason.
+/// Measures all tables, their contenders in turn. wraith must succeed; another contender that fails
+/// is left out, with the reason.
 pub fn race(programs: &Programs, wanted: impl Fn(&str) -> bool, runs: usize) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
     for (id, title, contenders) in TABLES {
@@ -146,7 +150,7 @@ impl Contender {
         }
     }
 
-    /// The program with the options that both sides are given.
+    /// Returns the program with the options of both sides.
     fn command(&self, programs: &Programs, cpu: Option<usize>) -> Command {
         let release = &programs.release;
         let mut command = match self.mover {
@@ -174,7 +178,7 @@ impl Contender {
         };
         let mut server = self.command(programs, second).arg("serve").spawn()?;
         let sent = first_line(&mut server).and_then(|line| {
-            // wraith says who it is before where it is, and wants to be told in the other order.
+            // wraith prints its NodeId before its address, but expects the opposite order.
             let words = line.split_whitespace().rev();
             let mut client = self.command(programs, first).arg("send").args(words).spawn()?;
             finish(&mut client).and_then(|text| Ok((text, process::wait(client, "the sender")?)))
@@ -207,14 +211,14 @@ fn first_line(process: &mut Child) -> Result<String> {
     Ok(line)
 }
 
-/// Everything it prints until it ends.
+/// Reads all output of a process until it ends.
 fn finish(process: &mut Child) -> Result<String> {
     let mut text = String::new();
     process.stdout.take().context("it has no output")?.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// The one line of JSON that our programs print.
+/// Parses the line of JSON that our programs print.
 fn sample(text: &str, usage: &[(&str, Usage)]) -> Result<Sample> {
     let report: serde_json::Value = serde_json::from_str(text.trim())?;
     let (Some(bytes), Some(seconds)) = (report["bytes"].as_u64(), report["seconds"].as_f64())
@@ -246,7 +250,7 @@ fn iperf(bytes: u64) -> Result<Sample> {
     if sent.is_err() {
         server.kill()?;
     }
-    // It may write on until it ends.
+    // The server may write more until it ends.
     lines.for_each(drop);
     let received = process::wait_killed(server)?;
     let (report, sent) = sent?;

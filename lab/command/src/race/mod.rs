@@ -1,18 +1,22 @@
-//! `cargo lab race`: wraith and what people use today move the same data on this machine, in turn.
+//! `cargo lab race`: wraith and common tools move the same data on this machine, in turn.
 //!
-//! The rules, so that the figures can be compared:
-//! - warm: the source is read once before the first run and stays in the page cache; the destination is new in every
-//!   run. Nobody waits for the disk (none of the peers calls fsync by default, and wraith is told not to); but those who
-//!   are called "on disk" all do.
-//! - interleaved: every round runs each peer once, so a slow minute of the machine hits all of them.
-//! - `sync` and removing a destination happen between the runs, outside the timed part. Trees of many files are removed
-//!   only in the end: ext4 does not give out a freed inode again for minutes, and every creation searches past all of them,
-//!   so a run right after a removal would measure the removal.
-//! - a run counts only when every byte of every file is there. A peer that is missing or fails is left out, with the reason;
-//!   if wraith fails, the race fails.
-//! - wraith is timed from the start of `wraith send` to the end of both processes: the ticket, the handshake, the
-//!   transfer, the receipt. The others likewise include their connection, and what they do before it.
-//! - nothing leaves the machine: all is on loopback, and peers that would look for servers run where there are none.
+//! The rules, which make the figures comparable:
+//! - Warm: the source is read once before the first run and stays in the page cache; the
+//!   destination is new in every run. No peer waits for the disk: none of them calls fsync by
+//!   default, and wraith is told not to. The peers called "on disk" all wait.
+//! - Interleaved: every round runs each peer once, so a slow minute of the machine affects all of
+//!   them.
+//! - `sync` and the removal of a destination happen between the runs, outside the timed part. Trees
+//!   of many files are removed only at the end. ext4 does not reuse a freed inode for minutes, and
+//!   every creation searches past all of them, so a run right after a removal would measure the
+//!   removal.
+//! - A run counts only if every byte of every file arrived. A peer that is missing or fails is left
+//!   out, with the reason; if wraith fails, the race fails.
+//! - wraith is timed from the start of `wraith send` to the end of both processes: the ticket, the
+//!   handshake, the transfer, the receipt. The others likewise include their connection and
+//!   everything before it.
+//! - Nothing leaves the machine: all traffic is on loopback, and peers that would look for servers
+//!   run in a namespace without any.
 
 mod chart;
 pub mod crypto;
@@ -53,40 +57,40 @@ const FILES_REMOVED_MAX: u64 = 100;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Only this
+    /// Run only this race
     #[command(subcommand)]
     what: Option<What>,
-    /// Rounds; each runs every peer once
+    /// Number of rounds; each runs every peer once
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Rounds of those who took longer than 10 s in the first; as many as the others if not given
+    /// Rounds of peers that took longer than 10 s in the first [default: as many as the others]
     #[arg(long)]
     slow_runs: Option<usize>,
-    /// Only these parts: one file, many small files, memory to memory
+    /// Run only these parts: one file, many small files, memory to memory
     #[arg(long, value_delimiter = ',', value_parser = ["big", "small", "memory"])]
     rows: Vec<String>,
-    /// Only these contenders
+    /// Run only these contenders
     #[arg(long, value_delimiter = ',', value_parser = [
         "wraith", "cp", "scp", "rsync", "tar", "sendme", "magic-wormhole", "quinn", "raw", "iperf3",
     ])]
     only: Vec<String>,
-    /// Bytes of the big file
+    /// Size of the big file in bytes
     #[arg(long, default_value_t = 1_000_000_000)]
     size: u64,
     /// Number of small files
     #[arg(long, default_value_t = 20_000)]
     files: u32,
-    /// MiB from memory to memory
+    /// MiB moved from memory to memory
     #[arg(long, default_value_t = 2048)]
     memory_mib: u64,
-    /// Where to put the data: with all peers, thirty times the small files and three times the big one are needed; the disk
-    /// should be the one that matters
+    /// Folder for the data, on the disk to be measured. With all peers it needs thirty times the
+    /// small files and three times the big one
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Where sendme and magic-wormhole are, beside the search path
+    /// Folder of sendme and magic-wormhole, beside the search path
     #[arg(long)]
     tools: Option<PathBuf>,
-    /// Get sendme and magic-wormhole from their registries if they are missing (minutes)
+    /// Install sendme and magic-wormhole from their registries if they are missing (minutes)
     #[arg(long)]
     install: bool,
     /// Write the results, tables and charts into docs
@@ -94,7 +98,7 @@ pub struct Args {
     record: bool,
 }
 
-/// What is raced in memory.
+/// A race in memory.
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// The handshake, beside TLS 1.3 with the same key agreement
@@ -105,10 +109,10 @@ enum What {
     Crypto(crypto::Args),
 }
 
-/// A run longer than this makes a contender slow.
+/// Duration in seconds above which a contender counts as slow.
 const SLOW_SECONDS: f64 = 10.0;
 
-/// Runs the race, prints the tables, and records them if asked to.
+/// Runs the race, prints the tables, and records them if requested.
 pub fn run(args: &Args) -> Result<()> {
     if let Some(what) = &args.what {
         let (package, program) = match what {
@@ -136,7 +140,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Makes tables and charts of the committed results again.
+/// Draws tables and charts of the committed results again.
 pub fn charts() -> Result<()> {
     page::write(&Results::load(&Results::committed())?)?;
     crypto::charts()
@@ -147,13 +151,14 @@ impl Args {
         self.rows.is_empty() || self.rows.iter().any(|name| name == row)
     }
 
-    /// `--only` has one word for a contender, the first of its name.
+    /// Returns whether `--only` selects the contender; its word is the first one of the name.
     fn wants(&self, contender: &str) -> bool {
         let word = contender.split([' ', ',']).next().unwrap_or(contender);
         self.only.is_empty() || self.only.iter().any(|name| name == word)
     }
 
-    /// Whether a contender whose first run took `first` seconds is in this round, counted from 1.
+    /// Returns whether a contender runs in this round, counted from 1. Its first run took `first`
+    /// seconds.
     fn runs_in(&self, round: usize, first: Option<f64>) -> bool {
         let slow = first.is_some_and(|seconds| seconds > SLOW_SECONDS);
         round <= if slow { self.slow_runs.unwrap_or(self.runs) } else { self.runs }
@@ -210,7 +215,7 @@ fn data_sets(args: &Args, work: &Path) -> Result<Vec<(&'static str, DataSet)>> {
     Ok(sets)
 }
 
-/// All runs of one data set: a row for each peer, in their order.
+/// Runs all rounds over one data set. Returns a row for each peer, in order.
 fn race(
     args: &Args,
     set: &DataSet,
@@ -270,7 +275,7 @@ fn sample(set: &DataSet, run: Run) -> Sample {
     Sample { bytes: set.bytes, seconds: run.seconds, cpu_seconds, peak_rss_bytes }
 }
 
-/// Lets the kernel finish what the last run left, so that the next one does not pay for it.
+/// Flushes the writes of the last run, so that the next one does not pay for them.
 fn settle() -> Result<()> {
     ensure!(Command::new("sync").status()?.success(), "sync failed");
     Ok(())

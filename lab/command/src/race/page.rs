@@ -1,4 +1,5 @@
-//! The race in the documents: tables between two marks of `docs/PERFORMANCE.md`, and a chart for each beside the results.
+//! The race in the documents: tables between two marks of `docs/PERFORMANCE.md`, and a chart for
+//! each beside the results.
 
 use std::fs;
 
@@ -13,7 +14,7 @@ const END: &str = "<!-- race: end -->\n";
 /// Writes tables and charts of `results`.
 ///
 /// # Errors
-/// The marks are not there, or a file cannot be written.
+/// The marks are missing, or a file cannot be written.
 pub fn write(results: &Results) -> Result<()> {
     let docs = crate::cargo::root().join("docs");
     for table in results.tables.iter().filter(|table| has_samples(table)) {
@@ -52,7 +53,7 @@ fn section(results: &Results) -> String {
     out
 }
 
-/// `text` with what lies between the marks replaced.
+/// Returns `text` with the content between the marks replaced.
 fn replace(text: &str, section: &str) -> Result<String> {
     let (before, rest) = text.split_once(BEGIN).context("the mark of the race is missing")?;
     let (_, after) = rest.split_once(END).context("the end of the race is missing")?;

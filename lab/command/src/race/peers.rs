@@ -1,4 +1,4 @@
-//! Who takes part, and how each copies a source into a folder.
+//! The contenders that copy files, and how each copies a source into a folder.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use super::sshd::Sshd;
 use super::tools::Tools;
 use super::wormhole::Wormhole;
 
-/// Nobody needs as long; a peer that hangs is stopped by `timeout`, which counts as a failure.
+/// Time limit of a run. `timeout` stops a peer that hangs, which counts as a failure.
 const RUN_LIMIT_SECONDS: &str = "300";
 
-/// All who copy files, in the order they run.
+/// Names of all peers, in the order of their runs.
 pub const NAMES: [&str; 10] = [
     "wraith",
     "cp",
@@ -32,12 +32,13 @@ pub const NAMES: [&str; 10] = [
     "rsync, on disk",
 ];
 
-/// One way to copy.
+/// A contender.
 #[derive(Debug)]
 pub enum Peer<'a> {
-    /// `wraith send` and `wraith receive --no-sync`: like the others, it leaves the writing to the system.
+    /// `wraith send` and `wraith receive --no-sync`: like the others, it leaves the writing to the
+    /// system.
     Wraith(&'a Path),
-    /// `cp -r`, the floor: one process, no network, no check.
+    /// `cp -r`, the lower bound: one process, no network, no verification.
     Cp,
     /// `scp -r` with AES-GCM.
     Scp(&'a Sshd),
@@ -47,7 +48,7 @@ pub enum Peer<'a> {
     TarOverSsh(&'a Sshd),
     Sendme(Sendme<'a>),
     Wormhole(Wormhole<'a>),
-    /// `wraith send` and `wraith receive`: done when all of it is on the disk.
+    /// `wraith send` and `wraith receive`, which end when all data is on disk.
     WraithOnDisk(&'a Path),
     /// `cp -r` and `sync -f`.
     CpOnDisk,
@@ -55,7 +56,7 @@ pub enum Peer<'a> {
     RsyncOnDisk(&'a Sshd),
 }
 
-/// What the peers need to run.
+/// Programs and servers that the peers need.
 #[derive(Debug)]
 pub struct Means<'a> {
     pub wraith: Option<PathBuf>,
@@ -66,7 +67,7 @@ pub struct Means<'a> {
 }
 
 impl Means<'_> {
-    /// The peer called `name`, if it can run here.
+    /// Returns the peer called `name`, if it can run on this machine.
     pub fn peer(&self, name: &str) -> Result<Peer<'_>> {
         Ok(match name {
             "wraith" => Peer::Wraith(self.wraith.as_deref().context("it was not built")?),
@@ -134,7 +135,7 @@ impl Peer<'_> {
             Self::Sendme(sendme) => return sendme.run(set, target),
             Self::Wormhole(wormhole) => return wormhole.run(set, target),
             Self::Cp => {
-                // A clone is no copy: where the file system can share blocks, cp must not.
+                // Where the file system can share blocks, cp would clone instead of copying.
                 command.args(["cp", "-r", "--reflink=never"]).arg(&set.source).arg(target);
                 None
             }
@@ -149,7 +150,7 @@ impl Peer<'_> {
                 Some(sshd)
             }
             Self::Rsync(sshd) | Self::RsyncOnDisk(sshd) => {
-                // -W: whole files, as between hosts that have no older copy.
+                // -W: whole files, as between hosts without an older copy.
                 command.args(["rsync", "-r", "-W"]);
                 if matches!(self, Self::RsyncOnDisk(_)) {
                     command.arg("--fsync");
@@ -161,7 +162,8 @@ impl Peer<'_> {
             }
             Self::TarOverSsh(sshd) => {
                 let name = set.source.file_name().context("the source has a name")?;
-                // The words after the script are $0, the folder, the name, the target, and ssh's options.
+                // The arguments after the script are $0, the folder, the name, the target, and
+                // ssh's options.
                 let script = "folder=$1 name=$2 target=$3; shift 3; \
                               tar -C \"$folder\" -cf - \"$name\" | ssh \"$@\" race tar -C \"$target\" -xf -";
                 command.args(["sh", "-c", script, "sh"]).arg(&set.folder).arg(name).arg(target);
@@ -216,7 +218,7 @@ fn run_wraith(program: &Path, more: &[&str], set: &DataSet, target: &Path) -> Re
         .spawn()?;
     let received = process::wait(receiver, "wraith receive");
     if received.is_err() {
-        // Otherwise it would wait for the receiver to come back.
+        // Otherwise the sender would wait for the receiver to come back.
         sender.kill()?;
     }
     let sent = process::wait(sender, "wraith send");
@@ -224,7 +226,7 @@ fn run_wraith(program: &Path, more: &[&str], set: &DataSet, target: &Path) -> Re
     Ok(Run { seconds, usage: vec![("send", sent?), ("receive", received?)] })
 }
 
-/// The ticket is the last word of the only line on the sender's standard output.
+/// Reads the ticket, which is the last word of the only line on the sender's standard output.
 fn read_ticket(sender: &mut Child) -> Result<String> {
     let out = sender.stdout.take().context("the sender has no output")?;
     let mut line = String::new();

@@ -1,5 +1,5 @@
-//! What a race measured: every sample, with the machine it was taken on. Kept in `docs/performance/race.json`, from which
-//! the tables and charts are made; nothing in them comes from elsewhere.
+//! The results of a race: every sample, with the machine on which it was taken. They are kept in
+//! `docs/performance/race.json`, the only source of the tables and charts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// One race.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Results {
-    /// The command that repeats it.
+    /// Command that repeats the race.
     pub command: String,
     pub date: String,
     pub machine: Machine,
@@ -30,14 +30,14 @@ pub struct Machine {
 /// Contenders that did the same work in turn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
-    /// Names its chart.
+    /// Name of its chart.
     pub id: String,
     pub title: String,
     pub measure: Measure,
     pub rows: Vec<Row>,
 }
 
-/// What is compared.
+/// The compared quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Measure {
     /// Seconds for all of it: less is better.
@@ -49,7 +49,7 @@ pub enum Measure {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     pub name: String,
-    /// Why there are no samples, or not all.
+    /// Reason why samples are missing.
     pub skipped: Option<String>,
     pub samples: Vec<Sample>,
 }
@@ -59,14 +59,14 @@ pub struct Sample {
     /// Bytes that arrived and were compared.
     pub bytes: u64,
     pub seconds: f64,
-    /// All processes of the contender.
+    /// CPU time of all processes of the contender.
     pub cpu_seconds: f64,
-    /// For each side, the peak of its largest process.
+    /// Peak memory of the largest process, for each side.
     pub peak_rss_bytes: BTreeMap<String, u64>,
 }
 
 impl Results {
-    /// An empty one, of this machine and now.
+    /// Empty results of this machine and the current time.
     pub fn new() -> Result<Self> {
         let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output()?.stdout;
         Ok(Self {
@@ -77,7 +77,7 @@ impl Results {
         })
     }
 
-    /// Where the committed one is.
+    /// Path of the committed results.
     pub fn committed() -> PathBuf {
         crate::cargo::root().join("docs/performance/race.json")
     }
@@ -102,13 +102,14 @@ impl Results {
     }
 }
 
-/// The words of the command without the folders of this machine, which mean nothing elsewhere.
+/// Returns the words of the command without folders of this machine, which are meaningless
+/// elsewhere.
 pub fn portable(mut words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--dir" | "--tools" | "--wraith" => drop(words.next()),
-            // Who reads it has them elsewhere.
+            // A reader has these programs in other places.
             "--openhitls" | "--openhitls-rs" => {
                 drop(words.next());
                 kept.push(format!("{word} PROGRAM"));
@@ -121,7 +122,7 @@ pub fn portable(mut words: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 impl Machine {
-    /// This one.
+    /// This machine.
     pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let field = |text: String, name: &str| {
@@ -143,7 +144,7 @@ impl Row {
         Self { name: name.into(), skipped: None, samples: Vec::new() }
     }
 
-    /// Median, least and most; none without samples.
+    /// Median, minimum and maximum; `None` without samples.
     pub fn spread(&self, measure: Measure) -> Option<Spread> {
         Spread::of(self.samples.iter().map(|sample| sample.value(measure)))
     }
@@ -174,7 +175,7 @@ impl Sample {
     }
 }
 
-/// How samples lie.
+/// Median and range of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub median: f64,
@@ -183,7 +184,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The median is the middle value, or the mean of the two middle ones.
+    /// Computes the spread. The median is the middle value, or the mean of the two middle ones.
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);

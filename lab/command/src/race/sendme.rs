@@ -1,4 +1,4 @@
-//! sendme (iroh), without relays and without discovery, in a namespace where there is nothing to discover.
+//! sendme (iroh), without relays and discovery, in a namespace with only loopback.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -21,8 +21,8 @@ pub struct Sendme<'a> {
 }
 
 impl Sendme<'_> {
-    /// Timed from the start of the sender, which reads and hashes everything first, to the end of the receiver. The sender
-    /// would go on serving, so it is killed then.
+    /// Runs one transfer. The time runs from the start of the sender, which first reads and hashes
+    /// everything, to the end of the receiver. The sender would keep serving, so it is killed then.
     pub fn run(&self, set: &DataSet, target: &Path) -> Result<Run> {
         // The sender keeps its store in the current folder.
         let store = target.with_extension("sendme");
@@ -61,7 +61,7 @@ impl Sendme<'_> {
     }
 }
 
-/// It prints the command for the other side.
+/// Reads the ticket from the command that sendme prints for the other side.
 fn read_ticket(sender: &mut Child) -> Result<String> {
     let out = sender.stdout.take().context("the sender has no output")?;
     for line in BufReader::new(out).lines() {

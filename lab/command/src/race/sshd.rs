@@ -1,5 +1,5 @@
-//! An sshd of our own, with keys and configuration in a temporary folder, for scp and rsync to talk to.
-//! It touches nothing of the machine's own ssh, and ends with the race.
+//! A separate sshd for scp and rsync, with keys and configuration in a temporary folder. It does
+//! not touch the machine's own ssh, and ends with the race.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,10 +11,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 const CIPHER: &str = "aes128-gcm@openssh.com";
 const START_DEADLINE: Duration = Duration::from_secs(10);
-/// Where sshd started by root insists on an empty folder.
+/// Empty folder that sshd requires if root starts it.
 const PRIVILEGE_SEPARATION: &str = "/run/sshd";
 
-/// `sysconf(_SC_CLK_TCK)`: 100 on every Linux of today.
+/// `sysconf(_SC_CLK_TCK)`: 100 on every current Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A running sshd; stopped when dropped.
@@ -26,15 +26,16 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Makes keys and configuration in `folder` and starts it on loopback.
+    /// Makes keys and configuration in `folder` and starts sshd on loopback.
     ///
     /// # Errors
-    /// A program of OpenSSH is missing, or the server does not come up.
+    /// A program of OpenSSH is missing, or the server does not start.
     pub fn start(folder: &Path) -> Result<Self> {
         Self::start_at(folder, Ipv4Addr::LOCALHOST, |program| Command::new(program))
     }
 
-    /// The same at another address, started by what `command` makes of the program: in another network namespace.
+    /// Starts sshd at another address, by the command that `command` returns for the program, such
+    /// as one in another network namespace.
     pub fn start_at(
         folder: &Path,
         address: Ipv4Addr,
@@ -46,7 +47,8 @@ impl Sshd {
             keygen(&folder.join(key))?;
         }
         fs::copy(folder.join("user_key.pub"), folder.join("authorized_keys"))?;
-        // The port is free a moment later too: nobody else on a build machine takes ports at random.
+        // The port stays free for a moment: no other process on a build machine takes ports at
+        // random.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let client_config = write_configuration(folder, address, port)?;
         let made_folder =
@@ -64,12 +66,12 @@ impl Sshd {
         Ok(sshd)
     }
 
-    /// The words that make scp and ssh use this server as host `race`.
+    /// Options with which scp and ssh use this server as host `race`.
     pub fn client_options(&self) -> Vec<String> {
         vec!["-F".into(), self.client_config.display().to_string()]
     }
 
-    /// Its log says so; from here its address may be out of reach.
+    /// Waits for the line in its log; its address may be unreachable from this namespace.
     fn wait_until_it_listens(&mut self, folder: &Path) -> Result<()> {
         let deadline = Instant::now() + START_DEADLINE;
         loop {
@@ -85,10 +87,11 @@ impl Sshd {
         }
     }
 
-    /// Processor time of all sessions that are over, with everything they started. Waits until none is left.
+    /// Returns the CPU time of all finished sessions and their processes. Waits until no session is
+    /// left.
     ///
     /// # Errors
-    /// The kernel does not say, or a session does not end.
+    /// The kernel does not report it, or a session does not end.
     pub fn sessions_cpu_seconds(&self) -> Result<f64> {
         let process = PathBuf::from(format!("/proc/{}", self.server.id()));
         let children = process.join(format!("task/{}/children", self.server.id()));
@@ -98,7 +101,8 @@ impl Sshd {
             std::thread::sleep(Duration::from_millis(2));
         }
         let stat = fs::read_to_string(process.join("stat"))?;
-        // After the name in parentheses: state is field 3; cutime and cstime, in ticks, are 16 and 17.
+        // After the name in parentheses: state is field 3; cutime and cstime, in ticks, are 16 and
+        // 17.
         let fields = stat.rsplit_once(')').context("no fields in stat")?.1;
         let ticks: f64 = fields
             .split_whitespace()

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::results::{Measure, Results, Row, Table};
 use super::targets;
 
-/// All of a race: where it ran, the targets, and each table.
+/// Formats a whole race: the machine, the targets, and each table.
 pub fn render(results: &Results) -> String {
     let machine = &results.machine;
     let mut out = format!(
@@ -61,7 +61,7 @@ pub fn one(table: &Table) -> String {
     out
 }
 
-/// The median of the row of wraith that `row` is to be compared with: the one on as many cores.
+/// Returns the median of wraith's row that `row` is compared with: the one on as many cores.
 fn ours(table: &Table, row: &Row) -> Option<f64> {
     let conditions = |row: &Row| {
         row.name.split_once(", ").map_or_else(String::new, |(_, conditions)| conditions.to_owned())

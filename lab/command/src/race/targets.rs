@@ -1,17 +1,17 @@
-//! What wraith has to reach, and what it reached: ratios of medians of one race.
+//! The targets of wraith and its results: ratios of medians of one race.
 
 use super::results::Results;
 
-/// One promise.
+/// One target.
 struct Target {
     what: &'static str,
-    /// Gives the ratio, or the figure, of a race that has it.
+    /// Returns the ratio or the figure, if the race has it.
     reached: fn(&Results) -> Option<f64>,
     must: Option<Bound>,
     aim: Option<Bound>,
 }
 
-/// Which side of a figure is good.
+/// A lower or upper bound of a figure.
 #[derive(Clone, Copy)]
 enum Bound {
     AtLeast(f64),
@@ -34,7 +34,7 @@ impl Bound {
     }
 }
 
-/// How many times `table`'s `row` is wraith's figure.
+/// Ratio of the median of `row` in `table` to wraith's.
 fn over_wraith(results: &Results, table: &str, row: &str) -> Option<f64> {
     Some(results.median(table, row)? / results.median(table, "wraith")?)
 }
@@ -43,7 +43,7 @@ fn wraith_over(results: &Results, table: &str, row: &str) -> Option<f64> {
     over_wraith(results, table, row).map(|ratio| 1.0 / ratio)
 }
 
-/// The highest peak of a side of wraith moving files, in MiB.
+/// Highest peak memory of a side of wraith that moves files, in MiB.
 fn peak_mib(results: &Results) -> Option<f64> {
     let files = results.tables.iter().filter(|t| t.id == "big" || t.id == "small");
     let rows = files.flat_map(|t| &t.rows).filter(|r| r.name == "wraith");
@@ -119,7 +119,7 @@ const TARGETS: [Target; 11] = [
     },
 ];
 
-/// The targets a race says something about, as a table; empty if there are none.
+/// Formats a table of the targets that the race covers; empty if there are none.
 pub fn render(results: &Results) -> String {
     let mut out = String::new();
     for target in &TARGETS {

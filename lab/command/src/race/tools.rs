@@ -1,12 +1,12 @@
-//! Programs that are not part of a usual system: found on the search path or in a folder of our own, and installed there from
-//! their registries when that is asked for.
+//! Programs that are not part of a usual system. They are searched on the path and in a folder of
+//! the race, and installed there from their registries on request.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Where they are, and whether more may be fetched.
+/// Folder of the programs, and whether missing ones may be installed.
 #[derive(Debug)]
 pub struct Tools {
     folder: PathBuf,
@@ -28,7 +28,7 @@ impl Tools {
         })
     }
 
-    /// The folder of magic-wormhole's programs, with those of its two servers.
+    /// Returns the folder of magic-wormhole's programs, including its two servers.
     pub fn wormhole(&self) -> Result<PathBuf> {
         let twist = self.find("twist", &["wormhole/bin/twist"], |folder| {
             let environment = folder.join("wormhole");

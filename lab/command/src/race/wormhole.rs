@@ -1,4 +1,4 @@
-//! magic-wormhole, with a mailbox and a transit relay of our own, all in a namespace with nothing but loopback.
+//! magic-wormhole, with a private mailbox and transit relay, in a namespace with only loopback.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use super::data::DataSet;
 use super::isolated::Isolated;
 use super::process::{self, Run};
 
-/// Ports are free in a namespace of our own.
+/// All ports are free in a new namespace.
 const MAILBOX_PORT: u16 = 4000;
 const TRANSIT_PORT: u16 = 4001;
 const START_DEADLINE: Duration = Duration::from_secs(30);
 
-/// The two servers; they end when dropped.
+/// The two servers; they end when this value is dropped.
 #[derive(Debug)]
 pub struct Wormhole<'a> {
     programs: PathBuf,
@@ -45,7 +45,8 @@ impl<'a> Wormhole<'a> {
         Ok(wormhole)
     }
 
-    /// Both sides know the code and start at once. Folders are zipped by it, which is its way.
+    /// Runs one transfer. Both sides have the code and start at once. magic-wormhole zips folders,
+    /// which is its way of sending them.
     pub fn run(&self, set: &DataSet, target: &Path) -> Result<Run> {
         let start = Instant::now();
         let nameplate = target.file_name().map_or(0, |name| {

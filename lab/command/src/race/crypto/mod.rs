@@ -1,11 +1,17 @@
-//! `cargo lab race crypto`: every algorithm beside `openssl speed`, and beside the benchmark programs of openHiTLS in C and in Rust where these are named.
+//! `cargo lab race crypto`: every algorithm beside `openssl speed`, and beside the benchmark
+//! programs of openHiTLS in C and in Rust if their paths are given.
 //!
-//! What is raced stands in one table ([`contests`]); how each contender is run and read, in [`contenders`]. The rules:
-//! - interleaved: rows of one family are a batch; a round runs the contenders over it in turn, one slice of time for each row, and the next round, and the next
-//!   batch, begin with another of them; the median of the rounds counts. A program that takes seconds to start is started once for a batch.
-//! - the same operation on texts of the same length. What else is within the measured time differs between the programs; the page says how.
-//! - a contender that has no such row, is missing or fails is left out of it; if wraith fails, the race fails.
-//! - no row is missing: what the suite does not have stands with its reason in a table of its own.
+//! The rows are in one table ([`contests`]); [`contenders`] runs each program and reads its output.
+//! The rules:
+//! - Rounds are interleaved. Rows of one family are a batch. A round runs each contender over the
+//!   batch, with one time slice for each row. The next round, and the next batch, start with
+//!   another contender. The median of the rounds counts. A slow-starting program is started once
+//!   for a batch.
+//! - All contenders do the same operation on texts of the same length. The other work within the
+//!   measured time differs between the programs; the page describes it.
+//! - A contender that lacks the row, is missing or fails is left out of it. If wraith fails, the
+//!   race fails.
+//! - No row is omitted silently: a table lists the rows that the suite lacks, with reasons.
 
 mod contenders;
 mod contests;
@@ -24,28 +30,28 @@ use contests::Contest;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Rounds; each runs every contender once
+    /// Number of rounds; each runs every contender once
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Seconds of each row, contender and round; OpenSSL counts in whole seconds
+    /// Seconds for each row, contender and round; OpenSSL counts in whole seconds
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
-    /// Only rows with one of these words in their name
+    /// Run only rows with one of these words in their name
     #[arg(long, value_delimiter = ',')]
     rows: Vec<String>,
-    /// The openhitls_benchmark of the C library
+    /// Path of openhitls_benchmark, the program of the C library
     #[arg(long, value_name = "PROGRAM")]
     openhitls: Option<PathBuf>,
-    /// The benchmark program of openhitls-rs (its crypto_bench)
+    /// Path of the benchmark program of openhitls-rs (its crypto_bench)
     #[arg(long, value_name = "PROGRAM")]
     openhitls_rs: Option<PathBuf>,
-    /// The version of openHiTLS, which its program does not tell
+    /// Version of openHiTLS, which its program does not print
     #[arg(long, value_name = "TEXT", requires = "openhitls")]
     openhitls_version: Option<String>,
-    /// The version of openhitls-rs
+    /// Version of openhitls-rs
     #[arg(long, value_name = "TEXT", requires = "openhitls_rs")]
     openhitls_rs_version: Option<String>,
-    /// Our program, instead of building it
+    /// Path of the wraith program, instead of a new build
     #[arg(long, value_name = "PROGRAM")]
     wraith: Option<PathBuf>,
     /// Write the results, the table and the chart into docs
@@ -59,10 +65,10 @@ struct Results {
     command: String,
     date: String,
     machine: Machine,
-    /// The features of its processor that wraith's algorithms use.
+    /// Processor features that wraith's algorithms use.
     #[serde(default)]
     processor: String,
-    /// The version of each contender, where it tells one.
+    /// Version of each contender, if it is known.
     versions: BTreeMap<String, String>,
     rows: Vec<Row>,
 }
@@ -71,13 +77,13 @@ struct Results {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Row {
     name: String,
-    /// Of the text, where it is about one.
+    /// Length of the text, if the row has one.
     bytes: Option<u64>,
-    /// What computes it at wraith.
+    /// Backend that computes it in wraith.
     backend: String,
-    /// What is within wraith's time.
+    /// Work within wraith's measured time.
     scope: String,
-    /// Operations in a second of each round, by contender.
+    /// Operations a second in each round, by contender.
     samples: BTreeMap<String, Vec<f64>>,
 }
 
@@ -86,7 +92,7 @@ impl Row {
         Spread::of(self.samples.get(contender)?.iter().copied()).map(|spread| spread.median)
     }
 
-    /// How many times as fast wraith is.
+    /// Speed-up of wraith over the contender.
     fn ratio(&self, contender: &str) -> Option<f64> {
         Some(self.median(contenders::WRAITH)? / self.median(contender)?)
     }
@@ -124,7 +130,7 @@ pub fn run(args: &Args) -> Result<()> {
         let (done, all, took) = (results.rows.len(), contests.len(), begin.elapsed().as_secs());
         eprintln!("{}: {done} of {all} rows are done, this took {took} s", batch[0].family);
         rows.iter().for_each(|row| eprintln!("  {}", page::line(row)));
-        // What is measured is not lost when somebody stops it.
+        // Saves each batch, so that an interrupted race keeps its results.
         save(&results, &crate::cargo::target().join("race/crypto.json"))?;
     }
     println!("{}", page::section(&results));
@@ -135,7 +141,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Makes table and chart of the committed race again.
+/// Draws table and chart of the committed race again.
 pub fn charts() -> Result<()> {
     match committed().exists() {
         true => page::write(&load()?),
@@ -143,7 +149,7 @@ pub fn charts() -> Result<()> {
     }
 }
 
-/// All rounds of a batch, the one of this number.
+/// Runs all rounds of batch number `number`.
 fn race(batch: &[Contest], number: usize, programs: &Programs, args: &Args) -> Result<Vec<Row>> {
     let describe = |(contest, ours): (&Contest, contenders::Ours)| Row {
         name: contest.row.clone(),
@@ -154,7 +160,7 @@ fn race(batch: &[Contest], number: usize, programs: &Programs, args: &Args) -> R
     };
     let described = programs.described(batch)?;
     let mut rows: Vec<_> = batch.iter().zip(described).map(describe).collect();
-    // Contenders that failed in a row, by its place.
+    // Contenders that failed in a row, by the row's index.
     let mut lost = BTreeSet::new();
     for round in 0..args.runs {
         for n in 0..contenders::ALL.len() {
@@ -185,7 +191,7 @@ fn race(batch: &[Contest], number: usize, programs: &Programs, args: &Args) -> R
     Ok(rows)
 }
 
-/// Where the committed race is.
+/// Path of the committed race.
 fn committed() -> PathBuf {
     crate::cargo::root().join("docs/performance/crypto.json")
 }

@@ -1,4 +1,5 @@
-//! The race of the algorithms in the documents: a table between two marks of `docs/PERFORMANCE.md`, and a chart of the ratios.
+//! The race of the algorithms in the documents: a table between two marks of `docs/PERFORMANCE.md`,
+//! and a chart of the ratios.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,7 +13,7 @@ use super::{Results, Row};
 const BEGIN: &str = "<!-- crypto race: begin, written by cargo lab charts -->\n";
 const END: &str = "<!-- crypto race: end -->\n";
 
-/// What is within the time of each contender, as its source has it.
+/// Work within the measured time of each contender, according to its source.
 const SCOPES: &str = "\
 What is within the time of an operation:
 
@@ -30,7 +31,7 @@ Of SHAKE it reads as many bytes as it took in (\"long output\" here). With ECDSA
 /// Writes table and chart.
 ///
 /// # Errors
-/// The marks are not there, or a file cannot be written.
+/// The marks are missing, or a file cannot be written.
 pub fn write(results: &Results) -> Result<()> {
     let docs = crate::cargo::root().join("docs");
     fs::write(docs.join("performance/crypto.svg"), chart(results))?;
@@ -40,7 +41,7 @@ pub fn write(results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// A row in one line, for the terminal.
+/// Formats a row in one line, for the terminal.
 pub fn line(row: &Row) -> String {
     let ours = row.median(WRAITH).map_or_else(String::new, |rate| figure(row, rate));
     let ratio = |name: &&str| row.ratio(name).map(|ratio| format!("{ratio:.2} × {name}"));
@@ -49,7 +50,7 @@ pub fn line(row: &Row) -> String {
     format!("{}{bytes}: {ours}; {}", row.name, ratios.join(", "))
 }
 
-/// All of it but the marks.
+/// The whole section without the marks.
 pub fn section(results: &Results) -> String {
     let mut out = format!(
         "{}\n\n{SCOPES}\n![How many times as fast wraith is](performance/crypto.svg)\n\n{}\n\
@@ -95,7 +96,7 @@ fn origin(results: &Results) -> String {
     )
 }
 
-/// How many rows are faster, for each contender.
+/// Counts the faster rows for each contender.
 fn summary(results: &Results) -> String {
     let mut out = String::new();
     for name in OTHERS {
@@ -114,7 +115,7 @@ fn summary(results: &Results) -> String {
     out
 }
 
-/// Text in a second where there is one, else operations.
+/// Formats text throughput if the row has a text, else operations a second.
 fn figure(row: &Row, per_second: f64) -> String {
     match row.bytes {
         Some(bytes) => format!("{:.0} MB/s", per_second * bytes as f64 / 1e6),
@@ -127,7 +128,7 @@ const WIDTH: f64 = 860.0;
 const LABEL_WIDTH: f64 = 260.0;
 const ROW_HEIGHT: f64 = 15.0;
 const HEAD_HEIGHT: f64 = 76.0;
-/// The scale goes from a sixteenth to 64 times; what lies outside is at its end.
+/// Range of the scale, as powers of two: from a sixteenth to 64 times. Values outside are clamped.
 const OCTAVES: (f64, f64) = (-4.0, 6.0);
 
 const STYLE: &str = "\
@@ -136,7 +137,7 @@ text{font:11px system-ui,sans-serif;fill:#1f2328}.title{font-size:15px;font-weig
 @media(prefers-color-scheme:dark){text{fill:#f0f6fc}.note{fill:#9198a1}.line{stroke:#3d444d}.one{stroke:#f0f6fc}\
 .a{fill:#4493f8}.b{fill:#f0883e}.c{fill:#3fb950}}";
 
-/// A mark for each ratio, on a logarithmic scale; each contender has a shape of its own.
+/// Draws a mark for each ratio on a logarithmic scale; each contender has a shape of its own.
 fn chart(results: &Results) -> String {
     let title = "How many times as fast wraith is";
     let height = HEAD_HEIGHT + ROW_HEIGHT * results.rows.len() as f64 + 12.0;
@@ -183,7 +184,7 @@ fn chart(results: &Results) -> String {
     svg + "</svg>\n"
 }
 
-/// Where a ratio stands.
+/// Horizontal position of a ratio.
 fn x(ratio: f64) -> f64 {
     let (low, high) = OCTAVES;
     let part = (ratio.log2().clamp(low, high) - low) / (high - low);
@@ -205,7 +206,7 @@ fn mark(contender: usize, x: f64, y: f64) -> String {
     }
 }
 
-/// `text` with what lies between the marks replaced.
+/// Returns `text` with the content between the marks replaced.
 fn replaced(text: &str, section: &str) -> Result<String> {
     let (before, rest) =
         text.split_once(BEGIN).context("the mark of the crypto race is missing")?;

@@ -1,4 +1,5 @@
-//! The programs that race: who takes part in a row, and what each measures of a batch of them. How each is run and read is in a module of its own.
+//! The programs that race: which of them enter a row, and how each measures a batch of rows. Each
+//! program has a module that runs it and reads its output.
 
 mod openhitls;
 mod openhitls_rs;
@@ -18,15 +19,15 @@ pub const WRAITH: &str = "wraith";
 pub const OPENSSL: &str = "OpenSSL";
 pub const OPENHITLS: &str = "openHiTLS";
 pub const OPENHITLS_RS: &str = "openhitls-rs";
-/// Beside wraith, in the order of the columns.
+/// The other contenders, in the order of the columns.
 pub const OTHERS: [&str; 3] = [OPENSSL, OPENHITLS, OPENHITLS_RS];
-/// All of them.
+/// All contenders.
 pub const ALL: [&str; 4] = [WRAITH, OPENSSL, OPENHITLS, OPENHITLS_RS];
 
 /// The programs that race.
 pub struct Programs {
     wraith: PathBuf,
-    /// Its version.
+    /// Version of OpenSSL, if it is installed.
     openssl: Option<String>,
     openhitls: Option<PathBuf>,
     openhitls_rs: Option<PathBuf>,
@@ -64,17 +65,17 @@ impl Programs {
         openssl.into_iter().collect()
     }
 
-    /// The features of the processor that wraith's algorithms use.
+    /// Returns the processor features that wraith's algorithms use.
     pub fn processor(&self) -> Result<String> {
         ours::processor(&self.wraith)
     }
 
-    /// What wraith says of each row; it has them all.
+    /// Returns wraith's description of each row; wraith has them all.
     pub fn described(&self, contests: &[Contest]) -> Result<Vec<Ours>> {
         ours::described(&self.wraith, contests)
     }
 
-    /// Whether the contender takes part in the row.
+    /// Returns whether the contender takes part in the row.
     pub fn enters(&self, contender: &str, contest: &Contest) -> bool {
         match contender {
             OPENSSL => contest.openssl.is_some() && self.openssl.is_some(),
@@ -84,7 +85,7 @@ impl Programs {
         }
     }
 
-    /// Operations in a second of each of these rows, in which the contender takes part.
+    /// Measures the operations a second of each of these rows, all of which the contender enters.
     pub fn measure(
         &self,
         contender: &str,
@@ -105,7 +106,7 @@ impl Programs {
         };
         match measured {
             Ok(figures) => figures.into_iter().map(plausible).collect(),
-            // It has failed for all of them.
+            // The program failed, so each of its rows failed.
             Err(error) => contests.iter().map(|_| Err(anyhow!("{error:#}"))).collect(),
         }
     }

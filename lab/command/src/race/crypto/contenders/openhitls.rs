@@ -1,6 +1,7 @@
-//! `openhitls_benchmark`, the program of openHiTLS in C.
+//! `openhitls_benchmark`, the benchmark program of openHiTLS in C.
 //!
-//! It is told how many operations to do, not how long: told in seconds it takes whole ones, and reads the clock around every operation.
+//! The race gives it a number of operations instead of a duration. With a duration it takes whole
+//! seconds, and reads the clock around every operation.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,9 +11,9 @@ use anyhow::{Context, Result};
 use super::super::contests::{C, Contest};
 use super::said;
 
-/// A run that took this part of the time is long enough.
+/// Share of the time after which a run is long enough.
 const ENOUGH: f64 = 0.5;
-/// Runs of a row of which few operations are possible; their median counts.
+/// Number of runs of a row that allows only few operations; their median counts.
 const SHORT_RUNS: usize = 9;
 
 pub fn measure(program: &Path, contests: &[&Contest], seconds: f64) -> Vec<Result<f64>> {
@@ -23,7 +24,8 @@ pub fn measure(program: &Path, contests: &[&Contest], seconds: f64) -> Vec<Resul
     contests.iter().map(figure).collect()
 }
 
-/// Operations in a second, by as many as fill the time. `run` does so many, and says how many that is in a second.
+/// Measures operations a second with as many operations as fill the time. `run` performs a number
+/// of operations and returns their rate.
 fn per_second(
     mut run: impl FnMut(u64) -> Result<f64>,
     seconds: f64,
@@ -40,7 +42,7 @@ fn per_second(
         if times as f64 / rate >= ENOUGH * seconds || times == u64::from(u32::MAX) {
             return Ok(rate);
         }
-        // The first operations are slow, so that this is rather too few; but never as few again.
+        // The first operations are slow, so this estimate is low; but the number at least doubles.
         times = ((rate * seconds) as u64).clamp(2 * times, u64::from(u32::MAX));
     }
 }
@@ -55,13 +57,14 @@ fn run(program: &Path, of: &C, times: u64) -> Result<f64> {
     found(&output, &of.name).with_context(|| format!("it gives no figure for {}", of.name))
 }
 
-/// The figure of the row in what the C program prints: `name , bytes, times, milliseconds, operations a second`.
+/// Finds the figure of the row in the output of the C program: `name , bytes, times, milliseconds,
+/// operations a second`.
 fn found(output: &str, name: &str) -> Option<f64> {
     let line = output.lines().find_map(|line| {
         let (first, rest) = line.split_once(',')?;
         first.trim().eq_ignore_ascii_case(name).then_some(rest)
     })?;
-    // A line of an operation that failed in the middle is no figure.
+    // The line of an operation that failed halfway is not a figure.
     let failed = output.lines().any(|line| line.starts_with("Error") || line.starts_with("Failed"));
     let figure = line.rsplit(',').next()?.trim().parse().ok()?;
     (!failed).then_some(figure)
@@ -86,7 +89,7 @@ mod tests {
         let mut runs = Vec::new();
         let run = |times| {
             runs.push(times);
-            // Cold at first.
+            // The first run is cold.
             Ok(if times == 1 { 100.0 } else { 10_000.0 })
         };
         assert!((per_second(run, 0.3, None).unwrap() - 10_000.0).abs() < 1e-9);

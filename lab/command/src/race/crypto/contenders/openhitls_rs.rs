@@ -1,5 +1,5 @@
-//! The benchmark program of openhitls-rs, which is made with criterion. It sets everything up before it measures anything, which takes seconds: one start
-//! measures all that is asked for.
+//! The benchmark program of openhitls-rs, built with criterion. Its set-up takes seconds, so one
+//! start measures all requested rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::said;
 
 pub fn measure(program: &Path, contests: &[&Contest], seconds: f64) -> Result<Vec<Result<f64>>> {
     let names: Vec<&str> = contests.iter().filter_map(|each| each.rs.as_deref()).collect();
-    // What it measured before would be compared and told in the same words.
+    // A fresh folder: otherwise criterion would also print comparisons with earlier results.
     let scratch = tempfile::tempdir()?;
     let mut command = Command::new(program);
     command.args(["--bench", &exactly(&names), "--noplot", "--sample-size", "10"]);
@@ -28,12 +28,13 @@ pub fn measure(program: &Path, contests: &[&Contest], seconds: f64) -> Result<Ve
     Ok(contests.iter().map(figure).collect())
 }
 
-/// The expression that these names match and no others.
+/// Returns the regular expression that matches exactly these names.
 fn exactly(names: &[&str]) -> String {
     format!("^({})$", names.join("|").replace('+', "\\+").replace('.', "\\."))
 }
 
-/// Operations in a second of each benchmark. A name stands before the times, or in the line above where it is long.
+/// Returns the operations a second of each benchmark. A name precedes its times, or is on the line
+/// above if it is long.
 fn found(output: &str) -> BTreeMap<&str, f64> {
     let mut figures = BTreeMap::new();
     let mut above = "";
@@ -49,7 +50,7 @@ fn found(output: &str) -> BTreeMap<&str, f64> {
     figures
 }
 
-/// The middle of `[1.2 µs 1.3 µs 1.4 µs]`, as operations in a second.
+/// Returns the middle value of `[1.2 µs 1.3 µs 1.4 µs]`, as operations a second.
 fn figure(times: &str) -> Option<f64> {
     let (times, _) = times.trim_start().strip_prefix('[')?.split_once(']')?;
     let mut words = times.split_whitespace().skip(2);

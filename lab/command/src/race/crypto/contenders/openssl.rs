@@ -9,15 +9,16 @@ use anyhow::{Context, Result};
 use super::super::contests::{Contest, Figure, OpenSsl};
 use super::said;
 
-/// Rows that are measured by one command, as signing and verifying are, have it run once.
+/// Measures the rows. Rows that one command measures together, such as signing and verifying, share
+/// one run.
 pub fn measure(contests: &[&Contest], seconds: f64) -> Vec<Result<f64>> {
-    // It counts in whole seconds.
+    // OpenSSL counts in whole seconds.
     let seconds = (seconds.ceil() as u64).max(1).to_string();
     let mut outputs = HashMap::new();
     contests.iter().map(|contest| of_row(contest, &mut outputs, &seconds)).collect()
 }
 
-/// What each command with a length of text printed.
+/// Output of each command with a text length.
 type Outputs<'a> = HashMap<(&'a [&'static str], Option<u32>), String>;
 
 fn of_row<'a>(contest: &'a Contest, outputs: &mut Outputs<'a>, seconds: &str) -> Result<f64> {
@@ -39,7 +40,7 @@ fn run(of: &OpenSsl, bytes: Option<u32>, seconds: &str) -> Result<String> {
     said(command.args(&of.words))
 }
 
-/// The figure in what `openssl speed -mr` prints, as operations in a second.
+/// Finds the figure in the output of `openssl speed -mr`, as operations a second.
 fn found(output: &str, figure: Figure, bytes: Option<u32>) -> Option<f64> {
     let line = output.lines().rfind(|line| line.starts_with("+F"))?;
     let mut fields = line.rsplit(':').map(str::parse::<f64>);

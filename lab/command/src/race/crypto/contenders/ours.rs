@@ -20,7 +20,7 @@ pub struct Ours {
     pub scope: String,
 }
 
-/// By name and bytes.
+/// Rows by name and bytes.
 type Rows = BTreeMap<(String, Option<u32>), Ours>;
 
 fn rows(output: &str) -> Result<Rows> {
@@ -39,10 +39,10 @@ fn command(wraith: &Path) -> Command {
     command
 }
 
-/// What it says of each row.
+/// Returns wraith's description of each row.
 ///
 /// # Errors
-/// It lacks one of them.
+/// wraith lacks a row.
 pub fn described(wraith: &Path, contests: &[Contest]) -> Result<Vec<Ours>> {
     let lengths: BTreeSet<u32> = contests.iter().filter_map(|contest| contest.bytes).collect();
     let lengths: Vec<String> = lengths.iter().map(u32::to_string).collect();
@@ -58,7 +58,7 @@ pub fn described(wraith: &Path, contests: &[Contest]) -> Result<Vec<Ours>> {
     contests.iter().map(described).collect()
 }
 
-/// The features of the processor that its algorithms use.
+/// Returns the processor features that wraith's algorithms use.
 pub fn processor(wraith: &Path) -> Result<String> {
     let output = command(wraith).args(["SHA-256 hash", "--seconds", "0.001"]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -66,7 +66,7 @@ pub fn processor(wraith: &Path) -> Result<String> {
     Ok(line.context("wraith speed names no processor")?.trim_end_matches('.').to_owned())
 }
 
-/// One start for the rows of each length.
+/// Measures the rows, with one start for each length.
 pub fn measure(wraith: &Path, contests: &[&Contest], seconds: f64) -> Result<Vec<Result<f64>>> {
     let mut measured = Rows::new();
     let lengths: BTreeSet<Option<u32>> = contests.iter().map(|contest| contest.bytes).collect();
@@ -78,7 +78,7 @@ pub fn measure(wraith: &Path, contests: &[&Contest], seconds: f64) -> Result<Vec
         }
         let of_length = contests.iter().filter(|contest| contest.bytes == bytes);
         let output = command.args(of_length.map(|contest| &contest.row)).output()?;
-        // 10: some of them cannot be computed.
+        // Exit code 10: some of them cannot be computed.
         let is_partial = output.status.code() == Some(10);
         measured.extend(match is_partial {
             true => rows(&partial(&output.stdout))?,
@@ -92,7 +92,7 @@ pub fn measure(wraith: &Path, contests: &[&Contest], seconds: f64) -> Result<Vec
     Ok(contests.iter().map(figure).collect())
 }
 
-/// The lines that are figures, of output with notes and an error between them.
+/// Returns the lines with figures, without the notes and the error between them.
 fn partial(stdout: &[u8]) -> String {
     let output = String::from_utf8_lossy(stdout);
     output

@@ -1,4 +1,4 @@
-//! Rows of the others that are not raced, since the suite does not have the algorithm, with why.
+//! Rows of the others that are not raced because the suite lacks the algorithm, with the reasons.
 
 use std::fmt::Write;
 
@@ -6,11 +6,11 @@ use std::fmt::Write;
 const C: &str = include_str!("rows-c.txt");
 const RS: &str = include_str!("rows-rs.txt");
 
-/// An algorithm that the suite does not have.
+/// An algorithm that the suite lacks.
 struct Absent {
     what: &'static str,
     why: &'static str,
-    /// How its rows begin in the C program, and in openhitls-rs.
+    /// Prefixes of its rows in the C program, and in openhitls-rs.
     c: &'static [&'static str],
     rs: &'static [&'static str],
 }
@@ -101,7 +101,8 @@ fn rows(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|line| !line.is_empty())
 }
 
-/// The rows of `text` that begin so, those with the same words before the last after `mark` in one.
+/// Returns the rows of `text` with one of these prefixes. Rows that differ only after the last
+/// `mark` are merged.
 fn shortened(text: &'static str, begins: &[&str], mark: char) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows(text).filter(|row| begins.iter().any(|begin| row.starts_with(begin))) {
@@ -115,7 +116,7 @@ fn shortened(text: &'static str, begins: &[&str], mark: char) -> String {
     groups.into_iter().map(group).collect::<Vec<_>>().join("; ")
 }
 
-/// The table of them, in Markdown.
+/// Formats the absent rows as a Markdown table.
 pub fn table(c: &str, rs: &str) -> String {
     let mut out =
         format!("| not in the suite | because | rows of {c} | rows of {rs} |\n|---|---|---|---|\n");
@@ -129,7 +130,7 @@ pub fn table(c: &str, rs: &str) -> String {
 #[cfg(test)]
 pub use held::*;
 
-/// What the test of the whole list asks.
+/// Queries for the test of the whole list.
 #[cfg(test)]
 mod held {
     use super::*;

@@ -1,4 +1,5 @@
-//! Rows about keys from secrets and passwords, random bytes, wrapped keys, HPKE, big integers: openhitls-rs alone measures these.
+//! Rows about keys from secrets and passwords, random bytes, wrapped keys, HPKE and big integers,
+//! which only openhitls-rs measures too.
 
 use super::Contest;
 

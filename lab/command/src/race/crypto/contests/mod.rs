@@ -1,23 +1,25 @@
-//! The rows of the race: what each contender calls the operation. Rows of the others that have no place here are in [`absent`]; a test holds that every row of
-//! openHiTLS (`rows-c.txt`) and of openhitls-rs (`rows-rs.txt`) is either in the race or there.
+//! The rows of the race: the name of the operation at each contender. [`absent`] lists the rows of
+//! the others that are not raced. A test checks that every row of openHiTLS (`rows-c.txt`) and of
+//! openhitls-rs (`rows-rs.txt`) is in the race or in that list.
 //!
-//! A row has who measures the same; where the others have something else within their time, wraith has a row of its own for that (`, new key`).
+//! A row has only contenders that measure the same work. Where the others include more work in
+//! their time, wraith has a separate row for it (`, new key`).
 
 pub mod absent;
 mod derived;
 mod public;
 mod symmetric;
 
-/// How `openssl speed` measures it.
+/// Measurement by `openssl speed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSsl {
-    /// The words behind `openssl speed`.
+    /// Arguments after `openssl speed`.
     pub words: Vec<&'static str>,
-    /// The figure in the line of results: bytes a second of a text, or operations a second.
+    /// Figure in the line of results: bytes a second of a text, or operations a second.
     pub figure: Figure,
 }
 
-/// Where the figure stands in a line with `-mr`, and what it is.
+/// Position and unit of the figure in a line with `-mr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// The last, in bytes a second.
@@ -28,42 +30,42 @@ pub enum Figure {
     Second,
 }
 
-/// How openHiTLS in C measures it.
+/// Measurement by openHiTLS in C.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct C {
-    /// Behind `-a`: the group and the operation.
+    /// Value of `-a`: the group and the operation.
     pub group: &'static str,
-    /// Behind `-p`, where there are several.
+    /// Value of `-p`, if there are several.
     pub parameter: Option<String>,
-    /// The first column of its line.
+    /// First column of its line.
     pub name: String,
-    /// Behind `-l`.
+    /// Value of `-l`.
     pub bytes: u32,
-    /// More operations than that fail.
+    /// Maximum number of operations; more of them fail.
     pub times_max: Option<u64>,
 }
 
 /// One row.
 #[derive(Clone, Debug)]
 pub struct Contest {
-    /// Neighbours of one family are measured together.
+    /// Adjacent rows of one family are measured together.
     pub family: &'static str,
-    /// As `wraith speed --list` calls it.
+    /// Name in `wraith speed --list`.
     pub row: String,
-    /// Of the text, where it is about one.
+    /// Length of the text, if the row has one.
     pub bytes: Option<u32>,
     pub openssl: Option<OpenSsl>,
     pub c: Option<C>,
-    /// The name of the benchmark in openhitls-rs.
+    /// Name of the benchmark in openhitls-rs.
     pub rs: Option<String>,
 }
 
-/// Bytes of a text: what the report of openHiTLS has.
+/// Length of a text in bytes, as in the report of openHiTLS.
 const TEXT_BYTES: u32 = 8192;
-/// Bytes that are signed, so that hashing them costs nothing beside.
+/// Length of signed messages in bytes: so short that hashing costs almost nothing.
 const MESSAGE_BYTES: u32 = 32;
 
-/// Every row that somebody else has as well.
+/// Returns every row that at least one other contender has.
 pub fn all() -> Vec<Contest> {
     let mut all = Vec::new();
     symmetric::contests(&mut all);

@@ -2,7 +2,8 @@
 
 use super::{Contest, Figure, MESSAGE_BYTES, c, rs, speed};
 
-/// Curve here, of signatures and of agreements at openssl, at C, and at Rust.
+/// Curve names: ours, OpenSSL's of signatures and of agreements, the C program's, and
+/// openhitls-rs's.
 const CURVES: [(&str, &str, &str, &str, &str); 7] = [
     ("P-224", "ecdsap224", "ecdhp224", "nistp224", ""),
     ("P-256", "ecdsap256", "ecdhp256", "nistp256", "p256"),
@@ -102,7 +103,7 @@ fn sm2(all: &mut Vec<Contest>) {
 
 fn rsa(all: &mut Vec<Contest>) {
     let family = "RSA";
-    // The C program has this length alone.
+    // The C program has only this length.
     let of = |group, what: &str| c(group, "", format!("rsa-2048{what}"), MESSAGE_BYTES);
     all.push(Contest {
         family,
@@ -161,7 +162,7 @@ fn groups(all: &mut Vec<Contest>) {
                 row: format!("{name}-{bits} derive"),
                 bytes: None,
                 openssl: speed(&[], openssl, Figure::First),
-                // It is spelled so.
+                // The misspelling is the program's own.
                 c: c("Dh-KeyDerive", &at_c, format!("{at_c} dh keyDervie"), MESSAGE_BYTES),
                 rs: at_rs("key_derive"),
             });
@@ -213,7 +214,7 @@ fn post_quantum(all: &mut Vec<Contest>) {
                 bytes: None,
                 row: format!("ML-DSA-{set} {ours}"),
                 openssl: None,
-                // Its names of these sets are not among those that -p takes.
+                // `-p` does not accept the program's names of these parameter sets.
                 c: c(group, "", format!("{name} {at_c}"), MESSAGE_BYTES),
                 rs: Some(format!("mldsa/{name}/{ours}")),
             });

@@ -2,16 +2,16 @@
 
 use super::{C, Contest, Figure, TEXT_BYTES, c, rs, speed};
 
-/// Bytes of the texts of openhitls-rs.
+/// Text lengths of openhitls-rs, in bytes.
 const LENGTHS: [u32; 3] = [1024, 8192, 16384];
-/// Without openhitls-rs.
+/// Text length of rows without openhitls-rs.
 const ONE_LENGTH: [u32; 1] = [TEXT_BYTES];
-/// With one that openhitls-rs does not have, and openHiTLS takes where its buffers are made larger.
+/// Text lengths with one that openhitls-rs lacks, and that openHiTLS accepts with larger buffers.
 const MORE_LENGTHS: [u32; 4] = [1024, 8192, 16384, 65536];
-/// The C program counts the blocks of XTS and goes on: so many bytes, and it fails.
+/// The C program counts the blocks of XTS without a reset, and fails after this many bytes.
 const XTS_BYTES_MAX: u64 = 16 << 20;
 
-/// Name here, at openssl, at openHiTLS in C, at openhitls-rs; `""` where there is none.
+/// Names in wraith, in OpenSSL, in openHiTLS in C, and in openhitls-rs; `""` if there is none.
 type Names = (&'static str, &'static str, &'static str, &'static str);
 
 const HASHES: [Names; 17] = [
@@ -34,7 +34,7 @@ const HASHES: [Names; 17] = [
     ("MD5", "md5", "md5", "md5/hash"),
 ];
 
-/// Names of openhitls-rs end where `/encrypt` or `/decrypt` follows.
+/// The names of openhitls-rs end before `/encrypt` or `/decrypt`.
 const CIPHERS: [Names; 23] = [
     ("AES-128-ECB", "aes-128-ecb", "aes128-ecb", "aes-ecb/aes-128-ecb"),
     ("AES-192-ECB", "aes-192-ecb", "aes192-ecb", ""),
@@ -73,7 +73,7 @@ const AEADS: [Names; 9] = [
     ("SM4-CCM", "", "", "sm4-ccm"),
 ];
 
-/// At openssl the hash of an HMAC, or the cipher of a CMAC.
+/// OpenSSL's name is the hash of an HMAC, or the cipher of a CMAC.
 const MACS: [Names; 21] = [
     ("HMAC-MD5", "md5", "hmac-md5", ""),
     ("HMAC-SHA-1", "sha1", "hmac-sha1", ""),
@@ -105,7 +105,7 @@ pub fn contests(all: &mut Vec<Contest>) {
     macs(all);
 }
 
-/// Of a text of so many bytes, in the C program.
+/// The row of a text of `bytes` bytes in the C program.
 fn of_c(group: &'static str, name: &str, operation: &str, bytes: u32) -> Option<C> {
     let of = c(group, name, format!("{name} {operation}"), bytes)?;
     let times_max = name.ends_with("xts").then_some(XTS_BYTES_MAX / u64::from(bytes));
@@ -168,7 +168,7 @@ fn ciphers(all: &mut Vec<Contest>) {
                 c: of_c(group, at_c, operation, TEXT_BYTES),
                 rs: None,
             };
-            // A block alone, under a key that is set up.
+            // A single block, with an existing key schedule.
             if let Some(cipher) = block(ours) {
                 let rs = Some(format!("{cipher}/{operation}_block"));
                 let (openssl, c) = (None, None);
@@ -193,7 +193,7 @@ fn ciphers(all: &mut Vec<Contest>) {
     }
 }
 
-/// What openhitls-rs calls the cipher alone.
+/// Name of the bare block cipher in openhitls-rs.
 fn block(ours: &str) -> Option<&'static str> {
     match ours {
         "AES-128-ECB" => Some("aes/aes-128"),
@@ -205,7 +205,8 @@ fn block(ours: &str) -> Option<&'static str> {
 
 fn aeads(all: &mut Vec<Contest>) {
     for (ours, openssl, at_c, at_rs) in AEADS {
-        // Its key is set up before, everywhere; that of the others with every text, but at openssl.
+        // All contenders set up the key of ChaCha20 beforehand. For other ciphers, all but OpenSSL
+        // set it up with every text.
         let is_chacha = ours.starts_with("ChaCha20");
         for operation in ["encrypt", "decrypt"] {
             let words: &[&str] = match operation {
