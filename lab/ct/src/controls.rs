@@ -1,4 +1,5 @@
-//! Code that leaks, of the kinds that real programs had. A run that does not find each of them proves nothing.
+//! Code that leaks, with the kinds of leaks that real programs had. A run that does not find all of
+//! them proves nothing.
 
 use std::hint::black_box;
 
@@ -51,7 +52,7 @@ pub const CONTROLS: &[Target] = &[
     },
 ];
 
-/// A comparison that ends at the first difference, as `memcmp` may.
+/// A comparison that stops at the first difference, as `memcmp` may.
 fn compare(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let input = |class, rng: &mut ChaCha20Rng| {
         let right: [u8; 32] = random(rng);
@@ -67,7 +68,7 @@ fn compare(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
 /// 2^61 − 1.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// Square and multiply, with a multiplication for each bit that is set: the RSA of textbooks.
+/// Square and multiply, with a multiplication for each set bit: textbook RSA.
 fn exponent(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let base = rng.next_u64() % PRIME;
     let input = |class, rng: &mut ChaCha20Rng| {
@@ -87,7 +88,8 @@ fn exponent(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     }))
 }
 
-/// An inverse by Euclid's algorithm, whose steps are as many as the number needs: what an Elligator2 in variable time would divide by.
+/// A modular inverse by Euclid's algorithm, whose number of steps depends on the input. An
+/// Elligator2 in variable time would divide this way.
 fn inverse(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let input = |class, rng: &mut ChaCha20Rng| {
         let other = 1 + rng.next_u64() % (PRIME - 1);
@@ -106,8 +108,9 @@ fn euclid(number: u64) -> u64 {
     x.rem_euclid(i128::from(PRIME)) as u64
 }
 
-/// A table that is read by a secret, each place by what stood at the one before, and is larger than the nearest cache. (AES of the 1990s
-/// has tables that fit into it; that they leak shows only to who empties the cache.)
+/// A table lookup by a secret index, in which each index depends on the previous value. The table
+/// is larger than the first-level cache. (The tables of AES from the 1990s fit into it; their leak
+/// is visible only to an attacker that flushes the cache.)
 fn table(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     const ROW_BYTES: usize = 16 << 10;
     let mut table = vec![0; 256 * ROW_BYTES];
@@ -125,7 +128,7 @@ fn table(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     }))
 }
 
-/// A KEM that rejects by saying so at once, and derives a key only of what it accepts.
+/// A KEM with explicit rejection, which derives a key only from accepted ciphertexts.
 fn kem(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let key = DecapsulationKey::from_seed(&random(rng));
     let public = key.encapsulation_key();
@@ -140,7 +143,7 @@ fn kem(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     }))
 }
 
-/// X25519 that does a hundredth more for odd secrets: how little is still found.
+/// X25519 with one percent more work for odd secrets: a small leak that is still found.
 fn slight(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     const BLOCKS: usize = 5;
     let mask = MaskKey::new(random(rng));

@@ -1,4 +1,4 @@
-//! `cargo lab ct`: whether what works on secrets takes the same time whatever they are.
+//! `cargo lab ct`: tests that code with secrets runs in constant time.
 
 use std::process::Command;
 
@@ -6,23 +6,24 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use wraith_ct::{report, run};
 
-/// Times of what works on secrets, for two classes of inputs each, and leaks that must be found
+/// Test code with secrets for constant time with two classes of inputs each, and find the leaks of
+/// the controls
 #[derive(Debug, Parser)]
 #[command(name = "cargo lab ct")]
 struct Args {
-    /// One measurement in 50, of which only gross differences count: seconds
+    /// Take one measurement in 50 and count only gross differences (seconds)
     #[arg(long)]
     small: bool,
-    /// All inputs follow from this number
+    /// Seed of all inputs
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Names the targets and the controls, and measures nothing
+    /// List the targets and the controls, and measure nothing
     #[arg(long)]
     list: bool,
-    /// What differs here differs for good: another process has found it already
+    /// Treat every difference as final: another process has already found it
     #[arg(long, hide = true)]
     confirming: bool,
-    /// Only those whose names contain one of these
+    /// Measure only targets and controls whose names contain one of these
     names: Vec<String>,
 }
 
@@ -47,7 +48,8 @@ fn main() -> Result<()> {
     let is_good = match outcome.differing() {
         _ if outcome.is_good() => true,
         differing if confirming || differing.is_empty() => false,
-        // What a secret makes is there in every process; what the place of memory makes is not.
+        // A difference caused by a secret is present in every process; one caused by memory layout
+        // is not.
         differing => {
             println!("\nagain, in a process of its own:");
             let mut again = Command::new(std::env::current_exe()?);

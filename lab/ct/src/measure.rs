@@ -1,11 +1,13 @@
-//! One operation, timed on inputs of two classes.
+//! Times one operation on inputs of two classes.
 //!
-//! What must stay true, as each would be a difference between the classes that is none of the operation:
+//! Invariants. Without each of them the classes would differ for reasons outside the operation:
 //!
-//! - Inputs of both classes lie in one array, in the order of their use, before the clock starts, and each is copied into the one buffer
-//!   that the operation reads: both classes touch the same addresses in the same order.
-//! - The class of each measurement is drawn, so nothing that comes and goes on the machine (other programs, clock rates) is of one class.
-//! - Nothing that is timed knows the class.
+//! - Inputs of both classes are in one array, in the order of their use, before the clock starts.
+//!   Each is copied into the one buffer that the operation reads, so both classes touch the same
+//!   addresses in the same order.
+//! - The class of each measurement is random, so temporary effects on the machine (other programs,
+//!   clock rates) affect both classes.
+//! - The timed code does not depend on the class.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,33 +15,35 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-/// Bytes of inputs that are prepared at a time: they stay in the second-level cache.
+/// Bytes of inputs prepared at a time: they stay in the second-level cache.
 const BLOCK_BYTES: usize = 128 << 10;
-/// One measurement in so many comes before those that count, to warm up caches, branch predictors and the clock rate.
+/// Reciprocal share of the uncounted measurements before the others, which warm up caches, branch
+/// predictors and the clock rate.
 const WARM_UP_SHARE: usize = 20;
 
-/// Of what kind an input is. Which kinds these are each target says.
+/// Class of an input. Each target defines its two classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Usually one fixed input.
     A,
-    /// Usually random ones.
+    /// Usually random inputs.
     B,
 }
 
-/// How much is measured.
+/// Number of measurements of a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Of both classes together.
+    /// Measurements of both classes together.
     pub measurements: usize,
-    /// Operations in each measurement, on as many inputs of one class: more than one of what takes less than the clock resolves well.
+    /// Operations in each measurement, on as many inputs of one class: more than one if an
+    /// operation is too short for the clock.
     pub batch: usize,
 }
 
 /// Nanoseconds of each measurement, of class A and of class B.
 pub type Times = [Vec<f64>; 2];
 
-/// The times of `operation` on inputs that `input` makes.
+/// Times `operation` on inputs that `input` makes.
 pub fn timed<I: Clone, R>(
     plan: Plan,
     rng: &mut ChaCha20Rng,
@@ -76,7 +80,8 @@ fn draw(rng: &mut ChaCha20Rng) -> Class {
     if rng.next_u32() & 1 == 0 { Class::A } else { Class::B }
 }
 
-/// The compiler sees neither what is in the buffer nor that a result is not used, and keeps the calls of the clock where they are.
+/// Times one batch. The compiler sees neither the content of the buffer nor that a result is
+/// unused, and keeps the calls of the clock in place.
 #[inline(never)]
 fn time_of<I, R>(buffer: &[I], operation: &impl Fn(&I) -> R) -> Duration {
     let buffer = black_box(buffer);

@@ -4,7 +4,7 @@ use crate::run::{Outcome, Row, THRESHOLD, Verdict};
 use crate::statistics::Test;
 use crate::targets::Target;
 
-/// Above the rows.
+/// The heading of the rows.
 pub fn head() -> String {
     let head =
         ["name", "measured", "max |t|", "in", "median, ns", "B−A, ns", "visible, ns", "verdict"];
@@ -17,8 +17,9 @@ fn columns([name, measured, t, test, median, difference, visible, verdict]: [&st
     )
 }
 
-/// One target or control. The figures in nanoseconds are of one operation: the median of class A, by how much that of class B is above it,
-/// and the difference of means that would have made |t| the threshold.
+/// Formats one target or control. The figures in nanoseconds are per operation: the median of class
+/// A, the excess of class B's median, and the difference of means at which |t| would reach the
+/// threshold.
 pub fn row(row: &Row, is_control: bool) -> String {
     let classes = row.target.classes.join(" / ");
     let name = row.target.name;
@@ -53,13 +54,13 @@ pub fn row(row: &Row, is_control: bool) -> String {
     columns + &classes
 }
 
-/// What there is to choose from.
+/// Lists the names and classes of targets.
 pub fn list(targets: &[Target]) -> String {
     let line = |target: &Target| format!("{:<20} {}\n", target.name, target.classes.join(" / "));
     targets.iter().map(line).collect()
 }
 
-/// All of it.
+/// Formats a whole outcome.
 pub fn text(outcome: &Outcome) -> String {
     let targets = outcome.targets.iter().map(|target| row(target, false));
     let controls = outcome.controls.iter().map(|control| row(control, true));

@@ -1,4 +1,4 @@
-//! A whole run: targets are measured and judged, then the controls.
+//! A whole run: measures and judges the targets, then the controls.
 //!
 //! | | fails, or is found, if |
 //! |---|---|
@@ -6,11 +6,13 @@
 //! | a target, small form | \|t\| is above [`GROSS`] in four measurements of other inputs |
 //! | a control | \|t\| is above [`THRESHOLD`] in one of three measurements |
 //!
-//! A target that fails is measured in another process, and has failed if it does there: where the memory of one process lies can part times by
-//! tenths of a nanosecond, for whatever reason.
+//! A target that fails is measured again in another process, and has failed if it also fails there.
+//! The memory layout of one process can separate times by tenths of a nanosecond, for whatever
+//! reason.
 //!
-//! A run of chance would have |t| of 4 in the worst of a hundred tests. Differences of a fraction of a nanosecond, which come from the machine
-//! and not from the program, give more than that where there are enough measurements. The program of dudect's authors takes 10, too.
+//! By chance alone, |t| would reach 4 in the worst of a hundred tests. Differences of a fraction of
+//! a nanosecond, which come from the machine and not from the program, exceed that with enough
+//! measurements. The program of dudect's authors uses 10, too.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -22,89 +24,91 @@ use crate::targets::{self, Target};
 
 /// The |t| above which two classes differ.
 pub const THRESHOLD: f64 = 10.0;
-/// The |t| above which they differ in the small form, where the few measurements of a busy machine decide alone.
+/// The |t| above which they differ in the small form, which takes only few measurements on a busy
+/// machine.
 pub const GROSS: f64 = 30.0;
-/// Measurements of both classes together, at least: fewer are not tested.
+/// Minimum number of measurements of both classes together; fewer are not tested.
 const LEAST_MEASUREMENTS: usize = 150;
-/// How often a control is measured until it is found.
+/// Maximum number of measurements of a control until it is found.
 const CONTROL_ATTEMPTS: u64 = 3;
-/// Streams of chance for each target: more than attempts.
+/// Random streams for each target: more than attempts.
 const STREAMS: u64 = 16;
 
-/// How much is measured, and what fails.
+/// Number of measurements, and the criteria of failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// One in so many of the measurements of the full form.
+    /// Divisor of the measurements of the full form.
     one_in: usize,
     /// The |t| that fails a target.
     fails_above: f64,
-    /// How many measurements must fail.
+    /// Number of measurements that must fail.
     attempts: u64,
 }
 
-/// A few minutes.
+/// The full form, which takes a few minutes.
 pub const FULL: Form = Form { one_in: 1, fails_above: THRESHOLD, attempts: 3 };
 
-/// Seconds.
+/// The small form, which takes seconds.
 pub const SMALL: Form = Form { one_in: 50, fails_above: GROSS, attempts: 4 };
 
-/// What came of a target or a control.
+/// Verdict on a target or a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its classes do not differ.
+    /// The classes do not differ.
     Same,
-    /// They did once, and not again.
+    /// They differed once, and not again.
     Unconfirmed,
-    /// They do.
+    /// The classes differ.
     Differs,
-    /// This processor cannot do it.
+    /// The processor does not support it.
     Skipped,
 }
 
-/// A target or control with what was measured last.
+/// A target or control with its last measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Which.
+    /// The target or control.
     pub target: Target,
     /// `None` if it was skipped.
     pub analysis: Option<Analysis>,
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What came out.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Of the targets.
+    /// Results of the targets.
     pub targets: Vec<Row>,
-    /// Of the controls.
+    /// Results of the controls.
     pub controls: Vec<Row>,
 }
 
 impl Outcome {
-    /// No target differs, and every control does.
+    /// Returns whether no target differs and every control does.
     pub fn is_good(&self) -> bool {
         self.differing().is_empty() && self.are_controls_found()
     }
 
-    /// The targets that differ, by name. They fail if they do in another process, too.
+    /// Returns the names of the targets that differ. They fail if they differ in another process,
+    /// too.
     pub fn differing(&self) -> Vec<&'static str> {
         let differ = self.targets.iter().filter(|row| row.verdict == Verdict::Differs);
         differ.map(|row| row.target.name).collect()
     }
 
-    /// Whether every control differs.
+    /// Returns whether every control differs.
     pub fn are_controls_found(&self) -> bool {
         self.controls.iter().all(|row| row.verdict == Verdict::Differs)
     }
 }
 
-/// Everything there is: targets, and controls.
+/// Returns all targets and all controls.
 pub fn names() -> (Vec<Target>, Vec<Target>) {
     (targets::all(), CONTROLS.to_vec())
 }
 
-/// Measures what `wanted` names.
+/// Measures the targets and controls that `wanted` selects.
 pub fn run(
     form: Form,
     seed: u64,
@@ -128,7 +132,7 @@ pub fn run(
     Outcome { targets: rows(targets, judge_target), controls: rows(controls, judge_control) }
 }
 
-/// The chance of an attempt.
+/// Returns the random generator of an attempt.
 type Draw<'a> = dyn Fn(u64) -> ChaCha20Rng + 'a;
 
 fn generator(seed: u64, stream: u64) -> ChaCha20Rng {
@@ -144,7 +148,8 @@ fn measure(form: Form, target: Target, mut rng: ChaCha20Rng) -> Option<Analysis>
     (target.measure)(plan, &mut rng).map(|times| analyse(&times))
 }
 
-/// Fails if every attempt does. The first that does not is what is shown.
+/// Judges a target, which fails if every attempt fails. The row shows the first attempt that does
+/// not.
 fn judge_target(form: Form, target: Target, draw: &Draw) -> Row {
     let mut row = Row { target, analysis: None, verdict: Verdict::Skipped };
     for attempt in 0..form.attempts {
@@ -162,7 +167,7 @@ fn judge_target(form: Form, target: Target, draw: &Draw) -> Row {
     row
 }
 
-/// Found if one attempt finds it.
+/// Judges a control, which is found if one attempt finds it.
 fn judge_control(form: Form, target: Target, draw: &Draw) -> Row {
     let mut row = Row { target, analysis: None, verdict: Verdict::Same };
     for attempt in 0..CONTROL_ATTEMPTS {
@@ -182,7 +187,7 @@ mod tests {
     use super::*;
     use crate::measure::Times;
 
-    /// Times that `differ` by 200 in class B, of 1000 or so.
+    /// Times of about 1000, of which those of class B are 200 longer if `differ` is set.
     fn made(plan: Plan, rng: &mut ChaCha20Rng, differ: bool) -> Option<Times> {
         use rand_core::Rng;
         let more = if differ { 200.0 } else { 0.0 };
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_difference_that_does_not_come_again_fails_nothing() {
-        // The stream says which attempt it is.
+        // The stream is the number of the attempt.
         let once = target(|plan, rng| made(plan, rng, rng.get_stream() == 0));
         assert_eq!(judge_target(FULL, once, &draw).verdict, Verdict::Unconfirmed);
         assert_eq!(judge_control(FULL, once, &draw).verdict, Verdict::Differs);

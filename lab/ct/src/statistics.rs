@@ -1,19 +1,24 @@
-//! Whether two classes of times differ: Welch's t-test on all of them, on the quickest of them, and on how they scatter.
+//! Whether two classes of times differ: Welch's t-test on all of them, on the quickest of them, and
+//! on their scatter.
 //!
-//! Times have a long tail (interrupts, other programs) that says nothing about the operation and hides what does. So the test is
-//! repeated on what is below each of many percentiles of both classes together, as dudect does. Where a leak changes not the mean but the
-//! scatter, the test of second order finds it: the same on squared distances from the mean.
+//! Times have a long tail (interrupts, other programs) that carries no information about the
+//! operation and hides leaks. So the test is repeated on the times below each of many percentiles
+//! of both classes together, as in dudect. If a leak changes the scatter and not the mean, the
+//! second-order test finds it: the same test on squared distances from the mean.
 
 use crate::measure::Times;
 
-/// How many percentiles the times are cropped at, closer to each other towards the tail (those of dudect: 1 − 2^(−10·i/100)).
+/// Number of percentiles at which the times are cropped, denser towards the tail (those of dudect:
+/// 1 − 2^(−10·i/100)).
 const CROPS: u32 = 100;
-/// A class with fewer times below a percentile is not tested there: the t-test takes sums for normally distributed.
+/// Minimum number of times of a class below a percentile: the t-test assumes normally distributed
+/// sums.
 const LEAST: usize = 50;
-/// Where times are cropped for the test of second order, which a single interrupt would blind, and for what the test can see.
+/// Share of the times for the second-order test, which a single interrupt would mask, and for the
+/// sensitivity of the test.
 const USUAL_SHARE: f64 = 0.9;
 
-/// Number, mean and sum of squared distances from it, of values that come one by one (Welford).
+/// Count, mean and sum of squared distances from the mean, updated value by value (Welford).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moments {
     count: usize,
@@ -53,35 +58,36 @@ fn standard_error(a: &Moments, b: &Moments) -> f64 {
     (a.variance_of_mean() + b.variance_of_mean()).sqrt()
 }
 
-/// Which of the tests it was.
+/// The test that gave a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Test {
     /// On all times.
     All,
-    /// On this share of them, the quickest.
+    /// On this share of the times, the quickest ones.
     Quickest(f64),
-    /// On squared distances from the mean, of this share.
+    /// On squared distances from the mean, for this share.
     Scatter(f64),
 }
 
-/// What the tests say about two classes.
+/// Results of the tests on two classes.
 #[derive(Clone, Copy, Debug)]
 pub struct Analysis {
-    /// How many times there are.
+    /// Number of times.
     pub measurements: usize,
     /// The largest |t|.
     pub t: f64,
-    /// And where it is from.
+    /// The test that gave it.
     pub test: Test,
     /// The median of class A, in nanoseconds of a measurement.
     pub median: f64,
-    /// That of class B less that of class A.
+    /// Median of class B minus that of class A.
     pub difference: f64,
-    /// The standard error of the difference of the means of the quickest nine tenths, in nanoseconds of a measurement.
+    /// The standard error of the difference of the means of the quickest nine tenths, in
+    /// nanoseconds of a measurement.
     pub standard_error: f64,
 }
 
-/// All tests.
+/// Runs all tests.
 pub fn analyse(times: &Times) -> Analysis {
     let mut ascending: Vec<(f64, usize)> = Vec::new();
     for (class, times) in times.iter().enumerate() {
@@ -107,7 +113,7 @@ pub fn analyse(times: &Times) -> Analysis {
     }
 }
 
-/// The t of all times, and of those up to each percentile.
+/// Returns the t of all times, and of those up to each percentile.
 fn cropped(ascending: &[(f64, usize)]) -> Vec<(Test, f64)> {
     let mut moments = [Moments::default(); 2];
     let mut added = 0;
@@ -125,7 +131,7 @@ fn cropped(ascending: &[(f64, usize)]) -> Vec<(Test, f64)> {
     found
 }
 
-/// The t of squared distances from the mean of each class.
+/// Returns the t of squared distances from the mean of each class.
 fn scatter(times: &[(f64, usize)]) -> f64 {
     let moments = by_class(times);
     if moments.iter().any(|moments| moments.count < LEAST) {
@@ -140,7 +146,8 @@ fn by_class(times: &[(f64, usize)]) -> [Moments; 2] {
     [0, 1].map(|class| times.iter().filter(|time| time.1 == class).map(|time| time.0).collect())
 }
 
-/// The quickest, this share of them, and whatever takes as long as the last: a cut between equal times would part them by class.
+/// Returns the quickest `share` of the times, and all that equal the last one: a cut between equal
+/// times would separate them by class.
 fn cut(ascending: &[(f64, usize)], share: f64) -> &[(f64, usize)] {
     let at = (ascending.len() as f64 * share) as usize;
     let Some((last, _)) = at.checked_sub(1).and_then(|last| ascending.get(last)) else {
@@ -166,7 +173,8 @@ mod tests {
 
     use super::*;
 
-    /// Times of a busy machine: a clock of whole nanoseconds, noise around `base`, and an interrupt in one of fifty.
+    /// Times of a busy machine: a clock of whole nanoseconds, noise around `base`, and an interrupt
+    /// in one of fifty.
     fn noisy(rng: &mut ChaCha20Rng, base: f64) -> f64 {
         let unit = |rng: &mut ChaCha20Rng| f64::from(rng.next_u32()) / f64::from(u32::MAX);
         let noise: f64 = (0..12).map(|_| unit(rng)).sum::<f64>() * 20.0;
@@ -183,7 +191,7 @@ mod tests {
         values.iter().copied().collect()
     }
 
-    /// Worked examples: three of those by which the test is usually explained, with unequal sizes and variances.
+    /// Three worked examples that commonly explain the test, with unequal sizes and variances.
     #[test]
     fn welchs_t_is_that_of_worked_examples() {
         let a = [

@@ -1,5 +1,6 @@
-//! The small form, with every change: no target differs grossly, and every control is found. Tests are built with less optimization than the
-//! program, so what is measured here is the same source and not the same instructions.
+//! The small form, which runs with every change: no target differs grossly, and every control is
+//! found. Tests are built with less optimization than the program, so they measure the same source
+//! but other instructions.
 
 use std::env;
 use std::process::Command;
@@ -9,7 +10,7 @@ use wraith_ct::{report, run};
 /// The default of `cargo lab ct`.
 const SEED: u64 = 1;
 
-/// Set in the process that is started when something differs, or is not found.
+/// Set in the process that repeats a failed test.
 const AGAIN: &str = "WRAITH_CT_AGAIN";
 
 #[test]
@@ -20,7 +21,7 @@ fn no_time_depends_on_a_secret_grossly_and_leaks_would_be_found() {
     }
     let text = format!("seed {SEED}\n{}", report::text(&outcome));
     assert!(env::var_os(AGAIN).is_none(), "{text}");
-    // What a secret makes is there in every process.
+    // A difference caused by a secret is present in every process.
     eprintln!("{text}\nagain, in a process of its own:");
     let mut again = Command::new(env::current_exe().unwrap());
     again.env(AGAIN, "1").args(["--exact", "--nocapture", NAME]);

@@ -1,16 +1,18 @@
-//! One square of the grid: a link, and how much is sent over it.
+//! One cell of the grid: a link, and the amount of data to send over it.
 //!
 //! # The rules
 //!
-//! - The *capacity* of a cell is what UDP payload its bottleneck delivers when it is always busy: rate × 1472 / 1500,
-//!   less the random loss behind it. A goodput of 1.0 is therefore out of reach by the transport's own headers (2–3 %).
-//! - A transfer lasts [`TRANSFER_TIME`], but at least [`TRANSFER_ROUND_TRIPS`] round trips, at capacity: slow start is
-//!   then a small part. It is never more than [`PACKETS_MAX`] packets, so that the grid can be computed, nor less than
-//!   [`PACKETS_MIN`]. On links with more than some 25,000 packets in flight slow start *is* the point: how fast does a
-//!   sender find out what there is?
-//! - It is timed from the first handshake datagram to the last byte at the receiving application. A transfer that takes
-//!   three times as long as it should, and [`SLACK_ROUND_TRIPS`] more, is cut there, and its goodput until then counts.
-//! - Losses, jitter and reordering strike both directions.
+//! - The *capacity* of a cell is the UDP payload that its bottleneck delivers when it is always
+//!   busy: rate × 1472 / 1500, less the random loss behind it. A goodput of 1.0 is therefore out of
+//!   reach by the transport's own headers (2–3 %).
+//! - A transfer lasts [`TRANSFER_TIME`], but at least [`TRANSFER_ROUND_TRIPS`] round trips, at
+//!   capacity: slow start is then a small part. It has at most [`PACKETS_MAX`] packets, so that the
+//!   grid stays computable, and at least [`PACKETS_MIN`]. On links with more than some 25,000
+//!   packets in flight, the speed of slow start *is* the subject of the measurement.
+//! - It is timed from the first handshake datagram to the last byte at the receiving application. A
+//!   transfer that takes three times its time at capacity, and [`SLACK_ROUND_TRIPS`] more, is cut
+//!   off, and its goodput until then counts.
+//! - Losses, jitter and reordering affect both directions.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,45 +22,47 @@ use wraith_sim::link::{
     Aggregate, BurstLoss, Delay, Hops, Jitter, Loss, Policer, QueueMeter, Rate, Reorder,
 };
 
-/// How long a transfer takes at capacity, unless round trips ask for more or packets for less.
+/// Duration of a transfer at capacity, unless the limits of round trips or packets apply.
 const TRANSFER_TIME: Duration = Duration::from_secs(4);
-/// Round trips a transfer takes at least.
+/// Minimum duration of a transfer in round trips.
 const TRANSFER_ROUND_TRIPS: u32 = 20;
 /// Packets of the longest transfer: 440 MB.
 const PACKETS_MAX: u64 = 300_000;
 /// Packets of the shortest transfer.
 const PACKETS_MIN: u64 = 300;
-/// A transfer is cut after this many times its time at capacity, and so many round trips.
+/// A transfer is cut off after this many times its time at capacity, and this many more round
+/// trips.
 const SLACK_TIMES: u32 = 3;
 const SLACK_ROUND_TRIPS: u32 = 30;
-/// Full packets, with IP and UDP headers, and what they carry.
+/// Bytes of full packets, with IP and UDP headers, and of their payload.
 const PACKET_BYTES: u64 = 1500;
 const PAYLOAD_BYTES: u64 = 1472;
-/// A queue holds at least this much time of its rate, between so many bytes: a sender's batch must fit.
+/// Minimum queue as time at its rate, limited to a range of bytes: a sender's batch must fit.
 const QUEUE_TIME_MIN: Duration = Duration::from_millis(1);
 const QUEUE_BYTES_MIN: (u64, u64) = (10 * PACKET_BYTES, 128 * 1024);
-/// Two flows: the second begins when the first has had so much of the time, and shares are those of the last part.
+/// Two flows: the second starts after this share of the time, and shares are measured in the last
+/// part.
 const SECOND_FLOW_STARTS: f64 = 0.1;
 const SHARES_FROM: f64 = 0.5;
-/// How long two flows compete.
+/// Duration of the competition of two flows.
 const COMPETITION_TIME: Duration = Duration::from_secs(30);
 
-/// A link and a rule for what is sent over it; see the module.
+/// A link, and a rule for the amount of data; see the module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// Round trip without any queue.
     pub rtt: Duration,
     /// Bits per second of the bottleneck, both ways.
     pub rate: u64,
-    /// What is lost besides a full queue.
+    /// Losses besides those of a full queue.
     pub loss: LossKind,
-    /// How much the bottleneck holds.
+    /// Capacity of the bottleneck's queue.
     pub queue: QueueKind,
-    /// What else is special.
+    /// Special condition.
     pub condition: Condition,
 }
 
-/// Loss that has nothing to do with congestion.
+/// Loss without congestion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossKind {
     /// Independent, in percent.
@@ -78,16 +82,16 @@ pub enum QueueKind {
     Deep,
 }
 
-/// What else a link does.
+/// Special condition of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Nothing.
+    /// None.
     Plain,
     /// Two percent of the packets are held back, by up to a quarter of the round trip.
     Reordering,
     /// Each packet is delayed by up to a quarter of the round trip, in order.
     Jitter,
-    /// The same, out of order.
+    /// Each packet is delayed by up to a quarter of the round trip, out of order.
     WildJitter,
     /// A token bucket in place of the queue: a burst of a quarter of the bandwidth-delay product.
     Policer,
@@ -105,14 +109,14 @@ pub enum Condition {
     AgainstCubic,
 }
 
-/// The boxes of a link, and where to read what its queue did.
+/// The boxes of a link, and the meter of its queue.
 #[derive(Debug)]
 pub struct Link {
-    /// From sender to receiver.
+    /// Boxes from the sender to the receiver.
     pub up: Hops,
-    /// Back.
+    /// Boxes from the receiver to the sender.
     pub down: Hops,
-    /// The queue of the bottleneck on the way up.
+    /// The queue of the bottleneck from the sender to the receiver.
     pub queue: QueueMeter,
 }
 
@@ -127,26 +131,27 @@ impl Cell {
             condition: Condition::Plain,
         }
     }
-    /// With this loss.
+    /// Sets the loss.
     #[must_use]
     pub const fn loss(mut self, loss: LossKind) -> Self {
         self.loss = loss;
         self
     }
-    /// With this queue.
+    /// Sets the queue.
     #[must_use]
     pub const fn queue(mut self, queue: QueueKind) -> Self {
         self.queue = queue;
         self
     }
-    /// With this peculiarity.
+    /// Sets the special condition.
     #[must_use]
     pub const fn condition(mut self, condition: Condition) -> Self {
         self.condition = condition;
         self
     }
 
-    /// True if two flows compete for a fixed time; else one flow transfers [`Self::transfer_bytes`].
+    /// Returns whether two flows compete for a fixed time; else one flow transfers
+    /// [`Self::transfer_bytes`].
     pub fn has_two_flows(&self) -> bool {
         matches!(self.condition, Condition::TwoAlike | Condition::AgainstCubic)
     }
@@ -158,13 +163,13 @@ impl Cell {
         packets.clamp(PACKETS_MIN, PACKETS_MAX) * PAYLOAD_BYTES
     }
 
-    /// How long the transfer takes at the rate of the link.
+    /// Duration of the transfer at the rate of the link.
     fn transfer_time(&self) -> Duration {
         let bits = self.transfer_bytes() * 8;
         Duration::from_secs_f64(bits as f64 / self.payload_rate(self.rate))
     }
 
-    /// When a transfer is cut, or a competition ends.
+    /// Time at which a transfer is cut off, or a competition ends.
     pub fn deadline(&self) -> Duration {
         if self.has_two_flows() {
             return COMPETITION_TIME;
@@ -173,7 +178,7 @@ impl Cell {
         self.transfer_time() * SLACK_TIMES * slow + self.rtt * SLACK_ROUND_TRIPS
     }
 
-    /// When the second of two flows begins, and from when on shares count.
+    /// Start of the second of two flows, and start of the measurement of shares.
     pub fn competition(&self) -> (Duration, Duration) {
         let time = COMPETITION_TIME;
         (time.mul_f64(SECOND_FLOW_STARTS), time.mul_f64(SHARES_FROM))
@@ -196,7 +201,7 @@ impl Cell {
         rate as f64 * PAYLOAD_BYTES as f64 / PACKET_BYTES as f64 * kept
     }
 
-    /// The rate at first, and when it becomes another.
+    /// The initial rate, and the time and value of its change.
     fn rates(&self) -> (u64, Option<(Duration, u64)>) {
         let at = self.transfer_time() / 3;
         match self.condition {
@@ -222,7 +227,7 @@ impl Cell {
         wanted.max(self.wire_bytes(QUEUE_TIME_MIN).clamp(least, most))
     }
 
-    /// The link itself.
+    /// Builds the link.
     pub fn link(&self) -> Link {
         let queue = QueueMeter::default();
         let line = || Rate::bits(self.rate).queue(self.queue_bytes());
@@ -275,7 +280,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// Milliseconds without a needless fraction.
+/// Returns the time in milliseconds.
 pub fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

@@ -1,4 +1,4 @@
-//! Which cells there are.
+//! The lists of cells.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub const LOSSES: [LossKind; 6] = [
 ];
 /// Queues.
 pub const QUEUES: [QueueKind; 3] = [QueueKind::Shallow, QueueKind::Bdp, QueueKind::Deep];
-/// Links that the peculiar conditions are tried on: milliseconds and Mbit/s.
+/// Links of the special conditions: milliseconds and Mbit/s.
 const PECULIAR_LINKS: [(u64, u64); 3] = [(50, 100), (20, 1000), (200, 10)];
 const CONDITIONS: [Condition; 10] = [
     Condition::Reordering,
@@ -34,7 +34,7 @@ const CONDITIONS: [Condition; 10] = [
     Condition::AgainstCubic,
 ];
 
-/// The full cross product of round trips, rates, losses and queues.
+/// Returns the full cross product of round trips, rates, losses and queues.
 pub fn product() -> Vec<Cell> {
     let mut cells = Vec::new();
     for micros in RTTS_MICROS {
@@ -48,7 +48,8 @@ pub fn product() -> Vec<Cell> {
     cells
 }
 
-/// Every peculiar condition on a few links, with a shallow and with a full queue where two flows share it.
+/// Returns every special condition on a few links; if two flows share a link, with a shallow and
+/// with a full queue.
 pub fn peculiar() -> Vec<Cell> {
     let mut cells = Vec::new();
     for (rtt, mbit) in PECULIAR_LINKS {
@@ -64,7 +65,7 @@ pub fn peculiar() -> Vec<Cell> {
     cells
 }
 
-/// A few cells of every kind that cost little: what is tested with every change.
+/// Returns a few cheap cells of every kind, which are tested with every change.
 pub fn small() -> Vec<Cell> {
     let ms = Duration::from_millis;
     let base = Cell::new(ms(50), 100);

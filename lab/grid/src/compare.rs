@@ -1,4 +1,4 @@
-//! Ours beside the baseline: the ratio in each cell, and a summary in Markdown.
+//! Comparison with the baseline: the ratio in each cell, and a summary in Markdown.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,28 +8,28 @@ use crate::contender::Contender;
 use crate::repeat::{CLOSE, RUNS};
 use crate::report::Row;
 
-/// Below this part of the baseline's goodput a cell counts as lost.
+/// Share of the baseline's goodput below which a cell counts as lost.
 pub const BEHIND: f64 = 0.95;
-/// Lost cells that the summary lists, the worst first.
+/// Maximum number of lost cells in the summary, the worst first.
 const LISTED: usize = 40;
 
 /// One contender and the best baseline in the same cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
-    /// Ours.
+    /// The result of wraith.
     pub ours: &'a Row,
     /// The baseline with the highest goodput.
     pub best: &'a Row,
 }
 
 impl Comparison<'_> {
-    /// Our goodput as a multiple of the baseline's.
+    /// Returns our goodput as a multiple of the baseline's.
     pub fn ratio(&self) -> f64 {
         self.ours.figures.goodput / self.best.figures.goodput.max(f64::MIN_POSITIVE)
     }
 }
 
-/// `contender` beside the best baseline, in every cell in which one flow was run by both.
+/// Compares `contender` with the best baseline, in every cell in which both ran one flow.
 pub fn compare(rows: &[Row], contender: Contender) -> Vec<Comparison<'_>> {
     let mut best: BTreeMap<String, &Row> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.contender.is_baseline()) {
@@ -43,7 +43,7 @@ pub fn compare(rows: &[Row], contender: Contender) -> Vec<Comparison<'_>> {
         .collect()
 }
 
-/// What the grid says, in Markdown.
+/// Summarises the grid in Markdown.
 pub fn summary(rows: &[Row], command: &str, seed: u64) -> String {
     let mut text = format!(
         "# The scenario grid\n\nMade by `{command}` (seed {seed}); [grid.csv](grid.csv) has every figure, \
@@ -148,7 +148,7 @@ fn peculiar(text: &mut String, rows: &[Row]) {
     }
 }
 
-/// A peculiar cell without what is the same in all of them.
+/// The name of a special cell without the parts that all of them share.
 fn short(cell: &Cell) -> String {
     cell.to_string().replace(" 0% ", ", ").replace("bdp ", "")
 }

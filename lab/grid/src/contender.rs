@@ -1,4 +1,4 @@
-//! Who competes.
+//! The contenders.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,8 +10,9 @@ use crate::host::{Content, Host, WINDOW_BYTES};
 use crate::quinn::{self, Control};
 use crate::wraith;
 
-/// Windows with which quinn is tried again where it gives up with large ones: it ends a connection whose receiver
-/// would have to remember more than about a thousand gaps, which is more than a loss of some percent makes of these.
+/// Smaller windows for quinn, tried in turn if it gives up with large ones. quinn ends a connection
+/// whose receiver would have to track more than about a thousand gaps. With large windows, a loss
+/// of a few percent makes more gaps than that.
 const QUINN_SMALLER_WINDOWS_BYTES: [u64; 2] = [16 << 20, 4 << 20];
 
 /// A transport with its congestion control.
@@ -27,7 +28,7 @@ pub enum Contender {
 pub type Pair = (Box<dyn Host>, Box<dyn Host>);
 
 impl Contender {
-    /// All of them.
+    /// All contenders.
     pub const ALL: [Self; 4] = [
         Self::Wraith(Algorithm::Cubic),
         Self::Quinn(Control::Cubic),
@@ -35,17 +36,17 @@ impl Contender {
         Self::Wraith(Algorithm::Bbr),
     ];
 
-    /// wraith as users get it.
+    /// wraith with its default congestion control.
     pub fn default_wraith() -> Self {
         Self::Wraith(Algorithm::default())
     }
 
-    /// True for the transports that ours is measured against.
+    /// Returns whether this transport is a baseline.
     pub fn is_baseline(self) -> bool {
         matches!(self, Self::Quinn(_))
     }
 
-    /// Windows to try, in turn, until one run does not end with the transport giving up.
+    /// Windows to try in turn, until a run does not end because the transport gave up.
     pub fn windows(self) -> &'static [u64] {
         match self {
             Self::Wraith(_) => &[WINDOW_BYTES],

@@ -1,9 +1,13 @@
-//! Floors of the small grid: what each cell must reach, kept in the repository (`lab/grid/floors.tsv`).
+//! Floors of the small grid: the minimum goodput of each cell, kept in the repository
+//! (`lab/grid/floors.tsv`).
 //!
-//! `cargo lab grid --ci` runs the small cells with both of wraith's controllers and fails where one falls below its floor.
-//! Time is simulated and everything follows from the seeds, so a floor depends on no machine. A harmless change throws the dice anew, so a cell
-//! is judged by its mean over [`SEEDS`] runs, and its floor lies below what that was when it was written: by [`MARGIN`], or by [`ERRORS`]
-//! standard errors where runs differ much (a cell can go one of two ways). `--bless` writes the floors.
+//! `cargo lab grid --ci` runs the small cells with both of wraith's controllers and fails if a cell
+//! is below its floor. `--bless` writes the floors.
+//!
+//! Time is simulated and all results follow from the seeds, so a floor does not depend on the
+//! machine. A harmless change can alter the random course of a run, so a cell is judged by its mean
+//! over [`SEEDS`] runs. Its floor is below the mean at the time of writing: by [`MARGIN`], or by
+//! [`ERRORS`] standard errors if the runs differ much (a cell can develop in two ways).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,20 +23,21 @@ use crate::run::{End, run_all};
 
 /// Runs of each cell, with the seeds from 1 on.
 const SEEDS: u64 = 15;
-/// The part of its goodput that a cell may lose.
+/// Share of its goodput that a cell may lose.
 const MARGIN: f64 = 0.03;
-/// Standard errors of the mean that it may lose.
+/// Standard errors of the mean that a cell may lose.
 const ERRORS: f64 = 3.0;
 
-/// Cell and contender, and the goodput of the capacity that they must reach.
+/// Minimum goodput as a share of the capacity, by cell and contender.
 type Floors = BTreeMap<(String, String), f64>;
 
-/// The file with the floors.
+/// Path of the file with the floors.
 pub fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("floors.tsv")
 }
 
-/// Runs the small cells with wraith's controllers, on `jobs` threads: all of one seed, then all of the next.
+/// Runs the small cells with wraith's controllers on `jobs` threads: all of one seed, then all of
+/// the next.
 pub fn run_small(jobs: usize) -> Vec<Row> {
     let ours = Contender::ALL.into_iter().filter(|contender| !contender.is_baseline());
     let work: Vec<(Cell, Contender)> =
@@ -45,12 +50,12 @@ pub fn run_small(jobs: usize) -> Vec<Row> {
     (1..=SEEDS).flat_map(run).collect()
 }
 
-/// How many rows a seed has.
+/// Number of rows of a seed.
 pub fn cells() -> usize {
     small().len() * Contender::ALL.into_iter().filter(|c| !c.is_baseline()).count()
 }
 
-/// What became of a cell in all of its runs.
+/// Results of a cell in all of its runs.
 struct Sample {
     cell: String,
     contender: String,
@@ -59,7 +64,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// Of each cell, in the order of the first runs.
+    /// Collects the samples of all cells, in the order of the first runs.
     fn all(rows: &[Row]) -> Vec<Self> {
         let mut samples: Vec<Self> = Vec::new();
         for row in rows {
@@ -92,7 +97,7 @@ impl Sample {
     }
 }
 
-/// What is wrong with `rows` beside the floors in the repository.
+/// Describes each row that is below its floor in the repository.
 pub fn complaints(rows: &[Row]) -> Result<Vec<String>> {
     let file = file();
     let text = std::fs::read_to_string(&file)
@@ -100,7 +105,7 @@ pub fn complaints(rows: &[Row]) -> Result<Vec<String>> {
     Ok(compare(rows, parse(&text)?))
 }
 
-/// Writes floors a little below `rows`.
+/// Writes floors slightly below `rows`.
 pub fn bless(rows: &[Row]) -> Result<()> {
     let file = file();
     std::fs::write(&file, encode(rows)).with_context(|| format!("cannot write {}", file.display()))
@@ -158,7 +163,7 @@ mod tests {
     use super::*;
     use crate::run::run;
 
-    /// The cheapest cell, as it went.
+    /// An actual result of the cheapest cell.
     fn row() -> Row {
         let cell = small().into_iter().min_by_key(Cell::transfer_bytes).unwrap();
         let contender = Contender::default_wraith();

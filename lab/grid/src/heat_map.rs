@@ -1,4 +1,5 @@
-//! The grid as a picture: goodput of ours, of the best baseline, and their ratio, one square a cell.
+//! The grid as a picture: our goodput, that of the best baseline, and their ratio, with one square
+//! for each cell.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,12 +10,12 @@ use crate::compare::{BEHIND, compare};
 use crate::contender::Contender;
 use crate::report::Row;
 
-/// Pixels.
+/// Sizes in pixels.
 const SQUARE: (usize, usize) = (34, 16);
 const LEFT: usize = 130;
 const TOP: usize = 74;
 const GAP: usize = 24;
-/// Ratios from here up look the same.
+/// Ratios from this one up look the same.
 const RATIO_MAX: f64 = 4.0;
 /// Lightness of the strongest and the weakest colour, percent.
 const LIGHTNESS: (f64, f64) = (55.0, 97.0);
@@ -22,7 +23,7 @@ const LIGHTNESS: (f64, f64) = (55.0, 97.0);
 /// The value of a cell, by its name.
 type Values = BTreeMap<String, f64>;
 
-/// The map for `contender`, as SVG.
+/// Draws the map of `contender` as SVG.
 pub fn svg(rows: &[Row], contender: Contender) -> String {
     let comparisons = compare(rows, contender);
     let goodput = |row: &Row| (row.cell.to_string(), row.figures.goodput);
@@ -58,7 +59,7 @@ pub fn svg(rows: &[Row], contender: Contender) -> String {
     svg
 }
 
-/// Colour and words of a value.
+/// Returns the colour and the text of a value.
 type Paint = fn(f64) -> (String, String);
 
 fn goodput_square(value: f64) -> (String, String) {
@@ -80,7 +81,7 @@ fn ratio_square(ratio: f64) -> (String, String) {
     (colour, words)
 }
 
-/// Names of losses and queues above a panel.
+/// Draws the names of losses and queues above a panel.
 fn heads(svg: &mut String, left: usize) {
     for (group, loss) in LOSSES.iter().enumerate() {
         let x = left + group * QUEUES.len() * SQUARE.0;

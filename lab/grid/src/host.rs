@@ -1,4 +1,4 @@
-//! A transport as the grid sees it: a sans-IO endpoint with the application that uses it.
+//! The interface between a transport and the grid: a sans-IO endpoint with its application.
 
 use std::fmt;
 
@@ -6,40 +6,40 @@ use wraith_core::Time;
 use wraith_sim::Pattern;
 use wraith_sim::link::Datagram;
 
-/// UDP payload of a full datagram over IPv4 and Ethernet. All transports know it: the grid compares recovery and
-/// congestion control, not the search for the largest datagram.
+/// UDP payload of a full datagram over IPv4 and Ethernet. All transports start with it: the grid
+/// compares recovery and congestion control, not path MTU discovery.
 pub const FULL_DATAGRAM: u16 = 1472;
 
-/// Windows and send buffers of every transport: nothing but congestion control limits what is in flight, up to
-/// 10 Gbit/s × 200 ms.
+/// Windows and send buffers of every transport: only congestion control limits the bytes in flight,
+/// up to 10 Gbit/s × 200 ms.
 pub const WINDOW_BYTES: u64 = 256 << 20;
 
-/// One end of one flow. After any call, [`transmit`](Self::transmit) until it has nothing more, then
-/// [`next`](Self::next).
+/// One end of one flow. After any call, the caller calls [`transmit`](Self::transmit) until it
+/// returns no more datagrams, then [`next`](Self::next).
 pub trait Host: fmt::Debug {
-    /// The sender begins.
+    /// Starts the sender.
     fn start(&mut self, now: Time);
 
-    /// A datagram arrived.
+    /// Handles an arrived datagram.
     fn receive(&mut self, now: Time, datagram: Datagram);
 
-    /// The time that [`next`](Self::next) named has come.
+    /// Handles the time that [`next`](Self::next) returned.
     fn wake(&mut self, now: Time);
 
     /// Lets the application act and appends the datagrams that may leave now.
     fn transmit(&mut self, now: Time, out: &mut Vec<Datagram>);
 
-    /// When [`wake`](Self::wake) must be called at the latest.
+    /// Latest time at which [`wake`](Self::wake) must be called.
     fn next(&mut self) -> Option<Time>;
 
-    /// The receiver has everything, or the transport gave up.
+    /// Returns whether the receiver has everything, or the transport gave up.
     fn ended(&self) -> bool;
 
-    /// What was achieved so far.
+    /// Returns the counters so far.
     fn progress(&mut self) -> Progress;
 }
 
-/// Counters of one end of a flow. Each end fills what it knows.
+/// Counters of one end of a flow. Each end fills those it has.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// Receiver: bytes handed to the application, in order and verified.
@@ -48,16 +48,16 @@ pub struct Progress {
     pub packets_sent: u64,
     /// Sender: packets it declared lost.
     pub packets_lost: u64,
-    /// The transport gave up, and why.
+    /// Reason why the transport gave up, if it did.
     pub aborted: Option<String>,
 }
 
-/// What a sender sends: `bytes` of a pattern that the receiver knows too.
+/// The content that a sender sends: `bytes` of a pattern that the receiver can compute too.
 #[derive(Clone, Copy, Debug)]
 pub struct Content {
     /// The bytes.
     pub pattern: Pattern,
-    /// How many of them.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
@@ -81,7 +81,8 @@ impl Verifier {
         Self { content, delivered: 0 }
     }
 
-    /// The next bytes in order. Panics if they are not what was sent: then no figure means anything.
+    /// Compares the next bytes in order. Panics if they differ from those sent, as no figure would
+    /// then be valid.
     pub fn take(&mut self, bytes: &[u8]) {
         assert!(self.content.pattern.is_at(self.delivered, bytes), "wrong bytes arrived");
         self.delivered += bytes.len() as u64;
@@ -93,7 +94,7 @@ impl Verifier {
         self.delivered
     }
 
-    /// Everything arrived.
+    /// Returns whether everything arrived.
     pub fn is_complete(&self) -> bool {
         self.delivered == self.content.bytes
     }

@@ -1,15 +1,17 @@
-//! The scenario grid: how well each transport uses each kind of link, in simulated time.
+//! The scenario grid: measures how well each transport uses each kind of link, in simulated time.
 //!
-//! - [`host`]: what a transport looks like from outside: a sans-IO endpoint that sends or receives one stream.
+//! - [`host`]: the interface of a transport: a sans-IO endpoint that sends or receives one stream.
 //! - [`wraith`], [`quinn`] and [`model_cubic`]: the transports; [`contender`] names them.
-//! - [`network`]: hosts, the two directions of a link between them, and the loop that moves time.
-//! - [`cell`]: one square of the grid: a link and a rule for how much to send over it; [`cells`] lists them all.
-//! - [`run`]: one contender in one cell, and the figures that come out of it; [`repeat`]: close cells again, with other seeds.
-//! - [`report`]: those figures as text and CSV; [`compare`]: ours beside the baseline; [`heat_map`]: all of it as a picture;
-//!   [`floors`]: what the small cells must reach.
+//! - [`network`]: hosts, the two directions of a link between them, and the loop that advances
+//!   time.
+//! - [`cell`]: a link and a rule for the amount of data to send over it; [`cells`] lists all cells.
+//! - [`run`]: one contender in one cell, and its figures; [`repeat`]: close cells again, with other
+//!   seeds.
+//! - [`report`]: the figures as text and CSV; [`compare`]: ours beside the baseline; [`heat_map`]:
+//!   all cells as a picture; [`floors`]: minimum results of the small cells.
 //!
-//! Everything follows from a seed: the same seed gives the same figures, on any machine. Received bytes are compared
-//! with those sent, always.
+//! Invariant: all results follow from a seed; the same seed gives the same figures on any machine.
+//! Received bytes are always compared with those sent.
 #![forbid(unsafe_code)]
 
 pub mod cell;

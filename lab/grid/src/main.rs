@@ -1,4 +1,4 @@
-//! `cargo lab grid`: runs the grid and writes what came out.
+//! `cargo lab grid`: runs the grid and writes the results.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -23,40 +23,43 @@ use wraith_grid::run::{Figures, run_all};
 #[derive(Debug, Parser)]
 #[command(name = "cargo lab grid")]
 struct Args {
-    /// The few cheap cells that are tested with every change
+    /// Run only the few cheap cells that are tested with every change
     #[arg(long)]
     small: bool,
-    /// The small cells with both of wraith's controllers alone; fails where one falls below its floor in the repository
+    /// Run only the small cells with both of wraith's controllers; fail if one is below its floor
+    /// in the repository
     #[arg(long, conflicts_with_all = ["small", "peculiar", "only", "max_mbit", "contender", "seed", "out", "reuse"])]
     ci: bool,
     /// Write the floors anew
     #[arg(long, requires = "ci")]
     bless: bool,
-    /// The peculiar conditions and pairs of flows without the product of rates, round trips, losses and queues
+    /// Run only the special conditions and pairs of flows, without the product of rates, round
+    /// trips, losses and queues
     #[arg(long)]
     peculiar: bool,
-    /// Only cells whose name contains all of these words, separated by commas: "100 Mbit/s,50 ms,bdp"
+    /// Run only cells whose name contains all of these words, separated by commas: "100 Mbit/s,50
+    /// ms,bdp"
     #[arg(long, default_value = "")]
     only: String,
-    /// Only rates up to this, in Mbit/s: up to 100, half of the cells take a tenth of the time
+    /// Run only rates up to this, in Mbit/s: up to 100, half of the cells take a tenth of the time
     #[arg(long)]
     max_mbit: Option<u64>,
-    /// Only these contenders
+    /// Run only these contenders
     #[arg(long)]
     contender: Vec<Contender>,
-    /// All chance follows from this number
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads
+    /// Number of threads
     #[arg(long)]
     jobs: Option<usize>,
     /// Also write grid.csv, grid.svg and the summary grid.md into this folder
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Take the baseline's figures from this grid.csv as far as it has them, instead of computing them again
+    /// Take existing figures of the baseline from this grid.csv instead of computing them again
     #[arg(long)]
     reuse: Option<PathBuf>,
-    /// Only cells of which that file has the baseline
+    /// Run only cells whose baseline is in that file
     #[arg(long, requires = "reuse")]
     only_known: bool,
 }
@@ -94,12 +97,12 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs the small grid and holds it to its floors.
+/// Runs the small grid and compares it with its floors.
 fn hold_floors(args: &Args) -> Result<()> {
     let started = Instant::now();
     let rows = floors::run_small(jobs(args));
     eprintln!("{} runs in {:.0} s", rows.len(), started.elapsed().as_secs_f64());
-    // Of the first seed.
+    // The rows of the first seed.
     print!("{}", table(&rows[..floors::cells()]));
     if args.bless {
         return floors::bless(&rows);
@@ -117,12 +120,12 @@ fn jobs(args: &Args) -> usize {
     args.jobs.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1)
 }
 
-/// What names one piece of work.
+/// Key of one piece of work.
 fn key((cell, contender): &(Cell, Contender)) -> (String, String) {
     (cell.to_string(), contender.to_string())
 }
 
-/// Figures of the baseline that need not be computed again.
+/// Returns figures of the baseline that need not be computed again.
 fn known(args: &Args, work: &[(Cell, Contender)]) -> Result<HashMap<(String, String), Figures>> {
     let Some(path) = &args.reuse else { return Ok(HashMap::new()) };
     let text =

@@ -1,8 +1,9 @@
-//! A model of a TCP flow with CUBIC: the neighbour that everybody meets at a bottleneck.
+//! A model of a TCP flow with CUBIC, the most common neighbour at a bottleneck.
 //!
-//! The window of RFC 9438, slow start without HyStart, an acknowledgement for every packet, no pacing: what an ordinary
-//! kernel does with a socket that always has something to send. It carries no content and repeats nothing, because only
-//! the room it takes matters: packets are numbered, the receiver returns each number.
+//! It has the window of RFC 9438, slow start without HyStart, an acknowledgement for every packet,
+//! and no pacing: the behaviour of a common kernel whose socket always has data. It carries no
+//! content and retransmits nothing, because only its share of the link matters: packets are
+//! numbered, and the receiver returns each number.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,7 +14,7 @@ use wraith_sim::link::Datagram;
 
 use crate::host::{FULL_DATAGRAM, Host, Progress};
 
-/// RFC 9438 §4.6: the window after a loss, as a part of the one before.
+/// RFC 9438 §4.6: window after a loss, as a fraction of the one before.
 const BETA: f64 = 0.7;
 /// RFC 9438 §5: growth in packets per second cubed.
 const C: f64 = 0.4;
@@ -31,22 +32,22 @@ const TIMEOUT_INITIAL: Duration = Duration::from_secs(1);
 const ACK_BYTES: usize = 44;
 const NUMBER_BYTES: usize = 8;
 
-/// Sends numbered packets as CUBIC allows, for ever.
+/// A sender of numbered packets under CUBIC, without an end.
 #[derive(Debug)]
 pub struct ModelSender {
     from: SocketAddr,
     to: SocketAddr,
     started: bool,
     next_number: u64,
-    /// What is in flight, oldest first.
+    /// Packets in flight, oldest first.
     in_flight: VecDeque<InFlight>,
-    /// Of these, not acknowledged.
+    /// Packets in flight that are not acknowledged.
     outstanding: u64,
     window: f64,
     slow_start_threshold: f64,
     window_max: f64,
     epoch: Option<Epoch>,
-    /// Losses of packets before this number belong to a reduction that was made.
+    /// Losses of packets before this number belong to an earlier reduction.
     recovery_ends: u64,
     smoothed_rtt: Option<Duration>,
     timeout: Duration,
@@ -70,7 +71,7 @@ struct Epoch {
     reno_window: f64,
 }
 
-/// Returns the number of every packet.
+/// A receiver that returns the number of every packet.
 #[derive(Debug, Default)]
 pub struct ModelReceiver {
     delivered: u64,
@@ -120,7 +121,8 @@ impl ModelSender {
         self.settle(number);
     }
 
-    /// Takes what is settled from the front: acknowledged, or lost because much later packets arrived.
+    /// Removes settled packets from the front: acknowledged, or lost because much later packets
+    /// arrived.
     fn settle(&mut self, largest: u64) {
         while let Some(oldest) = self.in_flight.front().copied() {
             let lost = !oldest.acknowledged && oldest.number + REORDERING <= largest;
@@ -182,7 +184,7 @@ impl Host for ModelSender {
 
     fn wake(&mut self, now: Time) {
         if self.next().is_some_and(|at| at <= now) {
-            // RFC 5681: everything is taken for lost, and slow start begins anew.
+            // RFC 5681: all packets count as lost, and slow start begins anew.
             self.lost += std::mem::take(&mut self.outstanding);
             self.in_flight.clear();
             self.reduce(self.recovery_ends);
@@ -255,7 +257,8 @@ mod tests {
 
     const CELL: Cell = Cell::new(Duration::from_millis(50), 10);
 
-    /// Parts of the capacity that flows got in the second half of a minute, when each began 5 s after the other.
+    /// Shares of the capacity that flows got in the second half of a minute, when each started 5 s
+    /// after the previous one.
     fn shares(flows: usize) -> Vec<f64> {
         let link = CELL.link();
         let mut network = Network::new(1, link.up, link.down);

@@ -1,8 +1,8 @@
 //! Flows over one link, and simulated time.
 //!
-//! Every flow has a sender and a receiver; all of them share one path in each direction, so two flows share its
-//! bottleneck. [`Network::step`] jumps to the next moment at which anything happens and drains the hosts concerned.
-//! Nothing depends on the clock or on threads.
+//! Every flow has a sender and a receiver; all of them share one path in each direction, so two
+//! flows share its bottleneck. [`Network::step`] advances to the time of the next event and drains
+//! the hosts concerned. Nothing depends on the clock or on threads.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -11,7 +11,7 @@ use wraith_sim::link::{Datagram, Hops, Path};
 
 use crate::host::{Host, Progress};
 
-/// Datagrams a host may send in one go; one that sends more is in an endless loop.
+/// Maximum number of datagrams in one burst of a host; one that sends more is in an endless loop.
 const BURST_MAX: usize = 1 << 20;
 
 /// Flows, the link they share, and the time.
@@ -19,13 +19,13 @@ const BURST_MAX: usize = 1 << 20;
 pub struct Network {
     now: Time,
     nodes: Vec<Node>,
-    /// From senders to receivers, and back.
+    /// Paths from senders to receivers, and back.
     paths: [Path; 2],
     outgoing: Vec<Datagram>,
     ended: bool,
 }
 
-/// A host; senders have even numbers, the receiver of each is the next.
+/// A host. Senders have even numbers; the receiver of each has the next number.
 #[derive(Debug)]
 struct Node {
     host: Box<dyn Host>,
@@ -33,21 +33,21 @@ struct Node {
     wake: Option<Time>,
 }
 
-/// What one flow achieved so far.
+/// Counters of one flow so far.
 #[derive(Clone, Debug)]
 pub struct FlowProgress {
-    /// Its sender.
+    /// Counters of its sender.
     pub sender: Progress,
-    /// Its receiver.
+    /// Counters of its receiver.
     pub receiver: Progress,
 }
 
-/// Where the sender of flow number `flow` is.
+/// Returns the address of the sender of flow number `flow`.
 pub fn sender_address(flow: usize) -> SocketAddr {
     address(2 * flow)
 }
 
-/// Where the receiver of flow number `flow` is.
+/// Returns the address of the receiver of flow number `flow`.
 pub fn receiver_address(flow: usize) -> SocketAddr {
     address(2 * flow + 1)
 }
@@ -65,7 +65,7 @@ fn node_at(address: SocketAddr) -> usize {
 }
 
 impl Network {
-    /// A link with the boxes `up` from senders to receivers, and `down` back.
+    /// Creates a link with the boxes `up` from senders to receivers, and `down` back.
     pub fn new(seed: u64, up: Hops, down: Hops) -> Self {
         let paths =
             [Path::new(seed.wrapping_mul(2), up), Path::new(seed.wrapping_mul(2) + 1, down)];
@@ -83,13 +83,13 @@ impl Network {
         self.now
     }
 
-    /// Datagrams that entered the way up and will never leave it.
+    /// Datagrams that entered the path to the receivers and were dropped.
     pub fn dropped(&self) -> u64 {
         let (entered, left) = self.paths[0].counts();
         entered.saturating_sub(left + self.paths[0].in_transit())
     }
 
-    /// What each flow achieved.
+    /// Returns the counters of each flow.
     pub fn progress(&mut self) -> Vec<FlowProgress> {
         let pairs = self.nodes.chunks_mut(2);
         let progress = pairs.map(|pair| FlowProgress {
@@ -99,8 +99,8 @@ impl Network {
         progress.collect()
     }
 
-    /// Runs until the receiver of any flow has everything, or a host gave up, or until `deadline`, which then is the
-    /// time. False at the deadline.
+    /// Runs until the receiver of any flow has everything, until a host gives up, or until
+    /// `deadline`. Returns `false` at the deadline, to which the time is then set.
     pub fn run_until(&mut self, deadline: Time) -> bool {
         while !self.ended {
             let Some(next) = self.next_moment().filter(|next| *next <= deadline) else {

@@ -1,7 +1,8 @@
-//! Close cells once more: one seed is one throw of the dice, and where both are close it may decide by itself.
+//! Repeats close cells: the result of one seed is random, and may decide a cell in which the
+//! contenders are close.
 //!
-//! Invariant: everybody in a cell has the same seeds, and what is reported is a run that took place, the one with the median
-//! goodput.
+//! Invariant: all contenders in a cell have the same seeds, and the reported run took place: it is
+//! the one with the median goodput.
 
 use std::collections::HashSet;
 
@@ -11,14 +12,15 @@ use crate::contender::Contender;
 use crate::report::Row;
 use crate::run::{Figures, run_all};
 
-/// Below this part of the baseline's goodput a cell is run again: a little above what counts as lost, so that luck is asked
-/// twice as well as bad luck.
+/// Share of the baseline's goodput below which a cell is run again. It is slightly above the share
+/// that counts as lost, so that good luck is repeated as well as bad luck.
 pub const CLOSE: f64 = 0.97;
-/// Runs of a close cell, an odd number.
+/// Number of runs of a close cell; odd.
 pub const RUNS: u32 = 5;
 
-/// Runs the cells in which our default is not clearly ahead with further seeds, and keeps the median of all. So it does where
-/// one of the rows has its further runs already, from an earlier grid.
+/// Runs the cells in which our default is not clearly ahead with further seeds, and keeps the
+/// median of all runs. It does the same if a row already has its further runs, from an earlier
+/// grid.
 pub fn repeat_close(rows: &mut [Row], seed: u64, jobs: usize, done: impl Fn(usize, usize) + Sync) {
     let compared = compare(rows, Contender::default_wraith());
     let close = compared.iter().filter(|comparison| comparison.ratio() < CLOSE);
@@ -43,7 +45,7 @@ pub fn repeat_close(rows: &mut [Row], seed: u64, jobs: usize, done: impl Fn(usiz
     }
 }
 
-/// The run with the median goodput.
+/// Returns the run with the median goodput.
 fn median(mut runs: Vec<Figures>) -> Figures {
     runs.sort_by(|a, b| a.goodput.total_cmp(&b.goodput));
     let count = runs.len();
@@ -56,7 +58,8 @@ mod tests {
     use crate::cells::small;
     use crate::run::run;
 
-    /// A cheap cell as it went, but for the goodput of our default: so much of the best baseline's.
+    /// Actual results of a cheap cell, but with the goodput of our default set to `ours` times the
+    /// best baseline's.
     fn rows(ours: f64) -> Vec<Row> {
         let cell = small()
             .into_iter()
@@ -80,7 +83,7 @@ mod tests {
         let before = rows.clone();
         repeat_close(&mut rows, 1, 2, |_, _| {});
         assert!(rows.iter().all(|row| row.figures.runs == RUNS));
-        // What was put in is the lowest of five, and the others decide.
+        // The given result is the lowest of five, so the others decide.
         let ours = |rows: &[Row]| {
             rows.iter()
                 .find(|r| r.contender == Contender::default_wraith())

@@ -1,4 +1,4 @@
-//! The figures as a table on screen and as CSV, and back.
+//! Formats the figures as a table and as CSV, and parses the CSV.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,11 +13,11 @@ use crate::run::{End, Figures};
 /// One line of the report.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Where.
+    /// The cell.
     pub cell: Cell,
-    /// Who.
+    /// The contender.
     pub contender: Contender,
-    /// How it went.
+    /// The figures.
     pub figures: Figures,
 }
 
@@ -28,7 +28,7 @@ const ABORTED_MARK: &str = "aborted: ";
 pub const CSV_HEADER: &str = "rtt_ms,mbit,loss,queue,condition,contender,goodput_of_capacity,goodput_mbit,\
      queue_delay_p95_ms,retransmitted,spurious,jain,first_flow_share,seconds,packets,runs,end";
 
-/// All rows as comma-separated values, after comment lines that say how to repeat them.
+/// Formats all rows as comma-separated values, after comment lines with the command and the seed.
 pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
     let mut text = format!("# {command}\n{SEED_MARK}{seed}\n{CSV_HEADER}\n");
     for Row { cell, contender, figures: f } in rows {
@@ -63,7 +63,8 @@ fn columns(cell: &Cell) -> String {
     format!("{},{},{loss},{queue},{condition}", millis(*rtt), rate / 1_000_000)
 }
 
-/// The rows of a text that [`csv`] made with the same seed, as far as `cells` has them.
+/// Parses the rows of a text that [`csv`] made with the same seed, as far as they belong to
+/// `cells`.
 pub fn parse(text: &str, seed: u64, cells: &[Cell]) -> Result<Vec<Row>> {
     let of_seed = text.lines().any(|line| line == format!("{SEED_MARK}{seed}"));
     ensure!(of_seed, "these figures were made with another seed than {seed}");
@@ -104,7 +105,8 @@ fn figures(words: &[&str]) -> Result<Figures> {
     })
 }
 
-/// All rows for people: one line a cell, the goodput of every contender side by side, then the rest of each.
+/// Formats all rows for people: one line for each cell with the goodput of every contender, then
+/// the remaining figures.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     let _ = writeln!(

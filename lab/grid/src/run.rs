@@ -1,4 +1,4 @@
-//! One contender in one cell, and the figures that come out of it; and many of those on all processors.
+//! Runs one contender in one cell, and returns the figures; or many such runs on all processors.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,37 +12,38 @@ use crate::host::Content;
 use crate::model_cubic;
 use crate::network::{FlowProgress, Network, receiver_address, sender_address};
 
-/// A flow that always has something to send.
+/// Bytes of a flow that never runs out of data.
 const ENDLESS_BYTES: u64 = 1 << 50;
-/// What the queue of a bottleneck costs its users is the delay of all but a few packets.
+/// Percentile of the queue delay that users experience.
 const QUEUE_PERCENTILE: f64 = 95.0;
 
-/// What one contender made of one cell.
+/// Figures of one contender in one cell.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Application bytes delivered, as a part of the capacity of the link; see [`crate::cell`]. For two flows, both.
+    /// Delivered application bytes as a share of the link's capacity; see [`crate::cell`]. For two
+    /// flows, both.
     pub goodput: f64,
-    /// The same in Mbit/s.
+    /// Goodput in Mbit/s.
     pub mbit: f64,
     /// 95th percentile of the wait in the bottleneck's queue.
     pub queue_delay: Duration,
-    /// Packets declared lost, of those sent.
+    /// Packets declared lost, as a share of those sent.
     pub retransmitted: f64,
-    /// Packets declared lost that were not dropped, of those sent.
+    /// Packets declared lost that were not dropped, as a share of those sent.
     pub spurious: f64,
-    /// Two flows: Jain's index, and the part that the first flow got.
+    /// For two flows, Jain's index and the share of the first flow.
     pub fairness: Option<(f64, f64)>,
     /// Simulated time.
     pub time: Duration,
     /// Packets the first flow sent.
     pub packets: u64,
-    /// How it ended.
+    /// End of the run.
     pub end: End,
-    /// Of so many runs with different seeds it is the one with the median goodput.
+    /// Number of runs with different seeds, of which this is the one with the median goodput.
     pub runs: u32,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// Everything arrived, or the time of the competition was over.
@@ -53,7 +54,8 @@ pub enum End {
     Aborted(String),
 }
 
-/// Runs `contender` in `cell`. One that gives up is tried with smaller windows; the better run counts.
+/// Runs `contender` in `cell`. If it gives up, it runs again with smaller windows, and the better
+/// run counts.
 pub fn run(cell: &Cell, contender: Contender, seed: u64) -> Figures {
     let mut best: Option<Figures> = None;
     for &windows in contender.windows() {
@@ -71,7 +73,7 @@ pub fn run(cell: &Cell, contender: Contender, seed: u64) -> Figures {
     best.expect("every contender has windows")
 }
 
-/// What flows are made from.
+/// Parameters of the flows.
 #[derive(Clone, Copy, Debug)]
 struct Flows {
     contender: Contender,
@@ -132,7 +134,8 @@ fn compete(cell: &Cell, flows: Flows) -> Figures {
     let capacity = cell.capacity_bytes(time) - cell.capacity_bytes(from);
     let sum = first + other;
     let jain = sum * sum / (2.0 * (first * first + other * other)).max(f64::MIN_POSITIVE);
-    // What was dropped is known of both flows together, so it is shared out by what they declared lost.
+    // The drops of both flows are counted together, so they are divided in proportion to the
+    // declared losses.
     let declared: u64 = after.iter().map(|flow| flow.sender.packets_lost).sum();
     let dropped = network.dropped() as f64 * after[0].sender.packets_lost as f64;
     Figures {
@@ -170,7 +173,8 @@ fn end_of(flow: &FlowProgress, ended: bool) -> End {
     }
 }
 
-/// Runs all of `work` on `jobs` threads; the results are in the order of the work. `done` is told after each.
+/// Runs all of `work` on `jobs` threads; the results are in the order of the work. `done` is called
+/// after each run.
 pub fn run_all(
     work: &[(Cell, Contender)],
     seed: u64,

@@ -12,11 +12,11 @@ use wraith_sim::link::Datagram;
 
 use crate::host::{Content, FULL_DATAGRAM, Host, Progress, Verifier};
 
-/// Wall-clock time at which simulations begin: any, the same for both ends.
+/// Wall-clock time at which simulations start: arbitrary, and the same for both ends.
 const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;
-/// What `poll_transmit` gets: a full batch.
+/// Size of the buffer for `poll_transmit`: a full batch.
 const TRANSMIT_BYTES: usize = 64 * 1024;
-/// Streams of chance of the flows' hosts, two each.
+/// Random streams of the flows' hosts, two each.
 const HOST_STREAM: u64 = 1 << 32;
 
 /// One end of a flow between two wraith endpoints.
@@ -37,7 +37,8 @@ enum Part {
     Receives(Verifier),
 }
 
-/// Sender and receiver of one flow that sends `content` between two `addresses`, with `windows` bytes of windows.
+/// Creates sender and receiver of one flow of `content` between two `addresses`, with windows of
+/// `windows` bytes.
 pub fn pair(
     algorithm: Algorithm,
     windows: u64,

@@ -1,6 +1,7 @@
-//! The small grid, with every change: what wraith as users get it makes of each kind of link, beside quinn in the same
-//! cells. Time is simulated and everything follows from the seed, so no floor depends on the machine. quinn's BBR is not
-//! asked: it begins at a random phase, and wastes up to half of what it sends.
+//! The small grid, which runs with every change: wraith's default on each kind of link, beside
+//! quinn in the same cells. Time is simulated and all results follow from the seed, so no floor
+//! depends on the machine. quinn's BBR is excluded: it starts at a random phase, and wastes up to
+//! half of its packets.
 
 use wraith_grid::cell::{Cell, Condition, LossKind};
 use wraith_grid::cells::small;
@@ -11,15 +12,16 @@ use wraith_grid::report::{Row, table};
 use wraith_grid::run::{End, run_all};
 
 const SEED: u64 = 1;
-/// Of the capacity, where nothing but congestion loses packets and the transfer is long enough.
+/// Minimum share of the capacity, if only congestion loses packets and the transfer is long enough.
 const GOODPUT_MIN: f64 = 0.85;
-/// Needless retransmissions, of the packets sent.
+/// Maximum share of needless retransmissions in the packets sent.
 const SPURIOUS_MAX: f64 = 0.01;
-/// Two flows of the same kind, Jain's index.
+/// Minimum of Jain's index for two flows of the same kind.
 const FAIRNESS_MIN: f64 = 0.95;
 
-/// Cells with less than [`BEHIND`] of quinn's goodput, and how much we have at least. The window of a CUBIC under ten
-/// percent of loss is its minimum, the same for both; which of them a timeout hits is chance.
+/// Returns our minimum share of quinn's goodput; some cells allow less than [`BEHIND`]. Under ten
+/// percent of loss, the window of CUBIC is its minimum for both, and chance decides which of them
+/// has a timeout.
 fn floor_of_quinn(cell: &Cell) -> f64 {
     if cell.loss == LossKind::Random(10.0) { 0.85 } else { BEHIND }
 }
@@ -34,7 +36,7 @@ fn grid() -> Vec<Row> {
     rows.map(|((cell, contender), figures)| Row { cell, contender, figures }).collect()
 }
 
-/// What is wrong with one row of ours, if anything.
+/// Describes the fault of one of our rows, if there is one.
 fn complaint(row: &Row) -> Option<String> {
     let Row { cell, figures, .. } = row;
     let lossless = cell.loss == LossKind::Random(0.0);

@@ -1,4 +1,5 @@
-//! The whole way of a packet on both sides: two endpoints on a simulated clock, each sending to the other.
+//! The whole way of a packet on both sides: two endpoints on a simulated clock, each sending to the
+//! other.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,26 +13,26 @@ use wraith_crypto::SecretIdentity;
 
 use crate::DATAGRAM_BYTES;
 
-/// Moved each way in one repetition.
+/// Bytes moved in each direction in one repetition.
 const BYTES: usize = 256 * 1024;
-/// Repetitions before what is counted: windows, buffers and blocks have the size they keep.
+/// Uncounted repetitions, after which windows, buffers and blocks have their final sizes.
 const WARM_UP: u64 = 8;
-/// Time between one side's turn and the other's, and so the round trip of both.
+/// Time between the turns of the two sides, and so the round trip of both.
 const STEP: Duration = Duration::from_micros(100);
-/// A window that stays as it is: with one that grows, later bytes would cost less.
+/// A window of constant size: with a growing one, later bytes would cost less.
 const WINDOW_BYTES: u64 = 512 * 1024;
-/// Written at once.
+/// Bytes of one write.
 const WRITE_BYTES: usize = 64 * 1024;
-/// Steps for one repetition, many times what it takes.
+/// Maximum number of steps of one repetition, many times the usual number.
 const STEPS_MAX: u32 = 100_000;
 
 struct Side {
     endpoint: Endpoint,
     address: SocketAddr,
     handle: Option<ConnectionHandle>,
-    /// What this side sends on.
+    /// Stream on which this side sends.
     stream: Option<StreamId>,
-    /// What the other sends on.
+    /// Stream on which the other side sends.
     incoming: Option<StreamId>,
     written: usize,
     read: usize,
@@ -105,8 +106,8 @@ fn step(sides: &mut [Side; 2], now: &mut Time, content: &Bytes, target: usize, b
 }
 
 impl Side {
-    /// What an application does: takes events, reads all there is, writes what there is room for up to `target` bytes in
-    /// all. However fast each side is, what is counted is of the same amount.
+    /// Acts as the application: handles events, reads all data, and writes up to `target` bytes in
+    /// total. So the amount is the same at any speed of either side.
     fn drive(&mut self, now: Time, content: &Bytes, target: usize) {
         while let Some((handle, event)) = self.endpoint.poll_event() {
             match event {

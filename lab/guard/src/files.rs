@@ -1,4 +1,4 @@
-//! Files: verifying a chunk, composing a root, recording what is on disk.
+//! Files: verification of a chunk, computation of a root, and journal records.
 
 use std::hint::black_box;
 
@@ -8,12 +8,12 @@ use wraith_files::{
 
 use crate::MOST;
 
-/// Chunks of one file in one repetition of [`compose`]: 256 MiB and a bit.
+/// Chunks of one file in one repetition of [`compose`]: slightly more than 256 MiB.
 pub(crate) const CHUNKS: u64 = 1027;
 /// Chunks written, each with its record, in one repetition of [`journal`].
 pub(crate) const RECORDS: u64 = 4;
 
-/// A chunk that arrived in two pieces is compared with its chaining value.
+/// Compares a chunk that arrived in two pieces with its chaining value.
 pub(crate) fn verify(times: u64) {
     let chunk: Vec<u8> = (0..CHUNK_BYTES).map(|i| (i % 251) as u8).collect();
     let expected = Tree::Blake3.chunk_cv(5, &[&chunk]);
@@ -23,7 +23,8 @@ pub(crate) fn verify(times: u64) {
     }
 }
 
-/// The root of a file from the chaining values of its chunks, in order but for neighbours that are swapped.
+/// Computes the root of a file from the chaining values of its chunks, in order except for swapped
+/// neighbours.
 pub(crate) fn compose(times: u64) {
     let cvs: Vec<Cv> = (0..CHUNKS).map(|i| [i as u8; 32]).collect();
     let size = CHUNKS * CHUNK_BYTES as u64 - 17;
@@ -38,7 +39,7 @@ pub(crate) fn compose(times: u64) {
     }
 }
 
-/// Chunks are written and recorded. What the kernel does for it is not counted, only what we do.
+/// Writes chunks and records them. Only our own instructions count, not the kernel's.
 pub(crate) fn journal(times: u64) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let target = TargetDir::open(dir.path()).expect("it exists");

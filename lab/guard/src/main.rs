@@ -1,9 +1,11 @@
 //! The hot paths of wraith on fixed inputs, for `cargo lab guard`, which runs this program under callgrind.
 //!
-//! `wraith-guard list` names the paths, `wraith-guard cpu` the processor features that the libraries choose their code by,
-//! `wraith-guard run PATH TIMES` repeats one path. What comes before the repetitions is the same whatever TIMES is, so the
-//! difference of two runs is what the repetitions cost, to the instruction: one thread, a simulated clock, fixed seeds.
-//! Each path checks its own result: a path that does nothing would count as fast.
+//! `wraith-guard list` names the paths, `wraith-guard cpu` prints the processor features by which
+//! the libraries choose their code, and `wraith-guard run PATH TIMES` repeats one path.
+//!
+//! The work before the repetitions does not depend on TIMES, so the difference of two runs is the
+//! exact cost of the repetitions: one thread, a simulated clock, fixed seeds. Each path checks its
+//! own result, as a path without work would count as fast.
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -14,7 +16,8 @@ mod streams;
 
 use std::process::ExitCode;
 
-/// Repetitions in the shorter of the two runs; the longer has twice as many. Input for the longer one is always made.
+/// Repetitions in the shorter of the two runs; the longer has twice as many. Both runs prepare the
+/// input of the longer one.
 const LEAST: u64 = 8;
 const MOST: u64 = 2 * LEAST;
 
@@ -23,14 +26,14 @@ const BATCH: u64 = 64;
 /// UDP payload of a full packet on a 1500-byte link.
 const DATAGRAM_BYTES: usize = 1452;
 
-/// A path that is guarded.
+/// A guarded path.
 struct Path {
     name: &'static str,
-    /// What one unit is.
+    /// Name of one unit.
     unit: &'static str,
     /// Units in one repetition.
     units: u64,
-    /// Repeats it so many times, at most [`MOST`].
+    /// Repeats the path this many times, at most [`MOST`].
     run: fn(u64),
 }
 
@@ -82,7 +85,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What BLAKE3 and aws-lc look at, as far as the standard library can tell.
+/// Processor features by which BLAKE3 and aws-lc choose their code, as far as the standard library
+/// reports them.
 fn cpu_features() -> String {
     #[cfg(target_arch = "x86_64")]
     {

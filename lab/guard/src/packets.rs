@@ -53,7 +53,8 @@ fn open(suite: Suite, times: u64) {
     assert_eq!(opened, times * BATCH);
 }
 
-/// Three packets of four in order, the fourth comes one batch late; each is repeated once.
+/// Three packets of four arrive in order, and the fourth arrives one batch late; each is repeated
+/// once.
 pub(crate) fn replay(times: u64) {
     let mut window = ReplayWindow::new();
     let (mut new, mut repeated) = (0, 0);
@@ -62,6 +63,6 @@ pub(crate) fn replay(times: u64) {
         new += u64::from(window.insert(pn));
         repeated += u64::from(!window.insert(pn));
     }
-    // Of the first batch, a late packet has the number 0, which was there.
+    // In the first batch, a late packet has the number 0, which had arrived before.
     assert_eq!((new, repeated), (times * BATCH - BATCH / 4, times * BATCH));
 }

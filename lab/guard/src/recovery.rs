@@ -1,4 +1,4 @@
-//! Loss recovery and congestion control: flights of packets, and the ACKs that come back.
+//! Loss recovery and congestion control: flights of packets, and their ACKs.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::{BATCH, DATAGRAM_BYTES};
 const RTT: Duration = Duration::from_millis(1);
 /// Packets that one ACK reports.
 const ACK_EVERY: u64 = 16;
-/// Packets at the front of a flight that is hit by loss.
+/// Lost packets at the front of a flight.
 const LOST: u64 = 4;
-/// Flights before what is counted: the buffers have grown, losses were seen.
+/// Uncounted flights, after which the buffers have grown and losses have occurred.
 const WARM_UP: u64 = 40;
 
 struct Transfer {
@@ -43,14 +43,14 @@ impl Transfer {
         }
     }
 
-    /// Sends [`BATCH`] packets as the pacer lets them go, and acknowledges all but the first `lost`.
+    /// Sends [`BATCH`] packets as the pacer allows, and acknowledges all but the first `lost`.
     fn flight(&mut self, lost: u64) {
         let first = self.next;
         while self.next < first + BATCH {
             match self.recovery.budget(self.now) {
                 Budget::Bytes(bytes) => self.send(bytes / DATAGRAM_BYTES as u64, first + BATCH),
                 Budget::At(time) => self.now = time,
-                // A window below a batch: what there is, is acknowledged.
+                // The window is smaller than a batch, so the packets so far are acknowledged.
                 Budget::Blocked => {
                     self.now += RTT;
                     self.ack(first + lost, self.next - 1);
@@ -87,7 +87,7 @@ impl Transfer {
         if largest < first {
             return;
         }
-        // As peers do, what the last ACKs said is said again.
+        // The ACK repeats the ranges of earlier ACKs, as those of peers do.
         let earlier = first.saturating_sub(2 * BATCH)..=first.saturating_sub(LOST + 2);
         let ranges = [first..=largest, earlier];
         let count = if first >= 2 * BATCH { 2 } else { 1 };
@@ -100,7 +100,7 @@ impl Transfer {
     }
 }
 
-/// Everything arrives.
+/// All packets arrive.
 pub(crate) fn acknowledge(times: u64) {
     let mut transfer = Transfer::new();
     (0..WARM_UP + times).for_each(|_| transfer.flight(0));

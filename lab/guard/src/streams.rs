@@ -1,4 +1,4 @@
-//! Streams and frames: cutting buffers into packets, reading frames, putting streams together again.
+//! Streams and frames: packetization, frame parsing, and reassembly of streams.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const PAYLOAD_BYTES: usize = DATAGRAM_BYTES - PACKET_OVERHEAD;
 const WRITE_BYTES: usize = 256 * 1024;
 const WINDOW_BYTES: u64 = 64 << 20;
 const RTT: Duration = Duration::from_millis(1);
-/// Batches before what is counted: the buffers have grown.
+/// Uncounted batches, after which the buffers have grown.
 const WARM_UP: u64 = 4;
 
 fn streams(role: Role) -> Streams {
@@ -32,7 +32,7 @@ fn streams(role: Role) -> Streams {
     streams
 }
 
-/// A sender with one stream, on which everything that any run sends is queued.
+/// A sender with one stream, on which all data of any run is queued.
 fn sender() -> (Streams, StreamId) {
     let mut sender = streams(Role::Initiator);
     let id = sender.open().expect("allowed");
@@ -42,14 +42,14 @@ fn sender() -> (Streams, StreamId) {
     (sender, id)
 }
 
-/// Writes the next packet; returns its length.
+/// Writes the next packet and returns its length.
 fn write(sender: &mut Streams, packet: &mut [u8], sent: &mut SentFrames) -> usize {
     let mut out = FrameWriter::new(packet);
     sender.write_frames(&mut out, sent);
     out.complete()
 }
 
-/// Packets are built, and acknowledged a batch later.
+/// Builds packets, and acknowledges each a batch later.
 pub(crate) fn build(times: u64) {
     let (mut sender, _) = sender();
     let mut packet = vec![0; PAYLOAD_BYTES];
@@ -67,7 +67,7 @@ pub(crate) fn build(times: u64) {
     assert_eq!(written as u64, (WARM_UP + times) * BATCH * PAYLOAD_BYTES as u64);
 }
 
-/// Packets arrive, two of each eight in the wrong order, and are read a batch at a time.
+/// Receives packets, two of each eight out of order, and reads a batch at a time.
 pub(crate) fn reassemble(times: u64) {
     let (mut sender, id) = sender();
     let packets: Vec<Vec<u8>> = (0..(WARM_UP + MOST) * BATCH)
@@ -103,7 +103,8 @@ fn deliver(payload: &[u8], to: &mut Streams) {
     }
 }
 
-/// A packet with an ACK of four ranges, a window, a small piece of one stream and a large one of another.
+/// Reads a packet with an ACK of four ranges, a window, a small piece of one stream and a large one
+/// of another.
 pub(crate) fn read_frames(times: u64) {
     let mut packet = vec![0; PAYLOAD_BYTES];
     let mut out = FrameWriter::new(&mut packet);

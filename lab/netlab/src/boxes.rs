@@ -1,5 +1,6 @@
-//! Boxes of a path as words: `rate=500,100 delay=25 loss=0.5` is a line of 500 Mbit/s behind a queue of 100 ms, 25 ms
-//! long, which loses one packet in 200. The boxes are the simulator's, so a link means the same here and there.
+//! Boxes of a path as words. `rate=500,100 delay=25 loss=0.5` is a line of 500 Mbit/s behind a
+//! queue of 100 ms, with a delay of 25 ms, which loses one packet in 200. The boxes are the
+//! simulator's, so a link has the same meaning in both.
 //!
 //! | word | box |
 //! |---|---|
@@ -20,11 +21,11 @@ use wraith_sim::link::{
     Aggregate, Blackhole, BurstLoss, Delay, Duplicate, Hop, Hops, Jitter, Loss, Rate, Reorder,
 };
 
-/// Queue of a bottleneck unless told otherwise: the simulator's.
+/// Default queue of a bottleneck: the simulator's.
 const QUEUE_MS: f64 = 100.0;
 const BYTES_PER_MBIT_MS: f64 = 1e6 / 8.0 / 1e3;
 
-/// The boxes that `words` name, from first to last.
+/// Parses the boxes that `words` name, from first to last.
 pub fn parse(words: &str) -> Result<Hops> {
     words.split_whitespace().map(|word| one(word).with_context(|| format!("in {word:?}"))).collect()
 }
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_packet_of_1500_bytes_takes_its_time_on_the_line_and_the_way() {
-        // 12,000 bits at 12 Mbit/s are a millisecond.
+        // 12,000 bits at 12 Mbit/s take a millisecond.
         assert_eq!(deliveries("rate=12 delay=2.5", 2), [3_500_000, 4_500_000]);
     }
 

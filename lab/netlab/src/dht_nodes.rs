@@ -1,5 +1,5 @@
-//! A Mainline DHT of its own: nodes at addresses one after the other, each with the node ID that belongs to its address
-//! (BEP 42), as nodes with public addresses have.
+//! A separate Mainline DHT: nodes at consecutive addresses, each with the node ID that belongs to
+//! its address (BEP 42), as nodes with public addresses have.
 //!
 //! Every address of the network must be one of this machine's: `ip route add local 11.2.0.0/24 dev lo`.
 
@@ -9,21 +9,21 @@ use std::net::Ipv4Addr;
 use anyhow::{Context, Result, ensure};
 use mainline::Dht;
 
-/// Where all of them listen.
+/// Port of all nodes.
 const PORT: u16 = 6881;
-/// The last number of an address, without .0 and .255.
+/// Maximum number of nodes: the last byte of an address, without .0 and .255.
 const NODES_MAX: u8 = 254;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The address before that of the first node, such as 11.2.0.0
+    /// Address before that of the first node, such as 11.2.0.0
     #[arg(long)]
     network: Ipv4Addr,
     #[arg(long, default_value_t = 60)]
     nodes: u8,
 }
 
-/// Prints `ready` when all have found their place, and serves until standard input is closed.
+/// Prints `ready` when all nodes have joined, and serves until standard input is closed.
 pub fn run(args: &Args) -> Result<()> {
     ensure!((2..=NODES_MAX).contains(&args.nodes), "a network has 2 to {NODES_MAX} nodes");
     let [a, b, c, _] = args.network.octets();

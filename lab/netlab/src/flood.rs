@@ -1,8 +1,10 @@
-//! What can be sent to an open port, as fast as told: random datagrams of strangers, or first messages of handshakes by whoever has a
-//! ticket, as good as true ones, from one address or many.
+//! A flood to an open port at a given rate. It consists of random datagrams of strangers, or of
+//! first handshake messages by a holder of the ticket, as good as genuine ones. It comes from one
+//! or many addresses.
 //!
-//! Everything is made beforehand; then it prints `ready`, begins when a line comes on standard input, and says in the end
-//! how much it sent; it ends early when standard input is closed. Only loopback addresses are flooded.
+//! All datagrams are prepared first; then the program prints `ready`. It starts when it reads a
+//! line from standard input, and finally prints how much it sent. It stops early when standard
+//! input is closed. Only loopback addresses are flooded.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -18,18 +20,18 @@ use wraith_crypto::{Policy, SecretIdentity};
 use wraith_discovery::Ticket;
 use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello};
 
-/// Different random datagrams; they are repeated.
+/// Number of different random datagrams, which are repeated.
 const JUNK: u64 = 10_000;
-/// Lengths of datagrams that pass the first look of a receiver.
+/// Lengths of datagrams that pass the first check of a receiver.
 const LENGTHS: std::ops::RangeInclusive<usize> = 40..=1452;
-/// As often a second what is due is sent.
+/// Number of bursts a second.
 const TICKS: u32 = 1000;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to: a loopback address
+    /// Destination: a loopback address
     to: SocketAddr,
-    /// H1s for this ticket, each valid and used once, instead of random bytes
+    /// Send H1s for this ticket, each valid and used once, instead of random bytes
     #[arg(long)]
     handshakes_for: Option<Ticket>,
     /// Datagrams per second
@@ -37,7 +39,7 @@ pub struct Args {
     per_second: u32,
     #[arg(long)]
     seconds: u32,
-    /// How many loopback addresses it comes from
+    /// Number of loopback addresses to send from
     #[arg(long, default_value_t = 1)]
     sources: u32,
 }
@@ -55,7 +57,7 @@ pub fn run(args: &Args) -> Result<()> {
     let stopped = Arc::new(AtomicBool::new(false));
     let heard = stopped.clone();
     std::thread::spawn(move || {
-        // Until standard input is closed.
+        // Runs until standard input is closed.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         heard.store(true, Relaxed);
     });
@@ -65,7 +67,8 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Sends until the time is over; what was sent, what the system did not take, and how long it took.
+/// Sends until the time is over. Returns the datagrams sent, those that the system refused, and the
+/// duration.
 fn flood(
     args: &Args,
     datagrams: &[Vec<u8>],
@@ -84,7 +87,7 @@ fn flood(
         if due > now + tick {
             std::thread::sleep(due - now);
         }
-        // Or it cannot be sent as fast as told.
+        // The second condition applies if the rate is too high for this machine.
         if stopped.load(Relaxed) || now > start + Duration::from_secs(u64::from(args.seconds)) {
             break;
         }
@@ -108,7 +111,7 @@ fn junk() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What an honest initiator would send, each time with another key: the datagrams, two for each.
+/// Returns the datagrams of honest initiators, two for each, and a new key for each.
 fn handshakes(ticket: &Ticket, count: u64) -> Result<Vec<Vec<u8>>> {
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
     let identity = SecretIdentity::from_seed([3; 32]);
@@ -128,11 +131,11 @@ fn handshakes(ticket: &Ticket, count: u64) -> Result<Vec<Vec<u8>>> {
     Ok(all.into_iter().flatten().collect())
 }
 
-/// 127.1.0.1 and those after it.
+/// Binds a socket to address `n`, counted from 127.1.0.1.
 fn source(n: u32) -> io::Result<UdpSocket> {
     let address = Ipv4Addr::from_bits(Ipv4Addr::new(127, 1, 0, 1).to_bits() + n);
     let socket = UdpSocket::bind((IpAddr::V4(address), 0))?;
-    // Answers are not read; nobody here waits for room either.
+    // Answers are not read, and the sender does not wait for buffer space either.
     socket.set_nonblocking(true)?;
     Ok(socket)
 }

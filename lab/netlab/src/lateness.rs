@@ -1,9 +1,9 @@
-//! How much later than the model says packets were delivered: the error of this link against the simulator's.
+//! Lateness of delivered packets against the model: the error of this link against the simulator's.
 
 use std::time::Duration;
 
 const BUCKET: Duration = Duration::from_micros(10);
-/// Ten milliseconds in all; what is later falls into the last one, and is still seen in the maximum.
+/// Ten milliseconds in all; later packets are in the last bucket, and still count in the maximum.
 const BUCKETS: usize = 1000;
 
 /// A histogram of bounded size.
@@ -30,7 +30,8 @@ impl Lateness {
         self.max
     }
 
-    /// So late at most is this share of all packets; rounded up to 10 µs, and never above the maximum.
+    /// Returns the lateness that this share of all packets does not exceed; rounded up to 10 µs,
+    /// and never above the maximum.
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.total as f64 * share).ceil() as u64;
         let mut seen = 0;

@@ -8,9 +8,10 @@
 //! wraith-netlab flood 127.0.0.1:49000 --per-second 200000 --seconds 10
 //! ```
 //!
-//! `link` makes both devices, prints `ready`, relays until its standard input is closed, and prints what happened as one
-//! line of JSON. The devices vanish with it. What the boxes mean is in [`boxes`], how they are timed in [`relay`]. `nat-probe`
-//! tells the kind of a NAT ([`wraith_core::nat`]) by what [`nat_probe`] sees.
+//! `link` makes both devices, prints `ready`, relays until its standard input is closed, and prints
+//! its report as one line of JSON. The devices vanish with it. [`boxes`] documents the boxes, and
+//! [`relay`] their timing. `nat-probe` classifies a NAT ([`wraith_core::nat`]) by the measurements
+//! of [`nat_probe`].
 
 mod boxes;
 mod dht_nodes;
@@ -52,19 +53,19 @@ enum Command {
         address: SocketAddr,
         #[arg(long, default_value_t = 20)]
         count: u32,
-        /// Begin no attempt after so many seconds
+        /// Start no attempt after this many seconds
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
-    /// Run a Mainline DHT of its own until standard input is closed
+    /// Run a separate Mainline DHT until standard input is closed
     DhtNodes(dht_nodes::Args),
-    /// Send what strangers can send, to a loopback address
+    /// Flood a loopback address as a stranger
     Flood(flood::Args),
     /// Answer `nat-probe` at two addresses until standard input is closed
     NatServer(nat_probe::Servers),
-    /// Find out which NAT this machine is behind
+    /// Classify the NAT of this machine
     NatProbe(nat_probe::Servers),
-    /// Try to reach another such program behind its NAT, which tries the same
+    /// Try to reach another instance of this command behind its NAT, which tries the same
     NatPunch(nat_punch::Args),
 }
 
@@ -82,7 +83,7 @@ struct LinkArgs {
     /// Boxes from b to a
     #[arg(long, default_value = "")]
     down: String,
-    /// Seed of all chance
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,12 +1,12 @@
-//! Which NAT this machine is behind, by real sockets: what servers at two addresses see, who gets through, and whether a
-//! socket reaches another by its outside address.
+//! Classifies the NAT of this machine by real sockets. It uses the addresses that two servers see,
+//! the answers that get through, and whether a socket reaches another by its external address.
 //!
 //! ```text
 //! question   kind(1) ‖ id(8)         kind: who answers too, before the one that was asked
 //! answer     id(8) ‖ the asker's address as text
 //! ```
 //!
-//! It speaks only to [`serve`], in a lab without anybody else, so there is nothing to authenticate.
+//! The protocol is spoken only to [`serve`] in a closed lab, so there is nothing to authenticate.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -19,22 +19,23 @@ use serde::{Serialize, Serializer};
 
 use wraith_core::nat::{Allocation, Filtering, Mapping, Sighting, allocation, filtering, mapping};
 
-/// Of a server, at each of its addresses.
+/// UDP ports of a server, at each of its addresses.
 const PORTS: [u16; 2] = [3478, 3479];
-/// TCP: the port that every network lets through if it lets anything, and one that a strict one does not.
+/// TCP ports: the one that every network lets through if it lets anything through, and one that a
+/// strict network blocks.
 const TCP_PORTS: [u16; 2] = [443, 8443];
 const ID_BYTES: usize = 8;
 const QUESTION_BYTES: usize = 1 + ID_BYTES;
-/// Nobody but who was asked.
+/// Only the asked server answers.
 const ASKED: u8 = 0;
 const OTHER_PORT: u8 = 1;
 const OTHER_ADDRESS: u8 = 2;
-/// The lab has no delay: who does not answer in this time, three times, is not reached.
+/// The lab has no delay: a server that does not answer in this time, three times, is unreachable.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(300);
 const ATTEMPTS: u64 = 3;
-/// After the answer of who was asked, that of another, which was sent before it, is waited for so long.
+/// Wait for another server's answer after that of the asked one, although it was sent before it.
 const QUIET: Duration = Duration::from_millis(150);
-/// Sockets by which the allocation of ports is told.
+/// Number of sockets that determine the allocation of ports.
 const SOCKETS: usize = 6;
 
 /// Two addresses of the server, of one family.
@@ -45,10 +46,10 @@ pub struct Servers {
     servers: Vec<IpAddr>,
 }
 
-/// What was found out.
+/// Result of a probe.
 #[derive(Debug, Serialize)]
 struct Report {
-    /// `None`: UDP gets nowhere.
+    /// `None` if UDP is blocked.
     udp: Option<Udp>,
     tcp_443: bool,
     tcp_other: bool,
@@ -67,7 +68,7 @@ struct Udp {
     hairpin: bool,
 }
 
-/// By its name.
+/// Serializes a value by its name.
 fn shown<S: Serializer>(kind: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(kind)
 }
@@ -94,7 +95,7 @@ pub fn serve(args: &Servers) -> Result<()> {
     Ok(())
 }
 
-/// Sockets stand in the order address, port; number `at` is asked.
+/// Answers at socket number `at`. Sockets are in the order address, port.
 fn answer(sockets: &[UdpSocket], at: usize) -> io::Result<()> {
     let mut buffer = [0; 64];
     loop {
@@ -107,14 +108,14 @@ fn answer(sockets: &[UdpSocket], at: usize) -> io::Result<()> {
             _ => None,
         };
         if let Some(other) = other {
-            // Nobody there, or no way to it: as with any other loss.
+            // An unreachable host counts as a loss.
             let _ = sockets[other].send_to(&answer, from);
         }
         let _ = sockets[at].send_to(&answer, from);
     }
 }
 
-/// Prints what is found out as one line of JSON.
+/// Prints the result as one line of JSON.
 pub fn probe(args: &Servers) -> Result<()> {
     let servers: [IpAddr; 2] = args.servers[..].try_into()?;
     ensure!(servers[0].is_ipv4() == servers[1].is_ipv4(), "both servers of one family");
@@ -143,7 +144,7 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
     let sightings = [Sighting { by: begin, at: observed }, see(first)?, see(other_port)?];
     let mapping = mapping(&[local.ip()], local.port(), &sightings).context("two addresses tell")?;
 
-    // Has sent to one endpoint only.
+    // This socket has sent to one endpoint only.
     let fresh = bound(a)?;
     let filtering =
         filtering(ask(&fresh, begin, OTHER_ADDRESS)?.other, ask(&fresh, begin, OTHER_PORT)?.other);
@@ -161,12 +162,12 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
     Ok(Some(Udp { local, observed, mapping, filtering, allocation, hairpin }))
 }
 
-/// What came back for one question.
+/// Answers to one question.
 #[derive(Debug)]
 struct Answered {
-    /// The address that who was asked saw.
+    /// Address that the asked server saw.
     seen: Option<SocketAddr>,
-    /// Somebody else's answer got through.
+    /// Whether the answer of another server got through.
     other: bool,
 }
 
@@ -179,7 +180,7 @@ fn ask(socket: &UdpSocket, to: SocketAddr, kind: u8) -> Result<Answered> {
         let mut deadline = Instant::now() + ANSWER_TIMEOUT;
         while let Some(left) = deadline.checked_duration_since(Instant::now()) {
             socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            // Also an ICMP message that says that there is no way: as silent as silence.
+            // An ICMP message that reports an unreachable host counts as silence.
             let Ok((len, from)) = socket.recv_from(&mut buffer) else { continue };
             let Some(text) = buffer[..len].strip_prefix(&id) else { continue };
             if from != to {
@@ -199,7 +200,8 @@ fn ask(socket: &UdpSocket, to: SocketAddr, kind: u8) -> Result<Answered> {
     Ok(answered)
 }
 
-/// Sends to the outside address of another socket of this machine; whether that could be sent.
+/// Sends to the external address of another socket of this machine. Returns whether the send
+/// succeeded.
 fn hairpin(socket: &UdpSocket, outside: SocketAddr) -> Result<bool> {
     Ok(socket.send_to(b"hairpin", outside).is_ok())
 }
@@ -210,14 +212,14 @@ fn hairpin_arrives(socket: &UdpSocket) -> Result<bool> {
     Ok(socket.recv(&mut buffer).is_ok_and(|len| &buffer[..len] == b"hairpin"))
 }
 
-/// A socket of the family of `like`, at a port of the system's choice.
+/// Binds a socket of the address family of `like`, at a port chosen by the system.
 fn bound(like: IpAddr) -> io::Result<UdpSocket> {
     let any: IpAddr =
         if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     UdpSocket::bind((any, 0))
 }
 
-/// Our own address on the way to `to`; nothing is sent.
+/// Returns our own address on the route to `to`; sends nothing.
 fn address_towards(to: SocketAddr) -> io::Result<IpAddr> {
     let socket = bound(to.ip())?;
     socket.connect(to)?;

@@ -1,6 +1,6 @@
-//! Whether two hosts behind NATs can reach each other without any cleverness: both send to the address that the other would have
-//! outside if its NAT kept the port, and answer to wherever they are reached from. It is what the NATs of a lab allow, against
-//! which a program's own way through them can be held.
+//! Plain hole punching between two hosts behind NATs. Each sends to the external address that the
+//! other would have if its NAT kept the port, and answers to the source of each received packet. It
+//! shows which paths the NATs of a lab allow, as a reference for a program's own hole punching.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use serde::Serialize;
 const PROBE: &[u8] = b"probe";
 const ANSWER: &[u8] = b"answer";
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Both sides begin within a fraction of it.
+/// Both sides start within a fraction of it.
 const LIMIT: Duration = Duration::from_millis(2500);
-/// Who has an answer goes on for so long, so that the other side gets one, too.
+/// A side with an answer continues for this long, so that the other side gets one, too.
 const LINGER: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Args)]
@@ -21,18 +21,18 @@ pub struct Args {
     /// Local port
     #[arg(long)]
     port: u16,
-    /// Where the other side would be
+    /// Expected address of the other side
     #[arg(long)]
     to: SocketAddr,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// From where an answer came; `None`: there is no way.
+    /// Source of an answer; `None` if there is no path.
     answered_by: Option<SocketAddr>,
 }
 
-/// Prints what came of it as one line of JSON.
+/// Prints the result as one line of JSON.
 pub fn run(args: &Args) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, args.port))?;
     let report = Report { answered_by: punch(&socket, args.to)? };
@@ -48,14 +48,14 @@ fn punch(socket: &UdpSocket, mut to: SocketAddr) -> Result<Option<SocketAddr>> {
     let mut buffer = [0; 16];
     while Instant::now() < end {
         if Instant::now() >= next {
-            // No way, now: as good as lost.
+            // A missing route counts as a loss.
             let _ = socket.send_to(PROBE, to);
             next += INTERVAL;
         }
         let Ok((len, from)) = socket.recv_from(&mut buffer) else { continue };
         if &buffer[..len] == PROBE {
             let _ = socket.send_to(ANSWER, from);
-            // That is where it really is.
+            // The source is the other side's real address.
             to = from;
         } else if &buffer[..len] == ANSWER && answered_by.is_none() {
             answered_by = Some(from);

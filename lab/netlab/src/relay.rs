@@ -1,8 +1,9 @@
-//! One direction of the link: packets of one device pass the simulator's boxes in real time and leave at the other.
+//! One direction of the link: packets of one device pass the simulator's boxes in real time and
+//! leave at the other.
 //!
-//! A loop on a thread of its own: deliver what is due, read what is there, sleep until the next of either. It wakes
-//! for deliveries at most every [`REST`], so packets that are due close together leave together, as behind an
-//! interrupt that waits a little for more. How late each one was is counted.
+//! A loop on a separate thread delivers due packets, reads new ones, and sleeps until the next of
+//! either. It wakes for deliveries at most every [`REST`], so packets that are due close together
+//! leave together, as with interrupt coalescing. The lateness of each packet is counted.
 //!
 //! Invariant: no more than [`WAITING_MAX`] packets are held; beyond that the newest is dropped and counted.
 
@@ -22,11 +23,11 @@ use crate::tun::Tun;
 
 /// Shortest sleep before a delivery: two packets of 1500 bytes at 500 Mbit/s, and a thousandth of a round trip of 50 ms.
 const REST: Duration = Duration::from_micros(50);
-/// Packets read before deliveries are looked at again.
+/// Packets read before the next check for deliveries.
 const BATCH: usize = 32;
-/// Packets within one direction: 48 MB of them, twice what 500 Mbit/s for 300 ms are.
+/// Packets within one direction: 48 MB, twice the product of 500 Mbit/s and 300 ms.
 const WAITING_MAX: u64 = 32 * 1024;
-/// More than the MTU of any link here.
+/// More than the MTU of any link of the lab.
 const PACKET_BYTES_MAX: usize = 64 * 1024;
 const NOWHERE: std::net::SocketAddr =
     std::net::SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
@@ -40,7 +41,7 @@ pub struct Relay<'a> {
     start: Instant,
     lateness: Lateness,
     bytes_left: u64,
-    /// Of these, in TCP and in UDP segments: two flows of different kinds are told apart.
+    /// Bytes of these in TCP and in UDP packets, which separates two flows of different kinds.
     tcp_left: u64,
     udp_left: u64,
     over_limit: u64,
@@ -48,7 +49,8 @@ pub struct Relay<'a> {
 }
 
 impl<'a> Relay<'a> {
-    /// Packets read from `from` pass `path`, whose time begins at `start`, and are written to `to`.
+    /// Creates a direction: packets from `from` pass `path`, whose time starts at `start`, and are
+    /// written to `to`.
     pub fn new(from: &'a Tun, to: &'a Tun, path: Path, start: Instant) -> Self {
         Self {
             from,
@@ -64,9 +66,10 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Relays until `stop` can be read or is closed at its other end, or the namespace of `from` ends.
+    /// Relays until `stop` is readable or closed at its other end, or until the namespace of `from`
+    /// ends.
     pub fn run(mut self, stop: BorrowedFd<'_>) -> Result<Self> {
-        // Sleeps end when they should, not up to 50 µs later as is the default.
+        // Sleeps end on time, not up to 50 µs later as by default.
         rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?;
         let mut buffer = vec![0; PACKET_BYTES_MAX];
         loop {
@@ -95,7 +98,7 @@ impl<'a> Relay<'a> {
                 now = self.now();
                 self.lateness.record(now.since(due));
                 self.count(&packet.bytes);
-                // A device that is still down takes nothing.
+                // A device that is still down refuses packets.
                 self.refused += u64::from(self.to.write(&packet.bytes).is_err());
             }
         }
@@ -104,7 +107,7 @@ impl<'a> Relay<'a> {
     fn count(&mut self, packet: &[u8]) {
         let bytes = packet.len() as u64;
         self.bytes_left += bytes;
-        // The protocol of an IPv4 packet; the lab has no IPv6.
+        // The protocol of an IPv4 packet; this link has no IPv6.
         match packet.get(9) {
             Some(6) => self.tcp_left += bytes,
             Some(17) => self.udp_left += bytes,
@@ -112,7 +115,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Reads up to [`BATCH`] packets; how many there were.
+    /// Reads up to [`BATCH`] packets, and returns their number.
     fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         for read in 0..BATCH {
             let Some(len) = self.from.read(buffer)? else { return Ok(read) };
@@ -126,7 +129,7 @@ impl<'a> Relay<'a> {
         Ok(BATCH)
     }
 
-    /// Sleeps until a packet is there or due; whether it is time to stop.
+    /// Sleeps until a packet arrives or is due. Returns whether to stop.
     fn sleep(&self, stop: BorrowedFd<'_>) -> Result<bool> {
         let timeout = self.path.next().map(|due| timespec(due.since(self.now()).max(REST)));
         let mut fds = [PollFd::new(self.from, PollFlags::IN), PollFd::new(&stop, PollFlags::IN)];
@@ -136,7 +139,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// What happened, for people and programs.
+    /// Returns the counters, for people and programs.
     pub fn report(&self) -> Value {
         let micros = |late: Duration| late.as_micros() as u64;
         let (entered, left) = self.path.counts();

@@ -1,5 +1,5 @@
-//! The round trip, measured without a helper at the other end: a TCP connection to a port where nobody listens is
-//! refused after exactly one.
+//! Measures the round trip without a helper at the other end: a TCP connection to a closed port is
+//! refused after exactly one round trip.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 
-/// A lost SYN is sent again after a second; a sample of more than that would measure the loss.
+/// A lost SYN is retransmitted after a second; a longer sample would measure the loss.
 const SAMPLE_MAX: Duration = Duration::from_millis(900);
 
-/// The round trips of `count` attempts, or as many as begin within `limit`, sorted; those that met a loss are left out.
+/// Returns the sorted round trips of `count` attempts, or of those that start within `limit`;
+/// attempts with a loss are left out.
 pub fn measure(address: SocketAddr, count: u32, limit: Duration) -> Result<Vec<Duration>> {
     let mut samples = Vec::new();
     let begin = Instant::now();

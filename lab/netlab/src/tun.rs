@@ -1,6 +1,6 @@
 //! A TUN device: a network interface whose packets a program reads and writes, one whole IP packet a call.
 //!
-//! Invariant: the device lives as long as this value; nothing is left behind however the program ends.
+//! Invariant: the device lives as long as this value; nothing remains however the program ends.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ const NAME_BYTES: usize = 16;
 pub struct Tun(OwnedFd);
 
 impl Tun {
-    /// Makes the interface `name` in this thread's network namespace; it can be moved to another.
+    /// Creates the interface `name` in this thread's network namespace; it can be moved to another.
     pub fn create(name: &str) -> Result<Self> {
         ensure!(name.len() < NAME_BYTES, "{name} is too long for an interface");
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -27,7 +27,7 @@ impl Tun {
         Ok(Self(fd))
     }
 
-    /// The next packet that the kernel wants to send, or `None` when there is none now.
+    /// Reads the next packet that the kernel sends; `None` if there is none yet.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.0, buffer) {
             Ok(len) => Ok(Some(len)),
@@ -36,7 +36,7 @@ impl Tun {
         }
     }
 
-    /// Gives the kernel a packet that it shall receive.
+    /// Writes a packet for the kernel to receive.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.0, packet)?;
         Ok(())
@@ -49,7 +49,7 @@ impl AsFd for Tun {
     }
 }
 
-/// The one call that no crate we use has a safe form of.
+/// The only call for which our dependencies have no safe wrapper.
 #[allow(unsafe_code)]
 mod attach {
     use std::ffi::c_int;
@@ -57,14 +57,15 @@ mod attach {
 
     use rustix::ioctl::{Setter, ioctl, opcode};
 
-    /// `_IOW('T', 202, int)` of linux/if_tun.h; what it takes is a `struct ifreq` all the same.
+    /// `_IOW('T', 202, int)` of linux/if_tun.h; its argument is a `struct ifreq` all the same.
     const TUNSETIFF: rustix::ioctl::Opcode = opcode::write::<c_int>(b'T', 202);
     /// Whole IP packets, no Ethernet header.
     const IFF_TUN: u16 = 0x0001;
     /// No header of four bytes in front of each packet.
     const IFF_NO_PI: u16 = 0x1000;
 
-    /// `struct ifreq`: the name, then a union of 24 bytes whose first two are the flags here.
+    /// `struct ifreq`: the name, then a union of 24 bytes whose first two are the flags for this
+    /// call.
     #[repr(C)]
     struct InterfaceRequest {
         name: [u8; super::NAME_BYTES],
@@ -72,7 +73,8 @@ mod attach {
         rest: [u8; 22],
     }
 
-    /// Makes the interface `name`, which is shorter than [`super::NAME_BYTES`], and gives its packets to `fd`.
+    /// Makes the interface `name`, which is shorter than [`super::NAME_BYTES`], and attaches it to
+    /// `fd`.
     pub(super) fn attach(fd: &OwnedFd, name: &str) -> rustix::io::Result<()> {
         let mut request = InterfaceRequest {
             name: [0; super::NAME_BYTES],
@@ -80,8 +82,9 @@ mod attach {
             rest: [0; 22],
         };
         request.name[..name.len()].copy_from_slice(name.as_bytes());
-        // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which `InterfaceRequest` is, size and alignment
-        // included (40 bytes on all 64-bit systems); the setter owns it until the call returns. `fd` is open.
+        // SAFETY: TUNSETIFF reads and writes one `struct ifreq`. `InterfaceRequest` has its layout,
+        // size and alignment (40 bytes on all 64-bit systems). The setter owns it until the call
+        // returns, and `fd` is open.
         unsafe { ioctl(fd, Setter::<TUNSETIFF, InterfaceRequest>::new(request)) }
     }
 }

@@ -1,8 +1,9 @@
-//! What the peers of a memory-to-memory race share: the bytes they move and compare, the socket they move them over, the
-//! second process, and the line they report in.
+//! Shared parts of the peers of a memory-to-memory race: the bytes that they move and compare, the
+//! socket, the second process, and the report line.
 //!
-//! The bytes, the size of a write and the comparison are those of `wraith-transport`'s `throughput` example, so that the
-//! cost of making and checking bytes is the same for everybody and inside every figure.
+//! The bytes, the size of a write and the comparison are those of `wraith-transport`'s `throughput`
+//! example. So the cost of generating and checking bytes is the same for all peers and part of
+//! every figure.
 
 #![forbid(unsafe_code)]
 
@@ -19,10 +20,10 @@ pub use socket::bind;
 /// Bytes in a GiB, as a factor of fractions.
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// Reads a number of GiB, such as `0.5`, as bytes.
+/// Parses a number of GiB, such as `0.5`, into bytes.
 ///
 /// # Errors
-/// It is not a number above zero.
+/// The text is not a number above zero.
 pub fn parse_gib(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(gib) if gib > 0.0 && gib < 1e6 => Ok((gib * GIB) as u64),

@@ -1,18 +1,18 @@
-//! The bytes that are moved: a period of noise, so that any byte in a wrong place is seen.
+//! The moved bytes: repeated noise, so that any misplaced byte is detected.
 
 use bytes::Bytes;
 
-/// Bytes of one write: what a file transfer uses.
+/// Bytes of one write, as in a file transfer.
 pub const PIECE_BYTES: usize = 256 * 1024;
-/// A prime, so that bytes in the wrong place differ whatever the piece size.
+/// A prime, so that misplaced bytes differ at any piece size.
 const PERIOD_BYTES: usize = 1_000_003;
 
-/// An endless sequence of bytes of which any piece can be had without a copy.
+/// An endless sequence of bytes, any piece of which is available without a copy.
 #[derive(Clone, Debug)]
 pub struct Pattern(Bytes);
 
 impl Pattern {
-    /// Always the same sequence.
+    /// Creates the sequence, which is always the same.
     #[must_use]
     pub fn new() -> Self {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -28,21 +28,22 @@ impl Pattern {
         Self(bytes.into())
     }
 
-    /// The `len` bytes at `offset`, at most [`PIECE_BYTES`], sharing the memory of all others.
+    /// Returns the `len` bytes at `offset`, at most [`PIECE_BYTES`], which share the memory of all
+    /// others.
     #[must_use]
     pub fn slice(&self, offset: u64, len: usize) -> Bytes {
         let start = Self::place(offset);
         self.0.slice(start..start + len)
     }
 
-    /// The same bytes, borrowed.
+    /// Borrows the same bytes.
     #[must_use]
     pub fn get(&self, offset: u64, len: usize) -> &[u8] {
         let start = Self::place(offset);
         &self.0[start..start + len]
     }
 
-    /// Whether `bytes`, of any length, are those at `offset`.
+    /// Returns whether `bytes`, of any length, are those at `offset`.
     #[must_use]
     pub fn matches(&self, offset: u64, bytes: &[u8]) -> bool {
         let mut at = offset;

@@ -1,4 +1,4 @@
-//! The second process of a race on one machine, and what a process costs.
+//! The second process of a race on one machine, and the costs of a process.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -9,15 +9,16 @@ use anyhow::{Context, Result, ensure};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-/// This program again, as `… serve`; it ends with this process.
+/// A second process of this program as `… serve`; it ends with this process.
 #[derive(Debug)]
 pub struct ServerProcess(Child);
 
 impl ServerProcess {
-    /// Starts it with the options of this process; returns the first line it prints, which says where it listens.
+    /// Starts the process with the options of this one. Returns its first line, which contains its
+    /// address.
     ///
     /// # Errors
-    /// It does not start, or ends before it listens.
+    /// The process does not start, or ends before it listens.
     pub fn start() -> Result<(Self, String)> {
         let child = Command::new(env::current_exe()?)
             .args(env::args_os().skip(1))
@@ -47,10 +48,10 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Keeps this thread, and those it starts, on one CPU.
+/// Pins this thread, and those it starts, to one CPU.
 ///
 /// # Errors
-/// There is no such CPU, or it may not be used.
+/// The CPU does not exist, or may not be used.
 pub fn pin_to(cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     ensure!(cpu < CpuSet::MAX_CPU, "there is no CPU {cpu}");

@@ -5,29 +5,29 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
-/// What one round moved, and what that took.
+/// Bytes and costs of one round.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Who.
+    /// Name of the peer.
     pub peer: &'static str,
     /// Bytes that arrived and were compared, without any header.
     pub bytes: u64,
-    /// From the first byte to the confirmation of the last.
+    /// Time from the first byte to the confirmation of the last.
     pub seconds: f64,
     /// 10^9 bits per second.
     pub gbit_per_second: f64,
     /// User and system time of the sending process in this round.
     pub sender_cpu_seconds: f64,
-    /// The same of the receiving process.
+    /// User and system time of the receiving process in this round.
     pub receiver_cpu_seconds: f64,
-    /// UDP payload of a full datagram, in the end.
+    /// UDP payload of a full datagram at the end of the round.
     pub mtu_bytes: u16,
     pub datagrams_sent: u64,
     pub datagrams_lost: u64,
 }
 
 impl Report {
-    /// A report with the rate worked out and no datagrams counted.
+    /// Creates a report with its rate, and without counts of datagrams.
     #[must_use]
     pub fn new(peer: &'static str, bytes: u64, time: Duration, cpu: [Duration; 2]) -> Self {
         let seconds = time.as_secs_f64();
@@ -45,10 +45,10 @@ impl Report {
         }
     }
 
-    /// Prints it as one line.
+    /// Prints the report as one line.
     ///
     /// # Errors
-    /// It cannot be written as JSON.
+    /// It cannot be serialized as JSON.
     pub fn print(&self) -> Result<()> {
         println!("{}", serde_json::to_string(self)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! The UDP socket of a peer, with the kernel buffers that wraith asks for.
+//! The UDP socket of a peer, with the kernel buffers that wraith requests.
 
 use std::net::{SocketAddr, UdpSocket};
 
@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Type};
 pub fn bind(address: SocketAddr, buffer_bytes: usize) -> Result<UdpSocket> {
     let socket =
         socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    // Less than asked for is slower, not wrong.
+    // A smaller buffer than requested is slower, not wrong.
     let _ = socket.set_recv_buffer_size(buffer_bytes);
     let _ = socket.set_send_buffer_size(buffer_bytes);
     socket.bind(&address.into()).with_context(|| format!("cannot bind {address}"))?;

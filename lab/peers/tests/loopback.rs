@@ -1,8 +1,9 @@
-//! Both peers, as two processes each, move bytes over loopback and report them.
+//! Each peer moves bytes between two processes over loopback and reports them.
 
 use std::process::Command;
 
-/// 8 MiB and a bit: more than the kernel holds for a socket, no whole number of datagrams, and a multiple of three.
+/// Slightly more than 8 MiB: more than the kernel holds for a socket, not a whole number of
+/// datagrams, and a multiple of three.
 const BYTES: u64 = (8 << 20) + 12_346;
 
 fn report(program: &str, words: &[&str]) -> serde_json::Value {

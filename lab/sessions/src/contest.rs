@@ -1,21 +1,22 @@
-//! Contestants in turn: each block of each is timed alone, one after the other, and what is compared are medians of ratios of neighbours.
+//! Contestants in turn: each block is timed separately, and the compared figures are medians of the
+//! ratios of adjacent blocks.
 
 use std::time::{Duration, Instant};
 
-/// Blocks of a row: what else the machine does meets all contestants alike.
+/// Blocks of a row: other work of the machine affects all contestants alike.
 const BLOCKS: usize = 41;
-/// A block is at least so long, so that reading the clock does not count.
+/// Minimum duration of a block, so that reading the clock does not count.
 const BLOCK_TIME: Duration = Duration::from_millis(2);
 
 /// One way to do the work of a row.
 pub struct Contestant<'a> {
     pub name: &'static str,
-    /// Does the work this many times and says how long it took: what has to be prepared is not in it.
+    /// Does the work this many times and returns the duration, without the preparation.
     pub block: Box<dyn FnMut(usize) -> Duration + 'a>,
 }
 
 impl<'a> Contestant<'a> {
-    /// Work that needs no preparation.
+    /// Creates a contestant whose work needs no preparation.
     pub fn new(name: &'static str, mut work: impl FnMut() + 'a) -> Self {
         let block = move |count| {
             let begun = Instant::now();
@@ -27,7 +28,7 @@ impl<'a> Contestant<'a> {
         Self { name, block: Box::new(block) }
     }
 
-    /// Work on things that are prepared first.
+    /// Creates a contestant whose work needs prepared values.
     pub fn prepared<T>(
         name: &'static str,
         mut prepare: impl FnMut(usize) -> Vec<T> + 'a,

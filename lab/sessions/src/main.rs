@@ -1,9 +1,11 @@
-//! Handshakes, messages and ratchets of wraith-session beside snow and vodozemac, in turn in one run: `cargo run --release -p
-//! wraith-sessions-race`. A name of a row as an argument runs what has it in its name.
+//! Handshakes, messages and ratchets of wraith-session beside snow and vodozemac, in turn in one
+//! run: `cargo run --release -p wraith-sessions-race`. An argument selects the rows with that text
+//! in their name.
 //!
-//! Every message that is made is opened or compared somewhere: what does not work is not fast. Behind the rows stand figures of others
-//! that were not taken in the same run: the medians of WRAITH-Protocol 2.3.7 on a machine of the kind that ours are taken on, and what
-//! noise-mobile-rust publishes of itself on its own.
+//! Every created message is opened or compared, because broken code may be fast. Published figures
+//! of other projects follow the rows; they were not taken in the same run. They are the medians of
+//! WRAITH-Protocol 2.3.7 on a machine of the same kind as ours, and the figures that
+//! noise-mobile-rust publishes for its own machine.
 
 mod contest;
 mod messages;
@@ -21,7 +23,7 @@ type Run = Box<dyn Fn() -> Row>;
 
 const WRAITH: &str = "WRAITH-Protocol 2.3.7";
 const MOBILE: &str = "noise-mobile-rust, on its machine";
-/// Row, whose, nanoseconds. What noise-mobile-rust calls decrypting is encrypting and decrypting.
+/// Row, project, nanoseconds. The decryption row of noise-mobile-rust includes encryption.
 const REFERENCES: [(&str, &str, f64); 10] = [
     ("handshake XX, both sides", WRAITH, 511_630.0),
     ("handshake XX, both sides", MOBILE, 395_000.0),
@@ -32,11 +34,11 @@ const REFERENCES: [(&str, &str, f64); 10] = [
     ("open 1 KiB", MOBILE, 3_630.0),
     ("open 64 KiB", MOBILE, 230_930.0),
     ("ratchet, encrypt 1 KiB", WRAITH, 2_781.5),
-    // With a turn of its ratchet in each: it has no other row.
+    // Each includes a turn of its ratchet: the project has no other row.
     ("ratchet, decrypt 1 KiB in the chain", WRAITH, 129_330.0),
 ];
 
-/// Bytes of the operating system, as a program would take them.
+/// Random bytes of the operating system, as a program would use them.
 pub type SystemRng = UnwrapErr<getrandom::SysRng>;
 
 pub fn system_rng() -> SystemRng {
@@ -117,7 +119,7 @@ fn snows(keys: &[snow::Keypair; 2]) {
     black_box((one, two.into_stateless_transport_mode().expect("over")));
 }
 
-/// What XX cannot do without: two ephemeral keys and three agreements on each side.
+/// The minimum work of XX: two ephemeral keys and three key agreements on each side.
 fn agreements() {
     let publics = [[5; 32], [6; 32]].map(|secret| x25519_public(black_box(&secret)));
     for _ in 0..3 {

@@ -14,7 +14,7 @@ fn pair(suite: Suite) -> [Session; 2] {
     [Session::new(suite, &[1; 32], &[2; 32]), Session::new(suite, &[2; 32], &[1; 32])]
 }
 
-/// Both ends of a transport of snow.
+/// Creates both ends of a transport of snow.
 fn snow_pair(cipher: &str) -> [StatelessTransportState; 2] {
     let params = || format!("Noise_NN_25519_{cipher}_BLAKE2s").parse().expect("a name of snow");
     let mut one = snow::Builder::new(params()).build_initiator().expect("nothing is needed");
@@ -78,7 +78,7 @@ pub fn seal(len: usize) -> Row {
     contest::run(&format!("seal {}", name(len)), contestants)
 }
 
-/// Opening, in order, of messages that were sealed before; each is a message of its own.
+/// Opens messages in order; each is a separate message that was sealed before.
 fn opens<'a>(label: &'static str, suite: Suite, text: &'a [u8]) -> Contestant<'a> {
     let [mut one, mut two] = pair(suite);
     let seal = move |_| {
@@ -153,7 +153,8 @@ pub fn batch() -> Row {
     contest::run("batch of 100 × 1 KiB", contestants)
 }
 
-/// Every number is new: in order, or all of a window's length in an order that no cache foresees.
+/// Every number is new: in order, or shuffled within a window's length in an order that no cache
+/// predicts.
 pub fn window(random: bool) -> Row {
     let mut window = Window::<{ SESSION_WINDOW as usize / 64 }>::new();
     let mut next = 0u64;

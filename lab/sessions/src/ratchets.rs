@@ -11,7 +11,7 @@ use crate::system_rng;
 
 const TEXT: [u8; 1024] = [7; 1024];
 
-/// Two sides that have both spoken.
+/// Two sides that have both sent messages.
 fn ours() -> [Ratchet; 2] {
     let mut rng = system_rng();
     let [alice, bob] = [1, 2].map(|byte| SecretIdentity::from_seed([byte; 32]));
@@ -99,7 +99,7 @@ pub fn decrypt() -> Row {
     contest::run("ratchet, decrypt 1 KiB in the chain", contestants)
 }
 
-/// Both sides speak once: two turns of the ratchet, and every fiftieth with ML-KEM.
+/// Both sides send once: two turns of the ratchet, and every fiftieth with ML-KEM.
 pub fn turn() -> Row {
     let ([mut one, mut two], [mut olm_one, mut olm_two]) = (ours(), olm());
     let mut rng = system_rng();

@@ -1,5 +1,5 @@
-//! Mistakes that must be seen: recorded datagrams, each with one thing in them that is not noise. A suite that passes one of these would not
-//! have seen it in the real thing either.
+//! Mistakes that must be detected: recorded datagrams, each with one change that is not noise. A
+//! suite that passes one of them would miss the same mistake in the real protocol.
 
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use rand_chacha::ChaCha20Rng;
@@ -11,7 +11,7 @@ use crate::driver::{Dial, Packet, random};
 use crate::finding::{Finding, judge};
 use crate::suite::{self, Observer};
 
-/// A packet that was kept.
+/// A recorded packet.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     connection: usize,
@@ -27,7 +27,7 @@ impl From<Packet<'_>> for Recorded {
     }
 }
 
-/// What a mistake is made in.
+/// A mistake, by the material that it changes.
 #[derive(Clone, Copy, Debug)]
 enum Mistake {
     /// All handshakes.
@@ -41,12 +41,12 @@ enum Mistake {
 /// One mistake, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
-    /// What is wrong.
+    /// Description of the mistake.
     pub name: &'static str,
     mistake: Mistake,
 }
 
-/// What the mistakes are made in: a recording that passes.
+/// Material of the mistakes: a recording that passes.
 #[derive(Debug)]
 pub struct Material<'a> {
     /// Handshakes.
@@ -57,7 +57,7 @@ pub struct Material<'a> {
     pub packets: &'a [Recorded],
 }
 
-/// All of them.
+/// All controls.
 pub const CONTROLS: [Control; 12] = [
     Control { name: "representatives of keys of prime order", mistake: Mistake::Dials(clean_keys) },
     Control { name: "X25519 keys as they are", mistake: Mistake::Dials(raw_keys) },
@@ -74,7 +74,7 @@ pub const CONTROLS: [Control; 12] = [
 ];
 
 impl Control {
-    /// The tests that a recording with this mistake fails.
+    /// Returns the tests that a recording with this mistake fails.
     pub fn caught_by(&self, material: &Material, every: usize, seed: u64) -> Vec<&'static str> {
         let mut rng = suite::generator(seed, u64::MAX);
         let findings: Vec<Finding> = match self.mistake {
@@ -110,7 +110,7 @@ impl Control {
     }
 }
 
-/// What each side says first begins with these 32 bytes.
+/// Replaces the first 32 bytes of each side.
 fn begin_with(dials: &mut [Dial], mut make: impl FnMut() -> Bytes) {
     let datagrams = dials.iter_mut().flat_map(|dial| &mut dial.datagrams);
     for datagram in datagrams.filter(|datagram| datagram.index == 0) {
@@ -126,7 +126,7 @@ fn raw_keys(dials: &mut [Dial], rng: &mut ChaCha20Rng) {
     begin_with(dials, || key(rng));
 }
 
-/// Everything right but the order of the point: either root, both spare bits random.
+/// Correct except for the order of the point: either root, both spare bits random.
 fn clean_keys(dials: &mut [Dial], rng: &mut ChaCha20Rng) {
     begin_with(dials, || {
         loop {
@@ -151,7 +151,7 @@ fn time(dials: &mut [Dial], _: &mut ChaCha20Rng) {
     }
 }
 
-/// Behind the initiator's first 32 bytes, over as many datagrams as it takes.
+/// Inserts the key after the initiator's first 32 bytes, over as many datagrams as necessary.
 fn ml_kem_key(dials: &mut [Dial], rng: &mut ChaCha20Rng) {
     for dial in dials {
         let mut number = || {
@@ -202,7 +202,7 @@ fn connection_id(packet: &mut Recorded, _: &mut ChaCha20Rng, own: [u8; 8]) {
     packet.bytes[..8].copy_from_slice(&own);
 }
 
-/// One in fifty zeros is made a one.
+/// Sets one in fifty zeros to one.
 fn biased_bit(packet: &mut Recorded, rng: &mut ChaCha20Rng, _: [u8; 8]) {
     if rng.next_u32().is_multiple_of(50) {
         packet.bytes[5] |= 0x10;

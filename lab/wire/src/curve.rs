@@ -1,8 +1,9 @@
-//! Curve25519 as an observer computes with it: Elligator2 (Bernstein, Hamburg, Krasnova, Lange 2013) both ways, and what a byte
-//! string would be if it were a key.
+//! Curve25519 as an observer computes with it: Elligator2 (Bernstein, Hamburg, Krasnova, Lange
+//! 2013) in both directions, and the properties of a byte string read as a key.
 //!
-//! Slow, obvious, and in no way constant in time: nothing here is secret. It shares no code with what it tests. Orders of points, and keys for the
-//! controls, are curve25519-dalek's.
+//! The code is slow, obvious, and not constant-time: all values are public. It shares no code with
+//! the tested implementation. curve25519-dalek computes orders of points, and keys for the
+//! controls.
 
 use curve25519_dalek::montgomery::MontgomeryPoint;
 
@@ -12,29 +13,32 @@ pub type Bytes = [u8; 32];
 /// The coefficient of v² = u³ + Au² + u.
 const A: u64 = 486_662;
 
-/// Whether some point of the curve, and not of its twist, has this u; the top bit is left out, as X25519 does.
+/// Returns whether some point of the curve, and not of its twist, has this u; ignores the top bit,
+/// as X25519 does.
 pub fn is_on_curve(u: &Bytes) -> bool {
     MontgomeryPoint(*u).to_edwards(0).is_some()
 }
 
-/// Whether the points with this u lie in the subgroup of prime order. None if there are none.
+/// Returns whether the points with this u are in the subgroup of prime order; `None` if there are
+/// none.
 pub fn has_prime_order(u: &Bytes) -> Option<bool> {
     MontgomeryPoint(*u).to_edwards(0).map(|point| point.is_torsion_free())
 }
 
-/// The u that a representative stands for; the top two bits are left out.
+/// Returns the u of a representative; ignores the top two bits.
 pub fn decode(representative: &Bytes) -> Bytes {
     let mut r = *representative;
     r[31] &= 0x3f;
     let r = Field::from_bytes(&r);
     let a = Field::from(A);
-    // 1 + 2r² is never zero: -1/2 is no square.
+    // 1 + 2r² is never zero: -1/2 is not a square.
     let w = a.negate() * (Field::ONE + Field::from(2) * r * r).invert();
     let is_curve = (w * (w * w + a * w + Field::ONE)).is_square();
     if is_curve { w.to_bytes() } else { (w + a).negate().to_bytes() }
 }
 
-/// A representative of u, at most (p-1)/2, if there is one: half of all points have one. `other` picks which of the two.
+/// Returns a representative of u, at most (p-1)/2, if there is one: half of all points have one.
+/// `other` selects one of the two.
 pub fn encode(u: &Bytes, other: bool) -> Option<Bytes> {
     let u = Field::from_bytes(u);
     let above = u + Field::from(A);
@@ -49,7 +53,7 @@ pub fn encode(u: &Bytes, other: bool) -> Option<Bytes> {
 #[derive(Clone, Copy, Debug)]
 struct Field([u64; 4]);
 
-/// p, and the exponents that are made of it.
+/// p, and the exponents derived from it.
 const P: [u64; 4] = [0xffff_ffff_ffff_ffed, u64::MAX, u64::MAX, u64::MAX >> 1];
 const P_MINUS_2: [u64; 4] = [0xffff_ffff_ffff_ffeb, u64::MAX, u64::MAX, u64::MAX >> 1];
 const HALF_OF_P_MINUS_1: [u64; 4] = [0xffff_ffff_ffff_fff6, u64::MAX, u64::MAX, u64::MAX >> 2];
@@ -85,7 +89,7 @@ impl Field {
         bytes
     }
 
-    /// p - x, which needs x below p.
+    /// p - x; requires x below p.
     fn negate(self) -> Self {
         Self::from_bytes(&self.to_bytes()).subtracted_from_p()
     }
@@ -116,7 +120,7 @@ impl Field {
         self.pow(P_MINUS_2)
     }
 
-    /// By Euler; zero counts.
+    /// Euler's criterion; zero counts as a square.
     fn is_square(self) -> bool {
         let power = self.pow(HALF_OF_P_MINUS_1).to_bytes();
         power == Self::ONE.to_bytes() || power == [0; 32]
@@ -162,7 +166,7 @@ impl std::ops::Mul for Field {
     }
 }
 
-/// Brings eight limbs below 2²⁵⁶: 2²⁵⁶ is 38 modulo p.
+/// Reduces eight limbs below 2²⁵⁶: 2²⁵⁶ is 38 modulo p.
 fn folded(mut wide: [u128; 8]) -> Field {
     while wide[4..].iter().any(|&limb| limb > 0) || wide[..4].iter().any(|&limb| limb >> 64 > 0) {
         let mut carry = 0;
@@ -206,8 +210,8 @@ mod tests {
         assert!(!Field::from(2).is_square());
     }
 
-    /// Of draft-irtf-cfrg-hash-to-curve's sibling for representatives there is no vector here; the map is checked against its
-    /// definition instead: what it gives is on the curve, and both ways agree.
+    /// draft-irtf-cfrg-hash-to-curve has no vectors for representatives. So the map is checked
+    /// against its definition: its results are on the curve, and both directions agree.
     #[test]
     fn a_representative_decodes_to_what_was_encoded() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);

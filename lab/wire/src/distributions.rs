@@ -1,7 +1,8 @@
-//! How likely a figure, or one further from what is expected, is by chance.
+//! Probabilities that a figure, or a more extreme one, occurs by chance.
 //!
-//! All of it comes down to the incomplete gamma function, which is computed as Numerical Recipes §6.2 has it: by its series below its
-//! bend, by its continued fraction above. Tails keep their relative precision down to 1e-300, because Holm's correction compares tails.
+//! All of them use the incomplete gamma function, computed as in Numerical Recipes §6.2: by its
+//! series below a + 1, by its continued fraction above. Tails keep their relative precision down to
+//! 1e-300, because Holm's correction compares tails.
 
 /// Relative change at which a series or a fraction has converged.
 const EPSILON: f64 = 1e-15;
@@ -11,7 +12,7 @@ pub fn normal(z: f64) -> f64 {
     upper_gamma(0.5, z * z / 2.0)
 }
 
-/// How many standard deviations have `p` in both tails: what a person reads more easily than 1e-7.
+/// Number of standard deviations with `p` in both tails, which people read more easily than 1e-7.
 pub fn sigmas(p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..60 {
@@ -37,12 +38,13 @@ pub fn chi_squared_of_uniform(counts: &[u64]) -> f64 {
     chi_squared(counts.iter().map(square).sum(), counts.len() - 1)
 }
 
-/// How likely a Poisson variable of this mean is at least `count`.
+/// Probability that a Poisson variable of this mean is at least `count`.
 pub fn poisson_at_least(count: u64, mean: f64) -> f64 {
     if count == 0 { 1.0 } else { lower_gamma(count as f64, mean) }
 }
 
-/// How likely `trials` of this `chance` give `count` or something less likely on either side: twice the smaller tail.
+/// Probability that `trials` of this `chance` give `count` or a less likely count on either side:
+/// twice the smaller tail.
 pub fn binomial(count: u64, trials: u64, chance: f64) -> f64 {
     if trials == 0 {
         return 1.0;
@@ -54,7 +56,7 @@ pub fn binomial(count: u64, trials: u64, chance: f64) -> f64 {
         (ways + k * chance.ln() + (n - k) * (1.0 - chance).ln()).exp()
     };
     let (mut tail, mut term, mut k) = (0.0, at(count), count);
-    // Away from the middle, where each term is smaller than the one before.
+    // Away from the middle, where each term is smaller than the previous one.
     let above = count as f64 >= trials as f64 * chance;
     while term > tail * EPSILON {
         tail += term;
@@ -98,7 +100,7 @@ fn gamma_series(a: f64, x: f64) -> f64 {
     sum * (a * x.ln() - x - ln_gamma(a)).exp()
 }
 
-/// By Lentz's method.
+/// Continued fraction by Lentz's method.
 fn gamma_fraction(a: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let mut b = x + 1.0 - a;
@@ -151,7 +153,7 @@ mod tests {
         assert!((a / b - 1.0).abs() < 1e-4, "{a} is not {b}");
     }
 
-    /// Of the tables that statisticians print.
+    /// Values of printed statistical tables.
     #[test]
     fn tails_are_those_of_the_tables() {
         close(normal(1.0), 0.317_310_5);

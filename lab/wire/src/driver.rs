@@ -1,9 +1,10 @@
-//! Two endpoints of the core and everything they put on the wire between them.
+//! Two endpoints of the core, and all datagrams between them.
 //!
-//! This file alone knows how endpoints are made and dialled: [`endpoint`] and [`dial`]. How many datagrams a handshake has, and how
-//! long they are, is for nobody here to know: they are told apart by direction and index.
+//! Only this file creates endpoints and dials: [`endpoint`] and [`dial`]. No other file depends on
+//! the number or the length of handshake datagrams; they are identified by direction and index.
 //!
-//! Time is simulated and all randomness comes from the caller's generator, so a recording is repeated by its seed.
+//! Time is simulated and all randomness comes from the caller's generator, so the seed reproduces a
+//! recording.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,59 +19,59 @@ use wraith_core::{
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
-/// One way.
+/// Delay in one direction.
 const DELAY: Duration = Duration::from_millis(5);
-/// How much later than its predecessor a datagram may arrive, at most: enough for one to overtake others.
+/// Maximum additional delay of a datagram: enough for one to overtake others.
 const JITTER_NANOS: u64 = 200_000;
 /// Unix time of the first dial of a recording.
 const FIRST_DIAL_UNIX_SECONDS: u64 = 1_767_225_600;
-/// How far apart two dials are, in seconds, at most.
+/// Maximum time between two dials, in seconds.
 const BETWEEN_DIALS_SECONDS: u64 = 60;
-/// Bytes of one write while a connection moves much.
+/// Bytes of one write during bulk transfer.
 const BULK_BYTES: usize = 256 * 1024;
 /// Packets of a key phase in every other connection: some phases begin in each.
 const SHORT_PHASE_PACKETS: u64 = 2048;
-/// Bytes between two ratchets: some in each connection.
+/// Bytes between two ratchets: some occur in each connection.
 const RATCHET_BYTES: u64 = 1 << 20;
 /// Offers of both suites, and of ChaCha20-Poly1305 alone.
 const SUITES: [u8; 2] = [0b11, 0b10];
 /// Largest UDP payloads of connections, in turn.
 const MTUS: [u16; 3] = [1452, 1232, 1372];
 
-/// A datagram as it left.
+/// A sent datagram.
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    /// 0: from who dialled.
+    /// Direction; 0 is from the initiator.
     pub direction: usize,
-    /// Which of this direction, from 0.
+    /// Index within this direction, from 0.
     pub index: usize,
-    /// When it left, in simulated time.
+    /// Simulated time at which it was sent.
     pub at: Time,
-    /// What an observer sees.
+    /// Bytes as an observer sees them.
     pub bytes: Vec<u8>,
 }
 
-/// All that was said until both sides were connected.
+/// All datagrams until both sides were connected.
 #[derive(Clone, Debug)]
 pub struct Dial {
-    /// The clock of both sides.
+    /// Clock of both sides.
     pub unix_seconds: u64,
-    /// In the order in which they left.
+    /// Datagrams in the order of sending.
     pub datagrams: Vec<Datagram>,
 }
 
-/// How much one connection moves, in bytes on the wire.
+/// Data volume of one connection, in bytes on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// In full packets, one direction at a time.
+    /// Bytes in full packets, one direction at a time.
     pub bulk: u64,
-    /// In short messages, back and forth.
+    /// Bytes in short messages, back and forth.
     pub chatter: u64,
-    /// Longest of these messages.
+    /// Maximum length of these messages.
     pub message_max: u64,
 }
 
-/// An endpoint with the identity of `seed`, and these doors.
+/// Creates an endpoint with the identity of `seed`, and these doors.
 fn endpoint(
     seed: [u8; 32],
     doors: Vec<DoorKey>,
@@ -87,12 +88,12 @@ fn endpoint(
     Endpoint::new(config, seed)
 }
 
-/// Begins to reach `peer`.
+/// Dials `peer`.
 fn dial(from: &mut Endpoint, to: SocketAddr, peer: NodeId, door: &DoorKey) -> ConnectionHandle {
     from.connect(Time::ZERO, to, peer, door).expect("a valid peer and nothing else under way")
 }
 
-/// Records `count` handshakes, each of two new identities, over a wire that loses nothing.
+/// Records `count` handshakes, each between two new identities, over a lossless wire.
 pub fn dials(count: usize, rng: &mut ChaCha20Rng) -> Vec<Dial> {
     let mut unix_seconds = FIRST_DIAL_UNIX_SECONDS;
     let record = |_| {
@@ -114,7 +115,7 @@ pub fn dials(count: usize, rng: &mut ChaCha20Rng) -> Vec<Dial> {
     (0..count).map(record).collect()
 }
 
-/// The first datagram of each of `count` dials that nobody answers.
+/// Records the first datagram of each of `count` unanswered dials.
 pub fn first_datagrams(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     let record = |_| {
         let mut pair = Pair::new(FIRST_DIAL_UNIX_SECONDS, TransportConfig::default(), rng);
@@ -125,20 +126,21 @@ pub fn first_datagrams(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     (0..count).map(record).collect()
 }
 
-/// A packet of a connection as it left.
+/// A sent packet of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Which connection of the recording.
+    /// Number of the connection in the recording.
     pub connection: usize,
-    /// 0: from who dialled.
+    /// Direction; 0 is from the initiator.
     pub direction: usize,
-    /// Which of this connection and direction, from 0.
+    /// Index within this connection and direction, from 0.
     pub index: usize,
-    /// What an observer sees.
+    /// Bytes as an observer sees them.
     pub bytes: &'a [u8],
 }
 
-/// Gives `tap` what the connection with this number says once it is established, over a wire that loses, doubles and reorders.
+/// Passes all packets of the connection with this number to `tap` once it is established. The wire
+/// loses, duplicates and reorders packets.
 pub fn connection(number: usize, load: Load, rng: &mut ChaCha20Rng, mut tap: impl FnMut(Packet)) {
     let transport = TransportConfig {
         suites: SUITES[number % SUITES.len()],
@@ -151,7 +153,7 @@ pub fn connection(number: usize, load: Load, rng: &mut ChaCha20Rng, mut tap: imp
     pair.run(|_, _, _| {}, |_| {}, |pair| pair.connected[0] && pair.connected[1]);
     pair.faulty = true;
     let mut index = [0, 0];
-    // Messages first: behind what fills a send buffer none would be short.
+    // Messages first: behind a full send buffer none would be short.
     let chatter = Work::Chatter(load.message_max);
     let [half, other_half] = [0, 1].map(|side| (Work::Bulk(side), load.bulk / 2));
     for (work, bytes) in [(chatter, load.chatter), half, other_half] {
@@ -170,12 +172,12 @@ pub fn connection(number: usize, load: Load, rng: &mut ChaCha20Rng, mut tap: imp
     }
 }
 
-/// What the applications of a connection do.
+/// Work of the applications of a connection.
 #[derive(Clone, Copy)]
 enum Work {
-    /// This side sends all it may.
+    /// This side sends as much as it may.
     Bulk(usize),
-    /// Both send a message now and then, of up to so many bytes.
+    /// Both sides occasionally send a message of up to this many bytes.
     Chatter(u64),
 }
 
@@ -188,7 +190,7 @@ struct Pair {
     /// The stream that each side writes.
     streams: [Option<StreamId>; 2],
     readable: [Vec<StreamId>; 2],
-    /// Under way, by arrival and order of leaving: to which side, what.
+    /// Datagrams in transit with their destinations, by arrival and order of sending.
     wire: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     sent: u64,
     faulty: bool,
@@ -223,7 +225,8 @@ impl Pair {
         }
     }
 
-    /// Lets `work` write and time pass until it is `done`; `tap` is given each datagram as it leaves.
+    /// Runs `work` and advances time until it is `done`; passes each datagram to `tap` when it is
+    /// sent.
     fn run(
         &mut self,
         mut tap: impl FnMut(usize, Time, &[u8]),
@@ -320,7 +323,7 @@ fn address(side: usize) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, side as u8 + 1], 1000))
 }
 
-/// Bytes of a generator.
+/// Returns random bytes of a generator.
 pub fn random<const N: usize>(rng: &mut ChaCha20Rng) -> [u8; N] {
     let mut bytes = [0; N];
     rng.fill_bytes(&mut bytes);

@@ -1,39 +1,41 @@
-//! What a test says about a population, and what counts as failed.
+//! Results of tests about a population, and the criteria of failure.
 //!
-//! Figures that have a rule of their own ("within 4 σ") are held to it. All other probabilities of one run are judged together by
-//! Holm's correction, so that a run of noise fails with a probability of [`ALPHA`] at most, however many figures it has.
+//! Figures with a rule of their own ("within 4 σ") are judged by it. Holm's correction judges all
+//! other probabilities of a run together. So a run of noise fails with a probability of at most
+//! [`ALPHA`], regardless of the number of figures.
 
-/// The chance that figures under Holm's correction fail a run of perfect noise.
+/// Probability that figures under Holm's correction fail a run of perfect noise.
 pub const ALPHA: f64 = 1e-3;
 
 /// One figure.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The test, as the tables name it.
+    /// Name of the test in the tables.
     pub test: &'static str,
-    /// The datagrams it looked at.
+    /// Tested datagrams.
     pub population: String,
-    /// Where in them.
+    /// Place in the datagrams.
     pub place: String,
     /// The figure.
     pub figure: Figure,
 }
 
-/// How far something is from noise.
+/// Distance from noise.
 #[derive(Clone, Copy, Debug)]
 pub enum Figure {
-    /// How likely this, or something further from what is expected, is by chance. Under Holm's correction with all others.
+    /// Probability of this value, or a more extreme one, by chance. Judged by Holm's correction
+    /// with all others.
     Chance(f64),
-    /// The same, held to both tails beyond so many standard deviations.
+    /// The same probability, limited to both tails beyond a number of standard deviations.
     Within {
-        /// How likely it is by chance.
+        /// Probability by chance.
         p: f64,
         /// The limit.
         sigmas: f64,
     },
-    /// Something that must not be more than this.
+    /// A value with an upper limit.
     AtMost {
-        /// What it is.
+        /// The value.
         value: f64,
         /// The limit.
         limit: f64,
@@ -72,7 +74,8 @@ impl Finding {
     }
 }
 
-/// The largest of these ascending probabilities that fails (Holm 1979); below all if none does.
+/// Returns the largest of these ascending probabilities that fails (Holm 1979); below all if none
+/// does.
 fn holm_bound(ascending: &[f64]) -> f64 {
     let rejected = ascending
         .iter()

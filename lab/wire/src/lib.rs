@@ -1,13 +1,19 @@
-//! Whether what wraith puts on the wire is noise to somebody without the keys.
+//! Tests that wraith's bytes on the wire are noise to an observer without the keys.
 //!
-//! - [`driver`]: two endpoints of the core, and what they say to each other; [`others`]: the datagrams that are of no connection.
-//! - [`checks`]: the tests, one concept a file, and what each knows about a population of datagrams.
-//! - [`suite`]: which tests a population is given; [`finding`]: their figures, and which of them count as failed.
-//! - [`controls`]: recorded datagrams with one mistake each, of the kind that real protocols made. Each must fail the suite.
-//! - [`distributions`]: how likely a figure is by chance; [`curve`]: Curve25519 as an observer computes with it, slow and obvious.
-//! - [`run`]: all of it, in a small and a full form; [`report`]: the tables.
+//! - [`driver`]: two endpoints of the core, and their datagrams; [`others`]: datagrams outside
+//!   connections.
+//! - [`checks`]: the tests, one concept a file, and the state that each keeps of a population of
+//!   datagrams.
+//! - [`suite`]: the tests of each population; [`finding`]: their figures, and the criteria of
+//!   failure.
+//! - [`controls`]: recorded datagrams with one mistake each, of kinds that real protocols made.
+//!   Each must fail the suite.
+//! - [`distributions`]: probabilities of figures by chance; [`curve`]: Curve25519 as an observer
+//!   computes with it, slow and obvious.
+//! - [`run`]: the whole test, in a small and a full form; [`report`]: the tables.
 //!
-//! Everything follows from a seed, but records of the DHT, which draw from the system and are of the full form only.
+//! All results follow from a seed, except for records of the DHT. These draw from the system and
+//! are part of the full form only.
 #![forbid(unsafe_code)]
 
 pub mod checks;

@@ -1,17 +1,17 @@
-//! `cargo lab wire`: whether what stands on the wire is noise.
+//! `cargo lab wire`: tests that the bytes on the wire are noise.
 
 use anyhow::{Result, ensure};
 use clap::Parser;
 use wraith_wire::{report, run};
 
-/// Statistical tests of recorded datagrams, and controls that must fail them
+/// Test recorded datagrams statistically, and controls that must fail the tests
 #[derive(Debug, Parser)]
 #[command(name = "cargo lab wire")]
 struct Args {
-    /// 300 handshakes and 16 MiB of packets in place of 10,000 and 1 GiB
+    /// Record 300 handshakes and 16 MiB of packets instead of 10,000 and 1 GiB
     #[arg(long)]
     small: bool,
-    /// All chance follows from this number, but that of records of the DHT
+    /// Seed of all random numbers, except for records of the DHT
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,4 +1,5 @@
-//! Datagrams and values that are of no connection: what is said in a local network, what is stored in the DHT, what finds paths.
+//! Datagrams and values outside connections: packets of the local network, values in the DHT, and
+//! packets that find paths.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,12 +19,12 @@ use wraith_discovery::{
 
 use crate::driver::random;
 
-/// Longest message of a local network's packet that is tried.
+/// Maximum length of a tested message in a packet of the local network.
 const MESSAGE_BYTES_MAX: u64 = 256;
-/// Longer than anything that finds a path takes to begin.
+/// Time limit for the first packet of path discovery.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Packets of the local network (SPEC §11.6), about a few nameplates, each with a salt of its own.
+/// Packets of the local network (SPEC §11.6) for a few nameplates, each with its own salt.
 pub fn lan_packets(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     let packet = |_| {
         let message = vec![0; (rng.next_u64() % MESSAGE_BYTES_MAX) as usize];
@@ -34,7 +35,7 @@ pub fn lan_packets(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     (0..count).map(packet).collect()
 }
 
-/// The first packets of `count` punches (SPEC §14.1), each under a secret of its own.
+/// The first packets of `count` punches (SPEC §14.1), each with its own secret.
 pub fn punches(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     let packet = |_| {
         let secret = random(rng);
@@ -45,7 +46,7 @@ pub fn punches(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     (0..count).map(packet).collect()
 }
 
-/// Questions to reflectors (SPEC §14.2), and the answers to them, each under a secret of its own.
+/// Questions to reflectors (SPEC §14.2) and their answers, each with its own secret.
 pub fn reflections(count: usize, rng: &mut ChaCha20Rng) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let pair = |_| {
         let secret = random(rng);
@@ -58,7 +59,7 @@ pub fn reflections(count: usize, rng: &mut ChaCha20Rng) -> (Vec<Vec<u8>>, Vec<Ve
     (0..count).map(pair).unzip()
 }
 
-/// The first datagram of a new endpoint that was told to do something.
+/// The first datagram of a new endpoint after `begin`.
 fn first(rng: &mut ChaCha20Rng, begin: impl FnOnce(&mut Endpoint)) -> Vec<u8> {
     let seed = random(rng);
     let config = EndpointConfig::new(SecretIdentity::from_seed(seed));
@@ -81,8 +82,8 @@ fn peer() -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 1000))
 }
 
-/// Values of `count` records (SPEC §11.7), each of another sender. Salts are the system's and hours the clock's, so no seed
-/// repeats them.
+/// Values of `count` records (SPEC §11.7), each of another sender. Salts come from the system and
+/// hours from the clock, so no seed reproduces them.
 pub fn dht_values(count: usize, rng: &mut ChaCha20Rng) -> std::io::Result<Vec<Vec<u8>>> {
     let senders: Vec<_> = (0..count).map(|_| ChaCha20Rng::from_seed(random(rng))).collect();
     tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
@@ -102,7 +103,7 @@ pub fn dht_values(count: usize, rng: &mut ChaCha20Rng) -> std::io::Result<Vec<Ve
     })
 }
 
-/// Tells what is stored, and has nothing.
+/// A store that reports each stored value and is always empty.
 #[derive(Debug)]
 struct Shelf(mpsc::UnboundedSender<Vec<u8>>);
 

@@ -1,29 +1,31 @@
-//! Programs of others that judge a stream of bytes, where they are installed: `dieharder` (Brown) and `ent` (Walker).
+//! External programs that test a stream of bytes, if they are installed: `dieharder` (Brown) and
+//! `ent` (Walker).
 
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
-/// Programs, and what makes them read their standard input. dieharder goes on to its next test until there is nothing more to read.
+/// Programs, and arguments with which they read standard input. dieharder runs further tests until
+/// its input ends.
 const PROGRAMS: [(&str, &[&str]); 2] = [("dieharder", &["-a", "-g", "200"]), ("ent", &[])];
 
-/// Those that are there, fed.
+/// The running programs.
 #[derive(Debug, Default)]
 pub struct Judges {
     running: Vec<(&'static str, Child)>,
     notes: Vec<String>,
 }
 
-/// What they said, and whether one found something.
+/// Output of the programs, and whether one of them found a fault.
 #[derive(Debug)]
 pub struct Verdicts {
-    /// For people to read.
+    /// Output for people.
     pub notes: Vec<String>,
-    /// Some test of theirs failed.
+    /// Whether one of their tests failed.
     pub failed: bool,
 }
 
 impl Judges {
-    /// Starts those that are installed.
+    /// Starts the installed programs.
     pub fn start() -> Self {
         let mut judges = Self::default();
         for (name, words) in PROGRAMS {
@@ -37,7 +39,7 @@ impl Judges {
         judges
     }
 
-    /// Gives them a datagram. Who has read enough reads no further.
+    /// Passes a datagram to the programs. A program that has read enough is skipped.
     pub fn add(&mut self, bytes: &[u8]) {
         for (_, child) in &mut self.running {
             if child.stdin.as_mut().is_some_and(|stdin| stdin.write_all(bytes).is_err()) {
@@ -46,10 +48,10 @@ impl Judges {
         }
     }
 
-    /// Lets them finish.
+    /// Waits for the programs to finish.
     ///
     /// # Errors
-    /// One cannot be waited for.
+    /// The wait for a program fails.
     pub fn finish(self) -> io::Result<Verdicts> {
         let Self { running, mut notes } = self;
         let mut failed = false;

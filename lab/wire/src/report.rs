@@ -7,10 +7,10 @@ use crate::distributions::{normal, sigmas};
 use crate::finding::{Figure, Judged};
 use crate::run::Outcome;
 
-/// Of one test.
+/// Maximum number of failures shown for one test.
 const FAILURES_SHOWN: usize = 8;
 
-/// What the published rules of a censor say.
+/// Describes the result of a censor's published rules.
 pub fn censor((each, any): &([f64; RULES.len()], f64)) -> Vec<String> {
     let mut lines = vec![format!(
         "report: by the published rules for fully encrypted traffic {:.2} % of first payloads are exempt. Random datagrams are not \
@@ -22,7 +22,7 @@ pub fn censor((each, any): &([f64; RULES.len()], f64)) -> Vec<String> {
     lines
 }
 
-/// All of it.
+/// Formats a whole outcome.
 pub fn text(outcome: &Outcome) -> String {
     let mut text = String::new();
     let mut line = |line: String| writeln!(text, "{line}").expect("text takes all");
@@ -54,7 +54,7 @@ pub fn text(outcome: &Outcome) -> String {
     text
 }
 
-/// Figures of one test, in the order in which they came.
+/// Groups figures by test, in their order.
 fn rows(judged: &[Judged]) -> Vec<Vec<&Judged>> {
     let mut rows: Vec<Vec<&Judged>> = Vec::new();
     for judged in judged {

@@ -1,4 +1,4 @@
-//! A whole run: populations are recorded and tested, then the controls.
+//! A whole run: records and tests populations, then the controls.
 
 use std::io;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::outside::Judges;
 use crate::suite::{self, Observer, generator};
 use crate::{others, report};
 
-/// Part of [`generator`].
+/// Parts for [`generator`].
 mod part {
     pub const DIALS: u64 = 1;
     pub const FIRSTS: u64 = 2;
@@ -20,26 +20,26 @@ mod part {
     pub const PUNCHES: u64 = 4;
     pub const REFLECTIONS: u64 = 5;
     pub const DHT: u64 = 6;
-    /// And one for each connection.
+    /// The first of the parts for connections, one for each.
     pub const CONNECTIONS: u64 = 1000;
 }
 
-/// How much is recorded.
+/// Amount of recorded data.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// Handshakes, and datagrams of each kind that is of no connection.
+    /// Number of handshakes, and of datagrams of each kind outside connections.
     pub dials: usize,
-    /// First datagrams whose sizes are looked at.
+    /// Number of first datagrams whose sizes are examined.
     pub firsts: usize,
-    /// Connections, and what each moves.
+    /// Number of connections.
     pub connections: usize,
-    /// Bytes on the wire of each.
+    /// Bytes on the wire of each connection.
     pub load: Load,
-    /// One packet in so many is compared with others.
+    /// One packet in this many is compared with others.
     pub every: usize,
-    /// Connections whose packets are kept for the controls.
+    /// Number of connections whose packets are kept for the controls.
     pub kept: usize,
-    /// Whether records of the DHT, which no seed repeats, and programs of others are asked.
+    /// Whether to include records of the DHT, which no seed reproduces, and external programs.
     pub unrepeatable: bool,
 }
 
@@ -54,8 +54,9 @@ pub const FULL: Form = Form {
     unrepeatable: true,
 };
 
-/// 16 MiB of packets: seconds, and the same figures on every machine with AES instructions, which decide the cipher. Most packets are short, so that there are enough of them to see a bit
-/// that is off by a hundredth.
+/// 16 MiB of packets, which takes seconds. It gives the same figures on every machine with AES
+/// instructions, which determine the cipher. Most packets are short, so that there are enough of
+/// them to detect a bit with a bias of one percent.
 pub const SMALL: Form = Form {
     dials: 300,
     firsts: 2000,
@@ -66,31 +67,31 @@ pub const SMALL: Form = Form {
     unrepeatable: false,
 };
 
-/// What came out.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// All figures.
     pub judged: Vec<Judged>,
     /// Each control, and the tests that caught it.
     pub controls: Vec<(&'static str, Vec<&'static str>)>,
-    /// What else there is to say: what was recorded, what was skipped, what is reported and not judged.
+    /// Notes: recorded and skipped data, and results that are reported and not judged.
     pub notes: Vec<String>,
-    /// Whether a program of others found something.
+    /// Whether an external program found a fault.
     pub failed_outside: bool,
 }
 
 impl Outcome {
-    /// Everything passed that should, and nothing else.
+    /// Returns whether all figures pass and all controls are caught.
     pub fn is_good(&self) -> bool {
         let caught = self.controls.iter().all(|(_, tests)| !tests.is_empty());
         caught && !self.failed_outside && self.judged.iter().all(|judged| judged.passed)
     }
 }
 
-/// Records, tests, and proves that the tests see something.
+/// Records and tests all populations, and proves with controls that the tests detect mistakes.
 ///
 /// # Errors
-/// A program of others, or the clockwork of the DHT's records, cannot be run.
+/// An external program, or the runtime for the DHT's records, cannot be run.
 pub fn run(form: Form, seed: u64, tell: impl Fn(&str)) -> io::Result<Outcome> {
     let begun = Instant::now();
     let tell = |what: &str| tell(&format!("{:6.1} s: {what}", begun.elapsed().as_secs_f64()));
@@ -163,7 +164,7 @@ pub fn run(form: Form, seed: u64, tell: impl Fn(&str)) -> io::Result<Outcome> {
 }
 
 impl Form {
-    /// Controls have fewer packets, of which more are compared.
+    /// Controls have fewer packets, a larger share of which is compared.
     fn every_of_controls(&self) -> usize {
         (self.every * self.kept / self.connections).max(1)
     }

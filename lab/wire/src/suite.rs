@@ -1,4 +1,4 @@
-//! Which tests a population is given.
+//! The tests of each population.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -16,10 +16,10 @@ use crate::curve::Bytes;
 use crate::driver::{Dial, Packet};
 use crate::finding::Finding;
 
-/// First bytes of a handshake's datagram that are compared with those of other dials.
+/// First bytes of a handshake datagram that are compared with those of other dials.
 const COMPARED_OF_A_DIAL: usize = 1200;
 
-/// What all populations are given: datagrams, one after the other, of which little is kept.
+/// The tests of all populations: they observe datagrams in sequence and keep little of them.
 #[derive(Debug)]
 pub struct Observer {
     population: String,
@@ -32,12 +32,12 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// For a population of datagrams that have nothing to do with each other.
+    /// Creates an observer of unrelated datagrams.
     pub fn of_single_datagrams(population: impl Into<String>) -> Self {
         Self::new(population.into(), Sample::new(1, COMPARED_OF_A_DIAL), vec![Pairs::All])
     }
 
-    /// For packets of connections, of which one in `every` is compared with others.
+    /// Creates an observer of packets of connections; it compares one in `every` with others.
     pub fn of_connections(every: usize) -> Self {
         let pairs = vec![Pairs::All, Pairs::OfAConnection];
         Self::new("data packets".to_owned(), Sample::new(every, UNALIGNED), pairs)
@@ -55,7 +55,7 @@ impl Observer {
         }
     }
 
-    /// Observes the next datagram of a series, at a time of whatever unit.
+    /// Observes the next datagram of a series, at a time in any unit.
     pub fn add(&mut self, connection: usize, series: usize, time: u64, bytes: &[u8]) {
         self.counts.add(bytes);
         self.serial.add(bytes);
@@ -75,7 +75,7 @@ impl Observer {
         self.counts.entropy()
     }
 
-    /// What there is to say.
+    /// Returns the findings.
     pub fn findings(self) -> Vec<Finding> {
         let mut figures = self.counts.figures();
         figures.extend(bit_bias::figures(&self.counts));
@@ -90,7 +90,7 @@ impl Observer {
     }
 }
 
-/// What there is to say of datagrams that have nothing to do with each other.
+/// Returns the findings about unrelated datagrams.
 pub fn single_datagrams(population: &str, datagrams: &[Vec<u8>]) -> Vec<Finding> {
     let mut observer = Observer::of_single_datagrams(population);
     let mut winnowed = Winnowed::default();
@@ -103,8 +103,8 @@ pub fn single_datagrams(population: &str, datagrams: &[Vec<u8>]) -> Vec<Finding>
     findings
 }
 
-/// What there is to say of handshakes, and what could not be looked at. Datagrams are told apart by direction and index; those that fewer than half of the
-/// dials have are too few.
+/// Returns the findings about handshakes, and notes about datagrams that were not tested. Datagrams
+/// are identified by direction and index; those that fewer than half of the dials have are too few.
 pub fn dials(dials: &[Dial]) -> (Vec<Finding>, Vec<String>) {
     let (mut findings, mut notes) = (Vec::new(), Vec::new());
     let mut winnowed = Winnowed::default();
@@ -145,25 +145,26 @@ pub fn dials(dials: &[Dial]) -> (Vec<Finding>, Vec<String>) {
     (findings, notes)
 }
 
-/// What there is to say of the sizes of first datagrams.
+/// Returns the findings about the sizes of first datagrams.
 pub fn firsts(firsts: &[Vec<u8>]) -> Vec<Finding> {
     of("first datagrams", lengths::sizes(firsts))
 }
 
-/// All that one side says in a handshake, as one string.
+/// Returns all handshake bytes of one side, as one string.
 pub fn flight(dial: &Dial, direction: usize) -> Vec<u8> {
     let said = dial.datagrams.iter().filter(|datagram| datagram.direction == direction);
     said.flat_map(|datagram| datagram.bytes.iter().copied()).collect()
 }
 
-/// A generator of its own for each part of a run, so that one part does not change what another draws.
+/// Returns a separate generator for each part of a run, so that one part does not change the random
+/// numbers of another.
 pub fn generator(seed: u64, part: u64) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     rng.set_stream(part);
     rng
 }
 
-/// Figures of a population.
+/// Assigns figures to a population.
 pub fn of(population: &str, figures: Vec<Figured>) -> Vec<Finding> {
     figures.into_iter().map(|figured| figured.of(population)).collect()
 }

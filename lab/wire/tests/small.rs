@@ -1,4 +1,4 @@
-//! The small form, with every change: what is on the wire passes, and every control is caught.
+//! The small form, which runs with every change: the wire passes, and every control is caught.
 
 use wraith_wire::{report, run};
 

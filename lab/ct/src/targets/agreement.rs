@@ -1,7 +1,7 @@
 //! X25519 and ML-KEM-768.
 //!
-//! Whether a NodeId is of prime order is asked of public keys only, and making a KEM key draws again by a public part of the seed: neither is
-//! a target.
+//! Two operations are not targets, as they depend only on public data. The prime-order check
+//! applies only to public keys, and KEM key generation draws again by a public part of the seed.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -91,7 +91,7 @@ fn encapsulated(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     Some(timed(plan, rng, secret, |seed| encapsulate(&key, seed)))
 }
 
-/// Of right ciphertexts, of which `change` makes what the class is to have.
+/// Decapsulates valid ciphertexts, which `change` modifies according to the class.
 fn decapsulate(
     plan: Plan,
     rng: &mut ChaCha20Rng,

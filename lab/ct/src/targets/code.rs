@@ -1,7 +1,8 @@
 //! Both sides of a code's exchange, from the words to the keys.
 //!
-//! The scalars are drawn inside what is timed, from the system: random in both classes, so they are noise and no target. A long code goes
-//! through Argon2id, which reads memory by the password on purpose in all but its first half pass: no target.
+//! The timed code draws the scalars from the system. They are random in both classes, so they are
+//! noise and no target. A long code goes through Argon2id, whose memory accesses depend on the
+//! password by design in all but its first half pass, so it is not a target.
 
 use std::hint::black_box;
 
@@ -31,8 +32,9 @@ pub(super) const TARGETS: &[Target] = &[
     },
 ];
 
-/// A code whose words are read whenever it is copied, so before the clock starts. The real program has just shown or taken them in; here words
-/// that come for the first time would cost a cache miss, and the one code of class A none.
+/// A code whose words are read on each copy, so before the clock starts. The real program has just
+/// shown or read the words. In the test, new words would cost a cache miss, and the one code of
+/// class A would not.
 struct Read(Code);
 
 impl Clone for Read {
@@ -46,7 +48,7 @@ fn drawn(rng: &mut ChaCha20Rng) -> Code {
     Code::new(NAMEPLATE, random(rng))
 }
 
-/// Two of the shortest words in class A: their length is a secret, too.
+/// Class A has two of the shortest words, because their length is a secret, too.
 fn words(rng: &mut ChaCha20Rng) -> impl Fn(Class, &mut ChaCha20Rng) -> Read + use<> {
     let length = |code: &Code| code.to_string().len();
     let short = (0..2000).map(|_| drawn(rng)).min_by_key(length).expect("some were drawn");

@@ -1,7 +1,8 @@
-//! Comparing secrets and tags.
+//! Comparison of secrets and tags.
 //!
-//! Everything that a stranger or a peer is compared by goes through `wraith_crypto::equal`: gates, mac2, capabilities (of a transfer and of
-//! a service), the confirmations of a code, proofs at a relay. Whether they are equal is told anyhow; where they differ must not be.
+//! All secret values of strangers and peers are compared by `wraith_crypto::equal`: mac1, mac2,
+//! capabilities (of a transfer and of a service), the confirmations of a code, proofs at a relay.
+//! The result is visible anyway; the position of a difference must not be.
 
 use rand_chacha::ChaCha20Rng;
 use wraith_crypto::{NodeId, kdf};
@@ -11,7 +12,7 @@ use wraith_noise::{DoorKey, H1_BYTES, MAC1_BYTES, Mac1Datagram};
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
 
-/// For what takes nanoseconds.
+/// Plan of operations that take nanoseconds.
 const SHORT: Plan = Plan { measurements: 500_000, batch: 64 };
 
 pub(super) const TARGETS: &[Target] = &[
@@ -53,7 +54,7 @@ pub(super) const TARGETS: &[Target] = &[
     },
 ];
 
-/// Where what is compared differs from what is right.
+/// Position at which a compared value differs from the right one.
 #[derive(Clone, Copy)]
 enum Differs {
     Nowhere,
@@ -92,7 +93,7 @@ fn capability(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Optio
     Some(timed(plan, rng, input, |[right, said]| right == said))
 }
 
-/// From the bytes of a datagram on, as a stranger's comes in.
+/// Checks the mac1 of a datagram from its bytes, as for a stranger.
 fn gate(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
     const LEN: usize = *H1_BYTES.start();
     let (secret, responder) = (random(rng), NodeId(random(rng)));

@@ -1,7 +1,7 @@
 //! Representatives of ephemeral keys.
 //!
-//! Keys that have a representative are compared with each other only: one that has none is thrown away, and how many are can be seen by
-//! design.
+//! Keys that have a representative are compared only with each other. A key without one is
+//! discarded, and the number of discarded keys is visible by design.
 
 use std::convert::Infallible;
 
@@ -64,8 +64,9 @@ fn decode(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     Some(timed(plan, rng, input, elligator::decode))
 }
 
-/// The whole of it, with the point of low order. Only draws that make a key at once are inputs. Which of the eight points it is can be told
-/// from the public key and is an index into a table, so it is the same in all of them.
+/// The whole generation, with the point of low order. The inputs are only draws that make a key at
+/// once. The public key reveals which of the eight points was added, and the point is a table
+/// index, so it is the same in all draws.
 fn generate(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let [point] = random(rng);
     let one = accepted(rng, point);
@@ -76,10 +77,10 @@ fn generate(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     Some(timed(plan, rng, input, |draw| EphemeralKey::generate(&mut Replayed(draw))))
 }
 
-/// Bytes that are drawn for one attempt at a key: the secret and the tweak.
+/// Bytes drawn for one attempt at a key: the secret and the tweak.
 const DRAW_BYTES: usize = 33;
 
-/// Bits of the tweak that say which point of low order is added.
+/// Bits of the tweak that select the point of low order.
 const POINT_BITS: u8 = 0b1110;
 
 /// A draw that makes a key, with this point of low order.
@@ -89,17 +90,17 @@ fn accepted(rng: &mut ChaCha20Rng, point: u8) -> [u8; DRAW_BYTES] {
     *recorder.drawn.last_chunk().expect("an attempt draws as much")
 }
 
-/// Remembers what is drawn. Each tweak, the only thing that is drawn as a single byte, is of `point`.
+/// Records the drawn bytes. The tweak is the only value drawn as a single byte; it selects `point`.
 struct Recorder<'a> {
     rng: &'a mut ChaCha20Rng,
     point: u8,
     drawn: Vec<u8>,
 }
 
-/// Gives what was drawn again.
+/// Returns the recorded bytes again.
 struct Replayed<'a>(&'a [u8]);
 
-/// A generator of which only bytes are asked.
+/// A generator that only supplies bytes.
 macro_rules! generator {
     ($of:ident, $fill:expr) => {
         impl TryRng for $of<'_> {

@@ -1,6 +1,8 @@
-//! Ciphers, AEADs, MACs and paddings of the suite that code of ours computes: SM4, AES in its modes, ChaCha20-Poly1305, HMAC over SM3 and SHA-512.
+//! Ciphers, AEADs, MACs and paddings of the suite that our code computes: SM4, AES in its modes,
+//! ChaCha20-Poly1305, HMAC over SM3 and SHA-512.
 //!
-//! Keys are made anew each time, in the same memory for both classes. Which kernel runs is what the suite chooses on this processor.
+//! Keys are set up anew each time, in the same memory for both classes. The suite chooses the
+//! kernel for this processor.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -10,7 +12,7 @@ use wraith_crypto::{aead, mac};
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
 
-/// For what takes a microsecond or a few.
+/// Plan of operations that take a few microseconds.
 const PLAN: Plan = Plan { measurements: 100_000, batch: 1 };
 const TEXT_BYTES: usize = 1024;
 
@@ -118,7 +120,7 @@ pub(super) const TARGETS: &[Target] = &[
     },
 ];
 
-/// What `operation` makes of one key and text, or of random ones.
+/// Times `operation` on one fixed key and text, and on random ones.
 fn fixed_or_random<const N: usize, const T: usize, R>(
     plan: Plan,
     rng: &mut ChaCha20Rng,
@@ -132,7 +134,7 @@ fn fixed_or_random<const N: usize, const T: usize, R>(
     Some(timed(plan, rng, input, |(key, text)| operation(key, text)))
 }
 
-/// Of so many bytes: each of the ways that a length decides about.
+/// Seals `T` bytes; the lengths cover each code path.
 fn seal_chacha<const T: usize>(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     fixed_or_random(plan, rng, |key: &[u8; 32], text: &[u8; T]| {
         sealed(aead::Algorithm::ChaCha20Poly1305, key, text)
@@ -178,16 +180,16 @@ fn hmac(plan: Plan, rng: &mut ChaCha20Rng, algorithm: mac::Algorithm) -> Option<
     Some(timed(plan, rng, input, |key| authenticated(algorithm, key, &text)))
 }
 
-/// How a text ends.
+/// End of a text.
 #[derive(Clone, Copy)]
 enum Padding {
-    /// With so many bytes of padding.
+    /// This many bytes of valid padding.
     Good(u8),
-    /// With a whole block of padding, of which this byte is wrong.
+    /// A whole block of padding, in which this byte is wrong.
     Wrong(usize),
 }
 
-/// Both classes are good, or neither: that is told anyhow.
+/// Both classes are valid, or neither: the result is visible anyway.
 fn padding(plan: Plan, rng: &mut ChaCha20Rng, ends: [Padding; 2]) -> Option<Times> {
     const BYTES: usize = 2 * BLOCK_BYTES;
     let input = |class: Class, rng: &mut ChaCha20Rng| {

@@ -1,13 +1,14 @@
-//! What is to take constant time: each target is one real function of our crates and two classes of inputs.
+//! The code that must run in constant time: each target is one real function of our crates and two
+//! classes of inputs.
 //!
-//! | targets | of |
+//! | targets | content |
 //! |---|---|
 //! | [`elligator`] | representatives of ephemeral keys: `wraith_crypto::elligator` |
-//! | [`comparison`] | comparing secrets and tags: `wraith_crypto::equal`, the gate of H1, capabilities |
+//! | [`comparison`] | comparing secrets and tags: `wraith_crypto::equal`, the mac1 of H1, capabilities |
 //! | [`symmetric`] | masks of header protection, sealing, tags that do not verify |
 //! | [`agreement`] | X25519, ML-KEM-768 |
-//! | [`kernels`] | ciphers, MACs and paddings of the suite that code of ours computes |
-//! | [`public_key`] | public-key algorithms of the suite: ours, and what RSA answers |
+//! | [`kernels`] | ciphers, MACs and paddings of the suite that our code computes |
+//! | [`public_key`] | public-key algorithms of the suite: ours, and the answers of RSA |
 //! | [`code`] | both sides of a code's exchange |
 
 pub mod agreement;
@@ -28,13 +29,13 @@ use crate::measure::{Plan, Times};
 /// An operation and its two classes of inputs.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// As the command line and the tables name it.
+    /// Name on the command line and in the tables.
     pub name: &'static str,
-    /// What is of class A, and what of class B.
+    /// Descriptions of class A and class B.
     pub classes: [&'static str; 2],
-    /// In the full form.
+    /// Measurements of the full form.
     pub plan: Plan,
-    /// Measures. `None` where this processor cannot do it.
+    /// Measures the target. Returns `None` if the processor does not support it.
     pub measure: fn(Plan, &mut ChaCha20Rng) -> Option<Times>,
 }
 

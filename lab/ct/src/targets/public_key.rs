@@ -1,7 +1,12 @@
-//! Public-key algorithms of the suite: those that code of ours computes (SM2, X448, Ed448, brainpool's curves, finite-field
-//! Diffie-Hellman, powers of big integers), ECDH of P-224, public keys of P-256, and what RSA answers to ciphertexts that are none.
+//! Public-key algorithms of the suite:
 //!
-//! A private key is made of its bytes inside what is timed. Nonces and blinding come from the system meanwhile: noise in both classes.
+//! - those that our code computes (SM2, X448, Ed448, brainpool's curves, finite-field
+//!   Diffie-Hellman, powers of big integers);
+//! - ECDH of P-224, and public keys of P-256;
+//! - the answers of RSA to invalid ciphertexts.
+//!
+//! The timed code builds the private key from its bytes. Nonces and blinding come from the system:
+//! noise in both classes.
 
 use rand_chacha::ChaCha20Rng;
 use wraith_crypto::agree::ffdhe::{self, Group};
@@ -16,9 +21,9 @@ use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
 
 const FEW_ONES_OR_RANDOM: [&str; 2] = ["few ones", "random keys"];
-/// For what takes a tenth of a millisecond.
+/// Plan of operations that take a tenth of a millisecond.
 const PLAN: Plan = Plan { measurements: 30_000, batch: 1 };
-/// For what takes a millisecond or more.
+/// Plan of operations that take a millisecond or more.
 const SLOW: Plan = Plan { measurements: 6_000, batch: 1 };
 
 const RSA_BITS: u32 = 2048;
@@ -98,8 +103,9 @@ pub(super) const TARGETS: &[Target] = &[
     },
 ];
 
-/// Numbers with two ones in class A, of which a ladder or a window that looks at bits would make little, and random ones in class B. All
-/// begin with the same two bits, so they are below every order here and equally long.
+/// Class A has scalars with two set bits, which a ladder or window that branches on bits would
+/// process faster. Class B has random ones. All start with the same two bits, so they are equally
+/// long and below the order of every tested group.
 fn scalars<const N: usize>(class: Class, rng: &mut ChaCha20Rng) -> [u8; N] {
     let mut random: [u8; N] = random(rng);
     random[0] = 0x20 | random[0] & 0x1f;
@@ -114,7 +120,8 @@ fn sm2_sign(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     }))
 }
 
-/// The product of a point with the private key, and what follows where the ciphertext was made for another.
+/// The product of a point and the private key, and the steps after it if the ciphertext was made
+/// for another key.
 fn sm2_decrypt(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let right = encrypt::sm2::DecryptionKey::from_raw(&scalars::<32>(Class::B, rng)).ok()?;
     let ciphertext = right.public().encrypt(MESSAGE).expect("short enough");
@@ -169,7 +176,7 @@ fn ecdsa_sign(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
 fn ffdhe_agree(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     use agree::PrivateKey as _;
     const GROUP: Group = Group::Ffdhe2048;
-    /// As short as an exponent may be, but for the bits above whole bytes.
+    /// Minimum length of an exponent, rounded down to whole bytes.
     const EXPONENT_BYTES: usize = GROUP.exponent_bits() / 8;
     let peer = ffdhe::PrivateKey::generate(GROUP).ok()?.public_key();
     Some(timed(plan, rng, scalars::<EXPONENT_BYTES>, |raw| {
@@ -194,7 +201,8 @@ fn random_ciphertext(rng: &mut ChaCha20Rng) -> [u8; RSA_BYTES] {
     bytes
 }
 
-/// Whether a padding is good must not show in the time: who sees it can decrypt (Bleichenbacher).
+/// The time must not reveal whether a padding is valid: an attacker that sees it can decrypt
+/// (Bleichenbacher).
 fn rsa_pkcs1_padding(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let key = rsa_pkcs1::DecryptionKey::generate(RSA_BITS).ok()?;
     let public = key.public();
@@ -207,7 +215,8 @@ fn rsa_pkcs1_padding(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     Some(timed(plan, rng, input, |ciphertext| key.decrypt(ciphertext).map(|text| text.len())))
 }
 
-/// Where what is refused is wrong must not show either: at its first byte, or at the hash of the label (Manger).
+/// The time must not reveal why a ciphertext is refused either: its first byte, or the hash of the
+/// label (Manger).
 fn rsa_oaep_padding(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let key = oaep::DecryptionKey::generate(oaep::Hash::Sha256, RSA_BITS).ok()?;
     let public = key.public();

@@ -1,6 +1,7 @@
 //! Masks of header protection, sealing, and tags that do not verify.
 //!
-//! That a right tag takes another time than a wrong one is by design: the bytes are then used. Where a wrong one differs must not show.
+//! By design, a valid tag takes another time than a wrong one, since the bytes are then used. The
+//! position of a difference must not be visible.
 
 use rand_chacha::ChaCha20Rng;
 use wraith_crypto::{AeadKey, Implementation, MaskKey, Suite, TAG_BYTES};
@@ -8,7 +9,7 @@ use wraith_crypto::{AeadKey, Implementation, MaskKey, Suite, TAG_BYTES};
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
 
-/// For what takes nanoseconds.
+/// Plan of operations that take nanoseconds.
 const SHORT: Plan = Plan { measurements: 500_000, batch: 64 };
 const SEAL: Plan = Plan { measurements: 300_000, batch: 2 };
 const OPEN: Plan = Plan { measurements: 300_000, batch: 4 };
@@ -116,7 +117,7 @@ fn mask_key(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     Some(timed(plan, rng, input, |key| MaskKey::new(*key).mask(&sample)))
 }
 
-/// The key is made anew each time, in the same memory for both classes.
+/// The key is set up anew each time, in the same memory for both classes.
 fn seal(
     plan: Plan,
     rng: &mut ChaCha20Rng,

@@ -1,9 +1,11 @@
-//! quinn-proto as a contender: the best-kept QUIC in Rust, tuned for bulk transfer.
+//! quinn-proto as a contender: a well-maintained QUIC in Rust, tuned for bulk transfer.
 //!
-//! Tuned means: windows that do not limit, full datagrams from the first packet without a search for larger ones, full
-//! GSO batches, no idle timeout that an outage could trip. Its encryption is a null one of the same lengths
-//! ([`null_crypto`]): simulated time does not see what sealing costs, and TLS would bring its own randomness, so that
-//! a run could not be repeated. One thing stays random all the same: at which phase its BBR begins the gain cycle.
+//! The tuning: windows that do not limit, full datagrams from the first packet without MTU
+//! discovery, full GSO batches, and no idle timeout that an outage could trigger.
+//!
+//! Its encryption is a null one of the same lengths ([`null_crypto`]). Simulated time does not
+//! include the cost of sealing, and the randomness of TLS would make a run unrepeatable. One random
+//! choice remains: the phase at which its BBR starts the gain cycle.
 
 mod null_crypto;
 
@@ -25,11 +27,11 @@ use wraith_sim::link::Datagram;
 
 use crate::host::{Content, FULL_DATAGRAM, Host, Progress, Verifier};
 
-/// Datagrams of one batch: as many full ones as the kernel takes at once.
+/// Datagrams of one batch: as many full ones as the kernel accepts at once.
 const BATCH_DATAGRAMS: usize = 65_536 / FULL_DATAGRAM as usize;
-/// A transfer over the worst link still ends by the grid's rules, not by this.
+/// Longer than any transfer, so that the grid's rules end it.
 const IDLE_TIMEOUT_MILLIS: u32 = 3_600_000;
-/// Streams of chance of the flows' hosts, two each.
+/// Random streams of the flows' hosts, two each.
 const HOST_STREAM: u64 = 2 << 32;
 
 /// quinn's congestion control.
@@ -47,7 +49,7 @@ pub struct QuinnHost {
     address: SocketAddr,
     connection: Option<(ConnectionHandle, Connection)>,
     part: Part,
-    /// What [`Time::ZERO`] is to quinn; only differences from it matter.
+    /// quinn's time at [`Time::ZERO`]; only differences from it matter.
     epoch: Instant,
     responses: Vec<Datagram>,
     buffer: Vec<u8>,
@@ -69,7 +71,8 @@ enum Part {
     },
 }
 
-/// Sender and receiver of one flow that sends `content` between two `addresses`, with `windows` bytes of windows.
+/// Creates sender and receiver of one flow of `content` between two `addresses`, with windows of
+/// `windows` bytes.
 pub fn pair(
     control: Control,
     windows: u64,
@@ -134,7 +137,7 @@ impl QuinnHost {
         self.epoch + now.since(Time::ZERO)
     }
 
-    /// Hands what the connection has to say to the endpoint, and the answers back.
+    /// Passes events of the connection to the endpoint, and its answers back.
     fn exchange_events(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {
@@ -144,7 +147,7 @@ impl QuinnHost {
         }
     }
 
-    /// Lets the application act on events; true if there were any.
+    /// Lets the application act on events. Returns whether there were any.
     fn act(&mut self) -> bool {
         let mut any = false;
         while let Some(event) = self.connection.as_mut().and_then(|(_, c)| c.poll()) {
@@ -208,7 +211,7 @@ impl QuinnHost {
                 Err(error) => panic!("reading {id}: {error}"),
             }
         }
-        // What to send is found out by polling.
+        // Polling finds the frames to send.
         let _ = chunks.finalize();
     }
 

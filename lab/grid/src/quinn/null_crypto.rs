@@ -1,8 +1,9 @@
-//! Encryption that does nothing, for quinn in simulated time: the messages and tags have the lengths of TLS 1.3 with
-//! AES-GCM, and none of the secrecy.
+//! Null encryption for quinn in simulated time: the messages and tags have the lengths of TLS 1.3
+//! with AES-GCM, without any secrecy.
 //!
-//! The handshake has TLS's shape, because round trips are what a simulation sees: ClientHello; ServerHello, and the
-//! server's certificate and Finished under handshake keys; the client's Finished.
+//! The handshake has TLS's shape, because a simulation measures round trips: ClientHello;
+//! ServerHello, and the server's certificate and Finished under handshake keys; the client's
+//! Finished.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,18 +20,18 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 const TAG_BYTES: usize = 16;
 /// Unlike any token of [`HmacKey::sign`], so that no packet looks like a stateless reset.
 const TAG: [u8; TAG_BYTES] = [0x5a; TAG_BYTES];
-/// Messages of a TLS 1.3 handshake with one ECDSA certificate, about.
+/// Approximate lengths of the messages of a TLS 1.3 handshake with one ECDSA certificate.
 const CLIENT_HELLO_BYTES: usize = 280;
 const SERVER_HELLO_BYTES: usize = 90;
 const SERVER_FLIGHT_BYTES: usize = 900;
 const CLIENT_FINISHED_BYTES: usize = 36;
-/// In front of each message: its length and that of the transport parameters in it.
+/// Prefix of each message: its length, and that of the transport parameters in it.
 const PREFIX_BYTES: usize = 4;
 /// Messages that each side receives.
 const MESSAGES_EACH: u32 = 2;
 const MAC_BYTES: usize = 32;
 
-/// Every role that quinn gives to cryptography, played by nothing.
+/// Null implementation of all cryptographic roles of quinn.
 #[derive(Debug)]
 pub(super) struct NullCrypto;
 
@@ -136,7 +137,7 @@ impl Session for NullSession {
                 self.message(buf, CLIENT_HELLO_BYTES, true);
                 None
             }
-            // ServerHello gives the handshake keys; there is no message with them yet.
+            // ServerHello gives the handshake keys; no message has been sent with them yet.
             (Side::Client, 1, 1..) => {
                 self.messages_written += 1;
                 Some(keys())
@@ -243,7 +244,7 @@ impl HeaderKey for NullCrypto {
 }
 
 impl HmacKey for NullCrypto {
-    /// The message over and over, so that connection IDs get different tokens.
+    /// Repeats the message, so that connection IDs get different tokens.
     fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
         for (out, byte) in signature_out.iter_mut().zip(data.iter().cycle()) {
             *out = byte ^ 0xa5;

@@ -1,4 +1,4 @@
-//! Bookkeeping of chunks: what is there, what is missing. No bytes move.
+//! Bookkeeping of received and missing chunks. No bytes move.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -11,7 +11,8 @@ use crate::Criterion;
 /// Chunks of the file whose missing ones are listed.
 const CHUNKS: u64 = 10_000;
 
-/// A new file; each chunk arrives, is asked for and noted; then it is complete.
+/// Simulates the transfer of a new file: each chunk arrives, is looked up and recorded, until the
+/// file is complete.
 fn transfer(chunks: u64) -> IntervalSet {
     let mut have = IntervalSet::new();
     for chunk in 0..chunks {
@@ -22,33 +23,33 @@ fn transfer(chunks: u64) -> IntervalSet {
     have
 }
 
-/// A new file of so many chunks, of which all are missing: what a receiver then asks for.
+/// Creates the set of a new file, and lists its missing chunks, which the receiver then requests.
 fn new_file(chunks: u64) -> (IntervalSet, Vec<Range<u64>>) {
     let have = IntervalSet::new();
     let missing = have.missing(chunks).collect();
     (have, missing)
 }
 
-/// What a receiver asks its sender for: ranges.
+/// Lists the missing chunks as ranges, as in a receiver's request.
 fn missing_ranges(have: &IntervalSet) -> Vec<Range<u64>> {
     have.missing(CHUNKS).collect()
 }
 
-/// The same as the numbers of the chunks, one by one.
+/// Lists the missing chunks as single numbers.
 fn missing_numbers(have: &IntervalSet) -> Vec<u64> {
     let mut numbers = Vec::new();
     have.missing(CHUNKS).for_each(|gap| numbers.extend(gap));
     numbers
 }
 
-/// `percent` of the chunks are there, as a sender that works in order leaves them.
+/// The first `percent` of the chunks are present, as an in-order sender leaves them.
 fn first(percent: u64) -> IntervalSet {
     let mut have = IntervalSet::new();
     have.insert(0..CHUNKS * percent / 100);
     have
 }
 
-/// Every second chunk is there, as no sender of ours leaves them.
+/// Every second chunk is present, which no wraith sender causes.
 fn every_second() -> IntervalSet {
     let mut have = IntervalSet::new();
     (0..CHUNKS).step_by(2).for_each(|chunk| have.insert(chunk..chunk + 1));

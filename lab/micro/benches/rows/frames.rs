@@ -11,7 +11,8 @@ use crate::content::content;
 const STREAM: u64 = 4;
 const OFFSET: u64 = 1 << 30;
 
-/// Writes one STREAM frame of as much of `data` as fits, and PADDING if there is room; returns how much.
+/// Writes one STREAM frame with as much of `data` as fits, and PADDING in the remaining room.
+/// Returns the length of the data.
 fn write(packet: &mut [u8], data: &[u8]) -> usize {
     let mut out = FrameWriter::new(packet);
     let len = data.len();
@@ -22,7 +23,7 @@ fn write(packet: &mut [u8], data: &[u8]) -> usize {
     written.expect("there is room")
 }
 
-/// Reads it back.
+/// Reads the frame back.
 fn read(packet: &[u8]) -> &[u8] {
     match Frames::new(packet).next() {
         Some(Ok(Frame::Stream { id: STREAM, offset: OFFSET, data, .. })) => data,

@@ -1,5 +1,5 @@
-//! The handshake of two parties in memory, all five datagrams, and key agreement: by X25519, with keys that look random, and
-//! by ML-KEM.
+//! The handshake of two parties in memory, all five datagrams, and key agreement: by X25519, with
+//! keys that look random, and by ML-KEM.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use wraith_noise::{
 
 use crate::Criterion;
 
-/// Both identities, five datagrams of padding and payload, keys on both sides.
+/// Both identities, five datagrams with padding and payload, and keys on both sides.
 fn handshake(rng: &mut ChaCha20Rng) {
     let (alice, bob) = (SecretIdentity::from_seed([1; 32]), SecretIdentity::from_seed([2; 32]));
     let hello = InitiatorHello {

@@ -1,4 +1,4 @@
-//! Files in the page cache: reading, hashing, verifying, putting together.
+//! Files in the page cache: reading, hashing, verification, reassembly.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use crate::Criterion;
 use crate::content::content;
 
 const SIZES: [usize; 3] = [1_000_000, 10_000_000, 100_000_000];
-/// Bytes of the file that is put together.
+/// Size of the reassembled file.
 const REASSEMBLED: usize = 64 * CHUNK_BYTES;
 
 pub(crate) fn rows(criterion: &mut Criterion) {
@@ -36,7 +36,7 @@ fn hash(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Root of a file in memory, by chunks, as a transfer makes it.
+/// Computes the root of a file in memory by chunks, as a transfer does.
 fn root_of(bytes: &[u8]) -> [u8; 32] {
     let mut root = RootBuilder::new();
     for (index, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
@@ -127,7 +127,7 @@ fn compose(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A chunk that lies in two received blocks is hashed and compared.
+/// Hashes and compares a chunk that spans two received blocks.
 fn verify(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("verify_chunk");
     let chunk = content(CHUNK_BYTES);
@@ -141,7 +141,8 @@ fn verify(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A file of 16 MiB from verified chunks: each is written in two pieces and recorded in the journal.
+/// Reassembles a file of 16 MiB from verified chunks: each is written in two pieces and recorded in
+/// the journal.
 fn reassemble(criterion: &mut Criterion) {
     let bytes = content(REASSEMBLED);
     let chunks: Vec<&[u8]> = bytes.chunks(CHUNK_BYTES).collect();

@@ -1,7 +1,8 @@
-//! Microbenchmarks: what `cargo lab bench` runs and sets beside the figures of `reference.csv`.
+//! Microbenchmarks that `cargo lab bench` runs and compares with the figures of `reference.csv`.
 //!
-//! A row is `group/what differs in the group`, mostly a size, and says what it moves (bytes or elements). Each checks what
-//! it does: within the measured time where that costs next to nothing, before it otherwise.
+//! A row is named `group/parameter`, where the parameter is mostly a size, and states its
+//! throughput (bytes or elements). Each row checks its result: within the measured time if that
+//! costs almost nothing, before it otherwise.
 
 mod chunks;
 mod content;
@@ -22,8 +23,8 @@ type Criterion = criterion::Criterion<ThreadTime>;
 /// Samples of a row.
 const SAMPLES: usize = 30;
 
-/// Short, so that all rows together take a minute and a half: what is compared differs by tens of percent, and the report
-/// says how much the samples differ.
+/// Short measurements, so that all rows together take a minute and a half. The compared figures
+/// differ by tens of percent, and the report states how much the samples differ.
 fn config() -> Criterion {
     criterion::Criterion::default()
         .with_measurement(ThreadTime)

@@ -14,7 +14,7 @@ use crate::content::content;
 const SUITES: [(&str, Suite); 2] = [("aes", Suite::Aes256Gcm), ("chacha", Suite::ChaCha20Poly1305)];
 const TAG_BYTES: usize = PACKET_OVERHEAD - HEADER_BYTES;
 
-/// Both ends of one direction, which move to the next key long before a key's limit.
+/// Both ends of one direction, which change their key long before its limit.
 struct Direction {
     sealer: Sealer,
     opener: Opener,
@@ -93,7 +93,7 @@ fn open(criterion: &mut Criterion, name: &str, suite: Suite) {
     group.finish();
 }
 
-/// One after the other, in the same buffer.
+/// Seals and opens in sequence, in the same buffer.
 fn both(criterion: &mut Criterion, name: &str, suite: Suite) {
     let mut group = criterion.benchmark_group(format!("packet_seal_open_{name}"));
     for size in [1200, 1400, 4096] {
@@ -111,7 +111,8 @@ fn both(criterion: &mut Criterion, name: &str, suite: Suite) {
     group.finish();
 }
 
-/// Build, seal, open, parse: what the sender and the receiver of a packet do to it, together. Returns the bytes received.
+/// Builds, seals, opens and parses a packet: the work of the sender and the receiver together.
+/// Returns the received bytes.
 fn travel<'a>(direction: &mut Direction, data: &[u8], packet: &'a mut [u8]) -> &'a [u8] {
     let end = packet.len() - TAG_BYTES;
     let mut out = FrameWriter::new(&mut packet[HEADER_BYTES..end]);
@@ -151,7 +152,7 @@ fn replay(criterion: &mut Criterion) {
     group.bench_function("repeated", |b| {
         b.iter(|| assert!(!window.insert(black_box(pn))));
     });
-    // Every second one is late by a hundred.
+    // Every second packet is late by a hundred.
     let (mut window, mut pn) = (ReplayWindow::new(), 1000);
     group.bench_function("reordered", |b| {
         b.iter(|| {

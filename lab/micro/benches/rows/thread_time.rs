@@ -1,5 +1,6 @@
-//! Time as the processor time of this thread: what others do on the machine meanwhile does not count, which on a shared one is
-//! most of the noise. Every row works in one thread and waits for nothing, so on an idle machine this is the time on the wall.
+//! CPU time of the current thread as the measured time. It excludes the work of other processes,
+//! which is most of the noise on a shared machine. Every row works in one thread and never waits,
+//! so on an idle machine this equals wall-clock time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether the bit at each position is as often 1 as 0.
+//! Whether the bit at each position is equally often 1 and 0.
 
 use super::Figured;
 use super::byte_frequency::ByteCounts;
@@ -6,10 +6,11 @@ use super::position::name;
 use crate::distributions::normal;
 use crate::finding::Figure;
 
-/// Standard deviations that no position may be off: 1280 positions of noise reach it once in 800 populations.
+/// Maximum deviation of a position in standard deviations: 1280 positions of noise reach it once in
+/// 800 populations.
 const SIGMAS_MAX: f64 = 4.9;
 
-/// The figures, bit 0 being the lowest of a byte.
+/// Returns the figures; bit 0 is the lowest of a byte.
 pub fn figures(counts: &ByteCounts) -> Vec<Figured> {
     let mut figures = Vec::new();
     for (place, counts) in counts.at_places() {
@@ -24,7 +25,7 @@ pub fn figures(counts: &ByteCounts) -> Vec<Figured> {
     figures
 }
 
-/// By how many standard deviations `ones` of `total` are off one half.
+/// Returns the deviation of `ones` of `total` from one half, in standard deviations.
 pub fn z(ones: u64, total: u64) -> f64 {
     if total == 0 { 0.0 } else { (2.0 * ones as f64 - total as f64) / (total as f64).sqrt() }
 }

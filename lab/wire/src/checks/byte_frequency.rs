@@ -1,16 +1,17 @@
-//! Whether every byte value is as frequent as every other: overall, and at each place across datagrams (Pearson's χ²).
+//! Whether all byte values are equally frequent: overall, and at each place across datagrams
+//! (Pearson's χ²).
 //!
-//! Entropy is the same counts as a G statistic.
+//! Entropy is a G statistic of the same counts.
 
 use super::Figured;
 use super::position::{PLACES, name, places};
 use crate::distributions::{chi_squared, chi_squared_of_uniform};
 use crate::finding::Figure;
 
-/// Below this a value's expected count is too small for χ², and the two halves of a byte are counted instead.
+/// Minimum expected count of a value for χ²; below it the two halves of a byte are counted instead.
 const EXPECTED_MIN: u64 = 5;
 
-/// How often each byte value was seen.
+/// Counts of each byte value.
 #[derive(Clone, Debug)]
 pub struct ByteCounts {
     overall: [u64; 256],
@@ -34,7 +35,7 @@ impl ByteCounts {
         }
     }
 
-    /// The counts at each place.
+    /// Returns the counts at each place.
     pub fn at_places(&self) -> impl Iterator<Item = (usize, &[u64; 256])> {
         self.at.iter().enumerate()
     }
@@ -58,8 +59,8 @@ impl ByteCounts {
     }
 }
 
-/// How likely such counts of byte values are if all are equally likely. With few of them, by halves of bytes, the less likely of the two
-/// (doubled for the choice).
+/// Returns the probability of such counts of byte values if all values are equally likely. With few
+/// bytes it tests the halves of bytes and returns the smaller probability (doubled for the choice).
 pub fn uniform(counts: &[u64; 256]) -> f64 {
     if counts.iter().sum::<u64>() >= 256 * EXPECTED_MIN {
         return chi_squared_of_uniform(counts);
@@ -78,7 +79,7 @@ fn entropy(counts: &[u64]) -> f64 {
     -counts.iter().map(share).filter(|share| *share > 0.0).map(|s| s * s.log2()).sum::<f64>()
 }
 
-/// What the entropy lacks to 8 bits is χ² distributed: G = 2 n ln 2 (8 - H).
+/// The shortfall of the entropy from 8 bits is χ² distributed: G = 2 n ln 2 (8 - H).
 fn g_test(counts: &[u64; 256]) -> f64 {
     let total = counts.iter().sum::<u64>() as f64;
     let g = 2.0 * total * std::f64::consts::LN_2 * (8.0 - entropy(counts));

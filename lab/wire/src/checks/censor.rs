@@ -1,20 +1,21 @@
-//! What a censor's published rules say of first payloads (Wu and others, USENIX Security 2023): fully encrypted TCP connections were blocked unless
-//! their first payload looked like something.
+//! A censor's published rules applied to first payloads (Wu and others, USENIX Security 2023):
+//! fully encrypted TCP connections were blocked unless their first payload matched an exemption.
 //!
-//! A report and no test: random payloads are exempt by chance only, here as everywhere. The rules were seen on TCP; datagrams of random bytes are
-//! not exempt from rules of that kind, and what carries wraith over TCP must not begin with them.
+//! This is a report and not a test: random payloads are exempt only by chance, for any protocol.
+//! The rules were observed on TCP. Datagrams of random bytes are not exempt from such rules, and a
+//! TCP carrier of wraith must not begin with them.
 
-/// Ones in a byte, on average, between which a payload looks encrypted.
+/// Average ones in a byte between which a payload looks encrypted.
 const ONES_PER_BYTE: std::ops::Range<f64> = 3.4..4.6;
-/// Printable bytes at the beginning that make it text.
+/// Printable bytes at the beginning that count as text.
 const PRINTABLE_PREFIX: usize = 6;
-/// Printable bytes in a row that make it text, more than.
+/// A longer run of printable bytes counts as text.
 const PRINTABLE_RUN: usize = 20;
 
-/// Its name, and whether it exempts a payload.
+/// Name of a rule, and whether it exempts a payload.
 pub type Rule = (&'static str, fn(&[u8]) -> bool);
 
-/// The rules, as the paper counts them.
+/// The rules, in the paper's order.
 pub const RULES: [Rule; 5] = [
     ("Ex1: ones and zeros unequal", |payload| {
         let ones: u32 = payload.iter().map(|byte| byte.count_ones()).sum();
@@ -38,7 +39,7 @@ pub const RULES: [Rule; 5] = [
     }),
 ];
 
-/// The share of payloads that each rule exempts, and the share that any does.
+/// Returns the share of payloads that each rule exempts, and the share that at least one exempts.
 pub fn exempt(payloads: &[Vec<u8>]) -> ([f64; RULES.len()], f64) {
     let share = |rule: &dyn Fn(&[u8]) -> bool| {
         payloads.iter().filter(|payload| rule(payload)).count() as f64 / payloads.len() as f64

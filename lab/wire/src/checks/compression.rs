@@ -1,4 +1,5 @@
-//! Whether a compressor finds anything: deflate, whose window of 32 KiB sees what neighbouring datagrams have in common.
+//! Whether a compressor finds redundancy: deflate, whose window of 32 KiB covers neighbouring
+//! datagrams.
 
 use std::io::{self, Write};
 
@@ -8,7 +9,7 @@ use flate2::write::DeflateEncoder;
 use super::Figured;
 use crate::finding::Figure;
 
-/// All datagrams, one after the other.
+/// Compressor of all datagrams in sequence.
 #[derive(Debug)]
 pub struct Compressed {
     bytes: u64,
@@ -48,7 +49,7 @@ impl Compressed {
     }
 }
 
-/// That it did not become smaller.
+/// Checks that the data did not become smaller.
 pub fn figures((bytes, compressed): (u64, u64)) -> Vec<Figured> {
     let value = bytes as f64 / compressed as f64;
     vec![Figured::new("compression", "all bytes", Figure::AtMost { value, limit: 1.0 })]

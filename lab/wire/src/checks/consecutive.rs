@@ -1,5 +1,6 @@
-//! Whether a byte of a datagram says something about the byte at the same place of the next: how often they are equal, and by how much
-//! they differ. A constant shows as equality, a counter as a difference of one, and both do so through a constant mask.
+//! Whether a byte of a datagram predicts the byte at the same place of the next: how often they are
+//! equal, and how much they differ. A constant shows as equality and a counter as a difference of
+//! one; both remain visible through a constant mask.
 
 use super::Figured;
 use super::byte_frequency::uniform;
@@ -7,7 +8,7 @@ use super::position::{PLACES, name, places};
 use crate::distributions::binomial;
 use crate::finding::Figure;
 
-/// Standard deviations, by the exact binomial tail.
+/// Maximum deviation in standard deviations, by the exact binomial tail.
 const SIGMAS_MAX: f64 = 5.0;
 
 /// Differences of neighbours, by place.
@@ -25,7 +26,8 @@ impl Default for Consecutive {
 }
 
 impl Consecutive {
-    /// Adds the next datagram of a series: a direction of a connection, or the same datagram of dial after dial.
+    /// Adds the next datagram of a series: a direction of a connection, or the same datagram of
+    /// successive dials.
     pub fn add(&mut self, series: usize, bytes: &[u8]) {
         let at = self.last.iter().rposition(|(other, _)| *other == series).unwrap_or_else(|| {
             self.last.push((series, Vec::new()));

@@ -1,15 +1,16 @@
-//! Whether any 1, 2 or 4 bytes, read as a number in either order, grow with the length of the datagram or with time (Spearman's rank correlation).
+//! Whether 1, 2 or 4 bytes, read as a number in either byte order, increase with the length of the
+//! datagram or with time (Spearman's rank correlation).
 
 use super::Figured;
 use super::sample::{Kept, Sample, Start, UNALIGNED};
 use crate::distributions::normal;
 use crate::finding::Figure;
 
-/// No rank correlation may be larger ...
+/// Maximum rank correlation.
 const RHO_MAX: f64 = 0.02;
-/// ... where there are so many datagrams that this is six standard deviations of chance.
+/// Number of datagrams at which the maximum is six standard deviations of chance.
 const RHO_MAX_NEEDS: usize = 90_000;
-/// Fewer say nothing.
+/// Minimum number of datagrams for a meaningful result.
 const DATAGRAMS_MIN: usize = 100;
 
 const READINGS: [(usize, bool, &str); 5] = [
@@ -44,7 +45,8 @@ pub fn figures(sample: &Sample) -> Vec<Figured> {
                 number(window, big_endian)
             };
             let values = Ranks::of(long_enough.iter().map(read));
-            // Those that are long enough for one window are long enough for all that need no more: equal in number, equal.
+            // Datagrams that are long enough for one window are long enough for all windows that
+            // need no more. So sets of equal size are equal.
             if targets_known.as_ref().is_none_or(|(len, _)| *len != long_enough.len()) {
                 let ranks =
                     targets.map(|(_, _, of)| Ranks::of(long_enough.iter().map(|kept| of(kept))));
@@ -80,7 +82,7 @@ struct Ranks {
 }
 
 impl Ranks {
-    /// Equal values share the mean of their ranks. None if all are equal.
+    /// Computes ranks; equal values share the mean of their ranks. `None` if all are equal.
     fn of(values: impl Iterator<Item = u64>) -> Option<Self> {
         let mut sorted: Vec<(u64, u32)> = values.zip(0..).collect();
         let count = sorted.len();

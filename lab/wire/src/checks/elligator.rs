@@ -1,15 +1,16 @@
-//! Whether 32 bytes that stand where a key would are like random bytes to somebody who tries to read them as one.
+//! Whether 32 bytes at the place of a key are like random bytes to an observer that reads them as
+//! one.
 //!
-//! A raw key is always a coordinate of the curve, and leaves its top bit zero. A representative of a key of the prime-order
-//! subgroup decodes to a point of that subgroup always, where a random one does so once in eight times; that test is the reason why keys
-//! must be dirty.
+//! A raw key is always a coordinate of the curve, and its top bit is zero. A representative of a
+//! key of the prime-order subgroup always decodes to a point of that subgroup. A random one does so
+//! once in eight times. That test is the reason why keys must be dirty.
 
 use super::Figured;
 use crate::curve::{Bytes, decode, has_prime_order, is_on_curve};
 use crate::distributions::{binomial, chi_squared_of_uniform};
 use crate::finding::Figure;
 
-/// Standard deviations, by the exact binomial tail.
+/// Maximum deviation in standard deviations, by the exact binomial tail.
 const SIGMAS_MAX: f64 = 4.0;
 
 /// The figures.

@@ -1,16 +1,17 @@
-//! Whether lengths tell that it is wraith who dials: no length of a first datagram may be common, nor a sequence of lengths.
+//! Whether lengths identify wraith: no length of a first datagram, and no sequence of lengths, may
+//! be common.
 
 use std::collections::BTreeMap;
 
 use super::Figured;
 use crate::finding::Figure;
 
-/// Of all dials.
+/// Maximum share of one length in all dials.
 const SIZE_SHARE_MAX: f64 = 0.02;
-/// Of all dials.
+/// Maximum share of repeated sequences in all dials.
 const SEQUENCE_SHARE_MAX: f64 = 0.01;
 
-/// How often the most common length of these first datagrams occurs.
+/// Returns the share of the most common length of these first datagrams.
 pub fn sizes(firsts: &[Vec<u8>]) -> Vec<Figured> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for first in firsts {
@@ -23,7 +24,7 @@ pub fn sizes(firsts: &[Vec<u8>]) -> Vec<Figured> {
     vec![Figured::new("size of first datagrams", place, figure)]
 }
 
-/// The share of dials whose lengths are those of another.
+/// Returns the share of dials with the same lengths as another dial.
 pub fn sequences(dials: &[Vec<usize>]) -> Vec<Figured> {
     let mut counts: BTreeMap<&[usize], usize> = BTreeMap::new();
     for dial in dials {

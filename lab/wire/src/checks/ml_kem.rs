@@ -1,6 +1,8 @@
-//! Whether an ML-KEM-768 encapsulation key can be seen: 768 numbers of 12 bits, two in three bytes (FIPS 203 §4.2.1), each below 3329 of 4096.
+//! Whether an ML-KEM-768 encapsulation key is visible: 768 numbers of 12 bits, two in three bytes
+//! (FIPS 203 §4.2.1), each below 3329 of 4096.
 //!
-//! All that one side says in a handshake is looked at as one string, so that a key cut over datagrams is seen, too.
+//! All handshake bytes of one side are examined as one string, so that a key split over datagrams
+//! is detected, too.
 
 use super::Figured;
 use crate::distributions::normal;
@@ -10,23 +12,24 @@ use crate::finding::Figure;
 pub const KEY_BYTES: usize = 1152;
 /// The modulus.
 pub const Q: u16 = 3329;
-/// How often random 12 bits are below it.
+/// Probability that random 12 bits are below the modulus.
 const CHANCE: f64 = 3329.0 / 4096.0;
-/// Standard deviations that the share of small numbers in windows at one offset may be off.
+/// Maximum deviation of the share of small numbers in windows at one offset, in standard
+/// deviations.
 const SIGMAS_MAX: f64 = 4.9;
 
-/// The two numbers in three bytes.
+/// Unpacks two numbers from three bytes.
 fn pair(bytes: &[u8]) -> [u16; 2] {
     let [a, b, c] = [0, 1, 2].map(|i| u16::from(bytes[i]));
     [a | (b & 0xf) << 8, b >> 4 | c << 4]
 }
 
-/// The three bytes of two numbers.
+/// Packs two numbers into three bytes.
 pub fn packed([x, y]: [u16; 2]) -> [u8; 3] {
     [x as u8, (x >> 8 | y << 4) as u8, (y >> 4) as u8]
 }
 
-/// The figures; `flights` is what one side said in each handshake.
+/// Returns the figures; `flights` are the bytes that one side sent in each handshake.
 pub fn figures(flights: &[Vec<u8>]) -> Vec<Figured> {
     let longest = flights.iter().map(Vec::len).max().unwrap_or(0);
     let offsets = (longest + 1).saturating_sub(KEY_BYTES);
@@ -48,7 +51,8 @@ pub fn figures(flights: &[Vec<u8>]) -> Vec<Figured> {
         let ends = (flight.len() + 1).saturating_sub(KEY_BYTES);
         let mut sums: Vec<u64> = Vec::with_capacity(ends);
         for at in 0..ends {
-            // As the window three bytes before, whose first numbers it lacks and whose next it has.
+            // The sum of the window three bytes before, without its first numbers and with the next
+            // ones.
             let sum = match at.checked_sub(3) {
                 None => (at..at + KEY_BYTES).step_by(3).map(count).sum(),
                 Some(before) => sums[before] - count(before) + count(before + KEY_BYTES),
@@ -59,7 +63,8 @@ pub fn figures(flights: &[Vec<u8>]) -> Vec<Figured> {
         }
     }
     let mut figures = Vec::new();
-    // What only a few long handshakes reach would be a sample of its own for each offset, and chance would have many more tries.
+    // Offsets that only a few long handshakes reach are left out: each would be a sample of its
+    // own, and chance would have many more tries.
     let reached =
         windows.iter().take_while(|windows| **windows * 2 >= flights.len() as u64).count();
     for (offset, (small, windows)) in small.into_iter().zip(windows).take(reached).enumerate() {
@@ -68,7 +73,7 @@ pub fn figures(flights: &[Vec<u8>]) -> Vec<Figured> {
         let figure = Figure::Within { p: normal(z), sigmas: SIGMAS_MAX };
         figures.push(Figured::new("share below 3329", format!("window from {offset}"), figure));
     }
-    // Runs as long as this end at each number with this chance.
+    // Expected number of runs of this length, by the probability that one ends at a given number.
     let expected = numbers as f64 * (1.0 - CHANCE) * CHANCE.powi(longest_run);
     let run = Figure::Chance(-(-expected).exp_m1());
     figures.push(Figured::new("run below 3329", format!("{longest_run} numbers"), run));

@@ -1,6 +1,8 @@
-//! The tests. Each file has one concept: what it counts or keeps of the datagrams it is given, and the figures it makes of that.
+//! The tests, with one concept in each file: its counts or samples of the datagrams, and the
+//! figures computed from them.
 //!
-//! What is counted at places in a datagram is counted from both ends ([`position`]), because a field may stand at either.
+//! Places in a datagram are counted from both ends ([`position`]), because a field may be near
+//! either.
 
 pub mod bit_bias;
 pub mod byte_frequency;
@@ -19,24 +21,24 @@ pub mod winnowing;
 
 use crate::finding::{Figure, Finding};
 
-/// A figure of a test, before it is said of which population it is.
+/// A figure of a test, before it is assigned to a population.
 #[derive(Clone, Debug)]
 pub struct Figured {
-    /// The test, as the tables name it.
+    /// Name of the test in the tables.
     pub test: &'static str,
-    /// Where in the datagrams.
+    /// Place in the datagrams.
     pub place: String,
     /// The figure.
     pub figure: Figure,
 }
 
 impl Figured {
-    /// A figure of `test`.
+    /// Creates a figure of `test`.
     pub fn new(test: &'static str, place: impl Into<String>, figure: Figure) -> Self {
         Self { test, place: place.into(), figure }
     }
 
-    /// The same of a population.
+    /// Assigns the figure to a population.
     pub fn of(self, population: &str) -> Finding {
         let Self { test, place, figure } = self;
         Finding { test, population: population.to_owned(), place, figure }

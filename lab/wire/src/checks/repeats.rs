@@ -1,17 +1,17 @@
-//! Whether 4 or 8 bytes stand at the same place in two datagrams more often than by chance: of different dials, or of one connection, where
-//! they would link its packets.
+//! Whether 4 or 8 bytes are equal at the same place in two datagrams more often than by chance. The
+//! datagrams belong to different dials, or to one connection, whose packets equal bytes would link.
 
 use super::Figured;
 use super::sample::{Kept, Sample};
 use crate::distributions::poisson_at_least;
 use crate::finding::Figure;
 
-/// Which pairs of datagrams are compared.
+/// Pairs of datagrams to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
     /// All.
     All,
-    /// Those of one connection.
+    /// Pairs of one connection.
     OfAConnection,
 }
 
@@ -49,7 +49,7 @@ pub fn figures(sample: &Sample, pairs: Pairs) -> Vec<Figured> {
     figures
 }
 
-/// How many pairs of one group are equal, and how many would be by chance.
+/// Returns the number of equal pairs within groups, and the number expected by chance.
 fn equal_pairs(mut values: Vec<(usize, u64)>, width: usize) -> (u64, f64) {
     values.sort_unstable();
     let pairs = |len: usize| len as u64 * (len as u64 - 1) / 2;

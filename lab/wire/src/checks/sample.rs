@@ -1,4 +1,5 @@
-//! What is kept of some datagrams for tests that compare them with each other: both ends, the length, and a number that grows with time.
+//! Parts of some datagrams for tests that compare them with each other: both ends, the length, and
+//! a number that grows with time.
 
 use super::position::TAIL;
 
@@ -8,32 +9,32 @@ pub const UNALIGNED: usize = 64;
 /// A datagram of the sample.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Bytes in all.
+    /// Length in bytes.
     pub len: usize,
     /// Packet number within its series, or the time of the dial.
     pub ordinal: u64,
-    /// The connection; 0 where each is of another.
+    /// The connection; 0 if each datagram belongs to another one.
     pub connection: usize,
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
-/// Every so-manieth datagram.
+/// One datagram in every `every`.
 #[derive(Clone, Debug)]
 pub struct Sample {
     every: usize,
     head: usize,
     seen: usize,
-    /// What was kept.
+    /// The kept datagrams.
     pub kept: Vec<Kept>,
 }
 
-/// A window of datagrams: where it begins, counted from the beginning or from the end.
+/// Start of a window in datagrams, counted from the beginning or from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// From the beginning.
     Head(usize),
-    /// From the end: a window that ends with the datagram begins at its own width.
+    /// From the end: a window that ends with the datagram starts at its own width.
     Tail(usize),
 }
 
@@ -43,7 +44,7 @@ impl Sample {
         Self { every, head, seen: 0, kept: Vec::new() }
     }
 
-    /// Considers a datagram.
+    /// Adds a datagram if it is the next to keep.
     pub fn add(&mut self, connection: usize, ordinal: u64, bytes: &[u8]) {
         self.seen += 1;
         if self.seen.is_multiple_of(self.every) {
@@ -53,8 +54,8 @@ impl Sample {
         }
     }
 
-    /// Where windows of this width may begin: at every one of the first [`UNALIGNED`] bytes, then at multiples of 4, and at every one of
-    /// the last bytes.
+    /// Returns the starts of windows of this width: each of the first [`UNALIGNED`] bytes, then
+    /// multiples of 4, and each of the last bytes.
     pub fn starts(&self, width: usize) -> Vec<Start> {
         let head = (0..self.head).filter(|at| *at < UNALIGNED || at.is_multiple_of(4));
         let tail = width..=TAIL;
@@ -63,7 +64,7 @@ impl Sample {
 }
 
 impl Kept {
-    /// The window, if the datagram is long enough.
+    /// Returns the window, if the datagram is long enough.
     pub fn window(&self, start: Start, width: usize) -> Option<&[u8]> {
         match start {
             Start::Head(at) => self.head.get(at..at + width),

@@ -1,5 +1,8 @@
-//! Whether bits and bytes depend on their neighbours in the same datagram: the number of runs of equal bits (NIST SP 800-22 §2.3), ones beside zeros
-//! (§2.1), and the correlation of successive bytes (Knuth, TAOCP 3.3.2 K).
+//! Whether bits and bytes depend on their neighbours in the same datagram. The figures:
+//!
+//! - the number of runs of equal bits (NIST SP 800-22 §2.3),
+//! - the share of ones (§2.1),
+//! - the correlation of successive bytes (Knuth, TAOCP 3.3.2 K).
 
 use super::Figured;
 use super::bit_bias::z;
@@ -14,10 +17,10 @@ const VARIANCE: f64 = (65536.0 - 1.0) / 3.0;
 pub struct Serial {
     bits: u64,
     ones: u64,
-    /// Neighbouring bits, and those of them that differ.
+    /// Pairs of adjacent bits, and the pairs that differ.
     neighbours: u64,
     changes: u64,
-    /// Neighbouring bytes, and the sum of their products around the mean.
+    /// Pairs of adjacent bytes, and the sum of their products around the mean.
     pairs: u64,
     products: i64,
 }

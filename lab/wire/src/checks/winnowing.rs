@@ -1,8 +1,9 @@
-//! Whether 16 bytes stand twice anywhere, at whatever offsets.
+//! Whether 16 bytes occur twice, at any offsets.
 //!
-//! By winnowing (Schleimer, Wilkerson, Aiken 2003): of any 9 successive windows of 8 bytes the one with the smallest hash is kept, so whatever
-//! 16 bytes appear twice have a window kept in both places. In noise no 8 bytes of what is kept are equal: of 64 MiB 13 million are kept, and
-//! two of them are equal with a chance of 5 in a million.
+//! The test uses winnowing (Schleimer, Wilkerson, Aiken 2003): of any 9 successive windows of 8
+//! bytes it keeps the one with the smallest hash. So 16 bytes that occur twice have a window kept
+//! in both places. In noise, no two kept windows are equal: of 64 MiB 13 million are kept, and two
+//! of them are equal with a probability of 5 in a million.
 
 use std::collections::VecDeque;
 
@@ -13,10 +14,10 @@ use crate::finding::Figure;
 const WINDOW: usize = 8;
 /// Successive windows of which one is kept.
 const CHOICE: usize = 9;
-/// Bytes that are looked at.
+/// Maximum number of bytes to examine.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What was kept.
+/// The kept windows.
 #[derive(Clone, Debug, Default)]
 pub struct Winnowed {
     bytes: usize,
@@ -30,7 +31,8 @@ impl Winnowed {
             return;
         }
         self.bytes += bytes.len();
-        // Candidates in ascending order of hash and place: the first is the smallest of the last nine.
+        // Candidates in ascending order of hash and place: the first is the smallest of the last
+        // nine.
         let mut candidates: VecDeque<(usize, u64)> = VecDeque::with_capacity(CHOICE);
         let mut chosen = None;
         for (at, window) in bytes.windows(WINDOW).enumerate() {
@@ -58,7 +60,7 @@ impl Winnowed {
     }
 }
 
-/// Another number for each: the finalizer of SplitMix64.
+/// A bijective hash: the finalizer of SplitMix64.
 fn mixed(x: u64) -> u64 {
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,8 +1,10 @@
-//! Handshakes in memory, both sides on this thread: wraith's beside those of TLS 1.3 (rustls) with the same key agreement
-//! (X25519MLKEM768) and Ed25519 certificates on both sides, in turn, so that a slow minute of the machine hits both.
+//! Handshakes in memory, with both sides on this thread. wraith's alternate with those of TLS 1.3
+//! (rustls) with the same key agreement (X25519MLKEM768) and Ed25519 certificates on both sides. So
+//! a slow minute of the machine affects both.
 //!
-//! Every handshake is checked: both sides know each other and have the same keys. Printed are medians, and their ratio; and what the
-//! side that is dialled can do by itself in a second, which is what a flood of honest callers would use up.
+//! Every handshake is checked: both sides authenticate each other and have the same keys. The
+//! program prints medians and their ratio. It also prints how many handshakes a second the
+//! responder alone can process, which is the resource that a flood of honest callers would use up.
 
 mod tls;
 mod wraith;
@@ -16,7 +18,7 @@ const BLOCK: u32 = 8;
 
 #[derive(Debug, Parser)]
 struct Args {
-    /// Blocks of eight handshakes of each
+    /// Number of blocks of eight handshakes of each
     #[arg(long, default_value_t = 300)]
     rounds: usize,
 }
@@ -47,7 +49,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The time of one of a block.
+/// Times one handshake, as the mean of a block.
 fn timed(mut handshake: impl FnMut()) -> Duration {
     let begin = Instant::now();
     (0..BLOCK).for_each(|_| handshake());

@@ -1,5 +1,5 @@
-//! Handshakes of rustls over AWS-LC: TLS 1.3, X25519MLKEM768 and nothing else, Ed25519 certificates of one authority on both sides, no
-//! resumption.
+//! Handshakes of rustls over AWS-LC: TLS 1.3, only X25519MLKEM768, Ed25519 certificates of one
+//! authority on both sides, no resumption.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Tls {
         Ok(Self { client: Arc::new(client), server: Arc::new(server) })
     }
 
-    /// One handshake, until both sides have keys.
+    /// Runs one handshake, until both sides have keys.
     pub fn shake_hands(&self) {
         let name = ServerName::try_from(NAME).expect("a valid name");
         let mut client =

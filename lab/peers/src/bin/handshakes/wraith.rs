@@ -1,5 +1,5 @@
-//! Handshakes of wraith, with everything that an endpoint computes for one: fresh ephemeral keys, the door, both datagrams of each
-//! message, the keys of the connection.
+//! Handshakes of wraith, with all computations of an endpoint: fresh ephemeral keys, the door, both
+//! datagrams of each message, the keys of the connection.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ impl Wraith {
         Self { alice, bob, door, rng: ChaCha20Rng::from_seed([4; 32]) }
     }
 
-    /// One handshake from H1 to the keys on both sides.
+    /// Runs one handshake, from H1 to the keys on both sides.
     pub fn shake_hands(&mut self) {
         let (mut initiator, h1) = self.start();
         let (mut responder, h2) = self.answer(&h1);
@@ -34,7 +34,7 @@ impl Wraith {
         assert!(hello.node_id == self.alice.node_id() && keys.send == peer_keys.recv);
     }
 
-    /// What the responder takes for `count` handshakes.
+    /// Measures the responder's time for `count` handshakes.
     pub fn time_of_responder(&mut self, count: u32) -> Duration {
         let mut time = Duration::ZERO;
         for _ in 0..count {

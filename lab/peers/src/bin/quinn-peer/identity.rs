@@ -1,5 +1,6 @@
-//! TLS with nothing to look up and nothing secret: the server's fixed Ed25519 key is presented as it is (RFC 7250), and the
-//! client accepts that key alone. Packets are sealed with AES-256-GCM, as wraith's are.
+//! TLS without lookups and without secrets: the server presents a fixed Ed25519 key as a raw public
+//! key (RFC 7250), and the client accepts only that key. Packets are sealed with AES-256-GCM, as
+//! wraith's are.
 
 use std::sync::Arc;
 
@@ -16,15 +17,15 @@ use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, SignatureScheme};
 
-/// Any name will do: the key is what counts.
+/// An arbitrary name: only the key is checked.
 pub const SERVER_NAME: &str = "peer";
 /// An Ed25519 private key in PKCS #8 (RFC 8410) up to the 32 bytes of the key.
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-/// A benchmark has no secrets.
+/// Public, as a benchmark has no secrets.
 const SERVER_SEED: [u8; 32] = [2; 32];
 
-/// The side that proves the key.
+/// Configuration of the side that proves the key.
 pub fn server() -> Result<QuicServerConfig> {
     let provider = provider();
     let key = server_key(&provider)?;
@@ -35,7 +36,7 @@ pub fn server() -> Result<QuicServerConfig> {
     Ok(config.try_into()?)
 }
 
-/// The side that knows the key.
+/// Configuration of the side that checks the key.
 pub fn client() -> Result<QuicClientConfig> {
     let provider = provider();
     let key = server_key(&provider)?;

@@ -1,4 +1,4 @@
-//! quinn, tuned, from memory to memory: the baseline wraith's own core is measured against.
+//! quinn, tuned, from memory to memory: the baseline of wraith's own core.
 //!
 //! ```text
 //! quinn-peer                                     # two processes over loopback
@@ -7,8 +7,9 @@
 //! quinn-peer [options] send ADDRESS              prints one line of JSON for each round
 //! ```
 //!
-//! One thread a side (a current-thread runtime), zero-copy writes of 256 KiB, reads of many chunks at once: what a user
-//! who wants it fast would do. Every byte is compared on arrival. `serve` takes the options `send` is given.
+//! Each side has one thread (a current-thread runtime), zero-copy writes of 256 KiB, and reads of
+//! many chunks at once: the settings of a user who optimizes for speed. Every byte is compared on
+//! arrival. `serve` takes the options given to `send`.
 
 mod identity;
 mod tuning;
@@ -22,9 +23,9 @@ use clap::{Parser, Subcommand};
 use quinn::{Connection, RecvStream, SendStream};
 use wraith_peers::{PIECE_BYTES, Pattern, Report, ServerProcess, cpu_time, parse_gib, pin_to};
 
-/// Chunks taken with one call; each is what one packet carried.
+/// Chunks of one read; each is the payload of one packet.
 const CHUNKS_PER_READ: usize = 64;
-/// What the receiver answers: bytes, and nanoseconds of CPU time.
+/// Length of the receiver's answer: bytes, and nanoseconds of CPU time.
 const ANSWER_BYTES: usize = 16;
 
 #[derive(Debug, Parser)]
@@ -33,28 +34,28 @@ struct Options {
     /// GiB to move in each round
     #[arg(long, default_value = "4", value_parser = parse_gib)]
     gib: u64,
-    /// Exact bytes to move, instead
+    /// Exact number of bytes to move, instead
     #[arg(long)]
     bytes: Option<u64>,
-    /// Streams that share the bytes
+    /// Number of streams that share the bytes
     #[arg(long, default_value_t = 1)]
     streams: u64,
-    /// Connections, one after the other
+    /// Number of successive connections
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// UDP payload of a datagram, known from the start to both
+    /// UDP payload of a datagram, fixed on both sides
     #[arg(long, default_value_t = 1452, value_parser = clap::value_parser!(u16).range(1200..=65_500))]
     mtu: u16,
-    /// Flow-control windows of connection and stream, and the send window
+    /// Flow-control windows of connection and stream, and the send window, in MiB
     #[arg(long, default_value_t = 64)]
     window_mib: u32,
-    /// quinn's BBR instead of CUBIC
+    /// Use quinn's BBR instead of CUBIC
     #[arg(long)]
     bbr: bool,
-    /// Kernel buffers of the socket
+    /// Kernel buffers of the socket, in MiB
     #[arg(long, default_value_t = 4)]
     socket_mib: usize,
-    /// The sender stays on CPU 0, the receiver on CPU 1
+    /// Pin the sender to CPU 0 and the receiver to CPU 1
     #[arg(long)]
     pin: bool,
     #[command(subcommand)]
@@ -120,7 +121,7 @@ async fn accept_streams(incoming: quinn::Incoming) -> Result<()> {
     }
 }
 
-/// Reads a stream to its end, compares every byte, and answers with the count and the CPU time it took.
+/// Reads a stream to its end, compares every byte, and answers with the count and the CPU time.
 async fn receive(mut send: SendStream, mut recv: RecvStream) -> Result<()> {
     let pattern = Pattern::new();
     let started = cpu_time();
@@ -137,7 +138,7 @@ async fn receive(mut send: SendStream, mut recv: RecvStream) -> Result<()> {
     send.write_all(&offset.to_be_bytes()).await?;
     send.write_all(&(cpu.as_nanos() as u64).to_be_bytes()).await?;
     send.finish()?;
-    // The other side closes as soon as it has the answer.
+    // The other side closes the connection as soon as it has the answer.
     let _ = send.stopped().await;
     Ok(())
 }
@@ -180,7 +181,7 @@ async fn round(options: &Options, connection: &Connection) -> Result<Report> {
     })
 }
 
-/// Sends `len` bytes on a stream of its own; the CPU time the other side spent.
+/// Sends `len` bytes on a stream of its own. Returns the CPU time of the other side.
 async fn send_stream(connection: Connection, pattern: Pattern, len: u64) -> Result<Duration> {
     let (mut send, mut recv) = connection.open_bi().await?;
     let mut offset = 0;

@@ -1,4 +1,4 @@
-//! quinn's settings for bulk: what makes it fastest on a fast path, none of it needing a change of quinn.
+//! quinn's settings for bulk transfer: the fastest ones on a fast path, without changes to quinn.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,19 +9,21 @@ use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfi
 
 use crate::{Options, identity};
 
-/// Segments quinn 0.11 puts into one send (`MAX_TRANSMIT_SEGMENTS`), whatever their size: the kernel refuses batches above
-/// 64 KiB and quinn takes that for loss, so with large datagrams segmentation must be off.
+/// Segments that quinn 0.11 puts into one send (`MAX_TRANSMIT_SEGMENTS`), whatever their size. The
+/// kernel refuses batches above 64 KiB, and quinn treats that as loss. So segmentation must be off
+/// with large datagrams.
 const QUINN_BATCH_SEGMENTS: usize = 10;
-/// Bytes in one send: what an IPv4 packet of 65,535 bytes leaves after its headers.
+/// Maximum bytes of one send: an IPv4 packet of 65,535 bytes without its headers.
 const SEND_MAX_BYTES: usize = 65_507;
-/// The handshake's packets are padded to `min_mtu`, and quinn writes their length as a varint of two bytes (below 2^14).
+/// The handshake's packets are padded to `min_mtu`, and quinn writes their length as a varint of
+/// two bytes (below 2^14).
 const LONG_HEADER_MTU: u16 = 16_000;
 const INITIAL_WINDOW_DATAGRAMS: u64 = 10;
-/// What quinn's BBR starts with by itself: 200 datagrams.
+/// Initial window of quinn's BBR by default: 200 datagrams.
 const BBR_INITIAL_WINDOW: u64 = 200 * 1200;
 const MIB: u64 = 1 << 20;
 
-/// An endpoint at `address` that can dial, and accepts where it serves.
+/// Creates an endpoint at `address` that can dial; it also accepts connections if it `serves`.
 pub fn endpoint(options: &Options, address: SocketAddr, serves: bool) -> Result<Endpoint> {
     let transport = Arc::new(transport(options));
     let mut config = EndpointConfig::default();
@@ -48,12 +50,14 @@ fn transport(options: &Options) -> TransportConfig {
     let window = u64::from(options.window_mib) * MIB;
     let credit = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
     transport.stream_receive_window(credit).receive_window(credit).send_window(window);
-    // Known from the start, and kept: discovery takes a few lost bursts for a black hole and goes down to 1200.
+    // Fixed from the start: MTU discovery would take a few lost bursts for a black hole and fall
+    // back to 1200.
     transport.initial_mtu(options.mtu).min_mtu(options.mtu.min(LONG_HEADER_MTU));
     transport.mtu_discovery_config(None);
     let batch_bytes = usize::from(options.mtu) * QUINN_BATCH_SEGMENTS;
     transport.enable_segmentation_offload(batch_bytes <= SEND_MAX_BYTES);
-    // Ten datagrams, as RFC 9002 has it: quinn's own 12 KB is less than one large datagram, which would then never be sent.
+    // Ten datagrams, as in RFC 9002: quinn's own 12 KB is less than one large datagram, which would
+    // then never be sent.
     let initial_window = INITIAL_WINDOW_DATAGRAMS * u64::from(options.mtu);
     if options.bbr {
         let mut bbr = BbrConfig::default();

@@ -1,5 +1,6 @@
-//! The line nothing with this cipher over UDP can cross: datagrams filled, sealed with AES-256-GCM, sent in full GSO
-//! batches, received merged by GRO, opened in place and compared. No protocol: nothing is acknowledged, paced or sent again.
+//! The upper bound of any protocol with this cipher over UDP: datagrams are filled, sealed with
+//! AES-256-GCM, sent in full GSO batches, received merged by GRO, opened in place and compared.
+//! There is no protocol: no acknowledgements, no pacing, no retransmissions.
 //!
 //! ```text
 //! raw-line                                       # two processes over loopback
@@ -9,8 +10,9 @@
 //! raw-line [options] send ADDRESS                prints one line of JSON for each round
 //! ```
 //!
-//! Only what arrived and was right is counted, over the time from the first arrival to the last. A sender that is faster
-//! than its receiver loses what the socket cannot hold; the report says how much.
+//! Only correct bytes that arrived are counted, over the time from the first arrival to the last. A
+//! sender that is faster than its receiver loses the excess over the socket's buffer; the report
+//! states how much.
 
 mod packet;
 mod receiver;
@@ -32,22 +34,22 @@ struct Options {
     /// GiB to send in each round
     #[arg(long, default_value = "4", value_parser = parse_gib)]
     gib: u64,
-    /// Exact bytes to send, instead; rounded up to whole datagrams
+    /// Exact number of bytes to send, instead; rounded up to whole datagrams
     #[arg(long)]
     bytes: Option<u64>,
-    /// How often
+    /// Number of rounds
     #[arg(long, default_value_t = 3)]
     rounds: u16,
     /// UDP payload of a datagram
     #[arg(long, default_value_t = 1452, value_parser = clap::value_parser!(u16).range(64..=65_507))]
     mtu: u16,
-    /// Kernel buffers of the socket
+    /// Kernel buffers of the socket, in MiB
     #[arg(long, default_value_t = 4)]
     socket_mib: usize,
-    /// The sender stays on CPU 0, the receiver on CPU 1
+    /// Pin the sender to CPU 0 and the receiver to CPU 1
     #[arg(long)]
     pin: bool,
-    /// Send and receive in one thread, in turn: nothing is lost
+    /// Send and receive in one thread, in turn, without losses
     #[arg(long)]
     in_turn: bool,
     #[command(subcommand)]
@@ -103,7 +105,7 @@ fn send(options: &Options, address: SocketAddr) -> Result<()> {
     Ok(())
 }
 
-/// Each batch is received before the next one is sent. All CPU time is then the sender's.
+/// Receives each batch before it sends the next one. All CPU time is then the sender's.
 fn in_turn(options: &Options) -> Result<()> {
     if options.pin {
         pin_to(0)?;

@@ -1,21 +1,22 @@
-//! A datagram: `number(8) | sealed | tag(16)`. The number is the nonce, tells the receiver which bytes to expect, and is
-//! authenticated.
+//! A datagram: `number(8) | sealed | tag(16)`. The number is the nonce, determines the expected
+//! bytes, and is authenticated.
 //!
-//! Number: bit 63 = end of the round; bits 40–55 = round; bits 0–39 = datagram within the round. So no nonce is used twice.
+//! Number: bit 63 = end of the round; bits 40–55 = round; bits 0–39 = datagram within the round. So
+//! no nonce is used twice.
 
 use anyhow::{Result, anyhow, ensure};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 const NUMBER_BYTES: usize = 8;
 const TAG_BYTES: usize = 16;
-/// What a datagram carries beside the bytes.
+/// Bytes of a datagram besides its payload.
 pub const OVERHEAD_BYTES: usize = NUMBER_BYTES + TAG_BYTES;
 const END_BIT: u64 = 1 << 63;
 const ROUND_SHIFT: u32 = 40;
-/// A benchmark has no secrets.
+/// Public, as a benchmark has no secrets.
 const KEY: [u8; 32] = [7; 32];
 
-/// What a datagram says it is.
+/// The decoded number of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
     pub round: u16,
@@ -36,7 +37,7 @@ impl Number {
     }
 }
 
-/// Seals and opens.
+/// The cipher that seals and opens datagrams.
 #[derive(Debug)]
 pub struct Cipher(LessSafeKey);
 
@@ -46,7 +47,7 @@ impl Cipher {
         Ok(Self(LessSafeKey::new(key)))
     }
 
-    /// Makes `datagram` one that carries `payload`, which must be [`OVERHEAD_BYTES`] shorter.
+    /// Seals `payload` into `datagram`; the payload must be [`OVERHEAD_BYTES`] shorter.
     pub fn seal(&self, number: Number, payload: &[u8], datagram: &mut [u8]) -> Result<()> {
         let (header, rest) = datagram.split_at_mut(NUMBER_BYTES);
         let (body, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);

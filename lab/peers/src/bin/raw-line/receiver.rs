@@ -1,4 +1,4 @@
-//! The receiving side: open, compare, count.
+//! The receiving side: opens, compares and counts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,12 +13,12 @@ use crate::udp::Udp;
 
 const SUMMARY_BYTES: usize = 32;
 
-/// What arrived in a round.
+/// Counts of a finished round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     pub round: u16,
     pub datagrams: u64,
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub time: Duration,
     pub cpu: Duration,
 }
@@ -52,7 +52,7 @@ impl Summary {
     }
 }
 
-/// A round that is being received.
+/// A round in progress.
 #[derive(Debug)]
 struct Round {
     number: u16,
@@ -103,7 +103,7 @@ impl Receiver {
         self.udp.wait(None)
     }
 
-    /// Takes everything that is there. Bytes that are not those expected are an error, not a loss.
+    /// Receives all available datagrams. Unexpected bytes are an error, not a loss.
     pub fn receive(&mut self) -> Result<()> {
         let Self { udp, cipher, pattern, round } = self;
         let mut ended = None;

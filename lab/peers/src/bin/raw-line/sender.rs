@@ -1,4 +1,4 @@
-//! The sending side: fill, seal, send, and ask in the end what arrived.
+//! The sending side: fills, seals and sends datagrams, and finally requests the receiver's count.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use crate::packet::{Cipher, Number, OVERHEAD_BYTES};
 use crate::receiver::Summary;
 use crate::udp::{Udp, segments};
 
-/// The end of a round is said again after this long without an answer: it can be lost like anything else.
+/// Interval after which an unanswered end of a round is sent again, as it can be lost.
 const END_INTERVAL: Duration = Duration::from_millis(20);
-/// Nobody is there.
+/// Time after which the receiver counts as absent.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 
 pub struct Sender {
@@ -55,7 +55,7 @@ impl Sender {
         (self.round, self.next, self.cpu) = (round, 0, cpu_time());
     }
 
-    /// Seals and sends one batch; false once everything was sent before.
+    /// Seals and sends one batch. Returns `false` if all data was already sent.
     pub fn send_batch(&mut self) -> Result<bool> {
         let payload_bytes = self.datagram_bytes - OVERHEAD_BYTES;
         let datagrams = (self.count - self.next).min(segments(self.datagram_bytes) as u64);
@@ -73,7 +73,7 @@ impl Sender {
         Ok(true)
     }
 
-    /// Says that the round is over.
+    /// Sends the end of the round.
     pub fn end(&mut self) -> Result<()> {
         let mut datagram = [0; OVERHEAD_BYTES];
         let number = Number { round: self.round, index: self.next, end: true };
@@ -81,7 +81,7 @@ impl Sender {
         self.udp.send(self.to, &datagram, OVERHEAD_BYTES)
     }
 
-    /// Ends the round and waits for what the receiver says of it.
+    /// Ends the round and waits for the receiver's report.
     pub fn result(&mut self) -> Result<Report> {
         let cpu = cpu_time() - self.cpu;
         let deadline = Instant::now() + ANSWER_DEADLINE;

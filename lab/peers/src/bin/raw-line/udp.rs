@@ -1,4 +1,4 @@
-//! A non-blocking socket that moves full batches, and waits.
+//! A non-blocking socket that sends and receives full batches, and waits.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -11,14 +11,14 @@ use wraith_peers::bind;
 
 /// Datagrams in one segmented send (the kernel's `UDP_MAX_SEGMENTS`).
 const SEGMENTS_MAX: usize = 64;
-/// Bytes in one send: what an IPv4 packet of 65,535 bytes leaves after its headers.
+/// Maximum bytes of one send: an IPv4 packet of 65,535 bytes without its headers.
 const SEND_MAX_BYTES: usize = 65_507;
-/// Any datagram, or any run of them that the kernel merged.
+/// Room for any datagram, or any run of them that the kernel merged.
 const RECV_BUFFER_BYTES: usize = 64 * 1024;
 /// Receive buffers of one system call: together they stay within the L2 cache.
 const RECV_BATCH: usize = 8;
 
-/// Datagrams of `datagram_bytes` that one call can send.
+/// Number of datagrams of `datagram_bytes` that one call can send.
 pub fn segments(datagram_bytes: usize) -> usize {
     (SEND_MAX_BYTES / datagram_bytes).clamp(1, SEGMENTS_MAX)
 }
@@ -43,7 +43,7 @@ impl Udp {
         self.io.local_addr()
     }
 
-    /// Sends `datagrams`, cut every `datagram_bytes`, with one system call.
+    /// Sends `datagrams`, split every `datagram_bytes`, with one system call.
     pub fn send(&mut self, to: SocketAddr, datagrams: &[u8], datagram_bytes: usize) -> Result<()> {
         let segmented = datagrams.len() > datagram_bytes;
         ensure!(
@@ -68,7 +68,8 @@ impl Udp {
         }
     }
 
-    /// Gives every datagram that is there, up to one batch, to `each`; false if there was none.
+    /// Passes every available datagram, up to one batch, to `each`. Returns `false` if there was
+    /// none.
     pub fn receive(
         &mut self,
         mut each: impl FnMut(SocketAddr, &mut [u8]) -> Result<()>,
@@ -90,7 +91,7 @@ impl Udp {
         Ok(true)
     }
 
-    /// Waits until there is something to receive, or the time is over.
+    /// Waits until the socket is readable, or the time is over.
     pub fn wait(&self, limit: Option<Duration>) -> Result<()> {
         self.wait_for(PollFlags::IN, limit)
     }
