@@ -1,4 +1,4 @@
-// What a call costs from C, in nanoseconds: medians of blocks of calls.
+// The cost of calls from C, in nanoseconds: medians of blocks of calls.
 
 #include <time.h>
 

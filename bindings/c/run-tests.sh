@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds and runs everything here against a library that is built:
+# Builds the tests of this folder and runs them against a built library:
 #   bindings/c/run-tests.sh target/ffi        (after: cargo build --profile ffi -p wraith-c)
-# What a missing tool would have shown is skipped, and said so. Ends with 0 if nothing failed.
-# Tools: gcc and valgrind (apt install gcc valgrind), with clang and pkg-config more.
+# Checks without their tool are skipped with a message. The exit code is 0 if nothing failed.
+# Tools: gcc and valgrind (apt install gcc valgrind); clang and pkg-config enable more checks.
 set -eu
-# The library that is named here, and no other that cargo has built before.
+# Use only the named library, not another one that cargo has built.
 unset LD_LIBRARY_PATH
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,7 +21,7 @@ step() { echo "== $*"; }
 skip() { echo "skipped: $*"; skipped=$((skipped + 1)); }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# PROGRAM NAME [COMMAND IN FRONT...]: one test, with an empty folder if it works with files.
+# PROGRAM NAME [WRAPPER COMMAND...]: runs one test, with an empty folder if it uses files.
 run() {
     program=$1 name=$2
     shift 2
@@ -72,7 +72,7 @@ if has nm; then
     fi
     sed -n 's/.*\(wraith_[a-z0-9_]*\)(.*/\1/p' "$here/include/wraith.h" | grep -v '_t$' | sort -u >"$work/declared"
     grep -Fxv -f "$work/exported" "$work/declared" | while read -r name; do
-        # Callbacks' fields and words in comments are declared nowhere else.
+        # Fields of callbacks, and words in comments, have no declaration of their own.
         grep -q "^[a-z].*[ *]$name(" "$here/include/wraith.h" && { echo "$name is declared and not exported" >&2; exit 1; }
         true
     done
@@ -104,8 +104,8 @@ fi
 
 step "valgrind"
 if has valgrind; then
-    # It has no AVX-512 and says so by cpuid, so the library takes what every processor has. It runs one thread at a time: not in turn, one that
-    # waits for another may wait for minutes.
+    # valgrind reports by cpuid that it lacks AVX-512, so the library uses the portable code. It runs one thread at a time:
+    # without a fair schedule, a thread that waits for another may wait for minutes.
     for test in $tests; do
         run "$work/$test" "$test" valgrind --quiet --fair-sched=try --error-exitcode=9 --leak-check=full --trace-children=yes
     done
@@ -128,7 +128,7 @@ done
 echo "good evening" >&3
 printf 'hello\n\nwho is there?\na line without an end' | timeout 60 "$work/messenger" connect 127.0.0.1 "$port" >"$work/connector" &
 connector=$!
-# The listener ends its input once it has said its line; then both end.
+# The listener closes its input after it has sent its line; then both programs end.
 exec 3>&-
 wait $listener
 wait $connector

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the library as developers get it, and runs the tests in C against it.
+# Builds the development build of the library, and runs the tests in C against it.
 set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}

@@ -1,4 +1,4 @@
-"""What a call costs: medians on this machine."""
+"""The cost of calls: medians on this machine."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ CALLS = 2000
 
 
 def seconds(work: Callable[[], object], calls: int) -> float:
-    """Seconds that one call takes: the median of some rounds."""
+    """Return the seconds of one call: the median of some rounds."""
 
     def once() -> float:
         begin = time.perf_counter()

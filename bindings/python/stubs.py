@@ -1,7 +1,7 @@
-"""Writes the types of the generated module where type checkers look for them: python/wraith/wraith/__init__.pyi.
+"""Write the type stubs of the generated module: python/wraith/wraith/__init__.pyi.
 
-The generated source has all annotations, but makes its enums and errors in ways that no type checker follows. With `--check` nothing is
-written, and it is an error if the file is another than it would be.
+The generated source has all annotations, but creates its enums and errors in ways that no type checker follows.
+With `--check` nothing is written, and a file that is out of date is an error.
 """
 
 import enum
@@ -27,7 +27,7 @@ _Bytes: typing.TypeAlias = bytes
 
 
 def signature(function: FunctionType) -> str:
-    """The parameters and the result, as a stub has them."""
+    """Format the parameters and the result for a stub."""
     parts: list[str] = []
     shape = inspect.signature(function)
     for parameter in shape.parameters.values():
@@ -42,7 +42,7 @@ def signature(function: FunctionType) -> str:
 def typed(parameter: inspect.Parameter) -> str:
     if parameter.name == "self" or parameter.name == "cls":
         return parameter.name
-    # What has none is a field of an error: text.
+    # A parameter without an annotation is a field of an error: text.
     known = parameter.annotation is not parameter.empty
     return f"{parameter.name}: {named(parameter.annotation) if known else 'str'}"
 
@@ -52,13 +52,13 @@ def named(annotation: str) -> str:
 
 
 def init(of: type) -> FunctionType | None:
-    """The constructor that was made for this class; None where there is none of its own."""
+    """Return the constructor generated for this class, or None if the class has none of its own."""
     function = of.__init__  # type: ignore[misc]
     return function if isinstance(function, FunctionType) else None
 
 
 def with_fields(of: type, indent: str) -> Iterator[str]:
-    """The fields that the constructor sets, and the constructor."""
+    """Yield the fields that the constructor sets, and the constructor."""
     made = init(of)
     if made is None:
         yield f"{indent}def __init__(self, *args: object) -> None: ..."
@@ -81,7 +81,7 @@ def methods(of: type) -> Iterator[str]:
 
 
 def variants(of: type) -> list[tuple[str, type]]:
-    """Of an enum with fields, or of an error: its cases, each a class within it that is one of it."""
+    """Yield the cases of an enum with fields or of an error, each a nested subclass."""
     inner = ((name, member) for name, member in vars(of).items() if not name.startswith("_"))
     return [(name, one) for name, one in inner if isinstance(one, type) and issubclass(one, of)]
 
@@ -105,14 +105,14 @@ def class_lines(name: str, item: type) -> Iterator[str]:
     else:
         yield f"class {name}:"
         made = vars(item).get("__init__")
-        # What only other calls give has a constructor for nobody.
+        # A class whose objects come only from other calls has no public constructor.
         if isinstance(made, FunctionType) and "args" not in inspect.signature(made).parameters:
             yield f"    def __init__{signature(made)}: ..."
         yield from methods(item)
 
 
 def takes_names(item: type) -> bool:
-    """It is a record: its fields are given by name."""
+    """Return whether the class is a record, whose fields are passed by name."""
     made = init(item)
     parameters = inspect.signature(made).parameters.values() if made else ()
     return any(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters)
@@ -120,7 +120,7 @@ def takes_names(item: type) -> bool:
 
 def stubs(module: ModuleType) -> str:
     out = [HEAD]
-    # What the generator needs for itself is for nobody else.
+    # Omit the generator's internal names.
     own = ("Protocol", "Impl")
     names = sorted(name for name in module.__all__ if not name.endswith(own))
     for name in names:

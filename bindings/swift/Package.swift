@@ -1,5 +1,5 @@
 // swift-tools-version:5.9
-// The sources of `Wraith` and the header of `WraithFFI` are made from the built library: generate.sh puts them in place.
+// The sources of `Wraith` and the header of `WraithFFI` are generated from the built library; generate.sh copies them.
 
 import PackageDescription
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts what is generated, and the library, where Package.swift looks for them: generate.sh SOURCES LIBRARIES.
+# Copies the generated sources and the library to the paths of Package.swift: generate.sh SOURCES LIBRARIES.
 set -eu
 sources=$1
 libraries=$2

@@ -1,4 +1,4 @@
-// Two people write to each other over plain TCP that a wraith session keeps secret (bindings/MESSENGER.md):
+// Two people exchange messages over TCP in an encrypted wraith session (bindings/MESSENGER.md):
 //   messenger listen PORT          messenger connect HOST PORT
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -44,7 +44,7 @@ static int open_socket(int count, char **words)
     return listens && fflush(stdout) == 0 ? accept(made, NULL, NULL) : made;
 }
 
-// A frame into `body`; 0 at the end of the stream.
+// Reads a frame into `body`. Returns 0 at the end of the stream.
 static size_t read_frame(int from)
 {
     uint8_t head[4] = {0};
@@ -55,7 +55,7 @@ static size_t read_frame(int from)
     return len;
 }
 
-// `body` as a frame.
+// Writes `body` as a frame.
 static void write_frame(int to, size_t len)
 {
     uint8_t head[4] = {0, 0, (uint8_t)(len >> 8), (uint8_t)len};

@@ -1,5 +1,5 @@
-// Files from one node to another, in one process: by code, by ticket; refused, put off, cancelled; with callbacks that
-// block and that call back. `files FOLDER` works in a folder that is empty.
+// Transfers between two nodes in one process: by code and by ticket; declined, postponed and cancelled; with callbacks
+// that block or call the library. `files FOLDER` works in an empty folder.
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@ static const char *in_folder(char *path, size_t room, const char *name)
     return path;
 }
 
-// What callbacks saw. The lock is for the main thread, which reads it meanwhile.
+// Events that callbacks recorded. The lock is for the main thread, which reads them meanwhile.
 struct seen {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -135,7 +135,7 @@ static void a_file_arrives(uint32_t to, const char *into)
     wraith_transfer_t transfer = fetch(receiver, offer, in_folder(target, sizeof target, into), &received);
     OK(wraith_transfer_wait(transfer, WRAITH_FOREVER));
     OK(wraith_transfer_wait(offer, WRAITH_FOREVER));
-    // After wait no callback runs and none follows.
+    // After wait returns, no callback runs or follows.
     CHECK(received.asked == 1 && received.done == 1 && received.files == 1 && received.released == 1);
     CHECK(sent.asked == 0 && sent.done == 1 && sent.failed == 0 && sent.released == 1);
     wraith_progress_t progress;
@@ -175,7 +175,7 @@ static void who_says_no_gets_nothing(int32_t answer, wraith_status_t of_receiver
     OK(wraith_node_free(receiver));
 }
 
-// Nobody comes, and somebody waits for that; then it is cancelled.
+// A thread waits for an offer without a receiver, until the offer is cancelled.
 static void waiting_has_an_end(void)
 {
     char path[300];
@@ -186,7 +186,7 @@ static void waiting_has_an_end(void)
         offer_one(sender, in_folder(path, sizeof path, "film"), WRAITH_OFFER_BY_TICKET, &sent);
     GIVES(WRAITH_TIMED_OUT, wraith_transfer_wait(offer, 0));
     GIVES(WRAITH_TIMED_OUT, wraith_transfer_wait(offer, 20));
-    // The node's handle is not needed any more: its transfers keep it.
+    // The node's handle is no longer needed: its transfers keep the node.
     OK(wraith_node_free(sender));
     OK(wraith_transfer_cancel(offer));
     GIVES(WRAITH_CANCELLED, wraith_transfer_wait(offer, WRAITH_FOREVER));
@@ -201,7 +201,7 @@ static void *wait_for_it(void *user)
     return &status;
 }
 
-// Who waits hears of the end also if transfer and node are freed meanwhile.
+// A waiting thread returns even if transfer and node are freed meanwhile.
 static void freeing_ends_the_waiting(void)
 {
     char path[300];
@@ -214,7 +214,7 @@ static void freeing_ends_the_waiting(void)
         wraith_transfer_t offer =
             offer_one(sender, in_folder(path, sizeof path, "film"), WRAITH_OFFER_BY_TICKET, &sent);
         CHECK(pthread_create(&waiting, NULL, wait_for_it, &offer) == 0);
-        // It waits already, or not yet: either is right.
+        // The thread may or may not wait already; both cases are valid.
         if (round > 0)
             GIVES(WRAITH_TIMED_OUT, wraith_transfer_wait(offer, 20));
         OK(wraith_transfer_free(offer));
@@ -229,7 +229,7 @@ static void freeing_ends_the_waiting(void)
     }
 }
 
-// The sender's callback hangs from its first event on, and everything arrives all the same.
+// The sender's callback blocks from its first event on, and all files still arrive.
 static void a_blocked_callback_stops_nothing(void)
 {
     char path[300], target[300], arrived[400];
@@ -244,9 +244,9 @@ static void a_blocked_callback_stops_nothing(void)
     OK(wraith_transfer_wait(transfer, WRAITH_FOREVER));
     snprintf(arrived, sizeof arrived, "%s/film", target);
     check_same(path, arrived);
-    // The callback still hangs, so it is not over.
+    // The callback still blocks, so the transfer is not over.
     GIVES(WRAITH_TIMED_OUT, wraith_transfer_wait(offer, 20));
-    // Freeing does not wait for it, and release comes after it.
+    // Freeing does not wait for the callback, and release is called after it.
     OK(wraith_transfer_free(offer));
     pthread_mutex_lock(&sent.lock);
     CHECK(sent.released == 0);
@@ -274,7 +274,7 @@ static int32_t wait_and_free_in_callback(void *user, const wraith_offer_info_t *
     return WRAITH_ACCEPT;
 }
 
-// A callback frees the transfer that calls it: it was not accepted then, and release is the last.
+// A callback frees its own transfer: the offer is then not accepted, and release is the last call.
 static void a_callback_can_free_its_transfer(void)
 {
     char path[300], target[300];

@@ -1,4 +1,4 @@
-// Messages longer than their transport carries: cut, sealed, lost or reordered, and put together.
+// Messages longer than the transport's limit: fragmented, sealed, lost or reordered, and reassembled.
 
 #include "two.h"
 
@@ -13,7 +13,7 @@ static void fill(void)
         message[at] = (uint8_t)(at * 7 + at / 256);
 }
 
-// Every length, through a buffer that is too small first: that uses no id.
+// Every length, first with a buffer that is too small: that attempt uses no id.
 static void every_length_comes_through_in_any_order(void)
 {
     wraith_splitter_t splitter;
@@ -48,7 +48,7 @@ static void every_length_comes_through_in_any_order(void)
         CHECK(memcmp(whole, message, len) == 0);
         OK(wraith_reassembler_held(all, &held));
         CHECK(held == 0);
-        // Once more is no news, unless it was one piece: those have no id.
+        // A repeated fragment changes nothing, unless it is a whole message: those have no id.
         OK(wraith_reassembler_push(all, pieces, total < ROOM ? total : ROOM, whole, LONG, &told, &is_whole));
         CHECK(is_whole == (count == 1));
     }
@@ -102,7 +102,7 @@ static void what_is_held_is_bounded(void)
         }
     }
     CHECK(held > 0);
-    // The last one was not given up; one that is too long is.
+    // The last message was kept; one that is too long is dropped.
     OK(wraith_reassembler_push(all, pieces, ROOM, whole, LONG, &len, &is_whole));
     CHECK(is_whole && len == 400 && memcmp(whole, message, len) == 0);
     OK(wraith_splitter_split(splitter, message, 501, 490, pieces, sizeof pieces, &total));

@@ -1,5 +1,5 @@
-// What must not crash, leak or move anything: handles that are none, NULL, buffers that are too small, garbage, several
-// threads on one handle, and freeing what is in use.
+// Misuse that must not crash, leak or change any state: invalid handles, NULL, buffers that are too small, garbage,
+// several threads on one handle, and freeing a handle in use.
 
 #include <pthread.h>
 
@@ -125,7 +125,7 @@ static void null_where_something_belongs(void)
     GIVES(WRAITH_INVALID_INPUT, wraith_reassembler_push(0, NULLS, out, sizeof out, &len, NULL));
     GIVES(WRAITH_INVALID_INPUT, wraith_node_new(NULL, NULL));
     CHECK(len == 7 && s == two.session[0]);
-    // A failure has words, on this thread.
+    // A failure has a message, on this thread.
     OK(wraith_last_error(out, sizeof out, &len));
     CHECK(len > 10);
     GIVES(WRAITH_BUFFER_TOO_SMALL, wraith_last_error(out, 1, &len));
@@ -174,7 +174,7 @@ static void buffers_that_are_too_small_change_nothing(void)
     part(&two);
 }
 
-// Input and output may be one buffer.
+// Input and output may share a buffer.
 static void in_place(void)
 {
     struct two two;
@@ -224,7 +224,7 @@ static void garbage_is_refused(void)
         CHECK(wraith_session_open(two.session[1], NULLS, good, good_len, out, sizeof out, &len, NULL) != WRAITH_OK);
         good[at] ^= 1;
     }
-    // After all that the right one still opens.
+    // The genuine message still opens afterwards.
     OK(wraith_session_open(two.session[1], NULLS, good, good_len, out, sizeof out, &len, NULL));
     OK(wraith_handshake_free(reader));
     part(&two);
@@ -266,7 +266,7 @@ static void threads_on_one_session_take_turns(void)
     int taken[2] = {0, 0};
     uint8_t out[4];
     size_t len;
-    // In the order of their numbers, so that none is older than the window.
+    // In the order of their numbers, so that no message is older than the window.
     for (int step = 0; step < 2 * EACH; step++) {
         int from = taken[0] == EACH ||
                    (taken[1] < EACH && (number[1][1] * 256 + number[1][0]) < (number[0][1] * 256 + number[0][0]));

@@ -1,5 +1,5 @@
-// Conversations and prekeys in a vault: what a process that ends at any moment, or a vault that fails, leaves; and many
-// messages in one call. `kept FOLDER` works in a folder that is empty.
+// Conversations and prekeys in a vault: their state after a process ends at any moment, or after the vault fails; and
+// many messages in one call. `kept FOLDER` works in an empty folder.
 
 #include "shelf.h"
 
@@ -23,7 +23,7 @@ static void hear(wraith_ratchet_t to, const char *words)
     GIVES(WRAITH_REPLAYED, wraith_ratchet_decrypt(to, NULLS, message, message_len, got, sizeof got, &len));
 }
 
-// Anna starts a conversation with bert, who is away: `first` is her first message.
+// Anna starts a conversation with Bert, who is offline: `first` is her first message.
 static wraith_ratchet_t anna_asks(wraith_vault_t vault, wraith_identity_t anna, wraith_prekeys_t berts)
 {
     uint8_t bundle[WRAITH_BUNDLE_MAX];
@@ -41,7 +41,7 @@ static wraith_ratchet_t anna_asks(wraith_vault_t vault, wraith_identity_t anna, 
     return annas;
 }
 
-// Each step is done by a process of its own, as far as the library can tell.
+// For the library, each step runs in a new process.
 static void a_conversation_lives_in_a_vault(wraith_vault_t vault)
 {
     wraith_identity_t anna, bert;
@@ -58,7 +58,7 @@ static void a_conversation_lives_in_a_vault(wraith_vault_t vault)
     OK(wraith_prekeys_free(keys));
     OK(wraith_prekeys_load(vault, KEYS, &keys));
     OK(wraith_prekeys_remaining(keys, &remaining));
-    CHECK(remaining == 2); // that one was handed out is not forgotten
+    CHECK(remaining == 2); // the state remembers that one was handed out
     GIVES(WRAITH_INVALID_STATE, wraith_prekeys_save(keys, got, sizeof got, &len));
     GIVES(WRAITH_INVALID_STATE, wraith_prekeys_keep(keys, vault, (const uint8_t *)"other", 5));
     GIVES(WRAITH_INVALID_STATE, wraith_ratchet_respond(bert, keys, NULLS, first, first_len, got, sizeof got, &len, &berts));
@@ -84,7 +84,7 @@ static void a_conversation_lives_in_a_vault(wraith_vault_t vault)
         hear(berts, "good");
     }
     GIVES(WRAITH_INVALID_STATE, wraith_ratchet_save(berts, got, sizeof got, &len));
-    // Of two that go on with the same conversation one fails, before it gives out anything.
+    // If two handles continue the same conversation, one fails before it returns any output.
     OK(wraith_ratchet_load(vault, ANNA, &again));
     say(berts, "from the one");
     GIVES(WRAITH_CONFLICT, wraith_ratchet_encrypt(again, NULLS, NULLS, got, sizeof got, &len));
@@ -106,7 +106,7 @@ static void a_conversation_lives_in_a_vault(wraith_vault_t vault)
     OK(wraith_vault_remove(vault, KEYS));
 }
 
-// What was saved as bytes until now goes into a vault, and on as before.
+// A conversation saved as bytes moves into a vault and continues as before.
 static void what_was_in_memory_is_kept_from_now_on(wraith_vault_t vault)
 {
     wraith_identity_t anna, bert;
@@ -174,7 +174,7 @@ static void a_vault_that_fails_changes_nothing(void)
     OK(wraith_prekeys_remaining(keys, &remaining));
     CHECK(remaining == 2);
     annas = anna_asks(vault, anna, keys);
-    // The conversation is stored and its prekeys are not: the same message again goes on with it.
+    // The conversation is stored but its prekeys are not: the same message continues the conversation.
     shelf.fails = 1;
     shelf.fails_for = "prekeys";
     GIVES(WRAITH_VAULT_FAILED,
@@ -212,7 +212,7 @@ static void check_text(const uint8_t *texts, wraith_ratchet_result_t result, con
     CHECK(result.status == WRAITH_OK && result.len == strlen(words) && memcmp(texts + result.offset, words, result.len) == 0);
 }
 
-// In order, each message judged by itself. `stores` counts those of who decrypts, if they are in a vault.
+// In order, with a result for each message. `stores` counts the receiver's stores, if it uses a vault.
 static void pass_many(wraith_ratchet_t from, wraith_ratchet_t to, const int *stores)
 {
     static uint8_t sealed[20000], texts[20000];
@@ -220,7 +220,7 @@ static void pass_many(wraith_ratchet_t from, wraith_ratchet_t to, const int *sto
     wraith_bytes_t words[3] = {text("one"), {NULL, 0}, text("three")}, messages[COUNT];
     wraith_ratchet_result_t results[COUNT], opened[COUNT];
     size_t sealed_len, texts_len, failed = 99;
-    // One that cannot be encrypted: none is, and its index is told.
+    // If one message cannot be encrypted, none is, and its index is returned.
     wraith_bytes_t bad[3] = {words[0], words[1], {huge, sizeof huge}};
     GIVES(WRAITH_INVALID_INPUT,
           wraith_ratchet_encrypt_many(from, NULLS, bad, 3, sealed, sizeof sealed, &sealed_len, results, &failed));
@@ -277,7 +277,7 @@ static void many_messages_at_once(void)
     pass_many(annas, berts, &shelf.stores);
     pass_many(berts, annas, NULL);
     pass_many(annas, berts, &shelf.stores);
-    // A vault that fails: nothing was encrypted or decrypted, and the same call does it later.
+    // If the vault fails, nothing is encrypted or decrypted, and the same call succeeds later.
     OK(wraith_ratchet_encrypt_many(annas, NULLS, words, 1, sealed, sizeof sealed, &len, &result, NULL));
     messages[0] = (wraith_bytes_t){sealed, result.len};
     shelf.fails = 1;

@@ -1,5 +1,5 @@
-// What survives its process: sessions in a folder or in a vault of the caller, conversations over a ratchet; and sealed
-// boxes. `lasting FOLDER` works in a folder that is empty.
+// State that survives its process: sessions in a folder or in a vault of the caller, and ratchet conversations; also
+// sealed boxes. `lasting FOLDER` works in an empty folder.
 
 #include "shelf.h"
 #include "two.h"
@@ -38,7 +38,7 @@ static void a_session_lives_in_a_vault(wraith_vault_t vault)
     OK(wraith_session_seal(two.session[1], NULLS, NULLS, message, sizeof message, &len, NULL));
     size_t message_len = len;
     OK(wraith_session_open(two.session[0], NULLS, message, message_len, got, sizeof got, &len, NULL));
-    // The process ends, whenever that is; another one goes on.
+    // The process ends at any time; another one continues.
     OK(wraith_session_free(two.session[0]));
     OK(wraith_session_load(vault, NAME, &two.session[0]));
     GIVES(WRAITH_REPLAYED, wraith_session_open(two.session[0], NULLS, message, message_len, got, sizeof got, &len, NULL));
@@ -54,7 +54,7 @@ static void a_session_lives_in_a_vault(wraith_vault_t vault)
 
 static wraith_session_t kept;
 
-// What a vault may not do: use the session that it is called for.
+// A vault must not use the session that calls it.
 static void use_the_session_that_is_kept(void)
 {
     uint8_t out[64];
@@ -78,7 +78,7 @@ static void the_caller_s_own_vault(void)
     shelf.calls_back = use_the_session_that_is_kept;
     OK(wraith_session_seal(two.session[1], NULLS, NULLS, message, sizeof message, &len, NULL));
     shelf.fails = 1;
-    // A vault that fails changes nothing: the same message opens when it works again.
+    // A failing vault changes nothing: the same message opens when the vault works again.
     GIVES(WRAITH_VAULT_FAILED, wraith_session_open(two.session[0], NULLS, message, len, got, sizeof got, &got_len, NULL));
     shelf.fails = 0;
     int stores = shelf.stores;

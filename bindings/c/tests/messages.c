@@ -1,10 +1,10 @@
-// Keys, handshakes and sessions as they are meant to be used.
+// Regular use of keys, handshakes and sessions.
 
 #include "two.h"
 
 static void hashes_are_blake3(void)
 {
-    // The official vectors, of no bytes and of 0, 1, 2.
+    // The official vectors of the empty input and of the bytes 0, 1, 2.
     static const char *empty = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
     uint8_t hash[WRAITH_HASH_BYTES], pieces[WRAITH_HASH_BYTES];
     char hex[65];
@@ -73,7 +73,7 @@ static void both_sides_know_each_other(void)
     part(&two);
 }
 
-// Names of all kinds lead to sessions that understand each other.
+// Protocol names of all kinds lead to compatible sessions.
 static void protocols(void)
 {
     static const struct {
@@ -171,7 +171,7 @@ static void many_at_once(void)
     CHECK(results[2].status == WRAITH_UNAUTHENTIC && results[4].status == WRAITH_REPLAYED);
     CHECK(results[1].len == 0 && results[3].number == 3);
     CHECK(opened_len == 7 && memcmp(opened + results[3].offset, "four", 4) == 0);
-    // One that cannot be sealed: none is, and no number is used.
+    // If one message cannot be sealed, none is, and no number is used.
     static uint8_t huge[(16 << 20) + 1];
     static uint8_t room[(16 << 20) + 200];
     texts[2] = (wraith_bytes_t){huge, sizeof huge};

@@ -1,4 +1,4 @@
-// A vault of a few records in memory. It can be told to fail, and to call back for each store.
+// An in-memory vault of a few records. It can be set to fail, and to call a function for each store.
 #ifndef SHELF_H
 #define SHELF_H
 
@@ -9,17 +9,17 @@ enum { SHELF_RECORDS = 4, SHELF_RECORD_MAX = 40000 };
 struct shelf {
     struct {
         char name[64];
-        size_t name_len, len; // a place is free if `len` is 0
+        size_t name_len, len; // a slot is free if `len` is 0
         uint64_t generation;
         uint8_t record[SHELF_RECORD_MAX];
     } places[SHELF_RECORDS];
     int fails, stores, released;
-    // The only record whose store fails, if `fails`; NULL for all.
+    // Name of the only record that fails to be stored, if `fails`; NULL for all.
     const char *fails_for;
     void (*calls_back)(void);
 };
 
-// The place of this name, or a free one.
+// Returns the slot of this name, or a free one.
 static inline int shelf_place(const struct shelf *shelf, wraith_bytes_t name)
 {
     int place = -1;

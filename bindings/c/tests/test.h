@@ -1,4 +1,4 @@
-// What the tests have in common: a check that says where it failed, and files with known content.
+// Shared parts of the tests: a check that reports its line, and files with known content.
 #ifndef TEST_H
 #define TEST_H
 
@@ -9,7 +9,7 @@
 
 #include "wraith.h"
 
-// Also in a build without asserts.
+// Works in builds without asserts, too.
 #define CHECK(condition)                                                            \
     do {                                                                            \
         if (!(condition)) {                                                         \
@@ -40,7 +40,7 @@ static inline wraith_bytes_t text(const char *words)
     return bytes;
 }
 
-// Bytes that differ from file to file and from place to place.
+// Bytes that differ between files and between offsets.
 static inline void write_file(const char *path, size_t size, uint32_t seed)
 {
     FILE *file = fopen(path, "wb");

@@ -1,4 +1,4 @@
-// Two sides that have shaken hands.
+// Two sides after a finished handshake.
 #ifndef TWO_H
 #define TWO_H
 
@@ -17,7 +17,7 @@ static inline wraith_handshake_options_t handshake_options(uint32_t is_initiator
     return options;
 }
 
-// Each message goes through a buffer that is too small first: that must change nothing.
+// Each message is first written to a buffer that is too small, which must change nothing.
 static inline void pass_message(struct two *two, int from, const char *payload)
 {
     uint8_t message[3000], arrived[3000];

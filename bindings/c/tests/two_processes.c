@@ -1,4 +1,4 @@
-// Files from one process to another over loopback. `two_processes FOLDER` works in a folder that is empty.
+// Transfers between two processes over loopback. `two_processes FOLDER` works in an empty folder.
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -63,7 +63,7 @@ int main(int count, char **words)
         snprintf(one, sizeof one, "%s/photos/%u", words[1], at);
         write_file(one, at * 997, at);
     }
-    // Before the library has threads.
+    // Fork before the library starts threads.
     int ticket[2];
     CHECK(pipe(ticket) == 0);
     pid_t sender = fork();

@@ -1,9 +1,9 @@
-// The vectors that every language runs. `vectors FOLDER` reads them from there: flat lists of objects whose fields stand in
-// a known order, so a scanner for that is all it takes.
+// The test vectors of all languages. `vectors FOLDER` reads them from that folder. They are flat lists of objects with
+// fields in a known order, so a simple scanner is enough.
 
 #include "test.h"
 
-// Behind the next `"key": ` of the text, or NULL.
+// Returns the text after the next `"key": `, or NULL.
 static char *behind(char *text, const char *key)
 {
     char quoted[40];
@@ -17,7 +17,7 @@ struct bytes {
     size_t len;
 };
 
-// The string that begins here, without its quotes.
+// Copies the string that begins at `at`, without its quotes.
 static struct bytes string(char *at)
 {
     CHECK(at != NULL && *at == '"');
@@ -25,7 +25,7 @@ static struct bytes string(char *at)
     return words;
 }
 
-// The bytes of the hexadecimal string that begins here.
+// Decodes the hexadecimal string that begins at `at`.
 static struct bytes hex(char *at)
 {
     struct bytes digits = string(at), bytes = {malloc(digits.len / 2 + 1), digits.len / 2};
@@ -102,7 +102,7 @@ static void boxes(char *text)
     }
 }
 
-// The next string of a list, or NULL at its end.
+// Returns the next string of a list, or NULL at its end.
 static char *next_item(char **list)
 {
     char *item = *list + strcspn(*list, "\"]");

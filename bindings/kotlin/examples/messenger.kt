@@ -1,4 +1,4 @@
-// Two people write to each other over TCP, in a wraith session (bindings/MESSENGER.md).
+// Two people exchange messages over TCP, in a wraith session (bindings/MESSENGER.md).
 //
 //     messenger listen PORT
 //     messenger connect HOST PORT
@@ -38,7 +38,7 @@ fun main(words: Array<String>) {
     }
 }
 
-/** Frames on a TCP connection: a length of four bytes, big-endian, and so many bytes. */
+/** Frames on a TCP connection: a big-endian length of four bytes, and that many bytes. */
 private class Frames(private val socket: Socket) {
     private val input = DataInputStream(socket.getInputStream().buffered())
     private val output = DataOutputStream(socket.getOutputStream().buffered())
@@ -49,7 +49,7 @@ private class Frames(private val socket: Socket) {
         output.flush()
     }
 
-    /** The next one; null at an end between two. */
+    /** Reads the next frame; null if the stream ends between two frames. */
     fun receive(): ByteArray? {
         val first = input.read()
         if (first < 0) return null
@@ -68,7 +68,7 @@ private fun talk(socket: Socket, begins: Boolean) {
     say("me ${identity.nodeId()}")
     val handshake = if (begins) Handshake.initiator(PROTOCOL, options) else Handshake.responder(PROTOCOL, options)
     val session = shakeHands(frames, handshake)
-    // Who has said everything still listens; when the other side has, or when anything fails, it is over.
+    // A side without further input still reads, until the other side has finished too or an error occurs.
     thread { orExit { speak(frames, session) } }
     orExit { listen(frames, session) }
     exitProcess(0)
@@ -87,7 +87,7 @@ private fun shakeHands(frames: Frames, handshake: Handshake): Session {
 }
 
 private fun speak(frames: Frames, session: Session) {
-    // UTF-8, whatever the system's default is.
+    // UTF-8, regardless of the system's default.
     System.`in`.bufferedReader().forEachLine { line ->
         val text = line.toByteArray()
         if (text.size > LINE_BYTES_MAX) throw IOException("a line is too long")

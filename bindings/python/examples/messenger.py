@@ -1,4 +1,4 @@
-"""Two people write to each other over TCP, in a wraith session (bindings/MESSENGER.md).
+"""Two people exchange messages over TCP, in a wraith session (bindings/MESSENGER.md).
 
 messenger.py listen PORT
 messenger.py connect HOST PORT
@@ -16,7 +16,7 @@ LINE_BYTES_MAX = 65_000
 
 
 class Frames:
-    """Frames on a TCP connection: a length of four bytes, big-endian, and so many bytes."""
+    """Frames on a TCP connection: a big-endian length of four bytes, and that many bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -26,7 +26,7 @@ class Frames:
         await self.writer.drain()
 
     async def receive(self) -> bytes | None:
-        """The next one; None at an end between two."""
+        """Read the next frame; None if the stream ends between two frames."""
         try:
             head = await self.reader.readexactly(4)
         except asyncio.IncompleteReadError as cut:
@@ -76,7 +76,7 @@ async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, begin
     speaking = asyncio.create_task(speak(frames, session))
     listening = asyncio.create_task(listen(frames, session))
     try:
-        # Who has said everything still listens; when the other side has, it is over.
+        # A side without further input still reads, until the other side has finished too.
         done, _ = await asyncio.wait({speaking, listening}, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
@@ -95,7 +95,7 @@ async def standard_input() -> asyncio.StreamReader:
 
 
 async def accept(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The first who connects."""
+    """Return the first connection."""
     come = asyncio.get_running_loop().create_future()
 
     def first(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Nodes that are found on this machine alone, and content to move."""
+"""Nodes that are reachable only on this machine, and content to transfer."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ import pytest
 
 import wraith
 
-# Longer than anything here takes, so that a test that hangs fails.
+# Longer than any test takes, so that a hanging test fails.
 PATIENCE = 60.0
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ async def asked(node: wraith.Node, ticket: str, folder: Path, **options: object)
 
 @pytest.fixture
 def film(tmp_path: Path) -> Path:
-    """A file of 5 MB that cannot be compressed, always the same."""
+    """A fixed, incompressible file of 5 MB."""
     path = tmp_path / "film.mov"
     path.write_bytes(random.Random(7).randbytes(5_000_000))
     return path

@@ -1,4 +1,4 @@
-"""The example messengers, of each language that is built here, talk to each other."""
+"""The example messengers of all built languages talk to each other."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", BINDINGS.parent / "target"))
 
 
 def messengers() -> dict[str, list[str]]:
-    """How to start the messenger of each language."""
+    """Return the command that starts the messenger of each language."""
     found = {"python": [sys.executable, str(BINDINGS / "python/examples/messenger.py")]}
     build = TARGET / "bindings/kotlin/build"
     if (build / "classpath").exists():
@@ -47,7 +47,7 @@ async def started(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 async def told(process: asyncio.subprocess.Process, beginning: str) -> str:
-    """What follows `beginning` on the next line."""
+    """Return the text after `beginning` on the next line."""
     assert process.stdout is not None
     line = (await within(process.stdout.readline())).decode()
     assert line.startswith(beginning), f"{line!r} is not {beginning!r}"

@@ -107,7 +107,7 @@ def test_two_threads_on_one_session_use_each_number_once() -> None:
 
 
 class Vault(wraith.KeyVault):
-    """A vault of Python, which can be told to fail."""
+    """A vault in Python that can be set to fail."""
 
     def __init__(self) -> None:
         self.records: dict[str, tuple[int, bytes]] = {}
@@ -171,7 +171,7 @@ def test_a_store_that_is_interrupted_has_stored_nothing(cut_off: BaseException) 
     with pytest.raises(wraith.WraithError.Vault):
         kept.open(b"", message)
     with pytest.raises(wraith.WraithError.Vault):
-        # It has numbers for a while, and then it has to store.
+        # The session has reserved numbers for a while, and must then store its state.
         while True:
             sent.append(kept.seal(b"", b"x"))
     vault.fails = None

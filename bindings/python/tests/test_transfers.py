@@ -1,4 +1,4 @@
-"""Files and messages between two nodes over loopback."""
+"""Transfers and messages between two nodes over loopback."""
 
 import asyncio
 from datetime import timedelta
@@ -75,7 +75,7 @@ async def test_an_offer_is_answered_once(film: Path, tmp_path: Path) -> None:
 async def test_a_transfer_is_cancelled_in_the_middle_and_the_sender_is_told(
     film: Path, tmp_path: Path
 ) -> None:
-    # Who does not wait for the receiver to come back hears at once that it was stopped.
+    # A sender that does not wait for the receiver to come back learns at once that it was stopped.
     offer, ticket = await offered(
         new_node(), film, bytes_per_second=200_000, reconnect=timedelta(0)
     )

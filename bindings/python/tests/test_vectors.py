@@ -1,4 +1,4 @@
-"""The vectors that every language runs (bindings/vectors)."""
+"""The test vectors of all languages (bindings/vectors)."""
 
 import json
 from pathlib import Path

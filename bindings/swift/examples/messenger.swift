@@ -1,4 +1,4 @@
-// Two people write to each other over TCP, in a wraith session (bindings/MESSENGER.md).
+// Two people exchange messages over TCP, in a wraith session (bindings/MESSENGER.md).
 //
 //     messenger listen PORT
 //     messenger connect HOST PORT
@@ -21,7 +21,7 @@ let lineBytesMax = 65_000
 
 struct Failure: Error { let why: String }
 
-/// Frames on a TCP connection: a length of four bytes, big-endian, and so many bytes.
+/// Frames on a TCP connection: a big-endian length of four bytes, and that many bytes.
 struct Frames: Sendable {
     let socket: Int32
 
@@ -34,7 +34,7 @@ struct Frames: Sendable {
         }
     }
 
-    /// The next one; nil at an end between two.
+    /// Reads the next frame; nil if the stream ends between two frames.
     func receive() throws -> Data? {
         guard let head = try exactly(4, endIsFine: true) else { return nil }
         let length = head.reduce(0) { $0 << 8 | Int($1) }
@@ -67,7 +67,7 @@ func address(_ host: String, _ port: UInt16) throws -> sockaddr_in {
     return address
 }
 
-/// `call` (bind, connect or getsockname) with the address in the form that the system wants.
+/// Runs `call` (bind, connect or getsockname) with the address in the system's form.
 func with(_ address: inout sockaddr_in, _ call: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Int32) throws {
     let result = withUnsafeMutablePointer(to: &address) {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }

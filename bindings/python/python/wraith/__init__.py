@@ -16,7 +16,10 @@ from .wraith import Event as _Event
 
 
 def _write_all(items: Sequence[bytes], buffer: Any) -> None:
-    """Writes a list of byte strings as the generated code does, whose buffer grows by a call of the library for each."""
+    """Write a list of byte strings in the format of the generated code, with a single call.
+
+    The generated code calls the library to grow its buffer for each item.
+    """
     parts = [len(items).to_bytes(4, "big", signed=True)]
     for item in items:
         parts += (len(item).to_bytes(4, "big", signed=True), item)
@@ -24,7 +27,7 @@ def _write_all(items: Sequence[bytes], buffer: Any) -> None:
 
 
 def _read_all(buffer: Any) -> list[bytes]:
-    """Reads such a list out of one copy of the rest of the buffer."""
+    """Read such a list from one copy of the rest of the buffer."""
     rest = buffer.data[buffer.offset : buffer.len]
     items: list[bytes] = []
     end = 4
@@ -46,6 +49,6 @@ class _HasEvents(Protocol):
 
 
 async def events(of: _HasEvents) -> AsyncIterator[_Event]:
-    """What happens to an `Offer`, a `Transfer` or a `Listener`, until its end."""
+    """Yield the events of an `Offer`, a `Transfer` or a `Listener`, until its end."""
     while (event := await of.next_event()) is not None:
         yield event

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Wraith
 
-/// Files between two nodes over loopback, sessions, and the vectors that every language runs.
+/// Transfers between two nodes over loopback, sessions, and the test vectors of all languages.
 final class WraithTests: XCTestCase {
     private let hybrid = "Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s"
 
@@ -52,7 +52,7 @@ final class WraithTests: XCTestCase {
         }
     }
 
-    /// A vault of Swift.
+    /// A vault in Swift.
     private final class Vault: KeyVault, @unchecked Sendable {
         private var records: [String: (UInt64, Data)] = [:]
 

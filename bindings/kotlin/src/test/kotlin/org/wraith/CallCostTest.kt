@@ -5,7 +5,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty
 
 private const val ROUNDS = 11
 
-/** What a call costs: medians on this machine. */
+/** The cost of calls: medians on this machine. */
 @EnabledIfSystemProperty(named = "wraith.bench", matches = "true")
 class CallCostTest {
     @Test
@@ -21,7 +21,7 @@ class CallCostTest {
         cost("100 x 1 KiB, 1 call", 10) { session.sealMany(none, batch) }
     }
 
-    /** The median of some rounds, after one that warms up. */
+    /** Returns the median of some rounds, after a warm-up round. */
     private fun cost(name: String, calls: Int, work: () -> Any) {
         val rounds = List(ROUNDS + 1) {
             val begin = System.nanoTime()

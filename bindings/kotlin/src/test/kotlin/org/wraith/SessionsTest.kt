@@ -98,7 +98,7 @@ class SessionsTest {
         assertEquals(400, messages.map { second.open(NONE, it).decodeToString() }.count { it == "x" })
     }
 
-    /** A vault of Kotlin, which can be told to fail. */
+    /** A vault in Kotlin that can be set to fail. */
     private class Vault : KeyVault {
         private val records = mutableMapOf<String, Pair<ULong, ByteArray>>()
         var fails: Throwable? = null
@@ -157,7 +157,7 @@ class SessionsTest {
             val message = second.seal(NONE, bytes("hello"))
             vault.fails = error
             assertThrows<WraithException.Vault> { kept.open(NONE, message) }
-            // It has numbers for a while, and then it has to store.
+            // The session has reserved numbers for a while, and must then store its state.
             assertThrows<WraithException.Vault> { while (true) sent.add(kept.seal(NONE, bytes("x"))) }
             vault.fails = null
             val again = StoredSession.load(vault, "anna")

@@ -24,7 +24,7 @@ import kotlin.io.path.readBytes
 import kotlin.io.path.writeBytes
 import kotlin.random.Random
 
-/** Files and messages between two nodes over loopback. */
+/** Transfers and messages between two nodes over loopback. */
 class TransfersTest {
     @TempDir
     lateinit var folder: Path
@@ -96,12 +96,12 @@ class TransfersTest {
 
     @Test
     fun `a transfer is cancelled in the middle and the sender is told`() = within {
-        // Who does not wait for the receiver to come back hears at once that it was stopped.
+        // A sender that does not wait for the receiver to come back learns at once that it was stopped.
         val options = OfferOptions(bytesPerSecond = 200_000uL, reconnect = Duration.ZERO)
         val (offer, ticket) = offered(newNode(), film, options)
         val transfer = asked(newNode(), ticket, folder.resolve("in")).accept(AcceptOptions())
         while (transfer.nextEvent() != Event.Accepted) {
-            // What comes before it.
+            // Skips earlier events.
         }
         assertTrue(transfer.cancel())
         failure<WraithException.Cancelled> { transfer.finished() }
@@ -185,7 +185,7 @@ class TransfersTest {
     }
 }
 
-// Longer than anything here takes, so that a test that hangs fails.
+// Longer than any test takes, so that a hanging test fails.
 private const val PATIENCE = 60_000L
 
 private fun within(work: suspend kotlinx.coroutines.CoroutineScope.() -> Unit) = runBlocking { withTimeout(PATIENCE, work) }

@@ -24,7 +24,7 @@ private fun JsonObject.bytes(name: String): ByteArray = hex.parseHex(text(name))
 
 private fun JsonArray.texts(): List<String> = map { it.asString }
 
-/** The vectors that every language runs (bindings/vectors). */
+/** The test vectors of all languages (bindings/vectors). */
 class VectorsTest {
     @Test
     fun `hashes are those of the vectors whole and in pieces`() {
