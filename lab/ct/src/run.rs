@@ -7,8 +7,7 @@
 //! | a control | \|t\| is above [`THRESHOLD`] in one of three measurements |
 //!
 //! A target that fails is measured again in another process, and has failed if it also fails there.
-//! The memory layout of one process can separate times by tenths of a nanosecond, for whatever
-//! reason.
+//! The memory layout of one process can separate times by tenths of a nanosecond.
 //!
 //! By chance alone, |t| would reach 4 in the worst of a hundred tests. Differences of a fraction of
 //! a nanosecond, which come from the machine and not from the program, exceed that with enough
