@@ -117,7 +117,7 @@ fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
         if let (Language::Swift, Some(sources)) = (language, &sources) {
             swift::look_at(sources)?;
         }
-        return Ok(Outcome::Skipped(format!("no {missing} here")));
+        return Ok(Outcome::Skipped(format!("{missing} is not installed")));
     }
     match (language, sources) {
         (Language::Python, Some(sources)) => python::test(built, &sources, bench)?,

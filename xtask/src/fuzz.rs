@@ -39,7 +39,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let known = targets()?;
     if let Some(unknown) = args.targets.iter().find(|name| !known.contains(name)) {
-        bail!("no target is called {unknown}; there are {}", known.join(", "));
+        bail!("no target is called {unknown}; the targets are {}", known.join(", "));
     }
     let program = build()?;
     for name in known.iter().filter(|name| args.targets.is_empty() || args.targets.contains(name)) {
@@ -66,7 +66,7 @@ fn build() -> Result<PathBuf> {
     let version = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?.stdout;
     let version = String::from_utf8_lossy(&version).into_owned();
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.context("rustc does not say what it compiles for")?;
+    let host = host.context("rustc prints no host")?;
     let folder = cargo::target().join("fuzz");
     // With an explicit target triple the flags do not apply to build scripts, which would fail to
     // link with them.

@@ -13,7 +13,7 @@ const SALT: [u8; 16] = [3; 16];
 
 /// Passes the plaintext to a creator, which must not reveal its ticket.
 pub(crate) fn run(input: &[u8]) {
-    assert!(open(NAMEPLATE, input).is_none(), "nobody finds the key by chance");
+    assert!(open(NAMEPLATE, input).is_none(), "the key cannot be found by chance");
     let code = Code::new(NAMEPLATE, [1; 4]);
     let now = Instant::now();
     let mut creator = Creator::new(code, TicketSide::Creator, now + Duration::from_secs(3600));
@@ -30,7 +30,7 @@ pub(crate) fn run(input: &[u8]) {
                 assert_eq!(creator.hello(now, &hello), answer, "the same again");
             }
             Message::Proof(proof) => {
-                let ticket = |_| panic!("nobody finds the words by chance");
+                let ticket = |_| panic!("the words cannot be found by chance");
                 let judged = creator.judge(now, &hello, &proof, ticket);
                 let Judged::Refused(why) = judged else { panic!("welcome") };
                 let over = (why == Refusal::Wrong).then_some(Refusal::Burned);

@@ -224,7 +224,7 @@ impl Victim {
     fn connected(&mut self) -> ConnectionHandle {
         std::iter::from_fn(|| self.endpoint.poll_event())
             .find_map(|(handle, event)| (event == Event::Connected).then_some(handle))
-            .expect("whatever a peer claims of itself, it is connected")
+            .expect("no claim of a peer prevents the connection")
     }
 
     /// Completes the handshake with a peer that dials and claims `parameters`.

@@ -29,7 +29,7 @@ pub(crate) fn run(input: &[u8]) {
     }
     for algorithm in kem::Algorithm::ALL {
         let Ok(key) = algorithm.decapsulation_key_pkcs8(input) else { continue };
-        let der = key.to_pkcs8().expect("what was read has a format");
+        let der = key.to_pkcs8().expect("a key that was read has a format");
         let again = algorithm.decapsulation_key_pkcs8(&der).expect("a key that was written");
         assert_eq!(again.to_raw(), key.to_raw());
         assert_eq!(again.encapsulation_key().to_raw(), key.encapsulation_key().to_raw());

@@ -31,7 +31,7 @@ pub(crate) fn run(input: &[u8]) {
         return;
     };
     assert!(bytes.len() <= BUNDLE_BYTES_MAX && bundle.encode() == bytes);
-    assert_eq!(bundle.node_id(), bob().node_id(), "nobody else's is signed");
+    assert_eq!(bundle.node_id(), bob().node_id(), "only its owner signs it");
     match Ratchet::initiate(&mut rng(1), &alice(), &bundle) {
         Ok(mut ratchet) => {
             let mut message = Vec::new();

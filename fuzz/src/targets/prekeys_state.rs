@@ -9,7 +9,7 @@ use crate::session_world::{alice, bob, conversation, rng};
 
 pub(crate) fn run(input: &[u8]) {
     let Ok(mut prekeys) = PreKeys::restore(input) else { return };
-    assert!(prekeys.save()[..] == *input, "there are no two forms of a state");
+    assert!(prekeys.save()[..] == *input, "a state has one form");
     for first in &conversation().first {
         let before = prekeys.save();
         match Ratchet::respond(&bob(), &mut prekeys, b"", first) {
@@ -38,6 +38,6 @@ fn holds(prekeys: &PreKeys) {
     let saved = prekeys.save();
     assert!(prekeys.remaining() <= ONE_TIME_MAX);
     assert!(saved.len() <= 434 << 10, "more than is promised");
-    let again = PreKeys::restore(&saved).expect("what is saved is taken");
+    let again = PreKeys::restore(&saved).expect("a saved state is accepted");
     assert!(again.save() == saved);
 }

@@ -60,7 +60,7 @@ fn arrive(receiver: &mut Ratchet, message: &[u8], opened: Option<&mut bool>) {
         }
         Err(why) => {
             assert!(!is_new, "a genuine message does not open: {why}");
-            assert_ne!(why, DecryptError::Violation, "nobody authentic breaks the protocol");
+            assert_ne!(why, DecryptError::Violation, "an authentic peer keeps the protocol");
             assert_eq!(out, b"kept");
             assert!(receiver.save() == before, "{why}");
         }

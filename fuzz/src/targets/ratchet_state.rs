@@ -13,7 +13,7 @@ const STATE_BYTES_MAX: usize = 4096 + 128 * SKIPPED_MAX;
 
 pub(crate) fn run(input: &[u8]) {
     let Ok(mut ratchet) = Ratchet::restore(input) else { return };
-    assert!(ratchet.save()[..] == *input, "there are no two forms of a state");
+    assert!(ratchet.save()[..] == *input, "a state has one form");
     holds(&ratchet);
     let world = conversation();
     for which in 0..3 {
@@ -38,6 +38,6 @@ pub(crate) fn run(input: &[u8]) {
 pub(crate) fn holds(ratchet: &Ratchet) {
     let saved = ratchet.save();
     assert!(ratchet.missing() <= SKIPPED_MAX && saved.len() <= STATE_BYTES_MAX);
-    let again = Ratchet::restore(&saved).expect("what is saved is taken");
+    let again = Ratchet::restore(&saved).expect("a saved state is accepted");
     assert!(again.save() == saved);
 }

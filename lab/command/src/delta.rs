@@ -210,7 +210,7 @@ fn event(said: &mut impl BufRead, kind: &str) -> Result<Value> {
     let mut line = String::new();
     loop {
         line.clear();
-        ensure!(said.read_line(&mut line)? > 0, "it said no {kind}");
+        ensure!(said.read_line(&mut line)? > 0, "wraith printed no {kind} event");
         let event: Value = serde_json::from_str(&line)?;
         if event["event"] == kind {
             return Ok(event);
@@ -237,7 +237,7 @@ fn rsync(new: &Path, target: &Path) -> Result<Cost> {
         let line = said.lines().find_map(|line| line.strip_prefix(what));
         let digits: String =
             line.unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
-        digits.parse::<u64>().with_context(|| format!("rsync says no {what}"))
+        digits.parse::<u64>().with_context(|| format!("rsync printed no {what}"))
     };
     let wire_bytes = count("Total bytes sent:")? + count("Total bytes received:")?;
     Ok(Cost { wire_bytes, seconds, usage: vec![usage] })
@@ -246,7 +246,7 @@ fn rsync(new: &Path, target: &Path) -> Result<Cost> {
 /// Checks the result and prints a row.
 fn show(case: Case, who: &str, changed: usize, new: &Path, cost: Cost) -> Result<()> {
     let made = new.parent().and_then(Path::parent).context("no folder")?.join("target/file");
-    ensure!(is_same(new, &made)?, "{who}: what was made is not the source");
+    ensure!(is_same(new, &made)?, "{who}: the copy differs from the source");
     let size = fs::metadata(new)?.len() as f64;
     let beyond = cost.wire_bytes as f64 - changed as f64;
     let peaks: Vec<String> =

@@ -117,7 +117,7 @@ fn compare(rows: &[Row], mut floors: Floors) -> Vec<String> {
         let goodput = sample.mean();
         let Sample { cell, contender, gave_up, .. } = sample;
         match floors.remove(&(cell.clone(), contender.clone())) {
-            None => complaints.push(format!("{cell}, {contender}: there is no floor")),
+            None => complaints.push(format!("{cell}, {contender}: the file has no floor")),
             Some(_) if gave_up => complaints.push(format!("{cell}, {contender}: gave up")),
             Some(floor) if goodput < floor => complaints.push(format!(
                 "{cell}, {contender}: {goodput:.4} of the capacity, the floor is {floor:.4}"

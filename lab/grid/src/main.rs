@@ -75,7 +75,7 @@ fn main() -> Result<()> {
         let cells: HashSet<String> = known.keys().map(|(cell, _)| cell.clone()).collect();
         work.retain(|(cell, _)| cells.contains(&cell.to_string()));
     }
-    ensure!(!work.is_empty(), "no cell has a name like that");
+    ensure!(!work.is_empty(), "no cell matches");
     let open: Vec<_> =
         work.iter().filter(|work| !known.contains_key(&key(work))).cloned().collect();
     let jobs = jobs(&args);
@@ -110,7 +110,7 @@ fn hold_floors(args: &Args) -> Result<()> {
     let complaints = floors::complaints(&rows)?;
     ensure!(
         complaints.is_empty(),
-        "{}\nIf that is the price of something worth it: `cargo lab grid --ci --bless`, and say so in the commit.",
+        "{}\nIf the cost is justified, run `cargo lab grid --ci --bless` and explain it in the commit.",
         complaints.join("\n")
     );
     Ok(())

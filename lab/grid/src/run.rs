@@ -192,7 +192,7 @@ pub fn run_all(
                 while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (cell, contender) = &work[index];
                     let figures = run(cell, *contender, seed);
-                    *results[index].lock().expect("nobody panics with it") = Some(figures);
+                    *results[index].lock().expect("no thread panics with it") = Some(figures);
                     done(finished.fetch_add(1, Ordering::Relaxed) + 1);
                 }
             });

@@ -115,7 +115,7 @@ impl WraithHost {
             }
             let piece = content.pattern.piece(*written, left.min(room));
             *written += piece.len() as u64;
-            connection.write(id, piece).expect("a stream nobody stops takes what it has room for");
+            connection.write(id, piece).expect("a stream in use accepts its window");
             if *written == content.bytes {
                 connection.finish(id).expect("a stream is finished once");
             }

@@ -142,7 +142,7 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
         Ok(Sighting { by, at })
     };
     let sightings = [Sighting { by: begin, at: observed }, see(first)?, see(other_port)?];
-    let mapping = mapping(&[local.ip()], local.port(), &sightings).context("two addresses tell")?;
+    let mapping = mapping(&[local.ip()], local.port(), &sightings).context("two are enough")?;
 
     // This socket has sent to one endpoint only.
     let fresh = bound(a)?;
@@ -158,7 +158,7 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
         sockets.push((socket, seen));
     }
     let hairpin = hairpin(&sockets[0].0, sockets[1].1)? && hairpin_arrives(&sockets[1].0)?;
-    let allocation = allocation(&ports).context("several sockets tell")?;
+    let allocation = allocation(&ports).context("several are enough")?;
     Ok(Some(Udp { local, observed, mapping, filtering, allocation, hairpin }))
 }
 

@@ -21,7 +21,7 @@ pub fn measure(address: SocketAddr, count: u32, limit: Duration) -> Result<Vec<D
             break;
         }
         match TcpStream::connect_timeout(&address, SAMPLE_MAX) {
-            Ok(_) => bail!("somebody listens at {address}"),
+            Ok(_) => bail!("a program listens at {address}"),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 samples.push(start.elapsed());
             }

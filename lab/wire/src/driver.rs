@@ -120,7 +120,7 @@ pub fn first_datagrams(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     let record = |_| {
         let mut pair = Pair::new(FIRST_DIAL_UNIX_SECONDS, TransportConfig::default(), rng);
         let transmit = pair.sides[0].poll_transmit(Time::ZERO, &mut pair.buffer);
-        let Transmit { len, segment, .. } = transmit.expect("who dials has something to say");
+        let Transmit { len, segment, .. } = transmit.expect("an initiator sends a datagram");
         pair.buffer[..len.min(segment)].to_vec()
     };
     (0..count).map(record).collect()

@@ -73,7 +73,7 @@ fn first(rng: &mut ChaCha20Rng, begin: impl FnOnce(&mut Endpoint)) -> Vec<u8> {
             return buffer;
         }
         now = endpoint.poll_timeout().expect("it has something to do");
-        assert!(now.since(Time::ZERO) < PATIENCE, "it said nothing");
+        assert!(now.since(Time::ZERO) < PATIENCE, "it sent nothing");
         endpoint.handle_timeout(now);
     }
 }

@@ -107,7 +107,7 @@ pub fn run(form: Form, seed: u64, tell: impl Fn(&str)) -> io::Result<Outcome> {
     findings.extend(suite::firsts(&firsts));
     notes.extend(report::censor(&censor::exempt(&firsts)));
 
-    tell("what is of no connection");
+    tell("datagrams outside connections");
     let lan = others::lan_packets(form.dials, &mut generator(seed, part::LAN));
     findings.extend(suite::single_datagrams("local network", &lan));
     let punches = others::punches(form.dials, &mut generator(seed, part::PUNCHES));
@@ -121,7 +121,7 @@ pub fn run(form: Form, seed: u64, tell: impl Fn(&str)) -> io::Result<Outcome> {
     } else {
         notes.push("skipped: records of the DHT: their salts and hours follow from no seed; the full form has them".into());
     }
-    notes.push("skipped: datagrams of a relay: the library has no public function that makes them; what they carry is tested here".into());
+    notes.push("skipped: datagrams of a relay: the library has no public function that makes them; their payload is tested".into());
 
     tell("data packets");
     let mut judges = if form.unrepeatable { Judges::start() } else { Judges::default() };

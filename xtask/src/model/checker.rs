@@ -35,7 +35,7 @@ impl Checker {
             let mut install = cargo::cargo(words);
             install.args(["--ignore-rust-version", "--root"]).arg(&root);
             install.arg("--target-dir").arg(folder.join("build"));
-            cargo::run(&mut install).context("the checker is not here and cannot be installed")?;
+            cargo::run(&mut install).context("the checker is missing and cannot be installed")?;
             ensure!(is_of_version(&program), "{} is not version {VERSION}", program.display());
         }
         Ok(Self { program })

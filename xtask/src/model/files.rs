@@ -117,7 +117,7 @@ fn vary(base: &str, variant: &str) -> Result<String> {
         let old: Vec<&str> = block.lines().filter_map(of('-')).collect();
         let new: Vec<&str> = block.lines().filter_map(of('+')).collect();
         let Some(first) = old.first() else {
-            ensure!(new.is_empty(), "nothing says where this goes: {}", new.join(" "));
+            ensure!(new.is_empty(), "lines without a place in the base: {}", new.join(" "));
             continue;
         };
         let places: Vec<usize> = (0..lines.len())
@@ -127,7 +127,7 @@ fn vary(base: &str, variant: &str) -> Result<String> {
             })
             .collect();
         let [at] = places[..] else {
-            bail!("the base has {} times what begins with: {first}", places.len());
+            bail!("the base has {} places that start with: {first}", places.len());
         };
         lines.splice(at..at + old.len(), new);
     }
@@ -181,7 +181,7 @@ mod tests {
             assert!(row.ends_with(&code), "{}: the row does not end with {code}", model.path);
         }
         let rows = readme.lines().filter(|line| line.starts_with("| [")).count();
-        assert_eq!(rows, models.len(), "rows of models that there are not");
+        assert_eq!(rows, models.len(), "rows of missing models");
     }
 
     #[test]

@@ -43,12 +43,12 @@ pub fn run(args: &Args) -> Result<()> {
     match (lacks_for_static(), args.fully_static) {
         (None, true) => package_static(&out),
         (None, false) => {
-            println!("A static build is possible here: --static");
+            println!("This machine can build a static program: --static");
             Ok(())
         }
         (Some(why), true) => bail!("no static build: {why}"),
         (Some(why), false) => {
-            println!("No static build is possible here: {why}");
+            println!("This machine cannot build a static program: {why}");
             Ok(())
         }
     }
@@ -65,11 +65,11 @@ fn package(program: &Path, out: &Path) -> Result<()> {
     let deb = out.join(layout.deb_name());
     fs::write(&deb, deb::archive(&layout)?)?;
     try_deb(&deb, &layout)?;
-    println!("{} ({} files): unpacked, and run from there", deb.display(), layout.files.len());
+    println!("{} ({} files): unpacked and tested", deb.display(), layout.files.len());
     let tar = out.join(layout.tar_name());
     fs::write(&tar, layout.tar_gz(&layout.folder_name())?)?;
     try_tar(&tar, &layout)?;
-    println!("{}: unpacked, and run from there", tar.display());
+    println!("{}: unpacked and tested", tar.display());
     Ok(())
 }
 
@@ -85,7 +85,7 @@ fn lacks_for_static() -> Option<String> {
     // The ciphers are C code, which the system's own compiler would build for the system's C
     // library.
     let compiler = Command::new("musl-gcc").arg("--version").output();
-    compiler.is_err().then(|| "there is no musl-gcc (apt install musl-tools)".into())
+    compiler.is_err().then(|| "musl-gcc is missing (apt install musl-tools)".into())
 }
 
 fn package_static(out: &Path) -> Result<()> {
@@ -96,7 +96,7 @@ fn package_static(out: &Path) -> Result<()> {
     let tar = out.join(layout.tar_name().replace("linux", "linux-static"));
     fs::write(&tar, layout.tar_gz(&layout.folder_name())?)?;
     try_tar(&tar, &layout)?;
-    println!("{}: needs no library; unpacked, and run from there", tar.display());
+    println!("{}: needs no library; unpacked and tested", tar.display());
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn try_program(program: &Path) -> Result<()> {
         succeed(&mut command)
     };
     let version = clean(&["-V"])?;
-    ensure!(version.starts_with("wraith "), "it says {version:?}");
+    ensure!(version.starts_with("wraith "), "it prints {version:?}");
     clean(&["demo", "--size", "8M", "--files", "20"]).map(|_| ())
 }
 

@@ -61,7 +61,7 @@ pub(super) fn check<'a>(
     }
     if let Some(row) = measured.iter().find(|row| references.iter().all(|line| line.row != ***row))
     {
-        bail!("{row} was measured, but reference.csv does not say what it is set beside");
+        bail!("{row} was measured, but reference.csv has no line for it");
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ impl Baseline {
                     unit: unit.to_owned(),
                     instructions: instructions.parse().context(line.to_owned())?,
                 }),
-                _ => bail!("a line that means nothing: {line}"),
+                _ => bail!("cannot parse line: {line}"),
             }
         }
         Ok(baseline)

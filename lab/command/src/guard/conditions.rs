@@ -41,7 +41,7 @@ pub(super) fn difference(baseline: &Conditions, here: &Conditions) -> Option<Str
         .filter(|key| baseline.get(*key) != here.get(*key))
         .map(|key| {
             format!(
-                "baseline was taken with {key} {:?}, here is {:?}",
+                "baseline was taken with {key} {:?}, this machine has {:?}",
                 of(baseline, key),
                 of(here, key)
             )

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<()> {
     print!("{}", comparison.table);
     if !comparison.complaints.is_empty() {
         bail!(
-            "{}\nIf that is the price of something worth it: `cargo lab guard --bless`, and say so in the commit.",
+            "{}\nIf the cost is justified, run `cargo lab guard --bless` and explain it in the commit.",
             comparison.complaints.join("\n")
         );
     }
@@ -103,7 +103,7 @@ fn compare(before: &[Count], now: &[Count]) -> Comparison {
             writeln!(table, "{name:<16}{old:>14.1}{new:>14.1}{percent:>+8.1}%  {unit}{verdict}");
     }
     for old in before.iter().filter(|old| now.iter().all(|count| count.name != old.name)) {
-        complaints.push(format!("{} is in the baseline, but there is no such path", old.name));
+        complaints.push(format!("{} is in the baseline, but is not a guarded path", old.name));
     }
     Comparison { table, complaints }
 }

@@ -103,7 +103,7 @@ impl Lab {
         drop(self.relay.stdin.take());
         let mut text = String::new();
         self.out.read_to_string(&mut text)?;
-        let json = serde_json::from_str(&text).context("the link did not say what happened")?;
+        let json = serde_json::from_str(&text).context("the link printed no report")?;
         self.relay.wait()?;
         Ok(LinkReport { json, missed })
     }

@@ -242,7 +242,7 @@ fn measure(args: &Args, programs: &Programs, base: &Path) -> Result<()> {
     let links: Vec<_> = LINKS.iter().filter(|link| wanted(&args.links, link.key)).collect();
     let mut peers = Peer::available(programs)?;
     peers.retain(|peer| wanted(&args.peers, &peer.name()));
-    ensure!(!links.is_empty() && !peers.is_empty(), "there is no such link or peer");
+    ensure!(!links.is_empty() && !peers.is_empty(), "no link or peer has this name");
     let mut all = Vec::new();
     for link in &links {
         let calibration =

@@ -192,7 +192,7 @@ impl<'a> Throughput<'a> {
         let mut server =
             lab.b.command(program).args(["serve", &address]).stdout(Stdio::piped()).spawn()?;
         let line = first_line(&mut server)?;
-        let words = line.trim().split_once(' ').context("throughput serve said nothing")?;
+        let words = line.trim().split_once(' ').context("throughput serve printed nothing")?;
         let (node, address) = (words.0.to_owned(), words.1.to_owned());
         Ok(Self { program, control, node, address, _server: server })
     }

@@ -27,7 +27,7 @@ impl Isolated {
         let stdout = holder.stdout.take().context("it has no output")?;
         BufReader::new(stdout).read_line(&mut line)?;
         let isolated = Self(holder);
-        ensure!(line.trim() == "up", "no network namespace can be made here");
+        ensure!(line.trim() == "up", "this machine cannot create a network namespace");
         Ok(isolated)
     }
 

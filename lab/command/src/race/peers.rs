@@ -89,7 +89,7 @@ impl Means<'_> {
             }
             "cp, on disk" => Peer::CpOnDisk,
             "rsync, on disk" => Peer::RsyncOnDisk(self.ssh("rsync")?),
-            _ => bail!("nobody is called {name}"),
+            _ => bail!("no contender is called {name}"),
         })
     }
 

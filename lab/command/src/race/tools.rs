@@ -42,7 +42,7 @@ impl Tools {
             ]))
         })?;
         let folder = twist.parent().context("a program lies in a folder")?.to_owned();
-        ensure!(folder.join("wormhole").is_file(), "there is twist, but no wormhole beside it");
+        ensure!(folder.join("wormhole").is_file(), "twist has no wormhole beside it");
         Ok(folder)
     }
 

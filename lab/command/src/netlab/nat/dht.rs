@@ -114,6 +114,6 @@ fn call(
     caller.finish(LIMIT)?;
     listener.expect("done", LIMIT, |seen| seen.is("done"))?;
     job.set.verify(&folder)?;
-    let first = first_byte(&listener.seen).context("no progress was told of")?;
+    let first = first_byte(&listener.seen).context("no progress was reported")?;
     Ok(first.at.duration_since(started))
 }

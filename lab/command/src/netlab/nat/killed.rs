@@ -65,8 +65,8 @@ pub fn run(stage: &Stage, name: &str, profile: &Profile, file: File) -> Result<R
         .expect("another byte", LIMIT, |seen| seen.at > back && has_moved(seen, held + 1))?;
     let held = self::held(&receiver.seen[..receiver.seen.len() - 1]);
     let outcome = job.settle(stage, offered, receiver)?;
-    let moved = outcome.done["bytes_moved"].as_u64().context("done does not say what moved")?;
-    ensure!(outcome.path == "relay", "it found another way: {}", outcome.path);
+    let moved = outcome.done["bytes_moved"].as_u64().context("done has no bytes_moved")?;
+    ensure!(outcome.path == "relay", "it found another path: {}", outcome.path);
     let again = (held + moved).saturating_sub(file.bytes);
     Ok(Resumed { after: next.at.duration_since(back), again, done: outcome.done })
 }

@@ -105,7 +105,7 @@ pub fn run(stage: &Stage, plan: &Plan<'_>) -> Result<()> {
     if wrong.is_empty() {
         return Ok(());
     }
-    bail!("not as it must be:\n  {}", wrong.join("\n  "))
+    bail!("unexpected results:\n  {}", wrong.join("\n  "))
 }
 
 fn pop<T>(queue: &Mutex<VecDeque<T>>) -> Option<T> {
@@ -225,7 +225,7 @@ fn summary(runs: &[Run]) -> String {
 
 /// Formats median, 95th percentile and maximum.
 pub fn percentiles(mut times: Vec<Duration>) -> Result<String> {
-    ensure!(!times.is_empty(), "there is nothing to count");
+    ensure!(!times.is_empty(), "there are no times");
     times.sort_unstable();
     let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).max(1) - 1];
     let last = times.last().context("there is at least one")?;

@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<()> {
     let programs = super::programs();
     let wanted = |profile: &&Profile| super::wanted(&args.profiles, profile.name);
     let profiles: Vec<_> = PROFILES.iter().filter(wanted).collect();
-    ensure!(!profiles.is_empty(), "there is no such profile");
+    ensure!(!profiles.is_empty(), "no profile has this name");
     if args.prove {
         return prove::prove(&programs.netlab, &profiles);
     }

@@ -54,7 +54,7 @@ pub fn prove(program: &Path, profiles: &[&Profile]) -> Result<()> {
     if wrong.is_empty() {
         return Ok(());
     }
-    bail!("not what they should be: {}", wrong.join(", "))
+    bail!("unexpected results: {}", wrong.join(", "))
 }
 
 /// Lets all pairs of hosts try to reach each other at once. Returns a table of the results, and the
@@ -105,7 +105,7 @@ fn punch(program: &Path, a: &Host, b: &Host, port: u16) -> Result<bool> {
     for side in sides {
         let out = side.wait_with_output()?;
         let report: Value =
-            serde_json::from_slice(&out.stdout).context("nat-punch said nothing")?;
+            serde_json::from_slice(&out.stdout).context("nat-punch printed nothing")?;
         both &= report["answered_by"].is_string();
     }
     Ok(both)

@@ -168,7 +168,7 @@ impl Side {
                 format!("{kind} {}", more.trim()).trim().to_owned()
             })
             .collect();
-        format!("it said: {}", words.join(", "))
+        format!("its events: {}", words.join(", "))
     }
 }
 

@@ -30,7 +30,7 @@ pub fn run(stage: &Stage, home: &Profile, hard: &Profile) -> Result<()> {
 }
 
 fn direct(stage: &Stage, set: &DataSet, home: &Profile) -> Result<()> {
-    stage.say("One: no server of anybody's, only a DHT (60 nodes), and a router at each home");
+    stage.say("One: no servers, only a DHT (60 nodes), and a router at each home");
     let mut lab = Lab::new()?;
     let (_nodes, bootstrap) = lab.serve_dht(&stage.netlab)?;
     let hosts = [lab.host_behind(home)?, lab.host_behind(home)?];
@@ -46,7 +46,7 @@ fn direct(stage: &Stage, set: &DataSet, home: &Profile) -> Result<()> {
 
 fn relayed(stage: &Stage, set: &DataSet, hard: &Profile) -> Result<()> {
     stage.say("");
-    stage.say("Two: both behind NATs that take another port for everybody; somebody runs a relay");
+    stage.say("Two: both behind symmetric NATs, with a relay");
     let mut lab = Lab::new()?;
     let _relay = stage.relay(&lab, "relayed/relay")?;
     let hosts = [lab.host_behind(hard)?, lab.host_behind(hard)?];

@@ -130,7 +130,7 @@ fn outcome(started: Instant, events: &[Seen]) -> Result<Outcome> {
     let why = paths().filter_map(|seen| seen.event["message"].as_str()).next_back();
     let done = events.iter().find(|seen| seen.is("done")).context("it was never done")?;
     ensure!(done.event["failed"] == 0, "files failed: {}", done.event);
-    let first_byte = first_byte(events).context("no progress was told of")?;
+    let first_byte = first_byte(events).context("no progress was reported")?;
     Ok(Outcome {
         path: last.text("path").to_owned(),
         how: last.text("how").to_owned(),

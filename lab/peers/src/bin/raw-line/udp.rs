@@ -48,7 +48,7 @@ impl Udp {
         let segmented = datagrams.len() > datagram_bytes;
         ensure!(
             !segmented || self.state.max_gso_segments() >= segments(datagram_bytes),
-            "the kernel does not send segmented batches: there is no raw line to measure",
+            "the kernel does not send segmented batches, so the raw line cannot be measured",
         );
         let transmit = Transmit {
             destination: to,

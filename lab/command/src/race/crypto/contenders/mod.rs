@@ -45,7 +45,7 @@ impl Programs {
         }
         for (name, program) in [(OPENHITLS, openhitls), (OPENHITLS_RS, openhitls_rs)] {
             match program {
-                Some(path) => ensure!(path.is_file(), "there is no {}", path.display()),
+                Some(path) => ensure!(path.is_file(), "no such file: {}", path.display()),
                 None => eprintln!("!! SKIPPED {name}: no program is named"),
             }
         }

@@ -23,7 +23,7 @@ pub fn measure(program: &Path, contests: &[&Contest], seconds: f64) -> Result<Ve
     let figure = |contest: &&Contest| {
         let name = contest.rs.as_deref().context("it has no such row")?;
         let figure = figures.get(name).copied();
-        figure.with_context(|| format!("it does not tell how long {name} takes"))
+        figure.with_context(|| format!("it gives no figure for {name}"))
     };
     Ok(contests.iter().map(figure).collect())
 }
