@@ -10,7 +10,8 @@ use crate::{cargo, guard, netlab, programs, skip};
 const TESTED: [&str; 6] =
     ["wraith-ct", "wraith-grid", "wraith-guard", "wraith-lab", "wraith-netlab", "wraith-wire"];
 
-/// Runs the tests, the smallest grid, a second of an emulated link with every kind of NAT, and the guard.
+/// Runs the tests, the smallest grid, a second of an emulated link with every kind of NAT, and the
+/// guard.
 pub fn run() -> Result<()> {
     let args =
         test::Args { package: TESTED.map(String::from).to_vec(), times: 1, ..Default::default() };

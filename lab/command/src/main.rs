@@ -41,7 +41,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Measure wraith and others over slow, long and lossy links between network namespaces (needs root)
+    /// Measure wraith and others over slow, long and lossy links between network namespaces (needs
+    /// root)
     Netlab(netlab::Args),
     /// Measure the cost of a flood from strangers for a transfer and for a newcomer
     Flood(flood::Args),
@@ -61,7 +62,8 @@ enum Command {
     Guard(guard::Args),
     /// Run the microbenchmarks and compare them with the figures of other systems
     Bench(bench::Args),
-    /// Run the part of the lab that must pass before a change lands: its tests, the small grid, the guard
+    /// Run the part of the lab that must pass before a change lands: its tests, the small grid, the
+    /// guard
     Ci,
 }
 

@@ -56,7 +56,8 @@ fn build_with(name: &str, profile: &[&str]) -> Result<()> {
     cargo::run(command.arg("--target-dir").arg(cargo::target()))
 }
 
-/// Runs the benchmarks of `package` whose names contain `filter`; criterion writes its results to `folder`.
+/// Runs the benchmarks of `package` whose names contain `filter`; criterion writes its results to
+/// `folder`.
 pub fn bench(package: &str, folder: &Path, filter: Option<&str>) -> Result<()> {
     let mut command = cargo::cargo(["bench", "--locked", "--manifest-path", cargo::LAB]);
     command.arg("--target-dir").arg(cargo::target());

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::cell::{Cell, Condition, LossKind, QueueKind};
 
-/// Round trips: a local network, a country, a continent, an ocean, the other side of the world, a satellite.
+/// Round trips: a local network, a country, a continent, an ocean, the other side of the world, a
+/// satellite.
 const RTTS_MICROS: [u64; 6] = [200, 20_000, 50_000, 100_000, 200_000, 600_000];
 /// Mbit/s.
 const RATES: [u64; 6] = [1, 10, 100, 500, 1000, 10_000];

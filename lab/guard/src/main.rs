@@ -1,4 +1,5 @@
-//! The hot paths of wraith on fixed inputs, for `cargo lab guard`, which runs this program under callgrind.
+//! The hot paths of wraith on fixed inputs, for `cargo lab guard`, which runs this program under
+//! callgrind.
 //!
 //! `wraith-guard list` names the paths, `wraith-guard cpu` prints the processor features by which
 //! the libraries choose their code, and `wraith-guard run PATH TIMES` repeats one path.

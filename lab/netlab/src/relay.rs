@@ -5,7 +5,8 @@
 //! either. It wakes for deliveries at most every [`REST`], so packets that are due close together
 //! leave together, as with interrupt coalescing. The lateness of each packet is counted.
 //!
-//! Invariant: no more than [`WAITING_MAX`] packets are held; beyond that the newest is dropped and counted.
+//! Invariant: no more than [`WAITING_MAX`] packets are held; beyond that the newest is dropped and
+//! counted.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -21,7 +22,8 @@ use wraith_sim::link::{Datagram, Path};
 use crate::lateness::Lateness;
 use crate::tun::Tun;
 
-/// Shortest sleep before a delivery: two packets of 1500 bytes at 500 Mbit/s, and a thousandth of a round trip of 50 ms.
+/// Shortest sleep before a delivery: two packets of 1500 bytes at 500 Mbit/s, and a thousandth of a
+/// round trip of 50 ms.
 const REST: Duration = Duration::from_micros(50);
 /// Packets read before the next check for deliveries.
 const BATCH: usize = 32;

@@ -1,4 +1,5 @@
-//! A TUN device: a network interface whose packets a program reads and writes, one whole IP packet a call.
+//! A TUN device: a network interface whose packets a program reads and writes, one whole IP packet
+//! a call.
 //!
 //! Invariant: the device lives as long as this value; nothing remains however the program ends.
 

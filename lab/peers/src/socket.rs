@@ -5,7 +5,8 @@ use std::net::{SocketAddr, UdpSocket};
 use anyhow::{Context, Result};
 use socket2::{Domain, Protocol, Type};
 
-/// Binds to `address`, with `buffer_bytes` of kernel memory in each direction where `net.core.{r,w}mem_max` allows it.
+/// Binds to `address`, with `buffer_bytes` of kernel memory in each direction where
+/// `net.core.{r,w}mem_max` allows it.
 ///
 /// # Errors
 /// The address cannot be bound.

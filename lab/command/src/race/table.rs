@@ -27,7 +27,8 @@ pub fn render(results: &Results) -> String {
     out
 }
 
-/// One table: a row for each contender, with its ratio to wraith (above 1: wraith is that much better).
+/// One table: a row for each contender, with its ratio to wraith (above 1: wraith is that much
+/// better).
 pub fn one(table: &Table) -> String {
     let figure = match table.measure {
         Measure::Seconds => "seconds",
