@@ -35,6 +35,9 @@ const VARIABLES: [&str; 11] = [
     "POSIXLY_CORRECT",
 ];
 
+/// Names the program under test, if it is not the one that cargo built with the tests.
+const PROGRAM: &str = "WRAITH_PROGRAM";
+
 /// Signals that a shell or a script may have set to be ignored: those that a terminal or `kill` sends.
 const SIGNALS: [i32; 9] = [
     libc::SIGHUP,
@@ -73,7 +76,8 @@ pub fn reset_this_process() -> Result<()> {
 /// Removes the variables of the caller that change a test.
 pub fn set_environment(command: &mut Command) {
     let own = std::env::vars_os().map(|(name, _)| name);
-    for name in own.filter(|name| name.to_string_lossy().starts_with("WRAITH_")) {
+    let own = own.filter(|name| name.to_string_lossy().starts_with("WRAITH_"));
+    for name in own.filter(|name| name != PROGRAM) {
         command.env_remove(name);
     }
     for name in VARIABLES {

@@ -11,6 +11,7 @@ pub mod hostile;
 pub mod journal;
 pub mod lan;
 pub mod process;
+mod process_state;
 pub mod proxy;
 pub mod pty;
 pub mod random;
@@ -23,14 +24,15 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use process_state::Watchdog;
+
 pub use process::{Outcome, Process};
 
 /// A user without any files.
 const NOBODY: u32 = 65_534;
 
-/// Returns the program under test: the one built by cargo with the tests, or the one in
-/// `WRAITH_PROGRAM`. With the latter, `cargo xtask test` tests the release build without compiling
-/// every test with its optimizations.
+/// Returns the program under test: the one in `WRAITH_PROGRAM`, such as a release build, or else the
+/// one that cargo built with the tests.
 fn program() -> PathBuf {
     let named = std::env::var_os("WRAITH_PROGRAM");
     named.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_wraith")), PathBuf::from)
@@ -47,16 +49,18 @@ pub fn other_words(code: &str) -> String {
 #[derive(Debug)]
 pub struct World {
     folder: tempfile::TempDir,
+    _watchdog: Watchdog,
 }
 
 impl World {
     pub fn new() -> Self {
+        process_state::reset_signals();
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let folder = tempfile::Builder::new().prefix("wraith-").tempdir_in(base).unwrap();
         for name in ["source", "target"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        Self { folder }
+        Self { folder, _watchdog: Watchdog::start() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
