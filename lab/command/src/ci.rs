@@ -13,9 +13,7 @@ const TESTED: [&str; 6] =
 /// Runs the tests, the smallest grid, a second of an emulated link with every kind of NAT, and the
 /// guard.
 pub fn run() -> Result<()> {
-    let args =
-        test::Args { package: TESTED.map(String::from).to_vec(), times: 1, ..Default::default() };
-    let mut report = test::run(&args, cargo::LAB)?;
+    let mut report = test::run(&test::Args::of_packages(&TESTED), cargo::LAB)?;
     report.step("the small grid", || programs::grid(&["--ci".to_owned()]))?;
     report.step("netlab", netlab::smoke_test)?;
     report.step("guard", || guard::run(&guard::Args::default()))?;

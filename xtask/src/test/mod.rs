@@ -28,7 +28,7 @@ pub struct Args {
     filters: Vec<String>,
     /// Only tests of this package (repeatable)
     #[arg(long, short, value_name = "PACKAGE")]
-    pub package: Vec<String>,
+    package: Vec<String>,
     /// Runs of each test, all of which must pass
     #[arg(long, value_name = "N", default_value_t = 1)]
     times: usize,
@@ -41,6 +41,12 @@ pub struct Args {
 }
 
 impl Args {
+    /// Selects all tests of these packages, once.
+    pub fn of_packages(packages: &[&str]) -> Self {
+        let package = packages.iter().map(|package| (*package).to_owned()).collect();
+        Self { package, times: 1, ..Self::default() }
+    }
+
     /// Whether this is the run of everything, with the tests of documentation and of the developer commands.
     pub fn is_whole(&self) -> bool {
         self.filters.is_empty() && self.package.is_empty() && self.times == 1
