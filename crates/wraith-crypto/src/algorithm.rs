@@ -129,6 +129,6 @@ mod tests {
     fn an_unknown_name_is_repeated_shortened() {
         let unknown = UnknownAlgorithm::new("hash", &"ä".repeat(100));
         assert_eq!(unknown.name.chars().count(), NAME_MAX);
-        assert!(unknown.to_string().starts_with("no hash is called 'ää"));
+        assert!(unknown.to_string().starts_with("unknown hash 'ää"));
     }
 }

@@ -245,7 +245,7 @@ mod tests {
         }
         assert_eq!("PQ_only".parse(), Ok(Policy::PqOnly));
         let unknown = Policy::from_str("nsa").unwrap_err();
-        assert_eq!(unknown.to_string(), "no policy is called 'nsa'");
+        assert_eq!(unknown.to_string(), "unknown policy 'nsa'");
     }
 
     #[test]

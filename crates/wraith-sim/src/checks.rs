@@ -9,8 +9,8 @@
 //! - An address that has sent nothing authentic gets at most as many bytes as were received from
 //!   it.
 //! - An address without a receiver never counts as validated.
-//! In addition, an endpoint that punches sends at most 12 packets of 160 bytes to an unvalidated
-//! address, and at most 64 to all ports of an IP address.
+//! - In addition, an endpoint that punches sends at most 12 packets of 160 bytes to an unvalidated
+//!   address, and at most 64 to all ports of an IP address.
 //! - A stranger gets no answer.
 //! - Every poll loop ends.
 //! - A connection with data to send has a timer running, besides its idle timeout: two sides never
