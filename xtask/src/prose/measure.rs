@@ -14,7 +14,7 @@ const SHORTEST: usize = 3;
 #[derive(Debug, Default)]
 pub struct Measure {
     pub words: usize,
-    relatives: usize,
+    pub relatives: usize,
     /// Number of words of each sentence, sorted.
     lengths: Vec<usize>,
     /// Sentences for people: place and text, with the number of their relatives and of their words.

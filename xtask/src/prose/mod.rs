@@ -38,7 +38,9 @@ impl Bars {
         let short = self.sentences.is_none_or(|(median, decile)| {
             measure.sentence(0.5) <= median && measure.sentence(0.9) <= decile
         });
-        measure.relatives_per_1000() <= self.relatives && short
+        // A short text may have as many as 1,000 words may: one more sentence would not make it worse.
+        let few = measure.relatives as f64 <= self.relatives;
+        (few || measure.relatives_per_1000() <= self.relatives) && short
     }
 }
 

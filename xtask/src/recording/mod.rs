@@ -89,7 +89,7 @@ fn check(recording: &Recording) -> Result<()> {
         let same = mask::comparable(&shown) == mask::comparable(&today);
         ensure!(same, "{name} shows\n{shown}\nand not\n{today}\n{again}");
     }
-    println!("{DOCUMENT} and {PICTURE} show what the program prints today.");
+    println!("{DOCUMENT} and {PICTURE} show today's output of the program.");
     Ok(())
 }
 

@@ -121,7 +121,7 @@ fn every_promise_of_the_threat_model_names_tests_that_there_are() {
 
 #[test]
 fn the_messenger_of_every_language_has_less_than_150_lines_as_the_guide_says() {
-    assert!(document("docs/SESSIONS.md").contains("Each program has less than 150 lines"));
+    assert!(document("docs/SESSIONS.md").contains("Each of them is less than 150 lines"));
     for of in [
         "c/examples/messenger.c",
         "kotlin/examples/messenger.kt",
