@@ -54,10 +54,14 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Packages the test build of the program into a temporary folder.
+/// Packages the test build of the program into a temporary folder. The release profile strips the program, so this build is
+/// stripped here.
 pub fn smoke_test() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    package(&cargo::build_debug()?, folder.path())
+    let program = folder.path().join("wraith");
+    let mut strip = Command::new("strip");
+    cargo::run(strip.arg("-o").arg(&program).arg(cargo::build_debug()?))?;
+    package(&program, folder.path())
 }
 
 fn package(program: &Path, out: &Path) -> Result<()> {
