@@ -3,7 +3,7 @@
 //! Two counts find most sentences that a reader decodes twice: free relatives ("who sends is told what was lost"), and
 //! words in a sentence. The count is a smoke alarm: no sentence loses a fact, or becomes a telegram, to lower it.
 //!
-//! [`BARS`] has the limits, and a test of this module keeps them.
+//! [`Bars`] has the limits, and a test of this module keeps them.
 
 mod extract;
 mod measure;
