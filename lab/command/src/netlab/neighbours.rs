@@ -230,7 +230,7 @@ fn render(rows: &[(Cell, Vec<Sample>)]) -> String {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut out = format!(
         "# One flow beside another\n\n\
-         `cargo xtask {}` on {}. Two flows share {MBIT} Mbit/s, from the same moment on: one of the kernel's TCP and the one \
+         `cargo lab {}` on {}. Two flows share {MBIT} Mbit/s, from the same moment on: one of the kernel's TCP and the one \
          named on the left. Its share of the bytes that left the link, then what both used of the link's rate, then what \
          the queue added to a round trip (p50 / p95). TCP beside TCP, below, is what to hold it against.\n",
         words.join(" "),

@@ -14,7 +14,7 @@ pub fn render(all: &[Measured<'_>]) -> String {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut out = format!(
         "# Over real sockets and simulated links\n\n\
-         `cargo xtask {}` on {}. Goodput in Mbit/s: median (lowest–highest) of the rounds; the share is of the \
+         `cargo lab {}` on {}. Goodput in Mbit/s: median (lowest–highest) of the rounds; the share is of the \
          link's rate in whole IP packets, of which at most 95–96 % can be payload. `*`: not finished in time in \
          some round; what passed the link until then counts. `†`: gave up in some round, which counts as nothing. \"lost\" is what the sender found lost or sent again.\n",
         words.join(" "),

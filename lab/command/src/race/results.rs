@@ -70,7 +70,7 @@ impl Results {
     pub fn new() -> Result<Self> {
         let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output()?.stdout;
         Ok(Self {
-            command: format!("cargo xtask {}", portable(std::env::args().skip(1)).join(" ")),
+            command: format!("cargo lab {}", portable(std::env::args().skip(1)).join(" ")),
             date: String::from_utf8_lossy(&date).trim().to_owned(),
             machine: Machine::this(),
             tables: Vec::new(),

@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<()> {
         versions.extend(told.iter().map(|told| (name.to_owned(), format!("{name} {told}"))));
     }
     let mut results = Results {
-        command: format!("cargo xtask {}", portable(std::env::args().skip(1)).join(" ")),
+        command: format!("cargo lab {}", portable(std::env::args().skip(1)).join(" ")),
         date: crate::machine::today(),
         machine: Machine::this(),
         processor: programs.processor()?,
