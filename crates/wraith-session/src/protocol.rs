@@ -14,6 +14,10 @@ use thiserror::Error;
 use wraith_crypto::{Policy, Suite};
 use wraith_noise::primitives::HashFunction;
 
+/// Stands for ML-KEM-768 in the parameters, since snow names no newer KEM. The resolver of
+/// `wraith-noise` computes ML-KEM-768.
+const MLKEM768: KemChoice = KemChoice::Kyber1024;
+
 /// A handshake pattern (Noise revision 34, §7.5): which static keys exist and how each becomes
 /// known. The first letter is the initiator's key, the second the responder's. X is sent encrypted,
 /// K is known in advance, I is sent at once, and N means that there is none.
@@ -155,7 +159,7 @@ impl Protocol {
                 modifiers: HandshakeModifierList { list },
             },
             DHChoice::Curve25519,
-            self.hybrid.then_some(KemChoice::Kyber1024),
+            self.hybrid.then_some(MLKEM768),
             match self.suite {
                 Suite::Aes256Gcm => CipherChoice::AESGCM,
                 Suite::ChaCha20Poly1305 => CipherChoice::ChaChaPoly,

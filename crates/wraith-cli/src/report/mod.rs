@@ -31,11 +31,11 @@ pub struct Narrator {
     node: Node,
     reporter: Arc<Reporter>,
     is_only: bool,
-    state: Mutex<State>,
+    state: Mutex<ReporterState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReporterState {
     /// Number of the receiver, if there are several.
     number: Option<u64>,
     /// The other side, once it is connected.
@@ -301,7 +301,7 @@ impl Narrator {
     }
 
     fn closing(&self, totals: &Totals<'_>, seconds: f64) -> Closing {
-        let State { moved, already_here, here_bytes, .. } = *self.lock();
+        let ReporterState { moved, already_here, here_bytes, .. } = *self.lock();
         let Totals { failed, bytes_moved, receipt, .. } = *totals;
         let role = self.role;
         let not_yet_on_disk = matches!(receipt.durability(), None | Some(Durability::NotAwaited));
@@ -331,7 +331,7 @@ impl Narrator {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ReporterState> {
         // It holds plain figures, so a panic elsewhere leaves them valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -38,11 +38,11 @@ pub enum Speaks {
 #[derive(Debug)]
 pub struct Proxy {
     pub address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ProxyState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ProxyState {
     asked: Mutex<Vec<String>>,
     associations: AtomicU64,
     refused: AtomicU64,
@@ -55,7 +55,7 @@ impl Proxy {
     pub fn start(speaks: Speaks) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::<State>::default();
+        let state = Arc::<ProxyState>::default();
         let serving = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -77,7 +77,7 @@ impl Proxy {
 
     /// Returns how often UDP was granted, and refused.
     pub fn associations(&self) -> (u64, u64) {
-        let State { associations, refused, .. } = &*self.state;
+        let ProxyState { associations, refused, .. } = &*self.state;
         (associations.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
     }
 
@@ -126,7 +126,7 @@ fn resolve(host: &str, port: u16) -> SocketAddr {
     }
 }
 
-fn serve(mut client: TcpStream, speaks: Speaks, state: &Arc<State>) -> Option<()> {
+fn serve(mut client: TcpStream, speaks: Speaks, state: &Arc<ProxyState>) -> Option<()> {
     let (host, port, granted) = match speaks {
         Speaks::Http => {
             let (host, port) = http_target(&mut client)?;
@@ -155,7 +155,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream) {
 
 /// Serves an association (RFC 1928 §7) while the client holds the connection, or until the bytes
 /// are used up.
-fn associate(mut control: TcpStream, speaks: Speaks, state: &Arc<State>) -> Option<()> {
+fn associate(mut control: TcpStream, speaks: Speaks, state: &Arc<ProxyState>) -> Option<()> {
     if speaks == Speaks::Socks5 {
         state.refused.fetch_add(1, Ordering::Relaxed);
         return control.write_all(b"\x05\x07\0\x01\0\0\0\0\0\0").ok();
@@ -201,7 +201,7 @@ struct Udp {
     /// The server's address as the client names it, if by an address, and its real address.
     server: Mutex<Option<(SocketAddrV4, SocketAddr)>>,
     over: AtomicBool,
-    state: Arc<State>,
+    state: Arc<ProxyState>,
 }
 
 impl Udp {
