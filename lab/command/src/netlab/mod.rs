@@ -161,16 +161,17 @@ pub fn run(args: &Args) -> Result<()> {
     in_folder(|base| measure(args, &programs, base))
 }
 
-/// The last of all tests. It runs one second of a link that reorders, where bytes and exit codes
+/// The last of all tests, with the programs as the tests are built. It runs one second of a link that reorders, where bytes and exit codes
 /// count and time does not, and measures every kind of NAT.
 pub fn smoke_test() -> Result<()> {
     if let Some(why) = cannot_run() {
         crate::skip::skipped("the smoke test of netlab", why);
         return Ok(());
     }
-    build()?;
-    in_folder(|base| smoke(&programs(), base))?;
-    in_folder(|base| nat::smoke_test(programs(), base))
+    crate::cargo::build_debug()?;
+    crate::programs::build_debug("wraith-netlab")?;
+    in_folder(|base| smoke(&programs_in("debug"), base))?;
+    in_folder(|base| nat::smoke_test(programs_in("debug"), base))
 }
 
 /// Runs `work` with a folder for its files, and removes the folder in every case.
@@ -215,12 +216,17 @@ fn build() -> Result<()> {
 }
 
 fn programs() -> Programs {
-    let release = crate::cargo::target().join("release");
+    programs_in("release")
+}
+
+/// Returns the programs in this folder of the target folder.
+fn programs_in(profile: &str) -> Programs {
+    let folder = crate::cargo::target().join(profile);
     Programs {
-        wraith: release.join("wraith"),
-        netlab: release.join("wraith-netlab"),
-        throughput: release.join("examples/throughput"),
-        quinn: release.join("quinn-peer"),
+        wraith: folder.join("wraith"),
+        netlab: folder.join("wraith-netlab"),
+        throughput: folder.join("examples/throughput"),
+        quinn: folder.join("quinn-peer"),
     }
 }
 
