@@ -161,8 +161,9 @@ pub fn run(args: &Args) -> Result<()> {
     in_folder(|base| measure(args, &programs, base))
 }
 
-/// The last of all tests, with the programs as the tests are built. It runs one second of a link that reorders, where bytes and exit codes
-/// count and time does not, and measures every kind of NAT.
+/// The last of all tests, with the programs as the tests are built. It runs one second of a link
+/// that reorders, where bytes and exit codes count and time does not, and measures every kind of
+/// NAT.
 pub fn smoke_test() -> Result<()> {
     if let Some(why) = cannot_run() {
         crate::skip::skipped("the smoke test of netlab", why);
