@@ -1,5 +1,5 @@
-//! Joins with a code, once. Also maps the ways in which a code ends without a meeting to errors of
-//! this crate, for the joiner and for the creator.
+//! Joins with a code, once. Also maps the ways in which a code can end without a meeting of the two
+//! sides to errors of this crate: for the joiner, who typed the code, and for the creator.
 
 use std::sync::Arc;
 use std::time::Duration;

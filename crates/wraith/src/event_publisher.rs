@@ -1,11 +1,11 @@
 //! Distributes events to an [`Observer`] and to event streams ([`Events`]).
 //!
-//! The observer is called at once and without loss, on the thread of the event. A stream delivers
-//! owned [`Event`]s, and its reader may be slow.
+//! The observer is called at once, for every event, on the thread that reports the event. A stream
+//! delivers owned [`Event`]s, and its reader may be slow.
 //!
-//! Invariant: publishing an event never blocks. A stream that is not read drops its oldest events
-//! and reports their number ([`Event::Lagged`]). Its last item, [`Event::Done`] or
-//! [`Event::Failed`], is never dropped and comes exactly once.
+//! Invariant: publishing an event never waits for a reader of a stream. A stream that is not read
+//! drops its oldest events and reports their number ([`Event::Lagged`]). Its last item,
+//! [`Event::Done`] or [`Event::Failed`], is never dropped and comes exactly once.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

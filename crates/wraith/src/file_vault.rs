@@ -1,14 +1,17 @@
-//! A session vault in a folder: one or two files per record, readable by their owner only.
+//! A vault in a folder: storage for the states of sessions, conversations and prekeys. Each state
+//! is a record with one or two files, readable by their owner only. Each store of a record
+//! increases its generation, a number within the record, by one.
 //!
-//! `NAME` holds the last record stored to survive a power cut; `NAME.recent` holds later records.
-//! The file with the higher generation counts. Both are replaced by rename, so unflushed data never
-//! overwrites flushed data.
+//! `NAME` holds the last record that was flushed to stable storage ([`Durability::Power`]).
+//! `NAME.recent` holds the last record that was stored without a flush ([`Durability::Process`]).
+//! Of the two files, the one with the higher generation is read. Each file is replaced by rename,
+//! so unflushed data never overwrites flushed data.
 //!
-//! After a power cut at any moment, the last flushed record is therefore intact. If it is damaged,
-//! the disk or a third party did it. `NAME.recent` then does not count either, because it may be
-//! much older.
+//! So `NAME` is intact after a power cut at any moment. A damaged `NAME` shows a fault of the disk,
+//! or a change by another program. `NAME.recent` is then not used either: it may be much older than
+//! the last content of `NAME`.
 //!
-//! Invariant: one process at a time owns the folder, by the lock on `.lock`.
+//! Invariant: only one process at a time has the vault open. It holds a lock on the file `.lock`.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};

@@ -1,5 +1,5 @@
-//! Codes made by the receiver, for a receiver that starts first. The sender joins with the code and
-//! hands over its ticket.
+//! Invitations: codes made by the receiver, for a receiver that starts first. The sender joins with
+//! the code and hands over its ticket (the text with its address and its capability to fetch).
 
 use std::time::Duration;
 

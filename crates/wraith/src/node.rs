@@ -1,5 +1,5 @@
-//! A node: an identity, its state and its meeting places. Every operation of this crate starts from
-//! a node.
+//! A node: an identity (a key pair), its state, and its meeting places, at which it finds peers.
+//! Every operation of this crate starts from a node.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};

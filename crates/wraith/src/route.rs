@@ -1,7 +1,7 @@
 //! Kinds of network paths to a peer, with their names for people and scripts.
 //!
-//! The peer's address shows most of it. It does not show whether hole punching opened a NAT, so a
-//! node records the punched addresses ([`Routes`]).
+//! The peer's address shows the kind, with one exception: it does not show whether hole punching
+//! opened a NAT. So a node records the punched addresses ([`Routes`]).
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};

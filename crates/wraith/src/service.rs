@@ -1,8 +1,8 @@
 //! Raw connections: a peer that has the ticket of a [`Service`] gets an authenticated, encrypted
 //! [`Connection`] with streams and datagrams.
 //!
-//! The ticket's capability selects the service. The dialler sends it first, on a stream of its own
-//! (SPEC §10.12). A dialler that does not send it gets nothing.
+//! The ticket's capability (16 secret random bytes) selects the service. The dialler sends it
+//! first, on a stream of its own (SPEC §10.12). A dialler that does not send it gets nothing.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The loop of the dialling side: find, transfer, and after a lost connection find again, until the
-//! transfer is done or cannot succeed.
+//! The loop of the dialling side. It finds the peer and transfers. After a lost connection it finds
+//! the peer again, until the transfer is done or cannot succeed.
 
 use std::sync::Arc;
 

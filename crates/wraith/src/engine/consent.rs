@@ -1,13 +1,15 @@
-//! The answer to an offer: given in advance or by the user, once for all connections of a transfer.
+//! The answer to an offer. The caller gives it in advance, or the user gives it once for all
+//! connections of a transfer.
 //!
 //! Invariants:
 //!
-//! - Nothing is written before a yes.
+//! - Nothing is written before the offer is accepted.
 //! - An answer holds on every later connection, so no user is asked twice.
-//! - An answer covers only the offer that was shown ([`Shown`]). If the sender reconnects with
-//!   more, it is refused or the user is asked again. Names that were not shown are left out.
-//! - A question outlives the connection on which it came. Dropping it unanswered postpones the
-//!   offer.
+//! - An answer covers only the offer that was shown ([`Shown`]). If the sender reconnects with a
+//!   larger offer, that offer is refused or the user is asked again. Names that were not shown are
+//!   left out.
+//! - A question outlives the connection on which the offer came. Dropping the question unanswered
+//!   postpones the offer.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

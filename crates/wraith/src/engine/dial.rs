@@ -1,5 +1,5 @@
-//! Finds a peer and dials it at all known addresses and at all addresses found meanwhile, in
-//! parallel. The first connection that proves the peer's key wins.
+//! Finds a peer and dials it in parallel at all known addresses, and at all addresses that the
+//! search finds meanwhile. The first connection that proves the peer's key wins.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,13 +32,13 @@ const LISTS_MAX: usize = 8;
 /// Maximum number of addresses per list; as many as a ticket holds.
 const ADDRESSES_MAX: usize = wraith_discovery::MAX_ADDRESSES;
 
-/// How long the stored record waits for our observed addresses. Without them, it is useless if we
-/// are behind a NAT.
+/// How long this side waits for its observed addresses before it stores its record for the peer.
+/// Without them, the record is useless if this side is behind a NAT.
 const SEE_WAIT: Duration = Duration::from_millis(700);
 /// Head start of direct paths: a direct path that is later than a relayed one by less than this
 /// still wins.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// Pause between two attempts through a relay, which counts them.
+/// Pause between two attempts through a relay. The relay limits the number of attempts.
 const RELAY_RETRY: Duration = Duration::from_secs(2);
 
 /// The known facts about where a peer may be.
@@ -52,7 +52,8 @@ pub(crate) struct Dialler {
     pub addresses: Vec<SocketAddr>,
     /// Relays at which the peer waits.
     pub relays: Vec<RelayAddr>,
-    /// The peer's stored call, if both sides may have to dial.
+    /// The call that the peer stored in the DHT: its request to be dialled while it dials too. Set
+    /// if both sides may have to dial.
     pub left: Option<PunchRequest>,
     /// The capability of a ticket: its sender may have published its current addresses under it.
     pub capability: Option<Capability>,
@@ -234,7 +235,7 @@ impl Searching {
         }
     }
 
-    /// Stores a call with our addresses for the peer.
+    /// Stores a call for the peer: a record with our addresses, which asks the peer to dial us.
     fn leave_call(&mut self) {
         self.by_pair.iter_mut().for_each(ContactSearch::leave_call);
     }
@@ -400,8 +401,8 @@ impl Race {
         });
     }
 
-    /// Opens our NAT while the peer opens its own, now or later, and dials the address at which the
-    /// peer answers. Runs once per secret.
+    /// Opens our NAT while the peer opens its own, at the same time or later. Then dials the
+    /// address at which the peer answers. Runs once per secret.
     fn punch(
         &mut self,
         at: FoundAt,

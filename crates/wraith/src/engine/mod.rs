@@ -1,13 +1,14 @@
-//! The engine of an attempt: find the other side, connect, transfer, and find it again after a lost
-//! connection. One implementation serves senders and receivers, dialling or dialled.
+//! The engine of an attempt: find the peer, connect, transfer, and find the peer again after a lost
+//! connection. One implementation serves senders and receivers. Either of them may dial, and the
+//! other one is dialled.
 //!
 //! ```text
 //!                  dialling side                              dialled side
-//!  find            [`dial`]: addresses, names, meeting places   the endpoint accepts; [`rediscovery`] answers a lost peer
+//!  find            [`dial`]: addresses, names, meeting places   the endpoint accepts; [`rediscovery`] answers the search of a lost peer
 //!  one transfer    [`session`]: the blocking transfer on a thread of its own, its end awaited here
-//!  lost            [`attempt`]: a loop over find and session    [`serving`]: one session a receiver, each may come back
-//!                                                               listening (`crate::listen`): one turn at a time
-//!  whether again   [`retry`]: which losses may recover, and the time limit
+//!  lost            [`attempt`]: a loop over find and session    [`serving`]: one session per receiver; each may reconnect
+//!                                                               `crate::listen`: one transfer at a time
+//!  retry           [`retry`]: after which losses to try again, and until when
 //! ```
 //!
 //! Invariant: nothing in this module polls a flag. Every wait is for a message, a connection, a

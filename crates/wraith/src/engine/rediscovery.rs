@@ -1,6 +1,8 @@
-//! Rediscovery (SPEC §12.3), dialled side: a sender that lost a receiver answers it at all meeting
-//! places. So a transfer survives an address change of the sender while no connection exists, and a
-//! restart of the sender elsewhere. The dialling side searches in [`super::dial`].
+//! Rediscovery (SPEC §12.3), on the dialled side. A sender that lost the connection to a receiver
+//! answers the searches of that receiver at all meeting places (local network, rendezvous server,
+//! DHT). So a transfer continues in two cases: the address of the sender changed while there was no
+//! connection, or the sender was restarted elsewhere. The dialling side searches in
+//! [`super::dial`].
 
 use tokio::task::JoinSet;
 use wraith_crypto::{NodeId, SecretIdentity};

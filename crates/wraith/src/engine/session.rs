@@ -1,8 +1,8 @@
-//! One transfer over one connection: the blocking engine of `wraith-transfer` on its own thread,
-//! awaited asynchronously.
+//! One transfer over one connection. The blocking engine of `wraith-transfer` runs on its own
+//! thread; its end is awaited asynchronously.
 //!
-//! Invariant: dropping the wait stops the transfer. A cancelled transfer notifies the peer and
-//! keeps the received data.
+//! Invariant: dropping the future that waits for the end stops the transfer. A cancelled transfer
+//! notifies the peer and keeps the received data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! An offer before its answer, and the request for it.
+//! An offer that the receiver has not answered yet, and the fetch that led to it.
 
 use std::sync::Arc;
 

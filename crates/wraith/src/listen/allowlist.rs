@@ -1,5 +1,5 @@
-//! The accept filter of a listener: the contacts in their current file. A removed contact gets
-//! silence from then on, and an added one is admitted, without a restart.
+//! The accept filter of a listener: the current contents of the contacts file. Without a restart, a
+//! removed contact gets no more answers, and an added contact is admitted.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;

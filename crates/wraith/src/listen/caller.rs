@@ -1,4 +1,5 @@
-//! One caller of a listener, from its connection to the end of its transfer.
+//! One caller of a listener (a sender that dials it), from its connection to the end of its
+//! transfer.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

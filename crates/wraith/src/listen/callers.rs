@@ -1,9 +1,10 @@
-//! The connected callers of a listener, from the handshake to the end.
+//! The connected callers of a listener (senders that dial it), from the handshake to the end.
 //!
 //! Invariant: there are at most [`CALLERS_MAX`] callers, and at most [`OF_ONE_MAX`] with one
 //! identity. If there is no room:
 //!
-//! - A silent caller is evicted for any new one, so it keeps no contact out.
+//! - A caller that has sent nothing is evicted for any new caller, so silent callers keep no
+//!   contact out.
 //! - A stranger that waits for its turn is evicted for a contact.
 //! - A stranger that has the turn must make progress while others wait ([`super::turn_limit`]).
 

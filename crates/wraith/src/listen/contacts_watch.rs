@@ -1,7 +1,9 @@
 //! Watches the contacts file for changes by another process or by hand.
 //!
-//! Invariant: the watch waits for inotify events and has no timer. If inotify is unavailable, it
-//! reports a possible change at a fixed interval. Contacts in memory have no watch.
+//! Where inotify works, the watch waits for its events and uses no timer. If inotify is unavailable
+//! (the kernel's limit of watches is reached), the watch reports a possible change every
+//! [`LOOK_INTERVAL`], without looking at the file. Contacts in memory are not watched: no change is
+//! ever reported. After each report, the listener reads the file again.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;

@@ -1,9 +1,10 @@
-//! Receiving without a code, from contacts or from any peer that has the NodeId. One transfer at a
-//! time.
+//! Receiving without a code, from contacts or from any peer that has the NodeId (the public key of
+//! this machine). Only one transfer runs at a time.
 //!
 //! ```text
-//!  accept ──▶ a task for each caller: hello, which transfer ──▶ its turn ──▶ Incoming ──▶ fetch
-//!  contacts on the disk ──▶ who gets a handshake, who is answered at meeting places ([`allowlist`])
+//!  accept ──▶ a task per caller: reads Hello, which names the transfer ──▶ waits for its turn
+//!         ──▶ Incoming ──▶ fetch
+//!  contacts file ──▶ which peers get a handshake, and an answer at meeting places ([`allowlist`])
 //! ```
 //!
 //! Invariants:

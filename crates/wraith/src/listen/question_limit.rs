@@ -1,7 +1,7 @@
-//! Rate limit for questions that strangers put to the user. A new NodeId costs nothing, so the
-//! limit counts addresses and time.
+//! Rate limit for the questions to the user about offers of strangers. A new NodeId (a key pair)
+//! costs a stranger nothing, so the limit applies per address and per time, not per NodeId.
 //!
-//! Invariant: contacts are never subject to this limit, so strangers cannot use it against them.
+//! Invariant: contacts are never subject to this limit, so strangers cannot use it up for contacts.
 //! The stored state is bounded.
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,7 +1,8 @@
-//! Limits the turn of a stranger while another caller waits.
+//! Limits the turn of a stranger, in which its transfer is decided and runs, while another caller
+//! waits.
 //!
-//! This module has no clock and no connection: the waiting caller polls it with the time and the
-//! bytes moved. Invariant: a turn never ends here while no caller waits.
+//! This module has no clock and no connection: a waiting caller polls it, with the time and the
+//! number of bytes moved. Invariant: without a waiting caller, this module ends no turn.
 
 use std::time::{Duration, Instant};
 

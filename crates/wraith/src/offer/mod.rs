@@ -4,7 +4,7 @@
 //!   serve        waits for receivers with the code or ticket   call      dials a contact
 //!   ├── prepared     the socket, its paths, the ticket
 //!   ├── code         delivers the ticket
-//!   └── unfinished   the part that survives a crash (also for a call)
+//!   └── unfinished   the part that survives a crash (for `serve` and `call`)
 //! ```
 
 mod call;

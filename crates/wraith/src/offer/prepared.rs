@@ -1,5 +1,5 @@
-//! Prepares an offer before any receiver can come: the socket, its paths, and the ticket that names
-//! them.
+//! Prepares an offer before any receiver can connect: the socket, the paths to it, and the ticket
+//! that names these paths.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Persistent state of an offer, with which the same offer resumes after a crash.
+//! Persistent state of an offer. With it, the same offer resumes after a crash.
 
 use crate::engine::task::Shared;
 use crate::error::Error;

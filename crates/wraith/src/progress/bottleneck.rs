@@ -1,9 +1,9 @@
 //! Bottleneck detection: the processor, the disk, or the network (including the other side).
 //!
-//! The verdict is measured. Linux reports for each thread how long it ran and how long it waited
-//! for a processor. The engine reports how long it was in reads and writes of files. A thread that
-//! is never idle limits everything else. If neither the processor nor the disk is the bottleneck,
-//! the network is.
+//! The verdict follows from measurements. Linux reports for each thread how long it ran and how
+//! long it waited for a processor. The engine reports how long it was in reads and writes of files.
+//! If one thread is never idle, the processor is the bottleneck. If file access takes most of the
+//! time, the disk is. Otherwise the network is.
 
 use std::collections::HashMap;
 use std::fs;

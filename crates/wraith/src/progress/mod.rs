@@ -1,8 +1,8 @@
-//! Progress of a transfer: the counters of its connections, read on demand and converted to figures
-//! for people.
+//! Progress of a transfer: reads the counters of its connections on demand, and converts them to
+//! sizes, shares and rates for people.
 //!
-//! Invariant: reading costs the transfer nothing. This module has no timer. The caller chooses the
-//! interval, and the rate is correct for any interval up to one second.
+//! Invariant: reading the progress does not slow the transfer. This module has no timer: the caller
+//! chooses the interval. The rate is correct for any interval up to one second.
 
 mod bottleneck;
 
@@ -112,8 +112,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Returns true if the rate is close to the cap. The cap also covers packet overhead, so 80 %
-    /// of it in content counts.
+    /// Returns true if the rate is close to the cap. The cap also covers the overhead of packets,
+    /// so a rate of content from 80 % of the cap is close.
     fn is_at_cap(&self) -> bool {
         let is_near = |cap: u64| self.snapshot.bytes_per_second >= cap / 10 * 8;
         self.cap.is_some_and(is_near)

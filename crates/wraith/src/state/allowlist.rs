@@ -1,8 +1,9 @@
 //! Allowlist of a send by code: the identities that proved the words of its codes, and their
 //! progress.
 //!
-//! Invariant: the list has at most as many entries as the send has receivers, and never more than
-//! [`ALLOWED_MAX`]. A new entry replaces the oldest one that has not begun, or else the oldest.
+//! Invariant: the list has at most as many entries as the send has receivers, and at most
+//! [`ALLOWED_MAX`]. If the list is full, a new entry replaces the oldest identity that has not
+//! accepted the offer yet. If all have accepted, it replaces the oldest identity.
 
 use serde::{Deserialize, Serialize};
 use wraith_crypto::NodeId;

@@ -1,8 +1,9 @@
-//! DHT nodes that answered an earlier run. With them, a client needs no bootstrap node, whose
-//! operators would otherwise see each run of every user.
+//! DHT nodes that answered an earlier run. With them, a client needs no bootstrap node. The
+//! operators of bootstrap nodes would otherwise see each run of every user.
 //!
-//! Invariant: nothing depends on the file. A damaged or newer file counts as empty, and a failed
-//! write is no error. The file only saves a second and one query at the next start.
+//! Invariant: nothing depends on the file. A damaged file, or a file of a newer version, is treated
+//! as empty, and a failed write is no error. The file only saves one query, and about a second, at
+//! the next start.
 
 use std::fmt::Write;
 use std::net::SocketAddrV4;

@@ -1,5 +1,5 @@
-//! Lock files: the lock shows that a process uses the record beside it. The file is removed
-//! together with the record.
+//! Lock files: a locked file shows that a process uses the record beside it. The lock file is
+//! removed together with the record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,13 +1,13 @@
-//! Records of the processes on this machine that currently receive a transfer, each with its target
-//! folder.
+//! Records of the processes on this machine that currently receive a transfer. Each record has the
+//! target folder of its process.
 //!
-//! A second receiver of the same transfer, such as one in a forgotten terminal, can thus name the
-//! first. A receiver that was killed is continued seamlessly: the next one takes over its instance
-//! (SPEC §10.2), by which the sender identifies it.
+//! So a second receiver of the same transfer, such as one in a forgotten terminal, can name the
+//! first. After a receiver was killed, the next one continues its transfer: it takes over the
+//! instance number of the killed one (SPEC §10.2), by which the sender identifies a receiver.
 //!
 //! Invariant: a process holds the lock of its record for its whole life. An unlocked record belongs
-//! to a dead process and is not reported. Records mean nothing after a crash of the machine, so
-//! they are written in place and not flushed.
+//! to a dead process and is not reported. After a crash of the machine no record is needed, so
+//! records are written in place and not flushed.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};

@@ -1,8 +1,8 @@
 //! The ticket that a code delivered, stored until the transfer is done. A code works once, but the
 //! same command must resume after a crash.
 //!
-//! Invariant: a record is readable by its owner only, and its name is a hash of the code. It is
-//! removed when the transfer has ended for good, or after a week.
+//! Invariant: a record is readable by its owner only, and its name is a hash of the code. The
+//! record is removed when the transfer has ended for good, or after a week.
 
 use std::fs;
 use std::path::Path;

@@ -1,14 +1,15 @@
 //! Codes that this side has tried.
 //!
-//! The proof of the joiner lets the code's creator test one guess of the words. If the code were
-//! typed again, it would allow a second guess. A code is therefore recorded from the moment the
-//! proof is sent.
+//! The joiner (the side that typed the code) sends a proof that it knows the words. With this
+//! proof, the code's creator, or an attacker in its place, can test one guess of the words. If the
+//! joiner used the code again, its second proof would allow a second guess. A code is therefore
+//! recorded before its proof is sent.
 //!
 //! Invariants:
 //!
 //! - The record is written before the proof is sent.
-//! - The file contains no codes, but hashes under a key of the identity, so it reveals no tried
-//!   code.
+//! - The file contains no codes: it contains hashes of codes, keyed by a secret of the identity. So
+//!   the file does not reveal which codes were tried.
 //! - There are at most [`SPENT_MAX`] entries, none older than [`MAX_AGE`].
 //! - If the file cannot be written (a read-only home), codes are remembered for the lifetime of
 //!   this object.
@@ -172,8 +173,8 @@ fn encode(all: &[Spent]) -> Zeroizing<String> {
     Zeroizing::new(text)
 }
 
-/// Returns the entries that still count. An entry from the future counts: the clock may have been
-/// set.
+/// Returns the entries that are not too old. An entry with a time in the future is kept: the clock
+/// may have been set back.
 fn parse(text: &str, now: SystemTime) -> Vec<Spent> {
     let line = |line: &str| {
         let (tag, seconds) = line.split_once(' ')?;

@@ -38,8 +38,8 @@ fn is_link_local(ip: &IpAddr) -> bool {
     }
 }
 
-/// Inserts the observed and mapped addresses into `own`, before loopback, which is tried last. Each
-/// observed port counts, even for one IP address: from several, the next ports of a NAT can be
+/// Inserts the observed and mapped addresses into `own`, before loopback, which is tried last. All
+/// observed ports of one IP address are kept: from several, the next ports of a NAT can be
 /// predicted (SPEC §14.4). There is room for all observed addresses.
 pub(crate) fn with_seen(
     own: Vec<SocketAddr>,

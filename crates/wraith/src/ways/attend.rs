@@ -1,10 +1,10 @@
 //! Path management of one connection, from its first path to the best one.
 //!
-//! Through a relay, both sides exchange their addresses inside the connection and start hole
-//! punching. The dialling side moves the connection when a direct path is found (with many ports,
-//! the side that probes them does), and the other side follows. Lost packets are retransmitted, so
-//! streams notice nothing. If the direct path dies, the connection returns to the relay
-//! automatically.
+//! While the path leads through a relay, both sides exchange their addresses inside the connection
+//! and start hole punching. When a direct path is found, the dialling side moves the connection to
+//! it, and the peer follows. (With many ports, the side that probes the ports moves the
+//! connection.) Lost packets are retransmitted, so streams notice nothing. If the direct path dies,
+//! the connection returns to the relay automatically.
 //!
 //! Invariant: punching is bounded: [`ATTEMPTS_MAX`] attempts per connection, each bounded by the
 //! endpoint.
@@ -24,8 +24,9 @@ use crate::event_publisher::EventPublisher;
 use crate::route::PathKind;
 
 /// Start times of the first attempts to replace a relayed path by a direct one, and the interval of
-/// later attempts, in seconds. The network may have changed, or a direct path died. Both sides
-/// follow this schedule, and the number of an attempt is part of its secret.
+/// later attempts, in seconds. Later attempts are needed because the network may have changed, or
+/// because a direct path died. Both sides follow this schedule, and the number of an attempt is
+/// part of its secret.
 const FIRST_ATTEMPTS: [u64; 4] = [0, 10, 30, 60];
 const LATER_ATTEMPTS: u64 = 60;
 /// Maximum number of attempts per connection.

@@ -1,9 +1,11 @@
-//! Hole punching against a NAT that maps each destination to another port: many sockets on that
-//! side, many ports probed from the other.
+//! Hole punching if one side's NAT maps each destination to another port. The side behind that NAT
+//! probes from many sockets, and the other side probes many ports of that NAT.
 //!
-//! Both sides decide independently, from the addresses that they exchanged. Invariant: a side sends
-//! nothing of this for a peer that has not moved [`WORTH_BYTES`] since the last attempt. So an
-//! attack on a third address gains no more than the peer could send there itself.
+//! Both sides decide independently, from the addresses that they exchanged. Invariant: a side
+//! starts an attempt only after the connection has carried [`WORTH_BYTES`], in both directions
+//! together, since the last attempt. A peer could name the address of a third party, to have it
+//! flooded with probes. Because of the invariant, it gains no more than by sending the same traffic
+//! to that address itself.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

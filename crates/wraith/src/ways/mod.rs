@@ -1,10 +1,11 @@
 //! The paths to and from a socket: addresses of this machine, port mappings, relays, and observed
-//! addresses. There is one [`Ways`] per socket, from the first ticket that names it to the end.
+//! addresses (those that other hosts see). There is one [`Ways`] per socket, from the first ticket
+//! that names the socket to the end.
 //!
 //! ```text
 //!   mapping    a port mapped by the router                   relays      connections to relays, and mailboxes there
-//!   seen       our addresses as relays and DHT nodes see us  attend      a connection: from a relay to a direct path
-//!   many       the same, behind a NAT that varies ports
+//!   seen       our addresses as relays and DHT nodes see us  attend      moves a connection from a relay to a direct path
+//!   many       hole punching if one NAT varies its ports
 //!   proxies    how relays and rendezvous servers are reached
 //! ```
 //!
@@ -12,8 +13,8 @@
 //!
 //! - For a socket bound to a specific address, no router, relay or DHT node is contacted: the
 //!   caller has chosen the path.
-//! - With relays only, none of our addresses is sent to the other side.
-//! - With direct paths only, no relay is used.
+//! - If only relays are allowed, none of this machine's addresses is sent to the peer.
+//! - If only direct paths are allowed, no relay is used.
 
 pub(crate) mod addresses;
 mod attend;

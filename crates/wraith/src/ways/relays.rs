@@ -1,7 +1,8 @@
 //! The relays of a socket: those at which it waits, and those through which it dials.
 //!
-//! Invariant: there is one connection to each relay, under all its names. A relay without a pin is
-//! trusted on first use. Its pin then goes into our tickets, and the other side enforces it.
+//! Invariant: there is one connection to each relay, even if the relay has several names. A relay
+//! without a known pin (the hash of its public key) is trusted on first use. Its pin then goes into
+//! this side's tickets, and the peer requires it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

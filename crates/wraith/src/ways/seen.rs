@@ -1,8 +1,9 @@
-//! Our observed addresses: as relays see us (encrypted) and as DHT nodes see us (in the clear).
+//! Our observed addresses: the source addresses of this machine as relays see them (encrypted), and
+//! as DHT nodes see them (in the clear).
 //!
-//! Several servers are asked, and relays at both their ports. If each of them sees another port,
-//! our NAT has no port that all peers could use. The answers are only candidates, which are then
-//! tried.
+//! Several servers are asked, and relays at both of their ports. If the servers see different
+//! ports, our NAT has no port that all peers could use. The answers are only candidates: the peer
+//! tries them.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Mutex;

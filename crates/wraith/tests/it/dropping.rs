@@ -1,4 +1,4 @@
-//! Dropping a handle cancels its work: the other side is notified soon, and nothing keeps running.
+//! Dropping a handle cancels its work: the peer is notified soon, and nothing keeps running.
 
 use std::fs;
 use std::path::Path;

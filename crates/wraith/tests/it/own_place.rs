@@ -1,4 +1,5 @@
-//! A custom meeting place of an application: within the process, and built with this library only.
+//! A custom meeting place of an application. It exists only within the test process, and is built
+//! with the public items of this crate.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! Raw connections: streams for tokio's I/O utilities, datagrams, and silence for a wrong ticket.
+//! Raw connections: streams for tokio's I/O utilities, and datagrams. A dialler with a wrong ticket
+//! gets no answer.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The long code of an offer, beside its short one. It is made in the background, because it takes
-//! a while to see whether the DHT answers.
+//! The long code of an offer: six words without a number, for the DHT, in addition to the short
+//! code. It is made in the background, because it takes a while to see whether the DHT answers.
 
 use tokio::task::{JoinError, JoinHandle};
 use wraith_discovery::{Code, CodeAnnouncement, CodeEvent, NoRandomness};

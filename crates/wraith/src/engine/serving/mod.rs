@@ -1,13 +1,13 @@
 //! The dialled sender: accepts connections until the requested number of receivers has confirmed
 //! everything.
 //!
-//! - Every peer that proves its NodeId gets a connection, but only a peer with the secret becomes a
-//!   receiver.
-//! - Each receiver is served independently; the failure of one does not affect the others.
+//! - Every peer that proves its NodeId (its public key) gets a connection. Only a peer that also
+//!   has the secret of the ticket becomes a receiver.
+//! - Each receiver is served independently: if one fails, the others continue.
 //! - A receiver that reconnects replaces its own earlier connection, which may look alive for a
 //!   while after its process died.
-//! - If only one place is free, two programs with one identity share it. The one whose user accepts
-//!   first gets the place.
+//! - If only one more receiver is allowed, two programs with one identity compete for its place.
+//!   The program whose user accepts first gets it.
 
 mod long_code;
 mod sessions;

@@ -1,5 +1,5 @@
-//! The connections of a dialled sender: which of them are receivers, which are evicted, and how
-//! each ends.
+//! The connections of a dialled sender: which of them belong to receivers, which are evicted, and
+//! how each connection ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

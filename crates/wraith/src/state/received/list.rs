@@ -9,8 +9,8 @@
 //!
 //! - PATH is relative to the folder, as on disk.
 //! - ROOT is the BLAKE3 hash of the file; for `p`, the root of its position-free tree.
-//! - `x` is an entry of the offer that is absent, with the reason. Its ROOT is `-` if the sender
-//!   has not sent it.
+//! - `x` is an entry of the offer that the receiver lacks, with the reason. Its ROOT is `-` if the
+//!   sender has not sent the root.
 //! - The receipt covers numbers, roots and reasons, in `contents`.
 //! - The seal is the BLAKE3 hash of everything before it, signed by the receiver. It covers the
 //!   names, too.

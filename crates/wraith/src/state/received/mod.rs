@@ -1,12 +1,12 @@
-//! Received lists: a signed list of each finished transfer, with which the tree can be verified
-//! later.
+//! Received lists: a signed list of the entries of each finished transfer. With it, `wraith verify`
+//! later checks the received tree.
 //!
 //! Invariants:
 //!
 //! - A list appears as a whole or not at all.
 //! - Only its owner can read it.
-//! - No list is larger than the user's limit. All lists together are bounded; beyond that, the
-//!   oldest are removed.
+//! - No list is larger than the user's limit. The size of all lists together is bounded too: beyond
+//!   that bound, the oldest lists are removed.
 //! - A list that cannot be written causes a warning and never fails the transfer.
 
 mod list;

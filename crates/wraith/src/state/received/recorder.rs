@@ -1,11 +1,12 @@
 //! Records received entries during the transfer, and creates the record at its end.
 //!
 //! Until the receipt is signed, the entries are in a part file, one per transfer and folder. Every
-//! connection starts it anew and lists everything: entries of earlier connections are settled
-//! again, with their roots. Nothing is held in memory; the part is written and read as a stream.
+//! connection starts the part file anew and lists all entries: it also reports the entries that
+//! earlier connections received, with their roots. Nothing is held in memory; the part file is
+//! written and read as a stream.
 //!
-//! Invariants: a part has the entries of one connection and is no larger than a record. Entries
-//! without room are counted.
+//! Invariants: a part file has the entries of one connection only, and is no larger than a record
+//! may be. Entries without room are counted instead.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, Write};

@@ -8,15 +8,16 @@
 //!
 //! The lines are the manifest, in its order, with the result for each entry:
 //!
-//! - STATUS is `here`, or the reason why the receiver does not have the entry. ROOT is `-` if there
-//!   is none.
-//! - `h` is a file with holes. `p` is one whose ROOT is that of the position-free tree and not its
-//!   BLAKE3 hash.
+//! - STATUS is `here`, or the reason why the receiver does not have the entry. ROOT is `-` if the
+//!   entry has no root.
+//! - `h` is a file with holes. `p` is a file whose ROOT is the root of its position-free tree
+//!   instead of its BLAKE3 hash.
 //! - A byte stream has no manifest, but one line `s STATUS ROOT BYTES`.
 //!
-//! There is no seal. The receiver's signature covers the hash of the manifest, and so every name,
-//! size, mode and time. It also covers the digest of numbers, roots and reasons, and the sender.
-//! Each field has exactly one valid encoding; any other is refused.
+//! There is no seal: the receiver's signature covers the hash of the manifest (the list of the
+//! offered entries), and so every name, size, mode and time. The signature also covers the digest
+//! of numbers, roots and reasons, and the sender. Each field has exactly one valid encoding; any
+//! other is refused.
 
 use std::fs::File;
 use std::io::{self, BufReader, Seek, Write};

@@ -1,7 +1,7 @@
 //! Records the entries sent over one connection, and writes the receipt file at the end.
 //!
-//! Every connection settles every entry, so each connection starts anew. Until the receipt arrives,
-//! two unnamed files exist in the folder of the receipt:
+//! Every connection reports the result of every entry, so each connection starts anew. Until the
+//! receipt arrives, two unnamed files exist in the folder of the receipt:
 //!
 //! - the manifest as sent;
 //! - fixed-length rows with the result for each entry, which arrive in any order.

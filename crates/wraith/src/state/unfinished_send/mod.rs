@@ -1,17 +1,17 @@
-//! State of an unfinished send. With it, the same send, started again after a crash, offers the
-//! same files under the same ticket.
+//! State of an unfinished send. After a crash the same send, started again, offers the same files
+//! under the same ticket.
 //!
 //! A record holds:
 //!
-//! - the capability secret and the port;
-//! - the allowlist, if a code delivers the ticket;
-//! - the receivers that came to fetch, so that they find the sender again if its address has
-//!   changed;
+//! - the capability (the secret in the ticket, which permits a fetch) and the port;
+//! - the allowlist, if the ticket is delivered by a code;
+//! - the receivers that have connected, so that they find the sender again after a change of its
+//!   address;
 //! - the content hashes of files, so that they need not be read again ([`SentRoots`]).
 //!
-//! A capability delivered by a code is valid for the identities that proved the words of the code
-//! ([`super::allowlist`]). It is never the capability of a bearer ticket, which is valid for any
-//! receiver that has it: the two are different records.
+//! A capability that a code delivers is valid only for the identities that proved the words of the
+//! code ([`super::allowlist`]). The capability of a bearer ticket is valid for any receiver that
+//! has the ticket. The two are never the same: they are in different records.
 //!
 //! Invariant: at most one process uses a record at a time, by a lock held for the duration of the
 //! send. So two sends of the same paths never share a secret. A record is removed once the receiver

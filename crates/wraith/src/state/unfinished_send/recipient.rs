@@ -1,5 +1,5 @@
-//! The recipient of a send. It is part of the record's name, so the same paths for another
-//! recipient have another secret.
+//! The recipient of a send. It is part of the record's name, so a send of the same paths to another
+//! recipient has another secret.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
