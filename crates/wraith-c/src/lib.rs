@@ -2,18 +2,19 @@
 //!
 //! ```text
 //!   C ──▶ entry points ──▶ border ──────────▶ table ─────▶ wraith, wraith-session, wraith-crypto
-//!         (one module a    pointers become    numbers
-//!          subject)        slices, panics     become
+//!         (one module      pointers become    numbers
+//!          per subject)    slices, panics     become
 //!                          become statuses    objects
 //! ```
 //!
 //! Invariants:
 //!
-//! - Every entry point runs inside [`border`]: a panic ends as `WRAITH_PANICKED` and never unwinds
-//!   into the caller's stack.
-//! - Only [`border`] accesses the caller's memory, and output is written last: a call that fails
-//!   has changed nothing but `*out_len`.
-//! - The caller holds numbers ([`table`]). A freed number, or one of another kind, is an error.
+//! - Every entry point (exported function) runs inside [`border`]: a panic is returned as
+//!   `WRAITH_PANICKED`, and never unwinds into the caller's stack.
+//! - Only [`border`] accesses the caller's memory. Output is written last: a call that fails has
+//!   changed nothing but `*out_len`.
+//! - The C code holds numbers instead of pointers ([`table`]). The use of a freed number, or of a
+//!   number of another kind, returns an error.
 //! - No lock is held while a callback runs, with one exception: during a vault callback, the
 //!   session or ratchet that is being stored is in use until the callback returns.
 //!

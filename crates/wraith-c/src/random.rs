@@ -1,4 +1,4 @@
-//! System randomness for the needs of one call.
+//! Random numbers of the operating system, for one call.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;

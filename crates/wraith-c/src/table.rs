@@ -7,8 +7,8 @@
 //!   └─────────┴──────────────────────┴───────────────┘
 //! ```
 //!
-//! Invariant: no number is issued twice. A reused slot has another generation, and a slot without
-//! further generations stays empty.
+//! Invariant: no number is issued twice. A reused slot gets another generation, and a slot whose
+//! generations are used up stays empty.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -1,4 +1,4 @@
-//! Content, recipients and targets: values that cross the language border by copy.
+//! Content, recipients and targets: values that are copied between Rust and the other language.
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};

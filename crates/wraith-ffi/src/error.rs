@@ -1,7 +1,7 @@
 //! One flat error enum: a kind for programs, and a message for people.
 //!
-//! The kinds are those of [`wraith::ErrorKind`], plus those that only the language border needs. If
-//! the user can fix the problem, the message ends with advice.
+//! The kinds are those of [`wraith::ErrorKind`], plus the failures that occur only between Rust and
+//! the other language. If the user can fix the problem, the message ends with advice.
 
 use thiserror::Error;
 use wraith::ErrorKind;

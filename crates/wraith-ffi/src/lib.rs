@@ -1,21 +1,25 @@
 //! wraith for other languages: objects, records and async functions from which UniFFI generates the
 //! bindings for Python, Kotlin and Swift (`bindings/` in the repository). This crate has no logic
-//! of its own: each object wraps one of the crate `wraith` in a form that crosses a language
-//! border.
+//! of its own: each of its objects wraps an object of the crate `wraith` for use from another
+//! language.
 //!
 //! ```text
 //!  Python, Kotlin, Swift             this crate                      wraith
 //!  asyncio, coroutines, async  ──▶  Arc<Object>, owned records  ──▶  Node, Offer, Incoming, Transfer
-//!                                   events are pulled, never pushed; tasks run on this crate's runtime
 //! ```
 //!
+//! The application asks for each event; this crate calls no function of the application to report
+//! one. All tasks run on the tokio runtime of this crate.
+//!
 //! Invariants:
-//! - No call panics, for any arguments in any order. Invalid values, used-up handles and foreign
-//!   exceptions are returned as a [`WraithError`].
-//! - Dropping an object cancels its work, as in Rust.
-//! - Dropping the future of a call only stops the waiting, unless the call's documentation says
-//!   that it stops the work. Cancelling a Python task or a Kotlin coroutine drops the future.
-//! - Every future is polled inside this crate's runtime, from any thread of the other language.
+//! - No call panics, for any arguments, and in any order of calls. Invalid values, handles that are
+//!   used up, and exceptions of the other language are returned as a [`WraithError`].
+//! - Dropping an object cancels its work, as in the crate `wraith`.
+//! - Dropping the future of a call ends only the wait for its result, and the work of the object
+//!   continues. Calls that stop the work say so in their documentation. A cancelled Python task or
+//!   Kotlin coroutine drops its future.
+//! - The other language polls a future from any of its own threads. Each poll enters this crate's
+//!   runtime first (`runtime.rs`).
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,5 @@
-//! A node: an identity with its meeting places. Offers, fetches and listeners start from it.
+//! A node: an identity with its meeting places, at which it finds peers. Offers, fetches and
+//! listeners start from it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Randomness for the crates below, which take it as an argument.
+//! Random numbers for the crates that this crate calls, which take a generator as an argument.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -1,4 +1,5 @@
-//! Sealed boxes: an anonymous message for one identity, without an answer.
+//! Sealed boxes: a message for one identity from an anonymous sender, to which the recipient cannot
+//! reply.
 
 use wraith::session::sealed_box::{self, SealedBoxError};
 

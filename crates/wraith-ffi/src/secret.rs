@@ -1,4 +1,5 @@
-//! Secret options. They are objects, because every language prints the fields of a record.
+//! Secret options. They are objects and not records, because every language prints the fields of a
+//! record.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,12 @@
 //! The only module that accesses the caller's memory: it converts pointers to slices.
 //!
-//! An entry point is `entry!(|call| …)`. The [`Call`] stands for the caller's promise, as the
-//! header demands it: each pointer is NULL, or points to as many readable (or writable) items as
-//! its length says, until the call returns.
+//! An entry point (an exported C function) is `entry!(|call| …)`. The [`Call`] represents the
+//! promise that the header demands of the C code: each pointer is NULL, or points to as many
+//! readable (or writable) items as its length says, until the call returns.
 //!
-//! Invariants: input is borrowed no longer than the call, and output is written once and last. So
-//! the buffers of a call may overlap, and a call that fails has written nothing but `*out_len`.
+//! Invariants: input is borrowed no longer than the call. Output is written only once, as the last
+//! step. So the input and output buffers of a call may overlap, and a call that fails has written
+//! nothing but `*out_len`.
 
 mod callbacks;
 mod errors;

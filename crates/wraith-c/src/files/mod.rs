@@ -1,9 +1,12 @@
 //! File transfer between two machines: a node with its offers and fetches.
 //!
 //! ```text
-//!   engine threads ──▶ Queue (bounded, never waits) ──▶ one thread a transfer ──▶ callbacks
-//!   task on the node's runtime: offer or fetch ──▶ Shared (result, figures) ──▶ wait, progress
+//!   transfer engine ──events──▶ Queue (bounded) ──▶ one callback thread per transfer ──▶ callbacks
+//!   task on the node's runtime ──result, progress──▶ Shared ──▶ functions of C that wait or read
 //! ```
+//!
+//! The task runs one offer (sending) or fetch (receiving). The engine never waits for the queue: if
+//! the queue is full, the oldest event is dropped.
 
 pub mod event;
 pub mod fetch;

@@ -1,4 +1,5 @@
-//! A node: an identity, its meeting places, and the threads that drive its transfers.
+//! A node: an identity, its meeting places (at which it finds peers), and the threads that drive
+//! its transfers.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -57,7 +58,7 @@ pub(crate) struct Home {
 }
 
 /// Dropped by a thread of the caller or by a callback thread, never by a thread of the runtime:
-/// those hold none.
+/// threads of the runtime hold no [`Arc`] of it.
 pub(crate) struct Inner {
     pub node: Node,
     runtime: Option<Runtime>,

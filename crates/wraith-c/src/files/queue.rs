@@ -1,7 +1,8 @@
-//! The queue from the engine threads to the callback thread.
+//! The queue of a transfer, from the engine threads to the callback thread.
 //!
-//! Invariant: adding an item never blocks. If events are not taken, the oldest are dropped and
-//! counted. The question and the last event are never dropped.
+//! Invariant: adding an item never blocks. If the callback thread is too slow, the oldest of
+//! [`QUEUED_MAX`] events is dropped and counted. A newer progress replaces an older one. Until the
+//! queue is closed, the question about an offer and the last event are never dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

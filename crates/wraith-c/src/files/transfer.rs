@@ -1,4 +1,4 @@
-//! A running offer or fetch: its result, its figures, and its callback thread.
+//! A running offer or fetch: its result, its progress, and its callback thread.
 
 use std::cell::Cell;
 use std::ptr;

@@ -1,4 +1,5 @@
-//! Prekeys: published so that conversations can be started while their owner is offline.
+//! Prekeys: public keys that their owner publishes. With them, peers can start conversations while
+//! the owner is offline.
 
 use std::sync::Mutex;
 

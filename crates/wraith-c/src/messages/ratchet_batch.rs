@@ -1,5 +1,5 @@
-//! Batches of messages of a conversation: one lock, and one store if the conversation is in a
-//! vault.
+//! Batches of messages of a conversation. A batch takes the lock of the conversation once. If the
+//! conversation is in a vault, the batch stores it once.
 
 use wraith_session::StoreError;
 use wraith_session::ratchet::{EncryptBatchError, OVERHEAD_BYTES};

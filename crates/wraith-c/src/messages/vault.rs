@@ -1,7 +1,8 @@
 //! Vaults: persistent storage of sessions, conversations and prekeys.
 //!
-//! Invariant: every change of a stored object is in the vault before the call returns. Buffers are
-//! checked first, so no store is followed by a failure for lack of room.
+//! Invariant: every change of a stored object is in the vault before the call returns. The caller's
+//! buffers are checked before the store, so a call that has stored a change does not fail for lack
+//! of room.
 
 use std::sync::Arc;
 

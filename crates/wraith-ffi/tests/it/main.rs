@@ -1,4 +1,4 @@
-//! Tests of the language border, from the Rust side.
+//! Tests of the interface for other languages, from the Rust side.
 
 mod sessions;
 mod transfers;
