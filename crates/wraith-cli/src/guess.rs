@@ -1,5 +1,5 @@
 //! Guesses the intent of users of other programs: a file without a command, an address, a text, a
-//! path on another machine. The answer to each is the right command.
+//! path on another machine. The message names the right command.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `wraith rendezvous`: a meeting place for codes.
+//! `wraith rendezvous`: a server at which the two sides of a code find each other.
 
 use std::sync::Arc;
 

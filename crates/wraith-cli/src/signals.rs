@@ -1,6 +1,6 @@
 //! Handles Ctrl-C, Ctrl-\, SIGTERM and a closed terminal. The first signal asks the command to stop
-//! cleanly: it closes its connections, keeps its data and returns. The second one ends the process
-//! at once; verified data is safe by then too.
+//! cleanly: the command closes its connections, keeps its data and returns. The second signal ends
+//! the process at once; verified data is safe even then.
 
 use std::io;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Usage errors. An invalid command line is reported like every other failure: the mistake, and the
-//! right words to type.
+//! words to type instead.
 
 use std::ffi::OsString;
 

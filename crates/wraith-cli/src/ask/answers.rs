@@ -2,11 +2,11 @@
 //! sender of the offer has left.
 //!
 //! A read from standard input cannot be cancelled. So one thread reads lines for the whole process,
-//! and each question waits for the next line. Two kinds of lines are no answers:
+//! and each question waits for the next line. Two kinds of lines are not used as answers:
 //!
 //! - A line typed before the question was on the terminal.
-//! - The next line at a terminal after a question was withdrawn. The user may not have seen the new
-//!   question yet, so that line only confirms that they have.
+//! - The next line at a terminal after a question was withdrawn. The user may not have seen that
+//!   yet, so that line only confirms it.
 //!
 //! Invariant: a command has one [`Answers`]. A second one would take lines from the first.
 

@@ -1,4 +1,4 @@
-//! After a transfer: updates the contact of the other side, or saves an unknown peer under a name.
+//! After a transfer: updates the contact if the peer is one, or saves an unknown peer under a name.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

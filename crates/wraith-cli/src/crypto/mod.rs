@@ -7,7 +7,6 @@
 //!   by chunk, and a premature end is a failure.
 //! - Secrets come from files or the terminal, never from the command line. A file with a secret is
 //!   readable only by its owner, and replaced only on request.
-//!   is asked for.
 
 mod completed;
 mod container;

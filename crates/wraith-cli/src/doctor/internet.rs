@@ -2,7 +2,7 @@
 //! Independent checks run in parallel.
 //!
 //! Invariant: packets go only to configured targets: named relays, the DHT and the router unless
-//! they are off, and later to the address at which these see this machine.
+//! they are off. Later, packets also go to the address at which these targets see this machine.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! Measures how long a NAT or a firewall keeps a mapping without traffic. Several sockets ask a
-//! relay for a delayed answer, each with another delay, and stay silent meanwhile.
+//! relay for a delayed answer, each with another delay. Until the answer is due, a socket sends
+//! nothing.
 //!
-//! Invariant: the reported lifetime lies between the longest pause after which an answer came and
-//! the shortest longer pause after which none came. A real pause is slightly longer, because the
-//! relay checks every 2 s which answers are due.
+//! Invariant: the reported lifetime lies between two pauses: the longest one after which an answer
+//! arrived, and the next longer one after which no answer arrived. A real pause is slightly longer
+//! than requested, because the relay checks only every 2 s which answers are due.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! `wraith doctor`: tests this machine and its network, and reports the consequences for transfers
 //! and the remedies.
 //!
-//! The tests use the same code as transfers instead of a table of guesses. Invariant: packets leave
-//! this machine only for configured targets: named servers, and the DHT and the router unless they
-//! are switched off.
+//! The tests use the same code as transfers, instead of a table of guesses. Invariant: packets
+//! leave this machine only for configured targets: named servers, and the DHT and the router unless
+//! they are switched off.
 
 mod home;
 mod internet;

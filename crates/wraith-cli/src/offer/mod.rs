@@ -1,8 +1,9 @@
 //! Presents an offer before anything is written: the sender, the size, the names that are taken,
 //! and risky entries.
 //!
-//! Invariant: all figures and names come from an untrusted peer. Figures can be anything. Names are
-//! escaped, and only the first few are shown; `l` at the question lists them all, page by page.
+//! Invariant: all numbers and names come from an untrusted peer. Any number can be false. Names are
+//! escaped, and only the first few are shown; the answer `l` to the question lists all names, page
+//! by page.
 
 mod ask;
 mod list;

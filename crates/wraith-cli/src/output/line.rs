@@ -1,9 +1,9 @@
 //! Formats a progress snapshot: on a terminal, a line for each large active file and one for the
 //! total; in a log, one line.
 //!
-//! Invariant: no line reaches the last column of the terminal, whatever its width and the names
-//! are, because a wrapped line cannot be redrawn. Parts that do not fit are left out, the least
-//! important first.
+//! Invariant: no line reaches the last column of the terminal, because a wrapped line cannot be
+//! redrawn. This holds for any width of the terminal and any names. Parts that do not fit are left
+//! out, the least important first.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

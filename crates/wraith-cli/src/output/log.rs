@@ -1,7 +1,7 @@
 //! The log: `tracing` events of all crates, for debugging. Nothing is logged unless an option asks
 //! for it.
 //!
-//! Invariant: a log line on standard error goes through the [`Reporter`]. So it never splits a
+//! Invariant: the [`Reporter`] writes all log lines on standard error. So a log line never splits a
 //! progress drawing or another line, and no control character of a peer reaches the terminal.
 
 use std::fs::{File, OpenOptions, Permissions};

@@ -1,12 +1,12 @@
-//! All output of a command. People read standard error; programs read one JSON event a line on
-//! standard output.
+//! All output of a command. People read standard error; programs read standard output, with one
+//! JSON event per line.
 //!
 //! Invariants:
 //!
 //! - Standard output carries only the requested result (the ticket's command, a NodeId, hashes, or
 //!   JSON), so it can always be piped.
-//! - A failed write to standard output does not stop the command. The error is kept until the end
-//!   ([`Reporter::unwritten`]), where it fails the command.
+//! - A failed write to standard output does not stop the command. The error is kept
+//!   ([`Reporter::unwritten`]) and fails the command at its end.
 
 mod event;
 mod line;

@@ -1,8 +1,8 @@
 //! Messages about entries of a tree that are not sent: the first few by name and reason, the others
 //! as a number.
 //!
-//! Invariant: the messages fit on one screen, however many entries there are. Programs get an event
-//! for each.
+//! Invariant: the messages fit on one screen, however many entries there are. Programs get one
+//! event per entry.
 
 /// Maximum number of lines about single files, folders and links.
 const LINES_MAX: u64 = 12;

@@ -1,8 +1,8 @@
 //! The closing line of a transfer: the received files, the rate, and the files that did not have to
 //! move.
 //!
-//! Invariant: it counts only files that are verified under their names at the receiver. The error
-//! behind it reports the failed ones.
+//! Invariant: the line counts only files that are verified and have their names at the receiver.
+//! Failed files are reported by the error that follows the line.
 
 use wraith_transfer::Role;
 

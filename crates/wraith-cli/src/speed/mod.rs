@@ -2,7 +2,7 @@
 //!
 //! The table [`rows`] defines the operations. Each operation is repeated until a time slice is
 //! full. The result is the median of the slices, so that a short disturbance by other processes
-//! does not count.
+//! does not change it.
 
 mod rows;
 

@@ -1,7 +1,7 @@
 //! `wraith verify`: checks that all received files are still there and unchanged.
 //!
-//! The received list is checked first. An edited list proves nothing, so no file is compared with
-//! it.
+//! The signature of the received list is checked first. An edited list proves nothing, so no file
+//! is compared with such a list.
 
 mod check;
 mod receipt;

@@ -1,4 +1,4 @@
-//! `wraith verify --receipt`: checks a receiver's signature with nothing but the receipt file.
+//! `wraith verify --receipt`: checks a receiver's signature. It needs only the receipt file.
 //!
 //! Both forms are accepted: the sender's receipt and the receiver's list. Invariant: no content of
 //! the file is used before its signature and its list match.

@@ -1,5 +1,5 @@
-//! Files that change while they are sent. The other files arrive, the changed one is not kept, and
-//! the exit code is 10.
+//! Files that change while they are sent. The other files arrive, the receiver does not keep the
+//! changed file, and the exit code is 10.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

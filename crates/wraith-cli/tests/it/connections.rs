@@ -1,4 +1,4 @@
-//! `--connections`: several parallel connections carry one transfer.
+//! `--connections`: one transfer over several parallel connections.
 
 use crate::support::journal::wait_until_verified;
 use crate::support::{self, World, tree};

@@ -1,5 +1,6 @@
-//! Content that does not match its hashes. The receiver ends with 8, and no damaged file gets its
-//! name. Chunks verified before are kept, and an honest sender of the same transfer completes it.
+//! Content that does not match its hashes. The receiver ends with exit code 8, and no damaged file
+//! gets its final name. Chunks verified before are kept, and an honest sender of the same transfer
+//! completes it.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
 //! A disk that accepts writes and loses them later, like an exhausted thin pool. Both sides end
-//! with 7, without a receipt or a final name. With a good disk, everything arrives.
+//! with exit code 7, without a receipt or a final name. With a good disk, everything arrives.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! A full disk ends the transfer with 7 on both sides. With free space again, it resumes.
+//! A full disk ends the transfer with exit code 7 on both sides. With free space again, the
+//! transfer resumes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! A home folder that cannot be written stops no transfer. One that others can write to, or that is
-//! no folder, stops every command.
+//! A home folder that cannot be written stops no transfer. A home folder that other users can write
+//! to, or that is no folder, stops every command.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
-//! Entries that cannot be sent are reported: each is named, both sides know the number, and the
+//! Entries that cannot be sent are reported: each is named, both sides report their number, and the
 //! exit code is 10. Special files without content (pipes, sockets, devices) are counted and
-//! reported.
+//! reported, too.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! A peer that is killed during a transfer. The other side waits, and then resumes with it or ends
-//! with 6 and a hint.
+//! A peer that is killed during a transfer. The other side waits. It then resumes with the peer, or
+//! ends with exit code 6 and a hint.
 
 use crate::support::journal::wait_until_verified;
 use crate::support::{Process, World, tree};

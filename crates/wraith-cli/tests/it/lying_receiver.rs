@@ -1,5 +1,5 @@
-//! Receivers that lie to `wraith send`. One without the secret is rejected, and the next one is
-//! served. One with the secret ends the transfer, and the sender reports why.
+//! Receivers that lie to `wraith send`. A receiver without the secret is rejected, and the next one
+//! is served. A receiver with the secret ends the transfer by its lie, and the sender reports why.
 
 use crate::lying;
 use crate::lying::receiver::{Dialler, Liar};

@@ -1,5 +1,5 @@
-//! Senders that list entries without end. The receiver's memory is bounded, and it stops by itself
-//! or on request.
+//! Senders that list entries without end. The receiver's memory is bounded, and the receiver stops
+//! by itself or on request.
 
 use std::time::Duration;
 

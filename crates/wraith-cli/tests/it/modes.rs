@@ -1,6 +1,6 @@
-//! Access for others: permissions of the group and others, and links that lead out. Both are shown
-//! with the offer. The receiver's umask decides about permissions, unless the user asks to keep
-//! them.
+//! Access for other users: permissions of the group and of others, and links that lead out of the
+//! tree. Both are shown with the offer. The receiver's umask limits the permissions, unless the
+//! user asks to keep them.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};

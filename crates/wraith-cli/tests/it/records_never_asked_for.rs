@@ -1,5 +1,6 @@
-//! Records that answer no Want, or that contradict the manifest. The receiver ends with 1 and names
-//! the sender's violation, and none of the data gets a name.
+//! Records (parts of files) that answer no request of the receiver (Want), or that contradict the
+//! manifest. The receiver ends with exit code 1 and names the sender's violation. None of the data
+//! gets a final name.
 
 use std::thread;
 

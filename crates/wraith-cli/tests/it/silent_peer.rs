@@ -1,6 +1,6 @@
 //! Peers that fall silent at every point where the other side waits for them. Ctrl-C still ends the
-//! wait at once with 130, and no other peer has to wait. `after_minutes` tests the timeout of a
-//! stalled transfer.
+//! wait at once with exit code 130, and no other peer has to wait. The module `after_minutes` tests
+//! the timeout of a stalled transfer.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! A code is tried once. An attacker that answered it got one guess from the proof, and gets no
-//! second one when the user types the code again.
+//! A code is tried once. An attacker that answered the first try could test one guess of the words
+//! with the proof. It gets no second guess when the user types the code again.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;

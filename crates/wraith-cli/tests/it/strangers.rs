@@ -1,4 +1,4 @@
-//! Datagrams from strangers: the port stays silent and the transfer is not affected.
+//! Datagrams from strangers: the port does not answer them, and they do not affect the transfer.
 
 use std::net::UdpSocket;
 

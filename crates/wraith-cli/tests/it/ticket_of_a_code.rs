@@ -1,5 +1,5 @@
-//! The ticket of a code is valid only for the identity that proved the code's words, also after a
-//! crash. A copy is useless to others.
+//! The ticket that a code delivers is valid only for the identity that proved the code's words,
+//! also after a crash. A copy of the ticket is useless to other identities.
 
 use std::io::PipeWriter;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! A sender whose manifest contains unsafe names. The receiver stops with 11 and a message, and
-//! nothing outside the target is touched.
+//! A sender whose manifest contains unsafe names. The receiver stops with exit code 11 and a
+//! message, and nothing outside the target is touched.
 
 use std::thread;
 

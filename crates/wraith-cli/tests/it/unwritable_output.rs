@@ -1,5 +1,5 @@
 //! A requested output that cannot be written is a failure with exit code 7. A reader that closes
-//! the pipe is none.
+//! the pipe is not a failure.
 
 use std::fs::File;
 use std::process::Stdio;

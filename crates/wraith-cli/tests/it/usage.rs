@@ -1,4 +1,4 @@
-//! An invalid command line ends with 2 and a message with the right command.
+//! An invalid command line ends with exit code 2 and a message with the right command.
 
 use std::os::unix::fs::symlink;
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! The file format of `wraith crypto enc`: a header and chunks. Invariant: no plaintext of a chunk
-//! is released before the chunk is verified.
+//! The file format of `wraith crypto enc`: a header and chunks. Invariant: the plaintext of a chunk
+//! is released only after the chunk is verified.
 //!
 //! The chunks use STREAM (Hoang, Reyhanitabar, Rogaway, Vizár: "Online Authenticated-Encryption and
 //! its Nonce-Reuse Misuse-Resistance", CRYPTO 2015). Each nonce holds the number of the chunk and a

@@ -2,9 +2,9 @@
 //! see our sockets.
 //!
 //! Invariant: a property without evidence is reported as not measured. A relay can answer from a
-//! second port, but no observer can answer from a second address. So the filtering result covers
-//! only other ports of a contacted address. The lifetime of a mapping takes minutes to measure: see
-//! [`lifetime`](super::lifetime).
+//! second port, but no observer (relay or DHT node) can answer from a second address. So the result
+//! for filtering covers only other ports of an address that this machine has contacted. The
+//! lifetime of a mapping takes minutes to measure: see [`lifetime`](super::lifetime).
 
 mod judge;
 

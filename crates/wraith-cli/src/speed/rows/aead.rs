@@ -1,6 +1,6 @@
-//! Rows for authenticated encryption. Each direction has two rows, because other benchmarks measure
-//! either. One has a prepared key and the associated data of a TLS record. The other has a new key
-//! and more associated data.
+//! Rows for authenticated encryption. Each direction has two rows, because some other benchmarks
+//! measure the first and some the second. The first has a prepared key and the associated data of a
+//! TLS record. The second has a new key and more associated data.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -2,8 +2,9 @@
 //! measured time.
 //!
 //! The measured time contains the operation and, for output of variable length, its allocation. It
-//! includes key setup only in rows named "new key", and for authentication codes, which start anew
-//! with each message. A row's name is the algorithm's name, a space, and the operation.
+//! includes the setup of the key only in two cases: in rows named "new key", and for authentication
+//! codes, which set up the key for each message. A row's name is the algorithm's name, a space, and
+//! the operation.
 
 mod aead;
 mod derive;

@@ -1,7 +1,8 @@
 //! Peers that speak the real protocol over real sockets and lie. A test controls them step by step.
 //!
-//! The crates do the framing, so that a test only contains the lie. A failed write never fails a
-//! test: the process under test may close at any moment, and the test expects exactly that.
+//! The crates of the workspace do the framing, so that a test only contains the lie. A failed write
+//! never fails a test: the process under test may close the connection at any moment, and the test
+//! expects exactly that.
 
 pub mod canaries;
 pub mod receiver;

@@ -1,9 +1,9 @@
-//! An authenticated peer with full control over its packets: the real crate does the handshake,
+//! An authenticated peer with full control over its packets. The real crate does the handshake;
 //! then the test writes frames byte by byte.
 //!
 //! Like a real peer, it retransmits unanswered packets and ignores packets that are not for it.
-//! Both happen: the system may give it the port of a peer that has gone, while the sender's packets
-//! to that peer are still in flight.
+//! Both are needed: the system may give it the port of a former peer, while packets of the sender
+//! to that former peer are still in flight.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

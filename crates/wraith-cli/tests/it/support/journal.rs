@@ -1,5 +1,5 @@
-//! Reads the journal of a partial file, by its layout alone. Chunks that count as verified there
-//! must never be fetched again.
+//! Reads the journal of a partial file, by its layout alone. Chunks that the journal lists as
+//! verified must never be fetched again.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,8 +1,9 @@
-//! A SOCKS5 and an HTTP proxy, written from their RFCs, that lead to relays by a name or an address
-//! that is useless without them.
+//! A SOCKS5 and an HTTP proxy, written from their RFCs. They lead to relays, by a name or an
+//! address that is useless without the proxies.
 //!
-//! Invariants: only these proxies resolve [`NAME`], so a connection to it went through one. At the
-//! address of a [`Trap`] only they reach a relay, and the trap catches direct packets.
+//! Invariants: only these proxies resolve [`NAME`], so a connection to that name used one of them.
+//! At the address of a [`Trap`], only the proxies reach a relay; the trap catches packets that are
+//! sent there directly.
 
 use std::io::{self, Read, Write};
 use std::net::{
