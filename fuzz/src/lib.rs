@@ -1,9 +1,10 @@
-//! Every reachable decoder as a function of arbitrary bytes that panics if something is wrong.
-//! Strangers and peers reach decoders, as does anyone able to write to the disk or hand over a key
-//! file.
+//! Every reachable decoder as a function of arbitrary bytes that panics if the decoder is wrong.
+//! The bytes may come from strangers or peers, from a user that can write to the disk, or from a
+//! key file.
 //!
-//! Invariant: each target states what must hold of every input that it accepts, beyond the absence
-//! of panics. Above all, a decoded value encodes to bytes that decode to the same value.
+//! Invariant: each target checks more than the absence of panics: it states what must hold for
+//! every input that it accepts. Above all, a decoded value encodes to bytes that decode to the same
+//! value.
 //!
 //! `cargo xtask fuzz` runs the targets under libFuzzer, which searches for inputs that reach new
 //! code. `tests/corpus.rs` runs the committed inputs and some thousand variations of them in

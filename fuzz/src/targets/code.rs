@@ -1,5 +1,5 @@
 //! Codes as people type them. Invariant: an accepted code survives formatting and parsing, and its
-//! nameplate is in range.
+//! nameplate (its number) is in range.
 
 use wraith_discovery::Code;
 

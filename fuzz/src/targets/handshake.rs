@@ -1,5 +1,5 @@
-//! Both sides of a handshake, with an on-path attacker that has an invitation too and damages their
-//! datagrams.
+//! Both sides of a handshake, with an on-path attacker that damages the datagrams of both. The
+//! attacker also has an invitation (the key that permits a handshake).
 //!
 //! Invariant: a damaged datagram is refused and changes nothing, so the genuine one after it still
 //! works.

@@ -1,5 +1,5 @@
-//! Decrypted payloads of handshake datagrams. The payload of H1 may come from any host that has our
-//! NodeId.
+//! Decrypted payloads of handshake datagrams. The payload of the first handshake message (H1) may
+//! come from any host that has the NodeId (public key) of the responder.
 
 use wraith_noise::{FinalHello, InitiatorHello, ResponderHello, negotiate};
 

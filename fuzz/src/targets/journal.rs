@@ -1,5 +1,5 @@
 //! The journal of a part file after damage by another program or by the disk. Invariant: only
-//! chunks that were written count.
+//! chunks that were written are treated as present.
 
 use std::cell::RefCell;
 use std::fs;

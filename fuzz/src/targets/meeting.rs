@@ -1,5 +1,5 @@
-//! Packets of the local network to a creator that waits with a code, encrypted with the right key
-//! or sent as they are.
+//! Packets of the local network to a creator (the side that made a code), which waits with its
+//! code. They are encrypted with the right key, or sent as they are.
 
 use std::time::{Duration, Instant};
 

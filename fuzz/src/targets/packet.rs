@@ -1,5 +1,5 @@
 //! Packets that claim to belong to a connection. Invariant: damaged packets are refused and change
-//! nothing, and genuine ones open once.
+//! nothing, and each genuine packet opens only once.
 
 use wraith_noise::{DirectionKeys, HEADER_BYTES, Opener, PACKET_OVERHEAD, Sealer, Suite};
 

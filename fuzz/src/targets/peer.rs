@@ -4,8 +4,8 @@
 //! Invariant: a violation ends the connection and nothing else, and the endpoint stops sending
 //! after a bounded number of packets.
 //!
-//! The peer dialled or was dialled. It also sends parts of ratchets, well-formed or slightly wrong,
-//! which arbitrary bytes would never produce.
+//! The peer is the initiator or the responder. It also sends parts of ratchets (exchanges of fresh
+//! key shares), well-formed or slightly wrong, which arbitrary bytes would never produce.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Hole punching between two endpoints, with an on-path attacker that drops, repeats, misdirects,
 //! forges and delays packets.
 //!
-//! Invariant: few packets go to an unproven address, no answer is longer than its question, and
-//! every attempt ends.
+//! Invariant: only few packets go to an unproven address, no answer is longer than its question,
+//! and every attempt ends.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,8 +1,8 @@
-//! Datagrams to an endpoint from hosts that it does not know. Some of them have its NodeId, and
-//! some have an invitation.
+//! Datagrams to an endpoint from hosts that it does not know. Some of these hosts have its NodeId
+//! (its public key), and some also have an invitation (the key that permits a handshake).
 //!
-//! Invariant: the endpoint stays silent, except to a genuine H1 of an invited host. Its answer is
-//! no longer than the question.
+//! Invariant: the endpoint answers only a genuine first handshake message (H1) of an invited host.
+//! Its answer is no longer than that message.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const STRANGER: ([u8; 4], u16) = ([192, 0, 2, 1], 4711);
 /// The peer that the endpoint dials.
 const PEER: ([u8; 4], u16) = ([192, 0, 2, 2], 4712);
 /// Maximum number of datagrams of one input: a genuine H1 costs three key agreements, and fuzzing
-/// needs many inputs a second.
+/// needs many inputs per second.
 const DATAGRAMS_MAX: u32 = 16;
 const START: Time = Time::from_nanos(1_000_000_000);
 

@@ -1,6 +1,7 @@
 //! Tickets as text and as bytes; the first byte selects the form.
 //!
-//! If it is 0, the target appends a checksum, which otherwise only genuine tickets have.
+//! If the first byte is 0, the target appends a checksum, which otherwise only genuine tickets
+//! have.
 
 use wraith_crypto::kdf;
 use wraith_discovery::Ticket;
