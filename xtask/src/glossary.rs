@@ -1,8 +1,8 @@
 //! Checks `docs/GLOSSARY.md` against the code: each word in backticks in the first column of a
 //! table is an identifier of a crate.
 //!
-//! A renamed item fails the test until the glossary has the new name. Comments do not count as
-//! code.
+//! A renamed item fails the test until the glossary has the new name. Words in comments are not
+//! treated as identifiers.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The developer commands, as a library: `cargo lab` runs cargo and tests the same way.
+//! The developer commands as a library, so that `cargo lab` runs cargo and tests in the same way.
 
 pub mod bindings;
 pub mod cargo;

@@ -1,4 +1,5 @@
-//! The commands of an engineer of the product. Each runs what a person would type, in the right order.
+//! The commands for developers of wraith. Each command runs the steps that a person would type, in
+//! the right order.
 //!
 //! Races, link emulation and other measurements are in `lab/` and run by `cargo lab`.
 

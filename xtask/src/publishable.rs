@@ -6,7 +6,7 @@
 //! - a licence with its texts, a description and a README;
 //! - a version beside the path of each of our crates that it depends on, which cargo checks.
 //!
-//! Nothing is built: other checks prove that the crates compile, but say nothing about the content
+//! Nothing is built. Other checks prove that the crates compile, but they do not check the content
 //! of the archives.
 
 use std::path::Path;

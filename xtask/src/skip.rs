@@ -1,5 +1,5 @@
-//! Skipped checks and their reasons: one line at the time, and all of them in the last line of
-//! `cargo xtask test`.
+//! Skipped checks and their reasons: one line when a check is skipped, and all of them in the last
+//! line of `cargo xtask test`.
 //!
 //! The test harness hides the output of passing tests, so a test bypasses it with one line on
 //! standard error: `skipped: NAME OF THE TEST: WHY`. In CI (`CI=true`) all requirements are

@@ -1,7 +1,7 @@
 //! Python: the package, its types checked by mypy, and pytest on it.
 //!
-//! The package under test is a folder that contains the library. With `--release` it is a wheel
-//! that maturin packs and pip installs into a folder of its own.
+//! The package under test is a folder that contains the library. With `--release`, the package is a
+//! wheel that maturin packs and pip installs into a separate folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,5 +1,5 @@
-//! Runs Verifpal as a separate program. It is not part of this one: its licence (GPL-3.0) differs
-//! from ours.
+//! Runs Verifpal as a separate program. Verifpal is not linked into this program: its licence
+//! (GPL-3.0) differs from ours.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
 //! The files of `docs/model`: whole models (`.vp`), and variants of them (`.diff`) in two folders,
 //! each with its expected verdicts.
 //!
-//! A variant holds prose, `base: FILE`, blocks of lines, and `sessions: 1` if the checker would
-//! take too long for two. The `- ` lines of a block occur in the base once, in sequence, and its `+
-//! ` lines replace them. Leading white space does not count. The base may be a variant itself.
+//! A variant contains prose, a line `base: FILE`, and blocks of lines. It has a line `sessions: 1`
+//! if the checker would take too long for two sessions. The `- ` lines of a block occur in the base
+//! once, in sequence, and the `+ ` lines of the block replace them. Leading white space is ignored.
+//! The base may be a variant itself.
 
 use std::fmt;
 use std::fs;

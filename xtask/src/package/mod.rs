@@ -1,5 +1,6 @@
 //! `cargo xtask package`: builds the artifacts that people install, a Debian package and an archive
-//! of the same files. Each is unpacked into an empty folder and run from there before it counts.
+//! of the same files. The command succeeds only after each artifact was unpacked into an empty
+//! folder and run from there.
 //!
 //! Invariant: the same program gives the same bytes. Times are those of the commit, owners are
 //! root, and files are in alphabetical order.

@@ -1,5 +1,5 @@
-//! Text that differs between runs. The code is replaced by the README's; figures are shown as they
-//! were and are excluded from the comparison.
+//! Text that differs between runs. The code is replaced by the code in the README. Sizes, times and
+//! rates are shown as they were, and are excluded from the comparison.
 
 use super::terminal::{Piece, Screen};
 

@@ -6,8 +6,9 @@
 //!
 //! Invariants:
 //! - No test waits for ever: a test that exceeds [`run::LIMIT`] is killed, with every process in its network namespace.
-//! - A test that fails runs once more, alone. If it passes then, it is reported as `FLAKY`, both outputs are kept, and the
-//!   run counts as passed ([`report`]).
+//! - A test that fails runs a second time, while no other test runs. If the second run passes, the
+//!   test is reported as `FLAKY`, the outputs of both runs are kept, and the whole run is treated
+//!   as passed ([`report`]).
 
 mod binaries;
 mod isolation;
