@@ -1,9 +1,10 @@
-//! `cargo lab delta`: the cost of a changed file if the receiver has an old copy. It reports bytes
-//! on the wire, time and memory, beside sending the whole file and beside rsync's own algorithm.
+//! `cargo lab delta`: the cost of sending a changed file if the receiver has an old copy. It
+//! reports bytes on the wire, time and memory. It compares them with sending the whole file, and
+//! with rsync's own algorithm.
 //!
-//! wraith's bytes are those of all datagrams in both directions, by its own count (`wire_bytes` of
-//! `--json`). rsync's bytes are its count of its stream in both directions, without any transport.
-//! Every result is compared with the source byte by byte.
+//! wraith's bytes are those of all datagrams in both directions, as counted by wraith (`wire_bytes`
+//! of `--json`). rsync's bytes are those of its stream in both directions, as counted by rsync,
+//! without any transport. Every result is compared with the source byte by byte.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};

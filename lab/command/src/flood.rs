@@ -1,8 +1,8 @@
 //! `cargo lab flood`: the cost of a flood from strangers for a transfer and for a newcomer.
 //!
-//! The transfer, or the newcomer with its peer, is pinned to one core and the flood to another. So
-//! the figures show the cost of the flood for us, not the cost of sending it. Rounds with and
-//! without the flood alternate, and every transferred byte is compared.
+//! The transfer, or the newcomer (a new receiver) with its peer, is pinned to one core and the
+//! flood to another. So the measurements show the cost of processing the flood, not the cost of
+//! sending it. Rounds with and without the flood alternate, and every transferred byte is compared.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

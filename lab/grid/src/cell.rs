@@ -9,9 +9,9 @@
 //!   capacity: slow start is then a small part. It has at most [`PACKETS_MAX`] packets, so that the
 //!   grid stays computable, and at least [`PACKETS_MIN`]. On links with more than some 25,000
 //!   packets in flight, the speed of slow start *is* the subject of the measurement.
-//! - It is timed from the first handshake datagram to the last byte at the receiving application. A
-//!   transfer that takes three times its time at capacity, and [`SLACK_ROUND_TRIPS`] more, is cut
-//!   off, and its goodput until then counts.
+//! - A transfer is timed from the first handshake datagram to the last byte at the receiving
+//!   application. A transfer that takes three times its time at capacity, and [`SLACK_ROUND_TRIPS`]
+//!   more, is stopped, and its result is the goodput until then.
 //! - Losses, jitter and reordering affect both directions.
 
 use std::fmt;

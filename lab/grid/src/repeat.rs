@@ -1,8 +1,8 @@
-//! Repeats close cells: the result of one seed is random, and may decide a cell in which the
-//! contenders are close.
+//! Repeats close cells. The result of one seed is random, and may decide a cell in which the
+//! contenders differ little.
 //!
-//! Invariant: all contenders in a cell have the same seeds, and the reported run took place: it is
-//! the one with the median goodput.
+//! Invariant: all contenders in a cell have the same seeds. The reported run is a real run: the one
+//! with the median goodput.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::report::Row;
 use crate::run::{Figures, run_all};
 
 /// Share of the baseline's goodput below which a cell is run again. It is slightly above the share
-/// that counts as lost, so that good luck is repeated as well as bad luck.
+/// below which the cell is reported as lost, so that good luck is repeated as well as bad luck.
 pub const CLOSE: f64 = 0.97;
 /// Number of runs of a close cell; odd.
 pub const RUNS: u32 = 5;

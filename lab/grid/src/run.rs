@@ -54,8 +54,8 @@ pub enum End {
     Aborted(String),
 }
 
-/// Runs `contender` in `cell`. If it gives up, it runs again with smaller windows, and the better
-/// run counts.
+/// Runs `contender` in `cell`. If it gives up, it runs again with smaller windows. Returns the run
+/// that did not give up, or else the run with the highest goodput.
 pub fn run(cell: &Cell, contender: Contender, seed: u64) -> Figures {
     let mut best: Option<Figures> = None;
     for &windows in contender.windows() {

@@ -1,5 +1,5 @@
-//! The whole way of a packet on both sides: two endpoints on a simulated clock, each sending to the
-//! other.
+//! All processing of a packet on both sides: two endpoints on a simulated clock, each sending to
+//! the other.
 
 use std::net::SocketAddr;
 use std::time::Duration;

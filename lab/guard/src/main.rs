@@ -6,7 +6,7 @@
 //!
 //! The work before the repetitions does not depend on TIMES, so the difference of two runs is the
 //! exact cost of the repetitions: one thread, a simulated clock, fixed seeds. Each path checks its
-//! own result, as a path without work would count as fast.
+//! own result, because a path that does no work would look fast.
 #![forbid(unsafe_code)]
 
 mod connection;

@@ -1,6 +1,5 @@
 //! A flood to an open port at a given rate. It consists of random datagrams of strangers, or of
-//! first handshake messages by a holder of the ticket, as good as genuine ones. It comes from one
-//! or many addresses.
+//! genuine first handshake messages by a holder of the ticket. It comes from one or many addresses.
 //!
 //! All datagrams are prepared first; then the program prints `ready`. It starts when it reads a
 //! line from standard input, and finally prints how much it sent. It stops early when standard

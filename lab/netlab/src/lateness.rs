@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 const BUCKET: Duration = Duration::from_micros(10);
-/// Ten milliseconds in all; later packets are in the last bucket, and still count in the maximum.
+/// Ten milliseconds in all. Later packets are in the last bucket, and the maximum includes them.
 const BUCKETS: usize = 1000;
 
 /// A histogram of bounded size.

@@ -6,7 +6,7 @@
 //! answer     id(8) ‖ the asker's address as text
 //! ```
 //!
-//! The protocol is spoken only to [`serve`] in a closed lab, so there is nothing to authenticate.
+//! The protocol is used only with [`serve`] in a closed lab, so there is nothing to authenticate.
 
 use std::fmt;
 use std::io::{self, Read, Write};

@@ -1,6 +1,7 @@
-//! Plain hole punching between two hosts behind NATs. Each sends to the external address that the
-//! other would have if its NAT kept the port, and answers to the source of each received packet. It
-//! shows which paths the NATs of a lab allow, as a reference for a program's own hole punching.
+//! Plain hole punching between two hosts behind NATs. Each host sends to the external address that
+//! the other host would have if that host's NAT kept the port. It answers to the source of each
+//! received packet. The result shows which paths the NATs of a lab allow, as a reference for a
+//! program's own hole punching.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};

@@ -1,12 +1,13 @@
 //! One direction of the link: packets of one device pass the simulator's boxes in real time and
 //! leave at the other.
 //!
-//! A loop on a separate thread delivers due packets, reads new ones, and sleeps until the next of
-//! either. It wakes for deliveries at most every [`REST`], so packets that are due close together
-//! leave together, as with interrupt coalescing. The lateness of each packet is counted.
-//!
-//! Invariant: no more than [`WAITING_MAX`] packets are held; beyond that the newest is dropped and
+//! A loop on a separate thread delivers due packets, reads new ones, and sleeps until the next
+//! packet is due or arrives. It wakes for deliveries at most every [`REST`], so packets that are
+//! due close together leave together, as with interrupt coalescing. The lateness of each packet is
 //! counted.
+//!
+//! Invariant: no more than [`WAITING_MAX`] packets are held; beyond that, the newest packet is
+//! dropped and counted.
 
 use std::io;
 use std::os::fd::BorrowedFd;

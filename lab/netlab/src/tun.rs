@@ -1,7 +1,8 @@
 //! A TUN device: a network interface whose packets a program reads and writes, one whole IP packet
-//! a call.
+//! per call.
 //!
-//! Invariant: the device lives as long as this value; nothing remains however the program ends.
+//! Invariant: the device exists as long as this value. Nothing remains, in whatever way the program
+//! ends.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,5 +1,6 @@
-//! Mistakes that must be detected: recorded datagrams, each with one change that is not noise. A
-//! suite that passes one of them would miss the same mistake in the real protocol.
+//! Mistakes that the suite must detect: recorded datagrams, each with one change that makes it
+//! differ from noise. A suite that passes one of them would miss the same mistake in the real
+//! protocol.
 
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use rand_chacha::ChaCha20Rng;

@@ -1,8 +1,8 @@
 //! Probabilities that a figure, or a more extreme one, occurs by chance.
 //!
 //! All of them use the incomplete gamma function, computed as in Numerical Recipes §6.2: by its
-//! series below a + 1, by its continued fraction above. Tails keep their relative precision down to
-//! 1e-300, because Holm's correction compares tails.
+//! series below a + 1, by its continued fraction above a + 1. Tails keep their relative precision
+//! down to 1e-300, because Holm's correction compares tails.
 
 /// Relative change at which a series or a fraction has converged.
 const EPSILON: f64 = 1e-15;

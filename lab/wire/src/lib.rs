@@ -2,7 +2,7 @@
 //!
 //! - [`driver`]: two endpoints of the core, and their datagrams; [`others`]: datagrams outside
 //!   connections.
-//! - [`checks`]: the tests, one concept a file, and the state that each keeps of a population of
+//! - [`checks`]: the tests, one concept per file, and the state that each keeps of a population of
 //!   datagrams.
 //! - [`suite`]: the tests of each population; [`finding`]: their figures, and the criteria of
 //!   failure.

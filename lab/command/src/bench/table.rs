@@ -80,7 +80,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// Formats bytes a second, or the time of an element.
+/// Formats bytes per second, or the time of an element.
 fn rate(measured: &Measured) -> String {
     match measured.moves {
         Moves::Bytes(bytes) => format!("{:.2} GB/s", bytes / measured.median_ns),

@@ -25,7 +25,7 @@ pub(super) fn valgrind(tool: &str) -> Command {
     let kept = ["PATH", "TMPDIR", "VALGRIND_LIB"];
     let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.env_clear().envs(kept).args([&format!("--tool={tool}"), "-q"]);
-    // Without this setting, large copies by `rep movsb` would count as one instruction a byte.
+    // Without this setting, large copies by `rep movsb` would count as one instruction per byte.
     command.env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1073741824");
     command
 }

@@ -1,5 +1,5 @@
-//! Conditions that change counts besides our code: compilers, libraries, flags, and the processor
-//! that valgrind presents.
+//! Conditions that change the counts although our code is the same: compilers, libraries, flags,
+//! and the processor that valgrind presents.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -6,8 +6,9 @@
 //! every machine with AVX2. The difference excludes start-up and repeats to a fraction of a
 //! percent.
 //!
-//! Another compiler or library changes the counts without any fault of ours. So the baseline
-//! records its conditions, and under other conditions the guard reports that it is skipped.
+//! Another compiler or library changes the counts without any change of our code. So the baseline
+//! records its conditions. Under other conditions, the guard compares nothing and reports that it
+//! is skipped.
 
 mod baseline;
 mod callgrind;

@@ -1,8 +1,9 @@
 //! `cargo lab netlab`: wraith and other transports over realistic links, on real sockets.
 //!
-//! Two network namespaces on this machine have a TUN device each. Between them runs a link of the
-//! simulator's own boxes in real time (`lab/netlab`). So these figures and those of the simulator's
-//! grid are of the same link; differences come from sockets, timers, disks or processors.
+//! Two network namespaces on this machine have a TUN device each. A link between them runs the
+//! simulator's own boxes (delay, loss, queue) in real time (`lab/netlab`). So these results and
+//! those of the simulator's grid are for the same link; differences come from sockets, timers,
+//! disks or processors.
 //!
 //! The rules:
 //! - Rounds are interleaved: every round runs each peer once on each link, in a fresh lab, with the
@@ -10,12 +11,12 @@
 //! - The goodput of a file is its size over the time from the start of the first process to the end
 //!   of the last. It includes the handshake and the receipt, and every byte is compared. iperf3
 //!   sends as much and counts its own bytes.
-//! - A peer that needs more than [`PATIENCE`] times the time at the full rate is cut off. Its
+//! - A peer that needs more than [`PATIENCE`] times the time at the full rate is stopped. Its
 //!   result is read from the link and marked.
 //! - The link has real-time priority, and the peers have priority over everything else on the
 //!   machine.
-//! - The link reports its own lateness. A run in which it lost packets of its own does not count as
-//!   a result of the peer.
+//! - The link reports its own lateness. If the link itself lost packets in a run, the run is not
+//!   used as a result of the peer.
 
 mod lab;
 mod links;

@@ -2,9 +2,9 @@
 //! holds a quarter of the bandwidth-delay product, all of it, or four times as much.
 //!
 //! Both flows start together and send more than the link carries. The link counts the bytes that
-//! leave it, headers included. Handshakes to a closed port measure the delay of the queue: their
-//! time beyond the round trip of the empty link. TCP beside TCP is the reference: where it does not
-//! share evenly, no other flow can.
+//! leave it, headers included. Handshakes to a closed port measure the delay of the queue: the
+//! delay is their time beyond the round trip of the empty link. TCP beside TCP is the reference: if
+//! two TCP flows do not share a link evenly, no other flow can.
 
 use std::fmt::Write;
 use std::process::{Child, Stdio};

@@ -1,5 +1,6 @@
 //! A network namespace with only loopback. Programs that look for servers on the Internet find
-//! none, and connect to each other directly. It needs no privileges where the kernel allows that.
+//! none, and connect to each other directly. Making the namespace needs no privileges if the kernel
+//! allows that.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};

@@ -2,19 +2,20 @@
 //!
 //! The rules, which make the figures comparable:
 //! - Warm: the source is read once before the first run and stays in the page cache; the
-//!   destination is new in every run. No peer waits for the disk: none of them calls fsync by
-//!   default, and wraith is told not to. The peers called "on disk" all wait.
+//!   destination is new in every run. No peer waits for the disk, except those named "on disk",
+//!   which all wait. By default no peer except wraith calls fsync, and wraith runs with an option
+//!   that turns it off.
 //! - Interleaved: every round runs each peer once, so a slow minute of the machine affects all of
 //!   them.
 //! - `sync` and the removal of a destination happen between the runs, outside the timed part. Trees
 //!   of many files are removed only at the end. ext4 does not reuse a freed inode for minutes, and
 //!   every creation searches past all of them, so a run right after a removal would measure the
 //!   removal.
-//! - A run counts only if every byte of every file arrived. A peer that is missing or fails is left
-//!   out, with the reason; if wraith fails, the race fails.
+//! - A run is used only if every byte of every file arrived. A peer that is missing or fails is
+//!   left out, with the reason; if wraith fails, the race fails.
 //! - wraith is timed from the start of `wraith send` to the end of both processes: the ticket, the
-//!   handshake, the transfer, the receipt. The others likewise include their connection and
-//!   everything before it.
+//!   handshake, the transfer, the receipt. The times of the other programs likewise include the
+//!   connection and everything before it.
 //! - Nothing leaves the machine: all traffic is on loopback, and peers that would look for servers
 //!   run in a namespace without any.
 

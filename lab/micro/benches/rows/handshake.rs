@@ -1,5 +1,5 @@
-//! The handshake of two parties in memory, all five datagrams, and key agreement: by X25519, with
-//! keys that look random, and by ML-KEM.
+//! The handshake of two parties in memory, with all five datagrams. Also key agreement: by X25519,
+//! with keys that look random, and by ML-KEM.
 
 use std::hint::black_box;
 use std::net::SocketAddr;

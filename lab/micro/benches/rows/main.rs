@@ -1,8 +1,8 @@
 //! Microbenchmarks that `cargo lab bench` runs and compares with the figures of `reference.csv`.
 //!
-//! A row is named `group/parameter`, where the parameter is mostly a size, and states its
-//! throughput (bytes or elements). Each row checks its result: within the measured time if that
-//! costs almost nothing, before it otherwise.
+//! A row is named `group/parameter`, where the parameter is usually a size, and states its
+//! throughput (bytes or elements). Each row checks its result: within the measured time if the
+//! check costs almost nothing, otherwise before it.
 
 mod chunks;
 mod content;

@@ -1,6 +1,6 @@
-//! Whether a byte of a datagram predicts the byte at the same place of the next: how often they are
-//! equal, and how much they differ. A constant shows as equality and a counter as a difference of
-//! one; both remain visible through a constant mask.
+//! Whether a byte of a datagram predicts the byte at the same place of the next datagram: how often
+//! the two are equal, and how much they differ. A constant shows as equality and a counter as a
+//! difference of one; both remain visible through a constant mask.
 
 use super::Figured;
 use super::byte_frequency::uniform;

@@ -2,8 +2,9 @@
 //! one.
 //!
 //! A raw key is always a coordinate of the curve, and its top bit is zero. A representative of a
-//! key of the prime-order subgroup always decodes to a point of that subgroup. A random one does so
-//! once in eight times. That test is the reason why keys must be dirty.
+//! key of the prime-order subgroup always decodes to a point of that subgroup. Random bytes do so
+//! once in eight times. Because an observer can make this test, the keys must not all be in the
+//! prime-order subgroup ("dirty" keys).
 
 use super::Figured;
 use crate::curve::{Bytes, decode, has_prime_order, is_on_curve};

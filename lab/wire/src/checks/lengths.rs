@@ -1,5 +1,5 @@
-//! Whether lengths identify wraith: no length of a first datagram, and no sequence of lengths, may
-//! be common.
+//! Whether lengths identify wraith. Invariant: no length of a first datagram, and no sequence of
+//! lengths, is more frequent than [`SIZE_SHARE_MAX`] and [`SEQUENCE_SHARE_MAX`].
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The tests, with one concept in each file: its counts or samples of the datagrams, and the
 //! figures computed from them.
 //!
-//! Places in a datagram are counted from both ends ([`position`]), because a field may be near
-//! either.
+//! Places in a datagram are counted from both of its ends ([`position`]), because a field may be
+//! near the beginning or near the end.
 
 pub mod bit_bias;
 pub mod byte_frequency;

@@ -1,5 +1,6 @@
 //! Whether 4 or 8 bytes are equal at the same place in two datagrams more often than by chance. The
-//! datagrams belong to different dials, or to one connection, whose packets equal bytes would link.
+//! datagrams belong to different dials, or to one connection. Equal bytes would link the packets of
+//! the connection.
 
 use super::Figured;
 use super::sample::{Kept, Sample};

@@ -2,11 +2,11 @@
 //!
 //! The kernel's own NAT (masquerade) keeps a free port, and accepts packets only from destinations
 //! of that port: a port-restricted cone. The looser cones add a set of ports, or of addresses with
-//! ports. Outgoing packets keep its entries alive, and incoming packets that match an entry are
-//! accepted too. The symmetric NATs take the port of each new flow from a counter or at random.
+//! ports. Outgoing packets keep the entries of the set alive, and incoming packets that match an
+//! entry are accepted too. The symmetric NATs take the port of each new flow from a counter or at
+//! random.
 //!
-//! `--prove` measures each of them from both sides, so the descriptions in this module need no
-//! trust.
+//! `--prove` measures each NAT from both sides, so the descriptions in this module are checked.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;

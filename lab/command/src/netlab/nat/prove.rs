@@ -1,6 +1,6 @@
-//! The lab proves itself. A probe behind each NAT and servers at two public addresses measure its
-//! mapping, filtering and port allocation, which must match the profile. Then all pairs of hosts
-//! try to reach each other.
+//! Proves that the NATs of the lab behave as their profiles say. A probe behind each NAT and
+//! servers at two public addresses measure its mapping, filtering and port allocation. Then all
+//! pairs of hosts try to reach each other.
 
 use std::fmt::Write;
 use std::net::IpAddr;

@@ -9,8 +9,8 @@
 //!   for a batch.
 //! - All contenders do the same operation on texts of the same length. The other work within the
 //!   measured time differs between the programs; the page describes it.
-//! - A contender that lacks the row, is missing or fails is left out of it. If wraith fails, the
-//!   race fails.
+//! - A contender that lacks the row, is missing or fails is left out of the row. If wraith fails,
+//!   the race fails.
 //! - No row is omitted silently: a table lists the rows that the suite lacks, with reasons.
 
 mod contenders;

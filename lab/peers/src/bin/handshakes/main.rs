@@ -1,10 +1,10 @@
-//! Handshakes in memory, with both sides on this thread. wraith's alternate with those of TLS 1.3
-//! (rustls) with the same key agreement (X25519MLKEM768) and Ed25519 certificates on both sides. So
-//! a slow minute of the machine affects both.
+//! Handshakes in memory, with both sides on this thread. Handshakes of wraith alternate with
+//! handshakes of TLS 1.3 (rustls), which use the same key agreement (X25519MLKEM768) and Ed25519
+//! certificates on both sides. So a slow minute of the machine affects both.
 //!
 //! Every handshake is checked: both sides authenticate each other and have the same keys. The
-//! program prints medians and their ratio. It also prints how many handshakes a second the
-//! responder alone can process, which is the resource that a flood of honest callers would use up.
+//! program prints medians and their ratio. It also prints how many handshakes per second the
+//! responder can process; a flood of honest callers would use up this resource.
 
 mod tls;
 mod wraith;

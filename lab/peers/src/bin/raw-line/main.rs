@@ -10,9 +10,9 @@
 //! raw-line [options] send ADDRESS                prints one line of JSON for each round
 //! ```
 //!
-//! Only correct bytes that arrived are counted, over the time from the first arrival to the last. A
-//! sender that is faster than its receiver loses the excess over the socket's buffer; the report
-//! states how much.
+//! Only correct bytes that arrived are counted, over the time from the first arrival to the last.
+//! If a sender is faster than its receiver, the excess beyond the socket's buffer is lost; the
+//! report states how much.
 
 mod packet;
 mod receiver;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Rows of the C program and of openhitls-rs, one a line.
+/// Rows of the C program and of openhitls-rs, one per line.
 const C: &str = include_str!("rows-c.txt");
 const RS: &str = include_str!("rows-rs.txt");
 

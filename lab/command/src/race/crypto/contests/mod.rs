@@ -2,8 +2,8 @@
 //! the others that are not raced. A test checks that every row of openHiTLS (`rows-c.txt`) and of
 //! openhitls-rs (`rows-rs.txt`) is in the race or in that list.
 //!
-//! A row has only contenders that measure the same work. Where the others include more work in
-//! their time, wraith has a separate row for it (`, new key`).
+//! A row has only contenders that measure the same work. If the other contenders include more work
+//! in their time, wraith has a separate row for it (`, new key`).
 
 pub mod absent;
 mod derived;
