@@ -1,5 +1,6 @@
-//! Whether lengths identify wraith. Invariant: no length of a first datagram, and no sequence of
-//! lengths, is more frequent than [`SIZE_SHARE_MAX`] and [`SEQUENCE_SHARE_MAX`].
+//! Whether lengths identify wraith. Invariant: at most the share `SIZE_SHARE_MAX` of first
+//! datagrams has the most frequent length. At most the share `SEQUENCE_SHARE_MAX` of dials has the
+//! same sequence of lengths as another dial.
 
 use std::collections::BTreeMap;
 
