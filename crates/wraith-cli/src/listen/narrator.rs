@@ -1,5 +1,5 @@
-//! Reports the transfer of one caller. Nothing is reported before its turn, so that two transfers
-//! are not mixed up.
+//! Reports the transfer of one caller (a sender that dials the listener). Nothing is reported before
+//! the turn of this caller, so that the reports of two transfers do not mix.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use wraith_discovery::{Code, TicketSide};
 
 /// More addresses than the creator of a code remembers.
 const SOURCES: usize = 200;
-/// Packets in a round of the flood, and the pause after it: two thousand packets a second.
+/// Packets in a round of the flood, and the pause after it: two thousand packets per second.
 const ROUND: u64 = 4;
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -117,7 +117,7 @@ fn programs_learn_the_path_and_what_the_transfer_waits_for() {
 
 #[test]
 fn a_cap_is_no_slow_network() {
-    // Enough chunks a second for a steady rate.
+    // Enough chunks per second for a steady rate.
     for (of_sender, of_receiver) in [(&["--rate", "5M"][..], &[][..]), (&[], &["--rate", "5M"])] {
         let world = World::new();
         let film = world.source().join("film.mov");

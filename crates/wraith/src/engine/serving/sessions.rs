@@ -88,7 +88,8 @@ impl Serving {
         (id, Arc::new(options))
     }
 
-    /// Serves a new connection on its own thread. It becomes a receiver when it sends the secret.
+    /// Serves a new connection on its own thread. The peer becomes a receiver when it sends the
+    /// secret.
     pub(super) fn admit(&mut self, connection: Connection) {
         if self.sessions.len() - self.receivers().count() >= STRANGERS_MAX
             && !self.send_away_a_stranger()
