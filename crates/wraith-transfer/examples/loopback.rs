@@ -1,6 +1,6 @@
 //! Sends paths into a folder between two processes on this machine and prints the duration:
-//! `loopback TARGET PATH…`. The other process is this program again. `WRAITH_SYNC=1` flushes to
-//! disk.
+//! `loopback TARGET PATH…`. The second process is this program again. With `WRAITH_SYNC=1`, the
+//! receiver flushes the files to disk.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;

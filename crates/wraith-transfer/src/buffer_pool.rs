@@ -1,9 +1,9 @@
-//! Send buffers: one chunk each, with room for its header in front, reused once the stream has
-//! released them.
+//! Send buffers. Each holds one chunk, with room for its header in front. A buffer is reused once
+//! the stream has released it.
 //!
 //! A worker reads the file into the buffer and passes it to the stream without a copy; packets are
 //! cut from it. A buffer returns when the peer has acknowledged its data. The number of buffers
-//! thus bounds the sender's memory, independently of the queues and windows below.
+//! thus bounds the sender's memory, independently of the queues and windows of the transport.
 //!
 //! Data read long before it is sent has left the caches by then and is fetched from memory twice.
 //! Hence no more buffers are in use than the path needs ([`BufferPool::take`]), and the most
@@ -83,7 +83,7 @@ impl Shared {
 }
 
 /// Returns the bytes worth having in use on one path: [`AHEAD_BYTES`] plus twice the data in
-/// flight. Data that only fills queues along the path does not count. A growing window is never
+/// flight. Data that only fills queues along the path is not included. A growing window is never
 /// held back by the result.
 fn worth(path: &ConnectionStats) -> u64 {
     let (rtt, min_rtt) = (path.rtt.as_micros().max(1), path.min_rtt.as_micros());
@@ -220,11 +220,11 @@ mod tests {
         let chunk = RECORD_BODY_BYTES_MAX;
         let ahead = AHEAD_BYTES as usize;
         assert_eq!(at_once(path(0, 0, 0), chunk), ahead / chunk);
-        // A window that only fills queues, as on loopback, does not count.
+        // Data that only fills queues, as on loopback, is not included.
         assert_eq!(at_once(path(16 << 20, 0, 5), chunk), ahead / chunk);
         assert_eq!(at_once(path(4 << 20, 50, 50), chunk), (ahead + (8 << 20)) / chunk);
         assert_eq!(at_once(long(), chunk), BUFFERS_MAX);
-        // Batches of small files that do not fill their buffer count only with their content.
+        // Of batches of small files that do not fill their buffer, only the content is included.
         assert_eq!(at_once(path(4 << 20, 50, 50), chunk / 2), 2 * (ahead + (8 << 20)) / chunk);
     }
 

@@ -5,8 +5,8 @@
 //! and both sides still agree. Finding another set of items with the same sum is a lattice problem
 //! of about 200 bits.
 //!
-//! An item is (entry number, root) for the content of a file, and (entry number, reason) for an
-//! entry that the receiver does not have.
+//! An item is (entry number, root) for the content of a file; the root is the hash of the whole
+//! file. For an entry that the receiver does not have, the item is (entry number, reason).
 
 use crate::exception::Exception;
 

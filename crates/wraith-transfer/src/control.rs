@@ -9,7 +9,7 @@ use crate::error::TransferError;
 use crate::message::{MESSAGE_BYTES_MAX, Malformed, Message};
 use crate::session::Session;
 
-/// Maximum number of skipped messages of unknown type; more count as flooding.
+/// Maximum number of skipped messages of unknown type; more are treated as flooding.
 const UNKNOWN_MESSAGES_MAX: u32 = 1000;
 
 /// Reads messages from the control stream.

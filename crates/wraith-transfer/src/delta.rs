@@ -1,5 +1,5 @@
-//! Delta parameters and encodings that both sides must agree on (SPEC §10.11). Used for a file of
-//! which the receiver has an old copy.
+//! Delta parameters and encodings that both sides must agree on (SPEC §10.11). The delta method is
+//! used for a file of which the receiver has an old copy.
 //!
 //! The sender lists the pieces of its file. The receiver looks for them in its old copy and
 //! requests the bytes that it lacks. This direction leaks nothing: the sender's pieces belong to a

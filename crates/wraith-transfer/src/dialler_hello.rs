@@ -1,9 +1,9 @@
 //! The first message of a sender that dialled: names its transfer before the receiver fetches it
 //! (SPEC §10.12).
 //!
-//! The message is `4 ‖ version(1) ‖ capability secret(16)`, alone on its own stream. From then on
-//! everything is as if the receiver had dialled: the receiver calls [`crate::receive`] with this
-//! secret, the sender [`crate::serve`].
+//! The message is `4 ‖ version(1) ‖ capability secret(16)`, on a stream that carries nothing else.
+//! The capability secret authorizes one transfer. From then on everything is as if the receiver had
+//! dialled: the receiver calls [`crate::receive`] with this secret, the sender [`crate::serve`].
 
 use wraith_transport::Connection;
 

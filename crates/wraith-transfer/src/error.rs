@@ -254,7 +254,7 @@ impl TransferError {
     }
 
     /// Returns the close code and at most 512 bytes of text for the peer when this side gives up
-    /// with this error. The text names none of `folders`.
+    /// with this error. The text contains no name of `folders`.
     pub(crate) fn to_close(&self, folders: &LocalFolders) -> (u64, String) {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),

@@ -1,5 +1,5 @@
-//! The transfer engine: offer, accept, fetch, receipt (docs/SPEC.md §10). The only crate that uses
-//! both files and connections.
+//! The transfer engine: offer, accept, fetch, receipt (docs/SPEC.md §10). No other crate uses both
+//! files and connections.
 //!
 //! A sender calls [`serve`], a receiver [`receive`]. Both block, working on a few plain threads,
 //! until the transfer is over. [`Progress`] is polled, [`Events`] is called back, and [`Cancel`]
@@ -70,8 +70,8 @@ pub use stream_kind::StreamKind;
 pub use wraith_files::{Change, Entry, Kind, OnConflict, RelPath, Root, Tree};
 pub use wraith_transport::Addr;
 
-/// Returns an identifier of the current boot of this machine. If the system has none, returns a
-/// value that never repeats, so that marks never count.
+/// Returns an identifier of the current boot of this machine. If the system has no boot ID, returns
+/// a value that never repeats, so that no mark is ever valid.
 fn boot_id() -> Vec<u8> {
     std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -20,8 +20,8 @@ pub const ENTRIES_MAX: u64 = u32::MAX as u64;
 
 /// Maximum bytes of a file name shown in an offer.
 pub const NAME_BYTES_MAX: usize = 255;
-/// Maximum total bytes of the top-level names in an offer: some thousands. With more, the offer
-/// lists none.
+/// Maximum total bytes of the top-level names in an offer, enough for some thousands of names. If
+/// the names are longer, the offer lists no names.
 pub const OFFER_NAMES_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum number of wanted but unsettled entries at the receiver: about 16 MiB of state. Beyond
@@ -64,14 +64,15 @@ pub const EXCEPTIONS_MAX: usize = 16_384;
 /// which is as safe: no file is ever written through a link.
 pub const LINKS_KEPT_MAX: usize = 65_536;
 
-/// The same limit for the bytes of their paths and targets, which can be 8 KiB a link.
+/// Maximum bytes of the paths and targets of the kept links ([`LINKS_KEPT_MAX`]). They can be 8 KiB
+/// per link.
 pub const LINKS_KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Maximum number of data streams of a sender: one per worker.
 pub const DATA_STREAMS_MAX: u64 = 4;
 
-/// Maximum number of parallel connections of one transfer (SPEC §10.13). With the first, they make
-/// four I/O threads on each side. No disk takes more than about 30 Gbit/s.
+/// Maximum number of parallel connections of one transfer (SPEC §10.13). With the first connection,
+/// each side then has four I/O threads. No disk takes more than about 30 Gbit/s.
 pub const PARALLEL_MAX: usize = 3;
 
 /// Maximum time to establish a parallel connection. If a firewall blocks it, the transfer continues
@@ -79,16 +80,16 @@ pub const PARALLEL_MAX: usize = 3;
 pub const PARALLEL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Minimum rate in bytes per second for parallel connections: two thirds of the capacity of one I/O
-/// thread with small datagrams. On a slower path, the path itself is full, and several connections
-/// would only take more than their share of it.
+/// thread with small datagrams. At a lower rate, the path itself is full. Several connections would
+/// then only take more than their share of the path.
 pub const PARALLEL_RATE: u64 = 400_000_000;
 
 /// Maximum round-trip time for parallel connections, at any rate: longer paths are shared with
-/// others.
+/// other traffic.
 pub const PARALLEL_RTT_MAX: Duration = Duration::from_millis(5);
 
-/// Minimum bytes that must be left. One connection moves that much while the others are established
-/// and find their rate.
+/// Minimum bytes that must be left. The first connection moves that much while the additional ones
+/// are established and find their rate.
 pub const PARALLEL_BYTES_MIN: u64 = 256 * 1024 * 1024;
 
 /// Maximum number of files with some but not all chunks at the receiver (open part files). A sender
@@ -107,7 +108,7 @@ pub const UNNAMED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Minimum bytes of a received piece that is kept in place. Smaller pieces are copied together with
 /// their neighbours. Otherwise a peer that sends single bytes could cause 256 Ki allocations for a
-/// 256 KiB chunk, or more slices than `pwritev` takes.
+/// 256 KiB chunk, or more slices than `pwritev` accepts.
 pub const SMALL_PIECE_BYTES: usize = 8 * 1024;
 
 /// A manifest may exceed its offer by a sixteenth plus this many bytes: trees may change while they
@@ -117,8 +118,8 @@ pub const OFFER_SLACK_BYTES: u64 = 64 * 1024 * 1024;
 /// The same slack for the number of entries.
 pub const OFFER_SLACK_ENTRIES: u64 = 1024;
 
-/// A peer that moves less than [`STALL_BYTES`] in this time, while data is awaited, counts as dead
-/// or stuck.
+/// If a peer moves less than [`STALL_BYTES`] in this time while data is awaited, it is considered
+/// dead or stuck.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Minimum bytes that a live peer moves within [`STALL_TIMEOUT`] (about 1 kbit/s).
@@ -137,8 +138,8 @@ pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of chunks (64 MiB) after which a sender that reads without sending reports progress.
 pub const PULSE_CHUNKS: u64 = 256;
 
-/// Maximum bytes of a stream that a sender keeps until the receiver has taken them. Enough for 1
-/// Gbit/s over a quarter of a second, and half of a transfer's memory.
+/// Maximum bytes of a stream that a sender keeps until the receiver has confirmed them. Enough for
+/// 1 Gbit/s over a quarter of a second, and half of a transfer's memory.
 pub const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Maximum bytes of records sent before they are requested (SPEC §10.6). They fit along with an
@@ -153,11 +154,12 @@ pub const TAKEN_BYTES: u64 = 1024 * 1024;
 /// a hole is one run.
 pub const HOLE_RUN_CHUNKS: u64 = 4096;
 
-/// Minimum bytes of a file for the delta method. Smaller files are sent whole: that takes seconds
-/// on a slow line, and on a long one the exchange about pieces takes as long.
+/// Minimum bytes of a file for the delta method. Smaller files are sent whole, which takes seconds
+/// on a slow line. On a line with a long round trip, the exchange about pieces takes as long as
+/// that.
 pub const DELTA_BYTES_MIN: u64 = 1024 * 1024;
 
-/// Maximum bytes of a file for the delta method. Its chaining values alone (8 MiB at this size) are
+/// Maximum bytes of a file for the delta method. Only its chaining values (8 MiB at this size) are
 /// kept in memory until the file is complete.
 pub const DELTA_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
 

@@ -1,11 +1,11 @@
-//! Hides local folder names from the peer. An error names folders for its own user; the copy sent
-//! to the peer names none.
+//! Hides local folder names from the peer. An error names folders for the user of this machine; the
+//! copy sent to the peer names no folder.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The folders of one transfer on this machine, as they appear in errors. Longest first, so that
-/// none is hidden only in part.
+/// The folders of one transfer on this machine, as they appear in errors. The longest folder comes
+/// first, so that no folder is replaced only in part.
 #[derive(Debug, Default)]
 pub(crate) struct LocalFolders(Vec<String>);
 

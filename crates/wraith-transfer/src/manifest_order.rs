@@ -1,9 +1,9 @@
-//! Checks the order of a manifest (SPEC §10.4): every path above the previous one, every parent
-//! listed before as a directory.
+//! Checks the order of a manifest (SPEC §10.4): every path sorts after the previous one, and every
+//! parent was listed before as a directory.
 //!
-//! It keeps only the previous path and the directories above it. For a manifest of any length, this
-//! proves that no path appears twice, and that nothing lies under a file, a link or an unlisted
-//! directory.
+//! The check keeps only the previous path and the directories above it. For a manifest of any
+//! length, this proves that no path appears twice, and that nothing lies under a file, a link or an
+//! unlisted directory.
 
 use thiserror::Error;
 

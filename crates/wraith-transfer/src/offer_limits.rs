@@ -1,6 +1,6 @@
 //! Limits how far a manifest may exceed its offer (SPEC §10.4). Trees may change while they are
-//! sent, but a receiver that accepted one gigabyte does not get two. The sender skips the excess;
-//! for the receiver it is a violation.
+//! sent, but a receiver that accepted one gigabyte does not get two. The sender skips entries
+//! beyond the limit. The receiver treats such an entry as a violation of the protocol.
 
 use crate::limits::{OFFER_SLACK_BYTES, OFFER_SLACK_ENTRIES};
 use crate::message::Offer;

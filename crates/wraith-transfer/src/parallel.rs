@@ -3,10 +3,10 @@
 //!
 //! One I/O thread encrypts and sends as much as one core can. If both sides have more cores and the
 //! path is not the limit, the chunks of large files are spread over several connections. Everything
-//! else stays on the first: control, manifest, small files, deltas.
+//! else stays on the first connection: control, manifest, small files, deltas.
 //!
-//! If a parallel connection cannot be established, the transfer continues without it. The loss of
-//! one later ends the transfer like the loss of the first connection; the transfer can be resumed.
+//! If a parallel connection cannot be established, the transfer continues without it. If one is
+//! lost later, the transfer ends as if the first connection were lost; the transfer can be resumed.
 
 use std::io;
 use std::sync::Arc;

@@ -73,7 +73,7 @@ impl Progress {
         *lock(&self.rate) = Some(Arc::clone(rate));
     }
 
-    /// Returns true once the offer is known; before that, the other figures are meaningless.
+    /// Returns true once the offer is known; before that, the other counters are meaningless.
     pub fn is_started(&self) -> bool {
         self.is_started.load(Relaxed)
     }

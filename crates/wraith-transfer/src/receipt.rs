@@ -1,9 +1,10 @@
 //! The receipt: the receiver's signature over the result of a transfer (SPEC §10.7).
 //!
-//! It covers the transfer, the sender's identity, the manifest (names, sizes, modes, times), and
-//! the result of every entry. That is the root of each file that the receiver has, and the reason
-//! for each entry that it lacks. The sender checks it against its own records before it reports
-//! success. Either side can keep it as proof.
+//! The receipt covers the transfer, the sender's identity, the manifest (names, sizes, modes,
+//! times), and the result of every entry. The result of a file that the receiver has is the file's
+//! root, the hash of its content. The result of an entry that the receiver lacks is the reason. The
+//! sender checks the receipt against its own records before it reports success. Either side can
+//! keep it as proof.
 
 use thiserror::Error;
 use wraith_crypto::{NodeId, SecretIdentity};

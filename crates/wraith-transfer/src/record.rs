@@ -136,8 +136,8 @@ pub enum Header {
     /// Chunks that are all zero: `3 ‖ entry(4) ‖ first(8) ‖ count(8)`.
     Hole { entry: u32, first: u64, count: u64 },
     /// End of a file: `4 ‖ entry(4) ‖ ending(1) ‖ chunks(8) ‖ root(32)`. `chunks` is the number of
-    /// chunks sent on all streams. Unless the file is complete or identical, [`said_of_change`]
-    /// takes the place of the root.
+    /// chunks sent on all streams. Unless the file is complete or identical, `root` holds
+    /// [`said_of_change`] instead of the root.
     End { entry: u32, ending: Ending, chunks: u64, root: [u8; 32] },
     /// The sender has read this far without anything to send: `5 ‖ entry(4) ‖ chunks(8)`.
     Pulse { entry: u32, chunks: u64 },

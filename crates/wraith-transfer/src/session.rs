@@ -1,9 +1,9 @@
 //! State shared by the threads of one transfer: the connection, the first error, and stall
 //! detection.
 //!
-//! The first error wins: it closes the connection with a code and a sentence for the peer. Every
-//! other thread's next stream operation then fails, and those later errors are ignored. A
-//! cancellation is such an error from outside, possible at any stage and without polling.
+//! Only the first error is reported: it closes the connection with a code and a sentence for the
+//! peer. Every other thread's next stream operation then fails, and those later errors are ignored.
+//! A cancellation is such an error from outside, possible at any stage and without polling.
 
 use std::future::poll_fn;
 use std::ops::Deref;
@@ -86,7 +86,7 @@ pub(crate) struct SessionState {
     awaiting: AtomicUsize,
     /// Number of threads that are busy with other work before they read on.
     not_reading: AtomicUsize,
-    /// True while a user is being asked: nothing counts as a stall.
+    /// True while a user is being asked. During that time no pause is a stall.
     stall_suspended: AtomicBool,
     /// Signalled when the transfer is over.
     ended: (Mutex<()>, Condvar),
@@ -189,7 +189,8 @@ impl SessionState {
 
     /// Closes all connections.
     pub(crate) fn close(&self, code: u64, reason: &str) {
-        // The first connection goes first: the peer takes the reason from it.
+        // The first connection is closed before the parallel ones, because the peer reads the
+        // reason from it.
         self.connection.close(code, reason);
         self.close_parallel();
     }

@@ -1,5 +1,5 @@
-//! Stream types: the first byte of a stream (SPEC §10.1, §10.10, §10.12). Only the control stream
-//! has none.
+//! Stream types: the first byte of a stream (SPEC §10.1, §10.10, §10.12). The control stream has no
+//! type byte; every other stream has one.
 
 /// Type of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! The wanted content of each file of a manifest, and its encoding in Want messages (SPEC §10.5).
-//! One type for both sides, with its writer and its reader.
+//! Both sides use this type; the receiver writes it and the sender reads it.
 
 use std::ops::Range;
 
@@ -100,7 +100,8 @@ fn extend(spans: &mut Vec<Span>, entry: u64) -> usize {
 }
 
 /// Fills the smallest gaps of `missing` until it has at most half of [`WANT_RANGES_MAX`] ranges.
-/// Only a part file torn into thousands of pieces has more; a few chunks are then fetched again.
+/// Only a part file with thousands of gaps has more. Filling gaps means that a few chunks are
+/// fetched again.
 pub(crate) fn coarse(missing: IntervalSet) -> IntervalSet {
     coarse_to(missing, WANT_RANGES_MAX / 2)
 }

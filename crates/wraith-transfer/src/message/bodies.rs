@@ -29,14 +29,14 @@ pub struct Hello {
     /// Role of this side.
     #[n(1)]
     pub role: Role,
-    /// Features beyond version 1; none if missing.
+    /// Features beyond version 1. If the field is missing, there are none.
     #[n(2)]
     pub features: Option<u64>,
 }
 
 impl Hello {
     /// Returns the Hello of this version as `role`, with `delta` if this side wants deltas. Only
-    /// the receiver's [`FEATURE_POSITION_FREE`] counts; the receiver ignores the sender's.
+    /// the receiver's [`FEATURE_POSITION_FREE`] has a meaning; the receiver ignores the sender's.
     pub(crate) fn ours(role: Role, delta: bool) -> Self {
         let delta = if delta { FEATURE_DELTA } else { 0 };
         let features = Some(delta | FEATURE_DURABILITY | FEATURE_POSITION_FREE);
@@ -63,8 +63,8 @@ pub struct Fetch {
     /// The receiver's output is a single byte stream: a single file is wanted as one (SPEC §10.10).
     #[n(2)]
     pub stream: Option<bool>,
-    /// The receiver accepts any offer, and takes up to this many bytes of records of small files
-    /// before it requests them (SPEC §10.6).
+    /// The receiver accepts any offer. Before it requests small files, it accepts up to this many
+    /// bytes of their records (SPEC §10.6).
     #[n(3)]
     pub push: Option<u64>,
 }
@@ -107,15 +107,15 @@ pub struct Offer {
     /// True for a byte stream (SPEC §10.10). Its size is 0 if unknown.
     #[n(8)]
     pub stream: Option<bool>,
-    /// Number of files, folders and links that cannot be sent. They are in none of the other
-    /// counts.
+    /// Number of files, folders and links that cannot be sent. The other counts do not include
+    /// them.
     #[n(9)]
     pub left_out: Option<u64>,
     /// True if the sender does not wait until all data is on the receiver's stable storage.
     #[n(10)]
     pub no_sync: Option<bool>,
     /// Top-level names of the manifest, if they take at most
-    /// [`crate::limits::OFFER_NAMES_BYTES_MAX`] bytes. Not for a byte stream.
+    /// [`crate::limits::OFFER_NAMES_BYTES_MAX`] bytes. Missing for a byte stream.
     #[n(11)]
     pub names: Option<Vec<ByteVec>>,
 }
@@ -130,7 +130,8 @@ pub struct Accept {
     /// Maximum rate requested by the receiver, in bytes per second.
     #[n(1)]
     pub rate: Option<u64>,
-    /// Number of parallel connections that the receiver can make (SPEC §10.13); none if missing.
+    /// Number of parallel connections that the receiver can make (SPEC §10.13). If the field is
+    /// missing, it makes none.
     #[n(2)]
     pub parallel: Option<u64>,
 }

@@ -1,8 +1,8 @@
 //! Control messages (SPEC §10.2): `length(4) ‖ CBOR [type, {integer key: value}]`.
 //!
 //! Unknown types and unknown keys are skipped, so old and new versions interoperate. Decoding
-//! arbitrary bytes returns a message or an error. It never panics and never uses more memory than a
-//! small multiple of the input. `bodies.rs` defines the content of each message.
+//! arbitrary bytes returns a message or an error. Decoding never panics and never uses more memory
+//! than a small multiple of the input. `bodies.rs` defines the content of each message.
 
 mod bodies;
 

@@ -2,18 +2,19 @@
 //! reading them.
 //!
 //! This hidden file in the target directory holds a 16-byte mark for each completed file, the
-//! file's root, and a tag that binds the two. The mark is a keyed hash of four values: the entry,
-//! the tree of its root, its final name, and its identity on disk (device, inode, size, mtime,
-//! ctime).
+//! file's root, and a tag that binds mark and root. The root is the hash of the content. The mark
+//! is a keyed hash of four values: the entry, the tree of its root, its final name, and its
+//! identity on disk (device, inode, size, mtime, ctime).
 //!
 //! - Any change of the file changes its ctime, and the mark no longer matches.
-//! - The key depends on the capability secret and the sender, so others can neither forge marks nor
-//!   give them another root.
+//! - The key depends on the capability secret and the sender, so third parties can neither forge
+//!   marks nor give them another root.
 //! - The key also depends on the boot ID. After a crash of the machine marks are void, and files
 //!   are read and compared instead.
-//! - The sender is asked whether the root is still that of its file.
+//! - The receiver asks the sender whether its file still has this root.
 //!
-//! Marks are written in batches; a mark lost to a kill costs a comparison, never a transfer.
+//! Marks are written in batches; if a kill loses a mark, the file is compared again, but never
+//! transferred again.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};

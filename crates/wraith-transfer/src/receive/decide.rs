@@ -1,5 +1,5 @@
-//! Decides about one file of the manifest: compares it with the disk, then wants all of it, a part
-//! of it, or nothing.
+//! Decides about one file of the manifest: compares the file with the disk, then requests all of
+//! it, a part of it, or nothing.
 
 use wraith_files::{
     CHUNK_BYTES, Entry, Error, Existing, ExistingKind, IntervalSet, OnConflict, RelPath, Root,
@@ -146,7 +146,7 @@ fn missing_of_part(
         before_reading()?;
         let progress = receiving.progress;
         progress.begin_file(number, &placed.offered.display(), 0, entry.size());
-        // If the part cannot be read, none of it counts and all of it is fetched again.
+        // If the part cannot be read, none of its chunks is used and all of them are fetched again.
         let _ = part.recheck(|_| {
             progress.show_bytes_of(number, CHUNK_BYTES as u64);
             !receiving.session.is_over()

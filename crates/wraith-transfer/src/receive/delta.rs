@@ -4,9 +4,9 @@
 //!
 //! 1. It cuts the old copy into pieces while the sender cuts the new file, and compares them.
 //! 2. It requests finer pieces of the unmatched ranges.
-//! 3. It goes through the file chunk by chunk. A fully known chunk is verified and written. For any
+//! 3. It assembles the file chunk by chunk. A fully known chunk is verified and written. For any
 //!    other chunk, the known bytes are written to the part file and the missing ones are requested.
-//!    The data threads add them on arrival.
+//!    The data threads add the requested bytes on arrival.
 //!
 //! The old copy is only read, and never trusted: see [`wraith_files::Assembler`].
 
@@ -114,7 +114,7 @@ impl Rebuild<'_> {
         Ok(())
     }
 
-    /// Cuts ranges of the old copy into pieces. Unreadable ranges yield none.
+    /// Cuts ranges of the old copy into pieces. Unreadable ranges yield no pieces.
     fn cut_old(
         &self,
         old: Option<&SourceFile>,

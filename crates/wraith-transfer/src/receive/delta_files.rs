@@ -1,12 +1,13 @@
-//! Sender's data about files that are assembled from old copies. The data threads add to it; the
-//! comparing thread ([`super::delta`]) uses it.
+//! The sender's pieces and chaining values of files that are assembled from old copies. The data
+//! threads add to them; the comparing thread ([`super::delta`]) uses them.
 //!
-//! A file is present from its first piece until it is settled. Input from a sender is bounded:
+//! A file is in this table from its first piece until it is settled. Input from a sender is
+//! bounded:
 //!
 //! - Pieces have lengths within their limits, follow each other, and cover the requested ranges
 //!   once.
 //! - There is one chaining value per chunk.
-//! - At most [`DELTAS_MAX`] files are present.
+//! - At most [`DELTAS_MAX`] files are in the table.
 //!
 //! [`Incoming`] tracks which chunks were requested and have arrived.
 

@@ -1,6 +1,6 @@
 //! Records of a file with a local old copy (SPEC §10.11): the sender's pieces and chaining values,
-//! and the requested bytes. [`super::delta`] evaluates them. A patched chunk is claimed like every
-//! other ([`Incoming::claim`]).
+//! and the requested bytes. [`super::delta`] evaluates these records. A patched chunk is claimed
+//! like every other chunk ([`Incoming::claim`]).
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Parses the manifest as it arrives: entries are checked one by one, and may be read ahead before
 //! the offer is accepted.
 //!
-//! Invariant: every returned entry, read ahead or not, has passed the checks of order and limits
-//! and is in the manifest hash, in wire order. The caller bounds the number of entries read ahead
-//! ([`Entries::ahead`]).
+//! Invariant: every returned entry has passed the checks of order and limits and is in the manifest
+//! hash, in wire order. The invariant also holds for entries read ahead. The caller bounds the
+//! number of entries read ahead ([`Entries::ahead`]).
 
 use std::collections::VecDeque;
 

@@ -2,9 +2,10 @@
 //! §10.4, §10.5).
 //!
 //! Folders are created at once, under another name if theirs is taken. Links are kept for the end,
-//! up to a limit. Files are looked up: completed by an earlier connection, partly received, present
-//! with equal or other content, or absent. Decisions are sent whenever the stream has nothing more
-//! to read. The first file is thus requested while the sender still walks.
+//! up to a limit. Each file is looked up on the disk. It was completed by an earlier connection, is
+//! partly received, is present with equal or other content, or is absent. Decisions are sent
+//! whenever the stream has nothing more to read. The first file is thus requested while the sender
+//! still walks.
 
 use std::sync::{Arc, Mutex};
 

@@ -2,13 +2,14 @@
 //!
 //! Threads:
 //!
-//! - One reads the manifest, inspects the disk and sends Want messages.
-//! - Each data stream has one that parses, verifies and writes in place. A byte thus never changes
-//!   threads after it has left the receive buffer.
-//! - One detects stalls.
+//! - One thread reads the manifest, inspects the disk and sends Want messages (the requests for
+//!   files).
+//! - Each data stream has one thread, which parses, verifies and writes in place. A byte thus never
+//!   changes threads after it has left the receive buffer.
+//! - One thread detects stalls.
 //! - The calling thread waits for the end and signs the receipt.
 //!
-//! They share the wanted files in [`OutstandingFiles`].
+//! The threads share the wanted files in [`OutstandingFiles`].
 
 mod completed_files;
 mod data;
@@ -92,7 +93,8 @@ pub(crate) struct Receiving<'a> {
     /// True if both sides support deltas.
     delta: bool,
     deltas: DeltaFiles,
-    /// Key of our part files. Parts of other transfers and senders must not be continued.
+    /// Key of this transfer's part files. Parts of other transfers and senders must not be
+    /// continued.
     part_key: [u8; 32],
     completed: CompletedFiles,
     renamed: RenamedFolders,

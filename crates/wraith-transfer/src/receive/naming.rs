@@ -3,8 +3,9 @@
 //!
 //! The data threads hand over verified files and continue. One thread takes all waiting files,
 //! flushes them (SPEC §10.7), and gives them their names. Hence no name reaches the disk before its
-//! content, and a batch of any size costs one or two journal commits. Packets wait for a disk only
-//! if it is a whole batch behind. The same thread writes back the received content of large files.
+//! content, and a batch of any size costs one or two journal commits. Packets wait for the disk
+//! only if the disk is a whole batch behind. The same thread writes back the received content of
+//! large files.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +18,8 @@ use crate::error::TransferError;
 use crate::limits::{STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_MAX};
 use crate::lock::lock;
 
-/// Maximum wait of the first file of a batch for others: batches avoid a commit per file.
+/// Maximum time that the first file of a batch waits for further files. Batches avoid a journal
+/// commit per file.
 const GATHER_TIME: Duration = Duration::from_millis(250);
 
 /// A complete file.

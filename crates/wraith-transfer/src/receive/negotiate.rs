@@ -1,5 +1,6 @@
-//! The start of a transfer at the receiver: Hello, Fetch, Offer, the user's decision, Accept (SPEC
-//! §10.2). Nothing in the target is touched before the user has accepted.
+//! The start of a transfer at the receiver (SPEC §10.2): the receiver sends Hello and Fetch, gets
+//! Hello and Offer, asks the user, and sends Accept. Nothing in the target is touched before the
+//! user has accepted.
 
 use wraith_files::{CommitOptions, TargetDir, plain};
 use wraith_transport::RecvStream;

@@ -1,8 +1,8 @@
-//! Table of the wanted but unsettled files. Data threads look files up by entry number; its size
-//! limits the manifest.
+//! Table of the wanted but unsettled files. Data threads look files up by entry number. While the
+//! table is full, the manifest is not read.
 //!
 //! A file is in the table from just before its Want is sent until it is settled. A record for an
-//! entry outside the table was never requested, or came twice.
+//! entry outside the table was never requested, or is a duplicate.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

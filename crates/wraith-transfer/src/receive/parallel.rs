@@ -12,8 +12,8 @@ use crate::limits::PARALLEL_TIMEOUT;
 use crate::message::Message;
 use crate::parallel::{ParallelConnections, door};
 
-/// Waits for the sender's ports and makes the connections. Ends with the transfer if the sender
-/// names none.
+/// Waits for the sender's ports and makes the connections. If the sender names no ports, ends with
+/// the transfer.
 pub(super) fn join<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     receiving: &'scope Receiving<'_>,

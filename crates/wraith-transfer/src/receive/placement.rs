@@ -1,8 +1,8 @@
-//! Determines the path of each manifest entry: its own name, a path below a renamed folder, or
-//! none.
+//! Determines the path of each manifest entry: its own name, a path below a renamed folder, or no
+//! path.
 //!
-//! Invariant: a manifest lists its tree depth first. At most one placement per folder above the
-//! current entry is therefore remembered, however many folders are renamed.
+//! Invariant: at most one placement per folder above the current entry is remembered, however many
+//! folders are renamed. A manifest lists its tree depth first, so no others are needed.
 
 use wraith_files::{Entry, RelPath, UnsafeName};
 

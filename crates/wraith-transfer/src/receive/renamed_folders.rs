@@ -1,10 +1,10 @@
-//! Folders that this transfer created under other names because theirs were taken. A later
+//! Folders that this transfer created under other names because their own names were taken. A later
 //! connection continues in them, and in no others.
 //!
 //! A hidden file in the target has one 16-byte mark for each such folder. The mark is a keyed hash
 //! of the folder's path in the manifest, its given name, and its identity on disk (inode and
-//! creation time). The key depends on the capability secret and the sender, so others cannot forge
-//! marks. It does not depend on the boot, which changes no folder.
+//! creation time). The key depends on the capability secret and the sender, so third parties cannot
+//! forge marks. The key does not depend on the boot ID, because a reboot changes no folder.
 //!
 //! Invariant: nothing is written into a folder beside the offered name that this transfer did not
 //! create. If a mark is lost, or the file system does not record creation times, the folder gets

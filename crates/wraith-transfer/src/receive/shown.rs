@@ -1,8 +1,9 @@
 //! The part of an offer that was shown to the user, and that an acceptance therefore covers.
 //!
 //! An acceptance is valid for the shown sender, for at most the shown numbers of files and bytes,
-//! and for the shown top-level names. Those are the names in the offer, which precede any listing,
-//! or else the previewed ones. Any other names that a sender lists, on any connection, are skipped.
+//! and for the shown top-level names. These are the names in the offer, which arrives before any
+//! listing, or else the previewed names. Any other names that a sender lists, on any connection,
+//! are skipped.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ struct Names {
 }
 
 impl Shown {
-    /// Covers the figures and the names of the offer.
+    /// Covers the numbers of files and bytes and the names of the offer.
     pub fn of(offer: &Offer) -> Self {
         let names = top_level(offer).and_then(Result::ok).map(|top| Names { top, upto: None });
         Self { sender: None, offer: offer.clone(), names: names.map(Arc::new) }

@@ -2,7 +2,7 @@
 //! next is read.
 //!
 //! The destination outlives a connection: a new one continues at the first byte that was not
-//! written. A write blocks while the consumer does not read, and then the stream blocks too: this
+//! written. While the consumer does not read, a write blocks, and the stream blocks with it. This
 //! is the backpressure.
 
 use std::io::{ErrorKind, Write};

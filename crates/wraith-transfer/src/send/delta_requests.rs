@@ -1,5 +1,6 @@
-//! Passes the receiver's requests about delta files from the control stream to the worker that has
-//! the file. A worker with such a file waits here; no worker waits for the receiver anywhere else.
+//! Passes the receiver's requests about delta files from the control stream to the worker that
+//! handles the file. A worker with a delta file waits here for the receiver; no worker waits for
+//! the receiver anywhere else.
 //!
 //! Invariant: at most [`DELTA_REQUESTS_WAITING_MAX`] messages of a file are waiting. Beyond that
 //! the control stream is not read.

@@ -1,9 +1,10 @@
 //! A file of more than one chunk while it is sent. Workers claim its chunks one by one; the worker
-//! that settles the last one ends it.
+//! that settles the last chunk ends the file.
 //!
-//! Every chunk, wanted or not, is read and hashed once, and every hole entered, so the final root
-//! covers the whole file. A file that the receiver may already have is first only hashed. If its
-//! root differs, it returns to the plan as wanted completely.
+//! Every chunk, wanted or not, is read and hashed once, and the zeros of every hole are added to
+//! the root. The final root therefore covers the whole file. A file that the receiver may already
+//! have is first only hashed. If the sender's root differs from the receiver's, the file returns to
+//! the plan, and all of it is wanted.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;

@@ -1,5 +1,5 @@
-//! The manifest at the sender: the tree is walked; entries are numbered, announced to the plan, and
-//! streamed (SPEC §10.4).
+//! The manifest at the sender: walks the tree, numbers the entries, announces them to the plan, and
+//! streams them (SPEC §10.4).
 //!
 //! The walk is not kept: the plan bounds the memory for any size of the tree. Entries that exceed
 //! the slack of the offer or would break the order of the manifest are skipped and reported.

@@ -3,11 +3,11 @@
 //! Threads:
 //!
 //! - The calling thread reads control messages.
-//! - One walks the tree and writes the manifest.
-//! - Each worker reads, hashes and writes its own data stream.
-//! - One detects stalls.
+//! - One thread walks the tree and writes the manifest.
+//! - Each worker thread reads and hashes files and writes its own data stream.
+//! - One thread detects stalls.
 //!
-//! They share the [`Plan`] and no other contended state.
+//! The threads share the [`Plan`] and no other contended state.
 //!
 //! Local parameters, unknown to the peer. The reason for each is at its definition:
 //!
@@ -18,7 +18,7 @@
 //! | `AHEAD_BYTES` ([`crate::buffer_pool`]) | 2 MiB | read-ahead beyond the data in flight |
 //! | `BATCH_FILES_MAX` ([`worker`]) | 64 | small files in one write |
 //! | `BATCH_BYTES_FIRST`, `BATCH_BYTES_MAX` ([`manifest`]) | 1 KiB, 64 KiB | manifest in one write |
-//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | bytes of a byte stream not taken yet |
+//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | bytes of a byte stream that the receiver has not confirmed |
 //! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | conditions for parallel connections |
 
 mod books;

@@ -1,5 +1,9 @@
-//! The start of a transfer at the sender: Hello, Fetch, Offer (SPEC §10.2). The sender reveals
-//! nothing about the files before the receiver has presented the secret.
+//! The start of a transfer at the sender (SPEC §10.2): the sender reads the receiver's Hello and
+//! Fetch, then sends Hello and Offer.
+//!
+//! Fetch contains the capability secret, which the receiver has from a code, from a ticket, or from
+//! a sender that dialled. The sender reveals nothing about the files before it has checked that
+//! secret.
 
 use minicbor::bytes::ByteVec;
 use wraith_files::WalkSummary;

@@ -1,9 +1,10 @@
 //! Remaining work of the sender: announced entries, received Wants, and the next job.
 //!
-//! Wants decide entries in order. Each entry becomes *wanted* or is dropped, and leaves when a
-//! worker takes it. Both sets together are bounded: the manifest waits ([`Plan::announce`]). A Want
-//! that names an entry twice, out of order, or never announced is rejected, so a receiver can
-//! request each entry at most once.
+//! Want messages decide entries in order: each entry becomes *wanted* or is dropped. A wanted entry
+//! leaves the plan when a worker takes it. The undecided and the wanted entries together are
+//! bounded: while the plan is full, the manifest waits ([`Plan::announce`]). A Want that names an
+//! entry twice, out of order, or before it was announced is rejected. So a receiver can request
+//! each entry at most once.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -99,7 +100,8 @@ impl<T: Planned> Plan<T> {
     }
 
     /// Applies a Want. Returns the entries that are not wanted or, according to `root_of_pushed`,
-    /// were pushed. An error describes the violation of SPEC §10.5; then nothing is applied.
+    /// were pushed. An error describes the violation of SPEC §10.5; after an error, no decision is
+    /// applied.
     pub(crate) fn decide(
         &self,
         want: &Want,
@@ -156,7 +158,7 @@ impl<T: Planned> Plan<T> {
     }
 
     /// Takes jobs from the front: the first one unconditionally, then more while `more` returns
-    /// true. Waits for the first. Returns nothing once stopped.
+    /// true. Waits for the first. Returns an empty list once the plan is stopped.
     pub(crate) fn take(&self, mut more: impl FnMut(&Job<T>) -> bool) -> Vec<Job<T>> {
         let mut state = lock(&self.state);
         while !state.stopped && state.wanted.is_empty() {

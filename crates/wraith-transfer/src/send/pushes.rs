@@ -2,7 +2,7 @@
 //! advance (SPEC §10.6).
 //!
 //! Invariant: a file is either pushed or sent as an answer to a Want, never both. A single lock
-//! decides which comes first.
+//! decides which of the two comes first.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! Remembers the roots of files read for an earlier connection. A file need not be read again if
-//! the receiver reports having exactly that content.
+//! Remembers the roots (content hashes) of files read for an earlier connection. A file need not be
+//! read again if the receiver reports having exactly that content.
 //!
 //! A mark is a keyed hash of the path in the manifest, the file's identity on disk (device, inode,
 //! size, mtime, ctime), and its root with the root's tree. Any change of the file changes its
@@ -7,7 +7,8 @@
 //! process. The key depends on the boot ID, so that after a crash of the machine files are read
 //! again.
 //!
-//! Invariant: a lost mark only costs reading a file. At most [`MARKS_MAX`] are kept.
+//! Invariant: if a mark is lost, the only cost is that the file is read again. At most
+//! [`MARKS_MAX`] marks are kept.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -50,7 +51,7 @@ impl SentRoots {
     }
 
     /// Keeps marks of this and earlier processes in `file`, which no other process writes. An
-    /// unreadable file counts as empty.
+    /// unreadable file is treated as empty.
     pub fn kept_in(mut file: File, key: &[u8; 32]) -> Self {
         let mut bytes = Vec::new();
         let whole = (&mut file).take(8 * MARKS_MAX as u64).read_to_end(&mut bytes);

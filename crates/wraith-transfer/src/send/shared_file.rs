@@ -1,7 +1,7 @@
 //! The large file shared by all workers, and the lock under which a worker takes work.
 //!
-//! A worker that waits for the plan holds the lock. A helper, which only works on chunks of large
-//! files, waits until one is shared.
+//! A worker that waits for the plan holds the lock. A helper is a worker that handles only chunks
+//! of large files; it waits until a large file is shared.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

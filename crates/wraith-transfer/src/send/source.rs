@@ -1,12 +1,13 @@
-//! Source of a byte stream: read once, hashed once, and kept until the receiver has it.
+//! Source of a byte stream: the stream is read once, hashed once, and kept until the receiver has
+//! it.
 //!
 //! Data from a pipe cannot be read again, so a piece stays in memory until the receiver confirms
 //! it. The stream thus survives lost connections, as long as both processes live. Reading pauses
 //! while [`KEPT_BYTES_MAX`] are kept: this is the backpressure on the program that writes to the
 //! pipe.
 //!
-//! Each piece carries the BLAKE3 hash of all bytes up to its end. It proves that the stream is
-//! unbroken from its first byte, and the last one is the root.
+//! Each piece carries the BLAKE3 hash of all bytes up to its end. This hash proves that the stream
+//! is unbroken from its first byte. The hash of the last piece is the root.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! Sends a byte stream of possibly unknown length in order (SPEC §10.10).
 //!
-//! One thread reads the source as long as it lives; for each connection, one thread writes and one
-//! reads messages. A user may pause the consuming program at the other end for any time, so no
-//! pause counts as a stall. A dead connection ends by itself.
+//! One thread reads the source as long as the source exists; for each connection, one thread writes
+//! and one reads messages. A user may pause the consuming program at the other end for any time, so
+//! no pause is treated as a stall. A dead connection ends by its own timeout.
 
 use std::sync::OnceLock;
 

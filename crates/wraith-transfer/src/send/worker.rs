@@ -5,7 +5,7 @@
 //! Larger files are shared if there are enough cores
 //! ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. Results are
 //! entered in the books ([`Sending::books`]) before their record is written, because the receipt
-//! may arrive right after it.
+//! may arrive right after the record.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ pub(crate) fn help(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
 }
 
 /// Returns the next task. A worker that waits for the plan holds the lock of the shared file. `own`
-/// is the large file that the caller works on alone.
+/// is the large file that only the caller works on.
 fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
     if let Some((large, claim)) = next_chunk(own) {
         return Some(Task::Chunks(large, claim));
@@ -235,7 +235,7 @@ impl Worker<'_> {
         header.len()
     }
 
-    /// Like [`Self::put_identical`], for a large file, which is sent alone.
+    /// Like [`Self::put_identical`], for a large file, which is not part of a batch.
     fn end_identical(&mut self, job: &Job<Announced>, root: Root) -> Result<(), TransferError> {
         self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
         self.settle(job.entry, &job.item, Ending::Identical, Some(root));

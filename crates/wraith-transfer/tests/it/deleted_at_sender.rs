@@ -1,5 +1,5 @@
-//! A file is deleted at the sender before all of it was read. Nothing of it stays at the receiver,
-//! not even under a hidden name.
+//! A file is deleted at the sender before the sender has read all of it. No part of the file stays
+//! at the receiver, not even under a hidden name.
 
 use std::fs;
 use std::sync::Arc;

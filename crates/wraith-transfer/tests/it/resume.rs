@@ -1,4 +1,4 @@
-//! A connection cut at any moment only costs data in flight, and no verified data.
+//! A connection is cut at any moment. Only data in flight is lost, and no verified data.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -14,14 +14,15 @@ use crate::common::{
 };
 
 /// Time without datagrams after which a side is assumed to wait for the other. Far longer than an
-/// endpoint takes to answer, and shorter than the 250 ms after which H1 is repeated.
+/// endpoint takes to answer, and shorter than the 250 ms after which the first handshake message
+/// (H1) is repeated.
 const QUIET: Duration = Duration::from_millis(100);
 /// A machine that stalls for longer than [`QUIET`] splits a turn in two, but not each time.
 const ATTEMPTS: usize = 5;
 const DATAGRAM_BYTES_MAX: usize = 65_536;
 
-/// Handshake, then Hello, Fetch and Offer, then Accept, Want and data (SPEC §3, §10): the
-/// receiver's first messages go with H3.
+/// Handshake, then Hello, Fetch and Offer, then Accept, Want and data (SPEC §3, §10): the receiver
+/// sends its first messages together with the third handshake message (H3).
 #[test]
 fn the_first_byte_of_a_file_comes_three_round_trips_after_dialling() {
     assert_eq!(fewest_round_trips(false), 3);

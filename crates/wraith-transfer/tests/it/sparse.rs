@@ -14,7 +14,7 @@ use wraith_transfer::{Event, FileStatus, SendOptions};
 const TB: u64 = 1 << 40;
 const ISLAND: usize = 100_000;
 
-/// Positions of the data: at the front, across a border of chunks, and up to the last byte.
+/// Positions of the data: at the front, across a boundary of chunks, and up to the last byte.
 fn islands(size: u64) -> [u64; 3] {
     [0, 3 * (TB / 4) - 10, size - ISLAND as u64]
 }

@@ -1,5 +1,5 @@
-//! Another program writes to a part file, between two connections or during one. Damaged chunks are
-//! fetched again, and never stand under the final name.
+//! Another program writes to a part file, between two connections or during a connection. Damaged
+//! chunks are fetched again, and never appear under the final name.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,5 @@
-//! The end of a file: once nothing more arrives, it is proven and named, or excepted with a reason.
+//! The end of a file, once nothing more of it arrives. Either the file's root is proven and the
+//! file gets its name, or the receiver records the reason why it lacks the file (an exception).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -88,7 +89,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Proves the root; only the name is left then.
+    /// Proves the root. After that, the file lacks only its name.
     fn finish_part(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -107,8 +108,8 @@ impl Incoming {
         match part.seal(&root) {
             Ok(()) => self.complete(receiving, Unnamed::part(part), root),
             // If all chunks came on this connection and each matched its hash, the sender's root is
-            // wrong. With chunks from an earlier connection, its file may have changed since. The
-            // part is removed either way.
+            // wrong. With chunks from an earlier connection, the sender's file may have changed in
+            // between. The part is removed either way.
             Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
                 receiving.lacks(self.entry, &self.placed, Exception::Stale, Some(root));
                 Ok(())

@@ -1,9 +1,9 @@
 //! One wanted file while it arrives: expected and received chunks, and the checks of its records.
 //!
 //! Chunks of a file may arrive on several streams, handled by several threads. A chunk is *claimed*
-//! under the lock (so it is accepted once), then hashed outside it, then written. The thread that
-//! settles the last chunk finishes the file: the end record has arrived, and as many chunks are
-//! written as it states.
+//! under the lock (so it is accepted once), then hashed without the lock, then written. A file is
+//! complete when its end record has arrived and as many chunks are written as that record states.
+//! The thread that settles the last chunk then finishes the file.
 
 mod finish;
 
@@ -239,8 +239,8 @@ impl Incoming {
                 return Err(receiving.session.stopped());
             }
             receiving.progress.add_found_of(self.entry, at(run.end) - at(run.start));
-            // 21 bytes stand for a GiB or more: counted by bytes alone, a long hole looks like a
-            // stall.
+            // A record of 21 bytes represents a hole of a GiB or more. If only the record's bytes
+            // counted as progress, a long hole would look like a stall.
             receiving.session.moved(STALL_BYTES);
         }
         drop(part);

@@ -1,4 +1,4 @@
-//! Senders that lie about files with holes, of either tree.
+//! Senders that lie about files with holes, with either hash tree.
 
 use super::*;
 

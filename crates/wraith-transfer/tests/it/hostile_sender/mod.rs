@@ -390,8 +390,8 @@ fn a_manifest_with_something_behind_its_trailer_is_refused() {
     });
 }
 
-/// Dropping the stream at the trailer would send a stop to a sender that is about to end it. The
-/// sender would take that for a refusal.
+/// Dropping the stream at the trailer would send a stop to a sender that is about to end the
+/// stream. The sender would treat the stop as a refusal.
 #[test]
 fn a_manifest_counts_only_when_its_stream_has_ended() {
     let folders = Folders::new();
