@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Measure in a directory that was not emptied in the last minutes. For a while, ext4 does not
-//! reuse freed inodes and searches through all of them on every creation. A new file system is
-//! best.
+//! reuse freed inodes and searches through all of them on every creation. A new file system gives
+//! the best measurement.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};

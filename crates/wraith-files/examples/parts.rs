@@ -9,8 +9,8 @@
 //! Chunks of 256 KiB come from a pool of MIB mebibytes, on one thread. The steps take turns in
 //! every round.
 //!
-//! Prints processor time, user and system, in nanoseconds per byte, which depends little on other
-//! load on the machine. `cp` is read and write without the rest.
+//! Prints processor time (user and system) in nanoseconds per byte. This time depends little on
+//! other load on the machine. The step `cp` only reads and writes.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

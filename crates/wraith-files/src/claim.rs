@@ -62,8 +62,8 @@ impl PartFile {
 }
 
 impl<'a> Claim<'a> {
-    /// Appends the journal entry; the chunks now count and the claim ends. Returns the lock, under
-    /// which the caller enters their hashes.
+    /// Appends the journal entry; the chunks are now received and the claim ends. Returns the lock,
+    /// under which the caller enters their hashes.
     pub(crate) fn record(mut self, record: &JournalEntry) -> Result<MutexGuard<'a, PartState>> {
         let part = self.part;
         let mut state = part.lock();

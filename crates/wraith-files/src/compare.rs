@@ -1,7 +1,8 @@
-//! Checks whether a taken name already has the content of the file that is about to get it.
+//! Checks whether the file under a taken name already has the content of the new file for that
+//! name.
 //!
 //! The content is always read and compared; equal sizes and times prove nothing. An unreadable file
-//! counts as different.
+//! is treated as different.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

@@ -1,13 +1,14 @@
 //! Content-defined chunking: cuts files into pieces so that an old and a new copy can find the
 //! pieces they share (SPEC §10.11).
 //!
-//! A border depends on the 64 bytes before it and on the start of its piece. An edit therefore
-//! moves only nearby borders; insertions and deletions shift pieces without changing them. The
+//! A boundary depends on the 64 bytes before it and on the start of its piece. An edit therefore
+//! moves only nearby boundaries; insertions and deletions shift pieces without changing them. The
 //! algorithm is FastCDC (Xia et al., USENIX ATC 2016) with one mask.
 //!
-//! It is implemented here because both sides must cut alike. A library that changes its table or
-//! mask between versions would silently make every old copy useless. Pieces are only hints;
-//! chaining values and the root decide.
+//! It is implemented here because both sides must cut at the same positions. If a library changed
+//! its table or mask between versions, no piece of an old copy would match any more, without any
+//! error. Pieces are only hints: content is accepted by its chaining values (the hashes of its
+//! chunks) and its root (the hash of the file).
 //!
 //! Invariant: the pieces of a byte string do not depend on how it is split between calls of `feed`.
 
@@ -20,7 +21,7 @@ pub const PIECE_AVERAGE_MIN: u32 = 1024;
 /// Largest average length in bytes. A piece then has at most 4 MiB.
 pub const PIECE_AVERAGE_MAX: u32 = 1024 * 1024;
 
-/// Number of bytes that determine a border.
+/// Number of bytes that determine a boundary.
 const WINDOW: u32 = 64;
 
 /// Gear table: one random number per byte value. Big-endian words of BLAKE3's derive-key output for

@@ -1,8 +1,9 @@
 //! Delta matching: finds pieces of a new file in an old copy and assembles chunks from them.
 //!
-//! Matches are never trusted. A fully matched chunk must have its chaining value. For a partly
-//! matched chunk, each piece is read again and compared with its hash before use. An old copy that
-//! changes meanwhile costs only additional fetching.
+//! Matches are never trusted. A fully matched chunk must have the chaining value (the hash of the
+//! chunk) that the sender announced. For a partly matched chunk, each piece is read again and
+//! compared with its hash before use. An old copy that changes meanwhile costs only additional
+//! fetching.
 
 use std::ops::Range;
 
@@ -140,7 +141,8 @@ impl<'a> Assembler<'a> {
 
     /// Fills `out` with the known bytes of the new file from offset `start` on. Returns the missing
     /// ranges of `out`; their content is unspecified. If ranges are missing, all other bytes were
-    /// verified against their piece hashes. If none is missing, the caller must verify the whole.
+    /// verified against their piece hashes. If no range is missing, the caller must verify the
+    /// whole chunk.
     pub fn fill(&mut self, start: u64, out: &mut [u8]) -> Vec<Range<usize>> {
         let end = start + out.len() as u64;
         let first = self.known.partition_point(|known| known.end() <= start);

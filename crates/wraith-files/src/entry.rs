@@ -2,7 +2,7 @@
 //!
 //! Decoding checks everything that needs no disk: a safe path, permission bits only, a size that
 //! fits a file offset, a link target without NUL. An [`Entry`] from a peer is therefore as harmless
-//! as one from our own walk.
+//! as one from a walk of a local tree.
 
 use thiserror::Error;
 
@@ -147,8 +147,8 @@ impl Entry {
                 let (sparse, bytes_min) = match kind {
                     KIND_FILE => (None, 0),
                     KIND_SPARSE_FILE => (Some(Tree::Blake3), 0),
-                    // Without this minimum, a sender could avoid the BLAKE3 root that others know
-                    // for any file.
+                    // Without this minimum, a sender could avoid, for any file, the BLAKE3 root
+                    // that other programs can compute.
                     _ => (Some(Tree::PositionFree), POSITION_FREE_BYTES_MIN),
                 };
                 if !(bytes_min..=FILE_BYTES_MAX).contains(&size) {

@@ -44,8 +44,7 @@ pub enum Error {
     /// The name must not be created or read.
     #[error(transparent)]
     UnsafeName(#[from] UnsafeName),
-    /// A symlink or another object that is not a directory stands at a directory component of the
-    /// path.
+    /// A directory component of the path is a symlink or another object that is not a directory.
     #[error(
         "{path}: a symlink or a file is in the way (while trying to {operation}); nothing was written through it"
     )]

@@ -1,10 +1,10 @@
-//! Folders of a tree: created when they are listed; they get modes and times once their contents
-//! are in place.
+//! Folders of a tree: they are created when they are listed, and get modes and times once their
+//! contents are in place.
 //!
 //! An existing folder is used as it is. If another object has the name, the caller decides: a new
 //! folder beside it, or a folder in its place.
 //!
-//! Invariant: no folder is ever removed for another one, and a folder counts as new only if
+//! Invariant: no folder is ever removed to make room for another one, and a folder is new only if
 //! `mkdirat` created it.
 
 use std::os::fd::AsFd;
@@ -152,7 +152,8 @@ impl TargetDir {
         if origin == Origin::Ours {
             if permissions(&stat) != growing {
                 let growing = Mode::from_raw_mode((stat.st_mode & 0o7000) | growing);
-                // Fails on a file system without permissions; finish_dirs counts it.
+                // This fails on a file system without permissions. In that case, finish_dirs
+                // reports the failure.
                 let _ = fchmod(&fd, growing);
             }
             lock(&self.0.made).push(path, mode, entry.mtime);

@@ -1,8 +1,8 @@
 //! Content hashes: composes a file's root from the chaining values of its 256 KiB chunks.
 //!
 //! A chunk is an aligned subtree of the file's hash tree (SPEC §10.6). Each byte is thus hashed
-//! once, and chunks can be verified on their own and in any order. The root equals `b3sum`, except
-//! with the other [`Tree`](crate::Tree).
+//! once, and chunks can be verified on their own and in any order. The root equals the output of
+//! `b3sum`, except with the position-free [`Tree`](crate::Tree).
 
 use blake3::hazmat::{Mode, merge_subtrees_non_root};
 
@@ -31,9 +31,10 @@ pub fn chunk_len(size: u64, index: u64) -> usize {
 const STRIDE_BYTES: usize = 16 * 1024;
 
 /// Hashes the concatenation of `pieces` in units of [`STRIDE_BYTES`]. Received data comes in pieces
-/// with arbitrary borders. Passed to the hasher directly, each border costs two small subtrees on
-/// either side: a fifth of all hashing for a chunk in three pieces. The hasher therefore gets whole
-/// strides, and a stride that crosses a border is first copied together.
+/// with arbitrary boundaries. If the pieces were passed to the hasher directly, each boundary would
+/// cost two small subtrees on either side: a fifth of all hashing for a chunk in three pieces. The
+/// hasher therefore gets whole strides. The pieces of a stride that crosses a boundary are first
+/// copied into one buffer.
 pub(crate) fn update_pieces(hasher: &mut blake3::Hasher, pieces: &[&[u8]]) {
     if let [piece] = pieces {
         hasher.update(piece);

@@ -1,8 +1,8 @@
-//! Names derived from a file's name: of its part, its journal, its replacement, and of a copy
-//! beside it.
+//! Names derived from a file's name: the names of its part, its journal and its replacement, and of
+//! a copy beside it.
 //!
-//! All but the last start with a dot and end with a reserved suffix, so a peer cannot name them
-//! ([`RelPath`]).
+//! All except the name of the copy start with a dot and end with a reserved suffix, so a peer
+//! cannot name them ([`RelPath`]).
 //!
 //! [`RelPath`]: crate::RelPath
 
@@ -54,7 +54,7 @@ fn hidden(name: &[u8], suffix: &[u8]) -> Vec<u8> {
     [b".", &hash.as_bytes()[..32], suffix].concat()
 }
 
-/// Longest extension that is kept in a copy's name (`.tar.gz` counts as `.gz`).
+/// Longest extension that is kept in a copy's name (of `.tar.gz`, only `.gz` is the extension).
 const EXTENSION_BYTES_MAX: usize = 16;
 
 /// Returns `photo (2).jpg` for the second copy beside `photo.jpg`.

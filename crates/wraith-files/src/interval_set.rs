@@ -1,4 +1,5 @@
-//! A set of numbers stored as ranges, such as chunks on disk, wanted, still to come, or in holes.
+//! A set of numbers stored as ranges, such as the chunks that are on disk, wanted, not received
+//! yet, or in holes.
 //!
 //! Invariant: ranges are disjoint, not empty and not adjacent. Every operation is O(log n) in the
 //! number of ranges.

@@ -10,10 +10,10 @@
 //! Integers are little-endian. Checks are BLAKE3; the check of an entry is keyed with identity,
 //! size, time and tree, and covers the entry's position.
 //!
-//! An entry counts if it and all entries before it are intact. A torn end after a kill is ignored
-//! and overwritten. An entry is appended after its chunk was handed to the kernel. Another process
-//! compares chunks with their entries before they count: the machine may have crashed in between,
-//! or another program may have written to the part.
+//! An entry is valid if it and all entries before it are intact. After a kill, an incomplete entry
+//! at the end is ignored and overwritten. An entry is appended after its chunk was handed to the
+//! kernel. A later process compares chunks with their entries before it uses them: the machine may
+//! have crashed in between, or another program may have written to the part.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
@@ -100,8 +100,8 @@ impl Header {
         hasher.finalize().into()
     }
 
-    /// Returns true if the journal was written since the last boot, for this same part file. Its
-    /// chunks are then in the page cache or on disk.
+    /// Returns true if the journal was written after the last boot and for this same part file. If
+    /// so, its chunks are in the page cache or on disk.
     pub(crate) fn is_current(&self, part: (u64, u64)) -> bool {
         let boot_id = boot_id();
         boot_id != [0; 16] && self.boot_id == boot_id && self.part == part
@@ -245,8 +245,8 @@ impl Journal {
     }
 }
 
-/// Returns the kernel's boot ID, a random number generated at boot. Zero if it cannot be read; then
-/// no chunk of an earlier process is trusted unread.
+/// Returns the kernel's boot ID, a random number generated at boot. Zero if it cannot be read. In
+/// that case, no chunk of an earlier process is trusted without being read.
 pub fn boot_id() -> [u8; 16] {
     static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
     *BOOT_ID.get_or_init(|| {

@@ -1,9 +1,9 @@
 //! Journals of finished files, kept for reuse.
 //!
 //! Without the pool, a tree of many files would create and remove one journal each. ext4 does not
-//! reuse an inode for a while after it was freed. Every creation then searches through all inodes
-//! freed in the last minutes: quadratic time. Renaming an empty journal to its next name avoids
-//! that and is always faster.
+//! reuse an inode for a while after it was freed. During that time, every creation searches through
+//! all inodes freed in the last minutes, which takes quadratic time in total. Renaming an empty
+//! journal to its next name avoids the search and is always faster.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};

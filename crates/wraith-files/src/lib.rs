@@ -2,15 +2,16 @@
 //!
 //! - Sending: [`Walk`] lists trees as [`Entry`] values. [`Found::open`] returns a [`SourceFile`],
 //!   which is read chunk by chunk.
-//! - Receiving: [`TargetDir`] is the only way into the target directory. [`TargetDir::write_small`]
-//!   writes a small file whole or not at all. A [`PartFile`] grows chunk by chunk, survives `kill
-//!   -9`, and gets its name once its root is proven.
+//! - Receiving: All access to the target directory is through [`TargetDir`].
+//!   [`TargetDir::write_small`] writes a small file whole or not at all. A [`PartFile`] grows chunk
+//!   by chunk and survives `kill -9`. It gets its final name once its root, the hash of the whole
+//!   file, is proven.
 //!
 //! Invariants, against any peer, any concurrent change of the tree, and a kill at any point:
 //!
 //! - Nothing outside the target directory is created, changed or read ([`RelPath`], and handles
 //!   opened beneath the root).
-//! - Unverified content never stands under its final name ([`Tree`], [`RootBuilder`]).
+//! - Unverified content never has its final name ([`Tree`], [`RootBuilder`]).
 //! - A chunk that was verified and recorded is never fetched again.
 //!
 //! ```no_run

@@ -1,8 +1,8 @@
-//! Selects which of a sender's permissions are applied: those allowed by the receiver's umask, or
-//! all if its user asks for that.
+//! Selects which of a sender's permissions are applied: those that the receiver's umask allows, or
+//! all of them if the receiver's user asks for that.
 //!
-//! Invariant: set-uid, set-gid and sticky never come from a peer. Only the owner may decide that a
-//! program runs as its owner.
+//! Invariant: the set-uid, set-gid and sticky bits never come from a peer. Only the owner of a
+//! program may decide that it runs as its owner.
 
 use std::sync::OnceLock;
 
@@ -38,8 +38,8 @@ fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let said = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     let said = said.and_then(|said| u32::from_str_radix(said.trim(), 8).ok());
-    // The call can read the umask only by setting it. Files that another thread creates in between
-    // are accessible to the user alone.
+    // The call can read the umask only by setting it. Only this user can access files that another
+    // thread creates in between.
     said.unwrap_or_else(|| {
         *ASKED.get_or_init(|| {
             let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);

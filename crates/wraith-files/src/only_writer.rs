@@ -1,17 +1,17 @@
 //! Detects whether another process has written to a part file.
 //!
 //! Every change of a file changes its ctime, which no program can set. If the part's ctime, size
-//! and inode equal those after our last write, no other process has written since. This holds
-//! between two of our writes. A change during one of our writes, or in the same tick of the file
-//! system's clock, is not detected.
+//! and inode equal those after this process's last write, no other process has written after that
+//! write. This holds between two writes of this process. Exception: a foreign change during such a
+//! write, or in the same tick of the file system's clock, is not detected.
 //!
 //! A new part has a name, and so possibly other writers, before its state is known. Three steps
 //! close that gap:
 //!
 //! 1. The part gets a modification time that no write leaves ([`mark_new`]).
-//! 2. Its stamp is taken.
-//! 3. It is inspected. Earlier writes are found there; later ones remove the mark, even in the same
-//!    tick.
+//! 2. Its stamp (ctime, size and inode) is read.
+//! 3. Its content is inspected, which finds earlier writes. Later writes remove the mark, even in
+//!    the same tick.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -37,8 +37,8 @@ const NEVER_WRITTEN: Mtime = Mtime { s: 946_684_800, ns: 0 };
 /// Detector of foreign writes to one part; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct OnlyWriter {
-    /// Stamp after our last write. `None` if the system does not return one; then a foreign write
-    /// is possible.
+    /// Stamp after this process's last write. `None` if the system does not return a stamp; a
+    /// foreign write is then considered possible.
     stamp: Option<Stamp>,
     disturbed: bool,
     /// True if something was written since [`Self::before_write`].
@@ -46,7 +46,8 @@ pub(crate) struct OnlyWriter {
 }
 
 impl OnlyWriter {
-    /// Starts detection for a part of `size` bytes. Any other size counts as a foreign write.
+    /// Starts detection for a part of `size` bytes. If the part has any other size, that is treated
+    /// as a foreign write.
     pub(crate) fn of(fd: BorrowedFd<'_>, size: u64) -> Self {
         let stamp = stamp_of(fd).filter(|stamp| stamp.size == size);
         Self { stamp, disturbed: false, has_written: false }
@@ -64,18 +65,18 @@ impl OnlyWriter {
         self.stamp.is_some_and(left)
     }
 
-    /// Call before a write of ours, while no other one is in progress.
+    /// Call this before a write of this process, while no other such write is in progress.
     pub(crate) fn before_write(&mut self, fd: BorrowedFd<'_>) {
         self.disturbed |= !self.is_as_left(fd);
     }
 
-    /// Records the end of a write of ours; others may still be in progress.
+    /// Records the end of a write of this process. Other such writes may still be in progress.
     pub(crate) fn wrote(&mut self) {
         self.has_written = true;
     }
 
-    /// Call after writes of ours, while no other one is in progress. If none of them called
-    /// [`wrote`](Self::wrote), any change is foreign.
+    /// Call this after writes of this process, while no other such write is in progress. If none of
+    /// these writes called [`wrote`](Self::wrote), any change is foreign.
     pub(crate) fn after_write(&mut self, fd: BorrowedFd<'_>) {
         if !std::mem::take(&mut self.has_written) {
             self.disturbed |= !self.is_as_left(fd);
@@ -93,7 +94,7 @@ impl OnlyWriter {
         self.disturbed = true;
     }
 
-    /// Returns true if no other process has written since [`Self::of`].
+    /// Returns true if no other process has written after [`Self::of`].
     pub(crate) fn is_alone(&self, fd: BorrowedFd<'_>) -> bool {
         !self.disturbed && self.is_as_left(fd)
     }
@@ -102,8 +103,8 @@ impl OnlyWriter {
         self.stamp.is_some() && self.stamp == stamp_of(fd)
     }
 
-    /// Remembers the stamp of a part that is being closed. Its chunks count again as long as the
-    /// stamp stays the same.
+    /// Remembers the stamp of a part that is being closed. While the stamp stays the same, the
+    /// chunks need no recheck.
     pub(crate) fn remember(&self, fd: BorrowedFd<'_>) {
         let Some(stamp) = self.stamp.filter(|_| self.is_alone(fd)) else { return };
         let mut left = lock(&LEFT);

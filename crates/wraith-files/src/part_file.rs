@@ -1,15 +1,16 @@
 //! A file that is being received chunk by chunk and survives the death of this process.
 //!
-//! Content is written in place to `.NAME.wraith-part`; [`crate::journal`] records the chunks that
-//! count. The file gets its name once all chunks are present and the root composed of their hashes
-//! is the sender's. Several threads may write chunks at once.
+//! Content is written in place to `.NAME.wraith-part`; [`crate::journal`] records the verified
+//! chunks. The file gets its name once all chunks are present and the root (the hash of the file)
+//! composed of their hashes is the sender's. Several threads may write chunks at once.
 //!
 //! Invariants:
 //!
-//! - A chunk is in `have` only if its bytes were handed to the kernel, and then its journal entry.
-//! - No two threads write the same chunk, because it is claimed first. The hashed bytes are
-//!   therefore the bytes on disk, unless another program writes there too; [`crate::only_writer`]
-//!   detects that.
+//! - A chunk is in `have` only if its bytes were handed to the kernel, and after them its journal
+//!   entry.
+//! - No two threads write the same chunk, because a thread claims a chunk before it writes. The
+//!   hashed bytes are therefore the bytes on disk, unless another program writes there too;
+//!   [`crate::only_writer`] detects that.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -53,8 +54,8 @@ const EXT4: u64 = 0xEF53;
 /// Value of [`PartFile::reserved`] for a file without reservations.
 const NOTHING_TO_RESERVE: u64 = u64::MAX;
 
-/// A file that is being received; see the module documentation. If dropped unfinished, it stays on
-/// disk for resumption, unless none of it was verified.
+/// A file that is being received; see the module documentation. If dropped unfinished, the file
+/// stays on disk for resumption, unless no chunk of it was verified.
 #[derive(Debug)]
 pub struct PartFile {
     pub(crate) target: Arc<TargetState>,
@@ -91,13 +92,14 @@ pub(crate) struct PartState {
     pub(crate) journal: Option<Journal>,
     /// The proven root.
     pub(crate) sealed: Option<Root>,
-    /// Chunks named by the journal that do not count until [`PartFile::recheck`].
+    /// Chunks named by the journal that are not used before [`PartFile::recheck`] has verified
+    /// them.
     pub(crate) unproven: IntervalSet,
     pub(crate) writer: OnlyWriter,
 }
 
 impl PartFile {
-    /// Creates the state for an open part and its journal, without reading either.
+    /// Creates the state for an open part and its journal, without reading part or journal.
     pub(crate) fn over(
         target: &Arc<TargetState>,
         entry: &Entry,
@@ -153,14 +155,15 @@ impl PartFile {
         self.lock().have.clone()
     }
 
-    /// Returns true if chunks must be read again by [`Self::recheck`] before they count. This is
-    /// the case if an earlier process left them, or another program may have written to the part
-    /// since this one did. Without the recheck they are received again.
+    /// Returns true if chunks must be read again by [`Self::recheck`] before they are used. This is
+    /// the case if an earlier process left them, or if another program may have written to the part
+    /// after this process did. Without the recheck, these chunks are received again.
     pub fn needs_recheck(&self) -> bool {
         !self.lock().unproven.is_empty()
     }
 
-    /// Returns the chunks that count, or may count after [`Self::recheck`].
+    /// Returns the chunks that are received, or may turn out to be received after
+    /// [`Self::recheck`].
     pub fn may_have(&self) -> IntervalSet {
         let state = self.lock();
         if state.unproven.is_empty() { state.have.clone() } else { state.unproven.clone() }
@@ -168,8 +171,8 @@ impl PartFile {
 
     /// Writes chunk `index`, the concatenation of `pieces`. The caller has verified that `cv` is
     /// its hash ([`Tree::chunk_cv`]; for a file of one chunk its root) and the announced one. When
-    /// this returns, the chunk counts, even after a kill. A chunk that already counts is left as it
-    /// is.
+    /// this returns, the chunk is received for good, even after a kill. A chunk that was received
+    /// before is left as it is.
     ///
     /// # Errors
     ///
@@ -197,9 +200,9 @@ impl PartFile {
         Ok(())
     }
 
-    /// Writes a partly known chunk at full length, until the rest arrives. The chunk does not
-    /// count: [`Self::read_unverified`] reads it back, and [`Self::write_chunk`] makes it count.
-    /// Not for chunks that another thread may write.
+    /// Writes a partly known chunk at full length, until the rest arrives. The chunk is not
+    /// received yet: [`Self::read_unverified`] reads it back, and [`Self::write_chunk`] completes
+    /// it. Not for chunks that another thread may write.
     pub fn write_unverified(&self, index: u64, bytes: &[u8]) -> Result<()> {
         let is_due = {
             let state = self.lock();
@@ -232,8 +235,8 @@ impl PartFile {
         self.write_hole_while(range, || true).map(drop)
     }
 
-    /// Like [`Self::write_hole`], which is slow where the file system has no holes. Returns false,
-    /// and no chunk counts, as soon as `go_on` returns false.
+    /// Like [`Self::write_hole`], which is slow where the file system has no holes. As soon as
+    /// `go_on` returns false, returns false, and no chunk is received.
     pub fn write_hole_while(&self, range: Range<u64>, go_on: impl Fn() -> bool) -> Result<bool> {
         if range.is_empty() || range.end > self.chunks() {
             return Err(self.misuse("it has no such chunks"));
@@ -260,7 +263,7 @@ impl PartFile {
         Ok(true)
     }
 
-    /// Hashes the holes left by an earlier session, which [`Self::finish`] does otherwise. For
+    /// Hashes the holes left by an earlier session, which otherwise [`Self::finish`] does. For
     /// terabytes this takes minutes. Calls `go_on` every [`HOLE_STEP_CHUNKS`]. Returns false as
     /// soon as `go_on` does, with the rest still to be hashed.
     pub fn hash_holes(&self, go_on: impl Fn() -> bool) -> bool {
@@ -310,7 +313,7 @@ impl PartFile {
     }
 
     /// Drops the cached content of the file. After a failed write-back the cache holds content that
-    /// the disk does not have; the next recheck then reads the disk.
+    /// the disk does not have; after the drop, the next recheck reads the disk.
     pub(crate) fn distrust_cache(&self) {
         // Only a hint: the recheck reads any pages that stay in memory.
         let _ = fadvise(&self.fd, 0, None, Advice::DontNeed);

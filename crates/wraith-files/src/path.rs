@@ -178,8 +178,8 @@ pub(crate) const JOURNAL_SUFFIX: &[u8] = b".wraith-journal";
 pub(crate) const NEW_SUFFIX: &[u8] = b".wraith-new";
 
 /// Returns true for names of unfinished files and of transfer state. A peer that could create these
-/// could pass off its own bytes as ours. The comparison ignores case, for file systems that fold
-/// it.
+/// could pass off its own bytes as verified content of this process. The comparison ignores case,
+/// for file systems that fold it.
 fn is_reserved(component: &[u8]) -> bool {
     let ends_with = |suffix: &[u8]| {
         component.len() > suffix.len()

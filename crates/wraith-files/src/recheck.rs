@@ -5,7 +5,7 @@
 //! and hashed again. Recorded holes are read only where the file system reports data.
 //!
 //! Verified entries go to a second journal, which replaces the first once it is complete. Until
-//! then the first one stays valid, and a kill costs only the reading.
+//! then the first journal stays valid. If the process is killed, only the reading must be repeated.
 
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -28,12 +28,12 @@ use crate::small_file::create_hidden;
 use crate::write::is_all_zero;
 
 impl PartFile {
-    /// Reads the chunks recorded by an earlier process, and counts those that still have their
+    /// Reads the chunks recorded by an earlier process, and accepts those that still have their
     /// hash. Takes the time of reading and hashing them. Does nothing unless
     /// [`Self::needs_recheck`].
     ///
-    /// Calls `progress` with the number of chunks read, a hole counted as one. If it returns false,
-    /// no chunk counts and the recheck can be repeated.
+    /// Calls `progress` with the number of chunks read, where a hole counts as one chunk. If
+    /// `progress` returns false, no chunk is accepted, and the recheck can be repeated.
     pub fn recheck(&mut self, mut progress: impl FnMut(u64) -> bool) -> Result<()> {
         // An earlier process may have ended before it saw a failed write-back. The page cache then
         // proves nothing.
@@ -335,8 +335,8 @@ mod tests {
         drop(part);
         let target = TargetDir::open(dir.path()).unwrap();
         let part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
-        // Without a recheck, new chunks count at once and are checked with the rest after the next
-        // start.
+        // Without a recheck, new chunks are accepted at once, and are checked with the rest after
+        // the next start.
         put(&part, &bytes, 4);
         put(&part, &bytes, 0);
         assert_eq!(ranges(&part), [0..1, 4..5]);

@@ -6,7 +6,7 @@
 //! - It belongs to this user alone.
 //! - No living process holds its lock.
 //!
-//! A foreign part under the same name is left alone; the new part then gets a tag in its name. A
+//! A foreign part under the same name is left as it is, and the new part gets a tag in its name. A
 //! part of the same transfer with another size or time is started anew.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -32,11 +32,12 @@ use crate::target_state::TargetState;
 enum Slot {
     /// No journal exists.
     Empty,
-    /// A locked, useless journal: torn, or ours but of another version or hash tree of the file.
+    /// A locked, useless journal: incomplete, or this transfer's, but for another version or hash
+    /// tree of the file.
     Stale(OwnedFd),
-    /// Our journal and part, ready to be continued.
+    /// This transfer's journal and part, ready to be continued.
     Ours(OwnedFd, Header, OwnedFd),
-    /// Our journal, locked by a living process.
+    /// This transfer's journal, locked by a living process.
     Busy,
     /// The journal of another sender or transfer, or a foreign file.
     Foreign,
@@ -48,7 +49,8 @@ fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
     hasher.update(key).update(path.as_bytes()).finalize().into()
 }
 
-/// Returns the pairs of names to look under, and then to begin under, in order.
+/// Returns the pairs of hidden names, in the order in which they are searched for a part and, after
+/// that, tried for a new one.
 fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
     let tag = *identity.first_chunk().expect("an identity has 32 bytes");
     [None, Some(tag)].map(|tag| HiddenNames::of(path.file_name(), tag))

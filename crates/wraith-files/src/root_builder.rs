@@ -1,8 +1,8 @@
 //! Composes the root of a file from the hashes of its chunks, added in any order.
 //!
-//! Invariant: a parent is formed as soon as both children are known, except above chunk 0, where it
-//! might be the root. Runs of zeros behind a gap stay runs until they have a sibling with data, or
-//! the gap is closed.
+//! Invariant: a parent node is formed as soon as both children are known. Exception: the node above
+//! chunk 0 is formed later, because it might be the root, which is hashed differently. Runs of
+//! zeros behind a gap stay runs until they have a sibling with data, or the gap is closed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,8 +15,8 @@ use crate::tree::Tree;
 
 /// Composes a root from chunks in any order. Holds one node for each gap and level, not one for
 /// each chunk: about 50 for a terabyte in order. A chunk in order costs its share of the hashing
-/// and little else. So does a run of zeros of any length in a tree that [knows
-/// zeros](Tree::knows_zeros).
+/// and little else. In a tree that [knows zeros](Tree::knows_zeros), a run of zeros of any length
+/// costs no more than that.
 #[derive(Clone, Debug, Default)]
 pub struct RootBuilder {
     tree: Tree,
@@ -152,7 +152,7 @@ impl RootBuilder {
     fn append_zeros(&mut self, end: u64) {
         while self.prefix < end {
             let largest = (end - self.prefix).ilog2();
-            // Chunk 0 alone: the node above it might be the root.
+            // While only chunk 0 is known, the node above it might be the root.
             let aligned = if self.prefix == 0 { 0 } else { self.prefix.trailing_zeros() };
             let level = largest.min(aligned);
             self.append(Node { level, cv: self.tree.zero_subtree_cv(level) });

@@ -1,5 +1,5 @@
 //! Maps a file into runs of data and hole chunks, using the file system's extent map. Computes the
-//! root from that.
+//! root from these runs.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,8 @@ use crate::tree::{POSITION_FREE_BYTES_MIN, Tree};
 pub(crate) const HOLE_STEP_CHUNKS: u64 = 256;
 
 /// Maximum number of holes smaller than a chunk to pass before a run of data is returned. A search
-/// for the end of the run must not delay others. About a tenth of a millisecond.
+/// for the end of the run must not delay other threads. The limit is about a tenth of a
+/// millisecond.
 const LOOKS_MAX: usize = 32;
 
 /// Returns true if the file has fewer blocks than its size needs. Blocks are always counted in
@@ -104,13 +105,15 @@ impl RunCursor {
             self.next = end;
             return Some(Run::Data(first..end));
         }
-        // Returns the first offset of data (or hole). The file's end counts as the start of a hole.
+        // Returns the first offset of data (or hole). The file's end is treated as the start of a
+        // hole.
         let seek = |to: SeekFrom| match seek(fd, to) {
             Ok(offset) => Some(offset),
             Err(Errno::NXIO) => Some(size),
             Err(_) => None,
         };
-        // A hole's last chunk counts if the hole reaches the end of the file within it.
+        // A hole's last chunk is included if the hole reaches the end of the file within that
+        // chunk.
         let whole_chunks_before = |at: u64| if at >= size { end } else { end.min(at / chunk) };
         let data_from = match self.hole_end.take() {
             Some(end) => end,

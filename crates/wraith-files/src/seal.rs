@@ -1,5 +1,5 @@
-//! Completion of a part file: proves its root, sets mode and time, gives it its name. After that
-//! nothing is written to it.
+//! Completion of a part file: proves its root (the hash of the file), sets mode and time, and gives
+//! the file its name. After the proof, nothing is written to the file.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -64,7 +64,7 @@ impl PartFile {
     }
 
     /// The second half: gives the sealed file its name. Returns [`Error::Changed`] if another
-    /// program has written to it since.
+    /// program has written to the file after [`Self::seal`].
     pub fn name(&self, on_conflict: OnConflict) -> Result<Committed> {
         let mut state = self.lock();
         let Some(root) = state.sealed.filter(|_| state.journal.is_some()) else {
@@ -86,9 +86,9 @@ impl PartFile {
         Ok(committed)
     }
 
-    /// Checks once more that the received holes are zeros. A foreign write in the moment of one of
-    /// our writes leaves no other trace. The extent map answers for nearly all of it; without a map
-    /// there is no such check.
+    /// Checks once more that the received holes are zeros. If another program writes into a hole in
+    /// the moment of a write of this process, no other check detects that. The extent map proves
+    /// nearly all holes without reading; without a map there is no such check.
     fn has_zeros_in_holes(&self, state: &mut PartState) -> bool {
         let Some(journal) = state.journal.as_mut().filter(|_| self.sparse && self.tells_holes())
         else {

@@ -4,9 +4,9 @@
 //! linked to its name. A kill at any moment leaves the complete file or nothing, not even a hidden
 //! one.
 //!
-//! On a new ext4 this costs 33 µs a file. A hidden name and a rename cost 36 µs, writing under the
-//! final name (not safe) 26 µs, `cp -r` 50 µs. Where the kernel or the file system lacks support, a
-//! hidden name is used.
+//! On a new ext4 this costs 33 µs per file. A hidden name and a rename cost 36 µs, writing under
+//! the final name (not safe) 26 µs, `cp -r` 50 µs. Where the kernel or the file system lacks
+//! support, a hidden name is used.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -31,8 +31,8 @@ use crate::write::{MetadataErrors, PERMISSION_BITS, set_metadata, write_all_at};
 #[derive(Debug, Default)]
 pub(crate) struct Linking(AtomicU8);
 
-/// `linkat` on the descriptor itself: allowed to the owner since Linux 6.10, before that only to
-/// the superuser.
+/// `linkat` on the descriptor itself: from Linux 6.10 on, the owner may do this; before, only the
+/// superuser.
 const BY_DESCRIPTOR: u8 = 0;
 /// `linkat` through `/proc`.
 const BY_PROC: u8 = 1;

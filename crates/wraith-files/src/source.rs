@@ -1,9 +1,9 @@
 //! A file that is read for sending: by chunk, from several threads, with holes and changes
 //! detected.
 //!
-//! It is opened relative to a directory handle, without following links, and must still be the
-//! listed file. Reads are positional, so a [`SourceFile`] can be shared. Its content counts as
-//! complete only if [`SourceFile::unchanged`] returns true after the last read.
+//! The file is opened relative to a directory handle, without following links, and must still be
+//! the listed file. Reads are positional, so a [`SourceFile`] can be shared. Its content is
+//! complete and consistent only if [`SourceFile::unchanged`] returns true after the last read.
 
 use std::os::fd::{AsFd, OwnedFd};
 

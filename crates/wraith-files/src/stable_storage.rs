@@ -1,21 +1,23 @@
-//! Flushes received data to stable storage and reports failures of the disk.
+//! Flushes received data to stable storage and reports failures of the disk. A batch is a group of
+//! complete files whose contents are flushed together, before they get their names.
 //!
 //! | file system | contents of a batch | names and metadata |
 //! |---|---|---|
-//! | ext4, XFS, btrfs, F2FS, bcachefs | one `syncfs`; of up to [`FEW_FILES`] an `fsync` each | one `syncfs`; of up to [`NOTED_MAX`] paths an `fsync` each |
-//! | others: network, FUSE, FAT, overlay (which does not report errors of its upper file system) | an `fsync` each | an `fsync` each |
+//! | ext4, XFS, btrfs, F2FS, bcachefs | up to [`FEW_FILES`] files: one `fsync` per file; more files: one `syncfs` | up to [`NOTED_MAX`] paths: one `fsync` per path; more paths: one `syncfs` |
+//! | others: network, FUSE, FAT, overlay (its `syncfs` does not report errors of the upper file system) | one `fsync` per file | one `fsync` per path |
 //! | in memory | nothing: there is no disk | nothing |
 //!
 //! `syncfs` costs one or two journal commits for any number of files; `fsync` costs one per file.
 //! For a few files `fsync` is cheaper, because `syncfs` also writes dirty data of other programs.
 //!
-//! Since Linux 5.8, `syncfs` reports failed write-back on a descriptor that was open before the
-//! writing. The root's descriptor is therefore opened first and kept. An `fsync` of the root
-//! follows, which fails on an aborted journal; older kernels do not report that to `syncfs`.
+//! From Linux 5.8 on, `syncfs` returns an error if write-back has failed, but only on a descriptor
+//! that was opened before the data was written. The root's descriptor is therefore opened first and
+//! kept. After `syncfs`, an `fsync` of the root detects an aborted journal, which the `syncfs` of
+//! older kernels does not report.
 //!
-//! Invariant: the kernel reports a failed write-back once, and the page cache keeps showing content
-//! that the disk does not have. After one failure, no open file counts without being read from the
-//! disk ([`StableStorage::has_failed`]).
+//! The kernel reports a failed write-back only once. After that, the page cache still shows content
+//! that the disk does not have. Invariant: after one failure, the content of a file that was open
+//! is trusted only once it has been read from the disk again ([`StableStorage::has_failed`]).
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -34,12 +36,12 @@ use crate::path::RelPath;
 /// system.
 const FEW_FILES: usize = 8;
 
-/// Maximum number of paths kept for syncing one by one at the end, where `syncfs` is the
-/// alternative.
+/// Maximum number of paths kept for syncing one by one at the end, on file systems where `syncfs`
+/// can be used instead.
 const NOTED_MAX: usize = 128;
 
-/// Maximum bytes of paths kept where there is no alternative. Paths beyond it are not guaranteed to
-/// be synced.
+/// Maximum bytes of paths kept on file systems where `syncfs` is not used. Paths beyond this limit
+/// are not guaranteed to be synced.
 const NOTED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Maximum number of folders above the target that are synced, as they may have been created for
@@ -115,8 +117,8 @@ impl StableStorage {
         }
     }
 
-    /// Notes that the file or folder at `path` changed, or counts as changed, and so did its parent
-    /// folders.
+    /// Notes that the file or folder at `path` changed, or is treated as changed, and so did its
+    /// parent folders.
     pub(crate) fn note(&self, path: &[u8]) {
         let mut noted = lock(&self.noted);
         let mut path = path;
@@ -203,7 +205,7 @@ impl StableStorage {
         self.failed.load(Relaxed)
     }
 
-    /// Records that a received file, or one that counts as received, is in the folder `parent`.
+    /// Records that a received file, or one that is treated as received, is in the folder `parent`.
     pub(crate) fn see(&self, parent: BorrowedFd<'_>) {
         let is_elsewhere = || !fstat(parent).is_ok_and(|stat| stat.st_dev == self.dev);
         // The flag is only ever set: another thread may detect another file system at the same

@@ -1,7 +1,8 @@
 //! A file of unknown length: grows under a hidden name and gets its final name when it is complete.
 //!
-//! Without a length there is no journal, so an unfinished file does not outlive the process. It is
-//! removed on drop; the next file of that name clears the leftovers of a kill.
+//! Without a length there is no journal, so an unfinished file cannot be continued by another
+//! process. It is removed on drop. If the process is killed, the next file of that name removes the
+//! leftovers.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,7 +21,7 @@ use crate::target::TargetDir;
 use crate::tree::Tree;
 use crate::write::write_all_at;
 
-/// Mode of a file if the sender specifies none. The umask applies.
+/// Mode of a file if the sender specifies no mode. The umask applies.
 const MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// Bytes after which their write-back begins, so that little work is left for the end.

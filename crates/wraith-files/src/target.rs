@@ -1,9 +1,9 @@
 //! The target directory: the only way to create, change or inspect anything while receiving.
 //!
-//! Invariant: every path goes through [`Dirs`], which opens parents beneath the root without
-//! following links. Every name is one component relative to such a handle. Nothing outside is
-//! touched: neither by names from a peer, nor if an attacker replaces directories by links
-//! meanwhile.
+//! Invariant: every path is resolved by [`Dirs`], which opens parents beneath the root without
+//! following links. Every name is one component relative to such a handle. So nothing outside the
+//! target is touched, whatever names a peer sends, and even if an attacker replaces directories by
+//! links meanwhile.
 
 use std::fs::File;
 use std::io::Read;
@@ -270,8 +270,8 @@ impl TargetDir {
         Ok(committed)
     }
 
-    /// Flushes the contents and metadata of these files to disk. A failed write is [`Error::Io`] or
-    /// [`Error::DiskFull`]; then none of the files may get its name.
+    /// Flushes the contents and metadata of these files to disk. If a write failed, returns
+    /// [`Error::Io`] or [`Error::DiskFull`]; none of the files may then get its name.
     pub fn sync_contents<'f>(
         &self,
         files: impl IntoIterator<Item = &'f Unnamed, IntoIter: ExactSizeIterator>,

@@ -2,14 +2,15 @@
 //! each.
 //!
 //! In BLAKE3's tree the hash of a chunk depends on its position. The zeros of a hole must therefore
-//! be hashed: three minutes of a core for a terabyte. In the position-free tree every chunk is
-//! hashed as if it were the first. All subtrees of zeros of one size then have the same chaining
-//! value, which a table holds (a sparse Merkle tree). Parents and root are formed alike.
+//! be hashed, which takes one core three minutes per terabyte. In the position-free tree every
+//! chunk is hashed as if it were the first. All subtrees of zeros of one size therefore have the
+//! same chaining value (the hash of a subtree), which a table holds (a sparse Merkle tree). Parents
+//! and root are formed alike.
 //!
 //! A root still determines the position of every byte: a parent distinguishes its left child from
 //! its right one, and the length of the last chunk is hashed. Two contents of more than one chunk
 //! never have the same root in different trees. Positions are hashed as counters, so equal roots
-//! would be a collision of BLAKE3. A content of one chunk has the same root in both.
+//! would be a collision of BLAKE3. A content of one chunk has the same root in both trees.
 
 use std::sync::LazyLock;
 
@@ -18,8 +19,8 @@ use blake3::hazmat::HasherExt;
 use crate::hash::{CHUNK_BYTES, Cv, chunk_len, parent, slices_root, update_pieces};
 
 /// Minimum bytes of holes for a position-free tree, and so the minimum size of such a file. Hashing
-/// that many zeros takes 3 to 5 s of a core on both sides. Below it, a root that other programs can
-/// compare is worth more.
+/// that many zeros takes 3 to 5 s of one core on each side. Below this size, a root that other
+/// programs can compare is worth more than that time.
 pub const POSITION_FREE_BYTES_MIN: u64 = 16 << 30;
 
 /// The content of a hole.
@@ -43,8 +44,8 @@ pub enum Tree {
     /// BLAKE3's own tree; its root is the hash that `b3sum` prints.
     #[default]
     Blake3,
-    /// Every chunk is hashed as if it were the first. For sparse files: their zeros then cost
-    /// nothing.
+    /// Every chunk is hashed as if it were the first. For sparse files, because their zeros then
+    /// cost nothing.
     PositionFree,
 }
 

@@ -1,9 +1,9 @@
 //! Walks the trees to send, in the order of a manifest, in bounded memory.
 //!
-//! Each root keeps its last name. Entries are sorted component by component, a folder before its
-//! content. Links are returned, not followed, except that a root that is itself a link stands for
-//! its target. These are returned as [`Skipped`]: sockets, pipes, devices, names that no receiver
-//! would accept, and folders that cannot be listed.
+//! Each root (a path to send) keeps its last name. Entries are sorted component by component, a
+//! folder before its content. Links are returned, not followed, except that a root that is itself a
+//! link stands for its target. Sockets, pipes, devices, names that no receiver would accept, and
+//! folders that cannot be listed are returned as [`Skipped`].
 //!
 //! One directory per level is open. Of a large directory only the next [`NAMES_MAX`] names in order
 //! are held; the directory is read again for the following ones.

@@ -14,9 +14,9 @@ const PIECES_MAX: usize = 1024;
 
 /// Alignment and maximum size in bytes of a write. Linux uses page-cache folios as large as the
 /// write where the file system can (ext4 since 6.16, XFS). Up to 32 KiB (`PAGE_ALLOC_COSTLY_ORDER`)
-/// such a folio is usually available. For a larger one, a machine with its memory full of cache
-/// moves other pages about. That was seen to double the time of a gigabyte. Smaller writes cost
-/// more calls and more bookkeeping.
+/// such a folio is usually available. For a larger folio, a machine whose memory is full of cached
+/// pages must move other pages. In a measurement that doubled the time to write a gigabyte. Smaller
+/// writes cost more calls and more bookkeeping.
 const WRITE_BYTES: u64 = 32 * 1024;
 
 /// Permission bits. Set-uid, set-gid and sticky never come from a peer: only the owner may decide
@@ -39,8 +39,8 @@ pub(crate) fn write_all_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], mut offset: u64
             (rest, offset) = (later, offset + now.len() as u64);
             continue;
         }
-        // A border between pieces: this call takes the end of one and the beginning of the next
-        // ones.
+        // A boundary between pieces: this call writes the end of one piece and the beginning of the
+        // next ones.
         let mut run: SmallVec<[&[u8]; 4]> = SmallVec::new();
         let mut left = room;
         loop {

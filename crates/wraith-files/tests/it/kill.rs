@@ -2,8 +2,8 @@
 //! finishes the file.
 //!
 //! The receiver is this test binary, started again with a role in its environment. It prints a line
-//! for every chunk once it counts. The killer reads a random number of these lines and kills it
-//! during the work that follows.
+//! for every chunk once the chunk is received for good. The test reads a random number of these
+//! lines and kills the receiver during the work that follows.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -34,8 +34,8 @@ fn start(role: &str, dir: &Path) -> Child {
         .unwrap()
 }
 
-/// Returns the receiver's lines that start with `mark`, once there are `count` of them or it has
-/// ended.
+/// Returns the receiver's lines that start with `mark`, once there are `count` such lines or the
+/// receiver has ended.
 fn wait_for(child: &mut Child, mark: &str, count: usize) -> Vec<String> {
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let marked = lines.map_while(std::result::Result::ok).filter(|line| line.starts_with(mark));
@@ -63,7 +63,7 @@ fn the_receiver_that_is_killed() {
     }
 }
 
-/// Two threads write the missing chunks and print each chunk that counts.
+/// Two threads write the missing chunks and print each received chunk.
 fn receive_big(target: &TargetDir) {
     let bytes = big();
     let mut part = target.open_or_resume(&file("d/f", bytes.len()), &KEY).unwrap();

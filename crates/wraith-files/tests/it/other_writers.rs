@@ -34,7 +34,7 @@ fn a_part_that_is_changed_while_a_hole_is_entered_is_never_confirmed() {
         (0..data as u64).for_each(|index| put(&part, &bytes, index).unwrap());
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // The hole counts before it is hashed.
+                // The hole is received before it is hashed.
                 while part.have().count() < chunks {
                     std::thread::yield_now();
                 }

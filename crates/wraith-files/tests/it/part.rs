@@ -87,7 +87,7 @@ fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..2, 4..5, 6..7]);
     let have = part.have();
     assert_eq!(have.missing(part.chunks()).collect::<Vec<_>>(), [2..4, 5..6]);
-    // A chunk that already counts is not written again, even if other content arrives for it.
+    // A chunk that was received is not written again, even if other content arrives for it.
     let other = content(3, CHUNK_BYTES);
     part.write_chunk(0, &[&other], Tree::Blake3.chunk_cv(0, &[&other])).unwrap();
     assert!(matches!(
@@ -131,7 +131,7 @@ fn another_sender_or_version_does_not_continue_a_part() {
     assert_eq!((stage.read("f"), stage.read("f (1)")), (ours.clone(), theirs));
     drop((part, other));
 
-    // The sender's file has changed since: the old content is useless.
+    // The sender's file has changed, so the old content is useless.
     let entry = file("g", ours.len());
     let part = stage.open(&entry);
     put(&part, &ours, 0).unwrap();
@@ -370,7 +370,7 @@ fn a_sparse_terabyte_is_resumed_rechecked_and_finished_without_reading_it() {
     part.write_hole(0..1000).unwrap();
     part.write_hole(at + 1..chunks).unwrap();
     drop(part);
-    // A part that is unchanged since it was closed counts at once.
+    // A part that has not changed after it was closed is used at once, without a recheck.
     let part = stage.open(&entry);
     assert!(!part.needs_recheck());
     assert_eq!(part.have().missing(chunks).collect::<Vec<_>>(), [1000..at]);

@@ -191,7 +191,7 @@ fn roots_keep_their_last_name_and_may_be_files_links_or_dots() {
     assert_eq!(walked(&[at("two/./x/")]), ["x", "x/f"]);
     assert_eq!(walked(&[at("two/x/../x")]), ["x", "x/f"]);
     assert_eq!(walked(&[at("two/x/..")]), ["two", "two/x", "two/x/f"]);
-    // A link on the command line stands for its target, under the link's own name.
+    // For a link on the command line, its target is sent, under the link's own name.
     assert_eq!(walked(&[at("link")]), ["link", "link/f"]);
     let mut walk = Walk::new(&[at("link")]).unwrap();
     let found = walk.nth(1).unwrap().unwrap();
@@ -268,7 +268,7 @@ fn holes_are_found_chunk_by_chunk() {
         runs(&[5 * chunk..5 * chunk + 1], 6 * chunk + 9),
         [Hole(0..5), Data(5..6), Hole(6..7)]
     );
-    // A hole inside one chunk, or across a border without covering a chunk, is data.
+    // A hole inside one chunk, or across a boundary of chunks without covering a chunk, is data.
     let edges = [0..4096, 65536..69632, 2 * chunk - 4096..2 * chunk, 3 * chunk - 4096..3 * chunk];
     assert_eq!(runs(&edges, 4 * chunk), [Data(0..3), Hole(3..4)]);
     let full = [0..3 * chunk];
