@@ -1,8 +1,8 @@
-//! Measures the cost of idle clients: the relay's memory per client, and the time to serve one
-//! more.
+//! Measures the cost of idle clients: the relay's memory per client, and the time to serve one more
+//! client.
 //!
 //! ```text
-//! cargo run --release -p wraith-relay --example idle                  # 10,000; each needs a file in both processes
+//! cargo run --release -p wraith-relay --example idle                  # 10,000 clients; each needs a file descriptor in both processes
 //! … --example idle -- 1000
 //! ```
 

@@ -1,11 +1,11 @@
-//! A memory budget shared by many connections. No connection can take all of it.
+//! A memory budget shared by many connections. No connection can take the whole budget.
 //!
 //! Invariant: the bytes taken and not returned never exceed the total.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A queue may hold at most this fraction of the free bytes, so full queues leave room for others
-/// (dynamic thresholds, Choudhury and Hahne 1998).
+/// A queue may hold at most this fraction of the free bytes, so full queues leave room for other
+/// queues (dynamic thresholds, Choudhury and Hahne 1998).
 const SHARE: usize = 8;
 
 /// The free bytes.

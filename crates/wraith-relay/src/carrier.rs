@@ -1,8 +1,8 @@
 //! Frames over one TLS connection, both directions in one task.
 //!
 //! Bytes are read into a buffer that all connections of a thread share, and whole frames are parsed
-//! in place. A connection keeps only the part of an incomplete frame, so an idle one holds no
-//! memory.
+//! in place. A connection keeps only the received part of an incomplete frame, so an idle
+//! connection holds no memory.
 //!
 //! Invariant: an incomplete frame holds at most [`CONTROL_MAX`] bytes, or one datagram's bytes
 //! counted in the shared budget. If the budget has no room, the datagram is skipped.
@@ -101,8 +101,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
         self.outgoing.is_empty() && !self.unflushed
     }
 
-    /// Returns the bytes written so far. The peer has stopped reading while this stands still and
-    /// [`Self::is_drained`] is false.
+    /// Returns the bytes written so far. If this number does not change while [`Self::is_drained`]
+    /// is false, the peer has stopped reading.
     pub fn progress(&self) -> u64 {
         self.progress
     }
@@ -117,8 +117,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
         self.stream
     }
 
-    /// Writes the content of `outbox` until it is empty or the stream takes no more. If it is
-    /// empty, the task is woken on the next frame. Ready only when the connection is over.
+    /// Writes the content of `outbox` until it is empty or the stream accepts no more bytes. If the
+    /// outbox is empty, the task is woken on the next frame. Ready only when the connection is
+    /// over.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, outbox: &Outbox) -> Poll<io::Error> {
         loop {
             while self.written < self.outgoing.len() {

@@ -1,4 +1,4 @@
-//! Errors of relay operators and relay clients.
+//! Errors that a relay reports to its operator, and errors of relay clients.
 
 use std::io;
 use std::path::PathBuf;

@@ -2,8 +2,9 @@
 //! Both are masked with a sample of the payload. Without the keys, the header is as random as the
 //! payload.
 //!
-//! The receiver can compute the mask of the ID before it knows the sender, so it recognises a
-//! client behind any NAT address. The tag is keyed per end of a pair and direction.
+//! The receiver can compute the mask of the ID before it knows the sender. So the relay recognises
+//! a client at any address, even after a NAT has changed it. The key of the tag is different for
+//! each end of a pair and each direction.
 //!
 //! Invariant: [`TagKey::matches`] takes constant time, and nothing else in this module depends on a
 //! secret.

@@ -10,8 +10,8 @@
 //!
 //! Invariants:
 //!
-//! - A stranger gets no answer over UDP, and a plain web server over TLS.
-//! - A client can use up its own limits and nothing of other clients'.
+//! - Over UDP, a sender that is not a client gets no answer. Over TLS, it finds a plain web server.
+//! - A client can use up its own limits, but not those of other clients.
 //! - Neither side trusts the source address of a datagram.
 
 #![forbid(unsafe_code)]

@@ -4,9 +4,9 @@
 //! Datagrams beyond the limit are dropped, as a network drops them. Control frames are never
 //! dropped: if the client does not read them, the connection ends.
 //!
-//! Invariant: queued bytes and taken, unwritten bytes are bounded. Control frames hold at most
-//! [`CONTROL_HELD_MAX`]. Datagrams hold at most their limit and are counted in the budget that all
-//! connections share.
+//! Invariant: the total of queued bytes and of bytes taken but not written yet is bounded. Control
+//! frames hold at most [`CONTROL_HELD_MAX`]. Datagrams hold at most their limit and are counted in
+//! the budget that all connections share.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,8 +97,8 @@ impl Outbox {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Swaps the queued bytes into `empty`; bytes taken earlier count as written. Returns false
-    /// once the queue is closed. If nothing is queued, the task is woken by the next frame.
+    /// Swaps the queued bytes into `empty`; bytes taken earlier are treated as written. Returns
+    /// false once the queue is closed. If nothing is queued, the task is woken by the next frame.
     pub fn take(&self, cx: &Context<'_>, empty: &mut Vec<u8>) -> bool {
         debug_assert!(empty.is_empty(), "what was taken before is written");
         let mut state = self.lock();

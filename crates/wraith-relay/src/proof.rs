@@ -1,8 +1,11 @@
-//! Proofs of admission and of session ownership (SPEC §13.3).
+//! Proofs that a client sends to a relay (SPEC §13.3). One kind admits the client, by a token or an
+//! identity. The other kind proves that a relay session, which outlives its TLS connection, belongs
+//! to the client.
 //!
-//! Every proof is made over the exporter of its TLS session (RFC 8446 §7.5), so it is worthless on
-//! any other session. An attacker in the middle with another certificate cannot forward it, and
-//! tokens and secrets are never sent.
+//! Every proof is a MAC or a signature over the exporter of the TLS connection (RFC 8446 §7.5), a
+//! value that only the two ends of that connection share. The proof is therefore worthless on any
+//! other TLS connection. An attacker in the middle has two TLS connections, and cannot forward a
+//! proof from one to the other. A proof does not contain the token or the session secret.
 
 use std::fmt;
 

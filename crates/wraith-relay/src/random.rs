@@ -1,5 +1,5 @@
 //! Buffered random numbers from the operating system. IDs, nonces and paddings are short, so a
-//! system call for each would cost more than their use.
+//! system call for each number would cost more than its use.
 
 use std::fmt;
 use std::io;

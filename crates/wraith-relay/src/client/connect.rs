@@ -39,7 +39,7 @@ pub type Associating<'a> = BoxFuture<'a, io::Result<Box<dyn UdpAssociation>>>;
 /// Connects to relays, optionally with a UDP association beside the stream.
 pub trait ConnectRelay: Connect {
     /// Requests a UDP association to `port` of `host` if [`connect`](Connect::connect) uses a proxy
-    /// that may support one. `None` if there is none. The error
+    /// that may support one. `None` if there is no such proxy. The error
     /// [`Unsupported`](io::ErrorKind::Unsupported) is permanent: the proxy would repeat it on every
     /// request.
     fn associate<'a>(&'a self, _host: &'a str, _port: u16) -> Option<Associating<'a>> {

@@ -1,7 +1,9 @@
-//! The UDP association of one relay task, used if only a stream reaches the relay.
+//! The UDP association with a proxy of one relay task. It is used if this machine reaches the relay
+//! only by a TCP stream through the proxy.
 //!
-//! It is requested with each connection, and again one minute after it ended or failed. It outlives
-//! connections to the relay: datagrams use it while the next connection is established.
+//! The association is requested with each connection to the relay, and again one minute after it
+//! ended or failed. It outlives those connections: datagrams use it while the next connection is
+//! established.
 
 use std::io;
 use std::sync::Arc;
@@ -83,7 +85,7 @@ impl HeldAssociation {
         self.open().map(|open| Route::unproved(open.proxy()))
     }
 
-    /// Waits for the next change; pends forever if there will be none. Cancel-safe.
+    /// Waits for the next change; pends forever if there will be no change. Cancel-safe.
     pub async fn changed(&mut self) -> Change {
         loop {
             match &mut self.state {

@@ -7,7 +7,7 @@ use crate::random::Random;
 
 /// Interval between PINGs, ± 20 %. The relay waits for three of them.
 const PING_EVERY: Duration = Duration::from_secs(25);
-/// Time without a PONG after which a connection counts as lost.
+/// Time without a PONG after which a connection is considered lost.
 const PONG_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// PING timer and outstanding PING.

@@ -1,8 +1,8 @@
-//! A link: one TLS connection to a relay, its handshake, its first response, and both directions
-//! until it ends. The session defines the frames.
+//! A link is one TLS connection to a relay: its handshake, its first response, and the frames in
+//! both directions until it ends. The session module defines the content of the frames.
 //!
-//! Invariant: the relay's key is checked before anything is sent to it. With a pin, no other key is
-//! accepted.
+//! Invariant: the relay's key is checked before any frame is sent. If a pin (the hash of a relay's
+//! key) is known, no other key is accepted.
 
 use std::future::poll_fn;
 use std::io;

@@ -6,13 +6,13 @@
 //! RelayClient ── commands ── task of the relay ── TLS ─────────┘
 //! ```
 //!
-//! If there is a proxy in between, both go through it; UDP uses an association, if the proxy offers
-//! one ([`ConnectRelay::associate`]).
+//! If a proxy is configured, both UDP and TLS pass through it. UDP needs an association, which not
+//! every proxy offers ([`ConnectRelay::associate`]).
 //!
 //! One [`Relays`] belongs to one endpoint, as a [`MoverFactory`] among its movers.
 //! [`Relays::connect`] returns a [`RelayClient`] for each relay. The waiting side registers a
-//! mailbox and accepts handshakes as usual. The dialling side requests a pair and connects to the
-//! resulting address.
+//! mailbox (a name at which the relay finds it) and accepts handshakes as usual. The dialling side
+//! requests a pair (a route between both clients) and connects to the resulting address.
 //!
 //! Invariant: addresses of pairs are of kind [`KIND`], and valid only for the endpoint whose
 //! [`Relays`] made them.
@@ -112,8 +112,8 @@ pub struct RelayClient {
 
 impl RelayClient {
     /// Waits at the mailbox of `secret` from now on. Returns the mailbox's name; a peer that has
-    /// the name can dial us. The same secret gives the same name at every relay and after every
-    /// restart. Use one secret per relay; otherwise relays can link the client.
+    /// the name can dial this client. The same secret gives the same name at every relay and after
+    /// every restart. Use one secret per relay; otherwise relays can link the client.
     ///
     /// # Errors
     /// The relay refuses.
@@ -149,8 +149,9 @@ impl RelayClient {
         self.pair_of(address).is_some()
     }
 
-    /// Waits until the relay has lost our session and its pairs more than `sessions_lost` times, a
-    /// count that [`Self::status`] reported earlier. Pends forever if that does not happen.
+    /// Waits until the relay has lost the client's session and its pairs more than `sessions_lost`
+    /// times, a count that [`Self::status`] reported earlier. Pends forever if that does not
+    /// happen.
     pub async fn forgotten(&self, sessions_lost: u64) {
         let mut status = self.status.clone();
         if status.wait_for(|status| status.sessions_lost > sessions_lost).await.is_err() {
@@ -186,8 +187,8 @@ impl RelayClient {
         self.status.borrow().rtt
     }
 
-    /// Returns our address as observed by the relay: that of the UDP socket if UDP works, else that
-    /// of the TCP connection.
+    /// Returns this client's address as observed by the relay: that of the UDP socket if UDP works,
+    /// else that of the TCP connection.
     pub fn observed(&self) -> Option<SocketAddr> {
         let status = self.status.borrow();
         status.observed_udp.or(status.observed_tcp)

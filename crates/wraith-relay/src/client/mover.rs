@@ -1,9 +1,10 @@
 //! The relays' datagram mover on the I/O thread. It owns a UDP socket; TLS traffic passes through
 //! the shared state.
 //!
-//! UDP has no queue. A batch to send is copied once, to insert the headers, and handed to the
-//! kernel. Received datagrams are opened in place and moved together over their headers. One
-//! descriptor stands for both sources: an `epoll` of the socket and the shared state's event.
+//! Datagrams sent over UDP are not queued here. A batch is copied once, to insert the headers, and
+//! handed to the kernel. Received datagrams are opened in place and moved together over their
+//! headers. One descriptor covers both sources: an `epoll` of the socket and the shared state's
+//! event.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,9 +1,9 @@
 //! The UDP route to a relay: its own address, or that of a proxy with a header in front of each
 //! datagram.
 //!
-//! Invariant: through a proxy, only bindings are sent until the relay has answered one. From then
-//! on, every datagram in both directions has the header of that answer. A datagram with another
-//! header is not from the relay.
+//! Invariant: through a proxy, only binding messages are sent until the relay has answered one of
+//! them. From then on, every datagram in both directions has the header of that answer. A datagram
+//! with another header is not from the relay.
 
 use std::net::SocketAddr;
 

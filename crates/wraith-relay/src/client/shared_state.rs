@@ -2,7 +2,7 @@
 //!
 //! - the pairs with their keys,
 //! - datagrams received over TLS,
-//! - bindings to send over the mover's UDP socket.
+//! - binding messages to send over the mover's UDP socket.
 //!
 //! Invariant: every queue is bounded in bytes, and a pair exists exactly as long as its relay keeps
 //! it.
@@ -27,7 +27,8 @@ use crate::header::{self, Direction, TagKey, WireId, down_mask};
 use crate::outbox::Outbox;
 
 /// Most bytes of datagrams from TLS that wait for the I/O thread. The thread normally takes them in
-/// well under a millisecond. If it does not, this is one millisecond of the fastest line.
+/// well under a millisecond. If the thread is late, this limit holds one millisecond of traffic of
+/// the fastest line.
 const RECEIVED_BYTES: usize = 2 << 20;
 /// Most bindings in transit between a task and the mover. Normally there is one.
 const BINDINGS_MAX: usize = 16;
@@ -36,7 +37,7 @@ const SILENCE: Duration = Duration::from_millis(1000);
 /// Length of the name by which the mover knows a pair.
 pub const NAME_BYTES: usize = 4 + 8;
 
-/// Returns the name of a pair: the local number of its relay, and the ID of our end.
+/// Returns the name of a pair: the local number of its relay, and the ID of this client's end.
 pub fn name(relay: u32, id: WireId) -> [u8; NAME_BYTES] {
     let mut name = [0; NAME_BYTES];
     name[..4].copy_from_slice(&relay.to_be_bytes());
@@ -82,7 +83,8 @@ pub struct Relay {
     pub stalled: bool,
     pub session: Option<Session>,
     pub pairs: HashMap<WireId, PairEnd>,
-    /// Start of the present silence on UDP: the first datagram sent without any answer since.
+    /// Start of the present silence on UDP: the time of the first datagram sent after the last
+    /// answer.
     pub heard: Option<Instant>,
 }
 
@@ -99,7 +101,7 @@ pub struct Session {
     pub use_udp: bool,
 }
 
-/// Our end of a pair.
+/// This client's end of a pair.
 #[derive(Debug)]
 pub struct PairEnd {
     pub up_tag: TagKey,

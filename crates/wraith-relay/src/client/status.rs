@@ -41,7 +41,7 @@ pub struct Status {
     pub observe: Option<[u8; 32]>,
     /// The relay's pin.
     pub pin: Option<Pin>,
-    /// Number of reconnections at which the relay had lost our session and all its pairs.
+    /// Number of reconnections at which the relay had lost the client's session and all its pairs.
     pub sessions_lost: u64,
     /// Reason of the latest failed reconnection.
     pub error: Option<String>,

@@ -2,15 +2,15 @@
 //!
 //! | state | next request | answered | not answered |
 //! |---|---|---|---|
-//! | asking | 300 ms, 600 ms, 1.2 s after the previous one | bound | after the third: down |
+//! | asking | 300 ms, 600 ms, 1.2 s after the previous request | bound | after the third: down |
 //! | bound | 15 s ± 20 % after the answer, or after one second of silence while sending | bound | as asking |
 //! | down | after a minute | bound | down |
 //!
 //! A route that appears later, through a proxy, starts in `asking`. When it closes, no further
 //! requests are sent.
 //!
-//! Invariant: while bound, the relay has confirmed our address within the last 20 s and three
-//! requests.
+//! Invariant: while bound, the relay's last confirmation of the client's address is at most 20 s
+//! plus three requests old.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use crate::random::Random;
 
 /// Timeout of the first request; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(300);
-/// Unanswered requests after which UDP counts as blocked.
+/// Unanswered requests after which UDP is considered blocked.
 const QUESTIONS_MAX: u32 = 3;
 /// Interval between confirmations of an address. It is below the 30 s of NAT bindings (RFC 4787
-/// requires two minutes; many NATs take less).
+/// requires two minutes; many NATs use less).
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Wait before the next attempt after UDP was blocked.
 const RETRY: Duration = Duration::from_secs(60);
@@ -66,7 +66,7 @@ impl UdpPath {
         self.next
     }
 
-    /// Returns our address as the relay observes it.
+    /// Returns this client's address as the relay observes it.
     pub fn observed(&self) -> Option<SocketAddr> {
         self.observed.filter(|_| self.bound)
     }
@@ -123,7 +123,7 @@ impl UdpPath {
             // A client's message never arrives at a client.
             Binding::Bind { .. } => (Step::None, None),
             Binding::Challenge { counter, cookie } => {
-                // Any earlier counter of ours is accepted: the relay selects the challenged
+                // Any earlier counter of this client is accepted: the relay selects the challenged
                 // message.
                 if counter == 0 || counter > self.counter {
                     return (Step::None, None);

@@ -1,6 +1,7 @@
-//! Admission of clients, with a limit on wrong proofs.
+//! Admission of clients, with a rate limit that stops guessing.
 //!
-//! Invariant: after too many wrong proofs from one address, further proofs are refused unchecked.
+//! Invariant: after too many proofs from one address in a short time, right or wrong, further
+//! proofs are refused unchecked.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

@@ -27,12 +27,12 @@ use crate::proof::{EXPORTER_LABEL, Exporter};
 
 /// Most bytes of datagrams queued for one client: 30 ms of the least rate that TLS should carry.
 const OUTBOX_BYTES: usize = 4 << 20;
-/// A connection ends if it takes no bytes for this long. Also the interval of that check.
+/// A connection ends if the client accepts no bytes for this long. Also the interval of that check.
 const STALLED: Duration = Duration::from_secs(30);
 /// Response to an HTTP client: a minimal web server.
 const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-/// First two bytes of HTTP/1.1 requests. None of our first frames has such a length.
+/// First two bytes of HTTP/1.1 requests. No first frame of a client has such a length.
 const METHODS: [&[u8]; 3] = [b"GE", b"HE", b"PO"];
 
 /// First frame of a client.
@@ -159,7 +159,7 @@ async fn run(
     outbox: &Outbox,
 ) -> io::Error {
     let mut heard = Instant::now();
-    // Bytes written so far, and the time since when no more are taken.
+    // Bytes written so far, and the time from which on the client accepted no more.
     let (mut progress, mut stalled) = (0, None);
     let longest = shared.timeouts.idle.min(STALLED);
     let mut silence = pin!(sleep(longest));

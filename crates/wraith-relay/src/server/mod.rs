@@ -14,8 +14,8 @@
 //!
 //! - Everything before authentication is bounded.
 //! - UDP from strangers gets no answer.
-//! - No address receives more than it sent.
-//! - Forwarded packets go only to a proved address of a client; an observed address is reported
+//! - Before an address is proved, it receives no more bytes than it sent.
+//! - Forwarded packets go only to a proved address of a client. An observed address is reported
 //!   only to that address.
 
 mod admission;
@@ -184,8 +184,8 @@ impl Server {
         Arc::clone(&self.shared.metrics)
     }
 
-    /// Serves until `shutdown` completes, then drains: until no pairs are left or the drain time is
-    /// over. Drop ends the relay at once.
+    /// Serves until `shutdown` completes. After that the relay drains: it continues until no pairs
+    /// are left or the drain time is over. Drop ends the relay at once.
     ///
     /// # Errors
     /// The system cannot start a thread.
@@ -239,7 +239,7 @@ impl Server {
                     Ok((stream, from)) => self.accept(tasks, &places, stream, from, draining),
                     // The client is gone already.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                    // The system is out of file descriptors; that takes a while to change.
+                    // The system has no free file descriptors, and this takes a while to change.
                     Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
                 },
                 Some(_) = tasks.join_next() => {}

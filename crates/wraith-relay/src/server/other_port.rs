@@ -1,6 +1,6 @@
 //! The relay's second UDP port, which only reports observed addresses (SPEC §14.2). A client
-//! compares the results of both ports and tests which answers arrive; this reveals the type of its
-//! NAT.
+//! compares the addresses that both ports report, and tests which answers arrive. The results
+//! reveal the type of its NAT.
 //!
 //! Invariant: this port sends only answers to requests under the relay's secret, to their source
 //! address.

@@ -1,8 +1,8 @@
-//! Limits on connections without a session. They hold memory and files before the client has proved
-//! anything.
+//! Limits on connections without a relay session. Such connections hold memory and file descriptors
+//! before the client has proved anything.
 //!
-//! Invariant: at most [`MAX`] at once, and [`MAX_PER_SOURCE`] per address (an IPv4 address or an
-//! IPv6 /64).
+//! Invariant: at most [`MAX`] such connections at once, and [`MAX_PER_SOURCE`] per address (an IPv4
+//! address or an IPv6 /64).
 
 use std::collections::HashMap;
 use std::net::IpAddr;

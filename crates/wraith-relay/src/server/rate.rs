@@ -1,12 +1,12 @@
 //! Traffic limits: token buckets, a daily volume, and fair shares of a total rate.
 //!
 //! A bucket is stored as the time at which its tokens will be restored (the generic cell rate
-//! algorithm). It therefore takes 16 bytes and no timer.
+//! algorithm). It therefore needs 16 bytes and no timer.
 //!
 //! Shares are max-min fair. The share of an interval is computed from the demand of the previous
-//! one: small demands are met in full. The others get equal parts of the rest. Excess datagrams are
-//! dropped at once and never queued. Congestion control at both ends then sees loss, not a growing
-//! delay, and the relay needs no memory.
+//! one: small demands are met in full. Larger demands get equal parts of the rest. Excess datagrams
+//! are dropped at once and never queued. So congestion control at both ends detects loss, not a
+//! growing delay, and the relay needs no memory for queues.
 
 use std::time::{Duration, Instant};
 

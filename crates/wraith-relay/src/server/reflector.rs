@@ -1,12 +1,12 @@
 //! Reports the observed addresses of clients' other sockets (SPEC §14.2).
 //!
 //! All clients share one secret, which the relay draws at start and sends inside TLS. A stray
-//! datagram therefore costs one hash, however many clients there are. An owner of the secret can
-//! ask, and can forge an answer to a request that it sees. An answer is only a candidate address,
-//! which the client tests.
+//! datagram therefore costs one hash, however many clients there are. Any client can send requests
+//! with this secret, and can forge an answer to a request that it observes. So an answer is only a
+//! candidate address, which the asking client tests.
 //!
 //! A request may ask for a delayed answer. Invariant: the number of delayed answers is bounded,
-//! with one per asking socket.
+//! with at most one per asking socket.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,8 +1,9 @@
 //! The UDP thread: receives whole batches, consults the table once per batch, and sends whole
 //! batches.
 //!
-//! Other threads hand over datagrams (those from TLS) through a bounded queue. They must leave from
-//! the local address that their receiver expects, which this thread's socket remembers.
+//! Other threads hand over datagrams received over TLS through a bounded queue. Such a datagram
+//! must leave from the local address that its receiver expects, which this thread's socket
+//! remembers.
 //!
 //! Invariant: the table's lock is not held during a system call.
 

@@ -1,5 +1,5 @@
 //! The TCP port against clients that speak another protocol, send nothing or too much, or use
-//! resources of others.
+//! resources of other clients.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The UDP port against strangers, forgers, and clients that lie about their address.
+//! The UDP port against senders that are not clients, forgers, and clients that lie about their
+//! address.
 //!
 //! The relay's thread handles datagrams in order of arrival. An answered request therefore shows
 //! that no earlier datagram was answered.
@@ -37,7 +38,7 @@ async fn strangers_and_forged_tags_get_not_one_byte() {
         forged[i] ^= 1;
         udp_a.send(&forged);
     }
-    // The ID of another client's end, with our own keys.
+    // The ID of another client's end, with the keys of this client.
     udp_a.send(&udp_a.datagram(at_b, &[7; 100]));
     udp_a.send(&good);
     assert_eq!(udp_b.receive_datagram(at_b), [7; 100]);

@@ -13,8 +13,8 @@ use wraith_relay::{Connect, ConnectRelay, Connected, Connecting, RelayConfig};
 /// Largest datagram in bytes.
 const DATAGRAM_MAX: usize = 65_536;
 
-/// A NAT at another loopback address with the relay's port. The client takes it for the relay's UDP
-/// port.
+/// A NAT at another loopback address with the relay's port. The client believes that this NAT is
+/// the relay's UDP port.
 #[derive(Debug)]
 pub struct Nat {
     ip: IpAddr,

@@ -1,5 +1,5 @@
-//! Operation of a relay: metrics, health check, draining without losses, and codes at the same
-//! port.
+//! Operation of a relay: metrics, health check, draining without losses, and the rendezvous for
+//! codes at the same port.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -39,7 +39,7 @@ pub struct Proxy(Arc<Inner>);
 struct Inner {
     relay: SocketAddr,
     speaks: Speaks,
-    /// Socket at the address that clients take for the relay's.
+    /// Socket at the address that clients believe to be the relay's.
     trap: UdpSocket,
     open: Mutex<watch::Sender<bool>>,
     streams: Mutex<Vec<JoinHandle<()>>>,

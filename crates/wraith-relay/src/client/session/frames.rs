@@ -1,4 +1,4 @@
-//! Commands to frames, and the relay's frames to replies.
+//! Converts commands to frames, and the relay's frames to replies.
 
 use std::io;
 use std::time::Instant;

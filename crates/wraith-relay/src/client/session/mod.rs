@@ -2,8 +2,8 @@
 //! requests, and the UDP binding.
 //!
 //! If only the TLS connection reaches the relay (through a proxy), UDP uses an association with
-//! that proxy, if granted. It is proved and given up like any other UDP path. Nothing is then sent
-//! to the relay's own address.
+//! that proxy, if the proxy grants it. The association is validated and abandoned like any other
+//! UDP path. In this case nothing is sent to the relay's own address.
 //!
 //! Invariants:
 //!
@@ -130,8 +130,8 @@ impl Session {
         let welcome = welcome.map_err(|_| RelayError::Timeout)??;
         let udp = udp.filter(|_| self.config.udp && welcome.udp_port != 0);
         let udp = udp.map(|ip| SocketAddr::new(ip, welcome.udp_port));
-        // Trust on first use: later connections must show the same key, because they transmit our
-        // mailboxes' secrets.
+        // Trust on first use: later connections must show the same key, because the client sends
+        // its mailboxes' secrets over them.
         self.config.pin = Some(pin);
         Ok(Link { carrier, outbox, welcome, udp, pin })
     }

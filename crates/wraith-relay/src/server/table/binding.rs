@@ -1,7 +1,7 @@
 //! The relay's side of UDP address binding (SPEC §13.6).
 //!
 //! Invariant: an address is bound only after a cookie was sent to it and returned from it. The
-//! cookie is for a fresh counter, and the client sealed the response.
+//! cookie is for a new counter, and the response with the cookie is sealed with the client's key.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -4,9 +4,10 @@
 //! split into runs with the same destination. Each header is rewritten in place, so a run leaves in
 //! one call. Datagrams forwarded by UDP are neither allocated nor copied.
 //!
-//! Invariant: a datagram is forwarded only with the tag of an end, and only from the bound address
-//! of that end's client. Everything else is dropped. The exception is a challenge to a client's new
-//! address, which is no longer than its cause.
+//! Invariant: a datagram received over UDP is forwarded only with the tag of an end, and only from
+//! the bound address of that end's client. No other datagram is forwarded. If such a datagram has
+//! the right tag but comes from a new address, the relay may send a challenge there, which is no
+//! longer than the datagram.
 
 use std::net::SocketAddr;
 use std::ops::Range;

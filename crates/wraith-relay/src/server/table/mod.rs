@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Invariants: removing a client removes its mailboxes, its pairs and all IDs that refer to them. A
-//! stored number therefore never refers to a stranger. The counts of an address equal those of its
-//! clients.
+//! stored number therefore never refers to a different client. The counters of an address equal the
+//! sums of its clients' counters.
 
 mod binding;
 mod forward;
@@ -133,7 +133,8 @@ struct SourceUse {
     bucket: Bucket,
 }
 
-/// The dialling side. Pairs count against its address, since a client cannot choose its callers.
+/// The dialling side. Pairs count against the dialling client's address, because a client cannot
+/// choose its callers.
 const DIALLER: usize = 0;
 
 impl Table {
