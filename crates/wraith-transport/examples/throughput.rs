@@ -4,14 +4,14 @@
 //! cargo run --release -p wraith-transport --example throughput            # two processes over loopback
 //! … --example throughput -- --gib 16 --rounds 1 --mtu 1452 --streams 4 --chacha --window-kib 4096 --pin --json
 //! … --example throughput -- --congestion bbr                              # or cubic
-//! … --example throughput -- --ratchet-mib 100                             # a ratchet each 100 MiB
+//! … --example throughput -- --ratchet-mib 100                             # one ratchet per 100 MiB
 //! … --example throughput -- --threads                                     # both ends in this process
 //! … --example throughput -- serve [ADDRESS]       prints `NODEID ADDRESS`, serves until killed
 //! … --example throughput -- send ADDRESS NODEID
 //! ```
 //!
-//! The receiver compares every byte (about 0.1 ns per byte, included in the figure). A GiB is 2^30
-//! bytes, a Gbit 10^9 bits.
+//! The receiver compares every byte (about 0.1 ns per byte, which the measured times include). A
+//! GiB is 2^30 bytes, a Gbit 10^9 bits.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -240,7 +240,7 @@ async fn send_stream(connection: &Connection, len: u64) -> Result<Duration> {
     Ok(Duration::from_nanos(number(cpu)))
 }
 
-/// Runs both ends in one process; the CPU figures then cover both.
+/// Runs both ends in one process; the CPU times then cover both ends.
 fn in_threads(options: &Options) -> Result<()> {
     let server = bind(options, SERVER_SEED, "127.0.0.1:0".parse()?, 1)?;
     let address = server.local_addr();

@@ -1,7 +1,7 @@
 //! The address of a peer, as applications use it.
 //!
 //! The core represents a non-IP address by a small number ([`PathAddr`](wraith_core::PathAddr)).
-//! The mover's [`AddressTable`](crate::mover::AddressTable) translate between the two.
+//! The mover's [`AddressTable`](crate::mover::AddressTable) translates between address and number.
 
 use std::fmt;
 use std::net::SocketAddr;

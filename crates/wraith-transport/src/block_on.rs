@@ -1,5 +1,5 @@
-//! Runs a future on the calling thread, which parks until its waker unparks it. This crate needs no
-//! runtime.
+//! Runs a future on the calling thread, which parks until its waker unparks it. So this crate needs
+//! no async runtime.
 
 use std::cell::RefCell;
 use std::future::Future;

@@ -1,8 +1,8 @@
 //! The application's handle of a connection.
 //!
-//! [`Connection`] handles and their streams share one [`Guard`]. After the last of them is dropped,
-//! the I/O thread delivers the finished streams and closes. Requests are fields of
-//! [`ConnectionState`](crate::shared::ConnectionState).
+//! [`Connection`] handles and their streams share one [`Guard`]. After the last handle is dropped,
+//! the I/O thread delivers the finished streams and closes the connection. A request to the I/O
+//! thread is a field of [`ConnectionState`](crate::shared::ConnectionState).
 
 use std::fmt;
 use std::future::poll_fn;
@@ -91,9 +91,9 @@ impl Connection {
         poll_fn(|cx| self.poll_accept_stream(cx)).await
     }
 
-    /// Returns the largest datagram that can be sent now, in bytes; 0 if the peer accepts none. It
-    /// grows with path MTU discovery and falls when the path changes. The value is at most 10 ms
-    /// old while streams make progress.
+    /// Returns the largest datagram that can be sent now, in bytes; 0 if the peer accepts no
+    /// datagrams. The value grows with path MTU discovery and falls when the path changes. It is at
+    /// most 10 ms old while streams make progress.
     pub fn max_datagram_len(&self) -> usize {
         lock(&self.shared().state).datagram_max
     }
@@ -213,8 +213,8 @@ impl fmt::Debug for Connection {
 }
 
 /// A request for one stream. Streams are not assigned to requests: the first request that is polled
-/// takes one. The I/O thread opens streams while there are fewer in `opened` than requests. A
-/// stream of a dropped request serves the next one.
+/// gets the next stream. The I/O thread opens streams while `opened` holds fewer streams than there
+/// are requests. The stream of a dropped request goes to the next request.
 struct OpenRequest<'a> {
     shared: &'a Arc<ConnectionShared>,
     /// Whether this request is counted in `open_requests`.
@@ -230,7 +230,8 @@ impl OpenRequest<'_> {
         let before = state.streams_to_open();
         let stream = state.opened.pop_front();
         if stream.is_some() == self.counted {
-            // A new request that must wait joins the count; a counted one that is served leaves it.
+            // A new request that must wait is added to the count; a counted request that is served
+            // is subtracted.
             self.counted = !self.counted;
             state.open_requests =
                 if self.counted { state.open_requests + 1 } else { state.open_requests - 1 };

@@ -130,8 +130,8 @@ impl Endpoint {
         if state.closing || state.stopped {
             return Err(ConnectError::EndpointClosed);
         }
-        // Still under the lock: the I/O thread sets `stopped` under it, and then drains the inbox a
-        // last time.
+        // Still under the lock: the I/O thread sets `stopped` under this lock, and afterwards
+        // drains the inbox a last time.
         let inbox = Arc::clone(&self.shared().inbox);
         let shared = ConnectionShared::new(Phase::New(addresses, door.clone()), peer, inbox);
         shared.mark();

@@ -1,4 +1,5 @@
-//! Locking without poisoning, and wakers of the tasks that wait for a change under a lock.
+//! Locking without poisoning, and the wakers of the tasks that wait for a change of the locked
+//! state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};

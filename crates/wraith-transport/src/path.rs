@@ -1,8 +1,8 @@
 //! Path events and migration of a connection, for the application.
 //!
 //! The connection keeps a short event log under its lock. Each [`PathEvents`] reads it at its own
-//! pace, and misses the oldest events if it is slow. Invariant: the log holds at most [`LOG_MAX`]
-//! events, whatever the peer does.
+//! pace, and misses the oldest events if it reads too slowly. Invariant: the log holds at most
+//! [`LOG_MAX`] events, whatever the peer does.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -76,7 +76,7 @@ impl PathLog {
     }
 }
 
-/// The path events of a connection since the call of [`PathHandle::events`]. Does not keep the
+/// The path events of a connection, from the call of [`PathHandle::events`] on. Does not keep the
 /// connection open.
 #[derive(Debug)]
 pub struct PathEvents {
@@ -138,9 +138,9 @@ impl PathHandle {
         PathEvents { shared: Arc::clone(&self.shared), place }
     }
 
-    /// Migrates to another address of the peer after path validation, and returns once it is
-    /// validated. Streams continue meanwhile. Until then `to` gets at most eleven datagrams of 1200
-    /// bytes: use addresses known to be the peer's, for example from a punch.
+    /// Migrates to another address of the peer after path validation, and returns once the path is
+    /// validated. Streams continue meanwhile. Before validation, `to` gets at most eleven datagrams
+    /// of 1200 bytes: use addresses known to be the peer's, for example from a punch.
     ///
     /// # Errors
     /// The peer did not answer within some seconds; the connection stays on its old path.

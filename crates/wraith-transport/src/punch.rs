@@ -1,7 +1,7 @@
 //! Hole punching, for the application: see [`wraith_core::punch`].
 //!
 //! A request is queued under the endpoint's lock, with the queue for its events. The I/O thread
-//! takes it and from then on identifies it by its id. Dropping a handle ends its request.
+//! takes the request and from then on refers to it by its ID. Dropping a handle ends its request.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

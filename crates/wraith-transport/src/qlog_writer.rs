@@ -1,8 +1,8 @@
 //! Event logs of connections, written to files in qlog's JSON-SEQ format.
 //!
 //! The I/O thread puts events of fixed size into a bounded queue and never waits. Events that do
-//! not fit are dropped and counted, and the log marks the gap. One writer thread formats and
-//! writes. Invariant: a log keeps the order of its events.
+//! not fit are dropped and counted, and the log marks the gap. One writer thread formats the events
+//! and writes them to the files. Invariant: a log keeps the order of its events.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};

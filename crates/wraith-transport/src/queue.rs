@@ -1,10 +1,10 @@
 //! The two bounded queues between a stream's handles and the I/O thread. They hold whole buffers,
 //! in order.
 //!
-//! Each has a mutex that is held for a few instructions per buffer (256 KiB in a bulk transfer),
-//! never per packet. Invariant: `cost` is the sum of the [`cost`] of everything queued. A queue
-//! that had to refuse work remembers that (`starved`, `waker`). The side that makes room again
-//! notifies the other side, once, when half of the queue is free.
+//! Each queue has a mutex that is held for a few instructions per buffer (256 KiB in a bulk
+//! transfer), never per packet. Invariant: `cost` is the sum of the [`cost`] of everything queued.
+//! A queue that had to refuse bytes remembers the waiting side (`starved`, `waker`). The side that
+//! makes room notifies the waiting side, once, when half of the queue is free.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -123,7 +123,7 @@ impl SendQueue {
         true
     }
 
-    /// Returns whether the stream was finished and not reset since.
+    /// Returns whether the stream was finished and not reset afterwards.
     pub(crate) fn is_finished(&self) -> bool {
         self.finish && self.reset.is_none() && (self.acked || self.ended.is_none())
     }

@@ -1,5 +1,5 @@
 //! State shared by the application's handles and the I/O thread: an endpoint, its connections,
-//! their streams, and the list of those that the thread must visit.
+//! their streams, and the list of objects that the thread must visit.
 //!
 //! A request is a field of the shared state, set under its lock; [`IoInbox`] then lists the object.
 //! The I/O thread answers by changing the state, and wakes all waiting tasks after the lock is

@@ -54,7 +54,7 @@ impl SendStream {
     }
 
     /// Waits for room, then queues all of `chunks` together, without copying. On an error, or if
-    /// the future is dropped, none of them is queued. The queue may exceed its limit by their total
+    /// the future is dropped, no chunk is queued. The queue may exceed its limit by their total
     /// size.
     ///
     /// Cancel safe. The chunks are iterated under the stream's lock, so the iterator must not
@@ -270,7 +270,7 @@ impl RecvStream {
     }
 
     /// Puts `chunk` back in front, so that the next read starts with it. For a parser that has read
-    /// too far. Panics if another chunk was put back and not read since.
+    /// too far. Panics if another chunk was put back and has not been read yet.
     pub fn put_back(&mut self, chunk: RecvSlice) {
         assert!(self.current.is_none(), "only one chunk can be put back");
         if !chunk.is_empty() {

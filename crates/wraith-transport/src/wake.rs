@@ -55,8 +55,8 @@ impl<T> Inbox<T> {
         std::mem::swap(&mut *lock(&self.ready), empty);
     }
 
-    /// Declares that the I/O thread goes to sleep. Returns false if there is work: then it must not
-    /// sleep.
+    /// Declares that the I/O thread goes to sleep. Returns false if there is work; the thread must
+    /// then not sleep.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
         let idle = lock(&self.ready).is_empty();

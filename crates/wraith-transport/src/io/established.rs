@@ -1,9 +1,9 @@
-//! One established connection in the I/O thread: moves bytes between stream queues and the core,
-//! and state between the core and the handles.
+//! One established connection in the I/O thread: moves bytes between the stream queues and the core
+//! (the protocol state machine), and state between the core and the handles.
 //!
 //! Flow control spans all queues. Bytes leave the core only while the receive queue has room
 //! ([`pump_recv`]). They leave a send queue only while the core's buffer has room ([`pump_send`]).
-//! A side that was refused is retried once the other side has made room.
+//! If bytes must stay for lack of room, they are moved once the destination has room again.
 
 use std::collections::HashMap;
 use std::sync::Arc;

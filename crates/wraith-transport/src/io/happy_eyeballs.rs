@@ -1,8 +1,9 @@
 //! Happy Eyeballs (RFC 8305): several addresses of one peer are tried in parallel, slightly
-//! staggered, and the first to answer wins.
+//! staggered, and the first connection that is established is kept.
 //!
-//! The delay keeps a peer that listens on several of them from completing two handshakes. Its first
-//! answer usually arrives, and ends the other attempts, before they get that far.
+//! If a peer listens on several of these addresses, the delay keeps two handshakes with it from
+//! completing. The first handshake usually completes before the next attempt gets that far, and
+//! ends all other attempts.
 
 use std::collections::VecDeque;
 use std::io;
@@ -77,7 +78,7 @@ impl HappyEyeballs {
         }
     }
 
-    /// Starts the attempts that are due. If none is running, starts the next one at once.
+    /// Starts the attempts that are due. If no attempt is running, starts the next one at once.
     pub(super) fn advance(&mut self, core: &mut Endpoint, now: Time) -> Outcome {
         while self.candidates.is_empty() || now >= self.next_start {
             let Some(address) = self.waiting.pop_front() else { break };

@@ -1,17 +1,18 @@
-//! The I/O thread: owns the socket and the protocol core of one endpoint. None of its own state is
-//! ever locked.
+//! The I/O thread: owns the socket and the protocol core of one endpoint. The thread's own state is
+//! never locked.
 //!
 //! Each round has four steps:
 //! 1. Receive a batch.
-//! 2. Drain the inbox.
+//! 2. Drain the inbox: the requests of the handles.
 //! 3. Hand events to the handles.
 //! 4. Send until nothing is due.
 //!
 //! Then the thread sleeps in `ppoll` until a datagram, a wake-up or the core's next timeout. If a
 //! round leaves work undone (more datagrams waiting, more to send than one round's share), the next
-//! one follows without sleep.
+//! round follows without sleep.
 //!
-//! Invariant: after a mutation of the core its outputs are drained before the thread sleeps.
+//! Invariant: after every change of the core's state, the core's outputs are drained before the
+//! thread sleeps.
 
 mod established;
 mod happy_eyeballs;
@@ -453,7 +454,8 @@ impl IoThread {
         let (readable, signalled) = self.movers.sleep(self.shared.inbox.event(), timeout.as_ref());
         self.shared.inbox.wake_up(signalled);
         match self.movers.pause() {
-            // A mover whose back-off has ended is retried, ready or not.
+            // A mover whose back-off has ended is tried again, even if it has not reported that it
+            // is ready.
             Some(until) if until <= self.clock.now() => self.movers.unpaused(self.clock.now()),
             _ => readable,
         }

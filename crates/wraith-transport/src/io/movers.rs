@@ -1,11 +1,12 @@
 //! The movers of one endpoint: UDP first, then those of the application, each with the batches that
-//! it could not take yet.
+//! it could not send yet.
 //!
-//! A batch that a mover did not take stays with it, buffer included, and the core gets no more send
-//! requests for its addresses until the batch is sent. So nothing is lost or reordered, and other
-//! movers are not held up. Meanwhile the core may send to addresses outside of connections (answers
-//! to strangers, path challenges). These batches wait behind the held one, up to [`WAITING_MAX`];
-//! further ones are dropped, as a network would.
+//! A batch that a mover did not send is held for that mover, with its buffer. Until the batch is
+//! sent, the core is not asked for more datagrams to this mover's addresses. So the batch is
+//! neither lost nor reordered, and other movers are not held up. Exception: meanwhile the core may
+//! send to addresses outside of connections (answers to unknown senders, path challenges). Up to
+//! [`WAITING_MAX`] such batches wait behind the held one; further ones are dropped, as a network
+//! would.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,7 +23,8 @@ use crate::mover::{
     AddressTable, DatagramMover, MoverFactory, RecvSlots, SEND_MAX, SendResult, Udp, mover_of,
 };
 
-/// Maximum number of movers of an endpoint, UDP included: a set of them is the bits of a byte.
+/// Maximum number of movers of an endpoint, UDP included: a set of movers is stored as the bits of
+/// a byte.
 const MOVERS_MAX: usize = 8;
 /// Maximum number of batches that wait behind a held one.
 const WAITING_MAX: usize = 8;
@@ -115,7 +117,7 @@ impl Movers {
         }
     }
 
-    /// Returns whether the mover of `to` holds a batch that it must take first.
+    /// Returns whether a held batch must be sent before others to the mover of `to`.
     pub(super) fn is_blocked(&self, to: PathAddr) -> bool {
         self.blocked != 0 && self.blocked & bit(self.index(to)) != 0
     }
@@ -125,8 +127,8 @@ impl Movers {
         self.blocked != 0
     }
 
-    /// Sends the batch in `out`. Holds the part that is not taken; `out` may then be a different
-    /// buffer.
+    /// Sends the batch in `out`. Holds the part that the mover does not send; `out` may then be a
+    /// different buffer.
     pub(super) fn send(&mut self, transmit: Transmit, out: &mut Box<[u8]>) -> io::Result<()> {
         let i = self.index(transmit.to);
         let Some(slot) = self.slots.get_mut(i) else { return Ok(()) };

@@ -10,8 +10,8 @@ use super::movers::Movers;
 use crate::lock::lock;
 use crate::punch::{Many, PunchShared, Request};
 
-/// Maximum number of queued events of a handle. A peer causes two for each address that answers,
-/// and there are at most 48.
+/// Maximum number of queued events of a handle. A peer causes two events for each address that
+/// answers, and there are at most 48 addresses.
 const EVENTS_MAX: usize = 128;
 
 /// The running punches.

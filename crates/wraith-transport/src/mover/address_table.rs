@@ -1,9 +1,9 @@
 //! The numbers by which the core identifies the addresses of one mover.
 //!
-//! The table is bounded: beyond [`NAMES_MAX`] names, one that was not used for a while is evicted.
-//! If it was a connection's address after all, the peer's next datagram gets a new number, and the
-//! connection migrates as it would behind a NAT. Invariant: a number in the table stands for one
-//! name, and its upper 8 bits for the mover.
+//! The table is bounded: beyond [`NAMES_MAX`] names, a name that was not used for a while is
+//! evicted. If the evicted name was still a connection's address, the peer's next datagram gets a
+//! new number, and the connection migrates as it would behind a NAT. Invariant: a number in the
+//! table identifies one name, and its upper 8 bits identify the mover.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
@@ -36,7 +36,7 @@ struct Table {
 #[derive(Debug)]
 struct Entry {
     name: Arc<[u8]>,
-    /// Whether it was used since it was last considered for eviction.
+    /// Whether the name was used after it was last considered for eviction.
     used: bool,
 }
 
@@ -105,7 +105,7 @@ impl Table {
         }
     }
 
-    /// Evicts the oldest name that was not used since it was last considered.
+    /// Evicts the oldest name that was not used after it was last considered.
     fn evict(&mut self) {
         let Some(number) = self.order.pop_front() else { return };
         let Some(entry) = self.by_number.get_mut(&number) else { return };

@@ -8,11 +8,12 @@
 //!                     UDP socket         Box<dyn DatagramMover> ────┘
 //! ```
 //!
-//! A mover is owned by one thread and never blocks. It takes a batch, or reports how much of it did
-//! not fit. It names a descriptor by which the thread's single `ppoll` detects that it is ready
-//! again. Slow or asynchronous transports (TCP, TLS, radio) run elsewhere, behind bounded ring
-//! buffers, with the mover at the near end. When full, such a transport should drop datagrams
-//! instead of queueing them for long: congestion control takes a queue for a longer path.
+//! A mover is owned by one thread and never blocks. The mover sends a batch, or reports how much of
+//! the batch did not fit. It names a descriptor by which the thread's single `ppoll` detects that
+//! the mover is ready again. Slow or asynchronous transports (TCP, TLS, radio) run elsewhere,
+//! behind bounded ring buffers, with the mover at the I/O thread's end. When its buffers are full,
+//! such a transport should drop datagrams instead of queueing them for long: congestion control
+//! treats a long queue as a longer path.
 //!
 //! Invariant: a batch that a mover reports as blocked is offered to it again, in order and before
 //! anything newer, and does not block any other mover.

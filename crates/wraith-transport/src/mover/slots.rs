@@ -1,4 +1,4 @@
-//! Receive buffers, in which datagrams are also opened in place.
+//! Receive buffers. Datagrams are decrypted in place, within these buffers.
 
 use wraith_core::{Ecn, PathAddr};
 

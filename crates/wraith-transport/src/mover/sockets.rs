@@ -1,10 +1,11 @@
 //! Additional UDP sockets of an endpoint. Each has its own port and so, behind a NAT, its own
 //! mapping.
 //!
-//! [`Endpoint::punch_many`](crate::Endpoint::punch_many) uses them. All share one `epoll`, which
-//! wakes the I/O thread. They are IPv4 only, because NATs are common only there. Invariants:
-//! - The process has at most [`SOCKETS_MAX`] of them.
-//! - Each serves one address, and ignores datagrams from others.
+//! [`Endpoint::punch_many`](crate::Endpoint::punch_many) uses them. All these sockets share one
+//! `epoll`, which wakes the I/O thread. They use IPv4 only, because NATs are rare with IPv6.
+//! Invariants:
+//! - The process has at most [`SOCKETS_MAX`] such sockets.
+//! - Each socket serves one address, and ignores datagrams from other addresses.
 //! - A number is never reused for another socket.
 
 use std::collections::HashMap;

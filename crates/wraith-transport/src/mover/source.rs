@@ -1,9 +1,9 @@
-//! The local address that each peer uses, so that answers leave from it.
+//! The local address to which each peer sends, so that answers leave from that address.
 //!
 //! With a socket bound to a wildcard, the routing table would choose the source. A peer that used
 //! another address of this machine (a second interface, a temporary IPv6 address) would not
-//! recognise the answer. The table is small, of fixed size, and keyed with a secret. Strangers can
-//! evict an entry only by chance; then the routing table decides.
+//! recognise the answer. The table is small, of fixed size, and keyed with a secret. Unknown
+//! senders can evict an entry only by chance. Without an entry, the routing table decides.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};

@@ -1,10 +1,10 @@
 //! A UDP socket that moves whole batches: segmentation offload (GSO) for sending, receive offload
 //! (GRO) and `recvmmsg` for receiving.
 //!
-//! Addresses are canonical on this side: an IPv4 peer of a dual-stack socket has an IPv4 address.
-//! Datagrams are never fragmented (DF is set). So the kernel refuses a datagram above the interface
-//! MTU, which is the end of most path MTU probes: that is a loss, not an error. An error for one
-//! destination never affects another.
+//! The addresses in the API of this module are canonical: an IPv4 peer of a dual-stack socket has
+//! an IPv4 address. Datagrams are never fragmented (DF is set). So the kernel refuses a datagram
+//! above the interface MTU; most path MTU probes end that way. Such a refusal is treated as packet
+//! loss, not as an error. An error for one destination never affects another.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -199,8 +199,9 @@ fn batch_len(segment: usize, singly: bool) -> usize {
 fn classify(error: io::Error, segmented: bool) -> Refusal {
     match Errno::from_io_error(&error) {
         Some(Errno::AGAIN) => Refusal::Blocked,
-        // A device without checksum offload refuses with EIO, others with EINVAL. The kernel also
-        // returns EINVAL for segments above the MTU; sent singly they get EMSGSIZE.
+        // For a device without checksum offload, the error is EIO; otherwise it is EINVAL. The
+        // kernel also returns EINVAL for segments above the MTU; sent singly, such segments fail
+        // with EMSGSIZE.
         Some(Errno::IO | Errno::INVAL) if segmented => Refusal::Segmentation,
         // The datagram exceeds the interface MTU: a probe, or a path that shrank. Loss recovery
         // handles both.

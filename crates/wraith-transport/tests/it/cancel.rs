@@ -40,7 +40,7 @@ impl<F: Future + Unpin> Future for DropAfterPolls<F> {
 }
 
 /// Repeats the future of `make`, each time with different patience, until one completes. `dropped`
-/// counts the others.
+/// counts the futures that were dropped.
 async fn retry_until_complete<'a, T>(
     dropped: &mut usize,
     mut make: impl AsyncFnMut() -> T + 'a,

@@ -186,7 +186,7 @@ fn the_first_address_that_answers_wins() {
     assert_eq!(connection.remote(), server.local_addr());
     let accepted = run(server.accept()).unwrap();
     assert_eq!(accepted.peer(), node_id(1));
-    // The others ended without a trace.
+    // The other connections ended without a trace.
     assert!(block_on_timeout(server.accept(), Duration::from_millis(1)).is_none());
 }
 

@@ -1,4 +1,5 @@
-//! Strangers that flood the socket with datagrams do not disturb a transfer, and get no answer.
+//! Unknown senders that flood the socket with datagrams do not disturb a transfer, and get no
+//! answer.
 
 use std::net::UdpSocket;
 use std::sync::Arc;

@@ -87,7 +87,8 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
 
 #[test]
 fn a_move_to_nobody_fails_and_nothing_changes() {
-    // All four handles are kept: a connection closes with its last handle, and then no move waits.
+    // All four handles are kept: a connection closes with its last handle, and a closed connection
+    // does not wait for a move.
     let pair = pair(V4);
     let client = &pair.client;
     let silent = UdpSocket::bind((V4, 0)).unwrap();

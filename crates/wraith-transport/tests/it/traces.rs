@@ -1,4 +1,4 @@
-//! Log events of a connection: they contain no secrets, and there is none per packet.
+//! Log events of a connection: they contain no secrets, and no event is logged per packet.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
