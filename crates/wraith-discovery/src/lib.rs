@@ -1,9 +1,10 @@
 //! Discovery: how one side finds the other. There are three ways:
 //!
-//! - a [`Ticket`]: one line of text with everything that a receiver needs (SPEC §2),
-//! - a [`Code`]: a nameplate and two words that people can speak, which transfers the ticket (SPEC
-//!   §11),
-//! - for known peers, neither ([`contact`], SPEC §12).
+//! - a [`Ticket`]: one line of text with the sender's public key and addresses and the secret of
+//!   the transfer, which is everything that a receiver needs (SPEC §2),
+//! - a [`Code`]: a number (the nameplate) and two secret words that people can speak. A code
+//!   transfers the ticket (SPEC §11),
+//! - for known peers (contacts), neither ticket nor code ([`contact`], SPEC §12).
 //!
 //! ```text
 //!   announce, join             contact::{listen, search}        the API of an application
@@ -12,8 +13,8 @@
 //!   lan        rendezvous (client)        the application's own places
 //! ```
 //!
-//! Every wait is a future on tokio, of any flavour. Dropping it, or its handle, cancels it. There
-//! are no threads and no polling.
+//! Every wait is a future on tokio, on a runtime of any flavour. Dropping the future, or its
+//! handle, cancels it. There are no threads and no polling.
 //!
 //! Invariants:
 //!

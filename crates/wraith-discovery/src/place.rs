@@ -1,4 +1,5 @@
-//! [`MeetingPlace`]: the interface of a place to meet. The waiting side **announces** a topic, the searching side **queries** it.
+//! [`MeetingPlace`]: the interface of a place where two peers find each other, such as the local
+//! network or a server. The waiting side **announces** a topic, the searching side **queries** it.
 //!
 //! ```text
 //!   code exchange   contact exchange          messages and authorization: `crate::code`, `crate::contact`
@@ -8,10 +9,10 @@
 //!       lan  rendezvous  your own place       transport
 //! ```
 //!
-//! A place moves sealed bytes and takes no decisions. It adds its own envelope, retransmits lost
+//! A place moves sealed bytes and makes no decisions. It adds its own envelope, retransmits lost
 //! messages, and bounds the work that strangers can cause. A new kind of place is one file that
-//! implements the trait, and one line in [`crate::Places::all`]. A place of the application goes
-//! into [`crate::Places::others`].
+//! implements the trait, and one line in [`crate::Places::all`]. A place of the application is
+//! added to [`crate::Places::others`].
 //!
 //! Messages about a nameplate are at most [`MAX_MESSAGE_LEN`] bytes and vary in length, so the
 //! place pads them. Messages between contacts have exactly [`PlaceCaps::contact_message_len`]
@@ -23,7 +24,8 @@
 //!
 //! Invariants:
 //!
-//! - Nothing outlives the returned futures and boxes, so drop withdraws.
+//! - Nothing outlives the returned futures and boxes, so dropping one withdraws its announcement or
+//!   query.
 //! - No place starts a task or a thread.
 //! - An idle place wakes up only at its own timers, at least 25 s apart.
 
@@ -135,8 +137,9 @@ pub struct Question<'a> {
     pub seen: Option<IpAddr>,
 }
 
-/// Response to a [`Question`]. The place drops it after sending it, or after a failure. Its
-/// consequences are reported only then, because the program may end upon them.
+/// Response to a [`Question`]. The place drops it after sending it, or after a failure. The
+/// consequences of the response are reported at the drop and not before, because the program may
+/// end when it gets the report.
 pub struct Response {
     /// Bytes to send.
     pub message: Vec<u8>,
@@ -315,7 +318,7 @@ pub enum PlaceError {
     /// The place does not answer.
     #[error("it does not answer")]
     Silent,
-    /// The place rate-limits us.
+    /// The place rate-limits this machine.
     #[error("too many requests from this address; try again later")]
     TooFast,
     /// The place has no room.
@@ -330,7 +333,7 @@ pub enum PlaceError {
     /// The peer at this topic no longer waits, for this reason.
     #[error("the peer no longer waits there")]
     Closed(Refusal),
-    /// The place speaks another version.
+    /// The place uses another version of the protocol.
     #[error("it speaks another version")]
     Version,
     /// The server is broken or not such a place.

@@ -1,9 +1,9 @@
 //! A rate limiter per address: a token bucket for each, in a bounded table.
 //!
-//! A full table forgets addresses with full buckets. If there are none, a newcomer replaces the
-//! address that was inactive longest, which may return as a newcomer. An attacker with many
-//! addresses therefore cannot lock others out. Its total effect is bounded as well, since
-//! replacements are rate-limited and newcomers have a small bucket.
+//! A full table forgets addresses with full buckets. If no bucket is full, a new address replaces
+//! the one that was inactive longest, which may later return as a new address. An attacker with
+//! many addresses therefore cannot lock others out. The attacker's total effect is bounded as well,
+//! because replacements are rate-limited and new addresses have a small bucket.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -16,7 +16,7 @@ const CHANGE_REFILL: Duration = Duration::from_millis(5);
 const NEWCOMER_BURST: f64 = 4.0;
 
 /// The unit of a limit. A household has one IPv4 address, or an IPv6 /64. Link-local IPv6 addresses
-/// of a network share one prefix, so each counts separately.
+/// of a network share one prefix, so each such address has its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source(IpAddr);
 
@@ -61,7 +61,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Takes a token. Returns false if there is none.
+    /// Takes a token. Returns false if no token is left.
     fn take(&mut self, limit: Limit, now: Instant) -> bool {
         let tokens = self.tokens_at(now, limit);
         if tokens < 1.0 {
@@ -84,7 +84,7 @@ impl Rates {
         Self { buckets: HashMap::new(), limit, changes: None }
     }
 
-    /// Takes one token of `source`. Returns false if there is none.
+    /// Takes one token of `source`. Returns false if no token is left.
     pub fn allow(&mut self, source: Source, now: Instant) -> bool {
         let limit = self.limit;
         if !self.buckets.contains_key(&source) {

@@ -1,4 +1,5 @@
-//! Reachability of a peer, addresses and relays, as carried by contact messages, records and calls:
+//! Reachability of a peer: its addresses and relays, as contained in contact messages, records and
+//! calls:
 //!
 //! ```text
 //! addresses(1) ‖ address(19)* ‖ relays(1) ‖ relay*
@@ -19,7 +20,8 @@ pub struct Reach {
     pub relays: Vec<RelayAddr>,
 }
 
-/// Returns our current reachability. The argument is our address as the asking side sees it.
+/// Returns the current reachability of this machine. The argument is its address as the asking side
+/// sees it.
 pub type MakeReach = Box<dyn Fn(Option<IpAddr>) -> Reach + Send + Sync>;
 
 impl Reach {

@@ -1,8 +1,8 @@
-//! Address of a peer at a relay (SPEC §13): the relay, its certificate's pin, and the peer's
-//! mailbox.
+//! Address of a peer at a relay (SPEC §13): the relay, its pin (the hash of its certificate's key),
+//! and the peer's mailbox (the name at which the relay finds the peer).
 //!
-//! Invariant: the host can be resolved and shown as it is. It is short, and none of its characters
-//! has a meaning for a terminal, a URL or a resolver.
+//! Invariant: the host can be resolved and shown as it is. The host is short, and none of its
+//! characters has a special meaning for a terminal, a URL or a resolver.
 
 use std::fmt;
 

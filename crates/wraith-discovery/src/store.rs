@@ -13,8 +13,8 @@
 //!
 //! The model is BEP 44's mutable items: a value of at most [`MAX_VALUE_LEN`] bytes with a sequence
 //! number, signed with the key that names it. Anyone may read a stored value, so its key must not
-//! be guessable. Only an owner of the seed can write. A stored value cannot be deleted, only
-//! overwritten.
+//! be guessable. Only an owner of the key's seed can write. A stored value cannot be deleted, but
+//! it can be overwritten.
 //!
 //! Invariants: a store returns only values that verify under the requested key. Nothing outlives
 //! the returned futures and boxes, and an idle store sends nothing.
@@ -68,7 +68,7 @@ pub trait RecordStore: Send + Sync + fmt::Debug + 'static {
 /// One search for a record. Drop ends it.
 pub trait RecordLookup: Send {
     /// Returns the next verified record, each with a higher sequence number than the previous one,
-    /// since some nodes hold old records. `None` after the last node. Cancel-safe.
+    /// because some nodes hold old records. `None` after the last node. Cancel-safe.
     ///
     /// # Errors
     /// No node answered.

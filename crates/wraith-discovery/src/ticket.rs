@@ -1,4 +1,5 @@
-//! The ticket codec of SPEC §2.
+//! The ticket codec of SPEC §2. A ticket is one line of text with the sender's NodeId (its public
+//! key), its addresses, and the capability (the secret of the transfer).
 //!
 //! ```text
 //! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | check(4) )
@@ -7,9 +8,9 @@
 //! A ticket without relays has version 3 and omits that field; one with relays has version 4.
 //! Versions 1 and 2 belong to an older handshake.
 //!
-//! The check distinguishes a mistyped ticket from a wrong one, so that users can tell which to fix.
-//! It authenticates nothing: the handshake proves the NodeId, and the sender verifies the
-//! capability.
+//! The check distinguishes a mistyped ticket from a correctly typed ticket that does not work, so
+//! that users can tell the two apart. It authenticates nothing: the handshake proves the NodeId,
+//! and the sender verifies the capability.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -71,7 +71,7 @@ pub fn beginning_with(place: Place, prefix: &str) -> &'static [&'static str] {
     &words[from..from + len]
 }
 
-/// Returns the words closest to `typed` as suggestions, or none if no word is close.
+/// Returns the words closest to `typed` as suggestions. Empty if no word is close.
 pub fn nearest(place: Place, typed: &str) -> Vec<&'static str> {
     let mut ranked: Vec<_> = list(place)
         .iter()

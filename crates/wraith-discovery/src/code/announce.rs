@@ -1,8 +1,8 @@
-//! The creator's side: waits with a code at all places at once.
+//! The side that made the code (the creator): waits with a code at all meeting places at once.
 //!
-//! Each place has a task. It announces a nameplate, serves joiners from [`CodeAnnouncement::begin`]
-//! on, and announces the nameplate again after the place was lost. The tasks share one
-//! [`CreatorState`], so a code allows one guess at all places together.
+//! Each place has a task. The task announces a nameplate (the number in the code), serves joiners
+//! from [`CodeAnnouncement::begin`] on, and announces the nameplate again after the place was lost.
+//! The tasks share one [`CreatorState`], so a code allows one guess at all places together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::record::publish::WITHDRAW_TIMEOUT;
 /// Longest delay of the code while a server selects a nameplate. The code is on the screen within
 /// 300 ms.
 const NAMEPLATE_TIMEOUT: Duration = Duration::from_millis(200);
-/// The same if no other place is available, since the code is useless without the server.
+/// The same limit if no other place is available, because the code is useless without the server.
 const ONLY_PLACE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Highest nameplate requested. Three digits are quick to speak, and two codes on one local network
 /// rarely collide.
@@ -294,7 +294,7 @@ async fn wait_at(
         if is_unusable(&announcement) {
             return;
         }
-        // Dropped first, so that the server counts one connection of ours at a time.
+        // Dropped first, so that the server counts one connection of this client at a time.
         drop(announcement);
         announcement = place.announce(exactly).await;
     }

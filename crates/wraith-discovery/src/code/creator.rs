@@ -1,5 +1,5 @@
-//! The creator's state of one code, shared by all meeting places, so that they allow one guess
-//! together.
+//! The creator's state of one code. All meeting places share it, so that together they allow one
+//! wrong guess.
 //!
 //! ```text
 //!            hello: a run begins, nothing is decided; or right proof with uses left
@@ -30,9 +30,9 @@ use super::text::Code;
 use crate::place::Refusal;
 
 /// Most concurrent exchanges. A joiner finishes within a round trip. Beyond this number the oldest
-/// is dropped, so a flood of hellos has bounded memory. It only excludes joiners slower than the
-/// flood. A local network answers at most some hundred hellos a second, so a joiner has half a
-/// second there.
+/// is dropped, so a flood of hellos has bounded memory. This excludes only joiners slower than the
+/// flood. On a local network, at most some hundred hellos per second are answered, so a joiner
+/// there has half a second.
 const MAX_RUNS: usize = 512;
 
 /// Joiners whose welcome is kept for a repeated request, which follows within seconds.

@@ -1,7 +1,8 @@
-//! The joiner's side: looks for the creator of a code at all places at once.
+//! The side that typed the code (the joiner): looks for the creator of the code at all meeting
+//! places at once.
 //!
 //! The places share one [`Guess`]. The first place whose creator answers makes the guess; from then
-//! on the search succeeds there or fails. Right before the guess leaves, [`Spend`] is called and
+//! on the search succeeds there or fails. Right before the guess is sent, [`Spend`] is called and
 //! may hold it back. The answering peer can check the guessed words, so a code must not be guessed
 //! twice. There is no background task: drop ends everything.
 
@@ -31,14 +32,14 @@ use crate::place::{BoxFuture, MeetingPlace, Place, PlaceError, Query, Refusal, T
 use crate::places::Places;
 use crate::reach::MakeReach;
 
-/// Interval between attempts at a place without the creator. A server allows a burst of thirty,
-/// then one every 2 s.
+/// Interval between attempts at a place without the creator. A server allows a burst of thirty
+/// attempts, then one every 2 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(700);
 /// Time to wait for another answer after a refusal, which is unauthenticated.
 const REFUSAL_DOUBT: Duration = Duration::from_millis(700);
 
-/// Called right before the only guess leaves, to record that the code is spent. Returns false if it
-/// was spent before; then nothing is sent.
+/// Called right before the only guess is sent, to record that the code is spent. Returns false if
+/// the code was spent before; in that case, nothing is sent.
 pub type Spend = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// A successful meeting of joiner and creator.
@@ -63,7 +64,7 @@ pub struct Met {
 pub struct JoinError {
     /// Most informative reason of all places.
     pub why: NotMet,
-    /// Whether the guess has left. The recipient then had one try at the words, and the code must
+    /// Whether the guess was sent. If so, its recipient had one try at the words, and the code must
     /// not be used again.
     pub is_spent: bool,
     /// Places that could not be searched, with reasons.
@@ -88,7 +89,7 @@ pub enum NotMet {
     /// words.
     #[error("another kind of code waits there")]
     OtherKind,
-    /// The place is full or rate-limits us.
+    /// The place is full, or it rate-limits this side.
     #[error("there is no room")]
     Busy,
     /// The answer is not that of a code's creator. No guess was made.
@@ -180,8 +181,8 @@ pub async fn join(
     join_reachable(code, own, ticket, places, deadline, spend, None).await
 }
 
-/// Same as [`join`], with our addresses for the creator of a long code: both sides may have to
-/// start sending.
+/// Same as [`join`], and sends the joiner's addresses to the creator of a long code: both sides may
+/// have to start sending.
 ///
 /// # Errors
 /// The most informative reason of all places.
@@ -229,7 +230,7 @@ pub(super) async fn first_met(mut attempts: Vec<Attempt>) -> Result<Met, JoinErr
 /// The search at one place.
 pub(super) type Attempt = (Place, BoxFuture<'static, Result<Met, Missed>>);
 
-/// Removes and returns the first attempt that ends, or `None` if there is none.
+/// Removes and returns the first attempt that ends, or `None` if there are no attempts.
 async fn first_ended(attempts: &mut Vec<Attempt>) -> Option<(Place, Result<Met, Missed>)> {
     poll_fn(|cx| {
         for index in 0..attempts.len() {

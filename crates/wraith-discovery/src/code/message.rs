@@ -1,5 +1,5 @@
-//! Messages between joiner and creator at any place: those of [`super::pake`] behind a type byte
-//! (SPEC §11.4).
+//! Messages between joiner and creator at any meeting place: the messages of [`super::pake`] after
+//! a type byte (SPEC §11.4).
 
 use super::pake::{ANSWER_LEN, HELLO_LEN, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
 use crate::place::{MAX_MESSAGE_LEN, Refusal};

@@ -1,9 +1,10 @@
-//! Codes: two people transfer a ticket between machines by speaking a nameplate and two words (SPEC
-//! §11).
+//! Codes: one person tells another a number (the nameplate) and two secret words, and their
+//! machines then transfer a ticket (SPEC §11). A ticket is the text with the sender's public key
+//! and addresses and the secret of the transfer.
 //!
-//! The side that made the code is its **creator**, the one that typed it the **joiner**. Either
-//! side may have the ticket. The joiner sends three requests with one response each, the same at
-//! every place:
+//! The side that made the code is its **creator**; the side that typed it is the **joiner**. Either
+//! the creator or the joiner has the ticket. The joiner sends three requests with one response
+//! each, the same at every place:
 //!
 //! ```text
 //!   joiner                      creator
@@ -45,8 +46,9 @@ pub use pake::TicketSide;
 pub use state::CodeEvent;
 pub use text::{Code, CodeError};
 
-/// Makes the bytes of the ticket for one identity. The argument is our address as the place sees
-/// it. Called before the ticket leaves, so the sender can expect this identity before it connects.
+/// Makes the bytes of the ticket for one identity. The argument is the address of this machine as
+/// the place sees it. Called before the ticket is sent, so the sender can expect this identity
+/// before it connects.
 pub type MakeTicket = Box<dyn Fn(NodeId, Option<IpAddr>) -> Zeroizing<Vec<u8>> + Send + Sync>;
 
 /// The system has no randomness, so no code can be made.

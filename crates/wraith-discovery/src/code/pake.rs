@@ -1,5 +1,6 @@
-//! The exchange behind the words: SPAKE2 with confirmation by both sides. Its keys seal the ticket
-//! and the identity of its user (SPEC §11.2).
+//! The key exchange that the words of a code authenticate: SPAKE2 with confirmation by both sides.
+//! Its keys seal the ticket and the NodeId (the public key) of the side that will use the ticket
+//! (SPEC §11.2).
 //!
 //! ```text
 //!  joiner (typed the code)                        creator (made it)
@@ -12,8 +13,8 @@
 //!  ticket    = sealed ticket         ───────────▶  only if the joiner has the ticket
 //! ```
 //!
-//! Before the side with the ticket sends it, it has the NodeId that the ticket is for, from a peer
-//! with the words.
+//! The side with the ticket sends it only after a peer with the right words has sent the NodeId
+//! that the ticket is for.
 //!
 //! Invariants:
 //!
@@ -281,8 +282,8 @@ fn element(message: &[u8]) -> [u8; ELEMENT_LEN] {
 }
 
 /// Computes the shared key. Elements outside the prime-order subgroup are rejected: they would
-/// reveal the lowest bits of our scalar, and no honest peer sends one. A NodeId is a point of the
-/// same kind, so its validation is used.
+/// reveal the lowest bits of this side's scalar, and no honest peer sends such an element. A NodeId
+/// is a point of the same kind, so its validation is used.
 fn finish(
     state: Spake2<Ed25519Group>,
     their_side: u8,

@@ -1,7 +1,7 @@
 //! The creator's shared state of an announced code, and its events.
 //!
-//! Invariant: messages are judged one at a time across all places, so two places cannot both accept
-//! a guess.
+//! Invariant: one message is judged at a time across all places, so two places cannot both accept a
+//! guess.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,14 +1,15 @@
 //! The text form of a code, such as `7-crater-lemon`: a nameplate and two secret words, or three
 //! words for several receivers.
 //!
-//! Two words hold 20 bits. That suffices only because they cannot be tested offline. The exchange
-//! ([`super::pake`]) reveals the result of one guess, and a wrong guess ends the code. A right
-//! guess by an attacker takes the place of a receiver. A single receiver notices that; several
-//! receivers do not, and their code waits longer, so it has 30 bits.
+//! Two words hold 20 bits. That suffices only because the words cannot be tested offline. The
+//! exchange ([`super::pake`]) reveals the result of one guess, and after a wrong guess the code is
+//! no longer valid. If an attacker guesses right, the attacker is served instead of a receiver. A
+//! single receiver notices that. Several receivers do not, and their code is valid for longer, so
+//! it has three words, which hold 30 bits.
 //!
 //! A long code, such as `crater-lemon-forest-piano-silver-velvet`, has no number and six words,
-//! alternately from both lists. It has 60 bits, because it can be tested offline ([`super::long`]).
-//! Text with a lost or swapped word is not a code.
+//! alternately from both lists. It needs 60 bits, because guesses can be tested offline
+//! ([`super::long`]). Text with a lost or swapped word is not a code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,8 +41,8 @@ enum Form {
     Long([&'static str; LONG_WORDS]),
 }
 
-/// Reason why a text is not a code. All are detected before anything is sent, so none costs a
-/// guess.
+/// Reason why a text is not a code. Each reason is detected before anything is sent, so it does not
+/// cost a guess.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CodeError {
     /// It does not start with a nameplate, a number from 1 to [`MAX_NAMEPLATE`].
@@ -149,7 +150,7 @@ impl Code {
     }
 }
 
-/// Words of a long code that must be right for the others to count as typing errors.
+/// Words of a long code that must be right if the other words are to be treated as typing errors.
 const MOST_WORDS: usize = 4;
 
 /// The lists alternate.

@@ -1,5 +1,5 @@
-//! The hour of a listener. Its topics change every hour, so that observers cannot recognise
-//! returning peers.
+//! The hour of a listener. A listener's topics (the names under which contacts find it) change
+//! every hour, so that observers cannot recognise returning peers.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -44,8 +44,8 @@ impl ContactEvents {
     }
 }
 
-/// Starts to answer at all places. `reach` returns our addresses. No contact is answered before
-/// [`ContactListener::set_contacts`]. Must be called in a tokio runtime.
+/// Starts to answer at all places. `reach` returns the listener's addresses. No contact is answered
+/// before [`ContactListener::set_contacts`]. Must be called in a tokio runtime.
 pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
     let (tell, events) = mpsc::unbounded_channel();
     let responder = Arc::new(ContactResponder::new(reach, tell));
@@ -109,8 +109,8 @@ impl ContactListener {
         self.responder.set_pairs(pairs);
     }
 
-    /// Call this after our addresses changed. Records are republished, and contacts' calls are
-    /// searched for at once.
+    /// Call this after the listener's addresses changed. Records are republished, and contacts'
+    /// calls are searched for at once.
     pub fn addresses_changed(&self) {
         for stored in &self.stored {
             stored.update();

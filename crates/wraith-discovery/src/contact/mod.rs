@@ -1,12 +1,14 @@
-//! Meeting a peer with a known NodeId, without a code (SPEC §12): the **caller** looks for the
-//! **listener**.
+//! Meeting a peer with a known NodeId (its public key), without a code (SPEC §12): the **caller**
+//! looks for the **listener**. The caller's request is a *call*: a sealed message with the caller's
+//! addresses.
 //!
 //! Two identities share a secret that no third party can compute: the X25519 of their static keys.
-//! It seals all messages, and with the hour it derives the topics. An observer therefore sees no
-//! names and cannot link pairs, and a listener answers only its contacts.
+//! It seals all messages. With the hour it also yields the topics, the names under which the two
+//! find each other at a place. An observer therefore sees no names and cannot link pairs, and a
+//! listener answers only its contacts.
 //!
-//! At a live place, the exchange is one request and one response. The result is only an address to
-//! dial; the handshake then authenticates the peer.
+//! At a live place, where the running peer answers, the exchange is one request and one response.
+//! The result is only an address to dial; the handshake then authenticates the peer.
 
 mod hour;
 mod listen;

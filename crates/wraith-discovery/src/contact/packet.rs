@@ -1,13 +1,15 @@
-//! Packets between a caller and a listener: `salt(16) ‖ sealed(kind(1) ‖ body ‖ zeros)`. All have
-//! one length per place, so a response is never longer than its request and lengths reveal nothing.
+//! Packets between a caller and a listener: `salt(16) ‖ sealed(kind(1) ‖ body ‖ zeros)`. At one
+//! place, all packets have the same length, so a response is never longer than its request and
+//! lengths reveal nothing.
 //!
 //! ```text
 //! call   = 1 ‖ unix seconds(8) ‖ reach
 //! answer = 2 ‖ salt of the call(16) ‖ reach
 //! ```
 //!
-//! The key depends on the pair, the sender and the salt, which is random and never reused. Nothing
-//! repeats, and reflected packets do not open. An answer names its call.
+//! The key depends on the pair, the sender and the salt, which is random and never reused. No
+//! packet repeats, and a packet that is reflected to its sender does not open. An answer contains
+//! the salt of its call.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -54,7 +54,7 @@ impl Pair {
         self.peer
     }
 
-    /// Returns our NodeId.
+    /// Returns this side's NodeId.
     pub const fn own(&self) -> NodeId {
         self.own
     }

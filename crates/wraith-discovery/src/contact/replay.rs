@@ -1,8 +1,8 @@
 //! Replay protection of a listener: a recorded call that an attacker sends again is ignored.
 //!
 //! A call older than the clock tolerance is rejected by its time. The salts of newer calls are
-//! remembered for that long. Only calls sealed by a contact get this far, so only contacts can fill
-//! the memory; the oldest entries are then dropped.
+//! remembered for the clock tolerance. Only calls sealed by a contact get this far, so only
+//! contacts can fill the memory. If it is full, the oldest entries are dropped.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl Calls {
         if unix_seconds.abs_diff(now) > CLOCK_SKEW_SECONDS {
             return false;
         }
-        // A call dated ahead of our clock is valid for twice the clock tolerance.
+        // A call dated ahead of the listener's clock is valid for twice the clock tolerance.
         while self
             .answered
             .front()

@@ -1,4 +1,5 @@
-//! A listener's responder: it returns our addresses to contacts and ignores all other packets.
+//! A listener's responder: it returns the listener's addresses to contacts and ignores all other
+//! packets.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,9 +18,9 @@ use crate::reach::{MakeReach, Reach};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContactEvent {
-    /// This contact received our addresses and did not send its own.
+    /// This contact received the listener's addresses and did not send its own.
     Called(NodeId),
-    /// This contact is looking for us and has sent its addresses.
+    /// This contact is looking for the listener and has sent its addresses.
     PunchRequest(Place, PunchRequest),
     /// No contact can arrive at this place at present.
     Lost(Place, PlaceError),
@@ -78,7 +79,7 @@ impl ContactResponder {
         *lock(&self.pairs) = pairs;
     }
 
-    /// Returns our addresses for a record.
+    /// Returns the listener's addresses for a record.
     pub fn reach(&self) -> Reach {
         (self.reach)(None)
     }

@@ -22,9 +22,10 @@ use crate::places::Places;
 use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
 
-/// Interval between attempts at a place. A server allows a burst of thirty, then one every 2 s.
+/// Interval between attempts at a place. A server allows a burst of thirty attempts, then one every
+/// 2 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(700);
-/// Most calls whose answers are accepted: those of more than ten seconds.
+/// Most calls whose answers are accepted: all calls of the last ten seconds, and some more.
 const MAX_CALLS: usize = 16;
 /// Most queued results. If the queue is full, the search pauses.
 const MAX_WAITING: usize = 64;
@@ -32,8 +33,8 @@ const MAX_WAITING: usize = 64;
 /// Result at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The contact's addresses. If the contact has our addresses as well, the secret authenticates
-    /// the packets of both.
+    /// The contact's addresses. If the contact has the caller's addresses as well, the secret
+    /// authenticates the packets of both sides.
     At(Place, Reach, Option<PunchSecret>),
     /// The place is not usable at present.
     Not(Place, PlaceError),
@@ -42,9 +43,9 @@ pub enum Found {
 /// A running search; drop ends it.
 pub struct ContactSearch {
     found: mpsc::Receiver<Found>,
-    /// Publishes our call, once.
+    /// Publishes the caller's call, once.
     leave: Option<Box<dyn FnOnce() -> Publication + Send>>,
-    /// Our published call to the listener.
+    /// The published call to the listener.
     call: Option<Publication>,
     _tasks: JoinSet<()>,
 }
@@ -77,7 +78,7 @@ impl ContactSearch {
         self.found.recv().await
     }
 
-    /// Publishes our call at the record stores, once. Call this when the caller's addresses are
+    /// Publishes the call at the record stores, once. Call this when the caller's addresses are
     /// available. Must be called in a tokio runtime.
     pub fn leave_call(&mut self) {
         if let Some(leave) = self.leave.take() {
@@ -106,9 +107,9 @@ pub fn search(pair: &Pair, places: &Places) -> ContactSearch {
     search_calling(pair, places, None)
 }
 
-/// Same as [`search`], and sends our addresses to the contact: with each request to a meeting
-/// place, and to record stores after [`ContactSearch::leave_call`]. Must be called in a tokio
-/// runtime.
+/// Same as [`search`], and sends the caller's addresses to the contact: with each request to a
+/// meeting place, and to record stores after [`ContactSearch::leave_call`]. Must be called in a
+/// tokio runtime.
 pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) -> ContactSearch {
     let (tell, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
@@ -117,7 +118,7 @@ pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) ->
         None => (None, None),
     };
     for place in places.all() {
-        // A listener on the same network reaches us at the packet's source address.
+        // A listener on the same network reaches the caller at the packet's source address.
         let reach = reach.clone().filter(|_| !place.caps().broadcast);
         let search = Search { place, pair: pair.clone(), reach, tell: tell.clone(), last: None };
         tasks.spawn(search.run());

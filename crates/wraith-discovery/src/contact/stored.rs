@@ -1,5 +1,5 @@
-//! Contacts at record stores (SPEC §12.4). Stores answer no calls, so each side publishes a record
-//! and looks for the other's.
+//! Contacts at record stores (SPEC §12.4). A store does not answer calls. So each side publishes a
+//! record with its addresses, and looks for the record of the other side.
 //!
 //! ```text
 //!   listener  publishes its addresses, for each contact         caller    looks for them at 1, 1, 2, 3, 5, 10 s …
@@ -44,8 +44,8 @@ use crate::store::RecordStore;
 /// every 25 minutes. A full search for its call costs as many every minute, and each search in
 /// between costs four.
 const MAX_STORED_CONTACTS: usize = 16;
-/// Interval between searches for a contact's call, which is the caller's wait. It grows with the
-/// number of contacts.
+/// Interval between searches for a contact's call, which is how long the caller waits. The interval
+/// grows with the number of contacts.
 const CALL_INTERVAL: Duration = Duration::from_millis(2500);
 /// Least interval between any two searches for calls: 16 contacts take 12 s.
 const CALL_SPACING: Duration = Duration::from_millis(750);
@@ -97,8 +97,8 @@ impl StoredContacts {
         Self { store, responder, status, published, wanted, tasks }
     }
 
-    /// Publishes our addresses for the first of these contacts, withdraws all other records, and
-    /// searches for the calls of the same contacts.
+    /// Publishes the listener's addresses for the first of these contacts, withdraws all other
+    /// records, and searches for the calls of the same contacts.
     pub fn publish_for(&self, pairs: &[Pair]) {
         let pairs = &pairs[..pairs.len().min(MAX_STORED_CONTACTS)];
         let mut published = lock(&self.published);
@@ -125,7 +125,7 @@ impl StoredContacts {
         });
     }
 
-    /// Republishes after our addresses changed.
+    /// Republishes after the listener's addresses changed.
     pub fn update(&self) {
         lock(&self.published).values().for_each(Publication::update);
         let hurry_until = Some(Instant::now() + HURRY);

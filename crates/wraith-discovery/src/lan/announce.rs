@@ -1,6 +1,6 @@
 //! Waits on the local network: a multicast listener answers valid requests.
 //!
-//! It is event-driven: it runs only after a packet or an interface change. Invariant: its work per
+//! The listener runs only after a packet or an interface change. Invariant: its work per source
 //! address, and for all addresses together, is bounded by [`RATE`].
 
 use std::net::SocketAddr;

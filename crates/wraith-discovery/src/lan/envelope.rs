@@ -1,5 +1,5 @@
-//! The envelope of a message on the local network: a packet sealed with a key of the nameplate.
-//! Contact messages are packets already and have no envelope.
+//! The envelope of a message on the local network: a packet sealed with a key derived from the
+//! nameplate (the number in a code). Contact messages are packets already and have no envelope.
 
 use super::packet::{OPENING_LEN, PACKET_LEN, open, seal};
 use crate::place::{PlaceError, Topic};

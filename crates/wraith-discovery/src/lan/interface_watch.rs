@@ -1,8 +1,8 @@
 //! Detects changes of this machine's interfaces or addresses, such as a plugged cable or a joined
 //! network.
 //!
-//! Linux reports changes over a netlink socket, so there is no polling. Without such a socket,
-//! interfaces are checked periodically.
+//! Linux reports changes over a netlink socket, so no polling is needed. If no such socket can be
+//! opened, interfaces are checked periodically instead.
 
 use std::io;
 use std::time::Duration;

@@ -25,7 +25,7 @@ impl FromStr for Lan {
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
-            // An empty environment variable counts as unset.
+            // An empty environment variable is treated as unset.
             "all" | "" => Self::All,
             "off" => Self::Off,
             name => Self::Named(name.to_owned()),

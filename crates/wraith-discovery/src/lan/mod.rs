@@ -4,9 +4,10 @@
 //! answers. The waiting side only listens: it sends nothing by itself, and it ignores invalid
 //! requests.
 //!
-//! All packets have one length. Packets about a nameplate are sealed with a key of the nameplate
-//! and a salt, so an observer sees random bytes. By trying all nameplates an observer can find the
-//! nameplate in use, but no words, names or files. Packets between contacts are sealed already.
+//! All packets have one length. Packets about a nameplate (the number in a code) are sealed with a
+//! key derived from the nameplate and a salt, so an observer sees random bytes. By trying all
+//! nameplates an observer can find the nameplate in use, but no words, names or files. Packets
+//! between contacts are sealed already.
 
 mod announce;
 mod envelope;

@@ -1,8 +1,9 @@
 //! Packets about a nameplate: `salt(16) ‖ sealed(length(2) ‖ hello(33) ‖ message ‖ zeros)`. All
 //! have 476 bytes, so a response is never longer than its request and lengths reveal nothing.
 //!
-//! The key is derived from the nameplate and the salt. It is not a real secret: it makes packets
-//! look random, and the waiting side drops packets for other nameplates.
+//! The key is derived from the nameplate and the salt. The key is not a real secret, because
+//! nameplates can be tried. It makes packets look random, and lets the waiting side drop packets
+//! for other nameplates.
 
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
 

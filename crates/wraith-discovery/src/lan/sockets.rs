@@ -77,7 +77,7 @@ impl Sockets {
         [v4, v6].into_iter().flatten().any(is_joined)
     }
 
-    /// Sends to the group on these interfaces. Send errors count as packet loss.
+    /// Sends to the group on these interfaces. Send errors are treated as packet loss.
     pub fn multicast(&self, interfaces: &[Interface], packet: &[u8]) {
         for interface in interfaces {
             if let (Some(socket), Some(ip)) = (&self.v4, interface.ipv4) {
@@ -104,7 +104,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Sends to one address. Send errors count as packet loss.
+    /// Sends to one address. Send errors are treated as packet loss.
     pub fn send(&self, to: SocketAddr, packet: &[u8]) {
         let socket = if to.is_ipv4() { &self.v4 } else { &self.v6 };
         if let Some(socket) = socket {

@@ -1,5 +1,6 @@
-//! Searches for a slot's record in the current hour. Around a full hour it also searches the
-//! adjacent one, because the writer's clock may differ.
+//! Searches for the record of a slot (a secret of both sides, see [`super::slot`]) for the current
+//! hour. Around a full hour it also searches the record of the adjacent hour, because the writer's
+//! clock may differ.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl RecordFinder {
     /// [`GLANCES_FOR`].
     ///
     /// # Errors
-    /// Same as [`Self::look`]; the next search is then a full one.
+    /// Same as [`Self::look`]; after this call, the next search is a full one.
     pub async fn glance(
         &mut self,
         tell: impl FnMut(Content) -> ControlFlow<()>,

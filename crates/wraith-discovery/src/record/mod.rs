@@ -1,16 +1,16 @@
 //! Records: messages that two sides leave for each other at a store ([`crate::RecordStore`], SPEC
 //! §11.7).
 //!
-//! A [`slot::Slot`] is a secret of both sides for one writer and one purpose. With the hour it
-//! yields the storage key and the sealing key. A third party without the secret therefore cannot
-//! find, read or overwrite the record. It cannot link records of different hours to one writer
-//! either. All records have the same length.
+//! A [`slot::Slot`] is a secret of both sides for one writer and one purpose. Slot and hour
+//! together yield the storage key and the sealing key. A third party without the secret therefore
+//! cannot find, read or overwrite the record. It cannot link records of different hours to one
+//! writer either. All records have the same length.
 //!
 //! - [`content`]: the plaintext
 //! - [`slot`]: keys and seal
 //! - [`publish`]: keeps a record up to date
 //! - [`find`]: searches for a record
-//! - [`ticket`]: finds the sender of a ticket after it moved
+//! - [`ticket`]: finds the sender of a transfer by its ticket, after the sender's addresses changed
 //!
 //! Invariant: a stored value is accepted only if it opens under the slot's key of that hour and is
 //! fresh.

@@ -2,9 +2,9 @@
 //!
 //! A record is republished when it changes, before it expires, and up to five minutes ahead of the
 //! next hour. The lead time is random: records that all appear at the full hour could be attributed
-//! to one program. It is never late, so a search succeeds at any minute.
+//! to one program. The record of an hour is never late, so a search succeeds at any minute.
 //!
-//! Invariant: only one task writes a key, so its puts do not race.
+//! Invariant: only one task writes under a storage key, so writes do not race.
 
 use std::fmt;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl Writer {
     async fn run(mut self, mut orders: watch::Receiver<Orders>) {
         let mut withdrawn = orders.clone();
         select! {
-            // A write in progress at this moment is overwritten like the others.
+            // A write in progress at this moment is overwritten like earlier writes.
             ordered = withdrawn.wait_for(|orders| orders.withdraw) => if ordered.is_err() {
                 // The publication was dropped, and this task is about to end.
                 return;
@@ -174,7 +174,8 @@ impl Writer {
     }
 
     async fn withdraw(&mut self) {
-        // Newest first, since it is the one searched for, and time may run out before the others.
+        // The newest hour comes first, because peers search for its record, and time may run out
+        // before the other hours.
         for hour in std::mem::take(&mut self.written).into_iter().rev() {
             if let Err(why) = self.write(hour, &Content::withdrawn(unix_seconds())).await {
                 debug!(place = self.store.place().name(), %why, "a record was not withdrawn");

@@ -1,6 +1,9 @@
-//! Finds the sender of a ticket after it moved. Only holders of the ticket can search. Every holder
-//! could also write the record, so a result is only an address to dial; the handshake authenticates
-//! the sender.
+//! Finds the sender of a transfer by its ticket, after the sender's addresses changed. The ticket
+//! is the text with the sender's public key and addresses and the secret of the transfer.
+//!
+//! The sender publishes a record with its current addresses at every store, under keys derived from
+//! the ticket. Only holders of the ticket can find the record, but every holder could also
+//! overwrite it. So a result is only an address to dial; the handshake authenticates the sender.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Waits at a rendezvous server: opens a nameplate, keeps it open, and answers joiners with a
-//! responder.
+//! Waits at a rendezvous server: opens a nameplate (the number in a code), keeps it open, and
+//! answers joiners with a responder.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Silence after which a server counts as down, despite pings.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(75);
 /// Most joiners whose first message is remembered: more than an honest server admits at once.
-/// Beyond it, all are dropped.
+/// Beyond this number, all of them are dropped.
 const MAX_JOINERS: usize = 64;
 
 /// A nameplate opened at a server.

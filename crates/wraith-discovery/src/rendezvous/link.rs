@@ -20,7 +20,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection to a server.
 pub struct Link {
     stream: Box<dyn Stream>,
-    /// Whether the server sees our own address, not that of a proxy.
+    /// Whether the server observes this machine's address, not that of a proxy.
     is_direct: bool,
     unread: Vec<u8>,
 }
@@ -36,7 +36,8 @@ impl Link {
         Ok(Self { stream, is_direct: udp.is_some(), unread: Vec::new() })
     }
 
-    /// Returns our address, if the observed one is ours.
+    /// Returns this machine's address, if the address that the server observes is not that of a
+    /// proxy.
     pub fn own_address(&self, seen: SocketAddr) -> Option<IpAddr> {
         self.is_direct.then(|| seen.ip().to_canonical())
     }

@@ -1,15 +1,15 @@
 //! A meeting place that anyone can run: `wraith rendezvous` (SPEC §11.5).
 //!
-//! The server is blind. It assigns nameplates and forwards sealed messages between a creator and
-//! its joiners. It observes the nameplate, both addresses and the time. It can prevent a meeting,
-//! but can neither read nor forge messages.
+//! The server is blind. The server assigns nameplates (the numbers in codes) and forwards sealed
+//! messages between a creator and its joiners. It observes the nameplate, both addresses and the
+//! time. It can prevent a meeting, but can neither read nor forge messages.
 //!
 //! The protocol uses TCP, for these reasons:
 //!
-//! - The traffic is a few hundred bytes a minute, so speed does not matter.
+//! - The traffic is a few hundred bytes per minute, so speed does not matter.
 //! - Source addresses cannot be forged, which per-address limits require.
 //! - The server never sends to a host that did not connect.
-//! - It passes firewalls that block UDP.
+//! - TCP passes firewalls that block UDP.
 //! - The code stays simple.
 
 mod announce;

@@ -1,4 +1,5 @@
-//! A search at a rendezvous server: one visit, which joins a nameplate and talks to its creator.
+//! A search at a rendezvous server: one connection, which joins a nameplate and exchanges messages
+//! with its creator.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub struct RendezvousQuery {
 /// A connection with a sent join request.
 struct Visit {
     link: Link,
-    /// Whether the server has forwarded our message.
+    /// Whether the server has forwarded the joiner's message.
     is_joined: bool,
     seen: Option<IpAddr>,
     /// Deadline of the first message; `None` once it arrived.

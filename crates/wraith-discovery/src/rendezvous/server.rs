@@ -1,5 +1,5 @@
 //! Sockets of a rendezvous server: a task per connection, with a bounded buffer per direction. One
-//! [`Mailboxes`] takes all decisions.
+//! [`Mailboxes`] makes all decisions.
 //!
 //! Invariant: memory is bounded by [`MAX_CONNECTIONS`] × ([`MAX_UNREAD`] + [`MAX_UNSENT`] and a
 //! task) and the state of [`Mailboxes`]. A client that does not read loses its connection.
@@ -115,7 +115,7 @@ impl Server {
                     }
                     // The client is gone already.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                    // The system is out of file descriptors; that takes a while to change.
+                    // The system has no free file descriptors, and this takes a while to change.
                     Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
                 },
                 Some(_) = tasks.join_next() => {}
@@ -233,7 +233,7 @@ fn read(
         Err(error) => return Err(error),
     }
     let mut shared = lock(shared);
-    // A frame may end the connection; the rest is then ignored.
+    // A frame may end the connection; the frames after it are then ignored.
     while shared.connections.get(&id).is_some_and(|connection| !connection.closing) {
         let frame = match split(unread) {
             Ok(Some(frame)) => ClientFrame::decode(&frame),

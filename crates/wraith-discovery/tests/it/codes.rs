@@ -1,5 +1,5 @@
-//! Codes at the places of this crate: the right words bring the ticket, and a wrong guess burns the
-//! code.
+//! Codes at the places of this crate: with the right words the ticket is transferred, and after a
+//! wrong guess the code is no longer valid.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Contacts find each other at the places of this crate; strangers find nothing.
+//! Contacts find each other at the places of this crate; other identities find nothing.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Long codes: both sides leave records. Paused time advances at once when all tasks wait, but not
-//! while keys are computed. Keys are computed one at a time, so these tests run one at a time.
+//! Long codes: both sides leave records. With paused time, the clock advances at once when all
+//! tasks wait, but not while keys are computed. Keys are computed one at a time, so these tests run
+//! one at a time.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The server's sockets against clients that do not read, send garbage, or are many.
+//! The server's sockets against clients that do not read or send garbage, and against many clients.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Records at an in-process store, which anyone may read and which may lie.
+//! Records at an in-process store. Anyone may read the store, and the store may return wrong
+//! values.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! A waiting side does not wake up.
+//! A side that waits at a place does not wake up while nothing arrives.
 
 use std::fs;
 use std::thread;

@@ -1,8 +1,8 @@
 //! Long codes, the creator's side: waits at all record stores.
 //!
-//! Each store has a task. It keeps the offer published in the current hour and ahead in the next.
-//! It looks for joiners in all hours in which the offer may have been found. The tasks share one
-//! [`Uses`], so the uses count across all stores.
+//! Each store has a task. The task keeps the offer published for the current hour and, ahead of
+//! time, for the next. It looks for joiners in all hours in which the offer may have been found.
+//! The tasks share one [`Uses`], so the uses count across all stores.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -56,9 +56,9 @@ const LEAD_SECONDS: u64 = 120;
 const MAX_SERVED: usize = 64;
 
 /// Makes a long code and waits for joiners at the record stores, as the identity `own`. `ticket`
-/// makes a joiner's ticket. `reach` returns our addresses: both sides may have to start sending.
-/// Otherwise like [`crate::announce`], except that joiners are served at once: only the caller has
-/// the code before it is shown.
+/// makes a joiner's ticket. `reach` returns the creator's addresses: both sides may have to start
+/// sending. Otherwise like [`crate::announce`], except that joiners are served at once: only the
+/// caller has the code before it is shown.
 ///
 /// Returns once a store has answered, or after 3 s. Cancel-safe; must be called in a tokio runtime.
 ///
@@ -256,7 +256,7 @@ impl Waiter {
             () = self.wait() => return,
             stopped = stopped.wait_for(|stopped| *stopped) => if stopped.is_err() { return },
         }
-        // Newest first, since time may run out before the others.
+        // The newest hour comes first, because time may run out before the other hours.
         for hour in self.hours.iter().rev() {
             if let Err(why) = self.put(hour, &Content::withdrawn(unix_seconds())).await {
                 debug!(place = self.store.place().name(), %why, "a code was not withdrawn");

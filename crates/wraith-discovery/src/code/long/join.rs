@@ -36,7 +36,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const JOIN_LIFE_SECONDS: u64 = 180;
 
 /// Same as [`crate::join`] for a long code. The joiner reveals no guess, because only a peer with
-/// the words can answer. Such a code can therefore be tried again. `reach` returns our addresses.
+/// the words can answer. Such a code can therefore be tried again. `reach` returns the joiner's
+/// addresses.
 pub async fn join_long(
     code: &Code,
     own: NodeId,
@@ -187,7 +188,7 @@ impl Joiner {
         if self.ticket.is_some() { TicketSide::Joiner } else { TicketSide::Creator }
     }
 
-    /// Reports whether the creator has admitted us.
+    /// Reports whether the creator has admitted this joiner.
     fn is_let_in(&self, offer: &Offer) -> bool {
         let is_for_us = |(joiner, _): &(NodeId, _)| *joiner == self.own;
         offer.side == self.side() && offer.served.as_ref().is_some_and(is_for_us)

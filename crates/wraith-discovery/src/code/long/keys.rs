@@ -9,8 +9,8 @@ use crate::contact::PUNCH_SECRET_LEN;
 use crate::place::PlaceError;
 use crate::record::slot::Slot;
 
-/// Memory of one Argon2id computation. Memory bandwidth then limits a graphics card, and a phone
-/// can still afford it.
+/// Memory of one Argon2id computation. With this much, memory bandwidth limits an attacker's
+/// graphics card, and a phone can still afford it.
 const MEMORY_KIB: u32 = 64 * 1024;
 /// Passes over the memory: together a fifth of a second on a slow core.
 const PASSES: u32 = 3;

@@ -2,9 +2,9 @@
 //! (SPEC §11.9).
 //!
 //! Anyone may read stored records and test words against them offline. The words are therefore not
-//! the secret of an online exchange as in a short code. They are the input of Argon2id: 60 bits,
-//! with 64 MiB and three passes per guess. The words also determine the storage keys, so an
-//! attacker cannot pick out a single code to test.
+//! the secret of an online exchange as in a short code. They are the input of the password hash
+//! Argon2id. They hold 60 bits, and each guess costs 64 MiB and three passes. The words also
+//! determine the storage keys, so an attacker cannot pick out a single code to test.
 //!
 //! ```text
 //!   creator                        records                          joiner
@@ -13,9 +13,9 @@
 //!   offer with the joiner    ──▶   creator's key of the hour   ──▶  the ticket, or its acceptance
 //! ```
 //!
-//! Invariant: tickets are made only for the first joiners, as many as the code has uses. But any
-//! owner of the words can read a ticket until it is overwritten or expires. No guess can burn such
-//! a code.
+//! Invariant: tickets are made only for the first joiners, as many as the code has uses. But anyone
+//! with the words can read a ticket until it is overwritten or expires. A wrong guess does not end
+//! such a code.
 
 mod announce;
 mod join;

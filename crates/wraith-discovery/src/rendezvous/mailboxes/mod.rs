@@ -8,9 +8,9 @@
 //!
 //! - Everything is bounded by the constants of this module, [`peers`] and [`nameplates`].
 //! - A nameplate belongs to one creator at a time.
-//! - A closed nameplate stays closed for a while, so that a latecomer gets the reason and does not
-//!   meet another creator.
-//! - Nothing is sent to a connection that did not ask.
+//! - A closed nameplate stays closed for a while, so that a late joiner gets the reason and does
+//!   not meet another creator.
+//! - Nothing is sent on a connection that has not sent a request.
 
 mod nameplates;
 mod peers;
@@ -34,8 +34,8 @@ const MAX_FRAMES: u32 = 20_000;
 const MAX_JOINER_FRAMES: u32 = 8;
 
 /// Rate limit of opens and joins per address. The burst suits a family behind one router or
-/// repeated typing errors. Thirty a minute follow, so trying all nameplates of three digits takes
-/// half an hour.
+/// repeated typing errors. After the burst, thirty per minute are allowed, so trying all nameplates
+/// of three digits takes half an hour.
 const RATE: Limit = Limit { burst: 30, refill: Duration::from_secs(2), addresses: 8192 };
 
 /// ID of a connection; never reused.

@@ -1,4 +1,4 @@
-//! Nameplates of a server: the occupied, the closed and the free ones.
+//! Nameplates (the numbers in codes) of a server: the occupied, the closed and the free ones.
 //!
 //! Invariants: a nameplate belongs to one creator at a time. A closed nameplate is not reused for
 //! [`CLOSED_LIFE`], and at most [`MAX_CLOSED`] are remembered.

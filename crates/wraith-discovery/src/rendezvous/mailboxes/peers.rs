@@ -17,7 +17,7 @@ pub const FIRST_FRAME: Duration = Duration::from_secs(10);
 pub const JOINER_LIFE: Duration = Duration::from_secs(60);
 /// Time limit of a joiner that retries without a creator.
 pub const ASKING_LIFE: Duration = Duration::from_secs(10 * 60);
-/// Silence after which a creator counts as gone; creators ping three times as often.
+/// Silence after which a creator is considered gone. Creators send three pings in this time.
 pub const CREATOR_SILENCE: Duration = Duration::from_secs(90);
 /// Longest connection of a creator.
 pub const CREATOR_LIFE: Duration = Duration::from_secs(24 * 3600);
