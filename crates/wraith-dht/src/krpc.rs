@@ -1,5 +1,5 @@
 //! KRPC messages of a client: BEP 5, and BEP 44 for records. Every query is marked as coming from a
-//! read-only node (BEP 43), so no node enters us into its routing table.
+//! read-only node (BEP 43), so no node enters this client into its routing table.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -31,7 +31,7 @@ pub enum Query<'a> {
 }
 
 impl Query<'_> {
-    /// Encodes the datagram. `own` is the node ID that we present.
+    /// Encodes the datagram. `own` is the node ID that this client presents.
     pub fn encode(&self, own: &Id, transaction: TransactionId) -> Vec<u8> {
         let (name, arguments) = match self {
             Self::FindNode(target) => {

@@ -9,14 +9,15 @@
 //!
 //! The crate is a client only: it contains no code that answers a request. Each operation has its
 //! own socket, port and node ID. Nodes therefore cannot link two operations of one program by
-//! these. Between operations there is no socket, task or timer.
+//! socket, port or node ID. Between operations there is no socket, task or timer.
 //!
 //! Invariants; every node is considered hostile, and only IPv4 is used:
 //!
-//! - An operation asks at most [`lookup::MAX_ASKED`] nodes whatever they answer, and only addresses
-//!   where a node may be.
-//! - An answer counts if it comes from the queried address and repeats the query's transaction ID.
-//! - A value counts if it verifies under the requested key.
+//! - An operation asks at most [`lookup::MAX_ASKED`] nodes whatever these answer, and sends only to
+//!   addresses where a node may be.
+//! - An answer is accepted only if it comes from the queried address and repeats the query's
+//!   transaction ID.
+//! - A value is accepted only if it verifies under the requested key.
 
 #![forbid(unsafe_code)]
 

@@ -6,11 +6,11 @@
 //! Invariant, whatever the answers:
 //!
 //! - at most [`MAX_ASKED`] nodes are asked,
-//! - at most [`MAX_CANDIDATES`] are remembered,
-//! - at most [`MAX_OF_ONE_IP`] of them have the same IP address.
+//! - at most [`MAX_CANDIDATES`] nodes are remembered,
+//! - at most [`MAX_OF_ONE_IP`] of the remembered nodes have the same IP address.
 //!
-//! A node that keeps naming closer nodes cannot extend the lookup, and a third party receives only
-//! a few datagrams.
+//! So a node that keeps naming closer nodes cannot extend the lookup. A third party whose address a
+//! node names receives only a few datagrams.
 
 use std::net::SocketAddrV4;
 
@@ -233,7 +233,7 @@ impl Lookup {
 }
 
 /// Reports whether a node may be at `address`, named by a node at `by`. A node on the internet
-/// cannot direct queries into our own network.
+/// cannot direct queries into the local network of this machine.
 fn may_be_node(address: SocketAddrV4, by: SocketAddrV4) -> bool {
     let [ip, by] = [*address.ip(), *by.ip()];
     let [a, b, ..] = ip.octets();

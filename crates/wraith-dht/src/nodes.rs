@@ -1,5 +1,5 @@
-//! Nodes that answered. The next operation starts close to its target, and the next run needs no
-//! bootstrap nodes.
+//! Remembers nodes that answered. With them, the next operation starts close to its target, and the
+//! next run of the program needs no bootstrap nodes.
 
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;

@@ -1,5 +1,5 @@
-//! One get or put: a socket, a lookup, and the clock. The caller's future drives it, and drop ends
-//! it.
+//! One get or put: a socket, a lookup, and the clock. The operation runs within the caller's
+//! future; dropping the future ends it.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -28,9 +28,10 @@ const SHORTEST_QUERY_TIMEOUT: Duration = Duration::from_millis(200);
 const ENOUGH_ANSWERS: usize = 4;
 /// Silence after which the bootstrap nodes are asked as well.
 const INTRODUCE_AFTER: Duration = Duration::from_millis(700);
-/// Silence after which the network counts as unreachable.
+/// Silence after which the network is considered unreachable.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(4);
-/// Longest lookup; it then ends with the results so far. Real lookups take two or three seconds.
+/// Longest time of a lookup. After that, the lookup ends with the results so far. Real lookups take
+/// two or three seconds.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time after which an unconfirmed put is sent once more.
 const PUT_REPEAT: Duration = Duration::from_millis(500);
@@ -367,7 +368,7 @@ impl Operation {
     }
 }
 
-/// Resolves a bootstrap host to its first addresses. Returns none on failure or timeout.
+/// Resolves a bootstrap host to its first addresses. Returns no address on failure or timeout.
 pub async fn resolve(host: String) -> Vec<SocketAddrV4> {
     match timeout(RESOLVE_TIMEOUT, lookup_host(host)).await {
         Ok(Ok(addresses)) => addresses.filter_map(ipv4).take(4).collect(),

@@ -1,9 +1,9 @@
-//! Query for our external address: a node reports the source address that it sees (`ip` of BEP 42).
-//! The query must leave from the socket in question, which belongs to the caller, because a NAT
-//! gives each socket its own port.
+//! Query for this machine's external address: a node reports the source address of the query (`ip`
+//! of BEP 42). The query must leave from the socket in question, which belongs to the caller,
+//! because a NAT gives each socket its own port.
 //!
-//! Invariant: an answer counts only if it repeats the query's transaction ID. Even then it is one
-//! node's claim; the caller tests the address with a handshake or a probe.
+//! Invariant: an answer is accepted only if it repeats the query's transaction ID. Even then it is
+//! one node's claim; the caller tests the address with a handshake or a probe.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -18,7 +18,7 @@ pub struct SeenQuestion {
 }
 
 impl SeenQuestion {
-    /// Creates a query with a random node ID, which does not identify us.
+    /// Creates a query with a random node ID, which does not identify this client.
     ///
     /// # Errors
     /// The system has no randomness.

@@ -21,7 +21,7 @@ use crate::operation::{Event, Operation, no_randomness, resolve};
 const MAX_OPERATIONS: usize = 8;
 
 /// A client of the Mainline DHT. It sends nothing outside of operations. One client per process
-/// suffices, since it remembers the nodes that answered.
+/// suffices, because it remembers the nodes that answered.
 #[derive(Clone)]
 pub struct Dht(Arc<Shared>);
 
