@@ -1,13 +1,14 @@
 //! The default gateway of this machine, read from the kernel's routing table.
 //!
-//! The table belongs to the calling thread's network namespace, so a task in one namespace asks
-//! that namespace's router.
+//! The table belongs to the calling thread's network namespace, so a thread gets the gateway of its
+//! own network namespace.
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-/// Routing table of the thread, then that of the process for kernels without the former.
+/// Routing table of the calling thread, or that of the process on kernels that do not list one per
+/// thread.
 const ROUTES: [&str; 2] = ["/proc/thread-self/net/route", "/proc/net/route"];
 /// `RTF_UP | RTF_GATEWAY` of linux/route.h.
 const UP_GATEWAY: u32 = 0x3;
@@ -24,8 +25,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Returns the default gateway with the lowest metric. `None` if there is none, or if the
-    /// system has no such table (every system except Linux).
+    /// Returns the default gateway with the lowest metric. `None` if there is no default gateway,
+    /// or if the system has no such table (every system except Linux).
     #[must_use]
     pub fn of_default_route() -> Option<Self> {
         let table = ROUTES.iter().find_map(|path| fs::read_to_string(path).ok())?;

@@ -51,7 +51,7 @@ pub enum Refusal {
     /// The router understood the request and refused it. The number is the protocol's own code.
     #[error("it refuses (code {0})")]
     Refused(u16),
-    /// The router does not speak the protocol.
+    /// The router does not support the protocol.
     #[error("it does not support this protocol")]
     Unsupported,
     /// The answer is empty, too long, or points to another host.
@@ -71,8 +71,8 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// Reports whether hosts on the internet could reach this address. The documentation ranges count
-/// as global: only a lab router has such an address.
+/// Reports whether hosts on the internet could reach this address. The documentation ranges are
+/// treated as global, because only a lab router has such an address.
 fn is_global(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     let reserved = a == 0

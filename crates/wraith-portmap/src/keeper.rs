@@ -1,7 +1,8 @@
 //! The life cycle of one mapping: request, renew, detect loss, request again, remove.
 //!
-//! The router's epoch (RFC 6887 §8.5) is not evaluated. It shows that a router lost its state, and
-//! the only reaction is a new request, which is sent every [`Settings::recheck`] anyway.
+//! The router's epoch (RFC 6887 §8.5) is not evaluated. The epoch shows that a router lost its
+//! state. The only possible reaction is a new request, which is sent every [`Settings::recheck`]
+//! anyway.
 //!
 //! Invariant: a mapping is published only while it is granted and was confirmed within its
 //! lifetime.
@@ -28,8 +29,8 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
 const LAST_STEP_TIMEOUT: Duration = Duration::from_millis(500);
 /// Limit of a removal. A mapping that is not removed by then ends with its lifetime.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
-/// Consecutive renewals that may fail before the mapping counts as lost. A busy router may drop a
-/// datagram.
+/// Consecutive renewals that may fail before the mapping is considered lost. A busy router may drop
+/// a datagram.
 const RENEWALS_LOST_MAX: u32 = 2;
 /// Least time between two requests, whatever lifetime the router grants.
 const REST: Duration = Duration::from_secs(10);
@@ -41,8 +42,8 @@ pub(crate) struct Keeper {
     settings: Settings,
     publish: watch::Sender<Status>,
     refresh: Arc<Notify>,
-    /// The previous external port. Peers that have it can still reach us if the router grants it
-    /// again.
+    /// The previous external port. Peers that have this port can still reach this machine if the
+    /// router grants the port again.
     wish: Option<NonZeroU16>,
     held: Option<Held>,
     /// Number of consecutive failed requests.

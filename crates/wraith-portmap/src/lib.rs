@@ -17,13 +17,13 @@
 //!   short.
 //! - A URL is followed only if it points to the gateway.
 //!
-//! The router's answer decides only which address we give to our peer. The peer's handshake then
-//! proves that the address reaches us.
+//! The router's answer decides only which address this machine gives to its peer. The handshake
+//! with the peer then proves that the address leads to this machine.
 //!
-//! **Why these libraries.** `crab_nat` speaks PCP and NAT-PMP and brings five small crates.
+//! **Why these libraries.** `crab_nat` implements PCP and NAT-PMP and brings five small crates.
 //! `igd-next` would add 49 crates for one GET and three POSTs, among them an HTTP/2 client and
-//! tables of international domain names. `portmapper` would add 94. UPnP is therefore implemented
-//! in this crate, on `httparse` and `roxmltree`, which add no further dependencies.
+//! tables of international domain names. `portmapper` would add 94 crates. UPnP is therefore
+//! implemented in this crate, on `httparse` and `roxmltree`, which add no further dependencies.
 //!
 //! Invariant: nothing is sent before [`PortMapping::request`], and the router holds at most one
 //! mapping per [`PortMapping`].
@@ -146,7 +146,7 @@ pub struct Settings {
     /// The router to ask. `None` selects the default gateway of this thread's network namespace.
     pub gateway: Option<Gateway>,
     /// Duration of the search for a UPnP device. Devices spread their answers over one second, and
-    /// a slow router needs another.
+    /// a slow router needs another second.
     pub search: Duration,
     /// Longest interval between renewals of a mapping. A router does not announce a restart or a
     /// new external address. A repeated request costs two small datagrams and restores a lost

@@ -1,7 +1,7 @@
 //! PCP (RFC 6887) and NAT-PMP (RFC 6886) by `crab_nat`: one request datagram, one response
 //! datagram.
 //!
-//! Both use UDP port 5351 of the gateway. A router that speaks only NAT-PMP answers PCP with an
+//! Both use UDP port 5351 of the gateway. A router that supports only NAT-PMP answers PCP with an
 //! error or not at all.
 
 use std::net::{IpAddr, SocketAddrV4};
@@ -40,7 +40,7 @@ mod code {
     pub const EXCESSIVE_REMOTE_PEERS: u16 = 13;
 }
 
-/// A mapping that the router holds for us. A PCP mapping is renewed with the same nonce.
+/// A mapping that the router holds for this client. A PCP mapping is renewed with the same nonce.
 #[derive(Debug)]
 pub(crate) struct PortControlMapping(PortMapping);
 

@@ -1,8 +1,9 @@
 //! Selection of the mapping protocol.
 //!
 //! PCP and NAT-PMP share a port and are tried one after the other. The search for a UPnP device
-//! runs at the same time; it changes nothing at the router. Two protocols therefore never hold a
-//! grant at once, with one exception: a grant whose answer was lost. It ends with its lifetime.
+//! runs at the same time; the search changes nothing at the router. Two protocols therefore never
+//! hold a grant at once, with one exception: if the answer with a grant was lost, that grant stays
+//! until its lifetime ends.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -15,8 +16,8 @@ use crate::igd::{Igd, IgdMapping};
 use crate::port_control::{self, PortControlMapping};
 use crate::{Protocol, Unmapped};
 
-/// Head start of PCP and NAT-PMP after a UPnP device was found. A router that speaks them answers
-/// within milliseconds.
+/// Head start of PCP and NAT-PMP after a UPnP device was found. A router that supports PCP or
+/// NAT-PMP answers within milliseconds.
 const PORT_CONTROL_FIRST: Duration = Duration::from_secs(1);
 
 /// A mapping that the router holds.
@@ -105,7 +106,7 @@ impl Mapping {
     }
 }
 
-/// Tries PCP, then NAT-PMP. Some routers that speak only NAT-PMP do not answer a PCP request.
+/// Tries PCP, then NAT-PMP. Some routers that support only NAT-PMP do not answer a PCP request.
 async fn by_port_control(
     gateway: Gateway,
     local_port: NonZeroU16,

@@ -1,6 +1,7 @@
 //! Mappings by UPnP Internet Gateway Devices, the oldest and most widespread protocol.
 //!
-//! Discovery of the router and its service changes nothing there; only [`Igd::map`] does.
+//! Discovery of the router and its service changes nothing at the router; only [`Igd::map`] changes
+//! its state.
 
 mod description;
 mod http;
@@ -15,8 +16,8 @@ use self::description::Service;
 use crate::gateway::Gateway;
 use crate::grant::{Grant, LIFETIME, Refusal};
 
-/// `OnlyPermanentLeasesSupported`: the router has no lifetimes. Our mapping lasts until we remove
-/// it.
+/// `OnlyPermanentLeasesSupported`: the router has no lifetimes. The mapping lasts until this client
+/// removes it.
 const ONLY_PERMANENT: u16 = 725;
 /// `ConflictInMappingEntry`: another machine holds the port.
 const CONFLICT: u16 = 718;

@@ -21,8 +21,8 @@ impl Answer {
     }
 }
 
-/// Invokes `action`. Arguments are our own words and numbers, without characters that need XML
-/// escaping.
+/// Invokes `action`. Arguments are words and numbers of this crate, without characters that need
+/// XML escaping.
 ///
 /// # Errors
 /// [`Refusal::Refused`] with the service's error code.

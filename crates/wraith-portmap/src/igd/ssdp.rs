@@ -1,6 +1,6 @@
 //! SSDP search for a router's UPnP description (UPnP Device Architecture 1.1 §1.3).
 //!
-//! The search goes to the UPnP multicast group and to the gateway. An answer counts only if it
+//! The search goes to the UPnP multicast group and to the gateway. An answer is accepted only if it
 //! comes from the gateway and its URL points to the gateway.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -22,7 +22,7 @@ const TARGETS: [&str; 3] = [
     "urn:schemas-upnp-org:device:InternetGatewayDevice:2",
     "upnp:rootdevice",
 ];
-/// Seconds over which devices spread their answers. One is the minimum of the standard.
+/// Seconds over which devices spread their answers. One second is the minimum of the standard.
 const SPREAD: u32 = 1;
 /// Most answers to examine. Other devices on the network answer as well.
 const ANSWERS_MAX: usize = 64;

@@ -76,7 +76,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts a router that speaks no protocol until `with` configures it.
+    /// Starts a router that supports no protocol until `with` configures it.
     pub async fn start(with: impl FnOnce(&mut RouterState)) -> Self {
         let (ip, port_control, ssdp) = free_address();
         let mut state = RouterState {
@@ -109,7 +109,7 @@ impl Router {
     pub fn request(&self, recheck: Duration) -> PortMapping {
         let gateway = Some(Gateway::at(self.ip).unwrap());
         let retry = Duration::from_secs(3600);
-        // The search is short if the router does not speak UPnP.
+        // The search is short if the router does not support UPnP.
         let answers = self.state().igd != Speaks::No;
         let search = if answers { Settings::default().search } else { Duration::from_millis(20) };
         let settings = Settings { gateway, search, recheck, retry, retry_max: retry };
