@@ -14,7 +14,7 @@
 //!
 //! Datagrams go to the IP address of the TCP connection, with the port from the proxy's reply. The
 //! address in the reply is ignored: behind a NAT it is often wrong, and it would let a proxy direct
-//! our traffic to any host.
+//! this machine's traffic to any host.
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use crate::target::Target;
 /// Maximum length of the header in front of a datagram from the server, or to a server with a known
 /// address. The payload of a datagram shrinks by this much.
 pub const HEADER_BYTES_MAX: usize = PREFIX.len() + ADDRESS_BYTES_MAX;
-/// Two reserved bytes, then fragment number 0: not a fragment.
+/// Two reserved bytes, then fragment number 0, which means that the datagram is not a fragment.
 const PREFIX: [u8; 3] = [0; 3];
 /// TCP keepalive of the control connection: a vanished proxy is detected after about two minutes.
 const KEEPALIVE: TcpKeepalive =
@@ -77,7 +77,7 @@ impl Association {
     }
 
     /// Returns the length of the header of `datagram` if it comes from the server. If only the
-    /// server's name is known, any address with the server's port counts.
+    /// server's name is known, any address with the server's port is accepted.
     ///
     /// Returns `None` for a fragment, a name in place of an address, another source, and any other
     /// invalid datagram.

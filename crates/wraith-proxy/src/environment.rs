@@ -2,12 +2,12 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `https_proxy`, `HTTPS_PROXY` | proxy for traffic that looks like HTTPS, as our TCP does |
-//! | `all_proxy`, `ALL_PROXY` | proxy for traffic without a more specific one |
+//! | `https_proxy`, `HTTPS_PROXY` | proxy for traffic that looks like HTTPS, as the TCP traffic of wraith does |
+//! | `all_proxy`, `ALL_PROXY` | proxy for traffic without a more specific proxy |
 //! | `no_proxy`, `NO_PROXY` | hosts to reach directly: names including subdomains, addresses, networks (`10.0.0.0/8`), `*` |
 //!
 //! Lower-case names take precedence. A value without a scheme means an HTTP proxy; an empty value
-//! counts as unset.
+//! is treated as unset.
 
 use std::net::IpAddr;
 
@@ -33,8 +33,8 @@ impl Environment {
     /// Reads the settings from the variables of this process.
     ///
     /// # Errors
-    /// The name of the proxy variable, and why its value is invalid. A value that is not UTF-8
-    /// counts as unset.
+    /// The name of the proxy variable, and why its value is invalid. A value that is not UTF-8 is
+    /// treated as unset.
     pub fn read() -> Result<Self, (&'static str, UrlError)> {
         Self::from_variables(|name| std::env::var(name).ok())
     }

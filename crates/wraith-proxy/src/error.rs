@@ -23,10 +23,10 @@ pub enum ProxyError {
     #[error("the server at {proxy} is not a {kind} proxy: check the scheme and port of its URL")]
     NotAProxy {
         proxy: String,
-        /// Name of the protocol, as it stands in the message.
+        /// Name of the protocol, as the message contains it.
         kind: &'static str,
     },
-    /// The proxy demands credentials, and the URL has none.
+    /// The proxy demands credentials, and the URL contains no credentials.
     #[error(
         "the proxy {proxy} requires a user name and a password: put them into its URL (SCHEME://USER:PASSWORD@HOST:PORT)"
     )]

@@ -2,22 +2,24 @@
 //!
 //! ```text
 //!   url, environment       which proxy, for which host
-//!   proxy                  one bounded attempt: connect, speak, hand the stream over
+//!   proxy                  one attempt with a time limit: connect, handshake, return the stream
 //!   ├── socks5             the handshake of RFC 1928 and RFC 1929
 //!   └── http_connect       CONNECT of RFC 9110
-//!   association            UDP through SOCKS5: where datagrams go, and their header
+//!   association            UDP through SOCKS5: the destination and the header of datagrams
 //! ```
 //!
-//! **Why our own handshakes.** They are three exchanges of a few bytes each. `tokio-socks` lacks
-//! UDP ASSOCIATE. `fast-socks5` has it, but tied to an async socket, and includes a server. A
-//! client for HTTP CONNECT needs a whole HTTP stack. An I/O thread needs its own socket, which
-//! sends whole batches, and the same limits for every proxy.
+//! **Why no library.** A SOCKS5 handshake is at most three exchanges of a few bytes each, and HTTP
+//! CONNECT is one exchange. `tokio-socks` lacks UDP ASSOCIATE. `fast-socks5` has it, but only with
+//! an async socket of its own, and it includes a server. A library for HTTP CONNECT would bring a
+//! whole HTTP stack. wraith also needs two things that such libraries do not offer: its I/O thread
+//! sends whole batches from its own UDP socket, and the same limits apply to every proxy.
 //!
 //! Invariants:
 //!
 //! - A handshake reads nothing beyond the proxy's answer. The first byte of the returned stream is
 //!   therefore the first byte from the target.
-//! - The length of an answer is limited, and the whole attempt ends within [`Proxy::timeout`].
+//! - The length of the proxy's answer is limited, and the whole attempt ends within
+//!   [`Proxy::timeout`].
 //! - Credentials are sent to the proxy, and never logged or shown.
 
 #![forbid(unsafe_code)]

@@ -80,8 +80,8 @@ impl Proxy {
         }
         let attempt = async {
             let mut control = self.reach().await?;
-            // The source address of our datagrams, as the proxy will see it, is unknown. RFC 1928
-            // §7 specifies zeros for this case.
+            // The source address of the caller's datagrams, as the proxy will observe it, is
+            // unknown. RFC 1928 §7 specifies zeros for this case.
             let any =
                 if control.peer_addr().is_ok_and(|peer| peer.is_ipv4()) { "0.0.0.0" } else { "::" };
             let any = Target::new(any, 0)?;

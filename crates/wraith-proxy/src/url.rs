@@ -15,7 +15,7 @@ const HTTP_PORT: u16 = 80;
 /// Protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// `socks5://` or `socks5h://`. With either, the proxy resolves names.
+    /// `socks5://` or `socks5h://`. With either scheme, the proxy resolves names.
     Socks5,
     /// `http://`: CONNECT.
     Http,

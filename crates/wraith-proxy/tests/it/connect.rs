@@ -17,7 +17,7 @@ async fn talk(mut stream: TcpStream) {
     assert_eq!(&bytes, b"there");
 }
 
-/// Returns a proxy of either kind, with authentication if `guarded`.
+/// Returns one proxy of each kind, with authentication if `guarded`.
 async fn both(guarded: bool) -> [(Server, &'static str); 2] {
     [(socks5(guarded).await, "socks5"), (http(guarded).await, "http")]
 }

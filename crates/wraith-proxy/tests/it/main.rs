@@ -1,4 +1,4 @@
-//! Tests of the client against our own proxies, well-behaved and hostile, on loopback.
+//! Tests of the client against test proxies, well-behaved and hostile, on loopback.
 
 mod connect;
 mod hostile;
