@@ -18,8 +18,9 @@ pub(crate) const PIECE_BYTES: usize = 12;
 /// Length of a chaining value in a record, in bytes.
 pub(crate) const PROOF_BYTES: usize = size_of::<Cv>();
 
-/// Returns true if the delta method suits a file of this size. Never for one with a position-free
-/// tree: its holes are known without reading, and cutting it into pieces would read all of them.
+/// Returns true if the delta method suits a file of this size. Always false for a file with a
+/// position-free tree: its holes are known without reading, and cutting the file into pieces would
+/// read all of them.
 pub(crate) fn suits(bytes: u64, tree: Tree) -> bool {
     tree == Tree::Blake3 && (DELTA_BYTES_MIN..=DELTA_BYTES_MAX).contains(&bytes)
 }

@@ -36,7 +36,7 @@ pub mod close {
     pub const OTHER: u64 = 0x109;
     /// The receiver only previewed the offer and may come again.
     pub const LATER: u64 = 0x10a;
-    /// Another run of the same receiver has the place.
+    /// The sender is serving another run of the same receiver.
     pub const ELSEWHERE: u64 = 0x10b;
 }
 

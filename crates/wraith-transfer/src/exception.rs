@@ -7,7 +7,7 @@ pub enum FileStatus {
     Done,
     /// The receiver already had exactly this file; nothing was transferred.
     AlreadyHere,
-    /// Another file has its name, and the policy keeps that.
+    /// Another file has its name, and the policy keeps the other file.
     Skipped,
     /// The file changed at the sender during reading; nothing was kept. It must be sent again.
     Changed,
@@ -15,8 +15,8 @@ pub enum FileStatus {
     Unreadable,
     /// An earlier part no longer matched the file and was discarded. It must be received again.
     Stale,
-    /// The receiver could not put it in place: another object is in the way, or it lacks
-    /// permission.
+    /// The receiver could not put the file in place: another object is in the way, or the receiver
+    /// lacks permission.
     Blocked,
 }
 

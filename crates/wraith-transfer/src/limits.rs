@@ -25,17 +25,17 @@ pub const NAME_BYTES_MAX: usize = 255;
 pub const OFFER_NAMES_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum number of wanted but unsettled entries at the receiver: about 16 MiB of state. Beyond
-/// it, the receiver stops reading the manifest.
+/// this number, the receiver stops reading the manifest.
 pub const OUTSTANDING_ENTRIES_MAX: usize = 65_536;
 
-/// The same limit for the bytes of their paths, so that long names do not multiply it.
+/// Maximum bytes of the paths of these entries, so that long names do not multiply the state.
 pub const OUTSTANDING_PATH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Maximum number of entries previewed before the offer is accepted. The same number may be
 /// outstanding later, so memory use is the same.
 pub const PREVIEW_ENTRIES_MAX: usize = OUTSTANDING_ENTRIES_MAX;
 
-/// The same limit for the bytes of their paths and link targets.
+/// Maximum bytes of the paths and link targets of these entries.
 pub const PREVIEW_PATH_BYTES_MAX: usize = OUTSTANDING_PATH_BYTES_MAX;
 
 /// Maximum wait for the names of an offer before it is shown without the rest of them.
@@ -45,15 +45,15 @@ pub const PREVIEW_TIME: Duration = Duration::from_secs(3);
 /// that an honest receiver and a sender never wait for each other.
 pub const KEPT_ENTRIES_MAX: usize = 2 * OUTSTANDING_ENTRIES_MAX;
 
-/// The same limit for the bytes of their paths.
+/// Maximum bytes of the paths of these entries.
 pub const KEPT_PATH_BYTES_MAX: usize = 2 * OUTSTANDING_PATH_BYTES_MAX;
 
 /// Number of entries after which a receiver sends its decisions, even while more of the manifest is
 /// waiting.
 pub const WANT_ENTRIES_MAX: usize = 4096;
 
-/// Maximum number of ranges in one Want message. Beyond it, a part file's smallest gaps are fetched
-/// along with their surroundings.
+/// Maximum number of ranges in one Want message. Beyond this number, the chunks in a part file's
+/// smallest gaps between missing chunks are fetched again.
 pub const WANT_RANGES_MAX: usize = 16_384;
 
 /// Maximum number of entries in one Exceptions message. The receiver reports missing entries at the

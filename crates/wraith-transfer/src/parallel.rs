@@ -29,7 +29,7 @@ pub struct ParallelConnections {
 impl ParallelConnections {
     /// Allows up to `most` additional connections (at most 3), over sockets from `bind`. A sender's
     /// sockets must accept, a receiver's must dial, both with the identity of the transfer. The
-    /// connections are made when one is not enough.
+    /// connections are made when one connection is not enough.
     pub fn new(
         most: usize,
         bind: impl Fn() -> io::Result<Endpoint> + Send + Sync + 'static,
@@ -37,7 +37,8 @@ impl ParallelConnections {
         Self { most: most.min(PARALLEL_MAX), at_once: false, bind: Some(Arc::new(bind)) }
     }
 
-    /// Makes a sender open them at once, at any speed and round-trip time of the first connection.
+    /// Makes a sender open the parallel connections at once, at any speed and round-trip time of
+    /// the first connection.
     #[must_use]
     pub fn at_once(self) -> Self {
         Self { at_once: true, ..self }

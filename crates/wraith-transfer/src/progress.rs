@@ -62,8 +62,8 @@ impl Progress {
         self.bytes_moved.load(Relaxed)
     }
 
-    /// Returns this side's rate limit, or the one it requests, in bytes per second. `None` without
-    /// one.
+    /// Returns this side's rate limit, or the limit that this side requests, in bytes per second.
+    /// `None` without a limit.
     pub fn cap(&self) -> Option<u64> {
         lock(&self.rate).as_ref()?.cap()
     }

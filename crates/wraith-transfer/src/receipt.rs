@@ -11,8 +11,8 @@ use wraith_crypto::{NodeId, SecretIdentity};
 
 use crate::message::ReceiptBody;
 
-/// Length of an encoded receipt in bytes: the signed fields and the signature. One more if it
-/// includes the durability.
+/// Length of an encoded receipt in bytes: the signed fields and the signature. One byte more if the
+/// receipt includes the durability.
 pub const RECEIPT_BYTES: usize = SIGNED_BYTES - CONTEXT.len() + 64;
 
 const CONTEXT: &[u8] = b"wraith/1 receipt";
@@ -54,11 +54,11 @@ pub struct Receipt {
     /// every entry that the receiver lacks ([`crate::ContentDigest`]).
     pub contents: [u8; 32],
     /// Number of files that the receiver has: from this connection, from an earlier one, or from
-    /// before.
+    /// before the transfer.
     pub verified: u64,
-    /// Number of entries replaced by other objects that had their names and were kept.
+    /// Number of entries that the receiver lacks because it kept other objects with their names.
     pub kept: u64,
-    /// Number of entries that it lacks for another reason.
+    /// Number of entries that the receiver lacks for another reason.
     pub failed: u64,
     /// Total bytes of the verified files.
     pub bytes: u64,

@@ -23,7 +23,7 @@ pub const FEATURE_DELTA: u64 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Hello {
-    /// Highest supported protocol version; the lower of both is used.
+    /// Highest protocol version that this side supports. The lower one of both sides is used.
     #[n(0)]
     pub version: u64,
     /// Role of this side.
@@ -56,11 +56,12 @@ pub struct Fetch {
     /// Capability secret of 16 bytes.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub secret: [u8; 16],
-    /// The same on every connection of one run of a receiver. A sender with several receivers
-    /// recognises a returning one by it.
+    /// A number that is the same on every connection of one run of a receiver. By this number, a
+    /// sender with several receivers recognises a receiver that returns.
     #[n(1)]
     pub instance: Option<u64>,
-    /// The receiver's output is a single byte stream: a single file is wanted as one (SPEC §10.10).
+    /// The receiver's output is a single byte stream: if the offer is a single file, the receiver
+    /// wants a byte stream (SPEC §10.10).
     #[n(2)]
     pub stream: Option<bool>,
     /// The receiver accepts any offer. Before it requests small files, it accepts up to this many

@@ -185,7 +185,7 @@ impl Out {
     }
 }
 
-/// Reads the complete records in the file; cuts off a torn one at the end.
+/// Reads the complete records in the file; cuts off an incomplete record at the end.
 fn read_completed_marks(file: &File) -> io::Result<Vec<(CompletedMark, u32)>> {
     let len = file.metadata()?.len();
     let whole = len / RECORD_BYTES as u64;

@@ -30,8 +30,8 @@ pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(
             return Err(receiving.session.stopped());
         }
         let header = records.next_header()?;
-        // While this thread verifies and writes it does not read; the peer is not to blame for
-        // that.
+        // While this thread verifies and writes, it does not read. This time is not a stall of the
+        // peer.
         receiving.session.while_not_reading(|| records.handle(&header))?;
         records.buffer.advance(header.body_len());
     }

@@ -283,9 +283,9 @@ pub(crate) struct Counts {
 }
 
 /// Fetches the transfer named by `options.secret` and blocks until it is complete or has failed.
-/// Then the connection is closed, with the reason for the sender. [`ReceiveOptions::cancel`] ends
-/// it at any stage. Not interrupted are only `decide`, the writer of a [`StreamTarget::output`],
-/// and single file system calls.
+/// After that, the connection is closed, with the reason for the sender. [`ReceiveOptions::cancel`]
+/// ends the transfer at any stage. It does not interrupt `decide`, the writer of a
+/// [`StreamTarget::output`], or a single file system call.
 pub fn receive(
     connection: Connection,
     mut options: ReceiveOptions<'_>,
@@ -337,7 +337,8 @@ fn run(
     };
     let streams = Streams { reader, writer: Mutex::new(writer), manifest: tree.manifest, data };
     let end = work(&receiving, options, streams, durability);
-    // Also after a failure: completed files need no comparison of content next time.
+    // This is done after a failure, too: completed files then need no comparison of content next
+    // time.
     receiving.completed.close();
     session.outcome()?;
     let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
@@ -376,7 +377,7 @@ struct Streams {
 }
 
 /// Receives everything, with a thread for each stream and task, and sends the receipt. Returns the
-/// result of that, or `None` after an error recorded in the session.
+/// result of sending the receipt, or `None` after an error recorded in the session.
 fn work(
     receiving: &Receiving<'_>,
     options: &ReceiveOptions<'_>,

@@ -139,7 +139,8 @@ fn wants_push(options: &ReceiveOptions<'_>) -> bool {
     options.push && !options.stream.is_output() && !CompletedFiles::is_there(&options.target, &id)
 }
 
-/// Returns the number of parallel connections that the sender may open; none with a rate limit.
+/// Returns the number of parallel connections that the receiver allows. `None` with a rate limit,
+/// or if it allows no connections.
 pub(super) fn wanted_connections(options: &ReceiveOptions<'_>) -> Option<u64> {
     let most = options.parallel.most() as u64;
     (most > 0 && options.rate.is_none()).then_some(most)
@@ -167,7 +168,7 @@ fn propose(
             let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
             complete = preview::read_ahead(session, ahead.insert(Entries::new(stream, offer)))?;
         }
-        // A missing target is created later, and other errors are reported then.
+        // A missing target is created later. Other errors are reported at that time.
         let target = TargetDir::open(&options.target).ok();
         let key = part_key(session, options);
         let renamed =

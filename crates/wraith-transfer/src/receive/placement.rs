@@ -11,7 +11,7 @@ use wraith_files::{Entry, RelPath, UnsafeName};
 pub(super) enum Fate {
     /// The folder has this path.
     Goes(RelPath),
-    /// Another object has its name, and the policy keeps that.
+    /// Another object has its name, and the policy keeps the other object.
     Skipped,
     /// The user has not accepted it.
     Refused,
@@ -20,7 +20,7 @@ pub(super) enum Fate {
 /// An entry with its path in the target.
 #[derive(Debug)]
 pub(crate) struct Placed {
-    /// The entry, with its path in the target unless that is taken.
+    /// The entry, with its path in the target unless that path is taken.
     pub(crate) entry: Entry,
     /// Its path in the manifest.
     pub(crate) offered: RelPath,

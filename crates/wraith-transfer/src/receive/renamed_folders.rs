@@ -87,8 +87,8 @@ impl RenamedFolders {
         let marks = [offered.as_bytes(), b""].map(|offered| self.mark(offered, path, id));
         state.marks.extend(marks);
         let mut file = self.target.open_hidden(&self.name)?;
-        // A failed write only costs another number, but a torn mark would invalidate those behind
-        // it.
+        // After a failed write, the folder only gets another number. But an incomplete mark would
+        // invalidate the marks behind it.
         let whole = |len: u64| len - len % size_of::<Mark>() as u64;
         let _ = file
             .metadata()

@@ -89,8 +89,8 @@ pub struct SendOptions {
     pub secret: [u8; 16],
     /// Additional check of a receiver with the secret; `None` admits every such receiver.
     pub admits: Option<Admits>,
-    /// Send only the differences of files of which the receiver has an old copy, if it supports
-    /// that.
+    /// Send only the differences of files of which the receiver has an old copy, if the receiver
+    /// supports that.
     pub delta: bool,
     /// Wait until all data is on the receiver's stable storage.
     pub sync: bool,
@@ -198,9 +198,9 @@ impl SendReport {
     }
 }
 
-/// Serves one receiver and blocks until its receipt arrives or the transfer fails. Then the
-/// connection is closed, with the reason for the receiver. [`SendOptions::cancel`] ends it at any
-/// stage; only single file system calls are not interrupted.
+/// Serves one receiver and blocks until its receipt arrives or the transfer fails. After that, the
+/// connection is closed, with the reason for the receiver. [`SendOptions::cancel`] ends the
+/// transfer at any stage, but does not interrupt a single file system call.
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
     let session = Session::new(
         connection,

@@ -136,7 +136,7 @@ fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
         .filter(|root| sending.options.sent_roots.has(path, found.stamp(), (tree, root)))
 }
 
-/// Claims the next chunks of the file in `slot`; clears the slot when there are none.
+/// Claims the next chunks of the file in `slot`; clears the slot when no chunks are left.
 fn next_chunk(slot: &mut Option<Active>) -> Option<(Arc<LargeFile>, Claim)> {
     let large = slot.as_ref()?;
     let claim = large.next_claim();

@@ -144,7 +144,8 @@ fn a_sender_that_was_started_anew_asks_its_own_files() {
     let folders = Folders::new();
     small_files_and_a_large_one(&folders);
     cut_in_the_middle(&folders, &telling(&folders).0);
-    // Changed since: the receiver's copy now differs, even if the receiver reports otherwise.
+    // The file was changed after that: the receiver's copy now differs, even if the receiver
+    // reports otherwise.
     folders.file("tree/a3", &noise(200, 103));
     folders.file("tree/a4", &noise(201, 5000));
     let (send, told) = telling(&folders);

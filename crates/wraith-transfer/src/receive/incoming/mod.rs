@@ -141,8 +141,8 @@ impl Incoming {
     ) -> TransferError {
         match error {
             Error::TooManyPieces { .. } => {
-                // A part that cannot be continued on this connection cannot be on the next. If its
-                // removal fails too, the violation is the error to report.
+                // A part that cannot be continued on this connection cannot be continued on the
+                // next. If its removal fails too, the violation is the error to report.
                 let _ = part.discard();
                 self.violation(receiving, "its chunks form too many separate ranges")
             }
