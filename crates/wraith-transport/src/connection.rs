@@ -23,7 +23,8 @@ use crate::stream::{RecvStream, SendStream, handles};
 /// An authenticated, encrypted connection. Clones are handles of the same connection.
 ///
 /// After the last handle of the connection and of its streams is dropped, finished streams are
-/// still delivered. Then it closes with code 0. [`close`](Self::close) does not wait.
+/// still delivered. After that, the connection closes with code 0. [`close`](Self::close) does not
+/// wait.
 #[derive(Clone)]
 pub struct Connection {
     guard: Arc<Guard>,

@@ -72,8 +72,8 @@ pub struct Endpoint {
     local: SocketAddr,
 }
 
-/// Returns 32 random bytes of the operating system. If it fails, returns zeros: secrets then
-/// continue from its earlier randomness.
+/// Returns 32 random bytes of the operating system. If the system fails, returns zeros: secrets
+/// then depend on random bytes that it returned earlier.
 fn fresh() -> [u8; 32] {
     let mut bytes = [0; 32];
     if let Err(error) = getrandom::fill(&mut bytes) {

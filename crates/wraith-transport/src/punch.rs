@@ -207,7 +207,6 @@ impl Endpoint {
     ///
     /// # Errors
     /// No answer arrived, or the request could not be sent.
-    /// No answer came, or it could not be asked.
     pub async fn observe(
         &self,
         secret: [u8; 32],

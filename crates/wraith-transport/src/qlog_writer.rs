@@ -22,8 +22,8 @@ use wraith_core::{Role, Time};
 
 /// Queue length in events: a fifth of a second at 100,000 packets per second, about 5 MB.
 const QUEUE_EVENTS: usize = 1 << 15;
-/// Maximum number of logged connections: strangers connect, too, and must not fill the disk with
-/// files.
+/// Maximum number of logged connections: unknown peers may connect, too, and must not fill the disk
+/// with files.
 const LOGS_MAX: u64 = 64;
 /// Bytes of text collected before a write.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -33,9 +33,9 @@ const FLUSH_AFTER: Duration = Duration::from_millis(500);
 /// Writes the logs of connections: the first to the given path, further ones beside it with a
 /// number in their name.
 ///
-/// It is the [`SinkFactory`] of a configuration. Once its last clone and the last connection are
-/// dropped, the writer thread has received all events; [`Self::finish`] waits until they are in the
-/// files.
+/// This writer is the [`SinkFactory`] of a configuration. Once its last clone and the last
+/// connection are dropped, the writer thread has received all events; [`Self::finish`] waits until
+/// they are in the files.
 #[derive(Clone, Debug)]
 pub struct QlogWriter {
     queue: SyncSender<Message>,

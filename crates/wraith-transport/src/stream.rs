@@ -36,7 +36,8 @@ pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStr
 /// The sending half of a stream.
 ///
 /// Bytes are queued (1 MiB) and sent as flow and congestion control allow; a write waits while the
-/// queue is full. Dropped without [`finish`](Self::finish), it resets the stream with code 0.
+/// queue is full. If this handle is dropped without [`finish`](Self::finish), the stream is reset
+/// with code 0.
 pub struct SendStream {
     shared: Arc<StreamShared>,
     _guard: Arc<Guard>,
@@ -179,9 +180,10 @@ impl fmt::Debug for SendStream {
 
 /// The receiving half of a stream.
 ///
-/// Its queue holds at most 1 MiB; beyond that flow control holds the peer back. Dropped before its
-/// end was read, it stops the stream with code 0, and the peer's [`acked`](SendStream::acked) may
-/// fail. So read the end (`None`) even of a stream of known length.
+/// Its queue holds at most 1 MiB; beyond that flow control holds the peer back. If this handle is
+/// dropped before the end was read, the stream is stopped with code 0, and the peer's
+/// [`acked`](SendStream::acked) may fail. So read the end (`None`) even of a stream of known
+/// length.
 pub struct RecvStream {
     shared: Arc<StreamShared>,
     /// The rest of a partially read chunk.

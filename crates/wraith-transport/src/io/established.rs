@@ -156,7 +156,7 @@ impl Established {
             }),
             Event::Stopped { id, code } => self.with_stream(id, |stream| {
                 fail_send(stream, WriteError::Stopped(code));
-                // The peer waits for the final size; an error means that it has it.
+                // The peer waits for the final size; an error means that the peer already has it.
                 let _ = core.reset(id, code);
             }),
             Event::Reset { id, code } => {
@@ -199,8 +199,8 @@ impl Established {
         self.shared.update(|state| state.path_log.push(PathEvent::MigrationFailed(to)));
     }
 
-    /// Takes the address to which the application wants to move the connection, if it was set
-    /// since.
+    /// Takes the address to which the application wants to move the connection, if the application
+    /// has set a new one.
     pub(super) fn take_move(&mut self) -> Option<Addr> {
         lock(&self.shared.state).migrate_to.take()
     }

@@ -213,8 +213,8 @@ impl Movers {
         let mut fds: [PollFd<'_>; 1 + MOVERS_MAX] =
             std::array::from_fn(|_| PollFd::from_borrowed_fd(event, PollFlags::IN));
         for (slot, fd) in self.slots.iter().zip(&mut fds[1..]) {
-            // A failed socket always reports errors. During its back-off it is omitted, or this
-            // would spin.
+            // A failed socket always reports errors. During its back-off the socket is omitted;
+            // otherwise this loop would spin.
             if slot.pause.is_none() {
                 *fd = slot.poll_fd();
             }

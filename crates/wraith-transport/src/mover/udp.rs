@@ -70,7 +70,7 @@ impl Udp {
         let state = UdpSocketState::new((&io).into())?;
         // quinn-udp enables receive timestamps, which are unused. From 0.6.2 on they take so much
         // room for control messages that the ECN codepoint of merged datagrams is truncated. A
-        // kernel without timestamps refuses this option, and sends none.
+        // kernel without timestamps refuses this option, and sends no timestamps.
         let _ = setsockopt(&io, sockopt::ReceiveTimestampns, &false);
         let local = io.local_addr()?;
         let segmentation = state.max_gso_segments() > 1;

@@ -18,7 +18,7 @@ fn a_datagram_of_the_largest_size_arrives_whole_and_a_larger_one_is_refused() {
             let largest = pattern.slice(0, max);
             from.send_datagram(largest.clone()).unwrap();
             assert_eq!(run(to.read_datagram()).unwrap(), largest);
-            // The path MTU may have grown since.
+            // The path MTU may have grown in the meantime.
             let refused = from.send_datagram(Bytes::from(vec![0; 65_536])).unwrap_err();
             assert!(matches!(refused, DatagramError::TooLarge { max: now } if now >= max));
         }

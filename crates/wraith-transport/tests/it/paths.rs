@@ -171,8 +171,8 @@ fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_n
         run(send.acked()).unwrap();
     });
     assert_eq!(server.remote(), best);
-    // The socket that carries the connection received datagrams meanwhile; the others received none
-    // since the punch.
+    // The socket that carries the connection received datagrams meanwhile; the other sockets
+    // received no datagrams after the punch.
     assert!((1..64).contains(&sockets.close_silent(begun.elapsed())));
 }
 
