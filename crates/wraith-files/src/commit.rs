@@ -39,8 +39,8 @@ pub enum OnConflict {
 pub struct CommitOptions {
     /// Policy for a name that is already taken.
     pub on_conflict: OnConflict,
-    /// Flush the content to disk before the rename, so that not even a power cut leaves the name
-    /// without the content.
+    /// Flush the content to disk before the rename, so that the name has the content even after a
+    /// power cut.
     pub sync: bool,
 }
 

@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// The table and the rule are part of the protocol: every version must find these borders.
+    /// The table and the rule are part of the protocol: every version must find these boundaries.
     #[test]
     fn the_borders_are_those_of_the_specification() {
         let bytes = noise(7, 9000);

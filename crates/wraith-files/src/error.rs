@@ -72,7 +72,7 @@ pub enum Error {
         /// The changed file.
         path: String,
     },
-    /// Content does not have the expected hash or length. None of it was kept.
+    /// Content does not have the expected hash or length. No part of the content was kept.
     #[error("{path}: content does not match its hash")]
     Mismatch {
         /// The affected file.

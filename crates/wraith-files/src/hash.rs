@@ -12,7 +12,7 @@ pub const CHUNK_BYTES: usize = 256 * 1024;
 /// Chaining value of a chunk or a larger subtree.
 pub type Cv = [u8; 32];
 
-/// Hash of a whole file: its BLAKE3 hash as `b3sum` prints it, except with the other
+/// Hash of a whole file: its BLAKE3 hash as `b3sum` prints it, except with the position-free
 /// [`Tree`](crate::Tree).
 pub type Root = [u8; 32];
 

@@ -135,7 +135,7 @@ impl JournalEntry {
         bytes
     }
 
-    /// Returns `None` if the entry is torn, forged, moved, or names chunks beyond `chunks`.
+    /// Returns `None` if the entry is incomplete, forged, moved, or names chunks beyond `chunks`.
     fn decode(
         bytes: &[u8; ENTRY_BYTES],
         key: &[u8; 32],
@@ -189,7 +189,7 @@ impl Journal {
         }
     }
 
-    /// Reads the header in `fd`. Returns `None` if there is no intact one.
+    /// Reads the header in `fd`. Returns `None` if there is no intact header.
     pub(crate) fn read_header(fd: &OwnedFd) -> Result<Option<Header>> {
         let mut bytes = [0; HEADER_BYTES];
         let read = read_at(fd.as_fd(), &mut bytes, 0)?;

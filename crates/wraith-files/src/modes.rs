@@ -10,7 +10,7 @@ use rustix::fs::Mode;
 
 use crate::write::PERMISSION_BITS;
 
-/// The umask of this process where `/proc` does not show it; queried once.
+/// The umask of this process, queried once, on systems whose `/proc` does not show it.
 static ASKED: OnceLock<u32> = OnceLock::new();
 
 /// Permissions that a target accepts.

@@ -84,7 +84,7 @@ impl OnlyWriter {
         }
         let now = stamp_of(fd);
         let same = |a: Stamp, b: Stamp| (a.dev, a.ino, a.size) == (b.dev, b.ino, b.size);
-        // Our writes never change the size.
+        // The writes of this process never change the size.
         self.disturbed |= !self.stamp.zip(now).is_some_and(|(then, now)| same(then, now));
         self.stamp = now;
     }
@@ -109,7 +109,7 @@ impl OnlyWriter {
         let Some(stamp) = self.stamp.filter(|_| self.is_alone(fd)) else { return };
         let mut left = lock(&LEFT);
         if left.len() >= REMEMBERED_MAX {
-            // The forgotten parts are hashed again, which only costs time.
+            // Parts that are no longer remembered are hashed again, which only costs time.
             left.clear();
         }
         left.insert((stamp.dev, stamp.ino), stamp);

@@ -291,16 +291,16 @@ impl PartFile {
         self.fd.as_fd()
     }
 
-    /// Returns true once for every [`WRITE_BACK_BYTES`] written. Then [`Self::write_back`] is due,
-    /// on another thread.
+    /// Returns true once for every [`WRITE_BACK_BYTES`] written. When it does, [`Self::write_back`]
+    /// is due, on another thread.
     pub fn is_write_back_due(&self) -> bool {
         let unwritten = self.unwritten.load(Relaxed);
         unwritten >= WRITE_BACK_BYTES
             && self.unwritten.compare_exchange(unwritten, 0, Relaxed, Relaxed).is_ok()
     }
 
-    /// Flushes the written content to disk while more is being written. The kernel reports a failed
-    /// write-back only to this call, not again later.
+    /// Flushes the written content to disk while more is being written. If write-back fails, the
+    /// kernel reports that only to this call, and not to later calls.
     pub fn write_back(&self) -> Result<()> {
         match fdatasync(&self.fd) {
             // Where syncing is refused, the final sync reports it.

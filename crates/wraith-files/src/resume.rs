@@ -191,8 +191,8 @@ fn has_size(fd: &OwnedFd, size: u64) -> bool {
     fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size)
 }
 
-/// Returns a locked journal under its name, from the pool or new. `None` if another process was
-/// faster.
+/// Returns a locked journal under its name, from the pool or new. `None` if another process created
+/// it first.
 fn new_journal(
     target: &TargetState,
     parent: &OwnedFd,

@@ -17,8 +17,8 @@ use crate::write::{is_all_zero, set_metadata};
 
 impl PartFile {
     /// Gives the complete file its mode, time and name if `root` is its hash. Otherwise returns
-    /// [`Error::Mismatch`] and keeps nothing of it. After any other error the part stays as it is,
-    /// to be finished later.
+    /// [`Error::Mismatch`] and deletes the part. After any other error the part stays as it is, to
+    /// be finished later.
     pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
         self.seal(root)?;
         if commit_options.sync {

@@ -159,7 +159,8 @@ impl TargetDir {
         Ok(bytes)
     }
 
-    /// Removes a file created by [`Self::open_hidden`], even if the target has been moved since.
+    /// Removes a file created by [`Self::open_hidden`], even if the target has been moved in the
+    /// meantime.
     pub fn remove_hidden(&self, name: &str) -> Result<()> {
         unlinkat(&self.0.root, name, AtFlags::empty()).context(name.as_bytes(), "remove it")
     }

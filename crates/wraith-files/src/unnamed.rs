@@ -33,7 +33,7 @@ impl Unnamed {
         Self(Content::Part(part))
     }
 
-    /// Returns the final path, unless that turns out to be taken.
+    /// Returns the final path of the file, unless that path turns out to be taken.
     pub fn path(&self) -> &RelPath {
         match &self.0 {
             Content::Small(file) => file.path(),

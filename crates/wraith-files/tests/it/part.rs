@@ -182,7 +182,7 @@ fn a_part_of_which_nothing_is_verified_is_not_left_behind() {
 fn what_a_killed_process_left_beside_a_complete_file_is_cleared_when_it_is_looked_for() {
     let stage = Stage::new();
     let entry = file("f", 3 * CHUNK_BYTES);
-    // A pooled journal, a torn one, and one whose part is gone.
+    // A pooled journal, an incomplete journal, and a journal without its part.
     for leftover in ["", "wraith journal 1 torn"] {
         fs::write(stage.dir.path().join(".f.wraith-journal"), leftover).unwrap();
         assert!(again(|| stage.target.resume(&entry, &KEY)).unwrap().is_none());
