@@ -39,7 +39,7 @@ pub enum RelayError {
     /// The relay refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The server does not speak the relay protocol.
+    /// The server does not use the relay protocol.
     #[error("the server is not a wraith relay")]
     Protocol,
     /// The connection is lost and is being re-established.

@@ -26,7 +26,8 @@ use crate::tls::{self, Pin};
 
 /// Most bytes of datagrams that wait to be written to TLS.
 const OUTBOX_BYTES: usize = 1 << 20;
-/// Memory for these and for incomplete frames. No queue may take more than an eighth of it.
+/// Memory for these datagrams and for incomplete frames. No queue may take more than an eighth of
+/// this memory.
 const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
 
 /// Frames over TLS.

@@ -28,7 +28,8 @@ use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
 const SEGMENTS_MAX: usize = 64;
 /// Buffer for a batch with its headers, in bytes.
 const OUT_BYTES: usize = 64 * (1 << 10) + SEGMENTS_MAX * (ASSOCIATION_HEADER_MAX + HEADER_BYTES);
-/// Largest UDP datagram over IPv4, in bytes. Our longest datagram fits behind all headers.
+/// Largest UDP datagram over IPv4, in bytes. The longest datagram of the client fits into it with
+/// all headers.
 const DATAGRAM_MAX: usize = 65_507;
 const _: () = assert!(ASSOCIATION_HEADER_MAX + HEADER_BYTES + INNER_MAX <= DATAGRAM_MAX);
 /// Most queued runs of further pairs from buffers that the kernel merged. More are dropped.

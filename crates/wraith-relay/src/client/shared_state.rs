@@ -324,8 +324,8 @@ mod tests {
     use crate::budget::Budget;
     use crate::header::HEADER_BYTES;
 
-    /// Returns a relay with a session and the pair 7, without an answer since the last datagram
-    /// sent.
+    /// Returns a relay with a session and the pair 7, and without an answer after the last sent
+    /// datagram.
     fn relay(state: &mut ClientState) -> &mut Relay {
         let welcome = Welcome {
             session: 1,

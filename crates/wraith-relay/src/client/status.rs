@@ -27,7 +27,7 @@ pub struct Status {
     pub draining: bool,
     /// Latest round-trip time: over UDP if that is in use, else over TLS.
     pub rtt: Option<Duration>,
-    /// Our TCP address as the relay observes it.
+    /// This client's TCP address as the relay observes it.
     pub observed_tcp: Option<SocketAddr>,
     /// The observed address of the mover's UDP socket, or of the proxy in between. Other sockets
     /// query their own address with `observe`.

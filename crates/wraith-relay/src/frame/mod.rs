@@ -40,7 +40,7 @@ pub type Mailbox = [u8; MAILBOX_BYTES];
 #[error("not a frame of this protocol")]
 pub struct Malformed;
 
-/// Derives a mailbox's name, which goes into tickets. Only an owner of the secret can wait at it.
+/// Derives a mailbox's name, which tickets contain. Only an owner of the secret can wait at it.
 pub fn mailbox_of(secret: &[u8; 32]) -> Mailbox {
     let name = wraith_crypto::kdf::derive("wraith/1 relay mailbox", secret);
     *name.first_chunk().expect("longer than a name")

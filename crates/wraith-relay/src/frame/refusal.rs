@@ -6,7 +6,7 @@ use thiserror::Error;
 /// [`Refusal::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Refusal {
-    /// The relay speaks another version.
+    /// The relay uses another version of the protocol.
     #[error("the relay speaks another version of the protocol")]
     Version,
     /// The relay requires a token, which is missing or wrong.
@@ -15,7 +15,7 @@ pub enum Refusal {
     /// The relay has an allowlist, and the identity is not on it.
     #[error("the relay has an allowlist, and this identity is not on it")]
     Identity,
-    /// Too many wrong proofs or requests from this address in a short time.
+    /// Too many proofs or requests from this address in a short time.
     #[error("too many requests from this address; try again later")]
     TooOften,
     /// A limit of the relay or of this address is reached.

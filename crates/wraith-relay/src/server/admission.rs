@@ -12,8 +12,7 @@ use super::options::Admission;
 use crate::frame::{Proof, Refusal};
 use crate::proof::Exporter;
 
-/// Limit of wrong proofs per address: enough for a mistyped token and an outdated one, too few to
-/// guess.
+/// Limit of proofs per address: enough for a mistyped token and an outdated one, too few to guess.
 const WRONG_PROOFS: Limit = Limit { burst: 5, refill: Duration::from_secs(30), addresses: 4096 };
 
 /// Admission policy and its rate limiter.
@@ -42,8 +41,7 @@ impl Gate {
             Admission::Tokens(_) => Refusal::Token,
             Admission::Nodes(_) => Refusal::Identity,
         };
-        // Every attempt is charged before its result is known. A success is refunded only by the
-        // normal refill.
+        // Every attempt is charged before its result is known. A successful attempt gets no refund.
         if !self.wrong.allow(Source::of(from), now) {
             return Err(Refusal::TooOften);
         }

@@ -13,7 +13,7 @@
 //! Invariants:
 //!
 //! - Everything before authentication is bounded.
-//! - UDP from strangers gets no answer.
+//! - Over UDP, a sender that is not a client gets no answer.
 //! - Before an address is proved, it receives no more bytes than it sent.
 //! - Forwarded packets go only to a proved address of a client. An observed address is reported
 //!   only to that address.

@@ -14,7 +14,7 @@ use super::shared::lock;
 
 /// Most connections without a session. Each has a TLS handshake in progress, about 40 KiB.
 const MAX: usize = 1024;
-/// Most of them per address. A household that reconnects after a power cut has fewer.
+/// Most such connections per address. A household that reconnects after a power cut has fewer.
 const MAX_PER_SOURCE: usize = 64;
 
 /// Counts of open connections per address.

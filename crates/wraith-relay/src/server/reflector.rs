@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 use super::shared::lock;
 use crate::random::Random;
 
-/// Most delayed answers, and most of them per IPv4 address or IPv6 /64. The `doctor` command uses
+/// Most delayed answers in total, and most per IPv4 address or IPv6 /64. The `doctor` command uses
 /// five sockets.
 const WAITING_MAX: usize = 256;
 const WAITING_OF_ONE_MAX: usize = 16;

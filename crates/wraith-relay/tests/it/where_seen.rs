@@ -64,7 +64,7 @@ async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_n
     let mut answer = [0; 200];
     let (answer_len, from) = tokio::task::block_in_place(|| thief.recv_from(&mut answer)).unwrap();
     assert!(from == other && answer_len <= len, "{from} {answer_len} {len}");
-    // Neither an answer nor a stranger's datagram is a request.
+    // Neither an answer nor a datagram of another sender is a request.
     let strangers = relay.metrics.unauthentic.get();
     thief.send_to(&answer[..answer_len], other).unwrap();
     thief.send_to(&[0x5a; 100], other).unwrap();

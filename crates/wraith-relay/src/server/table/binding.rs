@@ -14,7 +14,8 @@ use crate::header::{Direction, down_mask};
 use crate::wire::put_address;
 
 /// Least time between two challenges for a client's datagrams from a new address. A client that
-/// moved answers the first. Copies with spoofed source addresses cause no more.
+/// moved answers the first challenge. Copies with spoofed source addresses do not cause additional
+/// challenges.
 const CHALLENGE_PAUSE: Duration = Duration::from_millis(100);
 
 impl Table {

@@ -350,8 +350,8 @@ impl Table {
         }
     }
 
-    /// Makes a pair of a client and the client that waits at `mailbox`, and notifies the latter.
-    /// Returns the ID of the caller's end.
+    /// Makes a pair of a client and the client that waits at `mailbox`, and notifies the waiting
+    /// client. Returns the ID of the caller's end.
     pub fn dial(
         &mut self,
         now: Instant,
