@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// 128 random bits. Any holder may fetch the files that they name (SPEC §2).
+/// 128 random bits. Any holder of these bits may fetch the files that they name (SPEC §2).
 #[derive(Clone)]
 pub struct Capability([u8; Capability::LEN]);
 

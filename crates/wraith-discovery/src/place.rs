@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A place moves sealed bytes and makes no decisions. It adds its own envelope, retransmits lost
-//! messages, and bounds the work that strangers can cause. A new kind of place is one file that
-//! implements the trait, and one line in [`crate::Places::all`]. A place of the application is
+//! messages, and bounds the work that unknown senders can cause. A new kind of place is one file
+//! that implements the trait, and one line in [`crate::Places::all`]. A place of the application is
 //! added to [`crate::Places::others`].
 //!
 //! Messages about a nameplate are at most [`MAX_MESSAGE_LEN`] bytes and vary in length, so the
@@ -55,8 +55,8 @@ pub trait MeetingPlace: Send + Sync + fmt::Debug + 'static {
     /// Returns the place's properties.
     fn caps(&self) -> PlaceCaps;
 
-    /// Announces `topic`. Completes once queries can reach it; peers are answered from
-    /// [`Announcement::serve`] on and wait until then.
+    /// Announces `topic`. Completes once queries can reach the announcement. Peers are answered
+    /// from [`Announcement::serve`] on, and wait until then.
     ///
     /// # Errors
     /// The reason of the failure. A retry is useless only after [`PlaceError::Unusable`].
@@ -78,9 +78,9 @@ pub trait Announcement: Send {
 
     /// Answers peers with `responder`. Drop of the future withdraws the topic.
     ///
-    /// After `end`, no new peers need to be admitted. A place that can tell latecomers the reason
-    /// does so and returns `Ok` within [`LAST_WORD_TIMEOUT`]. A place where waiting costs nothing
-    /// keeps answering until drop.
+    /// After `end`, no new peers need to be admitted. A place that can send the reason to late
+    /// peers does so and returns `Ok` within [`LAST_WORD_TIMEOUT`]. A place where waiting costs
+    /// nothing keeps answering until drop.
     ///
     /// # Errors
     /// The place is lost.
@@ -114,7 +114,7 @@ pub trait Query: Send {
 /// Makes the first message of a conversation.
 pub type MakeQuestion = Box<dyn FnMut() -> Result<Vec<u8>, PlaceError> + Send>;
 
-/// Answers the peers of an announcement. All places share one responder, so each decision is taken
+/// Answers the peers of an announcement. All places share one responder, so each decision is made
 /// once.
 pub trait Responder: Send + Sync {
     /// Returns the response to a message; `None` to stay silent. Must be quick and must not block.
@@ -133,7 +133,7 @@ pub struct Question<'a> {
     pub message: &'a [u8],
     /// Source address, if it came directly from the peer.
     pub from: Option<SocketAddr>,
-    /// Our address as the place sees it.
+    /// This machine's address as the place sees it.
     pub seen: Option<IpAddr>,
 }
 
@@ -189,7 +189,7 @@ pub struct Reply {
     pub message: Vec<u8>,
     /// Source address, if it came directly from the peer.
     pub from: Option<SocketAddr>,
-    /// Our address as the place sees it.
+    /// This machine's address as the place sees it.
     pub seen: Option<IpAddr>,
 }
 

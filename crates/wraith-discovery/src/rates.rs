@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Burst of replacements, and the interval of further ones.
 const CHANGES_AT_ONCE: u32 = 50;
 const CHANGE_REFILL: Duration = Duration::from_millis(5);
-/// Burst of a newcomer that replaced another address: enough for a meeting with one repetition.
+/// Burst of a new address that replaced another one: enough for a meeting with one repetition.
 const NEWCOMER_BURST: f64 = 4.0;
 
 /// The unit of a limit. A household has one IPv4 address, or an IPv6 /64. Link-local IPv6 addresses

@@ -31,7 +31,7 @@ use crate::record::publish::WITHDRAW_TIMEOUT;
 const NAMEPLATE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The same limit if no other place is available, because the code is useless without the server.
 const ONLY_PLACE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Highest nameplate requested. Three digits are quick to speak, and two codes on one local network
+/// Highest nameplate requested. Three digits are quick to say, and two codes on one local network
 /// rarely collide.
 const SHORT_NAMEPLATES: u32 = 999;
 
@@ -43,8 +43,8 @@ pub struct CodeOptions {
     pub ticket_side: TicketSide,
     /// Lifetime of an unused code.
     pub life: Duration,
-    /// Number of identities that may use it; `u32::MAX` means any number. A code for more than one
-    /// has a third word.
+    /// Number of identities that may use the code; `u32::MAX` means any number. A code for more
+    /// than one has a third word.
     pub uses: u32,
 }
 
@@ -73,7 +73,8 @@ pub struct CodeAnnouncement {
     stop: Option<watch::Sender<bool>>,
     end: End,
     events: mpsc::UnboundedReceiver<CodeEvent>,
-    /// Tasks of broadcast places, and of all others. The latter are told why a code has ended.
+    /// Tasks of broadcast places, and of all other places. The other places get the reason when a
+    /// code ends.
     broadcasts: JoinSet<()>,
     mailboxes: JoinSet<()>,
 }
@@ -255,9 +256,9 @@ impl CodeAnnouncement {
 
     /// Withdraws the code.
     ///
-    /// If it has ended, the places first get the reason, within half a second: otherwise a server
-    /// would report that nobody waits there. An unused long code is overwritten at its stores
-    /// within 3 s. The reply to the joiner of a used one stays for two minutes.
+    /// If it has ended, the places first get the reason, within half a second: without the reason,
+    /// a server would report that nobody waits there. An unused long code is overwritten at its
+    /// stores within 3 s. The reply to the joiner of a used one stays for two minutes.
     pub async fn close(mut self) {
         if let Some(stop) = self.stop {
             if self.end.reached() != Some(Refusal::Used) {

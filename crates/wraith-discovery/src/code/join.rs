@@ -165,8 +165,8 @@ impl Missed {
 }
 
 /// Looks for the creator of `code` until `deadline`, as the identity `own`. If the joiner has the
-/// ticket, `ticket` makes it for the creator's identity. `spend` is called before the guess leaves;
-/// a long code involves no guess. Drop ends the search.
+/// ticket, `ticket` makes it for the creator's identity. `spend` is called before the guess is
+/// sent; a long code involves no guess. Drop ends the search.
 ///
 /// # Errors
 /// The most informative reason of all places.

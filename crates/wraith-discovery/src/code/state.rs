@@ -23,7 +23,7 @@ use crate::place::{Place, PlaceError, Question, Refusal, Responder, Response};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CodeEvent {
-    /// A joiner guessed wrong at this place, and the code is burned.
+    /// A joiner guessed wrong at this place, and the code is no longer valid.
     WrongGuess(Place),
     /// A joiner proved the words. It gets the ticket, or its own ticket follows.
     Used {

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::place::ContactTag;
 
-/// Our identity, a peer, and their shared secret.
+/// This side's identity, a peer, and the secret that both share.
 #[derive(Clone)]
 pub struct Pair {
     own: NodeId,

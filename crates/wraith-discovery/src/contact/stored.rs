@@ -6,8 +6,10 @@
 //!             looks for calls, each contact every 2.5 s         publishes a call with its own addresses
 //! ```
 //!
+//! With more than three contacts, the listener's interval is 0.75 s times their number.
+//!
 //! If neither side is behind a NAT, the listener's record suffices: the caller dials. With a NAT on
-//! both sides, the call makes the listener send at the same time.
+//! both sides, the call makes the listener send at the same time as the caller.
 //!
 //! Invariant: a call is reported once, identified by its time of writing.
 
@@ -47,7 +49,8 @@ const MAX_STORED_CONTACTS: usize = 16;
 /// Interval between searches for a contact's call, which is how long the caller waits. The interval
 /// grows with the number of contacts.
 const CALL_INTERVAL: Duration = Duration::from_millis(2500);
-/// Least interval between any two searches for calls: 16 contacts take 12 s.
+/// Least interval between any two searches for calls. With 16 contacts, each contact's call is
+/// searched for every 12 s.
 const CALL_SPACING: Duration = Duration::from_millis(750);
 /// Duration of the faster search after a change.
 const HURRY: Duration = Duration::from_secs(60);

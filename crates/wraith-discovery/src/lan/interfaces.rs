@@ -55,8 +55,8 @@ impl Lan {
         }
     }
 
-    /// Returns the current interfaces. Empty if there is no local network. Loopback alone counts
-    /// only if it was selected.
+    /// Returns the current interfaces. Empty if there is no local network. If loopback is the only
+    /// interface, it is included only if it was selected.
     pub fn interfaces(&self) -> Vec<Interface> {
         if *self == Self::Off {
             return Vec::new();
@@ -67,7 +67,7 @@ impl Lan {
             Self::With(ip) => match all.iter().find(|i| i.ip() == *ip) {
                 Some(found) => Some(&found.name),
                 // A loopback address without an entry, such as 127.0.0.2, belongs to loopback; any
-                // other is gone.
+                // other address no longer exists.
                 None if ip.is_loopback() => all.iter().find(|i| i.is_loopback()).map(|i| &*i.name),
                 None => return Vec::new(),
             },

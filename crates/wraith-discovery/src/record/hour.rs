@@ -21,7 +21,7 @@ pub const fn hour_of(unix_seconds: u64) -> u64 {
     unix_seconds / HOUR_SECONDS
 }
 
-/// Returns the hours that the writer's clock may show, likeliest first: at most two, since clocks
+/// Returns the hours that the writer's clock may show, likeliest first: at most two, because clocks
 /// differ by less than half an hour.
 pub fn hours_to_look_in(now: u64) -> Vec<u64> {
     let other = [now.saturating_sub(CLOCK_SKEW_SECONDS), now.saturating_add(CLOCK_SKEW_SECONDS)];

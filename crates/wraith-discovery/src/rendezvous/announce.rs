@@ -22,7 +22,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval of pings: a third of the silence that servers tolerate, and below the timeout of NAT
 /// bindings.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// Silence after which a server counts as down, despite pings.
+/// Silence after which a server is considered down: it has not answered the pings.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(75);
 /// Most joiners whose first message is remembered: more than an honest server admits at once.
 /// Beyond this number, all of them are dropped.
@@ -34,7 +34,8 @@ pub struct Opening {
     place: Place,
     link: Link,
     nameplate: u32,
-    /// Our address as the server sees it; `None` if it sees a proxy's.
+    /// This machine's address as the server observes it; `None` if the server observes a proxy's
+    /// address.
     seen: Option<IpAddr>,
 }
 
@@ -92,7 +93,7 @@ impl Opening {
     }
 
     /// Handles one frame. Returns the response if it ended the topic. The joiner already has it,
-    /// and the server must be told before the event is reported.
+    /// and the server must get the reason before the event is reported.
     async fn take(
         &mut self,
         frame: ServerFrame,

@@ -82,7 +82,7 @@ impl No {
         })
     }
 
-    /// Returns the refusal for latecomers at a nameplate that was closed for this reason.
+    /// Returns the refusal for late joiners at a nameplate that was closed for this reason.
     pub const fn after(closed: Refusal) -> Self {
         match closed {
             Refusal::Used => Self::Used,

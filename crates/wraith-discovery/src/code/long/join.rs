@@ -104,7 +104,7 @@ async fn look(
             };
             match offer(&mut hours[at].offers).await {
                 Ok(Some((offer, reach))) => match offer.ended {
-                    // It was for us, in an interrupted attempt.
+                    // The offer was for this joiner, in an interrupted attempt.
                     Some(_) if joiner.is_let_in(&offer) => {
                         return Ok((hours.swap_remove(at), (offer, reach)));
                     }

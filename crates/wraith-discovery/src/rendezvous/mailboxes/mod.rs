@@ -28,7 +28,8 @@ use peers::{Peers, Role};
 /// Most joiners at a nameplate at once. Normally there is one; more are mistakes or attacks.
 const MAX_JOINERS: usize = 8;
 /// Most frames of a connection. A joiner needs three and retries twice a second while no creator
-/// waits. A creator sends pings and answers. The limit suffices for both and stops a flood.
+/// waits. A creator sends pings and answers. The limit suffices for joiners and creators, and stops
+/// a flood.
 const MAX_FRAMES: u32 = 20_000;
 /// Most frames of a joiner after it has joined.
 const MAX_JOINER_FRAMES: u32 = 8;
