@@ -16,7 +16,7 @@ use crate::krpc::SignedRecord;
 use crate::nodes::Nodes;
 use crate::operation::{Event, Operation, no_randomness, resolve};
 
-/// Most concurrent gets and puts. Each has a socket and sends at most about thirty datagrams a
+/// Most concurrent gets and puts. Each has a socket and sends at most about thirty datagrams per
 /// second.
 const MAX_OPERATIONS: usize = 8;
 

@@ -1,4 +1,4 @@
-//! Nodes that lie, flood, or stay silent. Each is a socket whose answers come from a closure.
+//! Nodes that lie, flood, or stay silent. Each node is a socket, and a closure makes its answers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
