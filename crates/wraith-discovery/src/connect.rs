@@ -1,8 +1,8 @@
 //! TCP connections to servers: direct, or through the application's own connector, such as a proxy.
 //!
-//! Invariant: if a connector (such as a proxy) provides only a stream to the server, the source
-//! address that the server observes is not used as this machine's address. Also, nothing is sent to
-//! the server's own address.
+//! Invariant: a connector such as a proxy may provide only a stream to the server. In that case,
+//! the source address that the server observes is not used as this machine's address, and nothing
+//! is sent to the server's own address.
 
 use std::fmt;
 use std::io;

@@ -1,7 +1,7 @@
 //! Discovery: how one side finds the other. There are three ways:
 //!
-//! - a [`Ticket`]: one line of text with the sender's public key and addresses and the secret of
-//!   the transfer, which is everything that a receiver needs (SPEC §2),
+//! - a [`Ticket`]: one line of text with everything that a receiver needs: the sender's public key
+//!   and addresses, and the secret of the transfer (SPEC §2),
 //! - a [`Code`]: a number (the nameplate) and two secret words that people can speak. A code
 //!   transfers the ticket (SPEC §11),
 //! - for known peers (contacts), neither ticket nor code ([`contact`], SPEC §12).

@@ -2,7 +2,7 @@
 //! client.
 //!
 //! ```text
-//! cargo run --release -p wraith-relay --example idle                  # 10,000 clients; each needs a file descriptor in both processes
+//! cargo run --release -p wraith-relay --example idle                  # 10,000; each needs a file in both processes
 //! … --example idle -- 1000
 //! ```
 

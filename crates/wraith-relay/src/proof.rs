@@ -2,8 +2,8 @@
 //! identity. The other kind proves that a relay session, which outlives its TLS connection, belongs
 //! to the client.
 //!
-//! Every proof is a MAC or a signature over the exporter of the TLS connection (RFC 8446 §7.5), a
-//! value that only the two ends of that connection share. The proof is therefore worthless on any
+//! Every proof is a MAC or a signature over the exporter of the TLS connection (RFC 8446 §7.5).
+//! Only the two ends of that connection share this value. The proof is therefore worthless on any
 //! other TLS connection. An attacker in the middle has two TLS connections, and cannot forward a
 //! proof from one to the other. A proof does not contain the token or the session secret.
 

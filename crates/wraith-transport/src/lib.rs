@@ -10,7 +10,7 @@
 //! The I/O thread owns the socket and the protocol state, so nothing is locked per packet.
 //! Application threads share only the stream queues with it: one lock per buffer, and a system call
 //! only when a side sleeps. Flow control spans queue and core. The I/O thread reads from the core
-//! only as much as the receive queue can hold, and takes from a send queue only as much as the core
+//! only as much as the receive queue can hold. It takes from a send queue only as much as the core
 //! can hold.
 //!
 //! Futures use plain [`std::task::Waker`]s and run on any executor, or with [`block_on`]. Streams

@@ -3,8 +3,8 @@
 //! Invariants:
 //!
 //! - An entry's content is in the digest once, if it was sent or is the same at the receiver.
-//! - An entry's exception (the reason why the receiver lacks it) is in the digest once, if the
-//!   receiver reported it or the sender could not read the file.
+//! - An entry's exception is the reason why the receiver lacks the entry. It is in the digest once,
+//!   if the receiver reported it or the sender could not read the file.
 //! - The receiver can except only settled entries, each once.
 //!
 //! Memory: two bits per entry.

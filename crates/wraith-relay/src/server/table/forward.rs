@@ -5,9 +5,9 @@
 //! one call. Datagrams forwarded by UDP are neither allocated nor copied.
 //!
 //! Invariant: a datagram received over UDP is forwarded only with the tag of an end, and only from
-//! the bound address of that end's client. No other datagram is forwarded. If such a datagram has
-//! the right tag but comes from a new address, the relay may send a challenge there, which is no
-//! longer than the datagram.
+//! the bound address of that end's client. No other datagram is forwarded. If the tag is right but
+//! the address is new, the relay may send a challenge to that address. The challenge is no longer
+//! than the datagram.
 
 use std::net::SocketAddr;
 use std::ops::Range;
