@@ -11,8 +11,8 @@
 //! **Why no library.** A SOCKS5 handshake is at most three exchanges of a few bytes each, and HTTP
 //! CONNECT is one exchange. `tokio-socks` lacks UDP ASSOCIATE. `fast-socks5` has it, but only with
 //! an async socket of its own, and it includes a server. A library for HTTP CONNECT would bring a
-//! whole HTTP stack. wraith also needs two things that such libraries do not offer: its I/O thread
-//! sends whole batches from its own UDP socket, and the same limits apply to every proxy.
+//! whole HTTP stack. wraith has two more requirements: the I/O thread sends whole batches from its
+//! own UDP socket, and every proxy has the same limits.
 //!
 //! Invariants:
 //!
