@@ -1,6 +1,6 @@
-//! Throughput of the stream layer alone: write → frames → on_stream → read → acknowledge, in one
-//! thread, without cryptography or sockets. Each byte is copied twice (into a packet, into a
-//! block), so memcpy is the limit.
+//! Throughput of the stream layer without cryptography or sockets: write → frames → on_stream →
+//! read → acknowledge, in one thread. Each byte is copied twice (into a packet, into a block), so
+//! memcpy is the limit.
 //!
 //! `cargo run --release -p wraith-core --example stream_throughput [payload bytes] [streams]`
 

@@ -1,9 +1,8 @@
 //! The receiver's side of acknowledgements (SPEC §7): received packet numbers, and the time of the
 //! next ACK.
 //!
-//! Received packet numbers are a set bounded to the newest [`RANGES_MAX`] ranges. Invariant: every
-//! packet number is new, because the replay window drops duplicates before they arrive in this
-//! module.
+//! The module keeps the newest [`RANGES_MAX`] ranges of received packet numbers. Invariant: the
+//! module never gets a packet number twice, because the replay window drops duplicates first.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Receive buffers: fixed-size blocks from a bounded free list, handed to the application without a copy.
 //!
 //! A [`Block`] returns to its pool when it is dropped, on any thread. Invariant: the pool keeps at
-//! most `keep_max` unused blocks and frees the rest. Its lock is taken once per 256 KiB, never per
-//! packet.
+//! most `keep_max` unused blocks and frees the rest. The pool's lock is taken once per 256 KiB,
+//! never per packet.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};

@@ -21,7 +21,7 @@ const _: () = assert!(RATCHET_INTERVAL.as_secs() < 10 * 60 && RATCHET_BYTES < 1 
 /// Configuration of an [`Endpoint`](crate::Endpoint).
 #[derive(Debug)]
 pub struct EndpointConfig {
-    /// Our long-term identity.
+    /// The endpoint's long-term identity.
     pub identity: SecretIdentity,
     /// Limits and tuning of each connection.
     pub transport: TransportConfig,
@@ -60,7 +60,8 @@ impl EndpointConfig {
         }
     }
 
-    /// Like [`new`](Self::new), but accepts every initiator that has our NodeId.
+    /// Like [`new`](Self::new), but accepts every initiator that has this endpoint's NodeId (public
+    /// identity).
     pub fn open(identity: SecretIdentity) -> Self {
         let doors = vec![DoorKey::of_everybody(identity.node_id())];
         Self { doors, ..Self::new(identity) }

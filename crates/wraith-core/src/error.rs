@@ -4,7 +4,7 @@
 //! - [`StreamError`]: the caller misused a stream.
 //! - [`CloseReason`]: the reason a connection ended.
 //!
-//! Bytes from strangers cause none of these. They are dropped silently and counted.
+//! Unauthenticated bytes cause none of these errors. Such bytes are dropped silently and counted.
 
 use thiserror::Error;
 
@@ -62,7 +62,7 @@ pub enum StreamError {
     /// The peer reset its sending side.
     #[error("the peer reset the stream (code {0})")]
     Reset(u64),
-    /// The peer asked us to stop sending.
+    /// The peer asked this side to stop sending.
     #[error("the peer stopped the stream (code {0})")]
     Stopped(u64),
 }

@@ -65,8 +65,8 @@ pub enum Event {
     },
     /// An unreliable datagram.
     Datagram(Bytes),
-    /// Our address as the peer sees it, behind every NAT on our side. Reported again when it
-    /// changes.
+    /// This side's address as the peer sees it, after translation by every NAT on the way. Reported
+    /// again when it changes.
     ObservedAddress(SocketAddr),
     /// Further addresses that the peer claims for itself; reported when the list changes. They are
     /// unverified and may belong to a third party.
@@ -132,6 +132,6 @@ pub struct ConnectionStats {
     pub ratchets: u64,
     /// True if the path carries ECN marks: packets leave as ECT(0), and CE marks slow the sender.
     pub ecn_capable: bool,
-    /// Our packets that arrived marked CE, as reported by the peer.
+    /// Packets that this side sent and that arrived marked CE, as reported by the peer.
     pub ecn_ce: u64,
 }

@@ -2,9 +2,9 @@
 //!
 //! A pure state machine over UDP payload sizes. It probes common sizes in ascending order, then
 //! searches between the largest that arrived and the smallest that did not. Every ten minutes it
-//! searches again. A size counts as too large only after [`PROBES_PER_SIZE`] lost probes, because
-//! single packets also get lost for other reasons. Invariant: `MTU_MIN <= current() <= max`, and at
-//! most one probe is in flight.
+//! searches again. A size is treated as too large only after [`PROBES_PER_SIZE`] lost probes,
+//! because single packets also get lost for other reasons. Invariant: `MTU_MIN <= current() <=
+//! max`, and at most one probe is in flight.
 //!
 //! A black hole is a path that no longer carries `current()`. The sign is [`BLACK_HOLE_LOSSES`]
 //! lost large packets, all newer than the newest acknowledged large packet. The search then

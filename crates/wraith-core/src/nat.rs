@@ -1,8 +1,8 @@
-//! NAT classification (RFC 4787) from the addresses at which others saw a socket. It performs no
-//! I/O.
+//! NAT classification (RFC 4787) from the source addresses that observers reported for a socket. It
+//! performs no I/O.
 //!
-//! Invariant: a result never claims more than the observations show. Where more observers are
-//! needed, the result is `None`.
+//! Invariant: a result never claims more than the observations show. If a conclusion needs more
+//! observers, the result is `None`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -3,12 +3,13 @@
 //! - [`Path`] is the validated address with its MTU. Congestion control and RTT of the path live in
 //!   `Recovery`, which restarts when the path changes.
 //! - [`Candidate`] is an address under validation: the source of an authentic packet, the address
-//!   just left, or the target of our own move.
+//!   that the connection used before, or the target of a move that this side requested.
 //! - [`Response`] is a pending PATH_RESPONSE.
 //!
-//! Invariant (amplification limit): challenges and responses to an unvalidated address together are
-//! at most three times the bytes received from it. An address that our own side chose gets at most
-//! [`CHALLENGES_MAX`] challenges. A response is never longer than the datagram with the challenge.
+//! Invariant (amplification limit): challenges and responses to an unvalidated address together
+//! have at most three times the bytes received from that address. An address that this side chose
+//! itself is exempt, but gets at most [`CHALLENGES_MAX`] challenges. A response is never longer
+//! than the datagram with the challenge.
 
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ const CHALLENGE_LEN: usize = 1200;
 /// address.
 const CHALLENGE_LEN_MIN: usize = 64;
 /// Longest interval between challenges. There is no back-off. The peer sends from this address, and
-/// its bytes bound ours. It receives nothing until a challenge and its response get through.
+/// the bytes received from it bound the bytes sent to it. It receives nothing else until a
+/// challenge and its response get through.
 const CHALLENGE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// Number of challenges sent one probe timeout of the current path apart. The remaining ones use
 /// the longest interval. All together span three seconds, as the new round trip is unknown (RFC
@@ -109,7 +111,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Creates a candidate for an address that sent us an authentic packet; [`Self::on_received`]
+    /// Creates a candidate for an address that an authentic packet came from; [`Self::on_received`]
     /// counts its bytes. The two challenges must differ.
     pub(crate) fn new(now: Time, remote: PathAddr, [full, small]: [[u8; 8]; 2]) -> Self {
         Self {
@@ -141,7 +143,7 @@ impl Candidate {
         Self { allowed, ..Self::new(now, remote, challenges) }
     }
 
-    /// Creates a candidate for an address that our own side chose. It gets only full challenges.
+    /// Creates a candidate for an address that this side chose. It gets only full-size challenges.
     pub(crate) fn chosen(now: Time, remote: PathAddr, challenges: [[u8; 8]; 2]) -> Self {
         let allowed = u64::from(CHALLENGES_MAX) * CHALLENGE_LEN as u64;
         Self { allowed, is_planned: true, is_used: true, ..Self::new(now, remote, challenges) }

@@ -1,11 +1,12 @@
 //! The address of a peer: small, `Copy`, and compared for every datagram.
 //!
-//! The core compares addresses, names them to the caller, and reports Internet addresses to the
-//! peer. The caller maps a number to anything richer, such as the name, key or URL of a relay.
+//! The core compares addresses, passes them to the caller, and reports Internet addresses to the
+//! peer. The number in a [`PathAddr::Via`] stands for a path of the caller, such as a relay with a
+//! name, key or URL.
 //!
 //! Invariant: every limit and proof per address treats a `Via` as one address. For amplification
-//! and path validation, it counts like one IP address and port. For half-open handshakes, it counts
-//! like a whole IPv4 address or IPv6 /64.
+//! and path validation, a `Via` is treated as one IP address and port. For half-open handshakes, it
+//! is treated as a whole IPv4 address or IPv6 /64.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! A set of `u64`, kept as sorted, disjoint, non-adjacent half-open ranges.
 //!
 //! It holds received stream offsets, acknowledged and lost stream data, and received packet
-//! numbers. These sets have few ranges and change near the end. Invariant: for neighbours `a` and
-//! `b`, `a.end < b.start`. Insertion and removal take O(log n) for the search plus the shift of
-//! later ranges. Appending at the end is O(1).
+//! numbers. These sets have few ranges and change mostly at their highest values. Invariant: for
+//! neighbouring ranges `a` and `b`, `a.end < b.start`. Insertion and removal take O(log n) for the
+//! search plus the shift of later ranges. Appending at the end is O(1).
 
 use std::ops::Range;
 

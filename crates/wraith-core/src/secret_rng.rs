@@ -7,8 +7,8 @@
 //! - Each draw mixes in the system's entropy, if available, so the state reveals nothing about
 //!   later draws.
 //!
-//! An attacker that reads an endpoint's memory thus gets neither the keys of finished handshakes
-//! nor the shares of the next ratchet.
+//! Therefore an attacker that reads an endpoint's memory gets neither the keys of finished
+//! handshakes nor (if the system's entropy is available) the shares of the next ratchet.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Time in the core: nanoseconds since an epoch that the caller chooses.
 //!
-//! The core never reads a clock. The caller passes a [`Time`] to every call that needs one; a
-//! driver derives it from its monotonic clock, the simulator counts it up. Differences saturate at
-//! zero, so a `now` that lags behind by a scheduling delay can neither panic nor wrap.
+//! The core never reads a clock. The caller passes a [`Time`] to every call that needs one. A
+//! caller with sockets derives the [`Time`] from a monotonic clock; the simulator advances it from
+//! event to event. Differences saturate at zero, so a `now` that lags behind by a scheduling delay
+//! can neither panic nor wrap.
 
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Token bucket: limits the expensive work that strangers can cause per second.
+//! Token bucket: limits the expensive work that unauthenticated senders can cause per second.
 //!
 //! Invariant: the tokens taken in any period never exceed the rate times the period, plus the
 //! burst, plus the last request.

@@ -1,10 +1,10 @@
 //! CUBIC (RFC 9438), in bytes, with HyStart++ for slow start.
 //!
 //! After a reduction, the window follows `W(t) = C·(t − K)³ + W_max`: fast towards the window of
-//! the last loss, slowly around it, fast beyond. It is never slower than Reno (§4.3). An unused
-//! window does not grow, and that time does not count as `t` (§5.8). There is one reduction per
-//! recovery episode. If every loss of the episode was reordering, the earlier state is restored
-//! (§4.9).
+//! the last loss, slowly around it, fast beyond. It is never slower than Reno (§4.3). While the
+//! sender does not use the whole window, the window does not grow, and `t` excludes that time
+//! (§5.8). There is one reduction per recovery episode. If every loss of the episode was
+//! reordering, the earlier state is restored (§4.9).
 
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 //! A round whose minimum RTT is clearly above that of the previous round starts *conservative slow
 //! start*, which grows a quarter as fast. If the RTT falls back, the increase was jitter, and slow
 //! start resumes. After five such rounds, slow start is over. The threshold is at least 4 ms (RFC
-//! 9406 §4.3), so microsecond jitter on a LAN or loopback never counts. We pace, so the increase
-//! per ACK is unlimited (`L` = infinity in the RFC).
+//! 9406 §4.3), so microsecond jitter on a LAN or loopback never exceeds it. The sender paces, so
+//! the increase per ACK is unlimited (`L` = infinity in the RFC).
 
 use std::time::Duration;
 

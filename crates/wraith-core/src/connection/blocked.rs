@@ -1,9 +1,10 @@
-//! The timer of blocked frames (SPEC §6). While a limit of the peer blocks us and no ack-eliciting
-//! packet is in flight, the announcement is repeated with back-off.
+//! The timer of blocked frames (SPEC §6). While a limit of the peer blocks this side and no
+//! ack-eliciting packet is in flight, this side repeats the announcement of the limit with
+//! back-off.
 //!
 //! Invariant, checked by the simulator: a connection with something to send always has a running
-//! timer. It is the probe timeout of packets in flight, the pacer, or this timer. So no connection
-//! becomes idle because both sides wait for each other.
+//! timer. The running timer is the probe timeout of packets in flight, the pacer, or the timer of
+//! blocked frames. So no connection becomes idle because both sides wait for each other.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! Candidate addresses (CANDIDATES, SPEC §5) and exported secrets (SPEC §3.5), from which two peers
-//! find another path.
+//! Candidate addresses (frame CANDIDATES, SPEC §5) and exported secrets (SPEC §3.5). Two peers need
+//! both to find another path.
 //!
-//! Invariant: only the newest list of the peer is kept, at most [`CANDIDATES_MAX`] addresses. It is
-//! reported at most once per round of events, so a peer that changes it in every packet costs no
-//! memory.
+//! Invariant: only the newest list of the peer is kept, at most [`CANDIDATES_MAX`] addresses. The
+//! list is reported at most once per round of events, so a peer that changes it in every packet
+//! costs no memory.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Exporter {
 pub(super) struct Candidates {
     ours: Vec<SocketAddr>,
     sequence: u64,
-    /// Our list is to be sent.
+    /// This side's list is to be sent.
     pub(super) due: bool,
     peers: Vec<SocketAddr>,
     peers_sequence: Option<u64>,
@@ -40,8 +40,8 @@ pub(super) struct Candidates {
 }
 
 impl Connection {
-    /// Sends the peer our further addresses, the first 16 of `addresses`. They replace the previous
-    /// list.
+    /// Sends the peer further addresses of this side, the first 16 of `addresses`. They replace the
+    /// previous list.
     pub fn set_candidates(&mut self, addresses: impl IntoIterator<Item = SocketAddr>) {
         let candidates = &mut self.candidates;
         candidates.ours = addresses.into_iter().take(CANDIDATES_MAX).collect();

@@ -1,5 +1,6 @@
-//! The handshake of a connection (SPEC §3). The initiator drives H1 → H2 → H3 in this module. The
-//! endpoint creates the responder's connection from a half-open handshake once H3 authenticated.
+//! The handshake of a connection (SPEC §3). This module is the initiator's side of its three
+//! messages: it sends H1, reads H2 and sends H3. The endpoint creates the responder's connection
+//! from a half-open handshake once H3 has authenticated.
 //!
 //! Invariant: only an authentic H2 or cookie changes this state, so injected garbage cannot end an
 //! attempt.
@@ -31,7 +32,7 @@ const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 const COOKIES_MAX: u8 = 3;
 /// Largest plausible round trip: a geostationary satellite link with a queue stays below it.
 const RTT_PLAUSIBLE: Duration = Duration::from_secs(1);
-/// Maximum ACK delay accepted from the peer. A longer one would only slow our own probes.
+/// Maximum ACK delay accepted from the peer. A longer one would only slow this side's probes.
 const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 
 /// State of an initiator that waits for H2.
@@ -66,9 +67,9 @@ impl Handshake {
     }
 
     /// Returns the round trip, if H2 came now. After a retransmission, it is ambiguous which H1 was
-    /// answered. Up to [`RTT_PLAUSIBLE`], the first H1 counts: on the longest paths, H1 is
-    /// retransmitted before its answer can arrive. Beyond that, the peer was late and answered one
-    /// of the last H1s.
+    /// answered. Up to [`RTT_PLAUSIBLE`], the time is measured from the first H1: on the longest
+    /// paths, H1 is retransmitted before its answer can arrive. Beyond that, the peer was late and
+    /// answered one of the last H1s.
     fn round_trip(&self, now: Time) -> Duration {
         let since_first = now - self.began;
         if since_first <= RTT_PLAUSIBLE { since_first } else { (now - self.sent).max(INITIAL_RTT) }
@@ -87,7 +88,7 @@ pub(crate) struct AuthenticatedH3<'a> {
     pub(crate) last: &'a FinalHello,
     pub(crate) keys: &'a SessionKeys,
     pub(crate) h3: DatagramFingerprint,
-    /// Time from our H2 to the peer's H3.
+    /// Time from the responder's H2 to the peer's H3.
     pub(crate) rtt: Duration,
 }
 
@@ -99,7 +100,7 @@ pub(crate) struct DialArgs<'a> {
     pub(crate) unix_seconds: u64,
 }
 
-/// Returns our transport parameters (SPEC §3.3).
+/// Returns this side's transport parameters (SPEC §3.3).
 pub(crate) fn parameters(config: &TransportConfig) -> Parameters {
     Parameters {
         max_idle_timeout_ms: config.idle_timeout.as_millis() as u64,
@@ -200,8 +201,8 @@ impl Connection {
         self.state = ConnectionState::Established;
         self.adopt(now, &hello.parameters, rtt);
         self.announce_start(now);
-        // H2 contained our address as the responder sees it. The responder gets its own address in
-        // return.
+        // H2 contained the initiator's address as the responder sees it. The responder gets its own
+        // address in return.
         self.on_observed_address(hello.observed);
         self.observed_due = true;
     }

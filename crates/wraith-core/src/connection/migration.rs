@@ -1,13 +1,20 @@
 //! Connection migration (SPEC §8).
 //!
-//! | trigger | address challenged | decided by |
+//! | trigger | address challenged | the path changes |
 //! |---|---|---|
-//! | packets from another address | the new address, afterwards the old one | the peer, with non-probing packets |
-//! | [`Connection::migrate_to`] | the new address | our side |
-//! | two probe timeouts in a row | the address left last | our side, when that address answers |
+//! | the peer sends from another address | the new address; after the change also the old one | when the peer has sent a non-probing packet from there and answered the challenge |
+//! | the application calls [`Connection::migrate_to`] | the requested address | when the peer answers there |
+//! | two probe timeouts in a row | the address used before the current one | when the peer answers there and the current path is still silent |
 //!
-//! Invariant: packets go only to an address that has answered a challenge. Late packets over the
-//! old path never undo a move of our own.
+//! A probing packet has only PATH_CHALLENGE, PATH_RESPONSE and PADDING frames.
+//!
+//! Invariants:
+//!
+//! - Except for challenges and their responses, an established connection sends only to a validated
+//!   address. The handshake validates the first address, an answered challenge each later one.
+//! - Packets that arrive out of order never change the path. After a move that this side made,
+//!   packets from the address that it left do not undo the move. This protection ends when the peer
+//!   follows the move, or after [`SETTLE_PTOS`] probe timeouts.
 
 use rand_core::Rng;
 use tracing::debug;
@@ -21,14 +28,15 @@ use crate::qlog;
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
-/// How often the address left last is challenged while the current path is silent. This covers an
-/// outage of many probe timeouts, and costs little if a third party has that address now.
+/// How often the address used before the current one is challenged while the current path is
+/// silent. This covers an outage of many probe timeouts, and costs little if a third party has that
+/// address now.
 const PREVIOUS_PATH_CHALLENGES_MAX: u8 = 8;
-/// Number of PTOs for which a move of our own stands although the peer has not followed. Its answer
-/// takes one.
+/// Number of probe timeouts (PTO) for which a move of this side is kept although the peer has not
+/// followed it. The peer's answer needs one.
 const SETTLE_PTOS: u32 = 3;
 
-/// A move of our own that the peer has not followed yet.
+/// A move that this side made and the peer has not followed yet.
 #[derive(Debug)]
 pub(super) struct UnfollowedMove {
     left: PathAddr,
@@ -118,7 +126,7 @@ impl Connection {
         [bytes, owed]: [usize; 2],
     ) {
         if from == self.path.remote {
-            // The peer has followed our move.
+            // The peer has followed this side's move.
             self.unfollowed_move.take_if(|_| !probes);
         } else if self.chosen.as_ref().is_none_or(|chosen| chosen.remote != from) {
             let moves = !probes && !self.stays(now, from);
@@ -126,9 +134,9 @@ impl Connection {
         }
     }
 
-    /// Returns true if packets from `from` must not change the path, because our side has just
-    /// moved. If both sides move to different addresses at the same time, the initiator's move
-    /// stands. Otherwise they would follow each other without end.
+    /// Returns true if packets from `from` must not change the path, because this side has just
+    /// moved. If both sides move to different addresses at the same time, the initiator's move is
+    /// kept. Otherwise the two sides would follow each other without end.
     fn stays(&mut self, now: Time, from: PathAddr) -> bool {
         self.unfollowed_move.take_if(|unfollowed_move| unfollowed_move.until <= now);
         let initiator = self.role == Role::Initiator;
@@ -168,8 +176,9 @@ impl Connection {
         }
     }
 
-    /// Challenges the address left last, because the current path is silent. The peer may still be
-    /// there: an attacker may have relayed its packets, unnoticed by either side.
+    /// Challenges the address used before the current one, because the current path is silent. The
+    /// peer may still be at the earlier address: an attacker may have relayed its packets,
+    /// unnoticed by either side.
     pub(super) fn challenge_previous_path(&mut self, now: Time) {
         if self.left.is_none()
             && let Some((address, times)) = self.previous_path.take_if(|(_, times)| *times > 0)
@@ -210,9 +219,9 @@ impl Connection {
     fn change_path(&mut self, now: Time, to: &Candidate, cause: Cause) {
         let remote = to.remote;
         let left = std::mem::replace(&mut self.path.remote, remote);
-        // An attacker may have relayed our packets in order to move the path. A peer that has not
-        // moved answers the challenge from its old address, and the connection follows it (RFC 9000
-        // §9.3.3).
+        // An attacker may have relayed the peer's packets in order to move the path. A peer that
+        // has not moved answers the challenge from its old address, and the connection follows it
+        // (RFC 9000 §9.3.3).
         self.left =
             (cause == Cause::PeerMoved).then(|| Candidate::left(now, left, self.draw_challenges()));
         self.previous_path = Some((left, PREVIOUS_PATH_CHALLENGES_MAX));
@@ -229,8 +238,9 @@ impl Connection {
         let until = now + self.recovery.pto() * SETTLE_PTOS;
         self.unfollowed_move =
             (cause != Cause::PeerMoved).then_some(UnfollowedMove { left, until });
-        // The probe shows the peer our new address. Unless the old path still works, packets in
-        // flight there are likely lost; the probe elicits an ACK about them at once.
+        // The probe shows the peer that this side uses the new path. Unless the old path still
+        // works, packets in flight there are likely lost; the probe elicits an ACK about them at
+        // once.
         self.probes = self.probes.max(1);
         self.observed_due = true;
         debug!(parent: &self.span, %remote, "path changed");

@@ -18,7 +18,8 @@
 //!
 //! - State changes only after a packet authenticated. A frame that breaks the protocol closes the
 //!   connection.
-//! - Packet numbers are used once, in order. Every sent packet is either in `recovery` or settled.
+//! - Packet numbers are used once, in order. Every sent packet is either in `recovery` or settled
+//!   (acknowledged or lost, with its frames handled).
 //! - The steady state allocates nothing per packet.
 
 mod blocked;
@@ -65,7 +66,7 @@ use ratchet::RatchetState;
 /// RTT assumed before the first sample. RFC 9002 §6.2.2 recommends 333 ms. Most of our paths are
 /// far shorter, and a PTO that fires too early costs one packet.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
-/// Maximum delay of our ACKs.
+/// Maximum delay of the ACKs that this side sends.
 pub(crate) const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 /// Lowest rate limit, in bytes per second. Below it, timers that expect answers would expire.
 const RATE_LIMIT_MIN: u64 = 1024;
@@ -143,12 +144,12 @@ pub struct Connection {
     /// The address left last, and how many more times it may be challenged when the current path
     /// falls silent.
     previous_path: Option<(PathAddr, u8)>,
-    /// The address that our own side wants to move to.
+    /// The address that this side wants to move to.
     chosen: Option<Candidate>,
-    /// Pending move of our own, until the peer has H3. Before that, the peer would drop path
-    /// challenges.
+    /// Move that the application requested, pending until the peer has H3. Before that, the peer
+    /// would drop path challenges.
     pending_migration: Option<PathAddr>,
-    /// A move of our own that the peer has not followed yet.
+    /// A move that this side made and the peer has not followed yet.
     unfollowed_move: Option<UnfollowedMove>,
     /// The last PATH_CHALLENGE of the current packet.
     challenged: Option<[u8; 8]>,
@@ -160,7 +161,7 @@ pub struct Connection {
     frequency: AckFrequency,
     datagrams: VecDeque<Bytes>,
     datagram_max: u64,
-    /// Our address as last reported by the peer.
+    /// This side's address as last reported by the peer.
     observed: Option<SocketAddr>,
     /// OBSERVED_ADDRESS is due in the next ack-eliciting packet.
     observed_due: bool,
@@ -281,12 +282,12 @@ impl Connection {
         self.streams.send_capacity(id)
     }
 
-    /// Ends our sending side of a stream after the bytes written so far.
+    /// Ends this side's sending half of a stream after the bytes written so far.
     pub fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
         self.streams.finish(id)
     }
 
-    /// Resets our sending side of a stream with `code`.
+    /// Resets this side's sending half of a stream with `code`.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
         self.streams.reset(id, code)
     }
@@ -361,8 +362,8 @@ impl Connection {
         self.path.remote
     }
 
-    /// Returns our address as reported by the peer, if any. Other hosts may reach us at it if the
-    /// NATs in between allow that.
+    /// Returns this side's address as reported by the peer, if any. Other hosts may reach this side
+    /// at it if the NATs in between allow that.
     pub fn observed_address(&self) -> Option<SocketAddr> {
         self.observed
     }

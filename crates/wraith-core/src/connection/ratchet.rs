@@ -1,15 +1,15 @@
 //! The ratchet (SPEC §4.6): both sides periodically agree on a fresh secret, and both directions
 //! move to keys that depend on it.
 //!
-//! The initiator requests, the responder answers, each with one message in two fragments. Each side
-//! then moves its own direction to the next key phase, which contains the agreed secret. Only the
-//! initiator requests, so two ratchets never collide.
+//! The initiator sends a request and the responder sends a response, each as one message in two
+//! fragments. Each side then moves its own sending direction to the next key phase, whose keys
+//! depend on the agreed secret. Only the initiator requests, so two ratchets never collide.
 //!
 //! Invariants:
 //!
-//! - From the first fragment of its message until the peer has all of it, a side does not change
-//!   its sending phase. So a side that has agreed knows that the peer's next phase is the ratcheted
-//!   one. Both derive the same keys despite loss, repetition and delay.
+//! - From the first fragment of its message until the peer has the whole message, a side does not
+//!   change its sending phase. So a side that has the secret knows that the peer's next phase is
+//!   the ratcheted one. Both derive the same keys despite loss, repetition and delay.
 //! - At most one ratchet is in progress. Its buffers are allocated once, so the peer cannot grow
 //!   them.
 
@@ -48,11 +48,12 @@ pub(super) struct RatchetState {
     asked: Option<Box<Ratchet>>,
     ours: Option<Box<Message>>,
     theirs: Option<Box<Message>>,
-    /// Our direction moves to the next phase once the peer has followed the current one.
+    /// This side's sending direction moves to the next phase once the peer has followed the current
+    /// one.
     pub(super) advance_due: bool,
     /// The peer's next phase is the ratcheted one.
     peer_advances: bool,
-    /// A fragment of our message is to be sent.
+    /// A fragment of this side's message is to be sent.
     pub(super) due: bool,
 }
 
@@ -105,7 +106,7 @@ impl RatchetState {
         }
     }
 
-    /// Returns true while our direction must stay in its phase.
+    /// Returns true while this side's sending direction must stay in its phase.
     pub(super) fn holds_phase(&self) -> bool {
         self.ours.is_some()
     }

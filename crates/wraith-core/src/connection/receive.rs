@@ -186,8 +186,8 @@ impl Connection {
         self.announce_end(now, CloseReason::Peer { code, reason });
     }
 
-    /// Records our address as the peer sees it. The protocol does not depend on it; the application
-    /// uses it to find our addresses.
+    /// Records this side's address as the peer sees it. The protocol does not depend on it; the
+    /// application uses it to find the addresses of this host.
     pub(super) fn on_observed_address(&mut self, address: SocketAddr) {
         let nowhere = address.ip().is_unspecified() || address.port() == 0;
         if nowhere || self.observed == Some(address) {

@@ -1,8 +1,8 @@
 //! Sending: seals packets directly into the caller's buffer, in GSO batches.
 //!
-//! Order: H1, H3, CLOSE; then responses and challenges to any address, an MTU probe, and batches of
-//! full packets for the path. Invariant: within one batch, every packet except the last has the
-//! same size.
+//! Order: the initiator's handshake messages (H1, H3), CLOSE, responses and challenges to any
+//! address, an MTU probe, batches of full packets for the current path. Invariant: within one
+//! batch, every packet except the last has the same size.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ const SEGMENTS_MAX: usize = 64;
 const PHASE_MAX: Duration = Duration::from_secs(120);
 /// A connection closes once its key has sealed this many packets. The sealer panics beyond its own
 /// limit (SPEC §4.5), so the rest of the batch and the CLOSE packets, some hundreds, need room
-/// below it. Otherwise a peer that keeps us sending and acknowledges nothing could reach that
-/// panic.
+/// below it. Otherwise a peer that keeps this side sending and acknowledges nothing could reach
+/// that panic.
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// An MTU probe is sent only if the path is estimated to carry this many packets of its size per
 /// second. The pacer delays data by a probe's size, so on a slower path a search would hold data
@@ -38,7 +38,7 @@ const PROBES_PER_SECOND_MIN: u64 = 10;
 /// Maximum range, in packets, within which a packet number is skipped. The range doubles up to this
 /// value.
 const SKIP_RANGE_MAX: u64 = 1 << 14;
-/// Maximum number of packets per ACK that we request from the peer.
+/// Maximum number of packets per ACK that this side requests from the peer.
 const ACK_PACKETS_MAX: u64 = 64;
 
 /// Permission to send data in a packet, and how.
@@ -338,8 +338,8 @@ impl Connection {
         self.pace_at.is_some_and(|at| at > now + super::ACK_DELAY_MAX)
     }
 
-    /// Writes the peer's address as we see it, if it is an Internet address. Cold: runs once, and
-    /// after the peer moved.
+    /// Writes the peer's address as this side sees it, if it is an Internet address. Cold: runs
+    /// once, and after the peer moved.
     #[cold]
     fn write_observed_address(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
         let Some(address) = self.path.remote.ip() else {

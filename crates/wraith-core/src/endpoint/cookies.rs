@@ -1,7 +1,10 @@
-//! The responder's cookies: an initiator must return one under load (SPEC §3.6).
+//! The responder's cookies: while the responder is under load, an initiator must return one (SPEC
+//! §3.6).
 //!
-//! Invariant: no state per address. A cookie is a MAC of the address under a rotating secret. It is
-//! recomputed for verification, and is worthless from another address or later.
+//! Invariant: the responder keeps no state per address. A cookie is a MAC of the initiator's
+//! address under a secret of the responder. The responder recomputes the cookie to verify it. A
+//! cookie is invalid from another address, and after at most two periods ([`LIFETIME`]) of the
+//! secret.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,8 +14,8 @@ use wraith_noise::{CookieSecret, DoorKey};
 
 use crate::{PathAddr, Time};
 
-/// A secret creates cookies for this long and verifies them for as long again. An attempt takes ten
-/// seconds.
+/// A secret creates cookies for this long and verifies them for as long again. A handshake attempt
+/// lasts ten seconds.
 const LIFETIME: Duration = Duration::from_secs(120);
 
 pub(crate) struct Cookies {

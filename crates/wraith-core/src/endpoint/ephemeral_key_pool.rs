@@ -1,5 +1,6 @@
-//! A pool of precomputed ephemeral keys. Finding a key with an Elligator representative takes
-//! several tries, and no handshake should wait for that (SPEC §3.2).
+//! A pool of precomputed ephemeral keys. Only some keys have an Elligator representative (an
+//! encoding that looks like random bytes). Finding one takes several tries, and no handshake should
+//! wait for them (SPEC §3.2).
 
 use wraith_noise::EphemeralKey;
 

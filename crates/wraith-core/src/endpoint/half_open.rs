@@ -1,18 +1,20 @@
 //! Half-open handshakes of initiators with a door key: between the first datagram of H1 and H3
 //! (SPEC §3.4).
 //!
-//! They are bounded in total and per [`Source`]. The limits apply before any curve computation,
-//! which begins with the second datagram. A retransmitted H1 gets the identical H2 for 5 s.
-//! Received H1s are remembered ([`ReplayCache`]) for as long as their clock would be accepted, if
-//! there is room.
+//! H1, H2 and H3 are the three handshake messages. Half-open handshakes are bounded in total and
+//! per [`Source`]. The limits apply before any curve computation, which begins with the second
+//! datagram of H1. For 5 s, a retransmitted H1 gets the identical H2. If there is room, a received
+//! H1 is remembered ([`ReplayCache`]) until its timestamp is too old to be accepted.
 //!
-//! Under load (SPEC §3.6), an initiator must return a cookie, which proves its address. A proven
-//! initiator competes only with other proven ones, and evicts the unproven. Invariant: unproven
-//! initiators take at most half of the places and [`FRESH_PER_SECOND`] curve computations a second.
+//! While the responder is under load (SPEC §3.6), an initiator must return a cookie, which proves
+//! its address. A proven initiator competes only with other proven ones, and evicts the unproven.
+//! Invariant: unproven initiators occupy at most half of the half-open handshakes. At most
+//! [`FRESH_PER_SECOND`] of their H1s are processed per second.
 //!
 //! A copy of an H1 is indistinguishable from the original, so the first to arrive is answered. The
-//! same H1 from another address gets a handshake of its own, with another H2, until one of them is
-//! complete. Completing a handshake requires receiving at its address.
+//! same H1 from another address gets a handshake of its own, with another H2, until one of these
+//! handshakes is complete. An initiator can complete a handshake only if it receives at the
+//! handshake's address.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

@@ -6,12 +6,12 @@
 //! 1. connections known at its source address;
 //! 2. attempts to find paths (`punch`);
 //! 3. handshakes in progress;
-//! 4. the first datagram of an H1;
+//! 4. the first datagram of a first handshake message (H1);
 //! 5. trial of its connection ID on all connections.
 //!
-//! Otherwise it is dropped and counted. The trials come last, so that a flood of H1s with a valid
-//! mac1 does not exhaust the trials that find migrated peers. Where both fail, the order does not
-//! matter.
+//! A datagram that matches none of these is dropped and counted. The trials come last, so that a
+//! flood of H1s with a valid mac1 does not exhaust the trials that find migrated peers. If the
+//! datagram is neither an H1 nor a packet of a connection, the order does not matter.
 //!
 //! Invariant: a stranger without a door key costs one hash and a bounded share of one core, and
 //! never gets an answer. A stranger with a door key costs at most one handshake step, in bounded

@@ -1,4 +1,4 @@
-//! The endpoint's interface to path discovery: see [`punch`](crate::punch).
+//! The methods of the endpoint for NAT traversal: see [`punch`](crate::punch).
 
 use std::net::SocketAddr;
 

@@ -1,9 +1,11 @@
-//! Recently received H1s: a replay gets no answer (SPEC §3.4). Each H1 is remembered by its ID and
-//! by its ephemeral key, independent of the key's encoding.
+//! Recently received first handshake messages (H1): a replay gets no answer (SPEC §3.4). The cache
+//! holds the ID of each H1, and the ephemeral key of each authentic H1. A known ephemeral key is
+//! recognised in any encoding.
 //!
-//! There are two generations. When the younger is full or old, the older is discarded. Invariant:
-//! neither holds more than the maximum of IDs or of keys. So a flood of H1s shortens the memory
-//! instead of enlarging it.
+//! There are two generations. When the younger generation is full or old, the older one is
+//! discarded and a new one begins. Invariant: neither generation holds more than the maximum number
+//! of IDs or of keys. A flood of H1s therefore shortens the time for which an H1 is remembered, and
+//! does not enlarge the cache.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! Routing table: the connections known at a source address, on which a datagram is tried first.
 //!
 //! A connection is listed under its initial address and the addresses from which authentic packets
-//! came. Invariant: at most [`ADDRESSES_MAX`] per connection, and the one in use is never evicted.
-//! So a peer that keeps changing addresses costs no more than one that migrates now and then.
+//! came. Invariant: a connection has at most [`ADDRESSES_MAX`] addresses here, and its current
+//! address is never evicted. So a peer that keeps changing addresses costs no more than one that
+//! migrates rarely.
 
 use std::collections::HashMap;
 

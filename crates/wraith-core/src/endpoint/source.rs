@@ -1,8 +1,8 @@
 //! The unit of per-source limits: the addresses that one stranger can use at no cost.
 //!
-//! Ports of an address are free, and so are the 2^64 addresses of the smallest IPv6 network that is
-//! assigned. Link-local addresses of all neighbours share one such network, so each of them counts
-//! separately.
+//! A stranger can use all ports of its address, and all 2^64 addresses of the smallest IPv6 network
+//! that is assigned. Therefore one source is an IPv4 address or an IPv6 /64. Link-local addresses
+//! of all neighbours share one /64, so each link-local address is a source of its own.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;

@@ -1,8 +1,9 @@
 //! Budget of connection-ID trials for datagrams from unknown addresses (SPEC §4.4).
 //!
-//! A trial is one AES block under the connection's own key: about 20 ns, or 60 ns if its keys are
-//! not cached. Invariant: a flood of random datagrams costs at most [`PER_SECOND`] trials a second.
-//! It costs datagrams from known addresses nothing, because these need no trial.
+//! A trial is one AES block under the connection's own key: about 20 ns, or 60 ns if the
+//! connection's keys are not in the processor's cache. Invariant: a flood of random datagrams costs
+//! at most [`PER_SECOND`] trials per second. The budget does not affect datagrams from known
+//! addresses, because these need no trial.
 
 use std::time::Duration;
 

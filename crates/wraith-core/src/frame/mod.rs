@@ -245,7 +245,7 @@ pub enum SentFrame {
         /// Index of the fragment.
         part: u8,
     },
-    /// The peer's address as we see it; retransmitted with the newest value.
+    /// The peer's address as this side sees it; retransmitted with the newest value.
     ObservedAddress,
     /// A datagram; never retransmitted.
     Datagram,

@@ -308,7 +308,7 @@ impl<'a> FrameWriter<'a> {
         true
     }
 
-    /// Writes a frame that consists of numbers only.
+    /// Writes a frame that consists of nothing but numbers.
     fn numbers(&mut self, kind: u8, numbers: &[u64]) -> bool {
         let need = 1 + numbers.iter().map(|&number| varint::len(number)).sum::<usize>();
         let fits = need <= self.remaining();

@@ -1,7 +1,7 @@
 //! Path measurements of a sender: round trips, delivery rates and lost packets.
 //!
-//! Loss recovery takes the measurements and congestion control reads them, so they belong to
-//! neither. This module imports nothing from [`crate::recovery`] or [`crate::congestion`].
+//! Loss recovery makes the measurements and congestion control reads them, so this module belongs
+//! to neither. This module imports nothing from [`crate::recovery`] or [`crate::congestion`].
 
 mod lost_packet;
 mod rate_sample;

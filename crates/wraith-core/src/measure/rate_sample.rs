@@ -1,10 +1,10 @@
 //! Delivery rate (draft-ietf-ccwg-bbr §4.1), measured per flight.
 //!
-//! Every in-flight packet carries a [`Snapshot`] of the counters from its sending. When it is
-//! acknowledged, the bytes delivered since then are divided by the send time or the ACK time,
-//! whichever is longer. The path has proven that rate. Invariant: `delivered` and `lost` only grow,
-//! have 64 bits, and survive idle times. When nothing is in flight, only the *times* restart, so a
-//! pause between bursts does not lower the rate.
+//! Every in-flight packet carries a [`Snapshot`] of the counters from its sending. When the packet
+//! is acknowledged, the bytes delivered since its sending are divided by the send time or the ACK
+//! time, whichever is longer. The path has proven the resulting rate. Invariant: `delivered` and
+//! `lost` only grow, have 64 bits, and survive idle times. When nothing is in flight, only the
+//! *times* restart, so a pause between bursts does not lower the rate.
 
 use std::time::Duration;
 

@@ -8,9 +8,10 @@
 //!   A ◀── answer ── B                      A knows
 //! ```
 //!
-//! An answer from exactly the probed address proves a pair to us. Invariants:
+//! An answer from exactly the probed address proves to the receiving side that this pair of
+//! addresses works. Invariants:
 //!
-//! - A packet counts once, however often and from wherever it is replayed.
+//! - A packet has an effect once, however often and from wherever it is replayed.
 //! - The constants below bound everything that is sent and kept. [`UnprovenBudget`] bounds the
 //!   packets to unproven addresses.
 
@@ -44,8 +45,8 @@ const MANY_MS: [u64; 1] = [0];
 const OF_MANY: u8 = 2;
 /// Duration of an attempt with guessed ports. The other side begins some seconds earlier or later.
 const MANY_LASTS: Duration = Duration::from_secs(7);
-/// Probe times for a peer that begins later: as many packets, over a minute. After each, our NAT
-/// admits the peer for 30 s or more.
+/// Probe times for a peer that begins later: as many packets, over a minute. After each, this
+/// side's NAT admits the peer for 30 s or more.
 const WAITING_PROBES_MS: [u64; 8] = [0, 200, 600, 1400, 14_000, 27_000, 40_000, 53_000];
 const WAITING_MAX: Duration = Duration::from_secs(60);
 /// Time to wait for better answers after the first one. A better path is rarely much slower.
@@ -76,7 +77,7 @@ struct Target {
     rtt: Option<Duration>,
 }
 
-/// Address reported to the peer when it has no IP address on our side. Peers ignore it.
+/// Address reported to the peer if this side reaches the peer at no IP address. Peers ignore it.
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// Returns true if packets may go to `address`. The caller answers for addresses that it numbered
@@ -124,7 +125,7 @@ pub(super) struct Attempt {
     probes: &'static [u64],
     seen: HashSet<Salt>,
     outgoing: VecDeque<(PathAddr, Vec<u8>)>,
-    /// Our address as last reported by the other side.
+    /// This side's address as last reported by the peer.
     observed: Option<SocketAddr>,
     /// Time at which the punch ends, with or without a result.
     ends_at: Time,

@@ -1,6 +1,7 @@
-//! Port guessing (SPEC §14.5), for two NATs that defeat plain punching. One side's NAT maps another
-//! port for each destination; the other's admits only hosts that it has sent to. The first side
-//! probes from many sockets, the second probes many ports, and some pair is likely to match.
+//! Port guessing (SPEC §14.5), for two NATs that defeat plain punching. One side's NAT uses a
+//! different outside port for each destination. The other side's NAT admits only datagrams from
+//! addresses and ports that its host has sent to. The first side probes from many sockets, the
+//! second side probes many ports, and some pair is likely to match.
 //!
 //! Invariant: besides [`UnprovenBudget`](super::unproven_budget::UnprovenBudget), this module
 //! bounds the packets to unproven addresses: [`MANY_MAX`] per attempt, and one attempt per

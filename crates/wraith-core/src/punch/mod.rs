@@ -1,20 +1,20 @@
-//! NAT traversal (SPEC §14): hole punching with a peer, address observation, and requests to
-//! strangers. All packets use the socket of an [`Endpoint`](crate::Endpoint), because a NAT's
-//! mapping belongs to a socket.
+//! NAT traversal (SPEC §14): hole punching with a peer, address observation, and requests in the
+//! clear to hosts without a shared secret. All packets use the socket of an
+//! [`Endpoint`](crate::Endpoint), because a NAT's mapping belongs to a socket.
 //!
 //! | function | counterpart | result |
 //! |---|---|---|
 //! | [`Endpoint::punch`](crate::Endpoint::punch) | a peer with the same secret that begins at about the same time | addresses that work in both directions |
 //! | [`Endpoint::punch_many`](crate::Endpoint::punch_many) | such a peer, with ports to be guessed | one such address, with luck |
-//! | [`Endpoint::observe`](crate::Endpoint::observe) | a [`Reflector`] with the secret | our address as it sees it |
+//! | [`Endpoint::observe`](crate::Endpoint::observe) | a [`Reflector`] with the secret | the address at which the reflector sees this endpoint |
 //! | [`Endpoint::exchange`](crate::Endpoint::exchange) | any host | one reply |
 //!
 //! Like the endpoint, it performs no I/O and reads no clock. Invariants:
 //!
-//! - A packet is answered or believed only if it is authentic under one of our secrets. The
-//!   exception is the reply to a request in the clear, from the address asked.
-//! - A foreign datagram costs one hash for each secret, within a budget.
-//! - Unproven addresses get a few packets in total.
+//! - A packet is answered or believed only if it is authentic under one of the endpoint's secrets.
+//!   The exception is the reply to a request in the clear, if it comes from the address asked.
+//! - A datagram that belongs to no secret costs one hash for each secret, within a budget.
+//! - All unproven addresses together get few packets.
 
 mod attempt;
 mod many;
@@ -69,9 +69,10 @@ pub struct PunchId(u64);
 /// An event of a punch, an observation or an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PunchEvent {
-    /// Our address as the counterpart sees it. Ends an observation.
+    /// This endpoint's address as the counterpart sees it. Ends an observation.
     Observed(SocketAddr),
-    /// The peer answered: packets pass in both directions between our socket and `remote`.
+    /// The peer answered: packets pass in both directions between this endpoint's socket and
+    /// `remote`.
     Punched {
         /// The peer's address.
         remote: SocketAddr,

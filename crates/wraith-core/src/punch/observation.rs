@@ -1,7 +1,7 @@
-//! Address observation (SPEC §14.2), and requests to strangers in the clear.
+//! Address observation (SPEC §14.2), and requests in the clear to hosts without a shared secret.
 //!
-//! Invariant: an answer counts once, only from exactly the expected address, and only within a few
-//! seconds of the expected time. The counterpart gets few packets.
+//! Invariant: an answer is accepted once, only from exactly the expected address, and only within a
+//! few seconds of the expected time. The counterpart gets few packets.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -28,8 +28,8 @@ pub enum AnswerMode {
     /// At once, from the address asked.
     #[default]
     Itself,
-    /// At once, from this other port of the same address. The answer arrives if our NAT admits that
-    /// port.
+    /// At once, from this other port of the same address. The answer arrives if the asking side's
+    /// NAT admits that port.
     Port(u16),
     /// From the address asked, after this long without a packet. The answer arrives if the NAT has
     /// kept the mapping. Rounded down to a multiple of 8 s, 248 s at most.
@@ -62,7 +62,7 @@ impl Observation {
         Self { keys, of, answers_from, wish, since: now, done: 0, asked: Vec::new() }
     }
 
-    /// Returns our observed address, if this is the answer.
+    /// Returns the observed address of the asking endpoint, if this is the answer.
     pub(super) fn handle(&self, from: PathAddr, datagram: &[u8]) -> Option<SocketAddr> {
         if from != self.answers_from.into() {
             return None;

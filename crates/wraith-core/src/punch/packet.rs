@@ -1,9 +1,10 @@
-//! Packets of punches and observations (SPEC §14.1): `salt(8) ‖ tag(8) ‖ sealed`. Without the
-//! secret, they are random bytes of random length.
+//! Packets of hole punching and address observation (SPEC §14.1): `salt(8) ‖ tag(8) ‖ sealed`. To a
+//! host without the secret, they look like random bytes of random length.
 //!
 //! The tag shows at the cost of one hash whether a datagram belongs to a secret; the seal
-//! authenticates all of it. Each direction has its own keys, so a reflected packet opens nothing.
-//! Invariant: an unauthentic packet changes nothing, and no answer is longer than its question.
+//! authenticates the whole datagram. Each direction has its own keys, so a packet that is reflected
+//! to its sender does not authenticate. Invariant: an unauthentic packet changes nothing, and no
+//! answer is longer than its question.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;

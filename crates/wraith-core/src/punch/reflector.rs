@@ -1,5 +1,6 @@
-//! The reflector: a third party that reports our address (SPEC §14.2). A pure function for a host
-//! with a UDP port and a shared secret, for instance a relay.
+//! The reflector: a third party that reports to a client the source address of the client's
+//! datagram (SPEC §14.2). It is a pure function for a host with a UDP port and a shared secret,
+//! such as a relay.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Validity of addresses that others name as targets.
+//! Validity of addresses that a peer or a third party names as targets.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,7 +1,8 @@
 //! Packet budget for unproven addresses (SPEC §14.3).
 //!
-//! A list of candidates is unverified, so its addresses may belong to third parties. Invariant: in
-//! a period, the following limits hold for all connections and punches of the endpoint together:
+//! The peer's list of candidate addresses is unverified, so its addresses may belong to third
+//! parties. Invariant: in one period, these limits hold for all connections and punches of the
+//! endpoint together:
 //!
 //! - an address gets at most [`PER_ADDRESS`] packets;
 //! - all addresses of one source (likely one host or one line) get at most [`PER_SOURCE`];

@@ -3,8 +3,8 @@
 //! Every record is one line with a record separator (0x1E) in front. The header has the fields of
 //! 0.3, which viewers require. It also has those of the current drafts
 //! (draft-ietf-quic-qlog-main-schema-13), which readers of 0.3 ignore. Names are those of 0.3, such
-//! as `transport:packet_sent`; our own events begin with `wraith:`. Times are milliseconds since
-//! the start of the log, rates are bits per second.
+//! as `transport:packet_sent`; events that 0.3 lacks begin with `wraith:`. Times are milliseconds
+//! since the start of the log, rates are bits per second.
 
 use std::io::Write;
 use std::time::Duration;

@@ -2,9 +2,10 @@
 //! state of congestion control.
 //!
 //! The core passes [`Event`]s of fixed size to a [`Sink`] and neither formats nor writes them. A
-//! [`SinkFactory`] in the configuration creates one sink per connection; without one, a hook costs
-//! one comparison. Times never go backwards within a sink. Invariant: an event contains no secret,
-//! that is, no key, no NodeId and no content. [`json_seq`] encodes events as text.
+//! [`SinkFactory`] in the configuration creates one sink per connection. Without a factory, each
+//! logging hook costs one comparison. Times never go backwards within a sink. Invariant: an event
+//! contains no secret, that is, no key, no NodeId and no content. [`json_seq`] encodes events as
+//! text.
 
 mod event;
 pub mod json_seq;
@@ -24,7 +25,7 @@ pub(crate) use recorder::Recorder;
 pub struct Start {
     /// Start time of the log.
     pub now: Time,
-    /// Our side of the connection.
+    /// This side's role in the connection.
     pub role: Role,
     /// The peer's address.
     pub remote: PathAddr,

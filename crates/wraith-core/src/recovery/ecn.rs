@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A failure ends marking on the path and nothing else. If a middlebox mangles marks or a peer
-//! reports false counts, the sender relies on loss and round trips alone. A new path is tested
-//! again.
+//! reports false counts, the sender relies on loss and round trips and not on marks. A new path is
+//! tested again.
 //!
 //! Invariant: congestion control sees marks only on a capable path.
 
@@ -181,9 +181,9 @@ impl PeerCounts {
     /// | condition | reason |
     /// |---|---|
     /// | no count decreases | they are totals |
-    /// | ECT(1) does not increase | we never send ECT(1) |
+    /// | ECT(1) does not increase | this sender never sends ECT(1) |
     /// | ECT(0) and CE together increase at least by the newly acknowledged packets with ECT(0) | a mark may be changed, not lost |
-    /// | ECT(0) and CE together do not exceed the packets sent with ECT(0) | only our packets count |
+    /// | ECT(0) and CE together do not exceed the packets sent with ECT(0) | the peer counts only packets of this sender |
     fn is_possible(&self, before: EcnCounts, now: EcnCounts, newly_acked: u64) -> bool {
         let (Some(ect0), Some(ce)) =
             (now.ect0.checked_sub(before.ect0), now.ce.checked_sub(before.ce))

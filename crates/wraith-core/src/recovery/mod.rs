@@ -9,7 +9,7 @@
 //!
 //! - Bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current
 //!   path.
-//! - After the driver has served the timer, the next timeout lies in the future.
+//! - After the caller has handled a timeout, the next timeout lies in the future.
 //! - The module reads no clock.
 
 mod acknowledgement;
@@ -205,7 +205,7 @@ impl<F> Recovery<F> {
         self.path.set_app_limited(now);
     }
 
-    /// Records our request to the peer: an ACK after `packets` packets or `delay`.
+    /// Records this side's request to the peer: an ACK after `packets` packets or `delay`.
     pub fn set_ack_request(&mut self, packets: u64, delay: Duration) {
         self.path.ack_request = (packets, delay);
     }

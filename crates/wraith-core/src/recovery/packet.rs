@@ -1,6 +1,7 @@
 //! The records of a packet: as it leaves, while it is outstanding, and after it was settled.
 //!
-//! Its content (`F`) is moved through and never inspected: frames belong to the owner.
+//! Recovery stores and returns the packet's content (`F`) and never inspects it: the connection
+//! handles the frames.
 
 use crate::Time;
 use crate::measure::Snapshot;

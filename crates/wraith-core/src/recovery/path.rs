@@ -2,8 +2,8 @@
 //! in flight.
 //!
 //! Migration replaces this struct and nothing else. The controller's decision is cached, so that
-//! sending a packet costs no virtual call. It is requested once after each event that may change
-//! it.
+//! sending a packet costs no virtual call. The module requests a new decision after each event that
+//! may change it.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! Blocked frames: announcements that a limit of the peer blocks us.
+//! Blocked frames: a side announces that a limit of its peer blocks it from sending.
 //!
-//! Lost limit updates are retransmitted, so an honest peer never leaves us blocked after it raised
-//! a limit. Blocked frames do not rely on that: a blocked sender announces its limit, and the
-//! receiver repeats or slightly raises it. They also keep a connection alive while the peer's
-//! application is slow.
+//! Lost limit updates are retransmitted, so an honest peer that raises a limit does not leave the
+//! sender blocked. Blocked frames work without these retransmissions: a blocked sender announces
+//! the limit that blocks it, and the receiver repeats or slightly raises the limit. They also keep
+//! a connection alive while the peer's application is slow.
 //!
-//! The owner decides when to announce: a timer, while nothing else is in flight (see
+//! The connection decides when to announce: a timer does, while nothing else is in flight (see
 //! [`Streams::announce_blocked`]).
 
 use super::{STREAMS_MAX, StreamId, Streams};
@@ -26,7 +26,7 @@ impl Streams {
         unsent && self.credit() == 0
     }
 
-    /// Schedules blocked frames for the next packet, if any limit of the peer blocks us.
+    /// Schedules blocked frames for the next packet, if any limit of the peer blocks this side.
     pub fn announce_blocked(&mut self) {
         self.blocked_due = self.is_blocked();
     }

@@ -59,7 +59,7 @@ pub enum StreamEvent {
     Writable(StreamId),
     /// The peer acknowledged every byte and the end.
     Acked(StreamId),
-    /// The peer stopped reading, so our sending side was reset.
+    /// The peer stopped reading, so this side's sending half was reset.
     Stopped {
         /// The stream.
         id: StreamId,

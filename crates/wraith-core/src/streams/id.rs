@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Our side of a connection.
+/// This side's role in a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The side that sends H1.

@@ -15,14 +15,14 @@
 //!
 //! # Invariants
 //!
-//! - Every accepted byte lies within the windows we announced; any other byte is a protocol
-//!   violation.
-//! - We send no byte beyond the limits that the peer announced.
-//! - A stream is in a send queue exactly when it has something to send from it.
-//! - The state shows without a search which limits of the peer block us, so that blocked frames are
-//!   cheap.
-//! - A stream with both halves over is removed, and frames for it are ignored. If the peer had
-//!   opened it, the peer may open another one.
+//! - Every accepted byte lies within the windows that this side announced; any other byte is a
+//!   protocol violation.
+//! - This side sends no byte beyond the limits that the peer announced.
+//! - A stream is in a send queue exactly when it has something of that queue's kind to send.
+//! - The state shows without a search which limits of the peer block this side, so that blocked
+//!   frames are cheap.
+//! - A stream is removed when both its halves are over, and later frames for it are ignored. If the
+//!   peer had opened the stream, the peer may open another one.
 
 mod assembler;
 mod blocked;
@@ -70,11 +70,11 @@ struct PeerLimits {
     max_data: u64,
     /// Initial maximum number of bytes on each stream.
     stream_data: u64,
-    /// Maximum number of streams that we may open in total.
+    /// Maximum number of streams that this side may open in total.
     max_streams: u64,
 }
 
-/// Limits that we announced, and their use by the peer.
+/// Limits that this side announced, and their use by the peer.
 #[derive(Debug)]
 struct OwnLimits {
     /// Receive window of all streams together.
@@ -141,7 +141,7 @@ impl Streams {
     }
 
     /// Applies the peer's parameters (SPEC §3.3): bytes on all streams, bytes on each, and streams
-    /// that we may open.
+    /// that this side may open.
     pub fn set_peer_limits(&mut self, max_data: u64, max_stream_data: u64, max_streams: u64) {
         self.peer.max_data = self.peer.max_data.max(max_data);
         self.peer.stream_data = max_stream_data;
@@ -188,8 +188,8 @@ impl Streams {
         usize::try_from(room).unwrap_or(usize::MAX)
     }
 
-    /// Ends our side after the bytes written so far. [`StreamEvent::Acked`] reports that all of
-    /// them arrived.
+    /// Ends the sending half after the bytes written so far. [`StreamEvent::Acked`] reports that
+    /// all of them arrived.
     pub fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.finish()?;
@@ -197,8 +197,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Resets our side: bytes still in flight may never arrive. No effect on a side that is already
-    /// over.
+    /// Resets the sending half: bytes still in flight may never arrive. No effect on a half that is
+    /// already over.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.reset(code, false);

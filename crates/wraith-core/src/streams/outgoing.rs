@@ -1,8 +1,8 @@
 //! Writes frames to the peer, and settles them when they are acknowledged or lost.
 //!
 //! Order within a packet: control frames (MAX_*, RESET_STREAM, STOP_SENDING), then lost bytes, then
-//! new bytes. Streams take turns, one frame each. A redundant second copy of a retransmission goes
-//! into a separate packet, when nothing else is left to send.
+//! new bytes. Streams take turns, one frame each. When nothing else is left to send, a redundant
+//! second copy of a retransmission is sent in a separate packet.
 
 use super::send::{Delivery, Progress};
 use super::{StreamEvent, StreamId, Streams};

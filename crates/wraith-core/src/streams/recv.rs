@@ -1,7 +1,7 @@
 //! The receiving half of a stream.
 //!
-//! Bytes count against both windows up to the highest offset received, gaps included. The half is
-//! over in one of three cases:
+//! The windows of the stream and of the connection are used up to the highest offset received, gaps
+//! included. The half is over in one of three cases:
 //!
 //! - the application has read the end;
 //! - the peer reset it;

@@ -2,7 +2,8 @@
 //!
 //! Each byte below `sent` is in flight, lost or acknowledged. Lost bytes are in `lost` and are
 //! retransmitted before new bytes leave. Bytes from `sent` on are new; only these need flow control
-//! credit. The half is over when every byte and the end were acknowledged, or the reset was.
+//! credit. The half is over when every byte and the end were acknowledged, or when the reset was
+//! acknowledged.
 
 use std::ops::Range;
 
@@ -38,7 +39,7 @@ enum SendState {
     Open,
     /// Accepts no more bytes; FIN announces the end.
     Finishing(Delivery),
-    /// Reset by us, or at the peer's request (`stopped`).
+    /// Reset by the application, or at the peer's request (`stopped`).
     Reset { code: u64, delivery: Delivery, stopped: bool },
 }
 
@@ -129,8 +130,8 @@ impl SendHalf {
         Ok(())
     }
 
-    /// Resets the half, at the peer's request (`stopped`) or our own. Returns false, without
-    /// effect, if the half is over or already reset.
+    /// Resets the half, at the peer's request (`stopped`) or the application's. Returns false,
+    /// without effect, if the half is over or already reset.
     pub(super) fn reset(&mut self, code: u64, stopped: bool) -> bool {
         if self.is_over() || matches!(self.state, SendState::Reset { .. }) {
             return false;

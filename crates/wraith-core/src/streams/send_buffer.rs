@@ -4,7 +4,6 @@
 //! is copied until a packet is built. Invariants: the segments are contiguous and cover `acked ..
 //! end`. The first one holds at least one unacknowledged byte. `acked_above` holds acknowledged
 //! ranges that start above `acked`.
-//! one byte that is not acknowledged. `acked_above` holds acknowledged ranges that start above `acked`.
 
 use std::collections::VecDeque;
 use std::ops::Range;

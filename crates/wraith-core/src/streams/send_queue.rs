@@ -2,8 +2,8 @@
 //!
 //! Invariant: a stream is in the queue exactly when its [`Queued`] flag is set, which is exactly
 //! when it has something to send. An empty queue therefore means that nothing is pending. Entering,
-//! and leaving from the front, are O(1). Leaving from elsewhere scans the queue. That happens only
-//! on a rare event, such as a reset or a late acknowledgement.
+//! and leaving from the front, are O(1). Leaving from any other position scans the queue. Only rare
+//! events cause such a scan, for instance a reset or a late acknowledgement.
 
 use std::collections::VecDeque;
 

@@ -1,10 +1,10 @@
 //! The live streams of a connection, by id.
 //!
 //! Each opener has a list of its streams, ordered by sequence number, and a count of the streams
-//! that it opened. A sequence number below that count that is not in the list belongs to a removed
-//! stream. New streams are appended. A lookup first tries the position of the last one, then the
-//! position for the case that no stream in between was removed. Otherwise it is a binary search.
-//! Memory is proportional to the live streams.
+//! that it opened. A sequence number that is below that count but not in the list belongs to a
+//! removed stream. New streams are appended. A lookup first tries the position of the last lookup,
+//! then the position that is right if no stream in between was removed. If both are wrong, the
+//! lookup is a binary search. Memory is proportional to the live streams.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! An authenticated hostile peer on either side of the handshake: the packet layer without an
-//! endpoint, so it can send any frame.
+//! An authenticated hostile peer, as initiator or as responder. It consists of the packet layer
+//! without an endpoint, so it can send any frame.
 
 use std::time::Duration;
 

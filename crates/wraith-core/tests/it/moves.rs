@@ -1,4 +1,4 @@
-//! Moves that our own side chooses, packet by packet.
+//! Migrations that one side requests itself, packet by packet.
 
 use bytes::Bytes;
 use wraith_core::{Event, TransportConfig};

@@ -1,4 +1,5 @@
-//! An ephemeral key of one H1 cannot begin another handshake, in any encoding (SPEC §3.4).
+//! The ephemeral key of one first handshake message (H1) cannot begin another handshake, in any
+//! encoding (SPEC §3.4).
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;

@@ -1,5 +1,5 @@
-//! Full-pipe detection (draft §5.3.1.2). The pipe is full after three rounds, not
-//! application-limited, without a delivery rate a quarter above the baseline.
+//! Full-pipe detection (draft §5.3.1.2). The pipe is full when three rounds that were not
+//! application-limited have brought no delivery rate a quarter above the baseline.
 
 /// Factor over the baseline that counts as growth.
 const GROWTH: f64 = 1.25;

@@ -2,7 +2,7 @@
 //! the previous ProbeBW cycle.
 //!
 //! Time is counted in cycles. Each cycle has one phase that sends faster than the estimate. A cycle
-//! without a sample does not expire anything.
+//! without a sample expires no earlier sample.
 
 /// Delivery rates, in bytes per second.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,16 +9,17 @@
 //! - ProbeBW cruises, and periodically sends a quarter faster.
 //! - ProbeRTT empties the path.
 //!
-//! Loss bounds the model, temporarily ([`short_term`]) or until a probe succeeds ([`long_term`]).
+//! Loss bounds the model, either temporarily ([`short_term`]) or until a probe succeeds
+//! ([`long_term`]).
 //!
-//! Functions and variables have the draft's names in Rust's spelling. Section numbers count from
-//! "Detailed Algorithm" as 5. Everything beyond the draft is in [`extensions`], and docs/SPEC.md §7
-//! lists it.
+//! Functions and variables have the draft's names in Rust's spelling. Section numbers are the
+//! draft's, in which "Detailed Algorithm" is section 5. Everything beyond the draft is in
+//! [`extensions`], and docs/SPEC.md §7 lists it.
 //!
 //! Invariants:
 //!
 //! - A timeout changes neither `max_bw` nor `min_rtt`.
-//! - A pause does not expire anything that was acknowledged.
+//! - During a pause, no value that was learned from acknowledgements expires.
 //! - The window is at least [`MIN_PIPE_CWND_PACKETS`].
 
 mod control;

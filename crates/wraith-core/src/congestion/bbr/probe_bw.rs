@@ -1,11 +1,11 @@
 //! ProbeBW (draft §5.3.3): slows down to drain the queue, cruises, refills the pipe, then sends a
-//! quarter faster for a while. A cycle takes two to three seconds, or 63 rounds where a Reno flow
-//! would be as fast.
+//! quarter faster for a while. A cycle takes two to three seconds. It is shorter if a Reno flow
+//! would grow back earlier: as many rounds as the target has packets, at most 63.
 //!
 //! [`early_probes`](super::extensions::early_probes) shortens the wait.
 //! [`unfinished_probe`](super::extensions::unfinished_probe) continues a probe that ended too
-//! early. [`persistent_queue`](super::extensions::persistent_queue) ends one that only raises the
-//! long-term bound.
+//! early. [`persistent_queue`](super::extensions::persistent_queue) ends a probe that only raises
+//! the long-term bound.
 
 use std::time::Duration;
 

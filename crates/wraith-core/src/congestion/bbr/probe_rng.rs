@@ -1,4 +1,4 @@
-//! Random numbers of the draft (§5.3.3.8).
+//! Random numbers for the time between two probes (draft §5.3.3.8).
 
 /// Random numbers (SplitMix64) that spread bandwidth probes, so that flows do not probe in step.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Round trips counted in packets (draft §5.5.1): a round ends when a packet sent after its start
 //! is acknowledged.
 //!
-//! A pause without packets is not a round, so it does not expire anything in the model.
+//! A pause without packets is not a round, so no value of the model expires during it.
 
 /// The rounds of one connection.
 #[derive(Clone, Copy, Debug, Default)]

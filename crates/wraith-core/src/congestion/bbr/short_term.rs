@@ -1,6 +1,6 @@
 //! The short-term model (draft §5.5.10.3). Outside of probes, a round with too much loss lowers
 //! bandwidth and inflight towards the last delivery, by at most three tenths. The next probe resets
-//! it.
+//! the short-term model.
 //!
 //! [`random_loss`](super::extensions::random_loss) defines too much loss;
 //! [`probe_losses`](super::extensions::probe_losses) selects the losses that count.

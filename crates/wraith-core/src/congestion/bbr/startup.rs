@@ -1,9 +1,9 @@
 //! Startup (draft §5.3.1): doubles the rate each round until a plateau of the delivery rate or loss
 //! shows that the pipe is full.
 //!
-//! [`startup_loss`](super::extensions::startup_loss) defines how much loss ends it.
+//! [`startup_loss`](super::extensions::startup_loss) defines how much loss ends Startup.
 //! [`fast_startup`](super::extensions::fast_startup) and
-//! [`jump_start`](super::extensions::jump_start) make it faster.
+//! [`jump_start`](super::extensions::jump_start) make Startup faster.
 
 use super::{Bbr, BbrState, Phase};
 use crate::congestion::controller::{Acked, Lost};

@@ -1,5 +1,5 @@
-//! Upper and lower bounds over emulated links. Each test guards against a failure of other
-//! implementations in the field.
+//! Upper and lower bounds over emulated links. Each test guards against a known failure of other
+//! implementations.
 
 use super::flow::{Fate, Flow, Link};
 use super::*;

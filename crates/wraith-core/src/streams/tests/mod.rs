@@ -1,6 +1,6 @@
 //! Tests of two [`Streams`] joined by a channel that may lose, repeat and reorder packets (`pair`).
-//! It checks every flow control rule. `exchange` and `blocked` test honest peers, `hostile` tests
-//! hostile ones.
+//! The channel checks every flow control rule. `exchange` and `blocked` test honest peers,
+//! `hostile` tests peers that break the rules.
 
 mod blocked;
 mod exchange;

@@ -1,5 +1,5 @@
-//! A retransmission is sent a second time if nothing else can be sent. Either the peer's window is
-//! full behind it, or it is the end.
+//! A retransmission is sent a second time if nothing else can be sent: it fills the peer's window,
+//! or it carries the end of the stream.
 
 use std::ops::Range;
 

@@ -2,11 +2,12 @@
 //!
 //! - The draft: at least 4 per round trip.
 //! - Ours: 4 per window, 8 while loss bounds it, 16 while Startup jumps.
-//! - Why: more ACKs queue up where the reverse path is narrow. While loss bounds the window, bytes
-//!   that wait for their ACK have left the path, and the bound cannot compensate for them. The
-//!   result of a jump shows early in the round, or not at all.
-//! - Grid: with 4 instead of 8, 10 Mbit/s × 50 ms with a hundredth of it for ACKs 68.7 → 92.4 % of
-//!   the capacity, a shallow queue 85.6 → 89.7 %.
+//! - Why: more ACKs queue up where the reverse path is narrow. Bytes that wait for their ACK have
+//!   left the path but are still in flight for the sender. While loss bounds the window, the window
+//!   cannot grow to compensate for them. The result of a jump shows early in the round, or not at
+//!   all.
+//! - Grid: with 4 ACKs instead of 8, at 10 Mbit/s × 50 ms: with a reverse path of a hundredth of
+//!   that rate, 68.7 → 92.4 % of the capacity; with a shallow queue, 85.6 → 89.7 %.
 
 use crate::congestion::bbr::{Bbr, UNLIMITED};
 

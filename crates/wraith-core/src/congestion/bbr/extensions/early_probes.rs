@@ -1,13 +1,14 @@
 //! Earlier first probes.
 //!
 //! - The draft: 2 to 3 s between two probes (§5.3.3.8).
-//! - Ours: an eighth of that before the first probe. Each fruitless probe increases the wait by
-//!   half, up to the draft's value. A probe that found a fifth more bandwidth resets it.
+//! - Ours: an eighth of the draft's wait before the first probe. Each fruitless probe increases the
+//!   wait by half, up to the draft's value. A probe that found a fifth more bandwidth resets the
+//!   wait.
 //! - Why: the result of Startup is a guess if loss ended it, and a path that just became faster may
 //!   become faster still.
-//! - Grid: of the 340 cells up to 100 Mbit/s 31 → 8 behind 0.95 × quinn, together with
-//!   [`super::fast_startup`] and [`super::headroom`]. Growth by half instead of twofold: rate × 10
-//!   at 1 Gbit/s × 20 ms 90.1 → 94.1 %, at 100 Mbit/s × 50 ms 91.1 → 92.4 %.
+//! - Grid: of the 340 cells up to 100 Mbit/s, the number below 0.95 × quinn's rate fell from 31 to
+//!   8, together with [`super::fast_startup`] and [`super::headroom`]. Growth by half instead of
+//!   twofold: rate × 10 at 1 Gbit/s × 20 ms 90.1 → 94.1 %, at 100 Mbit/s × 50 ms 91.1 → 92.4 %.
 
 use std::time::Duration;
 

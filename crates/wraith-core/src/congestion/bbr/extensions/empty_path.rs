@@ -2,10 +2,10 @@
 //!
 //! - The draft: only a smaller sample postpones ProbeRTT (§5.3.4.3).
 //! - Ours: a sample equal to the minimum, to a 64th part or within a millisecond, postpones it too.
-//! - Why: a flow alone on its path sees the empty path all the time. ProbeRTT costs it two seconds
-//!   of each ten where the round trip is 600 ms. A flow with a standing queue does not see the
-//!   empty path.
-//! - Grid: the 600 ms cells; not measured alone.
+//! - Why: a flow without competitors measures the empty path all the time. With a round trip of 600
+//!   ms, ProbeRTT would cost it two of every ten seconds. A flow with a standing queue does not
+//!   measure the empty path, so its ProbeRTT is not postponed.
+//! - Grid: the 600 ms cells; not measured separately.
 
 use std::time::Duration;
 

@@ -2,7 +2,8 @@
 //!
 //! - The draft: Startup doubles the rate each round (§5.3.1).
 //! - Ours: from 40 ms on, it triples the rate until the first sign of a queue, of heavy loss or of
-//!   a plateau. Then it returns to the state of doubling.
+//!   a plateau. Then it returns to the gains of doubling and, after a queue or a failed jump, to
+//!   the window of doubling.
 //! - Why: on long round trips, Startup is most of a transfer.
 //! - Grid: with [`super::first_window`] 20 Mbit/s × 600 ms 70 → 77 % of the capacity, 100 Mbit/s ×
 //!   600 ms with 2 % of loss 56 → 62 Mbit/s.

@@ -1,7 +1,8 @@
 //! Wake-up time of the hosts as part of the round trip.
 //!
 //! - The draft: the offload budget keeps both hosts busy with batches (§5.6.4.2).
-//! - Ours: it includes a millisecond at the bandwidth, and ten if both ends are on one machine.
+//! - Ours: the budget also includes the bytes of one millisecond at the estimated bandwidth, or of
+//!   ten milliseconds if both ends are on one machine.
 //! - Why: on loopback and within a rack, threads that wait for a core make up most of the round
 //!   trip. A window of twice the minimum round trip would leave the path idle.
 //! - Grid: none, as its hosts answer at once. Loopback and veth pairs, in `docs/PERFORMANCE.md`.

@@ -1,12 +1,12 @@
 //! Jump start: Startup jumps to the rate of the first packet train.
 //!
-//! - The draft: Startup multiplies the rate by at most 2.77 a round.
-//! - Ours: it opens the window towards the rate of the newest [`super::packet_train`] at once. That
-//!   requires that delivery keeps up, without a queue and with little loss.
+//! - The draft: Startup multiplies the rate by at most 2.77 per round.
+//! - Ours: Startup opens the window towards the rate of the newest [`super::packet_train`] at once.
+//!   Such a jump requires that delivery keeps up, without a queue and with little loss.
 //! - Why: multiplying takes five round trips to fill 500 Mbit/s × 100 ms, and twelve for 10 Gbit/s
 //!   × 600 ms.
-//! - Grid: with [`super::probe_losses`] 97 → 9 of 672 cells behind 0.95 × quinn, most of them fast
-//!   and long.
+//! - Grid: of 672 cells, the number below 0.95 × quinn's rate fell from 97 to 9, together with
+//!   [`super::probe_losses`]. Most of these cells are fast and long paths.
 //!
 //! Invariants: the delivery of the last round trip (or the initial window) bounds a jump, even if
 //! the train shows more. After a jump with too much loss, window and rate return to the model, and

@@ -1,27 +1,27 @@
 //! Extensions of this BBR beyond draft-ietf-ccwg-bbr, one per file.
 //!
-//! The head of each file gives the draft's rule, ours and the reason. It names the cells of the
-//! scenario grid (`docs/performance/grid.md`) that the extension improves, as far as it was
-//! measured alone. The parent module can be read beside the draft; it calls functions of these
-//! files.
+//! The head of each file gives the draft's rule, this crate's rule ("ours") and the reason. Its
+//! line "Grid" gives the cells of the scenario grid (`docs/performance/grid.md`) that the extension
+//! improves. Some extensions were measured only together with others. The parent module follows the
+//! draft section by section and calls the functions of these files.
 //!
 //! | file | the draft | ours |
 //! |---|---|---|
 //! | [`random_loss`] | every loss is congestion | loss that stays at a lower rate is random |
 //! | [`startup_loss`] | 2 % of loss in a round end Startup | more, depending on the other signals of the round |
 //! | [`rough_bound`] | each probe raises the bound from one packet a round | the first after a lossy Startup begins further on |
-//! | [`probe_losses`] | a loss counts when it is detected | a loss counts for the phase that sent the packet |
+//! | [`probe_losses`] | a loss belongs to the round that detects it | a loss belongs to the phase that sent the packet |
 //! | [`first_window`] | one initial window for every path | the bytes of 5 Mbit/s in a round trip |
 //! | [`fast_startup`] | Startup doubles | it triples on long round trips until there is a queue |
 //! | [`packet_train`], [`jump_start`] | nothing | the first burst's spread shows the bandwidth after one round trip |
 //! | [`early_probes`] | probes come every 2 to 3 s | the first ones come sooner |
 //! | [`unfinished_probe`] | a probe ends by its own samples | it continues if the last ACKs show more bandwidth |
-//! | [`fast_probe`] | a probe sends a quarter faster | it doubles if that was not enough |
+//! | [`fast_probe`] | a probe sends a quarter faster | it doubles the rate if a quarter was not enough |
 //! | [`persistent_queue`] | round trips only update `min_rtt` | three long ones in a row indicate a queue |
 //! | [`headroom`] | headroom is a part of the bound | it is left in the queue, not in the pipe |
 //! | [`ack_requests`] | at least 4 ACKs per round trip | 4, 8 or 16 per window |
-//! | [`empty_path`] | a smaller sample measures `min_rtt` | an equal one does so too |
-//! | [`marks`] | no response to ECN CE | that of a round with loss beyond the threshold |
+//! | [`empty_path`] | only a smaller sample postpones ProbeRTT | an equal sample postpones it, too |
+//! | [`marks`] | no response to ECN CE | the response to a round with loss beyond the threshold |
 //! | [`host_delay`] | the offload budget covers batches | it also covers the wake-up time of the hosts |
 
 pub(super) mod ack_requests;

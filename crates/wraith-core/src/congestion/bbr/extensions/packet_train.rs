@@ -4,11 +4,11 @@
 //! - Ours: packets that leave together queue up at the bottleneck and leave it one after the other,
 //!   at its rate. If the ACKs of such a train are spaced wider than its packets were, bytes over
 //!   time is that rate.
-//! - Why: it is known after one round trip, where doubling needs ten.
+//! - Why: the estimate is known after one round trip, where doubling needs ten.
 //! - Grid: see [`super::jump_start`].
 //!
-//! It is only a hint. Other traffic lowers it, ACK compression raises it, and a policer lets a
-//! first burst pass at line rate. So it never enters the model.
+//! The estimate is only a hint. Other traffic lowers it, ACK compression raises it, and a policer
+//! lets a first burst pass at line rate. Therefore the estimate never enters the model.
 
 use crate::Time;
 use crate::congestion::controller::Acked;

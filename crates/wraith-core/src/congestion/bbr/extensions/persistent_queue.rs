@@ -1,12 +1,12 @@
 //! Detection of a persistent queue.
 //!
 //! - The draft: round trips only update `min_rtt`.
-//! - Ours: there is a queue if the minimum of the last three round trips exceeds the path's. It
-//!   never lowers the model. It ends growth that is faster than the draft's. A queue of half a
-//!   round trip also ends a probe that only raises the bound, where the draft continues until a
-//!   loss.
-//! - Why: one long round trip may have waited for its ACK. A single late ACK used to end the fast
-//!   Startup in its first round.
+//! - Ours: there is a queue if the minimum of the last three round trips exceeds the path's
+//!   minimum. A detected queue never lowers the model, but ends growth that is faster than the
+//!   draft's. A queue of half a round trip also ends a probe that only raises the long-term bound.
+//!   The draft continues such a probe until a loss.
+//! - Why: a single long round trip may only mean a late ACK. A detection from one round trip would
+//!   let a single late ACK end the fast Startup in its first round.
 //! - Grid: see [`super::fast_startup`]; not measured alone.
 
 use std::time::Duration;

@@ -1,9 +1,10 @@
 //! Attribution of losses to the phase that sent the packets.
 //!
-//! - The draft: a loss counts in the round in which it is detected, and is compared with the bytes
+//! - The draft: a loss belongs to the round in which it is detected, and is compared with the bytes
 //!   in flight.
-//! - Ours: losses of a probe or of Startup count for that phase only. They are compared with all
-//!   bytes acknowledged or lost since the packet left, if that is more.
+//! - Ours: losses of packets that a probe or Startup sent belong only to that phase. They are
+//!   compared with all bytes acknowledged or lost since the packet left, if those are more than the
+//!   bytes in flight.
 //! - Why: a loss is detected a millisecond after the round trip at the earliest. On shorter round
 //!   trips, several flights have passed by then. The cruise would pay for the probe, and every
 //!   probe would fail.

@@ -2,21 +2,22 @@
 //!
 //! - The draft: more than 2 % of loss in a probe, and any loss outside of one, means that too much
 //!   is in flight.
-//! - Ours: loss that remains after slowing down is random, and only loss beyond it counts. The same
-//!   threshold holds inside and outside of probes, with an allowance for statistical variation.
+//! - Ours: loss that remains after slowing down is random, and only loss beyond it means
+//!   congestion. The same threshold holds inside and outside of probes, with an allowance for
+//!   statistical variation.
 //! - Why: on a path with three percent of random loss, every probe fails and every cruise slows
 //!   down, to a standstill. A tenth of a percent costs a fifth of the bandwidth of a long path.
-//! - Grid: the cells with 2 % of random loss have a median of 89 % of the capacity, those with 10 %
-//!   one of 80 %; CUBIC has 2 % and 0.6 %. With a trial after a failed probe too: 1 Mbit/s × 600 ms
-//!   with 10 % 59.4 → 67.9 %.
+//! - Grid: median of 89 % of the capacity in the cells with 2 % of random loss, and 80 % in those
+//!   with 10 %; CUBIC has 2 % and 0.6 %. A trial also after a failed probe improved 1 Mbit/s × 600
+//!   ms with 10 % of loss: 59.4 → 67.9 %.
 //!
 //! A trial tests the path at a lower rate and with an empty queue (no longer round trips). If at
 //! least [`STAYS`] of the loss remains, it is random. The estimate falls as the path loses less.
 //! Startup tests without slowing down: losses at half the rate that the path turned out to carry
 //! are random too.
 //!
-//! The loss of a policer or a shallow queue disappears with the excess. A deep queue shows in the
-//! round trip. Loss beyond [`RANDOM_LOSS_MAX`] always counts.
+//! The loss of a policer or a shallow queue disappears when the rate is low enough. A deep queue
+//! shows in the round trip. Loss beyond [`RANDOM_LOSS_MAX`] always means congestion.
 
 use std::time::Duration;
 

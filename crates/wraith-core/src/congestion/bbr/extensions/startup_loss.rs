@@ -1,8 +1,8 @@
 //! The loss that ends Startup.
 //!
 //! - The draft: more than 2 % of a round, in at least 6 runs of lost packets (§5.3.1.3).
-//! - Ours: as many runs, and a fraction of the round that depends on its other signals, in addition
-//!   to random loss:
+//! - Ours: as many runs, and in addition to random loss a fraction of the round that depends on the
+//!   other signals of the round:
 //!
 //! | the round | loss that ends Startup | reason |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | found no quarter more, without a queue | 15 % | random loss reaches that much; a full pipe would show a queue |
 //! | found a quarter more | 25 % | an overflowing queue loses that much, random loss rarely does |
 //!
-//!   Losses in the two rounds after a failed jump belong to the jump and do not count.
+//!   Losses in the two rounds after a failed jump belong to the jump and are ignored here.
 //! - Why: on a path with two percent of random loss, the draft's Startup ends at a fraction of the
 //!   bandwidth.
 //! - Grid: every cell with 2 % and 10 % of random loss; not measured alone.

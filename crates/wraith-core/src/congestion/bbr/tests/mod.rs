@@ -1,7 +1,7 @@
-//! The example test cases of the draft's appendix, in its order and under its names, and failures
-//! of other implementations in the field. Each runs in a closed loop: the real recovery, sampler
-//! and pacer over an emulated link, with the model observable. Whole connections over simulated
-//! networks are in `wraith-sim`.
+//! The example test cases of the draft's appendix, in its order and under its names, and known
+//! failures of other implementations in use. Each test runs in a closed loop: the real recovery,
+//! sampler and pacer over an emulated link. The test can read the model. Whole connections over
+//! simulated networks are in `wraith-sim`.
 
 mod aggregation;
 mod changes;

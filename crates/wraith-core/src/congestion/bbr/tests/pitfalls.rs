@@ -1,5 +1,5 @@
-//! Failures of other implementations. Those that concern more than the controller are elsewhere:
-//! acknowledgements and keep-alives in `recovery`, whole connections in `wraith-sim`.
+//! Known failures of other implementations, as tests of the controller. `recovery` tests
+//! acknowledgements and keep-alives, `wraith-sim` whole connections.
 
 use super::*;
 use crate::congestion::Algorithm;
