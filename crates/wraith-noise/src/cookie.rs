@@ -1,10 +1,11 @@
-//! Cookies: proof of address ownership, demanded by a responder under load before it computes
-//! anything (SPEC §3.6).
+//! Cookies: proof that an initiator receives at its address. A responder under load demands a
+//! cookie before any public-key operation (SPEC §3.6).
 //!
 //! The scheme is WireGuard's. A cookie is a MAC over the initiator's address under a secret of the
-//! responder, so the responder keeps no state per address. It travels sealed: reading or forging it
-//! takes both the H1 that it answers and the door key. The initiator then repeats its H1 with a
-//! second MAC, keyed with the cookie.
+//! responder, so the responder keeps no state per address. The cookie is sent encrypted and
+//! authenticated. Reading or forging it needs both the door key and the first handshake message
+//! (H1) that the cookie answers. The initiator then repeats its H1 with a second MAC, keyed with
+//! the cookie.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -36,7 +37,8 @@ impl CookieSecret {
         secret
     }
 
-    /// Returns the cookie of `address`. Any encoding will do that differs for different addresses.
+    /// Returns the cookie of `address`. The encoding of `address` must differ for different
+    /// addresses.
     #[must_use]
     pub fn cookie(&self, address: &[u8]) -> Cookie {
         Cookie(kdf::keyed(&self.0, address))

@@ -1,8 +1,9 @@
-//! Messages 1 and 2 on the wire, and the mac1 keys of H2 and H3.
+//! Handshake messages 1 and 2 (H1, H2) on the wire, and the mac1 keys of messages 2 and 3 (H2, H3).
 //!
-//! Either message is longer than a datagram may be, so it travels as two datagrams, split at random
-//! (SPEC §3). Its ephemeral key is sent as an Elligator2 representative. The mac1s after H1 are
-//! keyed with Noise's chaining key, which only the two sides have.
+//! Each of the two messages is longer than a datagram may be, so it is sent as two datagrams, split
+//! at a random position (SPEC §3). Its ephemeral key is sent as an Elligator2 representative, which
+//! looks like random bytes. After message 1 (H1), the mac1 keys are derived from Noise's chaining
+//! key, which only the two sides have.
 
 use rand_core::Rng;
 use snow::HandshakeState;

@@ -1,4 +1,5 @@
-//! Layout of H1: position of the MACs in its first datagram, and the ID of the attempt (SPEC §3).
+//! Layout of the first handshake message (H1): position of the MACs in its first datagram, and the
+//! ID of the handshake attempt (SPEC §3).
 
 use wraith_crypto::kdf;
 

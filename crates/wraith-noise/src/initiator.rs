@@ -1,4 +1,5 @@
-//! The initiator's side of the handshake: sends H1 and H3, reads H2 (SPEC §3).
+//! The initiator's side of the handshake: sends messages 1 and 3 (H1, H3), reads message 2 (H2)
+//! (SPEC §3).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,7 +29,7 @@ const MESSAGE_1_OVERHEAD: usize =
 /// An outgoing handshake. The calls in order:
 ///
 /// - [`start`](Self::start) returns the two datagrams of H1, which are retransmitted unchanged.
-/// - [`read_h2`](Self::read_h2) is offered every datagram that may belong to H2, until it has taken
+/// - [`read_h2`](Self::read_h2) gets every datagram that may belong to H2, until it has accepted
 ///   both.
 /// - [`read_cookie`](Self::read_cookie) is offered the datagrams that `read_h2` rejects.
 /// - [`write_h3`](Self::write_h3) ends the handshake.
@@ -109,7 +110,7 @@ impl Initiator {
     /// and it could as well stay silent.
     ///
     /// # Errors
-    /// The reason why the datagram is not an H2 that answers our H1, for a counter.
+    /// The reason why the datagram is not an H2 that answers this initiator's H1, for a counter.
     pub fn read_h2(&mut self, datagram: &[u8]) -> Result<Option<ResponderHello>, HandshakeError> {
         if self.h3_mac1_key.is_some() {
             return Err(HandshakeError::Unexpected);

@@ -19,7 +19,7 @@ pub struct SessionKeys {
 }
 
 impl SessionKeys {
-    /// Derives all keys from the Noise keys of our direction and of the peer's.
+    /// Derives all keys from the Noise keys of this side's sending direction and of the peer's.
     pub(crate) fn new(send: &[u8; 32], recv: &[u8; 32]) -> Self {
         // Both sides need the same order, whichever of them started the handshake.
         let [low, high] = if send < recv { [send, recv] } else { [recv, send] };

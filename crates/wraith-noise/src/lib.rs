@@ -1,10 +1,11 @@
 #![forbid(unsafe_code)]
 //! The cryptographic handshake of the wraith protocol, and the protection of the packets after it.
-//! The initiator has to know the responder's NodeId; both sides end with shared keys. No I/O, no
-//! clock: the caller passes the randomness in, so a seed reproduces every byte.
+//! The initiator has to know the responder's NodeId (its public identity). Afterwards both sides
+//! have the same keys. The crate has no I/O and no clock, and the caller passes the randomness in,
+//! so a seed reproduces every byte.
 //!
-//! The handshake (SPEC §3) is `Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256` in five datagrams that
-//! look like random bytes:
+//! The handshake (SPEC §3) is `Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256`. Its three messages
+//! (H1, H2, H3) are five datagrams that look like random bytes:
 //!
 //! ```text
 //!     Initiator                                                    Responder
@@ -22,10 +23,11 @@
 //!   (SPEC §3.1).
 //! - A responder under load demands a [`Cookie`] before any public-key operation
 //!   ([`Initiator::read_cookie`], SPEC §3.6).
-//! - A rejected datagram changes nothing, so injected garbage cannot stop a handshake or a session.
+//! - A rejected datagram changes nothing, so injected datagrams cannot stop a handshake or a
+//!   connection.
 //! - Ephemeral keys travel as Elligator2 representatives ([`EphemeralKey`]); their spare bits are
 //!   authenticated, too.
-//! - Packet keys, connection IDs and their masks are derived from Noise `Split()` alone (SPEC
+//! - Packet keys, connection IDs and their masks are derived from nothing but Noise `Split()` (SPEC
 //!   §3.5), and so from X25519 and ML-KEM-768 together.
 //! - An attacker that steals all keys at one moment cannot read packets sealed after both
 //!   directions have passed the next [`Ratchet`] (SPEC §4.6).
@@ -78,8 +80,8 @@ pub use wraith_crypto::{InvalidNodeId, NodeId, Policy, SecretIdentity, Suite, Un
 pub const KEY_AGREEMENT: &str = "X25519+ML-KEM-768";
 /// Version of the handshake (SPEC §3.3). Peers with any other version are rejected.
 pub const HANDSHAKE_VERSION: u8 = payload::VERSION;
-/// Length of either datagram of H1 (SPEC §3.4). Two datagrams of the least length have room for
-/// message 1, and for H2 without amplification; the greatest length fits any path.
+/// Length of each of the two datagrams of H1 (SPEC §3.4). Two datagrams of the least length have
+/// room for message 1, and for H2 without amplification; the greatest length fits any path.
 pub const H1_BYTES: RangeInclusive<usize> = 700..=1200;
 /// Least length of a datagram of H2 (SPEC §3.4). Each is at most as long as its counterpart in H1.
 pub const H2_BYTES_MIN: usize = 200;

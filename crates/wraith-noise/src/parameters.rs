@@ -1,4 +1,5 @@
-//! Transport parameters: the limits that each side announces in payloads 2 and 3 (SPEC §3.3).
+//! Transport parameters: the limits that each side announces during the handshake (SPEC §3.3). The
+//! responder sends them in payload 2, the initiator in payload 3.
 
 use crate::HandshakeError;
 

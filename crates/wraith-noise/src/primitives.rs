@@ -6,7 +6,7 @@
 //! published vectors.
 //!
 //! Secrets on this side of the adapter are wiped when dropped. snow does not wipe its chaining key.
-//! Its states therefore have to live in memory that is wiped on drop ([`wraith_crypto::Wiped`]).
+//! snow's states therefore have to be in memory that is wiped on drop ([`wraith_crypto::Wiped`]).
 //! Values that snow's functions leave on the stack are not wiped.
 
 use std::fmt;

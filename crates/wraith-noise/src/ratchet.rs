@@ -1,10 +1,11 @@
-//! Ratchet: a new key agreement on an established connection (SPEC §4.6). X25519 and ML-KEM-768, as
-//! in the handshake, with one message each way.
+//! Ratchet: a new key agreement on an established connection (SPEC §4.6). It uses X25519 and
+//! ML-KEM-768, as the handshake does, with one message in each direction.
 //!
-//! The messages travel inside packets, so they are authentic and confidential. An attacker that has
-//! stolen the keys of these packets can read the messages, but still cannot compute the shared
+//! The messages are sent inside packets, so they are authentic and confidential. An attacker that
+//! has stolen the keys of these packets can read the messages, but still cannot compute the shared
 //! secret. [`Sealer::ratchet`](crate::Sealer::ratchet) and
-//! [`Opener::ratchet`](crate::Opener::ratchet) mix it into the keys of the next phase.
+//! [`Opener::ratchet`](crate::Opener::ratchet) mix the shared secret into the keys of the next
+//! phase.
 
 use std::fmt;
 

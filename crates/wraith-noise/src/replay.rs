@@ -7,8 +7,8 @@ pub const REPLAY_WINDOW: u64 = 8192;
 /// The replay window of a connection.
 pub type ReplayWindow = Window<{ REPLAY_WINDOW as usize / 64 }>;
 
-/// Set of the numbers received among the last `64 × WORDS` ([`REPLAY_WINDOW`] for packets).
-/// Everything older counts as received.
+/// Set of the numbers received among the last `64 × WORDS` ([`REPLAY_WINDOW`] for packets). Every
+/// older number is treated as received.
 ///
 /// Invariant: for every `n` in `next − 64 × WORDS .. next`, bit `n mod (64 × WORDS)` is set if `n`
 /// was inserted. Constant size; constant time unless the numbers jump.

@@ -1,4 +1,5 @@
-//! Construction of snow's handshake states with our [`primitives`](crate::primitives).
+//! Construction of snow's handshake states with the [`primitives`](crate::primitives) of this
+//! crate.
 //!
 //! The pattern is XK with the hybrid forward secrecy extension (the `hfs` modifier of the Noise
 //! extension of that name). `e1` is an ML-KEM-768 encapsulation key, sealed under `es`. `ekem1` is
@@ -57,7 +58,7 @@ fn prologue(representative: &[u8; 32]) -> Vec<u8> {
     [PROLOGUE, representative].concat()
 }
 
-/// Stands for ML-KEM-768 in the parameters, since snow names no newer KEM. [`Resolver`] computes
+/// Represents ML-KEM-768 in the parameters, because snow names no newer KEM. [`Resolver`] computes
 /// ML-KEM-768, and [`PROTOCOL`] names it.
 const MLKEM768: KemChoice = KemChoice::Kyber1024;
 
@@ -107,7 +108,8 @@ mod tests {
         "4a65616e2d426170746973746520536179",
     ];
 
-    /// The XK vectors for our primitives in the Cacophony collection of Noise test vectors.
+    /// The XK vectors for this crate's primitives in the Cacophony collection of Noise test
+    /// vectors.
     const VECTORS: [Vector; 2] = [
         Vector {
             pattern: "Noise_XK_25519_ChaChaPoly_SHA256",

@@ -1,4 +1,5 @@
-//! The responder's side of the handshake: reads H1 and H3, sends H2 (SPEC §3).
+//! The responder's side of the handshake: reads messages 1 and 3 (H1, H3), sends message 2 (H2)
+//! (SPEC §3).
 
 use std::fmt;
 
@@ -82,7 +83,7 @@ impl fmt::Debug for PendingH1 {
 ///
 /// - [`read_h1`](Self::read_h1) creates it.
 /// - [`write_h2`](Self::write_h2) is called once.
-/// - [`read_h3`](Self::read_h3) is offered every datagram that may be H3, until it takes one.
+/// - [`read_h3`](Self::read_h3) gets every datagram that may be H3, until it accepts one.
 pub struct Responder {
     noise: Wiped<HandshakeState>,
     representative: [u8; 32],
@@ -172,8 +173,8 @@ impl Responder {
         Ok(h2)
     }
 
-    /// Returns whether `datagram` has the mac1 of an H3 that answers our H2. Only the initiator of
-    /// this handshake can make that mac1.
+    /// Returns whether `datagram` has the mac1 of an H3 that answers this responder's H2. Only the
+    /// initiator of this handshake can make that mac1.
     #[must_use]
     pub fn is_h3(&self, datagram: &Mac1Datagram<'_>) -> bool {
         match &self.progress {
@@ -190,7 +191,7 @@ impl Responder {
     /// returned only once.
     ///
     /// # Errors
-    /// The reason why the datagram is not the H3 that answers our H2, for a counter.
+    /// The reason why the datagram is not the H3 that answers this responder's H2, for a counter.
     pub fn read_h3(
         &mut self,
         datagram: &[u8],

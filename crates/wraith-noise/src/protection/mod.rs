@@ -6,13 +6,14 @@
 //!  | CID(8) | pn(4)  | sealed frames          | tag(16) |
 //! ```
 //!
-//! A packet costs one AEAD and two AES blocks on either side, without allocations.
+//! On each side, a packet costs one AEAD operation and two AES blocks, without allocations.
 //!
-//! All packets of one direction carry the same connection ID, which never appears in the clear. Its
-//! mask differs for each packet, and only the two ends have the mask key.
+//! All packets of one direction carry the same connection ID, which never appears in the clear. The
+//! connection ID is masked differently in each packet, and only the two ends have the mask key.
 //!
-//! Keys change by phase (SPEC §4.5). The secret of the next phase is derived from the current one,
-//! which is then wiped. A secret that leaks therefore does not open earlier packets.
+//! Each key phase has its own keys (SPEC §4.5). The secret of the next phase is derived from the
+//! secret of the current one, which is then wiped. A leaked secret therefore does not open packets
+//! of earlier phases.
 
 mod opener;
 mod phase;

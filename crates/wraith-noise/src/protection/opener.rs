@@ -36,7 +36,7 @@ pub struct Opener {
     cid: [u8; CID_BYTES],
     cid_mask: MaskKey,
     replay: ReplayWindow,
-    /// Packets with our connection ID whose tag did not verify.
+    /// Packets with this connection's ID whose tag did not verify.
     pub(super) forgeries: u64,
 }
 
@@ -73,7 +73,7 @@ impl Opener {
             && self.has_masked_cid(masked, &self.cid_mask.mask(sample))
     }
 
-    /// Returns whether `masked` is our connection ID under `mask`.
+    /// Returns whether `masked` is this connection's ID under `mask`.
     fn has_masked_cid(&self, masked: &[u8; CID_BYTES], mask: &[u8; TAG_BYTES]) -> bool {
         let mask = u64::from_ne_bytes(*mask.first_chunk().expect("a mask has 16 bytes"));
         u64::from_ne_bytes(*masked) ^ mask == u64::from_ne_bytes(self.cid)

@@ -29,7 +29,7 @@ pub struct Sealer {
 impl ZeroizeOnDrop for Sealer {}
 
 impl Sealer {
-    /// Creates the sealer for our direction of a connection.
+    /// Creates the sealer for this side's direction of a connection.
     #[must_use]
     pub fn new(suite: Suite, keys: &DirectionKeys) -> Self {
         let mut phases = Phases::new(suite, &keys.secret);

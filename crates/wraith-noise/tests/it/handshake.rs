@@ -1,5 +1,4 @@
-//! The handshake from the perspective of its two users: an endpoint that dials and one that
-//! answers.
+//! The handshake as its two users see it: an endpoint that initiates and one that responds.
 
 use std::net::SocketAddr;
 
