@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Numbers are little-endian. Each piece is the text of one session message: messages are split
-//! before they are sealed, so that the reassembler holds authentic pieces only. Handshake messages
-//! lack that protection; give the [`Reassembler`] small limits for them. A lost piece loses its
-//! message and no other. The ids of a sender count up from a random one: a sender that restarts
-//! must not reuse its earlier ids with a receiver that keeps running.
+//! before they are sealed, so that the reassembler holds only authentic pieces. Pieces of handshake
+//! messages are not authenticated; give the [`Reassembler`] small limits for them. If a piece is
+//! lost, only its own message is lost. A sender's ids count up from a random one. So a sender that
+//! restarts is unlikely to reuse its earlier ids with a receiver that keeps running.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -32,7 +32,7 @@ pub const PIECES_MAX: usize = u16::MAX as usize;
 const PIECE_COST: usize = 64;
 /// Ids by which a newer message may be ahead before the pieces of an older one are dropped.
 const ID_WINDOW: u32 = 64;
-/// Half of the id space. An id less than this far behind another counts as older.
+/// Half of the id space. An id less than this far behind another is the older one.
 const HALF_ID_SPACE: u32 = 1 << 31;
 
 /// Why a message was not split, or a piece was refused. The state is unchanged.
@@ -138,7 +138,7 @@ struct PartialMessage {
     parts: BTreeMap<u16, Zeroizing<Box<[u8]>>>,
 }
 
-/// Prints counts only, never the bytes.
+/// Prints only counts, never the bytes.
 impl fmt::Debug for PartialMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, count, bytes, parts } = self;

@@ -13,18 +13,21 @@
 //!
 //! Invariants:
 //!
-//! - A message that does not authenticate changes nothing, and the right one may still arrive.
-//! - A first message authenticates nobody. A responder answers only the first message that it has
-//!   read; a caller that may receive several creates a [`Handshake`] for each.
+//! - A message that does not authenticate changes nothing, and the genuine message may still
+//!   arrive.
+//! - A first message does not authenticate its sender. A responder's [`Handshake`] answers only the
+//!   first message that it has read. A caller that may receive first messages of several initiators
+//!   creates a [`Handshake`] for each.
 //! - A duplicate is recognised ([`Read::Repeated`]) and answered with the same bytes
-//!   ([`Handshake::repeat`]). So nothing is encrypted twice, and each ephemeral key serves one
+//!   ([`Handshake::repeat`]). So nothing is encrypted twice, and each ephemeral key is used in one
 //!   handshake.
-//! - If a side's static key belongs to an identity, its NodeId precedes the payload of the message
-//!   that carries the key. The reader accepts the NodeId only if the static key is its X25519 image
-//!   (SPEC §1).
+//! - If a side's static key belongs to an identity, the NodeId (the Ed25519 public key of that
+//!   identity) precedes the payload of the message that carries the key. The reader accepts the
+//!   NodeId only if the static key is the NodeId's X25519 image (SPEC §1).
 //!
-//! snow keeps the key of a failed read. After such a message the state is rebuilt from the drawn
-//! keys and the recorded messages, which costs as much as the handshake so far.
+//! After a read that fails, snow's state keeps the key from the bad message. Therefore the state is
+//! then rebuilt from this side's ephemeral keys and the recorded messages, which costs as much as
+//! the handshake so far.
 
 use std::fmt;
 use std::mem;

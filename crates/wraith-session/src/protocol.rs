@@ -1,7 +1,7 @@
 //! Handshake protocols by their Noise names, such as
 //! `Noise_XXhfs+psk3_25519+MLKEM768_ChaChaPoly_BLAKE2s`.
 //!
-//! A name is parsed exactly or refused: unknown parts have no default.
+//! A name with an unknown part is refused; no part has a default.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,13 +14,13 @@ use thiserror::Error;
 use wraith_crypto::{Policy, Suite};
 use wraith_noise::primitives::HashFunction;
 
-/// Stands for ML-KEM-768 in the parameters, since snow names no newer KEM. The resolver of
+/// Represents ML-KEM-768 in the parameters, because snow names no newer KEM. The resolver of
 /// `wraith-noise` computes ML-KEM-768.
 const MLKEM768: KemChoice = KemChoice::Kyber1024;
 
 /// A handshake pattern (Noise revision 34, §7.5): which static keys exist and how each becomes
 /// known. The first letter is the initiator's key, the second the responder's. X is sent encrypted,
-/// K is known in advance, I is sent at once, and N means that there is none.
+/// K is known in advance, I is sent at once, and N means that the side has no static key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// No key is known in advance: three messages, both identities encrypted.

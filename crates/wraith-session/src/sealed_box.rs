@@ -1,5 +1,5 @@
-//! Anonymous public-key encryption: one message for one identity, without a sender identity and
-//! without an answer.
+//! Anonymous public-key encryption: one message to one identity. The message neither names nor
+//! authenticates its sender, and cannot be answered.
 //!
 //! ```text
 //!  version 1 (1) ‖ message of Noise_N_25519_ChaChaPoly_BLAKE2s with an empty payload (48) ‖ ciphertext ‖ tag (16)
@@ -7,8 +7,8 @@
 //!
 //! The text is sealed with the first key of `Split` and nonce 0. Only the owner of the identity can
 //! open it. The box does not authenticate its sender and has no forward secrecy: a later holder of
-//! the identity's secret can read it. It has no ML-KEM part either, because an identity has no key
-//! for that. For text that must stay secret for decades, use a [session](crate::Session) or a
+//! the identity's secret can read it. The box has no ML-KEM part either, because an identity has no
+//! ML-KEM key. For text that must stay secret for decades, use a [session](crate::Session) or a
 //! [ratchet](crate::ratchet).
 
 use rand_core::CryptoRng;

@@ -1,4 +1,5 @@
-//! Storage for saved states: a trait, so that an application can use its platform's secret store.
+//! The vault: storage for saved states. It is a trait, so that an application can use its
+//! platform's secret store.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -124,8 +125,8 @@ impl Record {
         out
     }
 
-    /// Decodes a record. A vault that keeps several copies uses it, too: the valid one with the
-    /// highest generation counts.
+    /// Decodes a record. A vault that keeps several copies calls this function, too, and uses the
+    /// valid copy with the highest generation.
     ///
     /// # Errors
     /// [`RecordError`] if the bytes have another version or are damaged.

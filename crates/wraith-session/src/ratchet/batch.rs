@@ -1,7 +1,7 @@
 //! Batches of ratchet messages.
 //!
-//! Results keep the order of the inputs and equal those of single calls. Encryption is all or
-//! nothing; decryption reports each message by itself.
+//! Results are in the order of the inputs and equal those of single calls. If one message cannot be
+//! encrypted, none is; decryption has a result for each message.
 
 use std::ops::Range;
 

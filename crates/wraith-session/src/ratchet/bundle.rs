@@ -1,5 +1,5 @@
-//! The prekey bundle: a responder publishes it so that others can start a conversation while it is
-//! offline.
+//! The prekey bundle: public keys that a responder publishes, so that an initiator can start a
+//! conversation while the responder is offline.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -13,8 +13,9 @@
 //! | 1184 | ML-KEM-768 prekey: one-time, or, with id 0, of last resort |
 //! | 64 | its signature |
 //!
-//! The NodeId signs context ‖ id ‖ key. The one-time X25519 prekey is unsigned, as in X3DH: an
-//! attacker that replaces it removes the security that it adds, and nothing else.
+//! A signature is made with the key of the NodeId, over context ‖ id ‖ key. The one-time X25519
+//! prekey is unsigned, as in X3DH: an attacker that replaces this prekey removes only the security
+//! that this prekey adds.
 
 use wraith_crypto::identity::SIGNATURE_BYTES;
 use wraith_crypto::kem::ml_kem_768::ENCAPSULATION_KEY_BYTES;

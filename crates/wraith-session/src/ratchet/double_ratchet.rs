@@ -4,17 +4,17 @@
 //! DHs `own`, DHr `remote`, CKs/HKs/Ns `sending`, CKr/HKr/Nr `receiving`, NHKs/NHKr
 //! `next_sending_header`/`next_receiving_header`, PN `previous_len`, MKSKIPPED `skipped`.
 //!
-//! A sending chain begins with the first message after a turn, not with the arrival of the peer's
-//! key. This has three effects:
+//! A turn is a change of the sender: a message after one from the peer. A sending chain begins with
+//! the first message after a turn, not with the arrival of the peer's key. This has three effects:
 //! - The new key exists for the shortest possible time.
-//! - A stolen state heals one turn earlier: the peer's next answer goes to a key that the stolen
-//!   state lacks.
+//! - After a theft of the state, security returns one turn earlier: the peer encrypts its next
+//!   answer to a key that the stolen state lacks.
 //! - Decryption needs no randomness.
 //!
-//! All other messages cost no curve operation.
+//! A message that begins no chain, for its sender or its receiver, costs no curve operation.
 //!
 //! Invariants: `own` is present exactly while the peer may still answer it; `remote` is present
-//! where `sending` can begin. The state changes only after a message has authenticated.
+//! whenever a sending chain can begin. The state changes only after a message has authenticated.
 
 use std::fmt;
 use std::time::Duration;

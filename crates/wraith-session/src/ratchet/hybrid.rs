@@ -1,12 +1,12 @@
-//! The hybrid ratchet: some DH ratchet steps also mix in an ML-KEM-768 secret, without extra
-//! messages.
+//! The hybrid ratchet: some Diffie-Hellman (DH) ratchet steps also mix in an ML-KEM-768 secret,
+//! without extra messages.
 //!
-//! Every [`KEM_INTERVAL`] of its sending chains, or [`KEM_INTERVAL_BYTES`], a side *offers*: each
-//! message of the chain carries a fresh encapsulation key. The peer *answers* with its next sending
-//! chain. The root step in front of that chain mixes in the DH output and the encapsulated secret,
-//! and each message of the chain carries the ciphertext. Any message of either chain may arrive
-//! first, or as the only one; so loss and reordering are harmless, and there is no extra round
-//! trip.
+//! After every [`KEM_INTERVAL`] of its sending chains, or every [`KEM_INTERVAL_BYTES`], a side
+//! *offers*: each message of its next chain carries the same fresh encapsulation key. The peer
+//! *answers* with its next sending chain. The root step that begins the answering chain mixes in
+//! the DH output and the encapsulated secret, and each message of the answering chain carries the
+//! ciphertext. Any one message of a chain is enough; so loss and reordering are harmless, and there
+//! is no extra round trip.
 //!
 //! Invariant: while an offer is pending, the peer's next chain answers it. The peer cannot begin a
 //! chain before it has a message of the offering chain.

@@ -1,7 +1,6 @@
 //! The layout of a message.
 //!
 //! | bytes | field |
-//! | bytes | field |
 //! |---|---|
 //! | 1 | kind: `0x10` a message, `0x11` a message with the initial part |
 //! | 1161 | the initial part (kind `0x11` only; [`InitialPart`]) |
@@ -21,8 +20,8 @@
 //! derived with the salt, and an all-zero nonce.
 //!
 //! The body's key depends on everything in front of the body, except the tag directly before it.
-//! That tag is a function of the rest and has been verified. The caller's associated data is that
-//! of the body's AEAD.
+//! That tag is a function of the rest and has been verified. The caller's associated data is the
+//! associated data of the body's AEAD.
 
 use wraith_crypto::TAG_BYTES;
 use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};

@@ -1,6 +1,6 @@
 //! Conversations for peers that are rarely online together: the Double Ratchet with header
-//! encryption. A conversation starts from prekeys. ML-KEM-768 takes part in the start and in some
-//! of the later steps.
+//! encryption. A conversation starts from prekeys, which are public keys that the responder
+//! published beforehand. The start and some of the later steps also use ML-KEM-768.
 //!
 //! ```
 //! use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -48,13 +48,13 @@
 //! | `group` | the same message to several peers |
 //!
 //! # Guarantees
-//! - Messages may be lost, reordered and duplicated: each that arrives opens once. [`SKIP_MAX`],
-//!   [`SKIPPED_MAX`] and the lifetimes beside them bound the delay.
+//! - Messages may be lost, reordered and duplicated: each message that arrives opens once.
+//!   [`SKIP_MAX`], [`SKIPPED_MAX`] and the lifetimes of keys limit how late a message may arrive.
 //! - *Forward secrecy*: a stolen state does not decrypt messages that were decrypted before the
 //!   theft.
-//! - *Healing*: after the theft, its side makes a new key, and the peer answers it. From that turn
-//!   on a stolen state decrypts nothing. Against an attacker with a quantum computer this holds
-//!   from the next hybrid step on ([`KEM_INTERVAL`]).
+//! - *Healing*: after the theft of its state, a side makes a new key, and the peer answers it. From
+//!   that turn on the stolen state decrypts no new message. Against an attacker with a quantum
+//!   computer this holds from the next hybrid step on ([`KEM_INTERVAL`]).
 //! - The state changes only after a message has authenticated.
 //! - An observer of messages sees their length (unless [padded](Ratchet::set_padding)), and whether
 //!   they carry the initial part. Numbers and ratchet keys are encrypted. All bytes look random,
@@ -63,16 +63,17 @@
 //! # Non-guarantees
 //! - Two sides that start at the same time have two conversations; the caller decides which of them
 //!   to continue.
-//! - A start without one-time prekeys has forward secrecy once the responder has rotated out its
-//!   signed prekeys.
+//! - A start without one-time prekeys has no forward secrecy until the responder has rotated out
+//!   (deleted) the signed prekeys that it used.
 //! - Authentication relies on X25519: an attacker with a quantum computer at the time of a start
 //!   can impersonate a peer.
 //!
 //! # Lost or rolled-back states
 //! [`StoredRatchet`](crate::StoredRatchet) and [`StoredPreKeys`](crate::StoredPreKeys) keep states
-//! in a vault. A caller that stores them itself follows [`Ratchet::save`]: a state is saved before
-//! its messages are sent. The module `state` describes the effects of a rollback: no body key seals
-//! two texts, but the conversation may have to be restarted.
+//! in a vault ([`KeyVault`](crate::vault::KeyVault), the application's store). A caller that stores states
+//! itself follows the rules of [`Ratchet::save`]: it saves a state before it sends that state's
+//! messages. The module `state` describes the effects of a rollback: no body key seals two texts,
+//! but the conversation may have to be restarted.
 
 mod batch;
 mod bundle;

@@ -1,4 +1,4 @@
-//! Keys of messages that have not arrived: MKSKIPPED of the specification, with an age.
+//! Keys of messages that have not arrived: MKSKIPPED of the specification. Each key has an age.
 //!
 //! Keys that were skipped together stay together in a batch of fixed size, because growing tables
 //! would copy secrets. The header key of an ended chain is held as long as one of its batches.

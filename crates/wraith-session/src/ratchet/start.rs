@@ -1,4 +1,5 @@
-//! The start of a conversation with an offline peer: PQXDH.
+//! The start of a conversation with an offline peer: PQXDH, a key agreement with the peer's
+//! published prekeys.
 //!
 //! | | |
 //! |---|---|
@@ -14,16 +15,16 @@
 //! key is its signed prekey.
 //!
 //! This follows Signal's "The PQXDH Key Agreement Protocol" (revision 3), with these differences:
-//! - The KDF is BLAKE3's key derivation with its own context. It needs no prefix of 32 bytes of
-//!   0xff, which separates X25519 from XEdDSA. XEdDSA is not used: identities are Ed25519 keys, and
-//!   their X25519 images do the key agreement.
+//! - The KDF is BLAKE3's key derivation with its own context. PQXDH's prefix of 32 bytes of 0xff,
+//!   which separates X25519 from XEdDSA, is omitted, because XEdDSA is not used: identities are
+//!   Ed25519 keys, and the key agreement uses their X25519 images.
 //! - The secret depends on a hash of all public values, including the ML-KEM key, the ciphertext
-//!   and both NodeIds. This replaces the protocol's AD: it is not sent, and not repeated in each
-//!   AEAD. So a ciphertext cannot be made to fit another key, nor a conversation another pair of
-//!   peers (the re-encapsulation attack of Bhargavan and others, 2024).
+//!   and both NodeIds. The hash replaces PQXDH's associated data (AD): it is neither sent nor
+//!   repeated in each AEAD. So a ciphertext cannot be made to fit another key, nor a conversation
+//!   another pair of peers (the re-encapsulation attack of Bhargavan and others, 2024).
 //! - One-time X25519 and ML-KEM prekeys form a pair with one id.
 //! - The responder remembers each start without one-time prekeys until it has rotated out the
-//!   signed ones. So a replayed first message starts nothing.
+//!   signed prekeys. So a replayed first message starts nothing.
 //!
 //! The initiator's NodeId is sent in the clear in the initial part, as in PQXDH. To hide it from
 //! observers, send the messages through encrypted connections.

@@ -3,16 +3,22 @@
 //! The bytes hold secrets and have no checksum. The storage must encrypt them, detect damage, and
 //! know which of two states is the later one.
 //!
-//! **Effects of a rollback** (an older copy is restored):
-//! - The sender encrypts under used message keys again. This exposes no text: body keys and header
-//!   nonces also depend on the 16 random bytes of each message. (The random generator must not be
-//!   rolled back with the state; use the operating system's.) But the peer opens only one of two
-//!   messages with the same number and takes the other for a replay. If the peer has answered
-//!   since, the two sides no longer understand each other.
-//! - The receiver opens replays of messages that it had opened since: replay detection relies on
-//!   used keys being gone, and the rollback restores them.
-//! - A holder of the copy can decrypt all that the state could decrypt. Forward secrecy begins when
-//!   the last copy is deleted.
+//! A **rollback** means that a side restores an older copy of its state and continues from it. The
+//! random generator must not be rolled back with the state; use the operating system's.
+//!
+//! **Effects of a rollback:**
+//! - When the rolled-back side sends, it uses message keys again that it had used between the copy
+//!   and the rollback. This exposes no text: body keys and header nonces also depend on the 16
+//!   random bytes of each message.
+//! - The peer opens only one of two messages with the same number, and rejects the other as a
+//!   replay.
+//! - If the peer has answered a message that was sent after the copy was made, the two sides can no
+//!   longer decrypt each other's messages. The conversation has to be restarted.
+//! - When the rolled-back side receives, it opens replays of messages that it had opened between
+//!   the copy and the rollback. Replay detection relies on used keys being deleted, and the
+//!   rollback restores them.
+//! - A thief of a copy can decrypt everything that the copied state could decrypt. So a message has
+//!   forward secrecy only once the last copy that can decrypt it is deleted.
 
 use wraith_crypto::{NodeId, Suite};
 use zeroize::Zeroizing;

@@ -1,7 +1,8 @@
-//! Batches of session messages: one call, one buffer, and several cores if the work pays for them.
+//! Batches of session messages: one call, one buffer, and several threads if there are enough bytes
+//! to justify them.
 //!
-//! Results keep the order of the inputs. Sealing is all or nothing; opening reports each message by
-//! itself.
+//! Results are in the order of the inputs. If one message cannot be sealed, none is; opening has a
+//! result for each message.
 
 use std::fmt;
 use std::mem;

@@ -1,9 +1,9 @@
 //! Key epochs of one direction: an epoch is a key and its range of message numbers.
 //!
 //! A number determines its epoch: `number / 2^20`. Epoch 0 has the key of the handshake. Each later
-//! one has the key that Noise's `REKEY` (revision 34, §4.2) derives from the previous one. So both
-//! sides change keys in step despite any loss. To rekey early, a sender skips to the first number
-//! of the next epoch.
+//! epoch has the key that Noise's `REKEY` (revision 34, §4.2) derives from the key of the previous
+//! epoch. So both sides change keys with the same message, whichever messages are lost. To rekey
+//! early, a sender skips to the first number of the next epoch.
 
 use wraith_crypto::{AeadKey, Suite};
 use wraith_noise::Window;

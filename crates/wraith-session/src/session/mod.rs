@@ -11,17 +11,17 @@
 //! Any Noise library with explicit nonces can read it; only the key change (`epoch`) is specific to
 //! this crate. Invariants:
 //!
-//! - Every message opens once. A message that is a duplicate, older than the window, or not sealed
-//!   by the peer changes nothing.
-//! - Keys change after a number of messages, of bytes, or a time, and on both sides with the same
-//!   message.
+//! - Every message opens at most once. A message that is a duplicate, older than the replay window,
+//!   or not sealed by the peer changes nothing.
+//! - Keys change after a number of messages, a number of bytes, or a time. Both sides change keys
+//!   with the same message.
 //! - A session that was saved and restored never reuses a number ([`Session::save`]).
 //!
 //! The caller detects a dead peer; an empty message serves as a keep-alive.
 //!
-//! A thief of a session's keys reads all later messages until there is a new handshake. Messages of
-//! epochs before the last two stay confidential. For stronger guarantees use the
-//! [ratchet](crate::ratchet).
+//! A thief of a session's keys can read all later messages of this session; only a new handshake
+//! ends that. Messages of epochs before the last two stay confidential. For stronger guarantees use
+//! the [ratchet](crate::ratchet).
 
 mod batch;
 mod epoch;

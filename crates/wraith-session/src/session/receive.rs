@@ -1,7 +1,7 @@
 //! The receiving direction: replay protection and key selection.
 //!
-//! Opening has two steps. Verification changes no state; acceptance marks the number. Only verified
-//! messages advance the window or the epoch.
+//! Opening has two steps. Verification changes no state; acceptance marks the message number as
+//! received. Only verified messages advance the replay window or the epoch.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! The sending direction: message numbers and key changes.
 //!
-//! Invariant: no number is used twice, even after a restart from a saved state. `reserved` is the
-//! first number that no saved state counts as used. A session that was saved once uses no number
-//! from there on until it is saved again.
+//! Invariant: no number is used twice, even after a restart from a saved state. A saved state
+//! treats all numbers below a limit as used. The session itself uses no number from `reserved` on
+//! until it is saved again, so it stays below the limit of every saved state. A session that was
+//! never saved has no such bound.
 
 use std::time::Duration;
 
@@ -91,7 +92,8 @@ impl Sender {
         Ok(number)
     }
 
-    /// Returns the next number, and the bytes sealed in its epoch, by the age of the key alone.
+    /// Returns the next number, and the bytes sealed in its epoch. Only the age of the key may
+    /// start a new epoch here.
     fn begin(&self, now: Option<Duration>) -> (u64, u64) {
         let aged = match (self.since, now) {
             // At least one millisecond, whatever the limit: messages of the same instant share a

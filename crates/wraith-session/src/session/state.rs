@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Numbers are little-endian. The sending side's `next` is the first number that the running
-//! session will not use, and the key is that of its epoch. A restored session begins a new epoch
-//! behind it, because the bytes sealed with this key are unknown.
+//! session will not use, and `key` is the key of that number's epoch. A restored session begins
+//! with the next epoch after it, because the number of bytes sealed with this key is unknown.
 
 use wraith_crypto::Suite;
 use zeroize::Zeroizing;
@@ -71,7 +71,7 @@ impl Session {
         encode(self.suite, &self.send.state, self.send.state.reserved, &state)
     }
 
-    /// Blocks sealing until a save is confirmed: a state that may have been stored counts all
+    /// Blocks sealing until a save is confirmed: a state that may have been stored marks all
     /// numbers as used.
     pub(crate) fn hold(&mut self) {
         self.send.state.reserved = self.send.state.next;

@@ -1,4 +1,5 @@
-//! States that survive their process: a vault holds each state change before its effect becomes
+//! States that survive their process. The vault (the application's store,
+//! [`KeyVault`](crate::vault::KeyVault)) holds each state change before the effect of the change becomes
 //! visible.
 //!
 //! | module | content |
@@ -8,14 +9,15 @@
 //! | `ratchet` | a [`Ratchet`](crate::ratchet::Ratchet) |
 //! | `prekeys` | [`PreKeys`](crate::ratchet::PreKeys) |
 //!
-//! Invariant: every returned message, opened text and bundle is already recorded in the vault. So a
-//! process that is killed at any moment and restarted from its vault uses no number or key twice
-//! and opens nothing twice. If the vault fails, the state is unchanged and the call can be
-//! repeated. A process that finds another writer under its name stores nothing any more.
+//! Invariant: before a call returns a message, an opened text or a bundle, the vault holds the
+//! state after it. So a process that is killed at any moment and restarted from its vault uses no
+//! number or key twice and opens nothing twice. If the vault fails, the state is unchanged and the
+//! call can be repeated. A process that finds that another process wrote under its name stores
+//! nothing any more.
 //!
-//! The price: if a process is killed between the store and the use of an opened text, that text is
-//! lost to it. For the peer this looks like any lost message, so an application retransmits
-//! important messages until they are answered.
+//! The price: if a process is killed after the store and before it uses an opened text, it loses
+//! that text. The peer cannot tell this from a message lost on the way. So an application should
+//! retransmit important messages until they are answered.
 
 mod prekeys;
 mod ratchet;

@@ -1,8 +1,8 @@
 //! Prekeys in a vault.
 //!
-//! A bundle is stored as handed out before it is returned. One-time prekeys are stored as used
-//! before the plaintext of their first message is returned. After a failed store the prekeys return
-//! to the last stored state.
+//! Before a bundle is returned, the vault records it as handed out. Before the plaintext of a first
+//! message is returned, the vault records the message's one-time prekeys as used. After a failed
+//! store the prekeys return to the last stored state.
 
 use std::fmt;
 use std::sync::Arc;

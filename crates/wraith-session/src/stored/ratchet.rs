@@ -75,11 +75,11 @@ impl StoredRatchet {
     /// |---|---|---|
     /// | before the first store | nothing | starts the conversation |
     /// | between the two | the conversation, and its prekeys unused | reaches the same state, byte for byte, and continues |
-    /// | after both | the conversation, and its prekeys used | starts nothing: it counts as opened |
+    /// | after both | the conversation, and its prekeys used | starts nothing: it was already opened |
     ///
     /// In the opposite order a kill in between would consume the prekeys of a conversation that was
-    /// never stored, and the peer's messages would be lost. A conversation that has advanced since
-    /// is not restarted: its state differs, and the result is [`StoreError::Exists`].
+    /// never stored, and the peer's messages would be lost. A conversation that has advanced after
+    /// its start is not restarted: its state differs, and the result is [`StoreError::Exists`].
     ///
     /// The caller has two duties:
     /// - Derive the name from the [initiator](Ratchet::initiator_of), so that the same message

@@ -1,7 +1,8 @@
 //! The place of a state in a vault.
 //!
-//! Invariant: `generation` is that of the record in the vault, unless a store has failed since. The
-//! outcome of a failed store is resolved before the next one. A slot that another writer has
+//! A vault keeps one record (an encoded state with its generation number) per name. Invariant:
+//! `generation` is the generation of the record in the vault, unless the last store failed. The
+//! outcome of a failed store is determined before the next store. A slot that another writer has
 //! changed is never written again.
 
 use std::fmt;

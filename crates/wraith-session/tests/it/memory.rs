@@ -1,5 +1,5 @@
-//! Memory and allocations of sessions: a server holds thousands of idle ones, and a message should
-//! cost no more than its bytes.
+//! Memory and allocations of sessions: a server holds thousands of idle sessions, and a message
+//! should allocate no more than its bytes.
 
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 //! after a hybrid step.
 //!
 //! `tests/vectors/ratchet.json` holds the messages. `tests/ratchet_reference.py` computes them
-//! independently, in another language and with other libraries. After a change of the format, which
-//! requires a new version:
+//! independently, in another language and with other libraries. A change of the format requires a
+//! new version; then run:
 //!
 //! ```text
 //! $ WRAITH_BLESS=1 cargo test -p wraith-session --test it ratchet_vectors

@@ -1,5 +1,5 @@
-//! Conversations that start in a vault: the remains of an interrupted start, and the effect of the
-//! same message afterwards.
+//! Conversations that start in a vault: what an interrupted start leaves in the vault, and what the
+//! same message does afterwards.
 
 use std::sync::Arc;
 
