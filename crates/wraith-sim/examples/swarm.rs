@@ -1,8 +1,8 @@
 //! Runs millions of simulated connections: `cargo run --release -p wraith-sim --example swarm --
 //! COUNT [START]`.
 //!
-//! Uses every core. Without START, the first seed is taken from the clock. The simulation prints
-//! the first failing seed and ends the program with status 101.
+//! The program uses every processor core. Without START, the first seed is taken from the clock.
+//! The simulation prints the first failing seed and ends the program with status 101.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,20 +1,20 @@
 //! Invariants of every endpoint at every moment, for any network behaviour.
 //!
-//! - Serving a due timer settles it: an endpoint does not request a wake-up at the same moment for
-//!   ever. (A datagram may make a timer overdue, by changing the round-trip estimate; serving it
-//!   must settle that.)
+//! - After a due timer was handled, the next timer is later: an endpoint does not request a wake-up
+//!   at the same moment for ever. (A datagram may make a timer overdue, because it changes the
+//!   round-trip estimate. After that timer was handled, the next timer must be later, too.)
 //! - No datagram is larger than the endpoint's MTU setting, or empty.
 //! - Amplification limit: an unvalidated address gets at most three times the bytes received from
 //!   it. Before any handshake has completed, it gets at most as many (H2 ≤ H1).
 //! - An address that has sent nothing authentic gets at most as many bytes as were received from
 //!   it.
-//! - An address without a receiver never counts as validated.
-//! - In addition, an endpoint that punches sends at most 12 packets of 160 bytes to an unvalidated
-//!   address, and at most 64 to all ports of an IP address.
+//! - An endpoint never treats an address without a receiver as validated.
+//! - An endpoint that punches may in addition send at most 12 packets of 160 bytes to an
+//!   unvalidated address, and at most 64 such packets to all ports of an IP address.
 //! - A stranger gets no answer.
 //! - Every poll loop ends.
-//! - A connection with data to send has a timer running, besides its idle timeout: two sides never
-//!   wait for each other.
+//! - A connection with data to send has a running timer in addition to its idle timeout: two sides
+//!   never wait for each other.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;

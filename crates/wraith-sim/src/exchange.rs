@@ -3,11 +3,13 @@
 //! An [`Exchange`] is a list of streams, each with a request and a response of given lengths. It
 //! covers bulk transfer, request and response, and many streams. An [`Application`] plays one side
 //! of it and is strictly event-driven:
-//! - It reads only after `Readable`, until the core has nothing more.
-//! - It writes only after opening or after `Writable`, until the core takes no more.
+//! - It reads only after the event `Readable`, until the core has nothing more.
+//! - It writes only after opening a stream or after the event `Writable`, until the core accepts no
+//!   more.
 //!
 //! So a missing event of the core makes the exchange hang, and the scenario's time limit detects
-//! that. Every byte is compared; every end of a stream is checked against the plan.
+//! the hang. The application compares every byte, and checks every end of a stream against the
+//! plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

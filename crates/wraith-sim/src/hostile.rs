@@ -1,16 +1,17 @@
-//! Hostile authenticated peers: they have a door key, complete the handshake, and then violate
-//! every rule under any source address.
+//! Hostile authenticated peers: they have a door key (which the handshake requires), complete the
+//! handshake, and then violate every rule, from forged source addresses too.
 //!
-//! A [`Hostile`] receives at two addresses, and forges further ones. From all of them it sends
-//! packets of any size that the target must process:
+//! A [`Hostile`] receives at two addresses, and forges further ones. From all these addresses it
+//! sends packets of any size. The packets authenticate, so its target processes them. They contain:
 //! - challenges, one or many in a packet;
 //! - packets that make the target believe that its peer has moved;
-//! - answers to some of the target's own challenges;
-//! - ratchet requests: single parts, duplicates, and late parts of finished ratchets. It follows a
-//!   completed ratchet to the new keys.
+//! - answers to some of the target's challenges;
+//! - ratchet requests (SPEC §4.6), which have two parts: one part without the other, duplicates,
+//!   and late parts of finished ratchets. When a ratchet is complete, the [`Hostile`] changes to
+//!   the new keys.
 //!
-//! `checks.rs` verifies where and how much the target sends. This module verifies that a response
-//! is never longer than its challenge.
+//! `checks.rs` verifies to which addresses the target sends, and how many bytes. This module
+//! verifies that a response is never longer than the datagram with its challenge.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -32,7 +33,7 @@ use crate::link::Datagram;
 
 /// Number of forged addresses.
 const FORGED: u8 = 3;
-/// Datagrams that it sends before it falls silent.
+/// Number of datagrams that a hostile peer sends before it falls silent.
 const DATAGRAMS: u64 = 300;
 /// Maximum pause between two of them.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -42,7 +43,7 @@ const DATAGRAM_BYTES_MAX: u64 = 1452;
 /// Bytes that the target's application sends to it, so that data is in flight while the address
 /// changes.
 const BAIT_BYTES: usize = 100_000;
-/// Number of ratchets that it requests, below the target's limit for that time.
+/// Number of ratchets that a hostile peer requests, below the target's limit for that time.
 const RATCHETS_MAX: u64 = 12;
 const RATCHET_PART: usize = RATCHET_REQUEST_BYTES / 2;
 /// Length of the shortest packet with a challenge.
@@ -168,23 +169,23 @@ impl Hostile {
         self.identity.node_id()
     }
 
-    /// Returns whether it receives at `address`.
+    /// Returns whether this peer receives at `address`.
     pub(crate) fn receives_at(&self, address: SocketAddr) -> bool {
         self.own.contains(&address)
     }
 
-    /// Returns the addresses that it forges.
+    /// Returns the addresses that this peer forges.
     pub(crate) fn forged(&self) -> impl Iterator<Item = SocketAddr> + use<> {
         let port = 1000 + u16::from(self.number);
         (0..FORGED).map(move |i| SocketAddr::from(([192, 0, 2, 100 + i], port)))
     }
 
-    /// Returns the time of its next send; `None` once it has fallen silent.
+    /// Returns the time of this peer's next send; `None` once it has fallen silent.
     pub(crate) fn wake(&self) -> Option<Time> {
         (self.left > 0).then_some(self.wake)
     }
 
-    /// Returns the datagram that it sends now, with its arrival time.
+    /// Returns the datagram that this peer sends now, with its arrival time.
     pub(crate) fn act(&mut self, now: Time) -> (Time, Datagram) {
         self.left -= 1;
         self.wake = now + self.rng.up_to(PAUSE_MAX);

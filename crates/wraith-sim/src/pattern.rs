@@ -1,8 +1,8 @@
 //! Content of simulated streams: random bytes, known to both sides, without copies.
 //!
-//! One block of random bytes of prime length is repeated for ever; a stream starts at some position
-//! in it. Every misplaced or repeated byte range is detected, unless it is off by a multiple of the
-//! period.
+//! The content is one block of random bytes, of prime length, repeated for ever; a stream starts at
+//! some position in the block. Every misplaced or repeated byte range is detected, unless it is off
+//! by a multiple of the block's length (the period).
 
 use std::sync::OnceLock;
 

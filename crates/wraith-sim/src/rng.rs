@@ -1,8 +1,9 @@
 //! The only source of randomness in the simulator: a ChaCha8 stream that is the same on every
 //! machine.
 //!
-//! Each box of a path and each part of a world has its own stream, derived from the seed and a
-//! label. So adding a box does not change the numbers that others draw.
+//! Each box of a path (one effect, such as loss or delay) and each part of a world has its own
+//! stream, derived from the seed and a label. So adding a box does not change the numbers that
+//! other boxes draw.
 
 use std::time::Duration;
 

@@ -11,8 +11,8 @@
 //!     .run();
 //! ```
 //!
-//! A scenario runs with several seeds; a failing seed is printed. `WRAITH_SIM_SEED=n` runs only
-//! that seed.
+//! A scenario runs once for each of several seeds; a failing seed is printed. `WRAITH_SIM_SEED=n`
+//! runs only that seed.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

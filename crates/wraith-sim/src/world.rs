@@ -1,8 +1,8 @@
 //! Endpoints joined by links, and simulated time.
 //!
 //! A [`World`] holds real core endpoints, the paths between them, and the parties that use them.
-//! [`World::step`] advances to the next event, executes it, and drains every affected endpoint; the
-//! invariants of `checks.rs` are verified each time. Nothing depends on the clock, on the order of
+//! [`World::step`] advances to the next event, executes it, and drains every affected endpoint.
+//! Each step verifies the invariants of `checks.rs`. Nothing depends on the clock, on the order of
 //! a hash map, or on threads. The same seed gives the same datagrams, bit for bit, and
 //! [`World::fingerprint`] lets a test compare them.
 

@@ -16,7 +16,7 @@ use crate::checks::{Checks, OUTPUTS_MAX};
 use crate::link::{Datagram, Path};
 use crate::{Application, Rng};
 
-/// Stands for relays on access lines; the port is the relay's number.
+/// Represents relays on access lines; the port is the relay's number.
 pub(super) const RELAY_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(240, 0, 0, 1));
 /// Wall-clock time at the start of a simulation.
 const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;

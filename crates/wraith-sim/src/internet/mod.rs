@@ -8,10 +8,10 @@
 //!   host ═════════════════ relay ════════════════════ host       an address that is a number
 //! ```
 //!
-//! An access line is a list of boxes in each direction; everything else takes no time.
-//! [`World`](crate::World) has one wire between two endpoints, for all the effects of a path. This
-//! module has few packets and many paths. Invariants: the same seed gives the same run; the checks
-//! of `checks.rs` hold for every endpoint at every moment.
+//! An access line is a list of boxes (effects) in each direction; only these take time. In
+//! contrast, [`World`](crate::World) joins two endpoints by one path, to test the effects of a path
+//! with many packets. This module tests many paths with few packets. Invariants: the same seed
+//! gives the same run; the checks of `checks.rs` hold for every endpoint at every moment.
 
 mod behaviours;
 mod host;

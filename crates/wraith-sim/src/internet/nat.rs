@@ -1,10 +1,10 @@
 //! A network address translator, defined by its behaviour (RFC 4787): mapping, filtering, port
 //! allocation, mapping lifetime and hairpinning.
 //!
-//! It is pure: it takes the time and the two addresses of a datagram, and returns the translated
-//! address. So the same model serves a simulation and a translator between real interfaces.
-//! Invariants: two live mappings never share an outside address, and nothing passes inwards without
-//! a live mapping.
+//! The model has no I/O: its input is the time and the two addresses of a datagram, its output the
+//! translated address. So a simulation and a translator between real interfaces can use the same
+//! model. Invariants: two live mappings never share an outside address, and nothing passes inwards
+//! without a live mapping.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

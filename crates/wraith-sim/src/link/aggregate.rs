@@ -1,4 +1,4 @@
-//! Batching: datagrams wait for the next tick and arrive together, as ACKs over Wi-Fi do.
+//! Batching: datagrams wait for the next tick and leave together, as ACKs over Wi-Fi do.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Duplicates: they must change nothing, from a network or from an attacker.
+//! Duplicates: they must change nothing, whether a network or an attacker makes them.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Links without I/O: a datagram goes in with its arrival time, and comes out never, once, or
-//! several times, each with a departure time.
+//! Links without I/O: a datagram enters with its arrival time. It leaves never, once, or several
+//! times, each time with a departure time.
 //!
 //! A [`Path`] is one direction of a link: a list of boxes ([`Hop`]), each with one effect: a rate
 //! with its queue, a delay, a kind of loss. Invariants:
@@ -11,8 +11,8 @@
 //! between two real interfaces. Such a forwarder calls [`Path::push`] for each packet, sleeps until
 //! [`Path::next`], and sends the results of [`Path::pop`].
 //!
-//! A bottleneck shared by several flows is one [`Path`] into which all of them push; the addresses
-//! identify the flow of a departing datagram. A [`QueueMeter`] measures the effect of its queue.
+//! A bottleneck shared by several flows is one [`Path`] for all of them; the addresses identify the
+//! flow of a departing datagram. A [`QueueMeter`] measures the delay in the bottleneck's queue.
 
 mod aggregate;
 mod blackhole;

@@ -1,4 +1,4 @@
-//! The path MTU, detectable only by lost probes.
+//! The path MTU: larger datagrams are lost without a message, so only lost probes show the MTU.
 
 use std::time::Duration;
 

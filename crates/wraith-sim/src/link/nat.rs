@@ -1,8 +1,8 @@
 //! A network address translator: inside addresses appear outside as ports of one address. At given
-//! times it drops its mappings, and the same host then appears at another port.
+//! times the translator drops its mappings, and the same host then appears at another port.
 //!
-//! Its two directions share the table, so [`Nat::pair`] makes both: [`NatOut`] belongs into the
-//! outbound path, [`NatIn`] into the inbound path.
+//! Its two directions share the table, so [`Nat::pair`] makes both: [`NatOut`] is for the outbound
+//! path, [`NatIn`] for the inbound path.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Reordering: looks like a loss to a receiver that counts packets, but is none.
+//! Reordering: to a sender that detects losses by counting packets, it looks like a loss.
 
 use std::time::Duration;
 

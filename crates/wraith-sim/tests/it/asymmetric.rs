@@ -1,4 +1,4 @@
-//! The return path is a hundred times narrower: acknowledgements must not congest it.
+//! The return path has a hundredth of the rate: acknowledgements must not congest it.
 
 use std::time::Duration;
 

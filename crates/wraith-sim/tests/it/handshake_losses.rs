@@ -1,4 +1,4 @@
-//! Every datagram of the handshake may be lost, alone and with others.
+//! Every datagram of the handshake may be lost, by itself and together with other datagrams.
 
 use std::time::Duration;
 

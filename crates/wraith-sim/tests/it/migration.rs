@@ -1,5 +1,5 @@
-//! Connections that migrate on purpose, and return when the new path dies, with data in both
-//! directions throughout.
+//! Connections that migrate on purpose, and migrate back when the new path dies. Data flows in both
+//! directions all the time.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Replayed datagrams, from the same address or a stranger's.
+//! Replayed datagrams, from the original address or from a third party's.
 
 use std::time::Duration;
 
