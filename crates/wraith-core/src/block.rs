@@ -1,4 +1,5 @@
-//! Receive buffers: fixed-size blocks from a bounded free list, handed to the application without a copy.
+//! Receive buffers: fixed-size blocks from a bounded free list, passed to the application without a
+//! copy.
 //!
 //! A [`Block`] returns to its pool when it is dropped, on any thread. Invariant: the pool keeps at
 //! most `keep_max` unused blocks and frees the rest. The pool's lock is taken once per 256 KiB,

@@ -8,7 +8,8 @@
 
 use thiserror::Error;
 
-/// An authenticated peer broke the protocol; the connection closes with the matching code (SPEC §5).
+/// An authenticated peer broke the protocol; the connection closes with the matching code (SPEC
+/// §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what}")]
 pub struct Violation {

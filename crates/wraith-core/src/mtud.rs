@@ -19,7 +19,7 @@ pub const MTU_MIN: u16 = 1200;
 /// Common sizes: Ethernet under IPv6 and IPv4, jumbo frames, then large steps for loopback and
 /// similar links. 65,000 leaves room for headers.
 const COMMON_SIZES: [u16; 7] = [1452, 1472, 8952, 16_384, 32_768, 49_152, 65_000];
-/// Lost probes after which a size counts as too large (MAX_PROBES, RFC 8899 §5.1.2).
+/// Lost probes after which a size is treated as too large (MAX_PROBES, RFC 8899 §5.1.2).
 const PROBES_PER_SIZE: u8 = 3;
 /// The search ends when at most this many bytes remain to be gained: less is not worth lost probes.
 const SEARCH_STEP_MIN: u16 = 32;

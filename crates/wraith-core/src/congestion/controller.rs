@@ -40,8 +40,8 @@ pub trait Controller: fmt::Debug + Send {
     /// Packets were lost.
     fn on_lost(&mut self, lost: &Lost<'_>);
 
-    /// The network marked packets (ECN CE). By default, a mark counts as a loss of zero bytes: RFC
-    /// 9002 §7.1 requires the same response.
+    /// The network marked packets (ECN CE). By default, a mark is treated as a loss of zero bytes:
+    /// RFC 9002 §7.1 requires the same response.
     fn on_congestion_experienced(&mut self, marked: &Marked) {
         self.on_lost(&Lost::of_mark(marked));
     }
@@ -170,7 +170,7 @@ impl<'a> Lost<'a> {
         }
     }
 
-    /// Creates the loss of zero bytes that stands for a mark.
+    /// Creates the loss of zero bytes that represents a mark.
     fn of_mark(marked: &Marked) -> Self {
         Self {
             now: marked.now,

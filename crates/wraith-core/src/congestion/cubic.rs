@@ -32,8 +32,8 @@ const PACING_GAIN: f64 = 1.25;
 const PACING_GAIN_SLOW_START: f64 = 2.0;
 /// ACKs requested per window.
 const ACKS_PER_WINDOW: u64 = 8;
-/// Unused packets with which a window still counts as used: a send quantum that did not fit stays
-/// behind.
+/// Unused packets with which a window is still treated as used: a send quantum that did not fit
+/// stays behind.
 const USED_SLACK_PACKETS: f64 = 3.0;
 
 /// The CUBIC controller (see the module head).

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-/// Bounds of the RTT increase that counts (RFC 9406 §4.3).
+/// Bounds of the RTT increase that starts conservative slow start (RFC 9406 §4.3).
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 /// Divisor: between the bounds, the threshold is this fraction of the last round's RTT (RFC 9406

@@ -141,8 +141,8 @@ pub struct Connection {
     candidate: Option<Candidate>,
     /// The address that the connection left to follow the peer, while it is being challenged.
     left: Option<Candidate>,
-    /// The address left last, and how many more times it may be challenged when the current path
-    /// falls silent.
+    /// The address used before the current one, and how many more times it may be challenged when
+    /// the current path falls silent.
     previous_path: Option<(PathAddr, u8)>,
     /// The address that this side wants to move to.
     chosen: Option<Candidate>,
@@ -325,7 +325,7 @@ impl Connection {
     }
 
     /// Limits the sending rate to `bytes_per_second` (at least 1 KiB) on every path. `u64::MAX`
-    /// removes the limit. The rate is averaged over bursts of a few packets and counts whole
+    /// removes the limit. The rate is averaged over bursts of a few packets and includes whole
     /// packets, so the payload is slightly slower.
     pub fn set_rate_limit(&mut self, now: Time, bytes_per_second: u64) {
         self.recovery.set_rate_limit(now, bytes_per_second.max(RATE_LIMIT_MIN));

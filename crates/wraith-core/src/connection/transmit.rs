@@ -157,7 +157,7 @@ impl Connection {
         out.path_response(data);
         if to == self.path.remote {
             // A challenge on the current path gets a PING as well (RFC 9000 §9.3.3). A response
-            // alone is a probing packet and would not move the peer.
+            // without other frames is a probing packet and would not move the peer.
             out.ping();
         }
         let payload = padded(out);

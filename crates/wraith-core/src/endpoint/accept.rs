@@ -1,5 +1,5 @@
-//! The responder's side of the handshake: H1 in two datagrams, H2 or a cookie, H3 (SPEC §3.4,
-//! §3.6).
+//! The responder's side of the handshake: it reads the first message (H1, two datagrams), sends the
+//! second (H2) or a cookie, and reads the third (H3) (SPEC §3.4, §3.6).
 //!
 //! An initiator without a door key causes no computation and gets no answer. `half_open.rs` limits
 //! the work for one with a door key.

@@ -34,17 +34,17 @@ const LIFETIME: Duration = Duration::from_secs(15);
 /// Maximum number of half-open handshakes per source, including recently refused ones. Handshakes
 /// of hosts that share an address complete within a round trip.
 const PER_SOURCE_MAX: usize = 16;
-/// H1s without a cookie that are processed per second. Each takes two key agreements, an ephemeral
-/// key and an encapsulation: 120 to 150 µs, so 6 to 8 % of a core. Beyond it, a cookie is demanded,
-/// which costs the initiator a round trip.
+/// H1s without a cookie that are processed per second. Each needs two key agreements, an ephemeral
+/// key and an encapsulation: 120 to 150 µs, so 6 to 8 % of a core. Beyond this rate, the responder
+/// demands a cookie, which costs the initiator a round trip.
 const FRESH_PER_SECOND: u64 = 512;
-/// Burst of H1s without a cookie: half of the default number of places.
+/// Burst of H1s without a cookie: half of the default maximum of half-open handshakes.
 const FRESH_BURST: Duration = Duration::from_millis(250);
 /// Maximum number of remembered refusals.
 const REFUSED_MAX: usize = 256;
-/// Age of an H1 from which a copy from another address counts as a retransmission. It is slightly
-/// less than the initiator's first retransmission interval (SPEC §3.4). An earlier copy is a replay
-/// that need not be answered.
+/// Age of an H1 from which a copy from another address is treated as a retransmission. It is
+/// slightly less than the initiator's first retransmission interval (SPEC §3.4). An earlier copy is
+/// a replay that need not be answered.
 const COPY_AFTER: Duration = Duration::from_millis(200);
 /// Maximum number of addresses with the same H1.
 const COPIES_MAX: usize = 8;
@@ -190,8 +190,8 @@ impl HalfOpens {
         H1Decision::New
     }
 
-    /// Returns true if unproven initiators get no further work now. Otherwise takes one unit of
-    /// their budget.
+    /// Returns true if the H1s of unproven initiators are not processed now. Otherwise uses one
+    /// unit of their budget.
     fn is_under_load(&mut self, now: Time) -> bool {
         self.waiting.len() >= self.max.div_ceil(2) || !self.fresh.take(now, 1)
     }
@@ -266,8 +266,8 @@ impl HalfOpens {
     }
 
     /// Handles an H1 that failed to open. Its first datagram may be a copy of an honest
-    /// initiator's, with the true H1 still to come. The true one must not count as a replay, so the
-    /// ID is forgotten unless another handshake has it.
+    /// initiator's, with the true H1 still to come. The true one must not be treated as a replay,
+    /// so the ID is forgotten unless another handshake has it.
     pub(crate) fn on_unauthentic(&mut self, now: Time, attempt: &Attempt) {
         self.on_refused(now, attempt.remote, attempt.proven);
         if !self.waiting.iter().any(|h| h.attempt.h1_id == attempt.h1_id) {

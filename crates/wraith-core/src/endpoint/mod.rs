@@ -1,5 +1,5 @@
-//! All connections behind one socket: routes datagrams, ignores strangers, and collects the
-//! outputs.
+//! All connections behind one socket: routes datagrams, ignores strangers (senders that prove no
+//! key), and collects the outputs.
 //!
 //! A datagram is routed (SPEC §4.4) in this order:
 //!

@@ -40,11 +40,12 @@ impl Endpoint {
         self.punches.punch(now, secret, role, Peer::BeginsLater, candidates)
     }
 
-    /// Like [`Self::punch`], for two NATs that defeat it. One side's NAT maps another port for each
-    /// destination; the other's admits only hosts that it has sent to. The first side probes from
-    /// many sockets, the second probes many ports. Up to 256 small packets go to unproven
-    /// addresses, so the caller must expect to transfer much more than that. Only the side with
-    /// [`Many::Ports`] finds an address; it is the one to move there.
+    /// Like [`Self::punch`], for two NATs that defeat plain punching. One side's NAT uses a
+    /// different outside port for each destination; the other side's NAT admits only hosts that
+    /// this other side has sent to. The first side probes from many sockets, the second probes many
+    /// ports. Up to 256 small packets go to unproven addresses, so the caller must expect to
+    /// transfer much more than that. Only the side with [`Many::Ports`] finds an address; that side
+    /// has to migrate to it.
     ///
     /// # Errors
     /// Another such attempt began within 8 s, 16 punches and observations are in progress, or the

@@ -9,19 +9,20 @@ use std::time::Duration;
 
 use crate::token_bucket::TokenBucket;
 
-/// Trials a second: 0.5 % to 1.6 % of a core. With ten connections, a migrated peer is found at its
-/// first packet during 26,000 random datagrams a second. During 200,000 a second, it is found among
-/// its first eight packets, on average.
+/// Trials per second: 0.5 % to 1.6 % of a core. With ten connections, a migrated peer is found at
+/// its first packet during 26,000 random datagrams per second. During 200,000 per second, it is
+/// found among its first eight packets, on average.
 const PER_SECOND: u64 = 1 << 18;
 /// Burst of trials: without a flood, a migrating peer is found at once, even among many
 /// connections.
 const BURST: Duration = Duration::from_millis(125);
 /// Connections known at one address that are tried for free: more than real peers share one address
-/// and port. A datagram from there costs no more than one from elsewhere that passes mac1.
+/// and port. A datagram from such an address costs no more than a datagram from elsewhere that
+/// passes mac1.
 pub(crate) const FREE_TRIALS: usize = 32;
 
-/// Returns the budget. A datagram takes one trial for every connection, or none: a partial search
-/// would always try the same connections.
+/// Returns the budget. A datagram uses one trial for every connection, or no trial at all: a
+/// partial search would always try the same connections.
 pub(crate) const fn trials() -> TokenBucket {
     TokenBucket::new(PER_SECOND, BURST)
 }

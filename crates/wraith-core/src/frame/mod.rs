@@ -28,8 +28,8 @@ pub use write::{FrameWriter, Written};
 /// (SPEC §5).
 pub const REASON_BYTES_MAX: usize = 512;
 
-/// Maximum number of ranges in one ACK frame. Our ACKs never reach a tenth of it, and more only
-/// burden the reader.
+/// Maximum number of ranges in one ACK frame. The ACKs that this implementation sends never reach a
+/// tenth of it, and more only burden the reader.
 pub const ACK_RANGES_MAX: u64 = 1024;
 
 /// Maximum number of addresses in one CANDIDATES frame, the same as in a ticket (SPEC §2).

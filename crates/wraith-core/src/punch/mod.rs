@@ -56,8 +56,8 @@ const SECRETS_MAX: usize = 16;
 const EXCHANGES_MAX: usize = 8;
 /// Maximum length of a request in the clear, and of the kept part of its reply. A DHT packet fits.
 const EXCHANGE_BYTES_MAX: usize = 1500;
-/// Hashes a second for datagrams that may belong to a punch: about 2 % of a core. It covers 100,000
-/// random datagrams a second with two secrets.
+/// Hashes per second for datagrams that may belong to a punch: about 2 % of a core. The budget
+/// covers 100,000 random datagrams per second with two secrets.
 const HASHES_PER_SECOND: u64 = 1 << 18;
 /// Burst of hashes.
 const HASHES_BURST: Duration = Duration::from_millis(125);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 /// Number of ports tried beyond the last observed one: a punch of the other side uses one for each
 /// of its targets.
 const AHEAD: u16 = 10;
-/// Largest step between two successive ports that counts as sequential.
+/// Largest step between two successive ports that is treated as sequential.
 const STEP_MAX: u16 = 4;
 
 /// Returns the likely next addresses of a peer observed at `candidates`, in this order. If the last

@@ -313,8 +313,9 @@ fn a_flood_takes_no_more_hashes_than_its_budget_and_the_next_second_has_its_own(
 }
 
 /// Runs one attempt between the side with many sockets and the side that probes ports. The NAT of
-/// the first maps a port for each socket; that of the second admits only hosts it has sent to.
-/// Returns the address proven to the second side, if any, and the packets that each side sent.
+/// the first maps a port for each socket; the second side's NAT admits only hosts that side has
+/// sent to. Returns the address proven to the second side, if any, and the packets that each side
+/// sent.
 fn many(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
     use rand_core::Rng;
     let seeded = |n: u64| Punches::new(ChaCha20Rng::seed_from_u64(2 * seed + n));

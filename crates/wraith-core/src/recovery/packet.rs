@@ -16,7 +16,8 @@ pub struct SentPacket<F> {
     pub ack_eliciting: bool,
     /// True for an MTU probe, whose loss does not indicate congestion.
     pub mtu_probe: bool,
-    /// True if it is marked ECT(0); see [`Recovery::marks_ecn`](super::Recovery::marks_ecn).
+    /// True if the packet is marked ECT(0); see
+    /// [`Recovery::marks_ecn`](super::Recovery::marks_ecn).
     pub ect0: bool,
     /// The owner's data, returned when the packet is acknowledged or lost.
     pub frames: F,
@@ -69,7 +70,7 @@ impl<F> Settled<F> {
 #[derive(Debug)]
 pub(super) struct Outstanding<F> {
     pub(super) sent_at: Time,
-    /// Generation of the path it was sent on.
+    /// Generation of the path that the packet was sent on.
     pub(super) generation: u32,
     pub(super) snapshot: Snapshot,
     pub(super) packet: SentPacket<F>,

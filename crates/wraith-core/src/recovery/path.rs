@@ -57,7 +57,7 @@ pub(super) struct Path {
     episode: Episode,
     /// Packets of the current batch of losses; kept to reuse its memory.
     lost: Vec<LostPacket>,
-    /// The sender counts as window-limited until this many bytes were delivered.
+    /// The sender is treated as window-limited until this many bytes were delivered.
     window_limited_until: u64,
     /// The application had nothing to send when there was budget last.
     app_limited: bool,

@@ -14,7 +14,8 @@ pub(super) struct LostRun {
 }
 
 impl LostRun {
-    /// Adds the next lost packet. `sent_at` is set if it counts for persistent congestion.
+    /// Adds the next lost packet. `sent_at` is set if the packet is relevant for persistent
+    /// congestion.
     pub(super) fn extend(&mut self, pn: u64, sent_at: Option<Time>, first_sample_at: Option<Time>) {
         if self.last_pn.is_none_or(|last| last + 1 != pn) {
             self.started_at = None;

@@ -173,9 +173,9 @@ impl SendHalf {
     }
 
     /// Returns true if a retransmission should be sent a second time, as a redundant copy. That is
-    /// the case when it blocks new bytes (the peer's window or our buffer is full behind it), or
-    /// when it is the end. The copy then delays nothing. It saves a round trip if the
-    /// retransmission was lost too.
+    /// the case when it blocks new bytes (the peer's window or this side's send buffer is full
+    /// behind it), or when it is the end of the stream. The copy then delays nothing. It saves a
+    /// round trip if the retransmission was lost too.
     pub(super) fn has_redundant(&self) -> bool {
         if !self.has_retransmitted() || !self.lost.is_empty() {
             return false;

@@ -19,7 +19,7 @@ const ROUND_TRIPS_LONG: f64 = 8.0;
 /// The same once the peer used up the window behind a lost packet: where round trips are short,
 /// loss detection takes several of them.
 const ROUND_TRIPS_GAPS: f64 = 8.0;
-/// Divisor: the window counts as used up when less than this fraction of it is left.
+/// Divisor: the window is treated as used up when less than this fraction of it is left.
 const USED_UP_PART: u64 = 8;
 /// Maximum growth factor per measurement.
 const GROWTH_MAX: u64 = 4;
@@ -33,7 +33,7 @@ const MEASURE_MIN: Duration = Duration::from_millis(2);
 /// maximum applies. A window that only followed consumption would stall a starting sender at each
 /// loss, and a sender with a jump start at once.
 const RATE_ASSUMED: f64 = 1_250_000_000.0;
-/// Round trip from which a path counts as long.
+/// Round trip from which a path is treated as long.
 const RTT_LONG: Duration = Duration::from_millis(10);
 /// Divisor: a new limit is announced when this fraction of the window was consumed.
 const ANNOUNCE_PART: u64 = 4;

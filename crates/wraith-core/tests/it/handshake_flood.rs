@@ -17,7 +17,7 @@ use crate::pair::{ip, side};
 const H1S: u32 = 4000;
 /// Number of honest initiators meanwhile.
 const NEWCOMERS: u32 = 4;
-/// Interval between H1s: 5000 a second, more than a core answers.
+/// Interval between H1s: 5000 per second, more than a core answers.
 const APART_NS: u64 = 200_000;
 /// Number of H1s that arrive within one round trip.
 const ROUND_TRIP: u32 = 100;

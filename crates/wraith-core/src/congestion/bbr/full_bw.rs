@@ -1,7 +1,7 @@
 //! Full-pipe detection (draft §5.3.1.2). The pipe is full when three rounds that were not
 //! application-limited have brought no delivery rate a quarter above the baseline.
 
-/// Factor over the baseline that counts as growth.
+/// Factor over the baseline from which a rate is treated as growth.
 const GROWTH: f64 = 1.25;
 /// Number of rounds without growth that fill the pipe.
 const ROUNDS: u32 = 3;

@@ -17,7 +17,7 @@ impl MaxBw {
         self.current.max(self.previous)
     }
 
-    /// Takes a sample. An application-limited sample counts only if it exceeds the estimate.
+    /// Adds a sample. An application-limited sample is used only if it exceeds the estimate.
     pub(super) fn update(&mut self, rate: u64, app_limited: bool) {
         if rate >= self.get() || !app_limited {
             self.current = self.current.max(rate);

@@ -8,7 +8,7 @@
 use super::{Bbr, BbrState, Phase};
 use crate::congestion::controller::{Acked, Lost};
 
-/// Draft: StartupFullLossCnt, the number of runs of lost packets from which a round counts as
+/// Draft: StartupFullLossCnt, the number of runs of lost packets from which a round is treated as
 /// lossy.
 const STARTUP_FULL_LOSS_CNT: u32 = 6;
 

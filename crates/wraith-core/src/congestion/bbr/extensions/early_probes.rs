@@ -45,7 +45,7 @@ impl EarlyProbes {
 }
 
 impl Bbr {
-    /// Counts the probe that ends as fruitful or fruitless.
+    /// Records whether the probe that just ended was fruitful or fruitless.
     pub(in super::super) fn count_probe(&mut self) {
         let worth_it = self.early_probes.is_fruitful(self.max_bw.get());
         self.early_probes.fruitless = if worth_it { 0 } else { self.early_probes.fruitless + 1 };

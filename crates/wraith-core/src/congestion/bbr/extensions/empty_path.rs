@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::host_delay::HOST_RTT;
 
-/// Divisor: a sample within this fraction of the minimum counts as equal.
+/// Divisor: a sample within this fraction of the minimum is treated as equal.
 const SAME_DIVISOR: u32 = 64;
 
 /// Returns true if a sample of `rtt` measures the same empty path as `shortest`.

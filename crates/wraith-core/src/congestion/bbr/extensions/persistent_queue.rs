@@ -16,8 +16,8 @@ use crate::congestion::bbr::Bbr;
 
 /// Number of samples that must agree.
 const SAMPLES: usize = 3;
-/// Divisor: a queue lengthens round trips by this fraction of the minimum. The minimum counts as at
-/// least [`HOST_RTT`], because our own batches take as long as a short round trip.
+/// Divisor: a queue lengthens round trips by this fraction of the minimum. The minimum is treated
+/// as at least [`HOST_RTT`], because batches of this host take as long as a short round trip.
 const QUEUE_DIVISOR: u32 = 8;
 /// Divisor: a queue of this fraction of the round trip proves that the pipe is full.
 const OVERFULL_DIVISOR: u32 = 2;

@@ -9,7 +9,7 @@
 //!   down, to a standstill. A tenth of a percent costs a fifth of the bandwidth of a long path.
 //! - Grid: median of 89 % of the capacity in the cells with 2 % of random loss, and 80 % in those
 //!   with 10 %; CUBIC has 2 % and 0.6 %. A trial also after a failed probe improved 1 Mbit/s × 600
-//!   ms with 10 % of loss: 59.4 → 67.9 %.
+//!   ms with 10 % of loss: 59.4 → 67.9 % of the capacity.
 //!
 //! A trial tests the path at a lower rate and with an empty queue (no longer round trips). If at
 //! least [`STAYS`] of the loss remains, it is random. The estimate falls as the path loses less.
@@ -28,7 +28,7 @@ use crate::congestion::controller::{Acked, Lost};
 
 /// Fraction of the loss that must remain after slowing down.
 const STAYS: f64 = 0.5;
-/// Random loss beyond which the sender counts as overloading the path.
+/// Random loss beyond which the sender is treated as overloading the path.
 const RANDOM_LOSS_MAX: f64 = 0.2;
 /// Minimum number of packets in a measurement: three losses in sixty are then rarely chance on a
 /// path that loses one in a hundred.
@@ -90,7 +90,7 @@ impl RandomLoss {
         self.rate
     }
 
-    /// Returns the loss rate from which loss counts as congestion.
+    /// Returns the loss rate from which loss means congestion.
     pub(in super::super) fn threshold(&self) -> f64 {
         LOSS_THRESH + self.rate
     }
