@@ -60,7 +60,7 @@ pub(super) struct Hybrid {
     pub(super) offered: Option<Box<[u8; ENCAPSULATION_KEY_BYTES]>>,
     /// Sending chains since the last ML-KEM secret was mixed in.
     pub(super) chains: u32,
-    /// Bytes of plaintext sent since then.
+    /// Bytes of plaintext sent since the last ML-KEM secret was mixed in.
     pub(super) bytes: u64,
 }
 

@@ -70,10 +70,10 @@
 //!
 //! # Lost or rolled-back states
 //! [`StoredRatchet`](crate::StoredRatchet) and [`StoredPreKeys`](crate::StoredPreKeys) keep states
-//! in a vault ([`KeyVault`](crate::vault::KeyVault), the application's store). A caller that stores states
-//! itself follows the rules of [`Ratchet::save`]: it saves a state before it sends that state's
-//! messages. The module `state` describes the effects of a rollback: no body key seals two texts,
-//! but the conversation may have to be restarted.
+//! in a vault ([`KeyVault`](crate::vault::KeyVault), the application's store). A caller that stores
+//! states itself follows the rules of [`Ratchet::save`]: it saves a state before it sends that
+//! state's messages. The module `state` describes the effects of a rollback: no body key seals two
+//! texts, but the conversation may have to be restarted.
 
 mod batch;
 mod bundle;

@@ -19,7 +19,8 @@ use super::{
     NUMBER_BYTES, OpenError, SealError, Session, check_lengths, check_message, seal_slice,
 };
 
-/// Bytes that justify another thread: starting one takes about as long as sealing this many.
+/// Number of bytes that justify another thread: starting a thread takes about as long as sealing
+/// them.
 const THREAD_BYTES: usize = 512 << 10;
 /// Maximum number of threads. Beyond it memory bandwidth is the bottleneck.
 const THREADS_MAX: usize = 8;

@@ -1,6 +1,6 @@
 //! States that survive their process. The vault (the application's store,
-//! [`KeyVault`](crate::vault::KeyVault)) holds each state change before the effect of the change becomes
-//! visible.
+//! [`KeyVault`](crate::vault::KeyVault)) holds each state change before the effect of the change
+//! becomes visible.
 //!
 //! | module | content |
 //! |---|---|
