@@ -5,7 +5,8 @@
 //!   round-trip estimate. After that timer was handled, the next timer must be later, too.)
 //! - No datagram is larger than the endpoint's MTU setting, or empty.
 //! - Amplification limit: an unvalidated address gets at most three times the bytes received from
-//!   it. Before any handshake has completed, it gets at most as many (H2 ≤ H1).
+//!   it. Before any handshake has completed, it gets at most as many bytes as were received from
+//!   it: the second handshake message (H2) is never longer than the first (H1).
 //! - An address that has sent nothing authentic gets at most as many bytes as were received from
 //!   it.
 //! - An endpoint never treats an address without a receiver as validated.

@@ -7,7 +7,8 @@ use wraith_core::Time;
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
 
-/// Delivers in batches, at multiples of an interval: Wi-Fi aggregation, interrupt coalescing, a busy receiver.
+/// Delivers in batches, at multiples of an interval: Wi-Fi aggregation, interrupt coalescing, a
+/// busy receiver.
 #[derive(Clone, Debug)]
 pub struct Aggregate(Duration);
 
