@@ -1,7 +1,8 @@
 //! Measures sealing and opening of one packet with AES-256-GCM.
 //!
-//! Each of our implementations takes turns with AWS-LC, called directly, millisecond by
-//! millisecond. The output is the medians, and the ratio of each pair of turns with its quartiles.
+//! Each of this crate's implementations runs alternately with AWS-LC, which is called directly, for
+//! one millisecond each. The output is the medians, and the median and quartiles of the ratio of
+//! each pair of turns.
 //!
 //! `cargo run --release -p wraith-crypto --example aead_speed`
 //!

@@ -1,15 +1,16 @@
-//! Authenticated encryption. [`AeadKey`] seals with an explicit nonce. [`PacketKey`] seals the
-//! packets of the transport; its nonce is the packet number (SPEC §4.2). [`Algorithm`] offers every
-//! AEAD by name.
+//! Authenticated encryption (AEAD). [`AeadKey`] seals with an explicit nonce. [`PacketKey`] seals
+//! the packets of the transport; its nonce is the packet number (SPEC §4.2). [`Algorithm`] offers
+//! every AEAD by name.
 //!
-//! Implementations of the packet suites; [`Implementation`] names the one in use:
+//! The packet suites have these implementations, and [`Implementation`] names the one that this
+//! processor uses ("our own" is code of this crate):
 //!
 //! - AES-256-GCM: our own on x86-64 with vector AES (VAES) of 512 or 256 bits, where it is at least
-//!   half as fast again on packets (`x86::gcm`); otherwise AWS-LC.
+//!   1.5 times as fast on packets (`x86::gcm`); otherwise AWS-LC.
 //! - ChaCha20-Poly1305: our own with AVX-512 and IFMA; otherwise AWS-LC.
 //! - SM4-GCM: our own.
 //!
-//! Invariant kept by the callers: no nonce seals twice under one key.
+//! Invariant, which callers must keep: no nonce is used for two seals under one key.
 
 mod aegis;
 mod algorithm;

@@ -1,7 +1,7 @@
 //! Owned objects of AWS-LC, and functions of AWS-LC that several families of algorithms call.
 //!
-//! Only keys outlive a call, and keys do not change once created. AWS-LC locks its own caches in
-//! them.
+//! Only keys outlive a call, and keys do not change once created. AWS-LC keeps caches inside keys,
+//! and locks those caches itself.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -78,7 +78,8 @@ impl<T: Object> Drop for Owned<T> {
     }
 }
 
-/// Clears this thread's error queue, so that other users of AWS-LC do not find our errors in it.
+/// Clears this thread's error queue, so that other users of AWS-LC do not find the errors of this
+/// crate in it.
 pub(crate) fn forget_errors() {
     // SAFETY: the function has no preconditions.
     unsafe { aws::ERR_clear_error() }

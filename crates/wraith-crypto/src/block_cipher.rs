@@ -2,7 +2,7 @@
 //! ([`mac`](crate::mac)), CCM ([`aead`](crate::aead)), and the modes with a key stream
 //! ([`cipher`](crate::cipher)).
 //!
-//! The methods take runs of blocks, so that a kernel is called once per run.
+//! Each method processes a run of blocks, so that a kernel is called once per run.
 
 use zeroize::ZeroizeOnDrop;
 

@@ -1,8 +1,8 @@
 //! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), for
 //! [signatures](crate::sign::ecdsa) and [agreement](crate::agree::ecdh).
 //!
-//! - P-256, P-384 and P-521: AWS-LC. The exception is public keys of P-256 on processors with the
-//!   vector instructions of the faster `kernels::p256`.
+//! - P-256, P-384 and P-521: AWS-LC. The exception is the computation of a P-256 public key on
+//!   processors with the vector instructions of `kernels::p256`, which is faster.
 //! - P-224 and the curves of brainpool: `kernels::weierstrass`, because AWS-LC has little dedicated
 //!   code for them.
 //!
@@ -347,8 +347,8 @@ impl PublicKey {
     }
 }
 
-/// AWS-LC's functions from bytes to bytes: for curves without code of ours, and as the reference
-/// for the others.
+/// AWS-LC's functions from bytes to bytes: for curves without code of this crate, and as the
+/// reference for the others.
 pub(crate) mod reference {
     use super::*;
 

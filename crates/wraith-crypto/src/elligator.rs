@@ -5,12 +5,12 @@
 //!
 //! A *representative* is 32 bytes. Each represents some public key ([`decode`]), and half of the
 //! public keys have two representatives ([`encode`]). An observer could distinguish keys from
-//! random bytes in these ways, all of which [`EphemeralKey::generate`] prevents:
+//! random bytes by these properties. [`EphemeralKey::generate`] prevents all of them:
 //!
 //! | property observed | random bytes | countermeasure |
 //! |---|---|---|
 //! | the top two bits | noise | they are random; [`decode`] ignores them |
-//! | which of its key's two representatives it is | either, by chance | one is chosen at random |
+//! | which of its key's two representatives it is | one of the two, by chance | one of the two is chosen at random |
 //! | whether the decoded point has prime order | true for one in eight | the point is *dirty*: a random one of the eight points of low order is added. X25519 multiplies by multiples of eight, so both sides still agree |
 //! | the frequency of a value | uniform | a key without a representative is discarded entirely, never replaced by a neighbouring key, so the remaining keys are uniform |
 //!
@@ -18,8 +18,8 @@
 //! store the output of [`decode`], never the representative, and authenticate the 32 bytes of a
 //! message as received.
 //!
-//! Constant time: no branch and no memory index depends on a secret value. The number of attempts
-//! of [`EphemeralKey::generate`] shows in its time, but it only concerns discarded keys.
+//! Constant time: no branch and no memory index depends on a secret value. The time of
+//! [`EphemeralKey::generate`] reveals its number of attempts, which depends only on discarded keys.
 
 mod low_order;
 

@@ -1,5 +1,5 @@
 //! The field of 2^255 − 19 elements, on the arithmetic of fiat-crypto. That arithmetic is generated
-//! from a proof that it is correct and constant time.
+//! code with a proof that it is correct and constant time.
 //!
 //! This module only combines its operations.
 

@@ -3,9 +3,9 @@
 //!
 //! A [`NodeId`] from an untrusted source is just 32 bytes until [`NodeId::noise_public`] or
 //! [`NodeId::verify`] accepts it. Both accept only the canonical encoding of a point in the
-//! prime-order subgroup, except the neutral element. So the owner of a key cannot create more
-//! NodeIds with a torsion point or another encoding. (One exception remains: a point and its
-//! negative share their X25519 image, and the secret of one gives the secret of the other.)
+//! prime-order subgroup, except the neutral element. So the owner of a key cannot create further
+//! NodeIds for it with a torsion point or another encoding. (One exception remains: a point and its
+//! negative have the same X25519 image, and the secret of one gives the secret of the other.)
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 #![deny(missing_docs, unsafe_code)]
 //! Cryptographic algorithms behind types that are hard to misuse: those that wraith itself uses,
-//! and further ones for its users. No I/O and no clock. The caller passes keys and seeds in; only
-//! functions that say so draw them from [`rand`].
+//! and further ones for its users. The crate has no I/O and no clock. The caller passes keys and
+//! seeds in; a function that draws them from [`rand`] says so in its documentation.
 //!
 //! Each kind of algorithm is a module. It has an enum `Algorithm` (`Algorithm::ALL` lists them,
 //! `FromStr` finds one by name) and traits for keys of any algorithm. Many modules also have a type
@@ -26,7 +26,7 @@
 //! | [`encoding`] | key formats: DER, PEM, PKCS #8, SubjectPublicKeyInfo |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
-//! There are four reasons for `unsafe`. Each module with one of them says `allow(unsafe_code)`.
+//! There are four reasons for `unsafe`. Each module with `unsafe` code says `allow(unsafe_code)`.
 //!
 //! - Instructions of x86-64, called after a check that the processor has them (`x86`, `kernels`).
 //! - A key built in place (`x86::gcm`).
@@ -77,7 +77,7 @@ pub use mask::MaskKey;
 pub use policy::Policy;
 pub use wiped::Wiped;
 
-/// Returns whether `a` and `b` are equal. The time depends on their lengths only.
+/// Returns whether `a` and `b` are equal. The time depends only on their lengths.
 #[must_use]
 pub fn equal(a: &[u8], b: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(a, b).is_ok()

@@ -1,11 +1,12 @@
 //! The only primitive of header protection: one block of AES-256 over a sample of ciphertext (SPEC
 //! §4.3).
 //!
-//! Every suite uses AES, so that the masks of all suites look alike and cost the same.
+//! Every packet suite uses AES for this block, so that the masks of all suites look alike and cost
+//! the same.
 //!
-//! - On x86-64 the rounds are ours, because a packet needs just two blocks, under two keys. The
-//!   `aes` crate prepares each call for many blocks and takes 75 ns for one. Both blocks together
-//!   take 21 ns in our code (AMD EPYC, 2.5 GHz).
+//! - On x86-64 the rounds are our own code, because a packet needs just two blocks, under two keys.
+//!   The `aes` crate prepares each call for many blocks and takes 75 ns for one. Both blocks
+//!   together take 21 ns in our code (AMD EPYC, 2.5 GHz).
 //! - Elsewhere the `aes` crate encrypts, in hardware or in constant-time software. It is also the
 //!   reference in the tests of our code.
 

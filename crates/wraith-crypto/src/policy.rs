@@ -8,7 +8,7 @@
 //! | `sm` | the Chinese national standards: SM2, SM3, SM4 |
 //! | `pq-only` | algorithms that resist quantum computers: ML-KEM, alone or beside a curve, ML-DSA, SLH-DSA, and 256-bit symmetric keys |
 //!
-//! It is called "like" because approved algorithms do not make a validated module. In the
+//! `fips-like` is called "like" because approved algorithms do not make a validated module. In the
 //! transport, a policy selects the packet suites ([`Policy::packet_suites`]). The protocol version
 //! fixes the algorithms of the handshake: X25519 together with ML-KEM-768, ChaCha20-Poly1305 and
 //! SHA-256.

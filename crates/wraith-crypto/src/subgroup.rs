@@ -11,12 +11,13 @@
 //! u-coordinate of a half. The doubling formula is 4·u·q·(q² + A·q + 1) = (q² − 1)². With q + 1/q =
 //! 2·h it becomes h = u ± t. So q = h + √(h² − 1), and:
 //!
-//! - The sign is the one for which h² − 1 is a square. For one sign it is: the product of both is
-//!   (A² − 4)·u², and A² − 4 is not a square.
+//! - The sign is the one for which h² − 1 is a square. It is a square for exactly one sign: the
+//!   product of the values for both signs is (A² − 4)·u², and A² − 4 is not a square.
 //! - q is a square if 2·(h − 1) = (√q − 1/√q)² is one. That holds for both signs or for neither,
-//!   because the product of both is −4·(A + 2)·u, and −1 and A + 2 are squares.
-//! - Either root of h² − 1 will do. It yields q or 1/q, two halves that differ by (0, 0), which can
-//!   itself be halved twice.
+//!   because the product of the values for both signs is −4·(A + 2)·u, and −1 and A + 2 are
+//!   squares.
+//! - Both roots of h² − 1 are suitable. They yield q and 1/q, two halves that differ by (0, 0),
+//!   which can itself be halved twice.
 //!
 //! All inputs are public, so the time may depend on them.
 

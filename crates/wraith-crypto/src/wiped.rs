@@ -1,4 +1,4 @@
-//! Wiping of values of a type that holds secrets and does not wipe itself.
+//! A wrapper that wipes a value on drop, for types that hold secrets and do not wipe themselves.
 #![allow(unsafe_code)]
 
 use std::fmt;

@@ -22,7 +22,7 @@ enum Key {
     Library(aws_lc::Key),
 }
 
-/// Evaluates `$own` for a key of ours of any length, or `$other` for a key of AWS-LC.
+/// Evaluates `$own` for a key of this crate's code, of any length, or `$other` for a key of AWS-LC.
 #[cfg(target_arch = "x86_64")]
 macro_rules! own {
     ($self:ident, $key:ident => $own:expr, $library:ident => $other:expr) => {
@@ -167,7 +167,8 @@ impl Aead for AesGcm {
     }
 }
 
-/// The result of [`by_name`] for a key of ours. Without a wrapper, a key is a single allocation.
+/// The result of [`by_name`] for a key of this crate's code. Without a wrapper, a key is a single
+/// allocation.
 #[cfg(target_arch = "x86_64")]
 impl<const KEYS: usize> Aead for GcmKey<KEYS> {
     fn algorithm(&self) -> Algorithm {

@@ -30,16 +30,17 @@ pub fn aes_hardware() -> bool {
 /// Implementation of a suite. The fastest one on this processor is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
-    /// Our own, with 512-bit vectors: x86-64 with VAES, VPCLMULQDQ and AVX-512; AES-256-GCM only.
+    /// Our own, only for AES-256-GCM, with 512-bit vectors: x86-64 with VAES, VPCLMULQDQ and
+    /// AVX-512.
     Vaes512,
-    /// Our own, with 256-bit vectors: x86-64 with VAES and VPCLMULQDQ; AES-256-GCM only.
+    /// Our own, only for AES-256-GCM, with 256-bit vectors: x86-64 with VAES and VPCLMULQDQ.
     Vaes256,
-    /// Our own: x86-64 with AVX-512 and IFMA; ChaCha20-Poly1305 only.
+    /// Our own, only for ChaCha20-Poly1305: x86-64 with AVX-512 and IFMA.
     Ifma,
     /// AWS-LC: every processor, every suite but SM4-GCM.
     AwsLc,
-    /// Our own: every processor, SM4-GCM only. Its [backend](super::Algorithm::backend) names the
-    /// processor features in use.
+    /// Our own, only for SM4-GCM: every processor. Its [backend](super::Algorithm::backend) names
+    /// the processor features in use.
     Sm4,
 }
 

@@ -1,6 +1,6 @@
 //! AES key wrap: deterministic encryption of keys without a nonce, for key file formats and
-//! protocols that demand it. [`wrap`] takes whole words of 8 bytes (RFC 3394), [`wrap_padded`] any
-//! length (RFC 5649).
+//! protocols that demand it. [`wrap`] accepts whole words of 8 bytes (RFC 3394), [`wrap_padded`]
+//! any length (RFC 5649).
 #![allow(unsafe_code)]
 
 use std::ptr;
@@ -25,8 +25,8 @@ pub enum KeyWrapError {
         /// Length of the wrapping key in bytes.
         found: usize,
     },
-    /// The key to wrap has an invalid length. [`wrap`] takes 16 bytes to [`WRAPPED_KEY_MAX`], in
-    /// words of 8; [`wrap_padded`] takes 1 byte to [`WRAPPED_KEY_MAX`].
+    /// The key to wrap has an invalid length. [`wrap`] accepts 16 bytes to [`WRAPPED_KEY_MAX`], in
+    /// words of 8; [`wrap_padded`] accepts 1 byte to [`WRAPPED_KEY_MAX`].
     #[error("a key of {found} bytes cannot be wrapped: this length is not allowed")]
     Length {
         /// Length of the key to wrap in bytes.

@@ -1,7 +1,8 @@
 //! Key agreement: both sides compute the same secret from one key pair each.
 //!
-//! [`Algorithm`] selects at run time; each family has a module with types. The transport uses
-//! [`x25519()`] and [`x25519_public`].
+//! Programs that choose the algorithm at run time use [`Algorithm`] and the traits. Programs that
+//! choose at compile time use the types in the module of the algorithm's family, such as [`ecdh`].
+//! The transport uses [`x25519()`] and [`x25519_public`].
 
 pub mod ecdh;
 pub mod ffdhe;

@@ -1,5 +1,5 @@
-//! The operations of [`Uint`](super::Uint) that AWS-LC computes. Numbers pass as little-endian
-//! limbs.
+//! The operations of [`Uint`](super::Uint) that AWS-LC computes. Numbers are passed as
+//! little-endian limbs.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};

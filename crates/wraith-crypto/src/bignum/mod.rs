@@ -5,8 +5,8 @@
 //! else AWS-LC.
 //!
 //! The time of sums, products and powers depends only on lengths in limbs, never on values. So the
-//! length of a number is public, and its value may be secret. The time of division, comparison,
-//! divisors and inverses depends on values. Memory is wiped when a number is dropped.
+//! value of a number may be secret in these operations, but not its length. The time of division,
+//! comparison, divisors and inverses depends on values. Memory is wiped when a number is dropped.
 
 mod aws;
 mod limbs;

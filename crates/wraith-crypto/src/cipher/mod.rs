@@ -2,9 +2,9 @@
 //! modifies a ciphertext also modifies the plaintext. Use an [`aead`](crate::aead) unless a format
 //! demands one of these modes.
 //!
-//! A [`Cipher`] keeps its position, so a text can be passed in pieces. ECB and CBC take whole
-//! blocks ([`pad`] makes them), the other modes any length. XTS takes one whole data unit at a
-//! time, of 16 bytes or more; each unit advances the unit number.
+//! A [`Cipher`] keeps its position, so a text can be passed in pieces. ECB and CBC accept only
+//! whole blocks ([`pad`] fills the last one), the other modes any length. XTS accepts one whole
+//! data unit at a time, of 16 bytes or more; each unit advances the unit number.
 //!
 //! | mode | forbidden |
 //! |---|---|

@@ -3,8 +3,8 @@
 //! Modes with independent blocks process 64 blocks at a time.
 //!
 //! XTS has two variants: the Chinese standard numbers the bits of a tweak from the other end than
-//! IEEE 1619, so they differ from the second block on. In openHiTLS there is only the Chinese
-//! variant. OpenSSL has both and uses it by default, as [`Sm4Xts::new`] does.
+//! IEEE 1619, so the variants differ from the second block on. openHiTLS has only the Chinese
+//! variant. OpenSSL has both and uses the Chinese variant by default, as [`Sm4Xts::new`] does.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Addition of one of the eight points of low order to a point of which only the u-coordinate is
 //! known.
 //!
-//! The u-coordinate has two points, P and −P. For a random low-order point T it makes no difference
-//! to which of them T is added: −P + T is −(P − T), and −T is as likely as T.
+//! Two points have this u-coordinate, P and −P. For a random low-order point T it makes no
+//! difference to which of them T is added: −P + T is −(P − T), and −T is as likely as T.
 
 use crate::field::{A, Field};
 

@@ -6,19 +6,19 @@
 //! exceptions. A point of SM2 may be compressed; and in the X25519 half of X-Wing, all 32-byte
 //! strings are keys, some of them equivalent (RFC 7748 §5).
 //!
-//! A private key in PKCS #8 has several accepted encodings, because other programs write parts that
-//! this crate does not:
+//! For a private key in PKCS #8, this crate accepts several encodings, because other programs write
+//! parts that this crate does not write:
 //!
 //! - attributes, which are skipped;
-//! - the public key, after the private key (version 2) or inside it (elliptic curves), which is
-//!   checked, and the name of the curve inside it;
+//! - the public key after the private key (version 2) or inside it (elliptic curves), and inside it
+//!   the name of the curve; the public key is checked against the private key;
 //! - a seed of ML-KEM or ML-DSA, which is checked against the expanded key beside it, if any;
-//! - the order of RSA's primes, and RSA's private exponent. It may be any value below the modulus
-//!   that inverts the public exponent.
+//! - for RSA, the primes in either order, and as private exponent any value below the modulus that
+//!   inverts the public exponent.
 //!
-//! Such a key is always written in one encoding, except RSA's, which keeps the one that was read.
-//! Parsing is not recursive, and all results borrow from the input. So no input can cause much work
-//! or memory use.
+//! This crate always writes a private key in the same encoding, except an RSA key, which it writes
+//! with the numbers that it read. Parsing is not recursive, and all results borrow from the input.
+//! So no input can cause much work or memory use.
 
 pub mod der;
 pub mod oid;

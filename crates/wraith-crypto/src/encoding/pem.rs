@@ -1,5 +1,5 @@
 //! PEM in the strict form of RFC 7468 §3: one block, lines of 64 characters, no text around it.
-//! Lines end with LF or CRLF; the last line may lack it.
+//! Lines end with LF or CRLF; the last line may have no line end.
 //!
 //! The characters of a private key are as secret as the key. None of them is used as an index or in
 //! a branch.

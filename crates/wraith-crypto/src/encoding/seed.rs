@@ -1,8 +1,8 @@
 //! Private keys of ML-KEM (RFC 9935 §6) and ML-DSA (RFC 9881 §6) inside PKCS #8: a CHOICE of the
 //! seed, `[0]` IMPLICIT, the expanded key, and a SEQUENCE of both.
 //!
-//! This crate writes the seed, and reads the two forms that have one. An expanded key alone is
-//! rejected, because its seed cannot be recovered.
+//! This crate writes the form with the seed only, and reads the two forms that contain a seed. An
+//! expanded key without a seed is rejected, because the seed cannot be recovered from it.
 
 use zeroize::Zeroizing;
 
@@ -35,7 +35,7 @@ impl<'a> Seed<'a> {
     }
 }
 
-/// Returns the DER encoding of `seed` alone.
+/// Returns the DER encoding of `seed` without an expanded key.
 pub(crate) fn to_der(seed: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut writer = Writer::new();
     writer.write(SEED, seed);

@@ -1,8 +1,8 @@
 //! Public-key encryption: anyone with the public key encrypts; only the holder of the
 //! [`DecryptionKey`] decrypts.
 //!
-//! RSA and SM2 take short messages, such as a key. HPKE takes messages of any length;
-//! [`kem`](crate::kem) with an AEAD does the same by hand.
+//! RSA and SM2 encrypt short messages, such as a key. HPKE encrypts messages of any length. A
+//! program can also combine a [`kem`](crate::kem) with an AEAD itself.
 
 pub mod hpke;
 mod keys;

@@ -1,5 +1,5 @@
 //! RSA-OAEP (RFC 8017 §7.1), computed by AWS-LC, with keys of 2048 to 4096 bits. Mask generation
-//! uses the same hash.
+//! (MGF1) uses the same hash function as OAEP itself.
 //!
 //! A label is authenticated but not part of the ciphertext. It is empty by default.
 

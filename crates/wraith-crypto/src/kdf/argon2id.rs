@@ -1,4 +1,5 @@
-//! Argon2id (RFC 9106), computed by the crate `argon2`: the recommended function for passwords.
+//! Argon2id (RFC 9106), computed by the crate `argon2`: the recommended key derivation from
+//! passwords.
 
 use argon2::{Argon2, AssociatedData, Block, ParamsBuilder, Version};
 use zeroize::Zeroizing;

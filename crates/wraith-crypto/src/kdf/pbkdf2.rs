@@ -1,5 +1,6 @@
 //! PBKDF2 with HMAC (RFC 8018, §5.2) over any block-wise hash function. It costs time but no
-//! memory, so an attacker's guess is cheaper than a verification. For formats that demand it.
+//! memory, so an attacker with special hardware pays less for a guess than the verifier for a
+//! verification. Use it only for formats that demand it.
 
 use std::num::NonZeroU32;
 

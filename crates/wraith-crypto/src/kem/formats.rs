@@ -2,12 +2,12 @@
 //!
 //! | algorithm | content of the PKCS #8 | standard |
 //! |---|---|---|
-//! | ML-KEM | the seed, `[0]` IMPLICIT; also accepted with the expanded key beside it, which must match the seed | RFC 9935 |
+//! | ML-KEM | the seed, `[0]` IMPLICIT; with the expanded key beside the seed it is accepted too, if that key matches the seed | RFC 9935 |
 //! | X-Wing | the raw seed | draft-connolly-cfrg-xwing-kem |
 //! | X25519MLKEM768 | no standard format | |
 //!
-//! An expanded key of ML-KEM alone is rejected: its seed is unknown, and this crate writes only
-//! seeds.
+//! An expanded key of ML-KEM without its seed is rejected: the seed cannot be recovered, and this
+//! crate writes only seeds.
 
 use zeroize::Zeroizing;
 

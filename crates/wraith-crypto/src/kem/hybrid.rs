@@ -1,10 +1,11 @@
-//! Hybrids of ML-KEM-768 and X25519: the secret is safe as long as one of the two is.
+//! Hybrids of ML-KEM-768 and X25519: the shared secret is safe as long as one of the two algorithms
+//! is unbroken.
 //!
 //! | | X25519MLKEM768, of TLS | X-Wing |
 //! |---|---|---|
-//! | secret key | d ‖ z ‖ X25519's, 96 bytes | a seed of 32 bytes, from which SHAKE256 derives those 96 |
+//! | secret key | d ‖ z (ML-KEM) ‖ X25519's key, 96 bytes | a seed of 32 bytes, from which SHAKE256 derives such 96 bytes |
 //! | public key, ciphertext | ML-KEM's ‖ X25519's | the same |
-//! | shared secret | ML-KEM's ‖ X25519's, 64 bytes, for a key schedule | SHA3-256 of both, X25519's share and key, and a label |
+//! | shared secret | ML-KEM's ‖ X25519's, 64 bytes, for a key schedule | SHA3-256 of both secrets, of X25519's ciphertext and public key, and of a label |
 //! | X25519 share of small order | rejected | accepted: ML-KEM's half keeps the secret safe |
 
 use std::fmt;

@@ -1,8 +1,8 @@
 //! ML-KEM (FIPS 203), computed by AWS-LC. A secret key is its 64-byte seed d ‖ z. Each key is
 //! expanded once, on construction.
 //!
-//! aws-lc-rs draws the randomness of keys and encapsulations from the system. This module therefore
-//! calls the functions of AWS-LC that take it from the caller.
+//! aws-lc-rs draws the randomness of keys and encapsulations from the system. In this module the
+//! caller passes the randomness in, so the module calls functions of AWS-LC with that parameter.
 #![allow(unsafe_code)]
 
 use std::fmt;

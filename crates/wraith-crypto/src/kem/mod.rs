@@ -1,9 +1,11 @@
-//! Key encapsulation: the holder of the encapsulation key makes a shared secret, and a ciphertext
-//! that carries it to the holder of the [`DecapsulationKey`].
+//! Key encapsulation: a holder of the public [`EncapsulationKey`] makes a shared secret, and a
+//! ciphertext from which the holder of the [`DecapsulationKey`] gets the same secret.
 //!
-//! [`Algorithm`] selects at run time; each family has a module with types. A raw key has the format
-//! of the algorithm's standard. PKCS #8 and SPKI (RFC 5958, RFC 5280) also name the algorithm. The
-//! handshake of the transport uses [`ml_kem_768`].
+//! Programs that choose the algorithm at run time use [`Algorithm`] and the traits. Programs that
+//! choose at compile time use the key types in the module of the algorithm's family, such as
+//! [`ml_kem`]. A raw key has the format of the algorithm's standard. The containers PKCS #8
+//! (private keys, RFC 5958) and SPKI (public keys, RFC 5280) hold the name of the algorithm in
+//! addition to the key. The handshake of the transport uses [`ml_kem_768`].
 
 mod formats;
 pub mod hybrid;

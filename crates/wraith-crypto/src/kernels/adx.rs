@@ -1,7 +1,7 @@
 //! Products of two numbers of four limbs with `mulx`, `adcx` and `adox` (BMI2 and ADX), as text for
 //! `asm!`.
 //!
-//! Each prime adds its own reduction.
+//! The module of each prime adds the reduction of that prime.
 
 /// Sets r8…r15 to [rsi] · [rdi]. Clobbers rax, rcx and rdx.
 macro_rules! product {

@@ -6,10 +6,10 @@
 //! | PCLMULQDQ | 0.5 |
 //! | integer multiplications | 8 |
 //!
-//! The last is Pornin's method ("Constant-time Mul", BearSSL). In each factor only every fourth bit
-//! may be set. The integer product then holds the carry-less product in those bits, and the carries
-//! in the three bits between. This is constant time on a processor whose multiplication takes the
-//! same time for all operands.
+//! The last row is Pornin's method ("Constant-time Mul", BearSSL). In each factor only every fourth
+//! bit may be set. The integer product then holds the carry-less product in every fourth bit, and
+//! the carries in the three bits between. The method is constant time on a processor whose
+//! multiplication takes the same time for all operands.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 

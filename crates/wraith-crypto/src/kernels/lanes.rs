@@ -1,8 +1,8 @@
 //! Vectors of words in which all lanes compute the same function: the operations of hash functions,
 //! for AVX-512 and AVX2.
 //!
-//! A kernel is written once, generic over its vector. The functions are inlined into kernels that
-//! enable the features; no other code may call them.
+//! A kernel is written once, generic over its vector type. The functions of this module are inlined
+//! into kernels that enable the processor features; no other code may call them.
 #![allow(unsafe_code)]
 
 use core::arch::x86_64::*;

@@ -1,5 +1,5 @@
-//! Kernels: inner loops of algorithms that no library has, or has more slowly. Each states its
-//! purpose, its source and its speed.
+//! Kernels: inner loops of algorithms for which no library has code, or only slower code. The head
+//! of each kernel states its purpose, its source and its speed.
 //!
 //! The processor's features select a kernel at run time. Each kernel is tested against a reference:
 //! portable code or AWS-LC.

@@ -5,9 +5,9 @@
 //! lane accumulates two numbers of 52 bits in each of at most 80 steps, so carries can wait for the
 //! end. The time depends only on lengths.
 //!
-//! Expected on Zen 4, at one multiply-add of 512 bits a cycle: 2 cycles for every vector and step.
-//! That is 400 for two factors of 2048 bits, plus a hundred or more for the splitting. The
-//! reference in tests is the product by columns of [`bignum`](crate::bignum).
+//! Expected on Zen 4, at one multiply-add of 512 bits per cycle: 2 cycles for every vector and
+//! step. That is 400 cycles for two factors of 2048 bits, plus a hundred or more for the splitting.
+//! The reference in tests is the product by columns of [`bignum`](crate::bignum).
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;

@@ -2,13 +2,13 @@
 //! its own block.
 //!
 //! Each vector lane holds one state: sixteen or eight states with AVX-512, half as many with AVX2.
-//! Without them, AWS-LC and [`sha512`](super::sha512) process one state after another; they are
-//! also the references in the tests.
+//! Without AVX-512 and AVX2, AWS-LC and [`sha512`](super::sha512) process one state after another;
+//! they are also the references in the tests.
 //!
 //! [`chains`] applies SHA-256 repeatedly to its own output, the operation in which SLH-DSA (FIPS
-//! 205) spends almost all of its time. It keeps the values in registers. On Zen 4 with AVX-512 an
-//! SLH-DSA-SHA2-128f key, 4560 hashes, takes 107 µs of processor time: 23 ns a hash, including the
-//! work around it.
+//! 205) spends almost all of its time. [`chains`] keeps the values in registers. On Zen 4 with
+//! AVX-512 an SLH-DSA-SHA2-128f key, 4560 hashes, takes 107 µs of processor time: 23 ns per hash,
+//! including the work around it.
 #![allow(unsafe_code)]
 
 use aws_lc_sys as aws;

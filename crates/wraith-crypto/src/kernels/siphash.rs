@@ -2,8 +2,9 @@
 //! and 128 bits.
 //!
 //! The code is portable: four words that stay in registers, 1.15 cycles per byte on Zen 4, and
-//! about 30 cycles for the end. Each word waits for the previous one, at best four cycles a round.
-//! AVX-512 takes 1.6, because its rotations and shuffles have a longer latency.
+//! about 30 cycles for the end. Each word waits for the previous one, at best four cycles per
+//! round. AVX-512 takes 1.6 cycles per byte, because its rotations and shuffles have a longer
+//! latency.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 

@@ -112,7 +112,7 @@ impl CmacSm4 {
 /// CBC-MAC with SM4, with zero padding to a whole block (padding method 1; an empty message is one
 /// block of zeros). Wiped when dropped.
 ///
-/// It authenticates messages of one fixed length only. An attacker with tags of shorter messages
+/// It authenticates only messages of one fixed length. An attacker with tags of shorter messages
 /// can forge tags of longer ones, and a message with zeros appended has the same tag. [`CmacSm4`]
 /// has neither flaw.
 #[derive(Clone)]

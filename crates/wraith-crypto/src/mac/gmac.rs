@@ -1,8 +1,8 @@
 //! GMAC over AES (NIST SP 800-38D): AES-GCM with associated data only. A nonce must never be used
 //! twice under one key: two tags with the same nonce let an attacker forge others.
 //!
-//! Our own code computes it on x86-64 with vector AES. Elsewhere AWS-LC's AES-GCM does, which
-//! accepts associated data in pieces.
+//! On x86-64 with vector AES, our own code computes it. Elsewhere AWS-LC's AES-GCM computes it,
+//! which accepts associated data in pieces.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -139,7 +139,7 @@ impl std::fmt::Debug for GmacAes {
     }
 }
 
-/// AWS-LC's AES-GCM with associated data only. AWS-LC wipes all memory that it frees.
+/// AWS-LC's AES-GCM with associated data and no text. AWS-LC wipes all memory that it frees.
 struct Library(NonNull<EVP_CIPHER_CTX>);
 
 // SAFETY: a context is not bound to a thread.

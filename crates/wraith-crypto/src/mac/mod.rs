@@ -1,8 +1,8 @@
 //! Message authentication codes: a holder of the key can verify that a message is unmodified.
 //!
-//! A [`Mac`] takes the message in pieces. Compare its tag with [`Mac::verify`], never with `==`.
-//! The types of the single algorithms have the same methods: `new` (for SipHash one per tag
-//! length), `update`, `finish` and `verify`.
+//! The caller passes the message to a [`Mac`] in pieces. Compare its tag with [`Mac::verify`],
+//! never with `==`. The type of each algorithm has the same methods: `new` (SipHash has one
+//! constructor per tag length), `update`, `finish` and `verify`.
 
 use thiserror::Error;
 

@@ -1,5 +1,5 @@
-//! SipHash-2-4: a code for short messages and for hash tables. Not for protection from an attacker
-//! with 2^64 attempts.
+//! SipHash-2-4: a message authentication code for short messages, and a hash for hash tables. It
+//! does not protect against an attacker with 2^64 attempts.
 
 use std::fmt;
 

@@ -14,9 +14,10 @@
 //! Private operations are blinded.
 //!
 //! RFC 8017 §3.2 allows several encodings of one private key. Either prime may be first. The
-//! private exponent is any number below the modulus that inverts the public one. There are as many
-//! as the greatest common divisor of p - 1 and q - 1, or one more. (Old programs reduce it modulo
-//! their product, new ones modulo their least common multiple.) A key is written as it was read.
+//! private exponent is any number below the modulus that inverts the public exponent. The number of
+//! such exponents is the greatest common divisor of p - 1 and q - 1, or one more. (Old programs
+//! reduce the private exponent modulo the product of p - 1 and q - 1, new programs modulo their
+//! least common multiple.) A key is written as it was read.
 #![allow(unsafe_code)]
 
 use std::fmt;

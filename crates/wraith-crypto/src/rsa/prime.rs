@@ -8,11 +8,12 @@
 //! Candidates pass three tests:
 //!
 //! 1. [Trial division](super::trial) rejects most of them.
-//! 2. 2 to the power of half a prime is 1 or -1. This rejects almost all others.
+//! 2. The Euler test to base 2: modulo a prime p, 2^((p - 1) / 2) is 1 or -1. This test rejects
+//!    almost all other composite numbers.
 //! 3. Miller–Rabin with random bases.
 //!
-//! Timing may reveal that a number was rejected. It does not reveal the numbers, or anything about
-//! the accepted one.
+//! The time may reveal that a candidate was rejected. It reveals neither the rejected candidates
+//! nor anything about the accepted one.
 
 use zeroize::Zeroizing;
 

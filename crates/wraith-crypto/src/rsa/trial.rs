@@ -3,8 +3,8 @@
 //!
 //! The primes are multiplied together to groups below 2^31. The remainder of a number modulo a
 //! group is a sum of products: each digit of 32 bits times the remainder of its place, from a
-//! table. Eight groups form a block, in a layout that compilers vectorize. There is no division
-//! instruction, because its time depends on its operands.
+//! table. Eight groups form a block, in a layout that compilers vectorize. The code has no division
+//! instruction, because the time of a division depends on its operands.
 
 use std::sync::OnceLock;
 

@@ -1,8 +1,11 @@
 //! Signatures: the holder of the [`SigningKey`] signs, and anyone with the [`VerifyingKey`]
 //! verifies.
 //!
-//! [`Algorithm`] selects at run time; each family has a module with types. A raw key has the format
-//! of the algorithm's standard. PKCS #8 and SPKI (RFC 5958, RFC 5280) also name the algorithm.
+//! Programs that choose the algorithm at run time use [`Algorithm`] and the traits. Programs that
+//! choose at compile time use the key types in the module of the algorithm's family, such as
+//! [`ecdsa`]. A raw key has the format of the algorithm's standard. The containers PKCS #8 (private
+//! keys, RFC 5958) and SPKI (public keys, RFC 5280) hold the name of the algorithm in addition to
+//! the key.
 
 pub mod ecdsa;
 pub mod ed25519;

@@ -1,10 +1,11 @@
-//! RSA signatures (RFC 8017 §8), computed by AWS-LC. PSS with salt and mask generation of the hash;
-//! and PKCS #1 v1.5, for compatibility. Keys have 2048 to 4096 bits.
+//! RSA signatures (RFC 8017 §8), computed by AWS-LC: PSS, and for compatibility PKCS #1 v1.5. In
+//! PSS, the salt is as long as the hash, and mask generation uses the same hash function. Keys have
+//! 2048 to 4096 bits.
 //!
 //! A raw key is the RSAPrivateKey or RSAPublicKey of PKCS #1. Any RSA key works with every scheme,
-//! and PKCS #8 names just RSA. RFC 8017 allows several encodings of a private key: either prime may
-//! be the first, and several private exponents are below the modulus. A key is written as it was
-//! read. A key without any of its numbers is rejected.
+//! so PKCS #8 names RSA and no scheme. RFC 8017 allows several encodings of a private key: either
+//! prime may be the first, and several private exponents are below the modulus. A key is written as
+//! it was read. A key without any of its numbers is rejected.
 
 use zeroize::Zeroizing;
 

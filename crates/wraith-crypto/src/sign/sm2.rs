@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn an_x_between_n_and_p_is_found_again() {
-        // The verifier sees x modulo n only. There are 2^224 such x; a signer does not meet one by
+        // The verifier sees only x modulo n. There are 2^224 such x; a signer does not meet one by
         // chance.
         let n = Scalar::from_bytes(&[0; 32]).unwrap().sub(&Scalar::ONE);
         let mut bytes = n.to_bytes();

@@ -1,10 +1,10 @@
 //! The key exchange of SM2 (GB/T 32918.3). Each side has a static key pair, whose public half the
-//! peer has, and generates an ephemeral one.
+//! peer has, and generates an ephemeral key pair.
 //!
 //! The initiator and the responder [start](Exchange::start) and send each other
-//! [`Exchange::ephemeral_key`]. Each then [finishes](Exchange::finish) and has the same key. The
-//! first use of the key shows whether it is the same, or the tags of [`Confirmation`], which the
-//! standard makes optional.
+//! [`Exchange::ephemeral_key`]. Each side then [finishes](Exchange::finish) and has the same key,
+//! unless an attacker interfered. The tags of [`Confirmation`], which the standard makes optional,
+//! show whether the keys are the same. Without the tags, the first use of the key shows it.
 
 use std::fmt;
 

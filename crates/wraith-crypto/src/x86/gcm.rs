@@ -1,11 +1,11 @@
 //! AES-GCM (NIST SP 800-38D) for packets, with the vector AES and carry-less multiplication
 //! instructions.
 //!
-//! A library's GCM is made for records of 16 KiB. It has an overhead of about 100 ns per call, as
-//! much as the bytes of a packet take. In this module a call costs one pass. Counters, rounds,
-//! GHASH and the tag's own block overlap in the processor, and GHASH is reduced once for 16 blocks.
-//! The plaintext may come from elsewhere ([`GcmKey::seal_from`]). So cutting a stream into packets
-//! and encrypting it is one pass over memory instead of two.
+//! A library's GCM is made for records of 16 KiB. It has an overhead of about 100 ns per call,
+//! which is as long as the bytes of a packet take. In this module a call costs one pass over the
+//! packet. Counters, rounds, GHASH and the tag's own block overlap in the processor, and GHASH is
+//! reduced once for 16 blocks. The plaintext may come from elsewhere ([`GcmKey::seal_from`]). So
+//! cutting a stream into packets and encrypting it is one pass over memory instead of two.
 //!
 //! Sources:
 //!

@@ -2,8 +2,8 @@
 //! reduced together.
 //!
 //! Blocks are elements of GF(2^128), with the coefficient of x^0 first. Reversed byte by byte, they
-//! are integers in which bit *i* is the coefficient of x^(127-i). Carry-less multiplication takes
-//! such integers, except that their product is too low by a factor of x. Therefore one factor is
+//! are integers in which bit *i* is the coefficient of x^(127-i). Carry-less multiplication works
+//! on such integers, except that their product is too low by a factor of x. Therefore one factor is
 //! kept divided by x: "H^n / x".
 #![allow(unsafe_code)]
 

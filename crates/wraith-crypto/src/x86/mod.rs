@@ -2,9 +2,9 @@
 //!
 //! - single AES blocks ([`aes`]);
 //! - AES-GCM with keys of every size ([`gcm`]), and GMAC, built from [`ghash`] and [`text`], with
-//!   vectors of either width ([`vaes256`], [`vaes512`]).
+//!   vectors of 256 or 512 bits ([`vaes256`], [`vaes512`]).
 //!
-//! The loops of other algorithms are in `kernels`, which use the GHASH of this module.
+//! The loops of other algorithms are in `kernels`. Some of them use the GHASH of this module.
 
 mod absorb;
 mod aes;

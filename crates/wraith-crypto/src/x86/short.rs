@@ -1,5 +1,5 @@
-//! Access to less than a block by two overlapping words, without touching the bytes after it and
-//! without a call.
+//! Access to less than a block by two overlapping words, without touching the bytes after the text
+//! and without a function call.
 #![allow(unsafe_code)]
 
 /// Returns the `n` bytes at `from` as the lowest bytes of a number.

@@ -1,4 +1,4 @@
-//! The text of a packet, in one place or in two, and its counter.
+//! The text of a packet and its counter. Input and output are in the same memory or in two places.
 
 use super::ghash::{BLOCK, GROUP_BYTES};
 

@@ -1,5 +1,5 @@
 //! Vectors of NIST's ACVP for signature verification, through the internal interfaces of FIPS 204
-//! and 205: without a context.
+//! and 205, which have no context.
 
 use data_encoding::BASE64;
 

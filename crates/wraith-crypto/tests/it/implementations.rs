@@ -1,7 +1,8 @@
 //! Runs every implementation in turn, each forced, and prints which ones ran.
 //!
-//! The line bypasses the test harness, which captures the output of passing tests. It does not
-//! contain `skipped`, which fails in CI, because no installation could provide the missing feature.
+//! The printed line bypasses the test harness, which captures the output of passing tests. For a
+//! missing processor feature the line does not contain the word `skipped`, on which CI fails: no
+//! installation could provide the feature.
 
 use std::io::Write;
 

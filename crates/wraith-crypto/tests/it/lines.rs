@@ -1,5 +1,5 @@
-//! The format of our vector files: one vector a line, fields separated by spaces, bytes in
-//! hexadecimal, `-` for an empty field.
+//! The format of this crate's vector files: one vector per line, fields separated by spaces, bytes
+//! in hexadecimal, `-` for an empty field.
 
 use data_encoding::HEXLOWER_PERMISSIVE;
 

@@ -1,5 +1,5 @@
-//! Published vectors, and comparisons of implementations: all our implementations of AES-256-GCM,
-//! and ours of X25519, ML-KEM and Elligator2 with independent ones.
+//! Published vectors, and comparisons of this crate's implementations with independent ones: all
+//! those of AES-256-GCM, and those of X25519, ML-KEM and Elligator2.
 
 use std::io::Write;
 

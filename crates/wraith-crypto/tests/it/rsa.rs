@@ -1,5 +1,5 @@
-//! RSA signatures with the vectors of Wycheproof: those with supported paddings, and others, which
-//! are refused.
+//! RSA signatures with the vectors of Wycheproof: those with supported paddings, and those with
+//! other paddings, which are refused.
 
 use wraith_crypto::sign::rsa::{Scheme, SigningKey, VerifyingKey};
 use wraith_crypto::sign::{SigningKey as _, VerifyingKey as _};

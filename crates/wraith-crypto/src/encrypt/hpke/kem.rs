@@ -1,4 +1,5 @@
-//! KEMs of HPKE: DHKEM (RFC 9180 §4.1) over the curves, and other KEMs without a wrapper.
+//! KEMs of HPKE: DHKEM (RFC 9180 §4.1) over the curves. Post-quantum and hybrid KEMs are used as
+//! they are.
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
 //! AES (FIPS 197) with keys of 128, 192 and 256 bits, and the block modes built on it. All
-//! functions take whole blocks.
+//! functions process whole blocks.
 //!
 //! - On x86-64 with AES instructions, [`x86`] computes the rounds. Modes with independent blocks
 //!   fill the processor's widest vectors (512, 256 or 128 bits). The other modes run as one chain
 //!   that consists of rounds only.
 //! - Elsewhere the `aes` crate computes the blocks ([`portable`]), in hardware or in constant-time
-//!   software. It is also the reference in the tests of [`x86`].
+//!   software. The crate is also the reference in the tests of [`x86`].
 //!
 //! Expected on Zen 4 with AES-128: 0.16 cycles per byte for independent blocks (one round of four
 //! blocks per cycle), and 2.5 for dependent blocks.
@@ -41,8 +41,8 @@ macro_rules! either {
     };
 }
 
-/// Every function takes whole blocks. It leaves in the IV, counter or tweak the value that the next
-/// call continues with.
+/// Every function processes whole blocks. It leaves in the IV, counter or tweak the value that the
+/// next call continues with.
 impl Aes {
     /// Expands a key. Returns `None` unless the key has 16, 24 or 32 bytes.
     #[inline]

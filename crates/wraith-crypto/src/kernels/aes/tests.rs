@@ -1,5 +1,5 @@
-//! Compares our code with the `aes` crate, at every width that this processor has, for every length
-//! up to about a hundred blocks.
+//! Compares this crate's code with the `aes` crate, at every width that this processor has, for
+//! every length up to about a hundred blocks.
 
 use super::*;
 

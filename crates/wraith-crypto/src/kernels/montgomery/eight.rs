@@ -2,13 +2,13 @@
 //!
 //! Lane `l` of vector `i` is limb `i` of number `l`. A square is computed column by column: each
 //! product of two limbs once, together with the multiples of `n` that clear the low half. Sums stay
-//! in registers, and every column ends with its carry. On Zen 4 this takes one multiply-add a
-//! cycle: 3·L² of them for eight squares of `L` limbs. Eight squares one after another would take
-//! three times as long, because each waits for its own limbs.
+//! in registers, and every column ends with its carry. On Zen 4 this takes one multiply-add per
+//! cycle: 3·L² multiply-adds for eight squares of `L` limbs. Eight squares one after another would
+//! take three times as long, because each waits for its own limbs.
 //!
 //! The base is two, and the radix `2^(52·L)` is a power of two, so no table and no conversion is
-//! needed. `2^s` already is the Montgomery form of `2^(s - 52·L)`. To multiply by a small power of
-//! two is to shift, because the radix has at least 16 bits more than the numbers.
+//! needed. `2^s` already is the Montgomery form of `2^(s - 52·L)`. Multiplying by a small power of
+//! two is a shift, because the radix has at least 16 bits more than the numbers.
 
 use std::hint::black_box;
 

@@ -1,7 +1,7 @@
 //! Almost-Montgomery products with AVX-512 IFMA: `a·b / 2^(52·steps) mod n`, below 2n for factors
 //! below 2n.
 //!
-//! Numbers are vectors of eight limbs of 52 bits. Each step takes one limb of `b`:
+//! Numbers are vectors of eight limbs of 52 bits. Each step processes one limb of `b`:
 //!
 //! 1. It adds `a` times the limb.
 //! 2. It adds the multiple of `n` that clears the lowest limb of the sum.
@@ -15,8 +15,8 @@
 //! The contribution of `a` to the lowest vector is added one step early, so nothing else lies on
 //! that path.
 //!
-//! Expected on Zen 4, at one multiply-add of 512 bits a cycle: 4 cycles for each of `steps · V`.
-//! That is 0.8–0.9 thousand cycles for 2048 bits and 13 thousand for 8192.
+//! Expected on Zen 4, at one multiply-add of 512 bits per cycle: 4 cycles for each step and vector
+//! (`steps · V`). That is 0.8–0.9 thousand cycles for 2048 bits and 13 thousand for 8192.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;

@@ -1,7 +1,7 @@
 //! The products of `ifma`, one limb after another: the reference in its tests.
 //!
-//! It is also compiled where `ifma` cannot be. There it reports itself as unavailable, because
-//! AWS-LC is faster.
+//! This module is also compiled for targets for which `ifma` cannot be compiled. There it reports
+//! itself as unavailable, because AWS-LC is faster.
 
 use super::{LIMB_BITS, LIMB_MASK, Lanes};
 

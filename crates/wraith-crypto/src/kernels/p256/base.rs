@@ -5,8 +5,8 @@
 //! - Each window has a table of 16 points, which is always read from end to end.
 //! - Eight lanes sum seven windows each; then the lanes are added.
 //!
-//! So all sums are of different points, none of which is at infinity, and there are no doublings.
-//! Only the last sum may meet the same point.
+//! So each sum is of two different points, neither of which is at infinity, and there are no
+//! doublings. Only in the last sum may both points be the same.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;

@@ -1,9 +1,9 @@
 //! Sums of eight points at a time with AVX-512 IFMA. A vector holds one limb of 52 bits of eight
 //! numbers; the Montgomery radix is 2^260.
 //!
-//! A number is settled if its limbs are not negative and below 2^52, and it is not much above 2p at
-//! most. Factors and products are settled. Sums and differences are not, until [`settle`]. On Zen 4
-//! eight products take about 100 cycles.
+//! A number is settled if its limbs are not negative and below 2^52, and the number is at most
+//! slightly above 2p. Factors and products are settled. Sums and differences are not settled before
+//! [`settle`]. On Zen 4 eight products take about 100 cycles.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{

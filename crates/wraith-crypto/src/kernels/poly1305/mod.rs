@@ -1,9 +1,9 @@
 //! Poly1305 (RFC 8439, §2.5): a polynomial over whole blocks, modulo 2^130 - 5.
 //!
 //! This file is the portable implementation: one block after another, in four products of 64 by 64
-//! bits. Each block waits for the previous one: about 14 cycles for 16 bytes. `ifma` absorbs eight
-//! blocks at once. The portable code also computes the powers for `ifma`, handles short texts, and
-//! is the reference of `ifma` in tests.
+//! bits. Each block waits for the previous one, so 16 bytes take about 14 cycles. `ifma` absorbs
+//! eight blocks at once. The portable code also computes the powers for `ifma`, handles short
+//! texts, and is the reference of `ifma` in tests.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod ifma;

@@ -3,10 +3,10 @@
 //!
 //! Invariant: `Fe` holds x · 2^256 mod p, below p.
 //!
-//! p is −1 modulo 2^64, so the factor that clears a limb of a product is that limb itself. Its
-//! multiple of p consists of shifts: the Montgomery reduction needs no multiplication. With BMI2
-//! and ADX a product is 16 `mulx` and two carry chains ([`Adx`]). Elsewhere the compiler translates
-//! [`Portable`].
+//! p is −1 modulo 2^64, so the factor that clears a limb of a product is that limb itself. The
+//! multiple of p by that limb consists of shifts, so the Montgomery reduction needs no
+//! multiplication. With BMI2 and ADX a product is 16 `mulx` and two carry chains ([`Adx`]).
+//! Elsewhere the compiler translates [`Portable`].
 
 use zeroize::Zeroize;
 

@@ -5,8 +5,8 @@
 //! use windows of five bits.
 //!
 //! This is our own implementation. The formulas are add-1998-cmo-2 and a relative of dbl-2001-b of
-//! the Explicit-Formulas Database. On Zen 4 a secret multiple of the base point takes about 20,000
-//! cycles, of another point 145,000, and the sum of a verification 155,000.
+//! the Explicit-Formulas Database. On Zen 4, a secret multiple of the base point takes about 20,000
+//! cycles, a secret multiple of another point 145,000, and the sum of a verification 155,000.
 
 #[cfg(target_arch = "x86_64")]
 mod adx;

@@ -1,7 +1,8 @@
 //! Point multiplication.
 //!
 //! A scalar is split into windows with signed digits (Booth), so that a table has half the points.
-//! For the base point there is one table for each window, built once, and no doubling ([`base`]).
+//! The base point has one table for each window, built once, so its multiples need no doubling
+//! ([`base`]).
 //!
 //! [`secret`] and [`base_secret`] read every point of a table and take the same time for all
 //! scalars. [`public`] and [`base_public`] are for verification, where nothing is secret.
@@ -139,7 +140,7 @@ pub(super) fn base<A: Arithmetic>(
 
 /// Returns `scalar` · `point` for a secret scalar.
 ///
-/// Each window takes doublings of the sum so far and one addition. Only the last addition can meet
+/// Each window needs doublings of the sum so far and one addition. Only the last addition can meet
 /// the same point, because the sum before is smaller than n.
 pub(super) fn secret<A: Arithmetic>(scalar: &Scalar, point: &Jacobian) -> Jacobian {
     let mut table = [*point; POINTS];

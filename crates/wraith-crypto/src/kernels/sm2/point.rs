@@ -6,7 +6,8 @@
 //! - [`Jacobian::add`] and [`Jacobian::add_affine`] also accept the point at infinity, but not the
 //!   same point twice.
 //! - [`Jacobian::add_any`] accepts all points.
-//! - [`Jacobian::add_public`] accepts all points, but is not constant time. All others are.
+//! - [`Jacobian::add_public`] accepts all points, but is not constant time. The other functions are
+//!   constant time.
 
 use zeroize::Zeroize;
 

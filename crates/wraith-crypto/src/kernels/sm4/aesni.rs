@@ -1,5 +1,5 @@
-//! SM4 with the S-box of AES. Both S-boxes are an inversion in isomorphic fields between affine
-//! maps, each of which takes two shuffles of 16 bytes.
+//! SM4 with the S-box of AES. Each of the two S-boxes is an inversion between affine maps, and
+//! their fields are isomorphic. An affine map needs two shuffles of 16 bytes.
 //!
 //! The method is that of Saarinen's sm4ni (2018): SM4(x) = M(AES(P x + 0x3e)). The last round of
 //! AES includes ShiftRows, which the shuffles after it undo. Eight blocks at a time take about 8

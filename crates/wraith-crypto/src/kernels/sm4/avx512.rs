@@ -5,7 +5,7 @@
 //! counter mode the counter vectors are computed instead of loaded and transposed: 15 of the 16
 //! bytes are the same in all blocks, up to one carry.
 //!
-//! libgcrypt and others use byte slicing for SM4 with four blocks a vector. On Zen 4: 0.9 cycles
+//! libgcrypt and others use byte slicing for SM4 with four blocks per vector. On Zen 4: 0.9 cycles
 //! per byte.
 #![allow(unsafe_code)]
 

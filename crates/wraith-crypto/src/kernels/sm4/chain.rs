@@ -4,8 +4,8 @@
 //! chaining value stays in the form of the state. Only the rounds lie between one block and the
 //! next.
 //!
-//! On Zen 4: 270 cycles a block with [`vl`], where sums of three and rotations are one instruction,
-//! and 330 with [`plain`].
+//! On Zen 4: 270 cycles per block with [`vl`], where a sum of three and a rotation are one
+//! instruction each, and 330 with [`plain`].
 #![allow(unsafe_code)]
 
 /// Defines the functions for one block after another with the instructions `$features`. `$turn_*`

@@ -1,5 +1,5 @@
 //! Key agreement and signatures on NIST's P-224 and the r1 curves of brainpool (RFC 5639), for
-//! which AWS-LC has little dedicated code. The interface is bytes to bytes.
+//! which AWS-LC has little dedicated code. All inputs and outputs are bytes.
 //!
 //! This is our own implementation:
 //!

@@ -1,9 +1,9 @@
 //! Arithmetic modulo the prime of P-224, p = 2^224 − 2^96 + 1 (SP 800-186 §3.2.1.2), in four signed
 //! limbs of 56 bits.
 //!
-//! This is our own implementation. 2^224 is 2^96 − 1, so the part of a product above 2^224 is added
-//! and subtracted below. Limbs of 56 bits are stored in 64, so sums need no carries. A product
-//! takes about 35 cycles on Zen 4, in portable code.
+//! This is our own implementation. 2^224 is 2^96 − 1 modulo p, so the part of a product above 2^224
+//! is added 96 bits up and subtracted at the bottom. Limbs of 56 bits are stored in 64, so sums
+//! need no carries. A product takes about 35 cycles on Zen 4, in portable code.
 
 use super::super::inverse;
 use super::field::{Arithmetic, Limbs, select, sub, zero_mask};

@@ -1,5 +1,5 @@
-//! Points of y² = x³ − 3x + b in Jacobian coordinates, and point multiplication. `kernels::sm2`,
-//! the same for one curve, explains the method.
+//! Points of y² = x³ − 3x + b in Jacobian coordinates, and point multiplication. `kernels::sm2`
+//! does the same for one curve and explains the method.
 
 use std::hint::black_box;
 

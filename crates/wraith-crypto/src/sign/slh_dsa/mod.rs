@@ -1,4 +1,5 @@
-//! SLH-DSA (FIPS 205): signatures based on hash functions alone, in all twelve parameter sets.
+//! SLH-DSA (FIPS 205): signatures based on nothing but hash functions, in all twelve parameter
+//! sets.
 //!
 //! Almost all of the time goes into independent hash chains. So [`hashes`] computes many at once,
 //! with the kernels `sha2_lanes` and `keccak_lanes`, and [`tree`] is organised to supply many at a

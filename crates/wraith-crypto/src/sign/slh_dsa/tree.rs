@@ -2,8 +2,8 @@
 //! roots (FIPS 205, §5 to §8).
 //!
 //! The trees of all layers are independent, so they are computed together, level by level. The
-//! signature of a root needs the tree below. All of them are therefore computed together
-//! afterwards, once every root is known.
+//! signature of a root needs the tree below. The signatures of all roots are therefore computed
+//! together afterwards, once every root is known.
 
 use zeroize::Zeroizing;
 

@@ -4,9 +4,10 @@
 //! ciphertext of the previous one and most round keys. Masked loads and stores handle the last,
 //! incomplete group.
 //!
-//! On Zen 4 a group takes 85 cycles with a key of 256 bits. 60 are the AES rounds, one for each
-//! vector and round. 18 are the carry-less products, which share one of the two execution units of
-//! AES, for two cycles each. Other instructions occasionally take slots there too.
+//! On Zen 4 a group takes 85 cycles with a key of 256 bits. 60 of these cycles are for the AES
+//! rounds, one for each vector and round. 18 are for the carry-less products, which need one of the
+//! two execution units of AES for two cycles each. Other instructions occasionally use these units
+//! too.
 #![allow(unsafe_code)]
 
 mod pass;
