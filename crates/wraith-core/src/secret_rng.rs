@@ -7,8 +7,9 @@
 //! - Each draw mixes in the system's entropy, if available, so the state reveals nothing about
 //!   later draws.
 //!
-//! Therefore an attacker that reads an endpoint's memory gets neither the keys of finished
-//! handshakes nor (if the system's entropy is available) the shares of the next ratchet.
+//! Therefore an attacker that reads an endpoint's memory does not get the keys of finished
+//! handshakes. If the system's entropy is available, it does not get the shares of the next ratchet
+//! either.
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //! - The draft: each probe raises the long-term bound by one packet in the first round, two in the
 //!   second, and so on.
 //! - Ours: the first probe after a Startup that ended with loss begins three rounds further on.
-//! - Why: that Startup leaves as the bound what was delivered during the loss, and the path may
-//!   carry much more.
+//! - Why: the bound that such a Startup leaves is its delivery during the loss. The path may carry
+//!   much more.
 //! - Grid: not measured alone.
 
 /// Rounds of growth that this probe skips.

@@ -1,8 +1,8 @@
 //! Continuation of a probe that ended too early.
 //!
 //! - The draft: a probe ends by the samples that arrive during it.
-//! - Ours: if more bandwidth shows only in the last ACKs of a probe, which arrive after its end,
-//!   the next probe begins as soon as the queue is gone.
+//! - Ours: the last ACKs of a probe arrive after its end. If only they show more bandwidth, the
+//!   next probe begins as soon as the queue is gone.
 //! - Why: the path became faster while the probe ended, and the next one may be seconds away.
 //! - Grid: 100 Mbit/s × 50 ms with the rate × 10 up, 62.7 → 70.9 Mbit/s.
 
