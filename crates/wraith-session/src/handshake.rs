@@ -21,9 +21,9 @@
 //! - A duplicate is recognised ([`Read::Repeated`]) and answered with the same bytes
 //!   ([`Handshake::repeat`]). So nothing is encrypted twice, and each ephemeral key is used in one
 //!   handshake.
-//! - If a side's static key belongs to an identity, the NodeId (the Ed25519 public key of that
-//!   identity) precedes the payload of the message that carries the key. The reader accepts the
-//!   NodeId only if the static key is the NodeId's X25519 image (SPEC §1).
+//! - If a side's static key belongs to an identity, its NodeId (the identity's Ed25519 public key)
+//!   precedes the payload of the message with the static key. The reader accepts the NodeId only if
+//!   the static key is the NodeId's X25519 image (SPEC §1).
 //!
 //! After a read that fails, snow's state keeps the key from the bad message. Therefore the state is
 //! then rebuilt from this side's ephemeral keys and the recorded messages, which costs as much as

@@ -1,5 +1,5 @@
-//! Conversations that start in a vault: what an interrupted start leaves in the vault, and what the
-//! same message does afterwards.
+//! Conversations that start in a vault: the records that an interrupted start leaves in the vault,
+//! and the effect of the same message afterwards.
 
 use std::sync::Arc;
 
