@@ -12,9 +12,9 @@
 //! q and not 2q. That check is the full validation of SP 800-56A (§5.6.2.3.1), which the standard
 //! makes optional for ephemeral keys over safe primes. A Jacobi symbol would decide whether the key
 //! is a square. Computing it costs 15 % of an agreement with 2048 bits, 11 % with 3072 and 6 % with
-//! 8192 (in batches of 62 divsteps in variable time, Zen 4). A peer with an invalid key that can
-//! observe the secret learns at most the parity of the private key, the same bit each time. The
-//! private key lengths of RFC 7919 have one bit to spare.
+//! 8192. (Measured on Zen 4, in batches of 62 divsteps in variable time.) A peer with an invalid
+//! key that can observe the secret learns at most the parity of the private key, the same bit each
+//! time. The private key lengths of RFC 7919 have one bit to spare.
 //!
 //! Attacks that cannot happen here:
 //!
