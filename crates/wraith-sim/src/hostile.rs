@@ -2,8 +2,9 @@
 //! handshake, and then violate every rule, from forged source addresses too.
 //!
 //! A [`Hostile`] receives at two addresses, and forges further ones. From all these addresses it
-//! sends packets of any size. The packets authenticate, so its target processes them. They contain:
-//! - challenges, one or many in a packet;
+//! sends packets of any size. The packets authenticate, so its target processes them. Among them
+//! are:
+//! - packets with one or many challenges;
 //! - packets that make the target believe that its peer has moved;
 //! - answers to some of the target's challenges;
 //! - ratchet requests (SPEC §4.6), which have two parts: one part without the other, duplicates,

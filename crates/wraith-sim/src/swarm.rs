@@ -7,8 +7,8 @@
 //!
 //! The seed determines everything random about a run, including its parameters. Most runs are cheap
 //! (a few hundred datagrams). Each feature of a scenario, such as loss, NAT rebinding or a hostile
-//! peer, is off in many runs. So most failures also occur in a run with few features on, where the
-//! cause is easy to find.
+//! peer, is off in many runs. So a failure is likely to occur also in a run with few features on,
+//! where its cause is easy to find.
 
 use std::ops::Range;
 use std::time::Duration;
