@@ -30,8 +30,9 @@ fn names_of_the_glossary_are_identifiers_of_the_crates() {
 
 #[test]
 fn names_are_in_backticks_in_the_first_column() {
-    let text = "`Outside`\n| word | is |\n|---|---|\n| door, `DoorKey`, `a::b` | `Other` |\n";
-    assert_eq!(names(text), ["DoorKey", "a::b"]);
+    let text =
+        "`Outside`\n| word | is |\n|---|---|\n| access key, `AccessKey`, `a::b` | `Other` |\n";
+    assert_eq!(names(text), ["AccessKey", "a::b"]);
 }
 
 #[test]

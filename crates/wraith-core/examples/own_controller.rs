@@ -14,7 +14,7 @@ use wraith_core::congestion::{
     minimum_window,
 };
 use wraith_core::{
-    ConnectionStats, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    AccessKey, ConnectionStats, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
     TransportConfig,
 };
 use wraith_crypto::identity::SecretIdentity;
@@ -128,7 +128,7 @@ pub fn transfer(
     let remote = sides[1].address;
     let sender = sides[0]
         .endpoint
-        .connect(Time::ZERO, remote, peer, &DoorKey::of_everybody(peer))
+        .connect(Time::ZERO, remote, peer, &AccessKey::public(peer))
         .expect("a valid peer");
     let content = Bytes::from(vec![7; bytes]);
     let (mut outgoing, mut incoming, mut written, mut read) = (None::<StreamId>, None, 0, 0);

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wraith_core::{DoorKey, Endpoint, EndpointConfig, Event, Read, Time, TransportConfig};
+use wraith_core::{AccessKey, Endpoint, EndpointConfig, Event, Read, Time, TransportConfig};
 use wraith_crypto::identity::SecretIdentity;
 
 fn endpoint(seed: u8, mtu: u16) -> Endpoint {
@@ -27,7 +27,7 @@ fn main() {
     let began = Instant::now();
     let now = || Time::from_nanos(began.elapsed().as_nanos() as u64);
     let sender = sides[0]
-        .connect(now(), addresses[1], peer, &DoorKey::of_everybody(peer))
+        .connect(now(), addresses[1], peer, &AccessKey::public(peer))
         .expect("a valid peer");
     let chunk = Bytes::from((0..256 * 1024).map(|i: u32| (i % 251) as u8).collect::<Vec<_>>());
     let total = mib << 20;

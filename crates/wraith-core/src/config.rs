@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use wraith_crypto::Policy;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
-use wraith_noise::DoorKey;
+use wraith_noise::AccessKey;
 
 use crate::congestion::{Algorithm, ControllerFactory};
 use crate::qlog::SinkFactory;
@@ -25,11 +25,11 @@ pub struct EndpointConfig {
     pub identity: SecretIdentity,
     /// Limits and tuning of each connection.
     pub transport: TransportConfig,
-    /// Door keys that admit a handshake (SPEC §3.1). A datagram without one of these keys gets no
+    /// Access keys that admit a handshake (SPEC §3.1). A datagram without one of these keys gets no
     /// answer.
-    pub doors: Vec<DoorKey>,
-    /// Allowlist of peer identities; `None` admits every peer with a door key. The peer proves its
-    /// identity in H3 (SPEC §3). The H3 of any other peer gets no answer, so it looks lost.
+    pub access_keys: Vec<AccessKey>,
+    /// Allowlist of peer identities; `None` admits every peer with an access key. The peer proves
+    /// its identity in H3 (SPEC §3). The H3 of any other peer gets no answer, so it looks lost.
     pub admitted: Option<HashSet<NodeId>>,
     /// Unix time in seconds at [`Time::ZERO`](crate::Time::ZERO). The ±90 s check of SPEC §3.4
     /// needs a wall clock.
@@ -51,7 +51,7 @@ impl EndpointConfig {
         Self {
             identity,
             transport: TransportConfig::default(),
-            doors: Vec::new(),
+            access_keys: Vec::new(),
             admitted: None,
             unix_time_at_zero: 0,
             entropy: Entropy::default(),
@@ -63,8 +63,8 @@ impl EndpointConfig {
     /// Like [`new`](Self::new), but accepts every initiator that has this endpoint's NodeId (public
     /// identity).
     pub fn open(identity: SecretIdentity) -> Self {
-        let doors = vec![DoorKey::of_everybody(identity.node_id())];
-        Self { doors, ..Self::new(identity) }
+        let access_keys = vec![AccessKey::public(identity.node_id())];
+        Self { access_keys, ..Self::new(identity) }
     }
 }
 

@@ -43,7 +43,7 @@ pub use secret_rng::Entropy;
 pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 pub use time::Time;
 pub use wraith_crypto::{Policy, Suite};
-pub use wraith_noise::{DoorKey, HANDSHAKE_VERSION, KEY_AGREEMENT};
+pub use wraith_noise::{AccessKey, HANDSHAKE_VERSION, KEY_AGREEMENT};
 
 /// Runs the example of the README as a test.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 //!
 //! The scheme is WireGuard's. A cookie is a MAC over the initiator's address under a secret of the
 //! responder, so the responder keeps no state per address. The cookie is sent encrypted and
-//! authenticated. Reading or forging it needs both the door key and the first handshake message
+//! authenticated. Reading or forging it needs both the access key and the first handshake message
 //! (H1) that the cookie answers. The initiator then repeats its H1 with a second MAC, keyed with
 //! the cookie.
 
@@ -15,7 +15,7 @@ use wraith_crypto::aead::{AeadKey, NONCE_BYTES};
 use wraith_crypto::{Suite, TAG_BYTES, equal, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::door::DoorKey;
+use crate::access_key::AccessKey;
 use crate::flight::draw_len;
 use crate::h1::{H1_MACS_BYTES, MAC2_BYTES};
 
@@ -72,7 +72,7 @@ impl Cookie {
     /// Seals the cookie into a datagram for the sender of `h1`. The length is drawn from
     /// [`COOKIE_DATAGRAM_BYTES`].
     #[must_use]
-    pub fn seal(&self, door: &DoorKey, h1: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {
+    pub fn seal(&self, access_key: &AccessKey, h1: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {
         let len = draw_len(rng, COOKIE_DATAGRAM_BYTES);
         let mut datagram = vec![0; len];
         let (nonce, sealed) = datagram.split_at_mut(NONCE_BYTES);
@@ -80,7 +80,7 @@ impl Cookie {
         let (text, tag) = sealed.split_at_mut(len - NONCE_BYTES - TAG_BYTES);
         text[..COOKIE_BYTES].copy_from_slice(&self.0);
         let nonce = *nonce.first_chunk().expect("it has the length of a nonce");
-        tag.copy_from_slice(&CookieKey::new(door, h1).0.seal(nonce, &[], text));
+        tag.copy_from_slice(&CookieKey::new(access_key, h1).0.seal(nonce, &[], text));
         datagram
     }
 }
@@ -95,8 +95,8 @@ impl fmt::Debug for Cookie {
 pub(crate) struct CookieKey(AeadKey);
 
 impl CookieKey {
-    pub(crate) fn new(door: &DoorKey, h1: &[u8]) -> Self {
-        let parts: [&[u8]; 2] = [door.as_bytes(), &kdf::hash(h1)];
+    pub(crate) fn new(access_key: &AccessKey, h1: &[u8]) -> Self {
+        let parts: [&[u8]; 2] = [access_key.as_bytes(), &kdf::hash(h1)];
         let key = Zeroizing::new(kdf::derive_parts("wraith/2 cookie", &parts));
         Self(AeadKey::new(Suite::ChaCha20Poly1305, &key))
     }
@@ -122,8 +122,8 @@ mod tests {
 
     use super::*;
 
-    fn bob() -> DoorKey {
-        DoorKey::of_everybody(NodeId([5; 32]))
+    fn bob() -> AccessKey {
+        AccessKey::public(NodeId([5; 32]))
     }
 
     fn sealed(seed: u8) -> Vec<u8> {
@@ -132,14 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_sender_of_h1_with_the_door_key_reads_the_cookie() {
+    fn only_the_sender_of_h1_with_the_access_key_reads_the_cookie() {
         let read = CookieKey::new(&bob(), b"H1").open(&sealed(1)).expect("ours");
         assert_eq!(read.0, kdf::keyed(&[1; 32], b"address"));
         assert!(CookieKey::new(&bob(), b"another").open(&sealed(1)).is_none());
         assert!(
-            CookieKey::new(&DoorKey::of_everybody(NodeId([6; 32])), b"H1")
-                .open(&sealed(1))
-                .is_none()
+            CookieKey::new(&AccessKey::public(NodeId([6; 32])), b"H1").open(&sealed(1)).is_none()
         );
     }
 

@@ -10,8 +10,8 @@ use wraith_crypto::kem::ml_kem_768 as kem;
 use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, elligator};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
+use crate::access_key::AccessKey;
 use crate::cookie::CookieKey;
-use crate::door::DoorKey;
 use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
 use crate::h1::{H1_MACS_BYTES, MAC2_BYTES, h1_hash};
 use crate::mac1::{MAC1_BYTES, Mac1Datagram, Mac1Key};
@@ -36,7 +36,7 @@ const MESSAGE_1_OVERHEAD: usize =
 pub struct Initiator {
     noise: Wiped<HandshakeState>,
     responder: NodeId,
-    door: DoorKey,
+    access_key: AccessKey,
     /// The suites offered in H1.
     suites: u8,
     /// H1 as last sent.
@@ -51,15 +51,15 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// Starts a handshake with `responder` through one of its doors. Returns the datagrams of H1,
-    /// with lengths in [`H1_BYTES`].
+    /// Starts a handshake with `responder` under one of its access keys. Returns the datagrams of
+    /// H1, with lengths in [`H1_BYTES`].
     ///
     /// # Errors
     /// [`InvalidNodeId::Point`] if `responder` is not a valid NodeId.
     pub fn start(
         identity: &SecretIdentity,
         responder: NodeId,
-        door: &DoorKey,
+        access_key: &AccessKey,
         ephemeral: &elligator::EphemeralKey,
         hello: &InitiatorHello,
         rng: &mut impl CryptoRng,
@@ -83,9 +83,9 @@ impl Initiator {
             .expect("it is our turn, every key is there and the buffer has the message's length");
         let mut h1 = flight::split(&message, ephemeral.representative(), lens, H1_MACS_BYTES);
         rng.fill_bytes(&mut h1[0][lens[0] - H1_MACS_BYTES..][..MAC2_BYTES]);
-        door.write_gate(&mut h1[0]);
+        access_key.write_mac1(&mut h1[0]);
         let first = h1_hash(&h1[0]).expect("it is longer than its MACs");
-        door.second(&first).write(&mut h1[1]);
+        access_key.second(&first).write(&mut h1[1]);
 
         let hash = flight::join([&h1[0], &h1[1]], H1_MACS_BYTES).expect("it was just split").hash;
         let initiator = Self {
@@ -93,8 +93,8 @@ impl Initiator {
             noise,
             responder,
             suites: hello.suites,
-            cookie_keys: VecDeque::from([CookieKey::new(door, &h1[0])]),
-            door: door.clone(),
+            cookie_keys: VecDeque::from([CookieKey::new(access_key, &h1[0])]),
+            access_key: access_key.clone(),
             h1: h1.clone(),
             h2: [None, None],
             h3_mac1_key: None,
@@ -119,8 +119,8 @@ impl Initiator {
         if !self.h1.iter().any(fits) {
             return Err(HandshakeError::Length);
         }
-        let gated = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
-        let part = self.h2_mac1_keys.iter().position(|key| key.verifies(&gated));
+        let with_mac1 = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
+        let part = self.h2_mac1_keys.iter().position(|key| key.verifies(&with_mac1));
         let part = part.filter(|part| fits(&self.h1[*part])).ok_or(HandshakeError::Mac1)?;
         // A copy of H1 may have been answered with another H2: the newest datagram replaces the
         // older.
@@ -142,7 +142,7 @@ impl Initiator {
     /// caller sends at once and retransmits from then on.
     ///
     /// Returns `None` if `datagram` is not a cookie for any of the last few forms of H1, or if the
-    /// cookie is already in use. A host that saw H1 and has the door key can forge a cookie, so a
+    /// cookie is already in use. A host that saw H1 and has the access key can forge a cookie, so a
     /// later one may be the genuine one. The caller limits the number of accepted cookies.
     pub fn read_cookie(&mut self, datagram: &[u8]) -> Option<[Vec<u8>; 2]> {
         let cookie = self.cookie_keys.iter().find_map(|key| key.open(datagram))?;
@@ -151,9 +151,9 @@ impl Initiator {
             return None;
         }
         cookie.write_mac2(first);
-        self.door.write_gate(first);
+        self.access_key.write_mac1(first);
         self.cookie_keys.truncate(COOKIE_KEYS_MAX - 1);
-        self.cookie_keys.push_front(CookieKey::new(&self.door, first));
+        self.cookie_keys.push_front(CookieKey::new(&self.access_key, first));
         Some(self.h1.clone())
     }
 

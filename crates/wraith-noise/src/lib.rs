@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!     Initiator                                                    Responder
-//!     Initiator::start  ──── H1, first datagram ────▶    DoorKey::opens, PendingH1::new
+//!     Initiator::start  ──── H1, first datagram ────▶    AccessKey::accepts, PendingH1::new
 //!                       ──── H1, second datagram ───▶    Responder::read_h1
 //!     Initiator::read_h2 ◀── H2, in two datagrams ───    Responder::write_h2
 //!     Initiator::write_h3 ────────── H3 ────────────▶    Responder::read_h3
@@ -19,8 +19,8 @@
 //!
 //! Invariants:
 //!
-//! - A datagram from a sender without a door key of the responder is dropped at the cost of a hash
-//!   (SPEC §3.1).
+//! - A datagram from a sender without an access key of the responder is dropped at the cost of a
+//!   hash (SPEC §3.1).
 //! - A responder under load demands a [`Cookie`] before any public-key operation
 //!   ([`Initiator::read_cookie`], SPEC §3.6).
 //! - A rejected datagram changes nothing, so injected datagrams cannot stop a handshake or a
@@ -33,8 +33,8 @@
 //!   directions have passed the next [`Ratchet`] (SPEC §4.6).
 //! - Sealing or opening a packet allocates nothing.
 
+mod access_key;
 mod cookie;
-mod door;
 mod flight;
 mod h1;
 mod initiator;
@@ -55,8 +55,8 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
+pub use access_key::AccessKey;
 pub use cookie::{COOKIE_DATAGRAM_BYTES, Cookie, CookieSecret};
-pub use door::DoorKey;
 pub use flight::draw_len;
 pub use h1::{MAC2_BYTES, h1_id};
 pub use initiator::Initiator;

@@ -1,5 +1,4 @@
-//! mac1: a MAC of 16 bytes at the end of every handshake datagram, as in WireGuard. SPEC §3.1 calls
-//! it the gate.
+//! mac1: a MAC of 16 bytes at the end of every handshake datagram, as in WireGuard (SPEC §3.1).
 //!
 //! Invariant: a datagram is hashed once, however many keys are tried on it; each key costs one
 //! short hash.
@@ -94,19 +93,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gate_verifies_under_its_own_key_and_no_other_in_any_order() {
+    fn a_mac1_verifies_under_its_own_key_and_no_other_in_any_order() {
         let [ours, other] = [1, 2].map(|byte| Mac1Key::new([byte; 32]));
         let mut datagram = vec![0x5a; 300];
         ours.write(&mut datagram);
-        let gated = Mac1Datagram::of(&datagram).unwrap();
-        assert!(!other.verifies(&gated));
-        assert!(ours.verifies(&gated));
-        assert!(!other.verifies(&gated));
-        assert_eq!(gated.mac1(), datagram[284..]);
+        let with_mac1 = Mac1Datagram::of(&datagram).unwrap();
+        assert!(!other.verifies(&with_mac1));
+        assert!(ours.verifies(&with_mac1));
+        assert!(!other.verifies(&with_mac1));
+        assert_eq!(with_mac1.mac1(), datagram[284..]);
     }
 
     #[test]
-    fn a_datagram_that_is_nothing_but_a_gate_has_one_and_a_shorter_one_has_none() {
+    fn a_datagram_that_is_nothing_but_a_mac1_has_one_and_a_shorter_one_has_none() {
         let key = Mac1Key::new([1; 32]);
         let mut datagram = [0; MAC1_BYTES];
         key.write(&mut datagram);

@@ -9,7 +9,7 @@ use wraith_crypto::kem::ml_kem_768 as kem;
 use wraith_crypto::{SecretIdentity, TAG_BYTES, Wiped, elligator, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::door::DoorKey;
+use crate::access_key::AccessKey;
 use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
 use crate::h1::{H1_MACS_BYTES, h1_hash};
 use crate::mac1::{MAC1_BYTES, Mac1Datagram, Mac1Key};
@@ -24,8 +24,8 @@ const H2_TOTAL_MIN: usize = MESSAGE_2_OVERHEAD + PAYLOAD_2_BYTES_MAX + 2 * MAC1_
 const _: () = assert!(H2_TOTAL_MIN <= 2 * *H1_BYTES.start());
 const _: () = assert!(H2_TOTAL_MIN >= 2 * H2_BYTES_MIN);
 
-/// First datagram of an H1 that passed a door's mac1, waiting for the second. So far it has cost
-/// only hashes.
+/// First datagram of an H1 with a valid mac1, waiting for the second. So far it has cost only
+/// hashes.
 pub struct PendingH1 {
     datagram: Vec<u8>,
     second_mac1_key: Mac1Key,
@@ -33,22 +33,22 @@ pub struct PendingH1 {
 }
 
 impl PendingH1 {
-    /// Checks a datagram against `door` and keeps a copy.
+    /// Checks a datagram against `access_key` and keeps a copy.
     ///
     /// # Errors
-    /// [`HandshakeError::Mac1`] if [`DoorKey::opens`] fails, [`HandshakeError::Length`] if the
+    /// [`HandshakeError::Mac1`] if [`AccessKey::accepts`] fails, [`HandshakeError::Length`] if the
     /// length is not permitted.
-    pub fn new(door: &DoorKey, datagram: &[u8]) -> Result<Self, HandshakeError> {
-        let gated = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
+    pub fn new(access_key: &AccessKey, datagram: &[u8]) -> Result<Self, HandshakeError> {
+        let with_mac1 = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
         if !H1_BYTES.contains(&datagram.len()) {
             return Err(HandshakeError::Length);
         }
-        if !door.opens(&gated) {
+        if !access_key.accepts(&with_mac1) {
             return Err(HandshakeError::Mac1);
         }
         let hash = h1_hash(datagram).ok_or(HandshakeError::Length)?;
         let id = *hash.first_chunk().expect("32 bytes hold 16");
-        Ok(Self { datagram: datagram.to_vec(), second_mac1_key: door.second(&hash), id })
+        Ok(Self { datagram: datagram.to_vec(), second_mac1_key: access_key.second(&hash), id })
     }
 
     /// Returns the ID of the attempt: [`h1_id`](crate::h1_id).
@@ -112,8 +112,8 @@ impl Responder {
         ephemeral: &elligator::EphemeralKey,
         rng: &mut impl CryptoRng,
     ) -> Result<(Self, InitiatorHello), HandshakeError> {
-        let gated = Mac1Datagram::of(second).ok_or(HandshakeError::Length)?;
-        if !first.is_second_datagram(&gated) {
+        let with_mac1 = Mac1Datagram::of(second).ok_or(HandshakeError::Length)?;
+        if !first.is_second_datagram(&with_mac1) {
             return Err(HandshakeError::Mac1);
         }
         let h1 = [&first.datagram[..], second];
@@ -202,8 +202,8 @@ impl Responder {
         if !H3_BYTES.contains(&datagram.len()) {
             return Err(HandshakeError::Length);
         }
-        let gated = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
-        if !self.is_h3(&gated) {
+        let with_mac1 = Mac1Datagram::of(datagram).ok_or(HandshakeError::Length)?;
+        if !self.is_h3(&with_mac1) {
             return Err(HandshakeError::Mac1);
         }
         self.progress = ResponderState::Done;

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use wraith_relay::{Limits, Options, RelayClient, RelayConfig, Relays, Server, Way};
 use wraith_transport::{
-    Addr, Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, SecretIdentity,
+    AccessKey, Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, SecretIdentity,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -197,7 +197,7 @@ async fn once(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<f64
         Some(client) => client.dial(mailbox()?).await?,
     };
     let peer = SecretIdentity::from_seed(RECEIVER_SEED).node_id();
-    let connection = endpoint.connect([&address], peer, &DoorKey::of_everybody(peer)).await?;
+    let connection = endpoint.connect([&address], peer, &AccessKey::public(peer)).await?;
     let bytes = (arguments.gib * f64::from(1 << 30)) as u64;
     let begin = Instant::now();
     let (done, end) = tokio::sync::oneshot::channel();

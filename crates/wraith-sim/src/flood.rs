@@ -1,5 +1,5 @@
-//! A flooding host: it has a door key and begins handshakes without end, each under a forged source
-//! address.
+//! A flooding host: it has an access key and begins handshakes without end, each under a forged
+//! source address.
 //!
 //! It receives no answers, so it never returns a cookie. `checks.rs` verifies the target's answers
 //! to the forged addresses.
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::Time;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
-use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello, Policy};
+use wraith_noise::{AccessKey, EphemeralKey, Initiator, InitiatorHello, Policy};
 
 use crate::Rng;
 use crate::link::Datagram;
@@ -51,11 +51,17 @@ impl Flood {
             unix_seconds,
         };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
-        let door = DoorKey::of_everybody(target_id);
+        let access_key = AccessKey::public(target_id);
         let mut h1 = || {
             let ephemeral = EphemeralKey::generate(&mut chance);
-            let started =
-                Initiator::start(&identity, target_id, &door, &ephemeral, &hello, &mut chance);
+            let started = Initiator::start(
+                &identity,
+                target_id,
+                &access_key,
+                &ephemeral,
+                &hello,
+                &mut chance,
+            );
             started.expect("the NodeId of an endpoint").1
         };
         let pool = std::iter::repeat_with(&mut h1).take(POOL).collect();

@@ -1,4 +1,4 @@
-//! Hostile authenticated peers: they have a door key (which the handshake requires), complete the
+//! Hostile authenticated peers: they have an access key (which the handshake requires), complete the
 //! handshake, and then violate every rule, from forged source addresses too.
 //!
 //! A [`Hostile`] receives at two addresses, and forges further ones. From all these addresses it
@@ -25,7 +25,7 @@ use wraith_core::frame::{Frame, FrameWriter, Frames};
 use wraith_core::{Connection, RangeSet, Time};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
+    AccessKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
     PACKET_OVERHEAD, Parameters, Policy, RATCHET_REQUEST_BYTES, Ratchet, Sealer,
 };
 
@@ -145,10 +145,10 @@ impl Hostile {
             unix_seconds,
         };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
-        let (ephemeral, door) =
-            (EphemeralKey::generate(&mut chance), DoorKey::of_everybody(target_id));
+        let (ephemeral, access_key) =
+            (EphemeralKey::generate(&mut chance), AccessKey::public(target_id));
         let (initiator, h1) =
-            Initiator::start(&identity, target_id, &door, &ephemeral, &hello, &mut chance)
+            Initiator::start(&identity, target_id, &access_key, &ephemeral, &hello, &mut chance)
                 .expect("the NodeId of an endpoint");
         Self {
             number,

@@ -253,7 +253,7 @@ impl Scenario {
         self.replays = Some(Silence(false));
         self
     }
-    /// Adds this many hostile peers of each side. They have door keys and forge addresses,
+    /// Adds this many hostile peers of each side. They have access keys and forge addresses,
     /// challenges and migrations in the first seconds.
     #[must_use]
     pub fn hostile_peers(mut self, of_each: usize) -> Self {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{
-    Connection, ConnectionHandle, ConnectionStats, DoorKey, Endpoint, EndpointConfig, Event, Role,
-    Time, Transmit, TransportConfig,
+    AccessKey, Connection, ConnectionHandle, ConnectionStats, Endpoint, EndpointConfig, Event,
+    Role, Time, Transmit, TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -160,9 +160,9 @@ impl World {
         NodeIndex(index)
     }
 
-    /// Sets the accept filter of `node`: clients need one of these door keys.
-    pub fn set_doors(&mut self, node: NodeIndex, doors: Vec<DoorKey>) {
-        self.nodes[node.0].endpoint.set_doors(doors);
+    /// Sets the accept filter of `node`: clients need one of these access keys.
+    pub fn set_access_keys(&mut self, node: NodeIndex, access_keys: Vec<AccessKey>) {
+        self.nodes[node.0].endpoint.set_access_keys(access_keys);
     }
 
     /// Returns the NodeId of `node`.
@@ -189,7 +189,7 @@ impl World {
         let node = &mut self.nodes[a.0];
         let handle = node
             .endpoint
-            .connect(self.now, remote, peer, &DoorKey::of_everybody(peer))
+            .connect(self.now, remote, peer, &AccessKey::public(peer))
             .expect("a valid NodeId");
         node.checks.on_validated(remote.into());
         let party = Application::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use wraith_crypto::SecretIdentity;
 use wraith_transfer::{ReceiveOptions, SendOptions, receive, serve};
-use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, block_on};
+use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig, block_on};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
     let receiver = endpoint(2, false)?;
     let address = relay(sender.local_addr(), link)?;
     let peer = identity(1).node_id();
-    let dialled = block_on(receiver.connect(&[address], peer, &DoorKey::of_everybody(peer)))?;
+    let dialled = block_on(receiver.connect(&[address], peer, &AccessKey::public(peer)))?;
     let accepted = block_on(sender.accept()).ok_or("nobody came")?;
     let started = Instant::now();
     let send = SendOptions::new(vec![from], SECRET);

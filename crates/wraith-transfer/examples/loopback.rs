@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use wraith_crypto::SecretIdentity;
 use wraith_transfer::{ReceiveOptions, SendOptions, receive, serve};
-use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, block_on};
+use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig, block_on};
 
 const SECRET: [u8; 16] = [1; 16];
 
@@ -56,7 +56,7 @@ fn main() {
     let endpoint = endpoint(2, false);
     let peer = SecretIdentity::from_seed([1; 32]).node_id();
     let started = Instant::now();
-    let connection = block_on(endpoint.connect(&[address], peer, &DoorKey::of_everybody(peer)))
+    let connection = block_on(endpoint.connect(&[address], peer, &AccessKey::public(peer)))
         .expect("a connection");
     let identity = SecretIdentity::from_seed([2; 32]);
     let mut options = ReceiveOptions::new(first.into(), SECRET, identity);

@@ -11,7 +11,7 @@
 use std::io;
 use std::sync::Arc;
 
-use wraith_transport::{Connection, DoorKey, Endpoint};
+use wraith_transport::{AccessKey, Connection, Endpoint};
 
 use crate::limits::PARALLEL_MAX;
 
@@ -60,10 +60,10 @@ impl ParallelConnections {
     }
 }
 
-/// Returns the key that admits only this receiver at a parallel connection's port. It is derived
-/// from the first connection.
-pub(crate) fn door(first: &Connection) -> DoorKey {
-    DoorKey::of_connection(&first.path().export_secret(b"wraith/2 parallel connections"))
+/// Returns the access key that admits only this receiver at a parallel connection's port. It is
+/// derived from the first connection.
+pub(crate) fn access_key(first: &Connection) -> AccessKey {
+    AccessKey::of_connection(&first.path().export_secret(b"wraith/2 parallel connections"))
 }
 
 impl std::fmt::Debug for ParallelConnections {

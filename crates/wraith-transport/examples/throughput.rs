@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use wraith_core::Algorithm;
 use wraith_transport::{
-    Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, NodeId, RecvStream,
+    AccessKey, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream,
     SecretIdentity, SendStream, block_on,
 };
 
@@ -166,8 +166,7 @@ fn send(options: &Options, address: SocketAddr, peer: NodeId) -> Result<()> {
     let wildcard = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let endpoint = bind(options, [1; 32], wildcard.parse()?, 0)?;
     for _ in 0..options.rounds {
-        let connection =
-            block_on(endpoint.connect(&[address], peer, &DoorKey::of_everybody(peer)))?;
+        let connection = block_on(endpoint.connect(&[address], peer, &AccessKey::public(peer)))?;
         round(options, &connection)?;
         connection.close(0x100, "done");
     }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tracing::debug;
-use wraith_core::{DoorKey, EndpointConfig, Entropy};
+use wraith_core::{AccessKey, EndpointConfig, Entropy};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -104,24 +104,24 @@ impl Endpoint {
         &self.guard.0
     }
 
-    /// Connects to `peer` with one of its door keys. Tries the first 16 of `addresses` in order,
+    /// Connects to `peer` with one of its access keys. Tries the first 16 of `addresses` in order,
     /// staggered and in parallel, and keeps the first that answers. Dropping the future ends all
     /// attempts at once.
     pub async fn connect(
         &self,
         addresses: impl IntoIterator<Item: Into<Addr>>,
         peer: NodeId,
-        door: &DoorKey,
+        access_key: &AccessKey,
     ) -> Result<Connection, ConnectError> {
         let addresses = addresses.into_iter().take(ADDRESSES_MAX).map(Into::into).collect();
-        self.start_connect(addresses, peer, door)?.connected().await
+        self.start_connect(addresses, peer, access_key)?.connected().await
     }
 
     fn start_connect(
         &self,
         addresses: Vec<Addr>,
         peer: NodeId,
-        door: &DoorKey,
+        access_key: &AccessKey,
     ) -> Result<Connection, ConnectError> {
         if addresses.is_empty() {
             return Err(ConnectError::NoAddress);
@@ -133,7 +133,7 @@ impl Endpoint {
         // Still under the lock: the I/O thread sets `stopped` under this lock, and afterwards
         // drains the inbox a last time.
         let inbox = Arc::clone(&self.shared().inbox);
-        let shared = ConnectionShared::new(Phase::New(addresses, door.clone()), peer, inbox);
+        let shared = ConnectionShared::new(Phase::New(addresses, access_key.clone()), peer, inbox);
         shared.mark();
         drop(state);
         Ok(Connection::new(shared))
@@ -162,15 +162,15 @@ impl Endpoint {
         poll_fn(|cx| self.poll_accept(cx)).await
     }
 
-    /// Sets the accept filter for new connections: a client needs one of these door keys. The
+    /// Sets the accept filter for new connections: a client needs one of these access keys. The
     /// endpoint does not answer other clients. Existing connections stay.
-    pub fn set_doors(&self, doors: Vec<DoorKey>) {
-        lock(&self.shared().state).doors = Some(doors);
+    pub fn set_access_keys(&self, access_keys: Vec<AccessKey>) {
+        lock(&self.shared().state).access_keys = Some(access_keys);
         self.shared().mark();
     }
 
-    /// Sets an allowlist for new connections, in addition to the door keys; `None` removes it. The
-    /// endpoint does not answer other clients. Existing connections stay.
+    /// Sets an allowlist for new connections, in addition to the access keys; `None` removes it.
+    /// The endpoint does not answer other clients. Existing connections stay.
     pub fn admit_only(&self, admitted: Option<HashSet<NodeId>>) {
         lock(&self.shared().state).admitted = Some(admitted);
         self.shared().mark();

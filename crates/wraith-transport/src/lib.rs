@@ -20,7 +20,7 @@
 //! ```no_run
 //! use std::net::SocketAddr;
 //!
-//! use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, SecretIdentity, block_on};
+//! use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig, SecretIdentity, block_on};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Endpoint::bind(Config::new(EndpointConfig::open(SecretIdentity::from_seed([1; 32]))))?;
@@ -28,7 +28,7 @@
 //! let peer = SecretIdentity::from_seed([1; 32]).node_id();
 //! let address = SocketAddr::from(([127, 0, 0, 1], server.local_addr().port()));
 //! block_on(async {
-//!     let connection = client.connect([address], peer, &DoorKey::of_everybody(peer)).await?;
+//!     let connection = client.connect([address], peer, &AccessKey::public(peer)).await?;
 //!     let (mut send, _recv) = connection.open_stream().await?;
 //!     send.write_all(b"hello").await?;
 //!     send.finish()?;
@@ -72,7 +72,7 @@ pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::punch::{MANY_MAX, is_target};
 pub use wraith_core::{
-    Algorithm, AnswerMode, CloseReason, ConnectionStats, DoorKey, Ecn, EndpointConfig,
+    AccessKey, Algorithm, AnswerMode, CloseReason, ConnectionStats, Ecn, EndpointConfig,
     HANDSHAKE_VERSION, KEY_AGREEMENT, PathAddr, Policy, PunchCounts, PunchError, PunchEvent,
     RecvSlice, Role, StreamId, Suite, TransportConfig,
 };

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use wraith_core::{
-    CloseReason, ConnectionHandle, ConnectionStats, DoorKey, Exporter, StreamId, Suite,
+    AccessKey, CloseReason, ConnectionHandle, ConnectionStats, Exporter, StreamId, Suite,
 };
 use wraith_crypto::identity::NodeId;
 
@@ -55,9 +55,9 @@ pub(crate) struct EndpointState {
     /// A request of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has
     /// not taken yet.
     pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
-    /// A request of [`Endpoint::set_doors`](crate::Endpoint::set_doors) that the I/O thread has not
-    /// taken yet.
-    pub(crate) doors: Option<Vec<DoorKey>>,
+    /// A request of [`Endpoint::set_access_keys`](crate::Endpoint::set_access_keys) that the I/O
+    /// thread has not taken yet.
+    pub(crate) access_keys: Option<Vec<AccessKey>>,
     /// Punch requests that the I/O thread has not taken yet.
     pub(crate) requests: Vec<(Request, Arc<PunchShared>)>,
     /// [`Endpoint::close`](crate::Endpoint::close) was called.
@@ -102,8 +102,8 @@ pub(crate) const DATAGRAMS_MAX: usize = 256;
 /// Phase of a connection.
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// The I/O thread has not taken it yet. Holds the addresses to try, and the door key.
-    New(Vec<Addr>, DoorKey),
+    /// The I/O thread has not taken it yet. Holds the addresses to try, and the access key.
+    New(Vec<Addr>, AccessKey),
     /// Addresses are being tried.
     Connecting,
     /// Streams can be used.

@@ -18,7 +18,7 @@ use wraith_transfer::limits::PARALLEL_MAX;
 use wraith_transport::congestion::ControllerFactory;
 use wraith_transport::mover::Sockets;
 use wraith_transport::qlog::SinkFactory;
-use wraith_transport::{Addr, Algorithm, Config, DoorKey, Endpoint, EndpointConfig};
+use wraith_transport::{AccessKey, Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::route::{Route, Routes};
@@ -318,10 +318,10 @@ impl Node {
     pub(crate) fn bind_accepting(
         &self,
         address: SocketAddr,
-        doors: Vec<DoorKey>,
+        access_keys: Vec<AccessKey>,
     ) -> Result<Socket, Error> {
         let mut core = self.config();
-        core.doors = doors;
+        core.access_keys = access_keys;
         bind(core, address)
     }
 
@@ -335,15 +335,15 @@ impl Node {
     }
 
     /// Binds the socket of a listener. If `admitted` is set, only these peers get an answer; a
-    /// valid door key alone is not enough.
+    /// valid access key alone is not enough.
     pub(crate) fn bind_listening(
         &self,
         address: SocketAddr,
-        doors: Vec<DoorKey>,
+        access_keys: Vec<AccessKey>,
         admitted: Option<HashSet<NodeId>>,
     ) -> Result<Socket, Error> {
         let mut core = self.config();
-        core.doors = doors;
+        core.access_keys = access_keys;
         core.admitted = admitted;
         core.connections_max = LISTENER_CONNECTIONS_MAX;
         bind(core, address)
@@ -369,7 +369,7 @@ impl Node {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
-            // The transfer sets the door key.
+            // The transfer sets the access key.
             node.bind_accepting(address, Vec::new())
                 .map(|socket| socket.endpoint)
                 .map_err(std::io::Error::other)

@@ -13,11 +13,11 @@ use tokio::time::{Instant, timeout};
 use wraith_discovery::{Capability, Places, Ticket};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
-use wraith_transport::{Connection, DoorKey};
+use wraith_transport::{AccessKey, Connection};
 use zeroize::Zeroizing;
 
+use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::Dialler;
-use crate::engine::door_keys::DoorKeys;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
 use crate::ways::Ways;
@@ -64,8 +64,8 @@ impl ServiceBuilder {
             Some(capability) => capability,
             None => new_capability()?,
         };
-        let door = DoorKey::of_ticket(capability.as_bytes(), node.id());
-        let socket = node.bind_accepting(bind.unwrap_or(ANY_ADDRESS), vec![door])?;
+        let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
+        let socket = node.bind_accepting(bind.unwrap_or(ANY_ADDRESS), vec![access_key])?;
         let ways = Ways::to_dial(&node, socket);
         let ticket = Ticket::new(node.id(), capability, ways.addresses(None));
         Ok(Service { ticket, ways, strangers: Strangers::default() })
@@ -176,7 +176,7 @@ impl ConnectBuilder {
         let mut dialler = Dialler {
             ways: Ways::to_dial(&node, node.bind_dialling()?),
             peer: ticket.node_id(),
-            doors: DoorKeys::of_ticket(ticket.capability(), ticket.node_id()),
+            access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
             addresses: addresses.clone(),
             relays: Vec::new(),
             left: None,

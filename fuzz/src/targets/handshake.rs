@@ -10,7 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::kdf;
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, MAC1_BYTES, MAC2_BYTES,
+    AccessKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, MAC1_BYTES, MAC2_BYTES,
     PendingH1, Policy, Responder, ResponderHello, SecretIdentity, Suite, h1_id,
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut rng = ChaCha20Rng::seed_from_u64(u64::from(input.u16()));
     let (alice, bob) = (SecretIdentity::from_seed([2; 32]), SecretIdentity::from_seed([3; 32]));
-    let door = DoorKey::of_ticket(&CAPABILITY, bob.node_id());
+    let access_key = AccessKey::of_ticket(&CAPABILITY, bob.node_id());
     let [ours, theirs] = [(); 2].map(|()| EphemeralKey::generate(&mut rng));
     let hello = InitiatorHello {
         suites: Policy::Default.packet_suites(),
@@ -30,18 +30,18 @@ pub(crate) fn run(input: &[u8]) {
         unix_seconds: input.u64(),
     };
     let (mut initiator, h1) =
-        Initiator::start(&alice, bob.node_id(), &door, &ours, &hello, &mut rng)
+        Initiator::start(&alice, bob.node_id(), &access_key, &ours, &hello, &mut rng)
             .expect("a valid NodeId");
     let read = |h1: [&[u8]; 2], rng: &mut ChaCha20Rng| {
-        let first = PendingH1::new(&door, h1[0])?;
+        let first = PendingH1::new(&access_key, h1[0])?;
         Responder::read_h1(&bob, &first, h1[1], &theirs, rng)
     };
-    let [first, second] = gates_of_h1(&bob, &h1[0]);
+    let [first, second] = mac1_keys_of_h1(&bob, &h1[0]);
     // mac2 is not part of the handshake; it only gives a reason to answer.
     for damaged in damage(&mut input, &h1[0], first).iter().filter(|d| h1_id(d) != h1_id(&h1[0])) {
-        // An attacker with the door key can compute a matching second datagram.
+        // An attacker with the access key can compute a matching second datagram.
         let mut fitting = h1[1].clone();
-        write_gate(&mut fitting, &gates_of_h1(&bob, damaged)[1]);
+        write_mac1(&mut fitting, &mac1_keys_of_h1(&bob, damaged)[1]);
         for second in [&h1[1], &fitting] {
             assert!(read([damaged, second], &mut rng).is_err());
         }
@@ -80,22 +80,22 @@ pub(crate) fn run(input: &[u8]) {
     assert!(responder.read_h3(&h3).is_err(), "keys are given out once");
 }
 
-/// Derives the mac1 keys of an H1 with this first datagram, as a holder of the door key can.
-fn gates_of_h1(bob: &SecretIdentity, first: &[u8]) -> [[u8; 32]; 2] {
+/// Derives the mac1 keys of an H1 with this first datagram, as a holder of the access key can.
+fn mac1_keys_of_h1(bob: &SecretIdentity, first: &[u8]) -> [[u8; 32]; 2] {
     let bob = bob.node_id();
     let parts: [&[u8]; 2] = [&CAPABILITY, bob.as_bytes()];
-    let door = kdf::derive_parts("wraith/2 door of a ticket", &parts);
+    let access_key = kdf::derive_parts("wraith/2 door of a ticket", &parts);
     let message = &first[..first.len().saturating_sub(MAC1_BYTES + MAC2_BYTES)];
-    let parts: [&[u8]; 2] = [&door, &kdf::hash(message)];
+    let parts: [&[u8]; 2] = [&access_key, &kdf::hash(message)];
     [
-        kdf::derive("wraith/2 gate 1", &door),
+        kdf::derive("wraith/2 gate 1", &access_key),
         kdf::derive_parts("wraith/2 gate 1, second datagram", &parts),
     ]
 }
 
-fn write_gate(datagram: &mut [u8], key: &[u8; 32]) {
-    if let Some((body, gate)) = datagram.split_last_chunk_mut::<MAC1_BYTES>() {
-        gate.copy_from_slice(&kdf::keyed(key, &kdf::hash(body))[..MAC1_BYTES]);
+fn write_mac1(datagram: &mut [u8], key: &[u8; 32]) {
+    if let Some((body, mac1)) = datagram.split_last_chunk_mut::<MAC1_BYTES>() {
+        mac1.copy_from_slice(&kdf::keyed(key, &kdf::hash(body))[..MAC1_BYTES]);
     }
 }
 
@@ -112,7 +112,7 @@ fn damage(input: &mut Input<'_>, datagram: &[u8], key: [u8; 32]) -> Vec<Vec<u8>>
             bytes[at % end] ^= with;
         }
     }
-    let mut with_gate = bytes.clone();
-    write_gate(&mut with_gate, &key);
-    [bytes, with_gate].into_iter().filter(|damaged| *damaged != datagram).collect()
+    let mut with_mac1 = bytes.clone();
+    write_mac1(&mut with_mac1, &key);
+    [bytes, with_mac1].into_iter().filter(|damaged| *damaged != datagram).collect()
 }

@@ -18,7 +18,7 @@ use wraith_core::{
     ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, RangeSet, Read, StreamId, Time,
 };
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
+    AccessKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
     PACKET_OVERHEAD, Parameters, PendingH1, RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet,
     Responder, ResponderHello, Sealer, SecretIdentity, SessionKeys, Suite, negotiate,
     respond_to_ratchet,
@@ -233,9 +233,9 @@ impl Victim {
         let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds: 1 };
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         let victim = SecretIdentity::from_seed([3; 32]).node_id();
-        let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(victim));
+        let (ephemeral, access_key) = (EphemeralKey::generate(&mut rng), AccessKey::public(victim));
         let (mut initiator, h1) =
-            Initiator::start(&us, victim, &door, &ephemeral, &hello, &mut rng)
+            Initiator::start(&us, victim, &access_key, &ephemeral, &hello, &mut rng)
                 .expect("a valid NodeId");
         h1.iter().for_each(|datagram| self.deliver(datagram));
         assert_eq!(initiator.read_h2(&self.said()), Ok(None));
@@ -252,10 +252,12 @@ impl Victim {
     fn dial(&mut self, parameters: Parameters) -> ConnectionHandle {
         let us = SecretIdentity::from_seed([42; 32]);
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
-        let (peer, door) = (SocketAddr::from(PEER), DoorKey::of_everybody(us.node_id()));
-        self.endpoint.connect(self.now, peer, us.node_id(), &door).expect("the first connection");
+        let (peer, access_key) = (SocketAddr::from(PEER), AccessKey::public(us.node_id()));
+        self.endpoint
+            .connect(self.now, peer, us.node_id(), &access_key)
+            .expect("the first connection");
         let [first, second] = [(); 2].map(|()| self.said());
-        let first = PendingH1::new(&door, &first).expect("it has the door key");
+        let first = PendingH1::new(&access_key, &first).expect("it has the access key");
         let ephemeral = EphemeralKey::generate(&mut rng);
         let (mut responder, hello) =
             Responder::read_h1(&us, &first, &second, &ephemeral, &mut rng).expect("a true H1");

@@ -12,7 +12,8 @@ use rand_core::SeedableRng;
 use wraith_core::{Endpoint, EndpointConfig, PathAddr, Time};
 use wraith_crypto::kdf;
 use wraith_noise::{
-    DoorKey, EphemeralKey, H1_BYTES, Initiator, InitiatorHello, MAC1_BYTES, NodeId, SecretIdentity,
+    AccessKey, EphemeralKey, H1_BYTES, Initiator, InitiatorHello, MAC1_BYTES, NodeId,
+    SecretIdentity,
 };
 
 use crate::input::Input;
@@ -29,12 +30,14 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let identity = SecretIdentity::from_seed([3; 32]);
     let node_id = identity.node_id();
-    let doors = vec![door(node_id)];
-    let config = EndpointConfig { doors, ..EndpointConfig::new(identity) };
+    let access_keys = vec![access_key(node_id)];
+    let config = EndpointConfig { access_keys, ..EndpointConfig::new(identity) };
     let mut endpoint = Endpoint::new(config, [7; 32]);
     let mut now = START;
     let peer = SecretIdentity::from_seed([4; 32]).node_id();
-    endpoint.connect(now, SocketAddr::from(PEER), peer, &door(peer)).expect("the first connection");
+    endpoint
+        .connect(now, SocketAddr::from(PEER), peer, &access_key(peer))
+        .expect("the first connection");
     sent(&mut endpoint, now);
     let stranger = PathAddr::from(SocketAddr::from(STRANGER));
     // Bytes of the peer and of the stranger.
@@ -53,10 +56,10 @@ pub(crate) fn run(input: &[u8]) {
         let from = PathAddr::from(SocketAddr::from(from));
         let mut datagrams = match kind & 3 {
             0 => vec![input.bytes(2000).to_vec()],
-            1 => vec![with_gate(&mut input, node_id)],
+            1 => vec![with_mac1(&mut input, node_id)],
             // From a host that has only the NodeId.
-            2 => h1(&mut input, node_id, &DoorKey::of_everybody(node_id), now).to_vec(),
-            _ => h1(&mut input, node_id, &door(node_id), now).to_vec(),
+            2 => h1(&mut input, node_id, &AccessKey::public(node_id), now).to_vec(),
+            _ => h1(&mut input, node_id, &access_key(node_id), now).to_vec(),
         };
         if kind & 0x20 != 0 {
             datagrams.reverse();
@@ -76,24 +79,24 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-fn door(node_id: NodeId) -> DoorKey {
-    DoorKey::of_ticket(&[7; 16], node_id)
+fn access_key(node_id: NodeId) -> AccessKey {
+    AccessKey::of_ticket(&[7; 16], node_id)
 }
 
 /// Arbitrary bytes with the mac1 of a first datagram of H1, of a permitted length.
-fn with_gate(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
+fn with_mac1(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
     let len = H1_BYTES.start() + usize::from(input.u16()) % (H1_BYTES.end() - H1_BYTES.start() + 1);
     let mut datagram = input.bytes(64).to_vec();
     datagram.resize(len, 0);
     let parts: [&[u8]; 2] = [&[7; 16], node_id.as_bytes()];
     let key =
         kdf::derive("wraith/2 gate 1", &kdf::derive_parts("wraith/2 door of a ticket", &parts));
-    let gate = kdf::keyed(&key, &kdf::hash(&datagram[..len - MAC1_BYTES]));
-    datagram[len - MAC1_BYTES..].copy_from_slice(&gate[..MAC1_BYTES]);
+    let mac1 = kdf::keyed(&key, &kdf::hash(&datagram[..len - MAC1_BYTES]));
+    datagram[len - MAC1_BYTES..].copy_from_slice(&mac1[..MAC1_BYTES]);
     datagram
 }
 
-fn h1(input: &mut Input<'_>, node_id: NodeId, door: &DoorKey, now: Time) -> [Vec<u8>; 2] {
+fn h1(input: &mut Input<'_>, node_id: NodeId, access_key: &AccessKey, now: Time) -> [Vec<u8>; 2] {
     let hello = InitiatorHello {
         suites: input.byte(),
         aes_hardware: true,
@@ -102,7 +105,7 @@ fn h1(input: &mut Input<'_>, node_id: NodeId, door: &DoorKey, now: Time) -> [Vec
     let stranger = SecretIdentity::from_seed([5; 32]);
     let mut rng = ChaCha20Rng::seed_from_u64(u64::from(input.byte()));
     let ephemeral = EphemeralKey::generate(&mut rng);
-    let started = Initiator::start(&stranger, node_id, door, &ephemeral, &hello, &mut rng);
+    let started = Initiator::start(&stranger, node_id, access_key, &ephemeral, &hello, &mut rng);
     started.expect("a valid NodeId").1
 }
 

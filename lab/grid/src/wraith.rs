@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use wraith_core::{
-    Algorithm, ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    AccessKey, Algorithm, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
     TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
@@ -143,7 +143,7 @@ impl WraithHost {
 impl Host for WraithHost {
     fn start(&mut self, now: Time) {
         let Part::Sends { to, peer, .. } = &self.part else { return };
-        let connection = self.endpoint.connect(now, *to, *peer, &DoorKey::of_everybody(*peer));
+        let connection = self.endpoint.connect(now, *to, *peer, &AccessKey::public(*peer));
         self.connection = Some(connection.expect("the receiver's NodeId is valid"));
     }
 

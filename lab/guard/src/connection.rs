@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    AccessKey, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
     TransportConfig,
 };
 use wraith_crypto::SecretIdentity;
@@ -42,10 +42,7 @@ pub(crate) fn transfer(times: u64) {
     let mut sides = [side(1), side(2)];
     let mut now = Time::ZERO;
     let (remote, peer) = (sides[1].address, SecretIdentity::from_seed([2; 32]).node_id());
-    sides[0]
-        .endpoint
-        .connect(now, remote, peer, &DoorKey::of_everybody(peer))
-        .expect("a valid peer");
+    sides[0].endpoint.connect(now, remote, peer, &AccessKey::public(peer)).expect("a valid peer");
     let content = Bytes::from((0..WRITE_BYTES).map(|i| (i % 251) as u8).collect::<Vec<_>>());
     let mut buf = vec![0; 65536];
     for repetition in 1..=WARM_UP + times {

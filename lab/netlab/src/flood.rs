@@ -17,7 +17,7 @@ use rand_core::{Rng, SeedableRng};
 use serde_json::json;
 use wraith_crypto::{Policy, SecretIdentity};
 use wraith_discovery::Ticket;
-use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello};
+use wraith_noise::{AccessKey, EphemeralKey, Initiator, InitiatorHello};
 
 /// Number of different random datagrams, which are repeated.
 const JUNK: u64 = 10_000;
@@ -116,7 +116,7 @@ fn handshakes(ticket: &Ticket, count: u64) -> Result<Vec<Vec<u8>>> {
     let identity = SecretIdentity::from_seed([3; 32]);
     let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let node = ticket.node_id();
-    let door = DoorKey::of_ticket(ticket.capability().as_bytes(), node);
+    let access_key = AccessKey::of_ticket(ticket.capability().as_bytes(), node);
     let one = |_| {
         let hello = InitiatorHello {
             suites: Policy::Default.packet_suites(),
@@ -124,7 +124,7 @@ fn handshakes(ticket: &Ticket, count: u64) -> Result<Vec<Vec<u8>>> {
             unix_seconds,
         };
         let ephemeral = EphemeralKey::generate(&mut rng);
-        Ok(Initiator::start(&identity, node, &door, &ephemeral, &hello, &mut rng)?.1)
+        Ok(Initiator::start(&identity, node, &access_key, &ephemeral, &hello, &mut rng)?.1)
     };
     let all: Vec<_> = (0..count.div_ceil(2)).map(one).collect::<Result<_>>()?;
     Ok(all.into_iter().flatten().collect())

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use wraith_core::{
-    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time, Transmit,
+    AccessKey, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, Transmit,
     TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
@@ -71,17 +71,17 @@ pub struct Load {
     pub message_max: u64,
 }
 
-/// Creates an endpoint with the identity of `seed`, and these doors.
+/// Creates an endpoint with the identity of `seed`, and these access keys.
 fn endpoint(
     seed: [u8; 32],
-    doors: Vec<DoorKey>,
+    access_keys: Vec<AccessKey>,
     unix_seconds: u64,
     transport: TransportConfig,
 ) -> Endpoint {
     let identity = SecretIdentity::from_seed(seed);
     let config = EndpointConfig {
         transport,
-        doors,
+        access_keys,
         unix_time_at_zero: unix_seconds,
         ..EndpointConfig::new(identity)
     };
@@ -89,8 +89,13 @@ fn endpoint(
 }
 
 /// Dials `peer`.
-fn dial(from: &mut Endpoint, to: SocketAddr, peer: NodeId, door: &DoorKey) -> ConnectionHandle {
-    from.connect(Time::ZERO, to, peer, door).expect("a valid peer and nothing else under way")
+fn dial(
+    from: &mut Endpoint,
+    to: SocketAddr,
+    peer: NodeId,
+    access_key: &AccessKey,
+) -> ConnectionHandle {
+    from.connect(Time::ZERO, to, peer, access_key).expect("a valid peer and nothing else under way")
 }
 
 /// Records `count` handshakes, each between two new identities, over a lossless wire.
@@ -203,12 +208,12 @@ impl Pair {
     fn new(unix_seconds: u64, transport: TransportConfig, rng: &mut ChaCha20Rng) -> Self {
         let seeds: [[u8; 32]; 2] = [random(rng), random(rng)];
         let peer = SecretIdentity::from_seed(seeds[1]).node_id();
-        let door = DoorKey::of_ticket(&random(rng), peer);
+        let access_key = AccessKey::of_ticket(&random(rng), peer);
         let mut sides = [
             endpoint(seeds[0], Vec::new(), unix_seconds, transport.clone()),
-            endpoint(seeds[1], vec![door.clone()], unix_seconds, transport),
+            endpoint(seeds[1], vec![access_key.clone()], unix_seconds, transport),
         ];
-        let handle = dial(&mut sides[0], address(1), peer, &door);
+        let handle = dial(&mut sides[0], address(1), peer, &access_key);
         Self {
             now: Time::ZERO,
             sides,

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use wraith_transport::{
-    Config, Connection, DoorKey, Endpoint, EndpointConfig, SecretIdentity, SocketCapabilities,
+    AccessKey, Config, Connection, Endpoint, EndpointConfig, SecretIdentity, SocketCapabilities,
     block_on, block_on_timeout,
 };
 
@@ -281,7 +281,7 @@ fn try_session(ip: IpAddr) -> Result<u16, String> {
     };
     let tried = async {
         let (peer, address) = (identity.node_id(), sender.local_addr());
-        let connection = receiver.connect(&[address], peer, &DoorKey::of_everybody(peer)).await;
+        let connection = receiver.connect(&[address], peer, &AccessKey::public(peer)).await;
         let connection = connection.map_err(|error| error.to_string())?;
         let (mut stream, _back) = connection.open_stream().await.map_err(|e| e.to_string())?;
         stream.write_all(&vec![0; TRIAL_BYTES]).await.map_err(|e| e.to_string())?;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::raw_peer::{self, RawPeer};
 use crate::support::{Process, World, tree};
-use wraith_core::DoorKey;
+use wraith_core::AccessKey;
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::Ticket;
 
@@ -59,8 +59,8 @@ fn who_knows_the_node_id_alone_gets_no_answer() {
     let world = World::new();
     let (sender, text, ticket) = sender(&world);
     let (socket, node) = (raw_peer::socket(address(&ticket)), ticket.node_id());
-    for door in [DoorKey::of_everybody(node), DoorKey::of_ticket(&[7; 16], node)] {
-        for datagram in raw_peer::h1(node, &door) {
+    for access_key in [AccessKey::public(node), AccessKey::of_ticket(&[7; 16], node)] {
+        for datagram in raw_peer::h1(node, &access_key) {
             socket.send(&datagram).unwrap();
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
 use wraith_noise::{
-    DatagramFingerprint, DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello,
+    AccessKey, DatagramFingerprint, EphemeralKey, FinalHello, Initiator, InitiatorHello,
     Mac1Datagram, Opener, Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
@@ -95,7 +95,7 @@ pub(crate) struct AuthenticatedH3<'a> {
 /// Arguments of an outgoing connection attempt.
 pub(crate) struct DialArgs<'a> {
     pub(crate) identity: &'a SecretIdentity,
-    pub(crate) door: &'a DoorKey,
+    pub(crate) access_key: &'a AccessKey,
     pub(crate) ephemeral: Box<EphemeralKey>,
     pub(crate) unix_seconds: u64,
 }
@@ -120,7 +120,7 @@ impl Connection {
         mut parts: ConnectionArgs,
         dial: &DialArgs<'_>,
     ) -> Result<Self, InvalidNodeId> {
-        let DialArgs { identity, door, ephemeral, unix_seconds } = dial;
+        let DialArgs { identity, access_key, ephemeral, unix_seconds } = dial;
         let hello = InitiatorHello {
             suites: parts.config.suites,
             aes_hardware: aes_hardware(),
@@ -128,7 +128,7 @@ impl Connection {
         };
         let mut secrets = parts.secrets.draw();
         let (initiator, h1) =
-            Initiator::start(identity, parts.peer, door, ephemeral, &hello, &mut *secrets)?;
+            Initiator::start(identity, parts.peer, access_key, ephemeral, &hello, &mut *secrets)?;
         let handshake = Handshake {
             initiator,
             h1,

@@ -1,8 +1,8 @@
 //! The responder's side of the handshake: it reads the first message (H1, two datagrams), sends the
 //! second (H2) or a cookie, and reads the third (H3) (SPEC §3.4, §3.6).
 //!
-//! An initiator without a door key causes no computation and gets no answer. `half_open.rs` limits
-//! the work for one with a door key.
+//! An initiator without an access key causes no computation and gets no answer. `half_open.rs`
+//! limits the work for one with an access key.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -74,8 +74,10 @@ impl Endpoint {
         datagram: &Mac1Datagram<'_>,
     ) -> bool {
         let is_full = self.is_full();
-        let Self { doors, cookies, half_opens, .. } = self;
-        let Some(door) = doors.opened_by(now, datagram).filter(|_| !is_full) else { return false };
+        let Self { access_keys, cookies, half_opens, .. } = self;
+        let Some(access_key) = access_keys.find(now, datagram).filter(|_| !is_full) else {
+            return false;
+        };
         let datagram = datagram.bytes();
         let id = h1_id(datagram).expect("it has the length of an H1");
         let proven = cookies.shown(now, from, datagram);
@@ -87,14 +89,14 @@ impl Endpoint {
                 self.answer(from, h2);
             }
             H1Decision::AskForCookie => {
-                let cookie = cookies.ask(now, from, door, datagram);
+                let cookie = cookies.ask(now, from, access_key, datagram);
                 if self.answers.len() < ANSWERS_MAX {
                     self.answers.push_back((from, cookie));
                 }
             }
             H1Decision::New => {
-                let first =
-                    PendingH1::new(door, datagram).expect("mac1 was verified with this door key");
+                let first = PendingH1::new(access_key, datagram)
+                    .expect("mac1 was verified with this access key");
                 half_opens.insert_begun(now, from, first, proven);
             }
         }

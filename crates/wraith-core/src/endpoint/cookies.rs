@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
-use wraith_noise::{CookieSecret, DoorKey};
+use wraith_noise::{AccessKey, CookieSecret};
 
 use crate::{PathAddr, Time};
 
@@ -34,11 +34,11 @@ impl Cookies {
 
     /// Returns the datagram that demands a cookie from the sender of `h1` at `from`. It is never
     /// longer than `h1`.
-    pub(crate) fn ask(&mut self, now: Time, from: PathAddr, door: &DoorKey, h1: &[u8]) -> Vec<u8> {
+    pub(crate) fn ask(&mut self, now: Time, from: PathAddr, key: &AccessKey, h1: &[u8]) -> Vec<u8> {
         self.expire(now);
         let Self { secrets: [secret, _], rng, .. } = self;
         let secret = secret.get_or_insert_with(|| CookieSecret::draw(rng));
-        secret.cookie(&encode(from)).seal(door, h1, rng)
+        secret.cookie(&encode(from)).seal(key, h1, rng)
     }
 
     /// Returns true if an H1 from `from` carries a cookie issued to that address.
@@ -117,12 +117,12 @@ mod tests {
         };
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
         let ephemeral = EphemeralKey::generate(&mut rng);
-        let door = DoorKey::of_everybody(them.node_id());
+        let access_key = AccessKey::public(them.node_id());
         let (mut initiator, [h1, _]) =
-            Initiator::start(&us, them.node_id(), &door, &ephemeral, &hello, &mut rng)
+            Initiator::start(&us, them.node_id(), &access_key, &ephemeral, &hello, &mut rng)
                 .expect("a valid NodeId");
         assert!(!cookies.shown(now, from, &h1));
-        let answer = cookies.ask(now, from, &door, &h1);
+        let answer = cookies.ask(now, from, &access_key, &h1);
         assert!(answer.len() < h1.len() / 2);
         let [h1, _] = initiator.read_cookie(&answer).expect("an answer to this H1");
         h1

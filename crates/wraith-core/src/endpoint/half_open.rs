@@ -1,4 +1,4 @@
-//! Half-open handshakes of initiators with a door key: between the first datagram of H1 and H3
+//! Half-open handshakes of initiators with an access key: between the first datagram of H1 and H3
 //! (SPEC §3.4).
 //!
 //! H1, H2 and H3 are the three handshake messages. Half-open handshakes are bounded in total and
@@ -117,7 +117,7 @@ struct Refused {
     proven: bool,
 }
 
-/// Decision about the first datagram of an H1 with a valid door key.
+/// Decision about the first datagram of an H1 with a valid access key.
 pub(crate) enum H1Decision<'a> {
     New,
     /// A retransmission; its handshake waits for the second datagram.

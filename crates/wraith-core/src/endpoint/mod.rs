@@ -13,13 +13,13 @@
 //! flood of H1s with a valid mac1 does not exhaust the trials that find migrated peers. If the
 //! datagram is neither an H1 nor a packet of a connection, the order does not matter.
 //!
-//! Invariant: a stranger without a door key costs one hash and a bounded share of one core, and
-//! never gets an answer. A stranger with a door key costs at most one handshake step, in bounded
+//! Invariant: a stranger without an access key costs one hash and a bounded share of one core, and
+//! never gets an answer. A stranger with an access key costs at most one handshake step, in bounded
 //! number.
 
 mod accept;
+mod access_keys;
 mod cookies;
-mod doors;
 mod ephemeral_key_pool;
 mod half_open;
 mod punching;
@@ -36,7 +36,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use thiserror::Error;
 use wraith_crypto::identity::NodeId;
-use wraith_noise::{DoorKey, Mac1Datagram, PACKET_BYTES_MIN, PacketOpenError};
+use wraith_noise::{AccessKey, Mac1Datagram, PACKET_BYTES_MIN, PacketOpenError};
 
 use crate::config::EndpointConfig;
 use crate::connection::{Connection, ConnectionArgs, DialArgs};
@@ -46,8 +46,8 @@ use crate::secret_rng::SecretRng;
 use crate::streams::Role;
 use crate::token_bucket::TokenBucket;
 use crate::{BlockPool, PathAddr, Time};
+use access_keys::AccessKeys;
 use cookies::Cookies;
-use doors::Doors;
 use ephemeral_key_pool::EphemeralKeyPool;
 use half_open::HalfOpens;
 use routes::Routes;
@@ -75,7 +75,7 @@ pub enum ConnectError {
 /// the next datagram.
 pub struct Endpoint {
     config: EndpointConfig,
-    doors: Doors,
+    access_keys: AccessKeys,
     ephemerals: EphemeralKeyPool,
     /// Random numbers for values that are not secret.
     rng: ChaCha20Rng,
@@ -124,7 +124,7 @@ impl Endpoint {
         punch_rng.set_stream(PUNCH_STREAM);
         let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
         Self {
-            doors: Doors::new(config.doors.clone()),
+            access_keys: AccessKeys::new(config.access_keys.clone()),
             ephemerals: EphemeralKeyPool::default(),
             cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
             punches: Punches::new(punch_rng),
@@ -145,14 +145,14 @@ impl Endpoint {
         }
     }
 
-    /// Starts a connection to `peer` at `remote` with one of its door keys. [`Event::Connected`] or
-    /// [`Event::Closed`] follows.
+    /// Starts a connection to `peer` at `remote` with one of its access keys. [`Event::Connected`]
+    /// or [`Event::Closed`] follows.
     pub fn connect(
         &mut self,
         now: Time,
         remote: impl Into<PathAddr>,
         peer: NodeId,
-        door: &DoorKey,
+        access_key: &AccessKey,
     ) -> Result<ConnectionHandle, ConnectError> {
         if self.is_full() {
             return Err(ConnectError::TooMany);
@@ -162,7 +162,7 @@ impl Endpoint {
         let unix = self.unix_seconds(now);
         let ephemeral = self.ephemerals.take(&mut self.secrets);
         let dial =
-            DialArgs { identity: &self.config.identity, door, ephemeral, unix_seconds: unix };
+            DialArgs { identity: &self.config.identity, access_key, ephemeral, unix_seconds: unix };
         let connection =
             Connection::initiate(now, parts, &dial).map_err(|_| ConnectError::InvalidNodeId)?;
         Ok(self.insert(connection, remote))
@@ -307,12 +307,12 @@ impl Endpoint {
         self.ephemerals.prepare(&mut self.secrets)
     }
 
-    /// Replaces the door keys that admit handshakes.
-    pub fn set_doors(&mut self, doors: Vec<DoorKey>) {
-        self.doors.change(doors);
+    /// Replaces the access keys that admit handshakes.
+    pub fn set_access_keys(&mut self, access_keys: Vec<AccessKey>) {
+        self.access_keys.change(access_keys);
     }
 
-    /// Replaces the allowlist of peer identities; `None` admits every peer with a door key.
+    /// Replaces the allowlist of peer identities; `None` admits every peer with an access key.
     pub fn set_admitted(&mut self, admitted: Option<HashSet<NodeId>>) {
         self.config.admitted = admitted;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    AccessKey, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
     TransportConfig,
 };
 use wraith_crypto::SecretIdentity;
@@ -74,7 +74,7 @@ impl Pair {
         let mut sides = [side(1), side(2)];
         let peer = SecretIdentity::from_seed([2; 32]).node_id();
         let remote = sides[1].address;
-        sides[0].endpoint.connect(Time::ZERO, remote, peer, &DoorKey::of_everybody(peer)).unwrap();
+        sides[0].endpoint.connect(Time::ZERO, remote, peer, &AccessKey::public(peer)).unwrap();
         let content = (0..WRITE_BYTES).map(|i| (i % 251) as u8).collect::<Vec<_>>();
         Self {
             now: Time::ZERO,

@@ -1,12 +1,12 @@
-//! Limits on an attacker with a door key that begins handshakes without end: it gets no more than
-//! its share.
+//! Limits on an attacker with an access key that begins handshakes without end: it gets no more
+//! than its share.
 
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::{
-    DoorKey, Endpoint, EndpointConfig, Entropy, Event, PathAddr, Time, TransportConfig,
+    AccessKey, Endpoint, EndpointConfig, Entropy, Event, PathAddr, Time, TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_crypto::kdf;
@@ -25,13 +25,13 @@ pub(crate) fn responder_id() -> NodeId {
     SecretIdentity::from_seed([2; 32]).node_id()
 }
 
-pub(crate) fn door() -> DoorKey {
-    DoorKey::of_ticket(&[7; 16], responder_id())
+pub(crate) fn access_key() -> AccessKey {
+    AccessKey::of_ticket(&[7; 16], responder_id())
 }
 
 pub(crate) fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
     let mut config = EndpointConfig::new(SecretIdentity::from_seed([2; 32]));
-    config.doors = vec![door()];
+    config.access_keys = vec![access_key()];
     change(&mut config);
     Endpoint::new(config, [2; 32])
 }
@@ -39,7 +39,7 @@ pub(crate) fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
 /// Returns an initiator and its H1; they differ by seed.
 fn initiator(seed: u8) -> (Endpoint, H1) {
     let mut initiator = side(seed, TransportConfig::default()).endpoint;
-    initiator.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &door()).unwrap();
+    initiator.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &access_key()).unwrap();
     let h1 = h1_of(&mut initiator, Time::ZERO);
     (initiator, h1)
 }
@@ -224,7 +224,7 @@ fn forged_cookies_cost_three_h1s_between_two_repeats_and_the_true_one_still_coun
     let mut forged = 0;
     for _ in 0..20 {
         let cookie = CookieSecret::draw(&mut rng).cookie(b"anywhere");
-        let mut datagram = cookie.seal(&door(), &h1[0], &mut rng);
+        let mut datagram = cookie.seal(&access_key(), &h1[0], &mut rng);
         hear(&mut initiator, Time::ZERO, &[std::mem::take(&mut datagram)]);
         let again = sent(&mut initiator, Time::ZERO);
         if !again.is_empty() {
@@ -254,7 +254,7 @@ fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
         let now = Time::from_nanos(u64::from(i) * 20_000);
         let mut h1 = [0; 900];
         h1[..4].copy_from_slice(&i.to_be_bytes());
-        write_first_gate(&mut h1);
+        write_first_mac1(&mut h1);
         received += h1.len();
         let [_, b, c, d] = i.to_be_bytes();
         let from = ip([100, 64 + b, c, d], 5000);
@@ -276,27 +276,27 @@ fn write_mac1(datagram: &mut [u8], key: &[u8; 32]) {
 }
 
 /// Writes the mac1 of the first datagram of H1.
-fn write_first_gate(first: &mut [u8]) {
-    write_mac1(first, &kdf::derive("wraith/2 gate 1", &door_secret()));
+fn write_first_mac1(first: &mut [u8]) {
+    write_mac1(first, &kdf::derive("wraith/2 gate 1", &access_key_bytes()));
 }
 
-/// Writes both mac1 values of an H1, which requires the door key.
-pub(crate) fn regate(h1: &mut [Vec<u8>]) {
+/// Writes both mac1 values of an H1, which requires the access key.
+pub(crate) fn rewrite_mac1s(h1: &mut [Vec<u8>]) {
     let [first, second] = h1 else { panic!("two datagrams") };
-    write_first_gate(first);
+    write_first_mac1(first);
     let hash = kdf::hash(&first[..first.len() - MAC1_BYTES - MAC2_BYTES]);
-    let parts: [&[u8]; 2] = [&door_secret(), &hash];
+    let parts: [&[u8]; 2] = [&access_key_bytes(), &hash];
     write_mac1(second, &kdf::derive_parts("wraith/2 gate 1, second datagram", &parts));
 }
 
-fn door_secret() -> [u8; 32] {
+fn access_key_bytes() -> [u8; 32] {
     kdf::derive_parts("wraith/2 door of a ticket", &[&[7; 16], responder_id().as_bytes()])
 }
 
 /// Returns an H1 with valid mac1 values and meaningless content.
 fn nonsense(seed: u8) -> H1 {
     let mut h1 = vec![vec![seed; 1000], vec![seed; 900]];
-    regate(&mut h1);
+    rewrite_mac1s(&mut h1);
     h1
 }
 
@@ -471,13 +471,13 @@ fn is_heard_at_last(responder: &mut Endpoint, seed: u8) -> bool {
     })
 }
 
-/// The attacker has the door key and is faster.
+/// The attacker has the access key and is faster.
 #[test]
 fn garbage_behind_a_copied_first_datagram_costs_one_repeat_at_most() {
     let there = ip([198, 51, 100, 1], 1);
     let first = h1(10)[0].clone();
     let mut forged = vec![first.clone(), vec![1; 900]];
-    regate(&mut forged);
+    rewrite_mac1s(&mut forged);
     forged[0] = first;
     let mut responder = responder(|_| {});
     assert_eq!(answer(&mut responder, Time::ZERO, there, &forged), None);
@@ -489,7 +489,7 @@ fn an_h1_forged_with_a_copied_ephemeral_key_locks_no_peer_out() {
     let there = ip([198, 51, 100, 1], 1);
     let mut forged = vec![vec![1; 900], vec![1; 900]];
     forged[0][..32].copy_from_slice(&h1(10)[0][..32]);
-    regate(&mut forged);
+    rewrite_mac1s(&mut forged);
     let mut responder = responder(|_| {});
     assert_eq!(answer(&mut responder, Time::ZERO, there, &forged), None);
     assert!(is_heard_at_last(&mut responder, 10));
@@ -532,7 +532,7 @@ fn system_entropy_makes_a_cloned_endpoint_diverge() {
         config.entropy =
             entropy.map_or_else(Entropy::default, |byte| Entropy::new(move || [byte; 32]));
         let mut copy = Endpoint::new(config, [3; 32]);
-        copy.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &door()).unwrap();
+        copy.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &access_key()).unwrap();
         h1_of(&mut copy, Time::ZERO)
     };
     assert_eq!(h1_with(None), h1_with(None));

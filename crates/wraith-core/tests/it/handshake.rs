@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use wraith_core::{CloseReason, DoorKey, Endpoint, Event, PathAddr, Time, TransportConfig};
+use wraith_core::{AccessKey, CloseReason, Endpoint, Event, PathAddr, Time, TransportConfig};
 use wraith_crypto::identity::SecretIdentity;
 
 use crate::pair::{Pair, ip, moves, transfer};
@@ -98,12 +98,14 @@ fn strangers_get_silence() {
 fn the_node_id_alone_is_answered_by_nothing() {
     let mut pair = Pair::new(TransportConfig::default());
     let (remote, peer) = (pair.sides[1].address, SecretIdentity::from_seed([2; 32]).node_id());
-    let invited = DoorKey::of_ticket(&[7; 16], peer);
-    pair.sides[1].endpoint.set_doors(vec![invited.clone(), DoorKey::of_pair(&[8; 32], peer)]);
-    let other = DoorKey::of_ticket(&[8; 16], peer);
-    for (door, answered) in [(DoorKey::of_everybody(peer), 0), (other, 0), (invited, 2)] {
+    let invited = AccessKey::of_ticket(&[7; 16], peer);
+    pair.sides[1]
+        .endpoint
+        .set_access_keys(vec![invited.clone(), AccessKey::of_pair(&[8; 32], peer)]);
+    let other = AccessKey::of_ticket(&[8; 16], peer);
+    for (access_key, answered) in [(AccessKey::public(peer), 0), (other, 0), (invited, 2)] {
         let [dialling, responder] = &mut pair.sides;
-        dialling.endpoint.connect(pair.now, remote, peer, &door).unwrap();
+        dialling.endpoint.connect(pair.now, remote, peer, &access_key).unwrap();
         let mut buf = vec![0; 65536];
         while let Some(sent) = dialling.endpoint.poll_transmit(pair.now, &mut buf) {
             let (from, datagram) = (dialling.address, &mut buf[..sent.len]);

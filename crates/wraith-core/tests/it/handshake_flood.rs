@@ -1,4 +1,4 @@
-//! An attacker with a door key that receives at any number of addresses, and begins authentic
+//! An attacker with an access key that receives at any number of addresses, and begins authentic
 //! handshakes without end.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
 
 use crate::counting::bytes_held;
-use crate::half_open::{door, is_connected, responder, responder_id, sent};
+use crate::half_open::{access_key, is_connected, responder, responder_id, sent};
 use crate::pair::{ip, side};
 
 /// Total number of H1s. `WRAITH_WHOLE_H1S=1000000` takes some minutes.
@@ -52,10 +52,16 @@ impl Flood {
                 unix_seconds,
             };
             let ephemeral = EphemeralKey::generate(&mut self.rng);
-            let (id, door) = (responder_id(), door());
-            let (mut initiator, h1) =
-                Initiator::start(&self.identity, id, &door, &ephemeral, &hello, &mut self.rng)
-                    .expect("a valid NodeId");
+            let (id, access_key) = (responder_id(), access_key());
+            let (mut initiator, h1) = Initiator::start(
+                &self.identity,
+                id,
+                &access_key,
+                &ephemeral,
+                &hello,
+                &mut self.rng,
+            )
+            .expect("a valid NodeId");
             let mut answers = say(responder, now, from, &h1);
             if let [cookie] = &answers[..] {
                 let h1 = initiator.read_cookie(cookie).expect("a cookie");
@@ -83,7 +89,7 @@ fn connects(
     number: u32,
 ) -> bool {
     let (here, there) = (ip([192, 0, 2, 1], 1), ip([127, 0, 0, 2], 1000));
-    newcomer.connect(at(number), there, responder_id(), &door()).unwrap();
+    newcomer.connect(at(number), there, responder_id(), &access_key()).unwrap();
     // H1 and a cookie, H1 and H2, H3.
     for round in 0..3 {
         let (began, ended) = (number + round * ROUND_TRIP, number + (round + 1) * ROUND_TRIP);

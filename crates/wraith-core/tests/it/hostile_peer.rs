@@ -13,7 +13,7 @@ use wraith_core::{
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Opener, Parameters, PendingH1,
+    AccessKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Opener, Parameters, PendingH1,
     Responder, ResponderHello, Sealer, SessionKeys, Suite, negotiate,
 };
 
@@ -94,9 +94,9 @@ impl HostilePeer {
         let (us, mut victim) = victim(transport);
         let peer = victim_id();
         let hello = InitiatorHello { suites: 0b11, aes_hardware: aes_hardware(), unix_seconds: 0 };
-        let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(peer));
+        let (ephemeral, access_key) = (EphemeralKey::generate(&mut rng), AccessKey::public(peer));
         let (mut initiator, h1) =
-            Initiator::start(&us, peer, &door, &ephemeral, &hello, &mut rng).unwrap();
+            Initiator::start(&us, peer, &access_key, &ephemeral, &hello, &mut rng).unwrap();
         h1.into_iter().for_each(|datagram| hear(&mut victim, datagram));
         let [first, second] = [(); 2].map(|()| said(&mut victim));
         assert_eq!(initiator.read_h2(&first).unwrap(), None);
@@ -111,10 +111,10 @@ impl HostilePeer {
     pub(crate) fn accept(transport: TransportConfig) -> Self {
         let mut rng = rng();
         let (us, mut victim) = victim(transport);
-        let door = DoorKey::of_everybody(us.node_id());
-        victim.connect(Time::ZERO, address(), us.node_id(), &door).unwrap();
+        let access_key = AccessKey::public(us.node_id());
+        victim.connect(Time::ZERO, address(), us.node_id(), &access_key).unwrap();
         let [first, second] = [(); 2].map(|()| said(&mut victim));
-        let first = PendingH1::new(&door, &first).unwrap();
+        let first = PendingH1::new(&access_key, &first).unwrap();
         let ephemeral = EphemeralKey::generate(&mut rng);
         let (mut responder, hello) =
             Responder::read_h1(&us, &first, &second, &ephemeral, &mut rng).unwrap();

@@ -10,7 +10,7 @@ use wraith_core::{Event, PathAddr, TransportConfig};
 use wraith_crypto::MaskKey;
 use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, PACKET_BYTES_MIN, Parameters,
+    AccessKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, PACKET_BYTES_MIN, Parameters,
     Policy, Sealer, SessionKeys,
 };
 
@@ -52,9 +52,9 @@ fn connection_of_attacker(pair: &mut Pair) -> (SessionKeys, Vec<Vec<u8>>) {
         unix_seconds,
     };
     let responder = SecretIdentity::from_seed([2; 32]).node_id();
-    let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(responder));
+    let (ephemeral, access_key) = (EphemeralKey::generate(&mut rng), AccessKey::public(responder));
     let (mut initiator, h1) =
-        Initiator::start(&attacker, responder, &door, &ephemeral, &hello, &mut rng).unwrap();
+        Initiator::start(&attacker, responder, &access_key, &ephemeral, &hello, &mut rng).unwrap();
     for mut datagram in h1 {
         endpoint.handle_datagram(now, from, None, &mut datagram);
     }

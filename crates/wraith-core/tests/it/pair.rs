@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, PathAddr, Read, Time,
+    AccessKey, ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Read, Time,
     TransportConfig,
 };
 use wraith_crypto::identity::SecretIdentity;
@@ -70,10 +70,7 @@ impl Pair {
     pub(crate) fn connect(&mut self) -> ConnectionHandle {
         let peer = SecretIdentity::from_seed([2; 32]).node_id();
         let remote = self.sides[1].address;
-        self.sides[0]
-            .endpoint
-            .connect(self.now, remote, peer, &DoorKey::of_everybody(peer))
-            .unwrap()
+        self.sides[0].endpoint.connect(self.now, remote, peer, &AccessKey::public(peer)).unwrap()
     }
 
     /// Drains both sides, then advances to the next event. Returns false if there is none.

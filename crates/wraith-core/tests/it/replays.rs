@@ -8,7 +8,9 @@ use wraith_crypto::elligator::{decode, encode};
 use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
 
-use crate::half_open::{H1, answer, computed_more, door, h1, regate, responder, responder_id};
+use crate::half_open::{
+    H1, access_key, answer, computed_more, h1, responder, responder_id, rewrite_mac1s,
+};
 use crate::pair::ip;
 
 /// Returns an authentic H1 with `ephemeral`; they differ by seed.
@@ -20,12 +22,12 @@ fn h1_with(ephemeral: &EphemeralKey, seed: u8) -> H1 {
         unix_seconds: 0,
     };
     let mut rng = ChaCha20Rng::from_seed([seed; 32]);
-    let started = Initiator::start(&us, responder_id(), &door(), ephemeral, &hello, &mut rng);
+    let started = Initiator::start(&us, responder_id(), &access_key(), ephemeral, &hello, &mut rng);
     started.expect("a valid NodeId").1.to_vec()
 }
 
 /// Returns copies of `h1` with other representatives of the same key: other spare bits, and the
-/// other one of the key's two roots. Their mac1 values are valid, which requires the door key.
+/// other one of the key's two roots. Their mac1 values are valid, which requires the access key.
 fn reencoded(h1: &H1) -> Vec<H1> {
     let representative: [u8; 32] = *h1[0].first_chunk().expect("it is longer");
     let key = decode(&representative);
@@ -35,7 +37,7 @@ fn reencoded(h1: &H1) -> Vec<H1> {
         assert_eq!(decode(&other), key);
         let mut h1 = h1.clone();
         h1[0][..32].copy_from_slice(&other);
-        regate(&mut h1);
+        rewrite_mac1s(&mut h1);
         h1
     };
     others.map(of).collect()

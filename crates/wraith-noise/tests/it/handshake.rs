@@ -27,8 +27,8 @@ fn bob() -> SecretIdentity {
     SecretIdentity::from_seed([0xb; 32])
 }
 
-fn door() -> DoorKey {
-    DoorKey::of_ticket(&[0xd; 16], bob().node_id())
+fn access_key() -> AccessKey {
+    AccessKey::of_ticket(&[0xd; 16], bob().node_id())
 }
 
 fn rng(seed: u8) -> ChaCha20Rng {
@@ -63,7 +63,7 @@ fn start(
 ) -> Result<(Initiator, [Vec<u8>; 2]), InvalidNodeId> {
     let mut rng = rng(seed);
     let ephemeral = EphemeralKey::generate(&mut rng);
-    Initiator::start(&alice(), responder, &door(), &ephemeral, hello, &mut rng)
+    Initiator::start(&alice(), responder, &access_key(), &ephemeral, hello, &mut rng)
 }
 
 fn dial(seed: u8) -> Dialled {
@@ -74,7 +74,7 @@ fn dial(seed: u8) -> Dialled {
 fn read_h1(h1: &[Vec<u8>; 2], seed: u8) -> Result<(Responder, InitiatorHello), HandshakeError> {
     let mut rng = rng(seed);
     let ephemeral = EphemeralKey::generate(&mut rng);
-    let first = PendingH1::new(&door(), &h1[0])?;
+    let first = PendingH1::new(&access_key(), &h1[0])?;
     Responder::read_h1(&bob(), &first, &h1[1], &ephemeral, &mut rng)
 }
 
@@ -178,7 +178,7 @@ fn an_h2_to_any_form_of_h1_is_accepted() {
             let last = forms.last().unwrap();
             let cookie = CookieSecret::draw(&mut rng(secret)).cookie(b"where it is");
             assert!(!cookie.verifies(&last[0]));
-            let datagram = cookie.seal(&door(), &last[0], &mut rng(3));
+            let datagram = cookie.seal(&access_key(), &last[0], &mut rng(3));
             let with_cookie = dialled.initiator.read_cookie(&datagram).unwrap();
             assert!(cookie.verifies(&with_cookie[0]));
             assert_eq!(dialled.initiator.read_cookie(&datagram), None, "nothing new");
@@ -199,15 +199,15 @@ fn an_h2_to_any_form_of_h1_is_accepted() {
 fn a_forged_cookie_is_followed_by_the_true_one() {
     let mut dialled = dial(1);
     let truth = CookieSecret::draw(&mut rng(1)).cookie(b"where it is");
-    // A forgery for each form of H1, by an attacker that saw it and has the door key.
+    // A forgery for each form of H1, by an attacker that saw it and has the access key.
     let mut h1 = dialled.h1.clone();
     for forged in 2..5 {
         let lie = CookieSecret::draw(&mut rng(forged)).cookie(b"");
-        let lie = lie.seal(&door(), &h1[0], &mut rng(9));
+        let lie = lie.seal(&access_key(), &h1[0], &mut rng(9));
         h1 = dialled.initiator.read_cookie(&lie).unwrap();
         assert!(!truth.verifies(&h1[0]));
     }
-    let datagram = truth.seal(&door(), &dialled.h1[0], &mut rng(9));
+    let datagram = truth.seal(&access_key(), &dialled.h1[0], &mut rng(9));
     assert!(truth.verifies(&dialled.initiator.read_cookie(&datagram).unwrap()[0]));
 }
 
@@ -225,11 +225,11 @@ fn every_changed_byte_of_h1_is_rejected() {
 }
 
 #[test]
-fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
+fn an_h1_changed_by_somebody_who_has_the_access_key_is_rejected() {
     let dialled = dial(1);
     let macs = MAC1_BYTES + MAC2_BYTES;
     let resealed = |h1: &mut [Vec<u8>; 2]| {
-        // The gates, computed from their definition in the specification.
+        // The mac1 values, computed from their definition in the specification.
         let key = kdf::derive_parts(
             "wraith/2 door of a ticket",
             &[&[0xd; 16], bob().node_id().as_bytes()],
@@ -237,9 +237,9 @@ fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
         let message = h1[0].len() - macs;
         let first = kdf::hash(&h1[0][..message]);
         let second = kdf::derive_parts("wraith/2 gate 1, second datagram", &[&key, &first]);
-        for (datagram, gate) in h1.iter_mut().zip([kdf::derive("wraith/2 gate 1", &key), second]) {
+        for (datagram, key) in h1.iter_mut().zip([kdf::derive("wraith/2 gate 1", &key), second]) {
             let rest = datagram.len() - MAC1_BYTES;
-            let value = kdf::keyed(&gate, &kdf::hash(&datagram[..rest]));
+            let value = kdf::keyed(&key, &kdf::hash(&datagram[..rest]));
             datagram[rest..].copy_from_slice(&value[..MAC1_BYTES]);
         }
     };
@@ -257,7 +257,7 @@ fn an_h1_changed_by_somebody_who_has_the_door_key_is_rejected() {
                 HandshakeError::Unauthentic,
                 "byte {byte}"
             );
-            let named = |h1: &[u8]| PendingH1::new(&door(), h1).unwrap().ephemeral_id();
+            let named = |h1: &[u8]| PendingH1::new(&access_key(), h1).unwrap().ephemeral_id();
             let is_spare = part == 0 && byte == 31;
             if part == 0 && byte < 32 {
                 assert_eq!(named(&changed[0]) == named(&dialled.h1[0]), is_spare, "byte {byte}");
@@ -301,18 +301,18 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
 }
 
 #[test]
-fn an_h1_with_another_door_key_is_rejected() {
+fn an_h1_with_another_access_key_is_rejected() {
     let dialled = dial(1);
     let invited = Mac1Datagram::of(&dialled.h1[0]).unwrap();
-    assert!(door().opens(&invited));
+    assert!(access_key().accepts(&invited));
     let bob = bob().node_id();
     for other in [
-        DoorKey::of_everybody(bob),
-        DoorKey::of_ticket(&[0xe; 16], bob),
-        DoorKey::of_ticket(&[0xd; 16], alice().node_id()),
-        DoorKey::of_pair(&[0xd; 32], bob),
+        AccessKey::public(bob),
+        AccessKey::of_ticket(&[0xe; 16], bob),
+        AccessKey::of_ticket(&[0xd; 16], alice().node_id()),
+        AccessKey::of_pair(&[0xd; 32], bob),
     ] {
-        assert!(!other.opens(&invited));
+        assert!(!other.accepts(&invited));
         assert_eq!(PendingH1::new(&other, &dialled.h1[0]).unwrap_err(), HandshakeError::Mac1);
     }
 }
@@ -397,8 +397,9 @@ fn no_byte_of_h1_h2_or_h3_is_anything_but_random() {
         let [ours, theirs] = keys;
         let hello = initiator_hello();
         let (mut initiator, h1) =
-            Initiator::start(&alice(), bob().node_id(), &door(), &ours, &hello, &mut rng).unwrap();
-        let first = PendingH1::new(&door(), &h1[0]).unwrap();
+            Initiator::start(&alice(), bob().node_id(), &access_key(), &ours, &hello, &mut rng)
+                .unwrap();
+        let first = PendingH1::new(&access_key(), &h1[0]).unwrap();
         let (mut responder, _) =
             Responder::read_h1(&bob(), &first, &h1[1], &theirs, &mut rng).unwrap();
         let h2 = responder.write_h2(&responder_hello(), &mut rng).unwrap();
@@ -425,10 +426,10 @@ proptest! {
     fn garbage_never_panics_and_never_stops_a_handshake(
         garbage in prop::collection::vec(any::<u8>(), 0..1400),
     ) {
-        if let Some(gate) = Mac1Datagram::of(&garbage) {
-            prop_assert!(!door().opens(&gate));
+        if let Some(datagram) = Mac1Datagram::of(&garbage) {
+            prop_assert!(!access_key().accepts(&datagram));
         }
-        prop_assert!(PendingH1::new(&door(), &garbage).is_err());
+        prop_assert!(PendingH1::new(&access_key(), &garbage).is_err());
         let mut dialled = dial(1);
         prop_assert!(read_h1(&[dialled.h1[0].clone(), garbage.clone()], 2).is_err());
         let mut answered = answer(&dialled.h1, 2);

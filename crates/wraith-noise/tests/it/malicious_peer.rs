@@ -22,8 +22,8 @@ fn bob() -> SecretIdentity {
     SecretIdentity::from_seed([0xb; 32])
 }
 
-fn door() -> DoorKey {
-    DoorKey::of_ticket(&[0xd; 16], bob().node_id())
+fn access_key() -> AccessKey {
+    AccessKey::of_ticket(&[0xd; 16], bob().node_id())
 }
 
 fn ephemeral(seed: u8) -> EphemeralKey {
@@ -88,16 +88,16 @@ impl Symmetric {
         text
     }
 
-    /// Returns the gate key of a datagram after `message`.
-    fn gate(&self, context: &'static str, message: &[u8]) -> [u8; 32] {
+    /// Returns the mac1 key of a datagram after `message`.
+    fn mac1_key(&self, context: &'static str, message: &[u8]) -> [u8; 32] {
         let [first, second] = hkdf(&self.chaining_key, &[]);
         kdf::derive_parts(context, &[&first, &second, &kdf::hash(message)])
     }
 }
 
-fn gated(mut datagram: Vec<u8>, key: [u8; 32]) -> Vec<u8> {
-    let gate = kdf::keyed(&key, &kdf::hash(&datagram));
-    datagram.extend(&gate[..MAC1_BYTES]);
+fn with_mac1(mut datagram: Vec<u8>, key: [u8; 32]) -> Vec<u8> {
+    let mac1 = kdf::keyed(&key, &kdf::hash(&datagram));
+    datagram.extend(&mac1[..MAC1_BYTES]);
     datagram
 }
 
@@ -130,28 +130,31 @@ impl First {
         }
     }
 
-    /// Returns the two datagrams, with the gates of a ticket holder.
+    /// Returns the two datagrams, with the mac1 values of a ticket holder.
     fn h1(&self) -> [Vec<u8>; 2] {
         let mut noise = Symmetric::new(&self.representative);
         noise.mix_hash(&decode(&self.representative));
         noise.mix_key(&self.es);
         let message =
             [&self.representative[..], &noise.seal(&self.e1), &noise.seal(&self.payload)].concat();
-        let door = kdf::derive_parts(
+        let access_key = kdf::derive_parts(
             "wraith/2 door of a ticket",
             &[&[0xd; 16], bob().node_id().as_bytes()],
         );
         let (front, back) = message.split_at(message.len() / 2);
-        let parts: [&[u8]; 2] = [&door, &kdf::hash(front)];
+        let parts: [&[u8]; 2] = [&access_key, &kdf::hash(front)];
         let key = kdf::derive_parts("wraith/2 gate 1, second datagram", &parts);
         let first = [front, &[0; MAC2_BYTES]].concat();
-        [gated(first, kdf::derive("wraith/2 gate 1", &door)), gated(back.to_vec(), key)]
+        [
+            with_mac1(first, kdf::derive("wraith/2 gate 1", &access_key)),
+            with_mac1(back.to_vec(), key),
+        ]
     }
 
     /// Returns Bob's result for this message.
     fn read(&self) -> Result<(Responder, InitiatorHello), HandshakeError> {
         let h1 = self.h1();
-        let first = PendingH1::new(&door(), &h1[0]).expect("the gate is right");
+        let first = PendingH1::new(&access_key(), &h1[0]).expect("mac1 is right");
         let mut rng = ChaCha20Rng::from_seed([2; 32]);
         Responder::read_h1(&bob(), &first, &h1[1], &ephemeral(2), &mut rng)
     }
@@ -201,10 +204,10 @@ impl Second {
         }
     }
 
-    /// Returns the two datagrams, with gates.
+    /// Returns the two datagrams, with mac1 values.
     fn h2(mut self) -> [Vec<u8>; 2] {
-        let gates = ["wraith/2 gate 2", "wraith/2 gate 2, second datagram"]
-            .map(|context| self.noise.gate(context, &self.message_1));
+        let mac1_keys = ["wraith/2 gate 2", "wraith/2 gate 2, second datagram"]
+            .map(|context| self.noise.mac1_key(context, &self.message_1));
         self.noise.mix_hash(&decode(&self.representative));
         self.noise.mix_key(&self.ee);
         let ciphertext = self.noise.seal(&self.ciphertext);
@@ -212,7 +215,7 @@ impl Second {
         let payload = self.noise.seal(&self.payload);
         let message = [&self.representative[..], &ciphertext, &payload].concat();
         let (front, back) = message.split_at(message.len() / 2);
-        [gated(front.to_vec(), gates[0]), gated(back.to_vec(), gates[1])]
+        [with_mac1(front.to_vec(), mac1_keys[0]), with_mac1(back.to_vec(), mac1_keys[1])]
     }
 }
 
@@ -224,7 +227,8 @@ fn dial() -> (Initiator, [Vec<u8>; 2]) {
         unix_seconds: 7,
     };
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
-    Initiator::start(&alice(), bob().node_id(), &door(), &ephemeral(4), &hello, &mut rng).unwrap()
+    Initiator::start(&alice(), bob().node_id(), &access_key(), &ephemeral(4), &hello, &mut rng)
+        .unwrap()
 }
 
 /// Passes both datagrams of an H2 to `initiator`; at least the first has to pass mac1.

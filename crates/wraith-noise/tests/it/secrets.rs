@@ -40,8 +40,8 @@ pub(crate) fn hkdf(chaining_key: &[u8; 32], input: &[u8]) -> [[u8; 32]; 2] {
     [first, hmac(&key, &second)]
 }
 
-fn door() -> DoorKey {
-    DoorKey::of_ticket(&[0xd; 16], identities()[1].node_id())
+fn access_key() -> AccessKey {
+    AccessKey::of_ticket(&[0xd; 16], identities()[1].node_id())
 }
 
 /// Returns every secret of a handshake with ephemeral keys and seeds from `rng(1)` and `rng(2)`,
@@ -77,7 +77,7 @@ fn secrets() -> Vec<[u8; 32]> {
         secrets.push(shared);
         secrets.extend(mixed);
         chaining_key = mixed[0];
-        // The inputs of the gate keys.
+        // The inputs of the mac1 keys.
         secrets.extend(hkdf(&chaining_key, &[]));
     }
     for split in hkdf(&chaining_key, &[]).into_iter().rev() {
@@ -114,10 +114,10 @@ fn shake_hands() -> [SessionKeys; 2] {
         unix_seconds: 1_700_000_000,
     };
     let (initiator, h1) =
-        Initiator::start(&alice, bob.node_id(), &door(), &ephemerals[0], &hello, &mut ours)
+        Initiator::start(&alice, bob.node_id(), &access_key(), &ephemerals[0], &hello, &mut ours)
             .unwrap();
     let mut initiator = Box::new(initiator);
-    let first = PendingH1::new(&door(), &h1[0]).unwrap();
+    let first = PendingH1::new(&access_key(), &h1[0]).unwrap();
     let (responder, _) =
         Responder::read_h1(&bob, &first, &h1[1], &ephemerals[1], &mut theirs).unwrap();
     let mut responder = Box::new(responder);
@@ -235,7 +235,7 @@ fn what_holds_a_secret_wipes_it() {
     wipes::<Ratchet>();
     wipes::<Initiator>();
     wipes::<Responder>();
-    wipes::<DoorKey>();
+    wipes::<AccessKey>();
     wipes::<EphemeralKey>();
     wipes::<Cookie>();
     wipes::<CookieSecret>();

@@ -2,7 +2,7 @@
 
 use wraith_relay::{Refusal, RelayConfig, RelayError, Way};
 
-use crate::support::{Pair, Relay, door, reach, send, until, within};
+use crate::support::{Pair, Relay, access_key, reach, send, until, within};
 
 const LEN: usize = 8 << 20;
 
@@ -70,7 +70,7 @@ async fn a_mailbox_where_nobody_waits_and_a_pair_that_is_over_are_said() {
     let gone = within(pair.dialling.endpoint.connect(
         [&pair.address],
         pair.waiting.node_id,
-        &door(pair.waiting.node_id),
+        &access_key(pair.waiting.node_id),
     ))
     .await;
     assert!(matches!(gone, Err(wraith_transport::ConnectError::Unreachable(_))), "{gone:?}");

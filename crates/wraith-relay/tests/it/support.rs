@@ -12,15 +12,15 @@ use wraith_relay::{
     Timeouts, Way,
 };
 use wraith_transport::{
-    Addr, Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, NodeId, SecretIdentity,
+    AccessKey, Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, SecretIdentity,
 };
 
 /// Timeout of a test that hangs.
 pub const HANG: Duration = Duration::from_secs(60);
 
 /// Returns the key of an accept filter that admits every peer.
-pub fn door(peer: NodeId) -> DoorKey {
-    DoorKey::of_everybody(peer)
+pub fn access_key(peer: NodeId) -> AccessKey {
+    AccessKey::public(peer)
 }
 
 /// Runs a future that must complete.
@@ -179,7 +179,7 @@ impl Pair {
 pub async fn connect(dialling: &End, waiting: &End, address: &Addr) -> (Connection, Connection) {
     let a = dialling
         .endpoint
-        .connect([address], waiting.node_id, &door(waiting.node_id))
+        .connect([address], waiting.node_id, &access_key(waiting.node_id))
         .await
         .unwrap();
     assert_eq!(a.remote(), *address);

@@ -28,7 +28,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng as _;
 use wraith_core::punch::Reflector;
 use wraith_core::{
-    Connection, ConnectionHandle, DoorKey, Endpoint, PathAddr, Role, Time, TransportConfig,
+    AccessKey, Connection, ConnectionHandle, Endpoint, PathAddr, Role, Time, TransportConfig,
 };
 use wraith_crypto::identity::NodeId;
 
@@ -216,7 +216,7 @@ impl Internet {
         let host = &mut self.hosts[a.0];
         let handle = host
             .endpoint
-            .connect(self.now, to, peer, &DoorKey::of_everybody(peer))
+            .connect(self.now, to, peer, &AccessKey::public(peer))
             .expect("a valid NodeId");
         host.checks.on_validated(to);
         host.begin(handle, Application::new(Role::Initiator, seed, plan.clone()));

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use wraith_core::{DoorKey, Time, TransportConfig};
+use wraith_core::{AccessKey, Time, TransportConfig};
 use wraith_sim::link::{Delay, Rate};
 use wraith_sim::{Exchange, Rng, Scenario, World, hops};
 
@@ -31,12 +31,12 @@ fn the_node_id_alone_gets_no_answer() {
     let stranger = world.add_endpoint("stranger", TransportConfig::default());
     let path = || hops![Rate::mbit(100), Delay::ms(10)];
     world.link((stranger, path()), (listener, path()));
-    let door = DoorKey::of_ticket(&[7; 16], world.id(listener));
-    world.set_doors(listener, vec![door]);
-    // It retries with the public door key.
+    let access_key = AccessKey::of_ticket(&[7; 16], world.id(listener));
+    world.set_access_keys(listener, vec![access_key]);
+    // It retries with the public access key.
     world.connect(stranger, listener, Exchange::streams(1, 1000, 1000));
     while world.step() {}
-    assert!(world.datagrams_dropped(listener) >= 10, "it knocked");
+    assert!(world.datagrams_dropped(listener) >= 10, "its H1s arrived");
     assert_eq!(world.transmitted(), world.datagrams_dropped(listener), "and nothing came back");
 }
 

@@ -10,7 +10,7 @@ use crate::control::ControlReader;
 use crate::error::TransferError;
 use crate::limits::PARALLEL_TIMEOUT;
 use crate::message::Message;
-use crate::parallel::{ParallelConnections, door};
+use crate::parallel::{ParallelConnections, access_key};
 
 /// Waits for the sender's ports and makes the connections. If the sender names no ports, ends with
 /// the transfer.
@@ -53,8 +53,8 @@ fn dial(
     remote.set_port(port);
     let Ok(endpoint) = parallel.bind() else { return Ok(None) };
     let peer = session.connection.peer();
-    let door = door(&session.connection);
-    let dialled = endpoint.connect([remote], peer, &door);
+    let access_key = access_key(&session.connection);
+    let dialled = endpoint.connect([remote], peer, &access_key);
     let Some(Ok(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, dialled) else {
         return Ok(None);
     };

@@ -14,7 +14,7 @@ use crate::error::TransferError;
 use crate::limits::{PARALLEL_BYTES_MIN, PARALLEL_RATE, PARALLEL_RTT_MAX, PARALLEL_TIMEOUT};
 use crate::lock::lock;
 use crate::message::{Message, ParallelPorts};
-use crate::parallel::door;
+use crate::parallel::access_key;
 use crate::stream_kind::StreamKind;
 
 /// Minimum interval over which the rate of the first connection is measured.
@@ -110,9 +110,9 @@ pub(super) fn open<'scope, 'env>(
     if endpoints.is_empty() {
         return Ok(());
     }
-    let door = door(&session.connection);
+    let access_key = access_key(&session.connection);
     for endpoint in &endpoints {
-        endpoint.set_doors(vec![door.clone()]);
+        endpoint.set_access_keys(vec![access_key.clone()]);
     }
     let ports = endpoints.iter().map(|endpoint| endpoint.local_addr().port()).collect();
     lock(writer).send(session, &Message::ParallelPorts(ParallelPorts { ports }))?;
@@ -129,7 +129,7 @@ fn serve_parallel(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), Trans
         return Ok(());
     };
     // One connection is enough.
-    endpoint.set_doors(Vec::new());
+    endpoint.set_access_keys(Vec::new());
     if connection.peer() != session.connection.peer() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use wraith_crypto::SecretIdentity;
 use wraith_transfer::{
     ReceiveOptions, ReceiveReport, SendOptions, SendReport, TransferError, receive, serve,
 };
-use wraith_transport::{Config, Connection, DoorKey, Endpoint, EndpointConfig, block_on_timeout};
+use wraith_transport::{AccessKey, Config, Connection, Endpoint, EndpointConfig, block_on_timeout};
 
 pub const SECRET: [u8; 16] = [7; 16];
 pub const CHUNK: usize = 256 * 1024;
@@ -87,7 +87,7 @@ pub fn link() -> Link {
     let limit = Duration::from_secs(20);
     let peer = sender_identity().node_id();
     let dialled =
-        block_on_timeout(receiver.connect(&[address], peer, &DoorKey::of_everybody(peer)), limit)
+        block_on_timeout(receiver.connect(&[address], peer, &AccessKey::public(peer)), limit)
             .unwrap()
             .unwrap();
     let accepted = block_on_timeout(sender.accept(), limit).unwrap().unwrap();

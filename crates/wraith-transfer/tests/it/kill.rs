@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::common::*;
 use wraith_transfer::{SendOptions, receive, serve};
-use wraith_transport::{DoorKey, Endpoint, block_on_timeout};
+use wraith_transport::{AccessKey, Endpoint, block_on_timeout};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -21,8 +21,8 @@ fn child() {
     let endpoint = endpoint(receiver_identity(), false).unwrap();
     let peer = sender_identity().node_id();
     let address: SocketAddr = address.parse().unwrap();
-    let door = DoorKey::of_everybody(peer);
-    let connect = endpoint.connect([address], peer, &door);
+    let access_key = AccessKey::public(peer);
+    let connect = endpoint.connect([address], peer, &access_key);
     let connection = block_on_timeout(connect, LIMIT).unwrap().unwrap();
     let report = receive(connection, receive_options(to.as_ref())).unwrap();
     endpoint.close();

@@ -10,7 +10,7 @@ use wraith_transfer::{
     Event, FileStatus, ParallelConnections, ReceiveOptions, Role, SendOptions, TransferError,
     receive,
 };
-use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, block_on, block_on_timeout};
+use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig, block_on, block_on_timeout};
 
 /// Large enough that every parallel connection gets a share, unless the machine is very busy.
 const LARGE: usize = 400 * CHUNK + 123;
@@ -128,8 +128,8 @@ fn run_beside_a_stranger() -> (u64, u64) {
         let address = [made.lock().unwrap()[0].local_addr()];
         let stranger = endpoint(identity(9), false)?;
         let peer = sender_identity().node_id();
-        for door in [DoorKey::of_everybody(peer), DoorKey::of_ticket(&SECRET, peer)] {
-            let dialled = stranger.connect(&address, peer, &door);
+        for access_key in [AccessKey::public(peer), AccessKey::of_ticket(&SECRET, peer)] {
+            let dialled = stranger.connect(&address, peer, &access_key);
             assert!(block_on_timeout(dialled, Duration::from_millis(50)).is_none(), "answered");
         }
         endpoint(receiver_identity(), false)

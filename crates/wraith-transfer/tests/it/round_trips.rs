@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use wraith_transfer::{SendOptions, receive, serve};
-use wraith_transport::{DoorKey, block_on};
+use wraith_transport::{AccessKey, block_on};
 
 use crate::common::{
     Folders, SECRET, endpoint, noise, receive_options, receiver_identity, roots, sender_identity,
@@ -100,8 +100,8 @@ fn round_trips_to_the_first_byte(push: bool) -> usize {
         let sending = scope.spawn(|| serve(block_on(sender.accept()).unwrap(), &send));
         let receiving = scope.spawn(|| {
             let peer = sender_identity().node_id();
-            let door = DoorKey::of_everybody(peer);
-            receive(block_on(receiver.connect([address], peer, &door)).unwrap(), options)
+            let access_key = AccessKey::public(peer);
+            receive(block_on(receiver.connect([address], peer, &access_key)).unwrap(), options)
         });
         let mut trips = 0;
         while progress.bytes() == 0 {

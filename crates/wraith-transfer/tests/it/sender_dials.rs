@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::*;
 use wraith_transfer::{SendOptions, receive, receive_dialler_hello, send_dialler_hello, serve};
 use wraith_transport::{
-    Config, Connection, DoorKey, Endpoint, EndpointConfig, block_on, block_on_timeout,
+    AccessKey, Config, Connection, Endpoint, EndpointConfig, block_on, block_on_timeout,
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -25,7 +25,7 @@ fn dialled() -> Dialled {
     let (sender, receiver) = (bind(sender_identity()), bind(receiver_identity()));
     let (address, peer) = (receiver.local_addr(), receiver_identity().node_id());
     let dialled =
-        block_on_timeout(sender.connect(&[address], peer, &DoorKey::of_everybody(peer)), LIMIT)
+        block_on_timeout(sender.connect(&[address], peer, &AccessKey::public(peer)), LIMIT)
             .unwrap()
             .unwrap();
     let accepted = block_on_timeout(receiver.accept(), LIMIT).unwrap().unwrap();

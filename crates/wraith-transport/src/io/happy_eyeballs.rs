@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith_core::{ConnectionHandle, DoorKey, Endpoint, PathAddr, Time, code};
+use wraith_core::{AccessKey, ConnectionHandle, Endpoint, PathAddr, Time, code};
 use wraith_crypto::identity::NodeId;
 
 use crate::error::ConnectError;
@@ -23,8 +23,8 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(30);
 /// The peer to connect to.
 pub(super) struct Destination {
     pub(super) peer: NodeId,
-    /// The peer's door key.
-    pub(super) door: DoorKey,
+    /// The peer's access key.
+    pub(super) access_key: AccessKey,
 }
 
 /// The attempts to reach one peer (RFC 8305, without address family preference: the caller orders
@@ -82,7 +82,7 @@ impl HappyEyeballs {
     pub(super) fn advance(&mut self, core: &mut Endpoint, now: Time) -> Outcome {
         while self.candidates.is_empty() || now >= self.next_start {
             let Some(address) = self.waiting.pop_front() else { break };
-            match core.connect(now, address, self.to.peer, &self.to.door) {
+            match core.connect(now, address, self.to.peer, &self.to.access_key) {
                 Ok(handle) => {
                     self.candidates.push((handle, address));
                     self.next_start = now + ATTEMPT_DELAY;

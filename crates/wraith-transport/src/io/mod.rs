@@ -182,9 +182,9 @@ impl IoThread {
         let mut state = lock(&shared.state);
         let abandoned = state.abandoned;
         match &mut state.phase {
-            Phase::New(addresses, door) => {
-                let (addresses, door) = (std::mem::take(addresses), door.clone());
-                let to = Destination { peer: state.peer, door };
+            Phase::New(addresses, access_key) => {
+                let (addresses, access_key) = (std::mem::take(addresses), access_key.clone());
+                let to = Destination { peer: state.peer, access_key };
                 let given_up = abandoned || self.close_deadline.is_some();
                 state.phase = if given_up { Phase::Failed(None) } else { Phase::Connecting };
                 drop(state);
@@ -254,8 +254,8 @@ impl IoThread {
             if let Some(admitted) = state.admitted.take() {
                 self.core.set_admitted(admitted);
             }
-            if let Some(doors) = state.doors.take() {
-                self.core.set_doors(doors);
+            if let Some(access_keys) = state.access_keys.take() {
+                self.core.set_access_keys(access_keys);
             }
             for request in std::mem::take(&mut state.requests) {
                 self.punching.begin(&mut self.core, &self.movers, now, request);

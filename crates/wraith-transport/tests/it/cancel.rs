@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wraith_transport::{Bytes, block_on_timeout};
 
-use crate::support::{Pattern, V4, dead_address, door, endpoint, node_id, pair, run};
+use crate::support::{Pattern, V4, access_key, dead_address, endpoint, node_id, pair, run};
 
 /// Polls a future until it has been pending `left` more times, then drops it.
 struct DropAfterPolls<F> {
@@ -177,7 +177,7 @@ fn datagrams_and_connections_of_dropped_futures_are_not_lost() {
         let mut dropped = 0;
         for i in 0..20_u8 {
             let to_server =
-                client.connect([server.local_addr()], node_id(2), &door(2)).await.unwrap();
+                client.connect([server.local_addr()], node_id(2), &access_key(2)).await.unwrap();
             let to_client =
                 retry_until_complete(&mut dropped, async || server.accept().await).await.unwrap();
             to_server.send_datagram(Bytes::from(vec![i])).unwrap();
@@ -196,8 +196,8 @@ fn datagrams_and_connections_of_dropped_futures_are_not_lost() {
 fn a_dropped_connect_ends_its_attempts_at_once() {
     let client = endpoint(1, V4);
     for patience in [0, 1, 2] {
-        let door = door(2);
-        let connect = Box::pin(client.connect([dead_address()], node_id(2), &door));
+        let access_key = access_key(2);
+        let connect = Box::pin(client.connect([dead_address()], node_id(2), &access_key));
         let outcome = block_on_timeout(impatient(patience, connect), Duration::from_millis(20));
         assert!(matches!(outcome, None | Some(None)));
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Pattern, V4, dead_address, door, endpoint, node_id, pair, run};
+use crate::support::{Pattern, V4, access_key, dead_address, endpoint, node_id, pair, run};
 use wraith_transport::{
     Bytes, CloseReason, ConnectError, ReadError, WriteError, block_on, block_on_timeout,
 };
@@ -138,7 +138,8 @@ fn closing_the_endpoint_delivers_tells_the_peers_and_ends() {
     run(pair.client_endpoint.closed());
     assert!(run(pair.client_endpoint.accept()).is_none());
     let address = pair.server_endpoint.local_addr();
-    let error = run(pair.client_endpoint.connect(&[address], node_id(2), &door(2))).unwrap_err();
+    let error =
+        run(pair.client_endpoint.connect(&[address], node_id(2), &access_key(2))).unwrap_err();
     assert!(matches!(error, ConnectError::EndpointClosed));
 }
 
@@ -182,7 +183,7 @@ fn the_first_address_that_answers_wins() {
     let client = endpoint(1, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     let unreachable = SocketAddr::from(([255, 255, 255, 255], 1));
     let addresses = [unreachable, dead_address(), server.local_addr(), dead_address()];
-    let connection = run(client.connect(&addresses, node_id(2), &door(2))).unwrap();
+    let connection = run(client.connect(&addresses, node_id(2), &access_key(2))).unwrap();
     assert_eq!(connection.remote(), server.local_addr());
     let accepted = run(server.accept()).unwrap();
     assert_eq!(accepted.peer(), node_id(1));
@@ -194,11 +195,11 @@ fn the_first_address_that_answers_wins() {
 fn addresses_without_a_way_fail_at_once() {
     let client = endpoint(1, V4);
     let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, 9));
-    let error = run(client.connect(&[v6, v6], node_id(2), &door(2))).unwrap_err();
+    let error = run(client.connect(&[v6, v6], node_id(2), &access_key(2))).unwrap_err();
     assert!(matches!(error, ConnectError::Unreachable(_)), "{error}");
     let nowhere: [SocketAddr; 0] = [];
     assert!(matches!(
-        run(client.connect(nowhere, node_id(2), &door(2))),
+        run(client.connect(nowhere, node_id(2), &access_key(2))),
         Err(ConnectError::NoAddress)
     ));
 }
@@ -208,11 +209,14 @@ fn giving_up_a_connect_leaves_the_endpoint_usable() {
     let client = endpoint(1, V4);
     let dead = dead_address();
     assert!(
-        block_on_timeout(client.connect(&[dead], node_id(2), &door(2)), Duration::from_millis(5))
-            .is_none()
+        block_on_timeout(
+            client.connect(&[dead], node_id(2), &access_key(2)),
+            Duration::from_millis(5)
+        )
+        .is_none()
     );
     let server = endpoint(2, V4);
-    run(client.connect(&[server.local_addr()], node_id(2), &door(2))).unwrap();
+    run(client.connect(&[server.local_addr()], node_id(2), &access_key(2))).unwrap();
     client.close();
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use crate::support::{V4, door, echo, endpoint, node_id, pair, pair_of, run};
+use crate::support::{V4, access_key, echo, endpoint, node_id, pair, pair_of, run};
 use wraith_transport::{Bytes, ReadExactError};
 
 #[test]
@@ -45,7 +45,7 @@ fn a_dual_stack_endpoint_shows_an_ipv4_peer_as_ipv4() {
     let server = endpoint(2, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     let client = endpoint(1, V4);
     let address = SocketAddr::new(V4, server.local_addr().port());
-    let to_server = run(client.connect(&[address], node_id(2), &door(2))).unwrap();
+    let to_server = run(client.connect(&[address], node_id(2), &access_key(2))).unwrap();
     let to_client = run(server.accept()).unwrap();
     assert_eq!(to_server.remote(), address);
     assert_eq!(to_client.remote(), client.local_addr());

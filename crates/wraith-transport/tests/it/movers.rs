@@ -13,7 +13,7 @@ use wraith_transport::mover::{
 };
 use wraith_transport::{Addr, Config, ConnectError, Connection, Ecn, Endpoint, PathAddr, block_on};
 
-use crate::support::{Pattern, V4, config, door, endpoint, node_id, run};
+use crate::support::{Pattern, V4, access_key, config, endpoint, node_id, run};
 
 const KIND: u64 = 0x7075;
 const MTU: u16 = 8000;
@@ -140,7 +140,7 @@ fn joined(manners: [&Arc<MoverBehaviour>; 2]) -> [Endpoint; 2] {
 
 /// Connects `client` to `server` at `address`. Returns both ends.
 fn connect(client: &Endpoint, server: &Endpoint, address: Addr) -> (Connection, Connection) {
-    let connection = run(client.connect([&address], node_id(2), &door(2))).unwrap();
+    let connection = run(client.connect([&address], node_id(2), &access_key(2))).unwrap();
     assert_eq!(connection.remote(), address);
     (connection, run(server.accept()).unwrap())
 }
@@ -240,7 +240,7 @@ fn a_mover_that_is_stuck_does_not_hold_up_udp_and_goes_on_later() {
 #[test]
 fn an_address_that_no_mover_serves_cannot_be_reached() {
     let client = endpoint(1, V4);
-    let error = run(client.connect([custom(b"nowhere")], node_id(2), &door(2))).unwrap_err();
+    let error = run(client.connect([custom(b"nowhere")], node_id(2), &access_key(2))).unwrap_err();
     assert!(matches!(error, ConnectError::Unreachable(_)), "{error:?}");
 }
 
@@ -250,6 +250,6 @@ fn the_address_that_answers_wins_whatever_its_kind() {
     manners[0].stuck.store(true, Ordering::Relaxed);
     let [client, server] = joined(manners.each_ref());
     let addresses = [custom(b"second"), server.local_addr().into()];
-    let connection = run(client.connect(&addresses, node_id(2), &door(2))).unwrap();
+    let connection = run(client.connect(&addresses, node_id(2), &access_key(2))).unwrap();
     assert_eq!(connection.remote(), server.local_addr());
 }

@@ -57,9 +57,12 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
     let (client_endpoint, server_endpoint) = (endpoint(1, V4), endpoint(2, V4));
     let direct = server_endpoint.local_addr();
     let by = forward(direct);
-    let client =
-        run(client_endpoint.connect([by], crate::support::node_id(2), &crate::support::door(2)))
-            .unwrap();
+    let client = run(client_endpoint.connect(
+        [by],
+        crate::support::node_id(2),
+        &crate::support::access_key(2),
+    ))
+    .unwrap();
     let server = run(server_endpoint.accept()).unwrap();
     assert_eq!(client.remote(), by);
     let pattern = Pattern::new(3);
@@ -138,9 +141,12 @@ fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_n
     let (client_endpoint, server_endpoint) = (Endpoint::bind(config).unwrap(), endpoint(2, V4));
     let server_at = server_endpoint.local_addr();
     let by = forward(server_at);
-    let client =
-        run(client_endpoint.connect([by], crate::support::node_id(2), &crate::support::door(2)))
-            .unwrap();
+    let client = run(client_endpoint.connect(
+        [by],
+        crate::support::node_id(2),
+        &crate::support::access_key(2),
+    ))
+    .unwrap();
     let server = run(server_endpoint.accept()).unwrap();
     let SocketAddr::V4(to) = server_at else { panic!("IPv4 was asked for") };
     let many = Many::Sockets(sockets.open(64, to));
@@ -195,7 +201,7 @@ fn two_endpoints_punch_and_then_connect_there() {
     }
     assert!(seen.contains(&PunchEvent::Observed(b)), "{seen:?}");
     assert!(matches!(seen.last(), Some(PunchEvent::Ended { best, .. }) if *best == Some(a)));
-    run(one.connect([b], crate::support::node_id(2), &crate::support::door(2))).unwrap();
+    run(one.connect([b], crate::support::node_id(2), &crate::support::access_key(2))).unwrap();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber, span};
 
-use crate::support::{Pattern, V4, door, endpoint, node_id, run};
+use crate::support::{Pattern, V4, access_key, endpoint, node_id, run};
 
 /// Collects all log events, one line each.
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ fn a_connection_is_seen_coming_and_going_and_what_it_carries_is_not() {
     tracing::subscriber::set_global_default(lines.clone()).unwrap();
     let (client, server) = (endpoint(1, V4), endpoint(2, V4));
     let (here, there) = (client.local_addr(), server.local_addr());
-    let connection = run(client.connect([there], node_id(2), &door(2))).unwrap();
+    let connection = run(client.connect([there], node_id(2), &access_key(2))).unwrap();
     let accepted = run(server.accept()).unwrap();
     let text = b"the content is nobody's business";
     run(async {

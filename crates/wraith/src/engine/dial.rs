@@ -19,7 +19,7 @@ use wraith_discovery::record::{TicketSearch, find_ticket};
 use wraith_discovery::{Capability, Place, PlaceError, Places, Reach, RelayAddr};
 use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
 
-use super::door_keys::DoorKeys;
+use super::access_keys::AccessKeys;
 use super::retry::RETRY_PAUSE;
 use crate::error::plain;
 use crate::event::FoundAt;
@@ -47,7 +47,7 @@ pub(crate) struct Dialler {
     /// The local socket and its paths.
     pub ways: Ways,
     pub peer: NodeId,
-    pub doors: DoorKeys,
+    pub access_keys: AccessKeys,
     /// Addresses that are dialled as they are.
     pub addresses: Vec<SocketAddr>,
     /// Relays at which the peer waits.
@@ -290,7 +290,7 @@ async fn first<T: 'static>(attempts: &mut JoinSet<Option<T>>) -> T {
 struct Race {
     ways: Ways,
     peer: NodeId,
-    doors: DoorKeys,
+    access_keys: AccessKeys,
     tell: UnboundedSender<News>,
     attempts: JoinSet<Option<Dialled>>,
     /// Address lists from meeting places, and the tasks that dial them.
@@ -307,7 +307,7 @@ impl Race {
         Self {
             ways: of.ways.clone(),
             peer: of.peer,
-            doors: of.doors.clone(),
+            access_keys: of.access_keys.clone(),
             tell,
             attempts: JoinSet::new(),
             lists: Vec::new(),
@@ -368,10 +368,10 @@ impl Race {
             return None;
         }
         let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
-        let doors = self.doors.clone();
+        let access_keys = self.access_keys.clone();
         Some(self.attempts.spawn(async move {
             loop {
-                match doors.connect(&endpoint, &addresses, peer).await {
+                match access_keys.connect(&endpoint, &addresses, peer).await {
                     Ok(connection) => return Some(Dialled { connection, at }),
                     Err(error) => drop(tell.send(News::Missed(error))),
                 }
@@ -384,11 +384,11 @@ impl Race {
     /// change.
     fn dial_name(&mut self, name: Address, port: u16) {
         let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
-        let doors = self.doors.clone();
+        let access_keys = self.access_keys.clone();
         self.attempts.spawn(async move {
             loop {
                 match resolve(&name, port).await {
-                    Ok(addresses) => match doors.connect(&endpoint, &addresses, peer).await {
+                    Ok(addresses) => match access_keys.connect(&endpoint, &addresses, peer).await {
                         Ok(connection) => {
                             return Some(Dialled { connection, at: FoundAt::Address });
                         }
@@ -424,7 +424,7 @@ impl Race {
         let (add, mut more) = mpsc::unbounded_channel();
         self.punches.push((PunchSecret(secret), add));
         let (ways, peer, tell) = (self.ways.clone(), self.peer, self.tell.clone());
-        let doors = self.doors.clone();
+        let access_keys = self.access_keys.clone();
         self.attempts.spawn(async move {
             let best = match begins_later {
                 true => loop {
@@ -436,7 +436,7 @@ impl Race {
                 },
                 false => ways.punch(secret, Role::Initiator, addresses).await?,
             };
-            match doors.connect(ways.endpoint(), &[best], peer).await {
+            match access_keys.connect(ways.endpoint(), &[best], peer).await {
                 Ok(connection) => return Some(Dialled { connection, at }),
                 Err(error) => drop(tell.send(News::Missed(error))),
             }
@@ -453,7 +453,7 @@ impl Race {
         }
         self.relays.push(relay.clone());
         let (ways, relay) = (self.ways.clone(), relay.clone());
-        let (peer, tell, doors) = (self.peer, self.tell.clone(), self.doors.clone());
+        let (peer, tell, access_keys) = (self.peer, self.tell.clone(), self.access_keys.clone());
         let begin = Instant::now();
         let head_start = if ways.allows_direct() { HEAD_START } else { Duration::ZERO };
         self.attempts.spawn(async move {
@@ -461,7 +461,7 @@ impl Race {
                 match ways.dial_relay(&relay).await {
                     Ok(addr) => {
                         sleep_until(begin + head_start).await;
-                        match doors.connect(ways.endpoint(), &[addr], peer).await {
+                        match access_keys.connect(ways.endpoint(), &[addr], peer).await {
                             Ok(connection) => return Some(Dialled { connection, at }),
                             Err(error) => drop(tell.send(News::Missed(error))),
                         }

@@ -14,10 +14,10 @@
 //! Invariant: nothing in this module polls a flag. Every wait is for a message, a connection, a
 //! deadline, or cancellation.
 
+pub(crate) mod access_keys;
 pub(crate) mod attempt;
 pub(crate) mod consent;
 pub(crate) mod dial;
-pub(crate) mod door_keys;
 pub(crate) mod rediscovery;
 pub(crate) mod retry;
 pub(crate) mod serving;

@@ -13,10 +13,10 @@ use wraith_transport::Connection;
 use super::job::FetchJob;
 use super::source::{Source, Target, brought};
 use crate::code_end::try_once;
+use crate::engine::access_keys::AccessKeys;
 use crate::engine::attempt::{self, Carry};
 use crate::engine::consent::Consent;
 use crate::engine::dial::{Dialled, Dialler, NotFound};
-use crate::engine::door_keys::DoorKeys;
 use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::{Cause, Error, ErrorKind};
@@ -57,7 +57,7 @@ pub(super) async fn run(
     let endpoint = ways.endpoint().clone();
     let own = node.identity();
     let dialler = Dialler {
-        doors: DoorKeys::of_ticket(ticket.capability(), ticket.node_id()),
+        access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
         ways: ways.clone(),
         peer: ticket.node_id(),
         addresses: ticket.addresses().to_vec(),

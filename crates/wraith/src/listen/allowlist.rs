@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::Pair;
-use wraith_transport::DoorKey;
+use wraith_transport::AccessKey;
 
 use super::Admit;
 use crate::error::Error;
@@ -38,13 +38,14 @@ impl Allowlist {
         self.contacts.len()
     }
 
-    /// Returns the door keys: one per contact, after one for all peers unless only contacts are
-    /// admitted. The first keys stay usable during any flood.
-    pub fn doors(&self) -> Vec<DoorKey> {
+    /// Returns the access keys: the public access key, unless only contacts are admitted, then one
+    /// per contact. The first keys stay usable during any flood.
+    pub fn access_keys(&self) -> Vec<AccessKey> {
         let own = self.identity.node_id();
-        let of_contacts = self.pairs().into_iter().map(|pair| DoorKey::of_pair(pair.secret(), own));
-        let everybody = (self.admit != Admit::Contacts).then(|| DoorKey::of_everybody(own));
-        everybody.into_iter().chain(of_contacts).collect()
+        let of_contacts =
+            self.pairs().into_iter().map(|pair| AccessKey::of_pair(pair.secret(), own));
+        let public = (self.admit != Admit::Contacts).then(|| AccessKey::public(own));
+        public.into_iter().chain(of_contacts).collect()
     }
 
     /// Returns the peers that get a connection; `None` means all.

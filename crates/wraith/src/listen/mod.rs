@@ -195,13 +195,16 @@ fn bind_usual(
     allowlist: &Allowlist,
 ) -> Result<(Socket, Option<Error>), Error> {
     if let Some(address) = wanted {
-        return Ok((node.bind_listening(address, allowlist.doors(), allowlist.admitted())?, None));
+        return Ok((
+            node.bind_listening(address, allowlist.access_keys(), allowlist.admitted())?,
+            None,
+        ));
     }
     let usual = SocketAddr::new(ANY_ADDRESS.ip(), usual_port(node.id()));
-    match node.bind_listening(usual, allowlist.doors(), allowlist.admitted()) {
+    match node.bind_listening(usual, allowlist.access_keys(), allowlist.admitted()) {
         Ok(endpoint) => Ok((endpoint, None)),
         Err(error) => Ok((
-            node.bind_listening(ANY_ADDRESS, allowlist.doors(), allowlist.admitted())?,
+            node.bind_listening(ANY_ADDRESS, allowlist.access_keys(), allowlist.admitted())?,
             Some(error),
         )),
     }
@@ -411,7 +414,7 @@ impl Work {
     fn keep_up(&mut self) {
         match self.allowlist.reload(self.context.node()) {
             Ok(true) => {
-                self.endpoint.set_doors(self.allowlist.doors());
+                self.endpoint.set_access_keys(self.allowlist.access_keys());
                 self.endpoint.admit_only(self.allowlist.admitted());
                 self.contacts.set_contacts(self.allowlist.pairs());
                 let context = &self.context;

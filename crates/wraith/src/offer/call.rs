@@ -17,9 +17,9 @@ use wraith_transport::Connection;
 use super::OfferBuilder;
 use super::handle::Offer;
 use super::unfinished::{remember, unfinished_send};
+use crate::engine::access_keys::AccessKeys;
 use crate::engine::attempt::{self, Carry, watch};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
-use crate::engine::door_keys::DoorKeys;
 use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
@@ -54,7 +54,7 @@ impl OfferBuilder {
         let dialler = Dialler {
             ways,
             peer: contact.node_id,
-            doors: DoorKeys::of_contact(&pair),
+            access_keys: AccessKeys::of_contact(&pair),
             addresses: contact.seen_at.clone(),
             relays: Vec::new(),
             left: None,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use wraith_discovery::{MakeTicket, Reach, Ticket};
-use wraith_transport::{DoorKey, Endpoint};
+use wraith_transport::{AccessKey, Endpoint};
 use zeroize::Zeroizing;
 
 use super::unfinished::{remember, unfinished_send};
@@ -100,14 +100,14 @@ fn bind_again(
     wanted: Option<SocketAddr>,
     unfinished: &UnfinishedSend,
 ) -> Result<Socket, Error> {
-    let door = DoorKey::of_ticket(unfinished.capability().as_bytes(), node.id());
+    let access_key = AccessKey::of_ticket(unfinished.capability().as_bytes(), node.id());
     let address = wanted.unwrap_or(ANY_ADDRESS);
     if let (0, Some(port)) = (address.port(), unfinished.port())
         && let Ok(socket) =
-            node.bind_accepting(SocketAddr::new(address.ip(), port), vec![door.clone()])
+            node.bind_accepting(SocketAddr::new(address.ip(), port), vec![access_key.clone()])
     {
         return Ok(socket);
     }
     // There was no earlier run, or another program has the port. The ticket then changes.
-    node.bind_accepting(address, vec![door])
+    node.bind_accepting(address, vec![access_key])
 }

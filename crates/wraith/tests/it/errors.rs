@@ -159,7 +159,7 @@ async fn a_ticket_that_names_nothing_there() {
     let other = Capability::from_bytes([7; Capability::LEN]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
     let error = error_of(&node(), wrong).await;
-    // Without a valid door key, the sender is silent and gives no reason.
+    // Without a valid access key, the sender is silent and gives no reason.
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     // A receiver with the right ticket is still served.
     let transfer = node().fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);

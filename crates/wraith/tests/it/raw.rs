@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use wraith::{Capability, Cause, Connection, ErrorKind, Node, SecretIdentity, Service, Ticket};
-use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig};
+use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig};
 
 use crate::support::{LOOPBACK, node, noise, nowhere, soon, until, within};
 
@@ -161,8 +161,8 @@ async fn strangers_who_say_nothing_keep_nobody_out() {
     let mut silent = Vec::new();
     // More than the limit of silent callers.
     for _ in 0..80 {
-        let door = DoorKey::of_ticket(ticket.capability().as_bytes(), ticket.node_id());
-        let connecting = stranger.connect(ticket.addresses(), ticket.node_id(), &door);
+        let access_key = AccessKey::of_ticket(ticket.capability().as_bytes(), ticket.node_id());
+        let connecting = stranger.connect(ticket.addresses(), ticket.node_id(), &access_key);
         silent.push(within(connecting).await.unwrap());
     }
     let connecting = node();

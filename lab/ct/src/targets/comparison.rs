@@ -7,7 +7,7 @@
 use rand_chacha::ChaCha20Rng;
 use wraith_crypto::{NodeId, kdf};
 use wraith_discovery::Capability;
-use wraith_noise::{DoorKey, H1_BYTES, MAC1_BYTES, Mac1Datagram};
+use wraith_noise::{AccessKey, H1_BYTES, MAC1_BYTES, Mac1Datagram};
 
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
@@ -41,16 +41,16 @@ pub(super) const TARGETS: &[Target] = &[
         measure: |plan, rng| capability(plan, rng, [Differs::Nowhere, Differs::First]),
     },
     Target {
-        name: "gate-where",
+        name: "mac1-where",
         classes: ["first byte differs", "last byte differs"],
         plan: Plan { measurements: 300_000, batch: 1 },
-        measure: |plan, rng| gate(plan, rng, [Differs::First, Differs::Last]),
+        measure: |plan, rng| mac1(plan, rng, [Differs::First, Differs::Last]),
     },
     Target {
-        name: "gate-whether",
-        classes: ["opens", "first byte differs"],
+        name: "mac1-whether",
+        classes: ["accepted", "first byte differs"],
         plan: Plan { measurements: 300_000, batch: 1 },
-        measure: |plan, rng| gate(plan, rng, [Differs::Nowhere, Differs::First]),
+        measure: |plan, rng| mac1(plan, rng, [Differs::Nowhere, Differs::First]),
     },
 ];
 
@@ -94,10 +94,10 @@ fn capability(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Optio
 }
 
 /// Checks the mac1 of a datagram from its bytes, as for a stranger.
-fn gate(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
+fn mac1(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
     const LEN: usize = *H1_BYTES.start();
     let (secret, responder) = (random(rng), NodeId(random(rng)));
-    let door = DoorKey::of_ticket(&secret, responder);
+    let access_key = AccessKey::of_ticket(&secret, responder);
     let key = kdf::derive_parts("wraith/2 door of a ticket", &[&secret, responder.as_bytes()]);
     let key = kdf::derive("wraith/2 gate 1", &key);
     let input = |class: Class, rng: &mut ChaCha20Rng| {
@@ -107,10 +107,11 @@ fn gate(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Time
         differs[class as usize].apply(value);
         datagram
     };
-    let opens = |bytes: &[u8; LEN]| Mac1Datagram::of(bytes).is_some_and(|it| door.opens(&it));
+    let accepts =
+        |bytes: &[u8; LEN]| Mac1Datagram::of(bytes).is_some_and(|it| access_key.accepts(&it));
     for class in [Class::A, Class::B] {
         let is_right = matches!(differs[class as usize], Differs::Nowhere);
-        assert_eq!(opens(&input(class, rng)), is_right, "the gate of the specification");
+        assert_eq!(accepts(&input(class, rng)), is_right, "mac1 as the specification defines it");
     }
-    Some(timed(plan, rng, input, opens))
+    Some(timed(plan, rng, input, accepts))
 }

@@ -11,7 +11,7 @@ use wraith_crypto::agree::{x25519, x25519_public};
 use wraith_crypto::elligator::{self, EphemeralKey};
 use wraith_crypto::kem::ml_kem_768::{self as kem, DecapsulationKey};
 use wraith_noise::{
-    DoorKey, FinalHello, Initiator, InitiatorHello, Parameters, PendingH1, Policy, Responder,
+    AccessKey, FinalHello, Initiator, InitiatorHello, Parameters, PendingH1, Policy, Responder,
     ResponderHello, SecretIdentity, Suite,
 };
 
@@ -31,11 +31,12 @@ fn handshake(rng: &mut ChaCha20Rng) {
         parameters: Parameters::default(),
     };
     let last = FinalHello { node_id: alice.node_id(), parameters: Parameters::default() };
-    let door = DoorKey::of_ticket(&[3; 16], bob.node_id());
+    let access_key = AccessKey::of_ticket(&[3; 16], bob.node_id());
     let [ours, theirs] = [(); 2].map(|()| EphemeralKey::generate(rng));
     let (mut initiator, h1) =
-        Initiator::start(&alice, bob.node_id(), &door, &ours, &hello, rng).expect("a valid NodeId");
-    let first = PendingH1::new(&door, &h1[0]).expect("it is invited");
+        Initiator::start(&alice, bob.node_id(), &access_key, &ours, &hello, rng)
+            .expect("a valid NodeId");
+    let first = PendingH1::new(&access_key, &h1[0]).expect("it is invited");
     let (mut responder, _) =
         Responder::read_h1(&bob, &first, &h1[1], &theirs, rng).expect("authentic");
     let h2 = responder.write_h2(&answer, rng).expect("a valid key");

@@ -5,7 +5,7 @@ use wraith_discovery::Ticket;
 use wraith_transfer::message::{Accept, Fetch, Hello, Message, ReceiptBody, Span, Want};
 use wraith_transfer::{Offer, Role};
 use wraith_transport::{
-    CloseReason, Config, Connection, DoorKey, Endpoint, EndpointConfig, RecvStream, SendStream,
+    AccessKey, CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream, SendStream,
     block_on, block_on_timeout,
 };
 
@@ -26,8 +26,8 @@ impl Dialler {
 
     pub fn connect(&self, ticket: &Ticket) -> Connection {
         let peer = ticket.node_id();
-        let door = DoorKey::of_ticket(ticket.capability().as_bytes(), peer);
-        block_on(self.endpoint.connect(ticket.addresses(), peer, &door)).unwrap()
+        let access_key = AccessKey::of_ticket(ticket.capability().as_bytes(), peer);
+        block_on(self.endpoint.connect(ticket.addresses(), peer, &access_key)).unwrap()
     }
 
     /// Connects and opens the control stream.

@@ -9,7 +9,7 @@ use wraith_transfer::message::{FEATURE_DELTA, Hello, Message, Want};
 use wraith_transfer::record::{Ending, Header};
 use wraith_transfer::{Offer, Role};
 use wraith_transport::{
-    Bytes, CloseReason, Config, Connection, DoorKey, Endpoint, EndpointConfig, RecvStream,
+    AccessKey, Bytes, CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream,
     SendStream, block_on, block_on_timeout,
 };
 
@@ -23,7 +23,7 @@ pub struct LyingSender {
 impl LyingSender {
     pub fn listen() -> Self {
         let mut core = EndpointConfig::new(identity());
-        core.doors = vec![DoorKey::of_ticket(&SECRET, core.identity.node_id())];
+        core.access_keys = vec![AccessKey::of_ticket(&SECRET, core.identity.node_id())];
         core.transport.keep_alive = true;
         Self { endpoint: Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).unwrap() }
     }

@@ -15,7 +15,7 @@ use wraith_core::frame::{Frame, Frames};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::Ticket;
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, HandshakeError, Initiator, InitiatorHello,
+    AccessKey, EphemeralKey, FinalHello, HEADER_BYTES, HandshakeError, Initiator, InitiatorHello,
     Opener, PACKET_OVERHEAD, Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
@@ -54,19 +54,20 @@ fn identity() -> SecretIdentity {
     SecretIdentity::from_seed([42; 32])
 }
 
-/// Returns the two datagrams of a valid H1 to `responder`, with a door key of the caller's choice.
-pub fn h1(responder: NodeId, door: &DoorKey) -> [Vec<u8>; 2] {
-    begin(responder, door).1
+/// Returns the two datagrams of a valid H1 to `responder`, with an access key of the caller's
+/// choice.
+pub fn h1(responder: NodeId, access_key: &AccessKey) -> [Vec<u8>; 2] {
+    begin(responder, access_key).1
 }
 
-fn begin(responder: NodeId, door: &DoorKey) -> (Initiator, [Vec<u8>; 2], ChaCha20Rng) {
+fn begin(responder: NodeId, access_key: &AccessKey) -> (Initiator, [Vec<u8>; 2], ChaCha20Rng) {
     let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds };
     // A repeated H1 gets no answer, so no two peers may send the same one.
     let mut rng = ChaCha20Rng::seed_from_u64(PEERS.fetch_add(1, Relaxed));
     let ephemeral = EphemeralKey::generate(&mut rng);
     let (initiator, h1) =
-        Initiator::start(&identity(), responder, door, &ephemeral, &hello, &mut rng).unwrap();
+        Initiator::start(&identity(), responder, access_key, &ephemeral, &hello, &mut rng).unwrap();
     (initiator, h1, rng)
 }
 
@@ -76,8 +77,8 @@ fn begin(responder: NodeId, door: &DoorKey) -> (Initiator, [Vec<u8>; 2], ChaCha2
 struct Attempts(Vec<(Initiator, ChaCha20Rng)>);
 
 impl Attempts {
-    fn begin(&mut self, responder: NodeId, door: &DoorKey) -> [Vec<u8>; 2] {
-        let (initiator, h1, rng) = begin(responder, door);
+    fn begin(&mut self, responder: NodeId, access_key: &AccessKey) -> [Vec<u8>; 2] {
+        let (initiator, h1, rng) = begin(responder, access_key);
         self.0.push((initiator, rng));
         h1
     }
@@ -146,12 +147,12 @@ impl RawPeer {
     /// The same over a connected socket.
     pub fn connect_by(socket: UdpSocket, ticket: &Ticket) -> Self {
         let responder = ticket.node_id();
-        let door = &DoorKey::of_ticket(ticket.capability().as_bytes(), responder);
+        let access_key = &AccessKey::of_ticket(ticket.capability().as_bytes(), responder);
         let (began, mut strays) = (Instant::now(), 0);
         let mut attempts = Attempts::default();
         let (attempt, theirs) = loop {
             assert!(began.elapsed() < HANG, "H1 is not answered");
-            let h1 = attempts.begin(responder, door);
+            let h1 = attempts.begin(responder, access_key);
             let say = || h1.iter().for_each(|datagram| _ = socket.send(datagram).unwrap());
             let answer = ask(&socket, H1_TIMES, say, |datagram| {
                 let read = attempts.read(datagram);

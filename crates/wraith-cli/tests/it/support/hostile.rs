@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::{Capability, Ticket};
 use wraith_transport::{
-    Bytes, CloseReason, Config, Connection, DoorKey, Endpoint, EndpointConfig, RecvStream,
+    AccessKey, Bytes, CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream,
     SendStream, block_on,
 };
 
@@ -39,7 +39,7 @@ impl HostileSender {
     pub fn listen() -> Self {
         let identity_seed = [0xba; 32];
         let mut core = EndpointConfig::new(SecretIdentity::from_seed(identity_seed));
-        core.doors = vec![DoorKey::of_ticket(&SECRET, core.identity.node_id())];
+        core.access_keys = vec![AccessKey::of_ticket(&SECRET, core.identity.node_id())];
         let local: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
         let endpoint = Endpoint::bind(Config::new(core).bind(local)).unwrap();
         Self { endpoint, identity_seed }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use wraith_transport::{
-    Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, NodeId, RecvStream,
+    AccessKey, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream,
     SecretIdentity, block_on, block_on_timeout,
 };
 
@@ -22,9 +22,9 @@ pub fn node_id(seed: u8) -> NodeId {
     SecretIdentity::from_seed([seed; 32]).node_id()
 }
 
-/// Returns the public door key of identity `seed`.
-pub fn door(seed: u8) -> DoorKey {
-    DoorKey::of_everybody(node_id(seed))
+/// Returns the public access key of identity `seed`.
+pub fn access_key(seed: u8) -> AccessKey {
+    AccessKey::public(node_id(seed))
 }
 
 /// Returns an endpoint with identity `seed` on `ip`.
@@ -51,7 +51,7 @@ pub fn pair(ip: IpAddr) -> Pair {
 
 pub fn pair_of(client_endpoint: Endpoint, server_endpoint: Endpoint) -> Pair {
     let address = server_endpoint.local_addr();
-    let client = run(client_endpoint.connect(&[address], node_id(2), &door(2))).unwrap();
+    let client = run(client_endpoint.connect(&[address], node_id(2), &access_key(2))).unwrap();
     let server = run(server_endpoint.accept()).unwrap();
     Pair { client_endpoint, server_endpoint, client, server }
 }

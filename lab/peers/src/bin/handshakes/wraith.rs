@@ -1,5 +1,5 @@
-//! Handshakes of wraith, with all computations of an endpoint: fresh ephemeral keys, the door, both
-//! datagrams of each message, the keys of the connection.
+//! Handshakes of wraith, with all computations of an endpoint: fresh ephemeral keys, the access
+//! key, both datagrams of each message, the keys of the connection.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Parameters, PendingH1, Policy,
+    AccessKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Parameters, PendingH1, Policy,
     Responder, ResponderHello, SecretIdentity, SessionKeys, Suite,
 };
 
 pub struct Wraith {
     alice: SecretIdentity,
     bob: SecretIdentity,
-    door: DoorKey,
+    access_key: AccessKey,
     rng: ChaCha20Rng,
 }
 
 impl Wraith {
     pub fn new() -> Self {
         let [alice, bob] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
-        let door = DoorKey::of_ticket(&[3; 16], bob.node_id());
-        Self { alice, bob, door, rng: ChaCha20Rng::from_seed([4; 32]) }
+        let access_key = AccessKey::of_ticket(&[3; 16], bob.node_id());
+        Self { alice, bob, access_key, rng: ChaCha20Rng::from_seed([4; 32]) }
     }
 
     /// Runs one handshake, from H1 to the keys on both sides.
@@ -57,15 +57,16 @@ impl Wraith {
             unix_seconds: 1_700_000_000,
         };
         let ephemeral = EphemeralKey::generate(&mut self.rng);
-        let (peer, door) = (self.bob.node_id(), &self.door);
-        let started = Initiator::start(&self.alice, peer, door, &ephemeral, &hello, &mut self.rng);
+        let (peer, access_key) = (self.bob.node_id(), &self.access_key);
+        let started =
+            Initiator::start(&self.alice, peer, access_key, &ephemeral, &hello, &mut self.rng);
         let (initiator, h1) = started.expect("a valid NodeId");
         (Some(initiator), h1)
     }
 
     fn answer(&mut self, h1: &[Vec<u8>; 2]) -> (Responder, [Vec<u8>; 2]) {
         let ephemeral = EphemeralKey::generate(&mut self.rng);
-        let first = PendingH1::new(&self.door, &h1[0]).expect("it is invited");
+        let first = PendingH1::new(&self.access_key, &h1[0]).expect("it is invited");
         let read = Responder::read_h1(&self.bob, &first, &h1[1], &ephemeral, &mut self.rng);
         let (mut responder, _) = read.expect("authentic");
         let hello = ResponderHello {

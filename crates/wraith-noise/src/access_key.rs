@@ -1,7 +1,9 @@
-//! Door keys: the invitation that keys the mac1 of H1 (SPEC §3.1).
+//! Access keys: an invitation gives its holder one, and the mac1 of H1 is keyed with it (SPEC
+//! §3.1). The derivation labels, which are wire format, still call an access key "door" and a mac1
+//! "gate".
 //!
-//! Invariant: a sender without any of a responder's door keys costs the responder one hash of the
-//! datagram, and one short hash per door. To such an observer its handshakes look like random
+//! Invariant: a sender without any of a responder's access keys costs the responder one hash of the
+//! datagram, and one short hash per access key. To such an observer its handshakes look like random
 //! bytes.
 
 use std::fmt;
@@ -15,12 +17,12 @@ use crate::mac1::{Mac1Datagram, Mac1Key};
 /// Secret shared by an invited initiator and its responder: 32 bytes, and the mac1 key derived from
 /// them. Wiped when dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub struct DoorKey {
+pub struct AccessKey {
     key: [u8; 32],
     mac1: Mac1Key,
 }
 
-impl DoorKey {
+impl AccessKey {
     /// Derives the key for holders of a ticket of `responder` with this capability secret.
     #[must_use]
     pub fn of_ticket(capability: &[u8; 16], responder: NodeId) -> Self {
@@ -40,10 +42,10 @@ impl DoorKey {
         Self::of("wraith/2 door of a connection", &[exported])
     }
 
-    /// Derives the key for everyone with the NodeId. With this door, anyone who has ever seen a
-    /// ticket of the responder can find it.
+    /// Derives the public access key, which anyone can derive from the NodeId. A responder that
+    /// accepts it can be found with any of its tickets, even an old one.
     #[must_use]
-    pub fn of_everybody(responder: NodeId) -> Self {
+    pub fn public(responder: NodeId) -> Self {
         Self::of("wraith/2 door of everybody", &[responder.as_bytes()])
     }
 
@@ -53,14 +55,14 @@ impl DoorKey {
     }
 
     /// Returns whether `datagram` has a permitted length for the first datagram of H1 and a mac1
-    /// made with this key. Constant time.
+    /// under this key. Constant time.
     #[must_use]
-    pub fn opens(&self, datagram: &Mac1Datagram<'_>) -> bool {
+    pub fn accepts(&self, datagram: &Mac1Datagram<'_>) -> bool {
         H1_BYTES.contains(&datagram.bytes().len()) && self.mac1.verifies(datagram)
     }
 
     /// Writes the mac1 of the first datagram of H1, computed over everything before it.
-    pub(crate) fn write_gate(&self, first: &mut [u8]) {
+    pub(crate) fn write_mac1(&self, first: &mut [u8]) {
         self.mac1.write(first);
     }
 
@@ -76,9 +78,9 @@ impl DoorKey {
     }
 }
 
-impl fmt::Debug for DoorKey {
+impl fmt::Debug for AccessKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DoorKey").finish_non_exhaustive()
+        f.debug_struct("AccessKey").finish_non_exhaustive()
     }
 }
 
@@ -88,61 +90,62 @@ mod tests {
 
     const BOB: NodeId = NodeId([5; 32]);
 
-    fn first(door: &DoorKey, len: usize) -> Vec<u8> {
+    fn first(key: &AccessKey, len: usize) -> Vec<u8> {
         let mut datagram = vec![0x5a; len];
-        door.write_gate(&mut datagram);
+        key.write_mac1(&mut datagram);
         datagram
     }
 
     #[test]
-    fn the_gate_is_the_keyed_hash_of_the_specification() {
+    fn mac1_is_the_keyed_hash_of_the_specification() {
         let key =
             kdf::derive("wraith/2 door of a ticket", &[[7; 16].as_slice(), &[5; 32]].concat());
         let mac1 = kdf::derive("wraith/2 gate 1", &key);
-        let datagram = first(&DoorKey::of_ticket(&[7; 16], BOB), 800);
+        let datagram = first(&AccessKey::of_ticket(&[7; 16], BOB), 800);
         assert_eq!(datagram[784..], kdf::keyed(&mac1, &kdf::hash(&[0x5a; 784]))[..16]);
     }
 
     #[test]
-    fn a_door_opens_to_its_own_key_and_to_no_other() {
+    fn a_datagram_is_accepted_under_its_own_access_key_and_no_other() {
         let other = NodeId([6; 32]);
-        let doors = [
-            DoorKey::of_ticket(&[7; 16], BOB),
-            DoorKey::of_ticket(&[8; 16], BOB),
-            DoorKey::of_ticket(&[7; 16], other),
-            DoorKey::of_pair(&[7; 32], BOB),
-            DoorKey::of_pair(&[8; 32], BOB),
-            DoorKey::of_connection(&[7; 32]),
-            DoorKey::of_everybody(BOB),
-            DoorKey::of_everybody(other),
+        let keys = [
+            AccessKey::of_ticket(&[7; 16], BOB),
+            AccessKey::of_ticket(&[8; 16], BOB),
+            AccessKey::of_ticket(&[7; 16], other),
+            AccessKey::of_pair(&[7; 32], BOB),
+            AccessKey::of_pair(&[8; 32], BOB),
+            AccessKey::of_connection(&[7; 32]),
+            AccessKey::public(BOB),
+            AccessKey::public(other),
         ];
-        for (i, door) in doors.iter().enumerate() {
-            let datagram = first(door, 800);
-            let gated = Mac1Datagram::of(&datagram).unwrap();
-            let open: Vec<_> = (0..doors.len()).filter(|j| doors[*j].opens(&gated)).collect();
-            assert_eq!(open, [i]);
+        for (i, key) in keys.iter().enumerate() {
+            let datagram = first(key, 800);
+            let with_mac1 = Mac1Datagram::of(&datagram).unwrap();
+            let accepting: Vec<_> =
+                (0..keys.len()).filter(|j| keys[*j].accepts(&with_mac1)).collect();
+            assert_eq!(accepting, [i]);
         }
     }
 
     #[test]
-    fn only_lengths_of_a_first_datagram_open_it() {
-        let door = DoorKey::of_everybody(BOB);
-        let opens = |len| door.opens(&Mac1Datagram::of(&first(&door, len)).unwrap());
+    fn only_lengths_of_a_first_datagram_are_accepted() {
+        let key = AccessKey::public(BOB);
+        let accepts = |len| key.accepts(&Mac1Datagram::of(&first(&key, len)).unwrap());
         for len in [16, H1_BYTES.start() - 1, H1_BYTES.end() + 1, 1500] {
-            assert!(!opens(len));
+            assert!(!accepts(len));
         }
-        assert!(opens(*H1_BYTES.start()) && opens(*H1_BYTES.end()));
+        assert!(accepts(*H1_BYTES.start()) && accepts(*H1_BYTES.end()));
     }
 
     #[test]
-    fn no_changed_bit_passes_the_gate() {
-        let door = DoorKey::of_everybody(BOB);
-        let mut datagram = first(&door, 700);
+    fn a_datagram_with_a_changed_bit_is_not_accepted() {
+        let key = AccessKey::public(BOB);
+        let mut datagram = first(&key, 700);
         for bit in 0..datagram.len() * 8 {
             datagram[bit / 8] ^= 1 << (bit % 8);
-            assert!(!door.opens(&Mac1Datagram::of(&datagram).unwrap()));
+            assert!(!key.accepts(&Mac1Datagram::of(&datagram).unwrap()));
             datagram[bit / 8] ^= 1 << (bit % 8);
         }
-        assert!(door.opens(&Mac1Datagram::of(&datagram).unwrap()));
+        assert!(key.accepts(&Mac1Datagram::of(&datagram).unwrap()));
     }
 }

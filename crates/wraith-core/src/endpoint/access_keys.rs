@@ -1,0 +1,174 @@
+//! The access keys of an endpoint: only an initiator with one of them can begin a handshake (SPEC
+//! §3.1).
+//!
+//! Invariant: a stranger's datagram costs one hash, plus a short one for each of [`FREE_KEYS`].
+//! The work for further access keys is bounded per second. A stranger never gets an answer.
+
+use std::time::Duration;
+
+use wraith_noise::{AccessKey, H1_BYTES, Mac1Datagram};
+
+use crate::Time;
+use crate::token_bucket::TokenBucket;
+
+/// Number of access keys tried on every datagram for free, about 80 ns each. A listener usually has
+/// fewer contacts.
+const FREE_KEYS: usize = 32;
+/// Trials a second of the other access keys: 2 % of a core. A listener with a thousand contacts
+/// finds every contact beyond the first 32 during 260 random datagrams a second. During 26,000 a
+/// second, it finds one in a hundred of them.
+const PER_SECOND: u64 = 1 << 18;
+/// Burst of trials.
+const BURST: Duration = Duration::from_millis(125);
+
+pub(crate) struct AccessKeys {
+    keys: Vec<AccessKey>,
+    trials: TokenBucket,
+}
+
+impl AccessKeys {
+    pub(crate) const fn new(keys: Vec<AccessKey>) -> Self {
+        Self { keys, trials: TokenBucket::new(PER_SECOND, BURST) }
+    }
+
+    /// Replaces the access keys.
+    pub(crate) fn change(&mut self, keys: Vec<AccessKey>) {
+        self.keys = keys;
+    }
+
+    /// Returns the access key under which the mac1 of `datagram` is valid, if the datagram has a
+    /// permitted length for the first datagram of H1.
+    pub(crate) fn find(&mut self, now: Time, datagram: &Mac1Datagram<'_>) -> Option<&AccessKey> {
+        // A datagram of any other length is not tried and takes no budget.
+        if self.keys.is_empty() || !H1_BYTES.contains(&datagram.bytes().len()) {
+            return None;
+        }
+        let (free, dear) = self.keys.split_at(self.keys.len().min(FREE_KEYS));
+        let accepts = |key: &&AccessKey| key.accepts(datagram);
+        let found = free.iter().find(accepts);
+        if found.is_some() || dear.is_empty() || !self.trials.take(now, dear.len()) {
+            return found;
+        }
+        dear.iter().find(accepts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+    use wraith_crypto::{NodeId, kdf};
+    use wraith_noise::MAC1_BYTES;
+
+    use super::*;
+
+    const US: NodeId = NodeId([5; 32]);
+    const CONTACTS: u32 = 1000;
+
+    fn capability(number: u32) -> [u8; 16] {
+        u128::from(number).to_be_bytes()
+    }
+
+    /// Returns whether an access key matches `datagram`.
+    fn is_accepted(keys: &mut AccessKeys, now: Time, datagram: &[u8]) -> bool {
+        let datagram = Mac1Datagram::of(datagram).expect("it is longer than a mac1");
+        keys.find(now, &datagram).is_some()
+    }
+
+    /// Returns the access keys of a listener with this many contacts.
+    fn access_keys(contacts: u32) -> AccessKeys {
+        AccessKeys::new((0..contacts).map(|n| AccessKey::of_ticket(&capability(n), US)).collect())
+    }
+
+    /// Returns a datagram with the mac1 of this contact.
+    fn datagram_of(contact: u32, rng: &mut ChaCha20Rng) -> Vec<u8> {
+        let mut datagram = random(rng);
+        let key =
+            kdf::derive_parts("wraith/2 door of a ticket", &[&capability(contact), US.as_bytes()]);
+        let (rest, mac1) = datagram.split_last_chunk_mut::<MAC1_BYTES>().expect("it is longer");
+        let key = kdf::derive("wraith/2 gate 1", &key);
+        mac1.copy_from_slice(&kdf::keyed(&key, &kdf::hash(rest))[..MAC1_BYTES]);
+        datagram
+    }
+
+    fn random(rng: &mut ChaCha20Rng) -> Vec<u8> {
+        let mut datagram = vec![0; 700 + rng.next_u32() as usize % 501];
+        rng.fill_bytes(&mut datagram);
+        datagram
+    }
+
+    /// Returns the share of initiators with a contact's key that are admitted during ten seconds of
+    /// `flood` datagrams a second. One datagram in twenty comes from such an initiator; the others
+    /// are random.
+    fn heard(contacts: u32, flood: u32) -> f64 {
+        let (mut keys, mut rng) = (access_keys(contacts), ChaCha20Rng::from_seed([1; 32]));
+        let noise: Vec<_> = (0..50).map(|_| random(&mut rng)).collect();
+        let (mut newcomers, mut heard) = (0, 0);
+        for i in 0..10 * flood {
+            let now = Time::ZERO + Duration::from_secs(1) * i / flood;
+            if rng.next_u32().is_multiple_of(20) {
+                newcomers += 1;
+                let datagram = datagram_of(rng.next_u32() % contacts, &mut rng);
+                heard += u32::from(is_accepted(&mut keys, now, &datagram));
+            } else {
+                assert!(!is_accepted(&mut keys, now, &noise[i as usize % noise.len()]));
+            }
+        }
+        f64::from(heard) / f64::from(newcomers)
+    }
+
+    #[test]
+    fn where_all_access_keys_are_free_no_flood_keeps_anybody_out() {
+        assert_eq!(heard(FREE_KEYS as u32, 20_000), 1.0);
+    }
+
+    #[test]
+    fn a_listener_with_a_thousand_contacts_hears_newcomers_as_the_constants_say() {
+        assert_eq!(heard(CONTACTS, 260), 1.0);
+        // All of the first 32 contacts, and one in a hundred of the others.
+        let many = heard(CONTACTS, 26_000);
+        assert!((0.036..0.05).contains(&many), "{many}");
+    }
+
+    #[test]
+    fn the_first_access_keys_are_tried_during_any_flood() {
+        let (mut keys, mut rng) = (access_keys(CONTACTS), ChaCha20Rng::from_seed([1; 32]));
+        let (noise, first) = (random(&mut rng), datagram_of(FREE_KEYS as u32 - 1, &mut rng));
+        let last = datagram_of(FREE_KEYS as u32, &mut rng);
+        for _ in 0..1000 {
+            assert!(!is_accepted(&mut keys, Time::ZERO, &noise));
+        }
+        assert!(is_accepted(&mut keys, Time::ZERO, &first));
+        assert!(!is_accepted(&mut keys, Time::ZERO, &last));
+    }
+
+    #[test]
+    fn trials_are_bounded_whatever_comes() {
+        let (mut keys, mut rng) = (access_keys(CONTACTS), ChaCha20Rng::from_seed([1; 32]));
+        // A datagram for the last access key was tried on all of them.
+        let datagram = datagram_of(CONTACTS - 1, &mut rng);
+        let seconds = 4;
+        let tried = (0..seconds * 20_000).filter(|i| {
+            let now = Time::ZERO + Duration::from_micros(50) * *i;
+            is_accepted(&mut keys, now, &datagram)
+        });
+        let (tried, dear) = (tried.count() as u64, u64::from(CONTACTS) - FREE_KEYS as u64);
+        let most = u64::from(seconds) * PER_SECOND + PER_SECOND / 8;
+        assert!(tried * dear <= most && tried * dear > most / 2, "{tried} datagrams");
+    }
+
+    #[test]
+    fn datagrams_of_another_length_cost_no_trial() {
+        let mut keys = access_keys(256);
+        let left =
+            |keys: &mut AccessKeys| (0..).take_while(|_| keys.trials.take(Time::ZERO, 256)).count();
+        for datagram in [vec![0; 50], vec![0; 699], vec![0; 1201]] {
+            for _ in 0..1000 {
+                assert!(!is_accepted(&mut keys, Time::ZERO, &datagram));
+            }
+        }
+        assert!(!is_accepted(&mut keys, Time::ZERO, &[0; 700]));
+        let spent = PER_SECOND / 8 - 256 * left(&mut keys) as u64;
+        assert_eq!(spent / 256, 1, "one was tried");
+    }
+}
