@@ -20,7 +20,7 @@ type Call = (Vec<u8>, Vec<u8>, oneshot::Sender<Vec<u8>>);
 
 /// Topics by name, with the waiting side's channel.
 #[derive(Clone, Debug, Default)]
-struct Hallway(Arc<Mutex<HashMap<Vec<u8>, mpsc::Sender<Call>>>>);
+struct InMemoryPlace(Arc<Mutex<HashMap<Vec<u8>, mpsc::Sender<Call>>>>);
 
 fn name(topic: Topic) -> Vec<u8> {
     match topic {
@@ -30,9 +30,9 @@ fn name(topic: Topic) -> Vec<u8> {
     }
 }
 
-impl MeetingPlace for Hallway {
+impl MeetingPlace for InMemoryPlace {
     fn place(&self) -> Place {
-        Place::Other("the hallway".into())
+        Place::Other("in memory".into())
     }
 
     fn caps(&self) -> PlaceCaps {
@@ -46,20 +46,22 @@ impl MeetingPlace for Hallway {
         let (caller, calls) = mpsc::channel(8);
         self.0.lock().unwrap().insert(name(topic), caller);
         let place = self.place();
-        Box::pin(async move { Ok(Box::new(Door { place, calls }) as Box<dyn Announcement>) })
+        Box::pin(async move {
+            Ok(Box::new(InMemoryAnnouncement { place, calls }) as Box<dyn Announcement>)
+        })
     }
 
     fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query> {
-        Box::new(Knocking { hallway: self.clone(), topic, question, opening: None, said: None })
+        Box::new(InMemoryQuery { place: self.clone(), topic, question, opening: None, said: None })
     }
 }
 
-struct Door {
+struct InMemoryAnnouncement {
     place: Place,
     calls: mpsc::Receiver<Call>,
 }
 
-impl Announcement for Door {
+impl Announcement for InMemoryAnnouncement {
     fn nameplate(&self) -> Option<u32> {
         None
     }
@@ -82,27 +84,27 @@ impl Announcement for Door {
     }
 }
 
-struct Knocking {
-    hallway: Hallway,
+struct InMemoryQuery {
+    place: InMemoryPlace,
     topic: Topic,
     question: MakeQuestion,
     opening: Option<Vec<u8>>,
     said: Option<oneshot::Receiver<Vec<u8>>>,
 }
 
-impl Knocking {
+impl InMemoryQuery {
     async fn say(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
-        let door = self.hallway.0.lock().unwrap().get(&name(self.topic)).cloned();
-        let door = door.ok_or(PlaceError::Nobody)?;
+        let caller = self.place.0.lock().unwrap().get(&name(self.topic)).cloned();
+        let caller = caller.ok_or(PlaceError::Nobody)?;
         let (reply, said) = oneshot::channel();
         let opening = self.opening.get_or_insert_with(|| message.clone()).clone();
-        door.send((opening, message, reply)).await.map_err(|_| PlaceError::Nobody)?;
+        caller.send((opening, message, reply)).await.map_err(|_| PlaceError::Nobody)?;
         self.said = Some(said);
         Ok(())
     }
 }
 
-impl Query for Knocking {
+impl Query for InMemoryQuery {
     fn next(&mut self) -> BoxFuture<'_, Result<Reply, PlaceError>> {
         Box::pin(async move {
             if self.opening.is_none() {
@@ -121,15 +123,15 @@ impl Query for Knocking {
     }
 }
 
-fn hallway() -> Places {
-    Places { others: vec![Arc::new(Hallway::default())], ..nowhere() }
+fn in_memory_place() -> Places {
+    Places { others: vec![Arc::new(InMemoryPlace::default())], ..nowhere() }
 }
 
 #[tokio::test]
 async fn codes_meet_at_a_place_of_ones_own() {
-    let places = hallway();
+    let places = in_memory_place();
     let mut sender = offered(&places, 2).await;
-    assert_eq!(sender.places(), [Place::Other("the hallway".into())]);
+    assert_eq!(sender.places(), [Place::Other("in memory".into())]);
     let met = fetched(sender.code(), &places).await.unwrap();
     assert_eq!(met.ticket.as_slice(), b"ticket");
     assert!(matches!(next(&mut sender).await, CodeEvent::Used { place: Place::Other(_), .. }));
@@ -140,7 +142,7 @@ async fn codes_meet_at_a_place_of_ones_own() {
 
 #[tokio::test]
 async fn contacts_meet_at_a_place_of_ones_own() {
-    let places = hallway();
+    let places = in_memory_place();
     let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
     let listener = listen(&places, Box::new(|_| vec!["192.0.2.1:9".parse().unwrap()].into())).await;
     listener.set_contacts(vec![Pair::new(&a, b.node_id()).unwrap()]);

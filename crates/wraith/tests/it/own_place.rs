@@ -15,7 +15,7 @@ type Call = (Vec<u8>, Vec<u8>, oneshot::Sender<Vec<u8>>);
 
 /// The waiting sides, by the names of their topics.
 #[derive(Clone, Debug, Default)]
-struct Hallway(Arc<Mutex<HashMap<Vec<u8>, mpsc::Sender<Call>>>>);
+struct InMemoryPlace(Arc<Mutex<HashMap<Vec<u8>, mpsc::Sender<Call>>>>);
 
 fn name(topic: Topic) -> Vec<u8> {
     match topic {
@@ -25,9 +25,9 @@ fn name(topic: Topic) -> Vec<u8> {
     }
 }
 
-impl MeetingPlace for Hallway {
+impl MeetingPlace for InMemoryPlace {
     fn place(&self) -> Place {
-        Place::Other("the hallway".into())
+        Place::Other("in memory".into())
     }
 
     fn caps(&self) -> PlaceCaps {
@@ -41,20 +41,22 @@ impl MeetingPlace for Hallway {
         let (caller, calls) = mpsc::channel(8);
         self.0.lock().unwrap().insert(name(topic), caller);
         let place = self.place();
-        Box::pin(async move { Ok(Box::new(Door { place, calls }) as Box<dyn Announcement>) })
+        Box::pin(async move {
+            Ok(Box::new(InMemoryAnnouncement { place, calls }) as Box<dyn Announcement>)
+        })
     }
 
     fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query> {
-        Box::new(Knocking { hallway: self.clone(), topic, question, opening: None, said: None })
+        Box::new(InMemoryQuery { place: self.clone(), topic, question, opening: None, said: None })
     }
 }
 
-struct Door {
+struct InMemoryAnnouncement {
     place: Place,
     calls: mpsc::Receiver<Call>,
 }
 
-impl Announcement for Door {
+impl Announcement for InMemoryAnnouncement {
     fn nameplate(&self) -> Option<u32> {
         None
     }
@@ -77,27 +79,27 @@ impl Announcement for Door {
     }
 }
 
-struct Knocking {
-    hallway: Hallway,
+struct InMemoryQuery {
+    place: InMemoryPlace,
     topic: Topic,
     question: MakeQuestion,
     opening: Option<Vec<u8>>,
     said: Option<oneshot::Receiver<Vec<u8>>>,
 }
 
-impl Knocking {
+impl InMemoryQuery {
     async fn say(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
-        let door = self.hallway.0.lock().unwrap().get(&name(self.topic)).cloned();
-        let door = door.ok_or(PlaceError::Nobody)?;
+        let caller = self.place.0.lock().unwrap().get(&name(self.topic)).cloned();
+        let caller = caller.ok_or(PlaceError::Nobody)?;
         let (reply, said) = oneshot::channel();
         let opening = self.opening.get_or_insert_with(|| message.clone()).clone();
-        door.send((opening, message, reply)).await.map_err(|_| PlaceError::Nobody)?;
+        caller.send((opening, message, reply)).await.map_err(|_| PlaceError::Nobody)?;
         self.said = Some(said);
         Ok(())
     }
 }
 
-impl Query for Knocking {
+impl Query for InMemoryQuery {
     fn next(&mut self) -> BoxFuture<'_, Result<Reply, PlaceError>> {
         Box::pin(async move {
             if self.opening.is_none() {
@@ -120,11 +122,11 @@ impl Query for Knocking {
 async fn codes_meet_at_a_place_of_ones_own() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = file(&folder.path().join("film"), 1, 100_000);
-    let place: Arc<dyn MeetingPlace> = Arc::new(Hallway::default());
+    let place: Arc<dyn MeetingPlace> = Arc::new(InMemoryPlace::default());
     let [sending, receiving] =
         [(); 2].map(|()| nowhere().place(Arc::clone(&place)).build().unwrap());
     let offer = within(sending.offer(folder.path().join("film")).start()).await.unwrap();
-    assert_eq!(offer.places(), [Place::Other("the hallway".into())]);
+    assert_eq!(offer.places(), [Place::Other("in memory".into())]);
     let (code, to) = (offer.code().unwrap().clone(), folder.path().join("to"));
     let transfer = receiving.fetch(code, &to).accept_all(OnConflict::Rename);
     let mut events = transfer.events();
@@ -132,7 +134,7 @@ async fn codes_meet_at_a_place_of_ones_own() {
         Event::Met(at) => Some(at.clone()),
         _ => None,
     });
-    assert_eq!(met.await, FoundAt::Place(Place::Other("the hallway".into())));
+    assert_eq!(met.await, FoundAt::Place(Place::Other("in memory".into())));
     within(transfer.finished()).await.unwrap().complete().unwrap();
     within(offer.finished()).await.unwrap();
     assert_eq!(std::fs::read(to.join("film")).unwrap(), bytes);
