@@ -1,5 +1,5 @@
 //! Handshake messages built by hand from the definition of Noise XKhfs, with arbitrary keys. They
-//! simulate a malicious peer: an initiator with the responder's door key, or a responder. The peer
+//! simulate a malicious peer: an initiator with the responder's access key, or a responder. The peer
 //! tries to make the keys independent of every secret, or to crash its victim.
 
 use rand_chacha::ChaCha20Rng;
