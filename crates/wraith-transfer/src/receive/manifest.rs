@@ -116,13 +116,13 @@ impl ManifestReader<'_> {
     fn send_wants(&mut self) -> Result<(), TransferError> {
         let Some(want) = self.wants.take() else { return Ok(()) };
         let (table, pushes) = (&self.receiving.table, &self.receiving.pushes);
-        let pushed = pushes.decide(want.upto, || table.insert(self.wanted.drain(..)));
+        let pushed = pushes.decide(table, want.upto, || table.insert(self.wanted.drain(..)));
         let mut writer = lock(self.writer);
         writer.send(self.receiving.session, &Message::Want(want))?;
         send_exceptions(self.receiving, &mut writer, EXCEPTIONS_MAX)?;
         drop(writer);
-        for (entry, pushed) in pushed {
-            pushed.place(self.receiving, entry)?;
+        for pushed in pushed {
+            pushed.place(self.receiving)?;
         }
         if self.receiving.table.wait_for_room() {
             return Ok(());

@@ -5,11 +5,13 @@
 //! bytes are kept than Fetch requested.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use wraith_files::Root;
 
 use super::Receiving;
+use super::incoming::Incoming;
+use super::outstanding::OutstandingFiles;
 use crate::error::TransferError;
 use crate::lock::lock;
 use crate::record::WHOLE_HEADER_BYTES;
@@ -30,9 +32,15 @@ struct PushDecisions {
 
 /// A file that arrived before the decision about it.
 #[derive(Debug)]
-pub(super) struct Pushed {
+struct Pushed {
     root: Root,
     bytes: Vec<u8>,
+}
+
+/// A pushed file that is wanted and taken out of the table, but not placed yet.
+pub(super) struct WantedPush {
+    file: Arc<Incoming>,
+    pushed: Pushed,
 }
 
 impl Pushes {
@@ -57,7 +65,10 @@ impl Pushes {
         state.left = left;
         if u64::from(entry) < state.decided {
             drop(state);
-            return place(receiving, entry, root, body);
+            return match take(&receiving.table, entry) {
+                Some(file) => place(receiving, &file, root, body),
+                None => Ok(()),
+            };
         }
         let pushed = Pushed { root: *root, bytes: body.concat() };
         if state.waiting.insert(entry, pushed).is_some() {
@@ -67,33 +78,45 @@ impl Pushes {
     }
 
     /// Marks the entries below `upto` as decided; `insert` registers the wanted ones. Returns the
-    /// decided files that have arrived.
-    pub(super) fn decide(&self, upto: u64, insert: impl FnOnce()) -> Vec<(u32, Pushed)> {
+    /// decided files that have arrived and are wanted. They are taken out of the table before the
+    /// sender gets the Want, so a second copy in answer to it is always a violation.
+    pub(super) fn decide(
+        &self,
+        table: &OutstandingFiles<Incoming>,
+        upto: u64,
+        insert: impl FnOnce(),
+    ) -> Vec<WantedPush> {
         let mut state = lock(&self.0);
         insert();
         state.decided = upto;
-        state.waiting.extract_if(|&entry, _| u64::from(entry) < upto).collect()
+        let decided = state.waiting.extract_if(|&entry, _| u64::from(entry) < upto);
+        decided
+            .filter_map(|(entry, pushed)| Some(WantedPush { file: take(table, entry)?, pushed }))
+            .collect()
     }
 }
 
-impl Pushed {
-    /// Places the file, if it is wanted.
-    pub(super) fn place(&self, receiving: &Receiving<'_>, entry: u32) -> Result<(), TransferError> {
-        place(receiving, entry, &self.root, &[&self.bytes])
+impl WantedPush {
+    /// Places the file.
+    pub(super) fn place(&self, receiving: &Receiving<'_>) -> Result<(), TransferError> {
+        place(receiving, &self.file, &self.pushed.root, &[&self.pushed.bytes])
     }
 }
 
-/// Places the file if it is wanted as a whole. For any other Want, the sender answers separately.
+/// Takes the file out of the table if it is wanted as a whole. For any other Want, the sender
+/// answers separately.
+fn take(table: &OutstandingFiles<Incoming>, entry: u32) -> Option<Arc<Incoming>> {
+    table.get(entry).filter(|file| file.is_wanted_whole())?;
+    table.take(entry)
+}
+
 fn place(
     receiving: &Receiving<'_>,
-    entry: u32,
+    file: &Arc<Incoming>,
     root: &Root,
     body: &[&[u8]],
 ) -> Result<(), TransferError> {
-    let table = &receiving.table;
-    let wanted = table.get(entry).filter(|file| file.is_wanted_whole());
-    let Some(file) = wanted.and_then(|_| table.take(entry)) else { return Ok(()) };
     file.receive_whole(receiving, body, root)?;
-    table.settle();
+    receiving.table.settle();
     Ok(())
 }
