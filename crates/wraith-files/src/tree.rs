@@ -23,8 +23,8 @@ use crate::hash::{CHUNK_BYTES, Cv, chunk_len, parent, slices_root, update_pieces
 /// programs can compare is worth more than that time.
 pub const POSITION_FREE_BYTES_MIN: u64 = 16 << 30;
 
-/// The content of a hole.
-static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
+/// The content of a hole: one chunk. On the heap, so that the program does not carry it.
+static ZEROS: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; CHUNK_BYTES].into());
 
 /// Maximum number of subtree levels of a file: 2^45 chunks exceed the largest file offset.
 const LEVELS: usize = 46;
