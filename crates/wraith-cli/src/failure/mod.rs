@@ -60,7 +60,7 @@ impl Exit {
         Self::Terminated,
     ];
 
-    /// Returns the meaning, for `--help` and the man pages. The README has a longer text.
+    /// Returns the meaning, for `--help` and the man pages. docs/GUIDE.md has a longer text.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Other => "other",
