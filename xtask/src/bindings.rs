@@ -147,13 +147,7 @@ impl Built {
         if chosen.contains(&Language::C) {
             packages.extend(["--package", "wraith-c"]);
         }
-        // In CI all tests were just built. With another selection cargo would unify other features
-        // and compile dependencies again.
-        let words = match std::env::var_os("CI").is_some_and(|ci| ci == "true") {
-            true => ["test", "--workspace", "--no-run", "--locked"].to_vec(),
-            false => ["build", "--locked"].into_iter().chain(packages).collect(),
-        };
-        cargo::run(&mut cargo::cargo(words))?;
+        cargo::build_tested(&packages)?;
         let debug = cargo::target().join("debug");
         // Tests are built without a link to libraries in the folder above.
         let tested = debug.join("deps");

@@ -54,8 +54,25 @@ pub fn build_release() -> Result<PathBuf> {
 
 /// Builds the program with the settings of the tests, and returns its path.
 pub fn build_debug() -> Result<PathBuf> {
-    run(&mut cargo(["build", "--locked", "--bin", "wraith", "--package", "wraith-cli"]))?;
+    build_tested(&["--bin", "wraith", "--package", "wraith-cli"])?;
     Ok(target().join("debug/wraith"))
+}
+
+/// Builds the selected targets with the settings of the tests. In CI all tests were just built: with
+/// a selection, cargo would unify other features and compile the dependencies again.
+pub fn build_tested(selection: &[&str]) -> Result<()> {
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    let words = match in_ci {
+        true => ["test", "--workspace", "--no-run", "--locked"].to_vec(),
+        false => ["build", "--locked"].iter().chain(selection).copied().collect(),
+    };
+    run(&mut cargo(words))
+}
+
+/// Downloads the sources of all dependencies, for all platforms. Tests without a network read them:
+/// `cargo metadata` needs every package of the lock file.
+pub fn fetch(manifest: &str) -> Result<()> {
+    run(&mut cargo(["fetch", "--locked", "--quiet", "--manifest-path", manifest]))
 }
 
 /// Builds `package` of the workspace with this manifest in release, with further options of cargo.

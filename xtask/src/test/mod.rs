@@ -62,6 +62,7 @@ impl Args {
 /// Builds and runs the selected tests of the workspace with this manifest. The caller closes the report.
 pub fn run(args: &Args, manifest: &str) -> Result<Report> {
     isolation::reset_this_process()?;
+    cargo::fetch(manifest)?;
     let binaries = binaries::build(manifest, &args.package)?;
     let cases = binaries::cases(&binaries, &args.filters, args.times)?;
     ensure!(!cases.is_empty(), "no test has a name with {}", args.filters.join(" or "));

@@ -334,7 +334,8 @@ fn never_is_an_answer_to_the_question_about_contacts() {
     let (mut terminal, sender) = fetch(&[]);
     terminal.expect("or never: ");
     terminal.send("never\n");
-    assert!(terminal.expect_exit(0).contains("wraith config unset no-contacts"));
+    terminal.expect("wraith config unset no-contacts");
+    terminal.expect_exit(0);
     sender.finish().expect_exit(0);
     fs::remove_file(world.target().join("film.mov")).unwrap();
     let (terminal, sender) = fetch(&[]);

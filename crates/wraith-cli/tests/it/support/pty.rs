@@ -13,6 +13,7 @@
 //! a signal.
 
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -98,16 +99,16 @@ impl Terminal {
     }
 
     /// Waits until the program has written `text`. Returns the output before it since the last
-    /// call.
+    /// call. Between two words of `text`, the program may have started a new line: how a line is
+    /// wrapped depends on the length of temporary paths.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> String {
         let deadline = Instant::now() + HANG;
         loop {
             let unread = &self.seen[self.read..];
-            let at = unread.windows(text.len()).position(|bytes| bytes == text.as_bytes());
-            if let Some(at) = at {
-                let before = String::from_utf8_lossy(&unread[..at]).into_owned();
-                self.read += at + text.len();
+            if let Some(found) = find(unread, text) {
+                let before = String::from_utf8_lossy(&unread[..found.start]).into_owned();
+                self.read += found.end;
                 return before;
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -167,6 +168,18 @@ impl Drop for Terminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Returns the first position of `text` in the output.
+fn find(output: &[u8], text: &str) -> Option<Range<usize>> {
+    (0..output.len()).find_map(|start| {
+        let mut rest = &output[start..];
+        for byte in text.bytes() {
+            let wrapped = rest.strip_prefix(b"\r\n").filter(|_| byte == b' ');
+            rest = wrapped.or_else(|| rest.strip_prefix(&[byte]))?;
+        }
+        Some(start..output.len() - rest.len())
+    })
 }
 
 fn open(rows: u16, columns: u16) -> (OwnedFd, OwnedFd) {
