@@ -10,10 +10,24 @@ use crate::{cargo, guard, netlab, programs, skip};
 const TESTED: [&str; 6] =
     ["wraith-ct", "wraith-grid", "wraith-guard", "wraith-lab", "wraith-netlab", "wraith-wire"];
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only build what the run needs
+    #[arg(long)]
+    build: bool,
+}
+
 /// Runs the tests, the smallest grid, a second of an emulated link with every kind of NAT, and the
 /// guard.
-pub fn run() -> Result<()> {
-    let mut report = test::run(&test::Args::of_packages(&TESTED), cargo::LAB)?;
+pub fn run(args: &Args) -> Result<()> {
+    let tests = test::Args::of_packages(&TESTED);
+    if args.build {
+        test::build(&tests, cargo::LAB)?;
+        programs::build_debug("wraith-grid")?;
+        programs::build_debug("wraith-netlab")?;
+        return programs::build("wraith-guard").map(drop);
+    }
+    let mut report = test::run(&tests, cargo::LAB)?;
     report.step("the small grid", || programs::grid(&["--ci".to_owned()]))?;
     report.step("netlab", netlab::smoke_test)?;
     report.step("guard", || guard::run(&guard::Args::default()))?;

@@ -64,7 +64,7 @@ enum Command {
     Bench(bench::Args),
     /// Run the part of the lab that must pass before a change lands: its tests, the small grid, the
     /// guard
-    Ci,
+    Ci(ci::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -80,6 +80,6 @@ fn main() -> anyhow::Result<()> {
         Command::Ct { words } => programs::ct(&words),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),
-        Command::Ci => ci::run(),
+        Command::Ci(args) => ci::run(&args),
     }
 }

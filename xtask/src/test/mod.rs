@@ -15,8 +15,11 @@ mod isolation;
 mod report;
 mod run;
 
+use std::sync::Arc;
+
 use anyhow::{Result, ensure};
 
+pub use self::binaries::Binary;
 pub use self::report::Report;
 use crate::cargo;
 
@@ -59,11 +62,16 @@ impl Args {
     }
 }
 
+/// Builds the selected tests, and downloads what they read.
+pub fn build(args: &Args, manifest: &str) -> Result<Vec<Arc<Binary>>> {
+    cargo::fetch(manifest)?;
+    binaries::build(manifest, &args.package)
+}
+
 /// Builds and runs the selected tests of the workspace with this manifest. The caller closes the report.
 pub fn run(args: &Args, manifest: &str) -> Result<Report> {
     isolation::reset_this_process()?;
-    cargo::fetch(manifest)?;
-    let binaries = binaries::build(manifest, &args.package)?;
+    let binaries = build(args, manifest)?;
     let cases = binaries::cases(&binaries, &args.filters, args.times)?;
     ensure!(!cases.is_empty(), "no test has a name with {}", args.filters.join(" or "));
     let mut report = Report::new()?;
