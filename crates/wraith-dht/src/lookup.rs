@@ -73,7 +73,7 @@ impl Lookup {
     }
 
     /// Creates a lookup that asks only its seeds.
-    pub fn glance(target: Id) -> Self {
+    pub fn get_from_known_nodes(target: Id) -> Self {
         let mut lookup = Self::new(target);
         lookup.follows = false;
         lookup

@@ -97,7 +97,7 @@ impl Operation {
     ///
     /// # Errors
     /// No socket or no randomness is available.
-    pub async fn begin(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
+    pub async fn start_serving(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
         let mut lookup = Lookup::new(target);
         for (id, address) in shared.nodes().closest(&target, CLOSEST) {
             lookup.add_seed(id, address);
@@ -112,13 +112,13 @@ impl Operation {
     /// Asks only the closest known nodes. Starts a full lookup if fewer than [`GLANCE`] are known.
     ///
     /// # Errors
-    /// Same as [`Self::begin`].
+    /// Same as [`Self::start_serving`].
     pub async fn begin_glance(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
         let closest = shared.nodes().closest(&target, GLANCE);
         if closest.len() < GLANCE {
-            return Self::begin(shared, target).await;
+            return Self::start_serving(shared, target).await;
         }
-        let mut lookup = Lookup::glance(target);
+        let mut lookup = Lookup::get_from_known_nodes(target);
         closest.into_iter().for_each(|(id, address)| lookup.add_seed(id, address));
         Self::with(shared, target, lookup, Introduction::Done).await
     }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 use wraith_discovery::{
-    BoxFuture, Place, PlaceError, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord,
+    BoxFuture, PlaceError, PlaceName, RecordKey, RecordLookup, RecordSeed, RecordStore,
+    StoredRecord,
 };
 
 use crate::config::DhtConfig;
@@ -87,8 +88,8 @@ impl fmt::Debug for Dht {
 }
 
 impl RecordStore for Dht {
-    fn place(&self) -> Place {
-        Place::Dht
+    fn place(&self) -> PlaceName {
+        PlaceName::Dht
     }
 
     fn probe(&self) -> BoxFuture<'static, Result<(), PlaceError>> {
@@ -96,7 +97,7 @@ impl RecordStore for Dht {
         Box::pin(async move {
             let mut target = [0; 20];
             getrandom::fill(&mut target).map_err(no_randomness)?;
-            Operation::begin(shared, target).await?.step(None).await.map(drop)
+            Operation::start_serving(shared, target).await?.step(None).await.map(drop)
         })
     }
 
@@ -108,7 +109,7 @@ impl RecordStore for Dht {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
             let key = seed.key();
-            let mut operation = Operation::begin(shared, target_of(&key)).await?;
+            let mut operation = Operation::start_serving(shared, target_of(&key)).await?;
             loop {
                 match operation.step(Some(&key)).await? {
                     Event::Record(there) => {
@@ -126,7 +127,7 @@ impl RecordStore for Dht {
         Box::new(Get::new(&self.0, key, false))
     }
 
-    fn glance(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+    fn get_from_known_nodes(&self, key: RecordKey) -> Box<dyn RecordLookup> {
         Box::new(Get::new(&self.0, key, true))
     }
 }
@@ -157,7 +158,7 @@ impl RecordLookup for Get {
                         let (shared, target) = (Arc::clone(&self.shared), target_of(&self.key));
                         self.operation.insert(match self.is_glance {
                             true => Operation::begin_glance(shared, target).await?,
-                            false => Operation::begin(shared, target).await?,
+                            false => Operation::start_serving(shared, target).await?,
                         })
                     }
                 };

@@ -44,16 +44,16 @@ pub mod words;
 
 pub use capability::Capability;
 pub use code::{
-    Code, CodeAnnouncement, CodeError, CodeEvent, CodeOptions, Creator, JoinError, Judged,
-    MakeTicket, Met, NoRandomness, NotMet, Spend, TicketSide, announce, announce_long, join,
-    join_reachable, message, pake,
+    Code, CodeAnnouncement, CodeError, CodeEvent, CodeOptions, Creator, JoinError, JoinErrorKind,
+    JoinSuccess, MakeTicket, MarkSpent, NoRandomness, ProofVerdict, TicketSide, announce,
+    announce_long, join, join_reachable, message, pake,
 };
 pub use connect::{Connect, Connected, Connecting, Direct, Stream};
 pub use lan::Lan;
 pub use place::{
-    Announcement, BoxFuture, ContactTag, End, LAST_WORD_TIMEOUT, MAX_MESSAGE_LEN, MAX_NAMEPLATE,
-    MakeQuestion, MeetingPlace, Place, PlaceCaps, PlaceError, Query, Question, Refusal, Reply,
-    Responder, Response, Topic,
+    Announcement, BoxFuture, CLOSE_MESSAGE_TIMEOUT, ContactTag, EndSignal, MAX_MESSAGE_LEN,
+    MAX_NAMEPLATE, MakeQuestion, MeetingPlace, PlaceCaps, PlaceError, PlaceName, Query, Question,
+    Refusal, Reply, Responder, Response, Topic,
 };
 pub use places::Places;
 pub use reach::{MakeReach, Reach};

@@ -50,13 +50,13 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A place where two sides can meet; see the module documentation.
 pub trait MeetingPlace: Send + Sync + fmt::Debug + 'static {
     /// Returns the place's name.
-    fn place(&self) -> Place;
+    fn place(&self) -> PlaceName;
 
     /// Returns the place's properties.
     fn caps(&self) -> PlaceCaps;
 
     /// Announces `topic`. Completes once queries can reach the announcement. Peers are answered
-    /// from [`Announcement::serve`] on, and wait until then.
+    /// from [`Announcement::serve_queries`] on, and wait until then.
     ///
     /// # Errors
     /// The reason of the failure. A retry is useless only after [`PlaceError::Unusable`].
@@ -79,24 +79,24 @@ pub trait Announcement: Send {
     /// Answers peers with `responder`. Drop of the future withdraws the topic.
     ///
     /// After `end`, no new peers need to be admitted. A place that can send the reason to late
-    /// peers does so and returns `Ok` within [`LAST_WORD_TIMEOUT`]. A place where waiting costs
+    /// peers does so and returns `Ok` within [`CLOSE_MESSAGE_TIMEOUT`]. A place where waiting costs
     /// nothing keeps answering until drop.
     ///
     /// # Errors
     /// The place is lost.
-    fn serve(
+    fn serve_queries(
         self: Box<Self>,
         responder: Arc<dyn Responder>,
-        end: End,
+        end: EndSignal,
     ) -> BoxFuture<'static, Result<(), PlaceError>>;
 }
 
 /// Time limit for the closing message of an announcement.
-pub const LAST_WORD_TIMEOUT: Duration = Duration::from_millis(500);
+pub const CLOSE_MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One attempt to find an announcer. Drop ends it.
 pub trait Query: Send {
-    /// Returns the next message: from any peer at first, and after [`Query::go_on`] only from that
+    /// Returns the next message: from any peer at first, and after [`Query::send`] only from that
     /// peer. Cancel-safe.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ pub trait Query: Send {
     ///
     /// # Errors
     /// The peer is no longer reachable.
-    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>>;
+    fn send(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>>;
 }
 
 /// Makes the first message of a conversation.
@@ -125,7 +125,7 @@ pub trait Responder: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The place that received it.
-    pub place: &'a Place,
+    pub place: &'a PlaceName,
     /// First message of the conversation, which identifies it; equal to `message` if this is the
     /// first.
     pub opening: &'a [u8],
@@ -146,18 +146,18 @@ pub struct Response {
     /// Set if the topic ends with this response. It is the last chance to send the reason, so it is
     /// worth retransmitting.
     pub ends: Option<Refusal>,
-    then: Option<Box<dyn FnOnce() + Send>>,
+    on_sent: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Response {
     /// Creates a response without consequences.
     pub fn new(message: Vec<u8>) -> Self {
-        Self { message, ends: None, then: None }
+        Self { message, ends: None, on_sent: None }
     }
 
     /// Adds an action to run after the response was sent.
-    pub fn then(mut self, then: impl FnOnce() + Send + 'static) -> Self {
-        self.then = Some(Box::new(then));
+    pub fn on_sent(mut self, on_sent: impl FnOnce() + Send + 'static) -> Self {
+        self.on_sent = Some(Box::new(on_sent));
         self
     }
 
@@ -170,8 +170,8 @@ impl Response {
 
 impl Drop for Response {
     fn drop(&mut self) {
-        if let Some(then) = self.then.take() {
-            then();
+        if let Some(on_sent) = self.on_sent.take() {
+            on_sent();
         }
     }
 }
@@ -272,7 +272,7 @@ impl PlaceCaps {
 /// Name of a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Place {
+pub enum PlaceName {
     /// The local network.
     Lan,
     /// A rendezvous server, as `HOST:PORT`.
@@ -283,7 +283,7 @@ pub enum Place {
     Other(String),
 }
 
-impl Place {
+impl PlaceName {
     /// Returns the name for scripts.
     pub fn name(&self) -> &str {
         match self {
@@ -294,7 +294,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PlaceName {
     /// Formats the name for people, as in "nobody waits …".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -383,9 +383,9 @@ impl Refusal {
 
 /// Notifies an announcement when and why new peers are refused.
 #[derive(Clone, Debug)]
-pub struct End(watch::Receiver<Option<Refusal>>);
+pub struct EndSignal(watch::Receiver<Option<Refusal>>);
 
-impl End {
+impl EndSignal {
     /// Creates an end and its trigger.
     pub(crate) fn channel() -> (watch::Sender<Option<Refusal>>, Self) {
         let (sender, receiver) = watch::channel(None);
@@ -415,10 +415,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_from_a_response_happens_once_it_was_sent() {
+    fn the_on_sent_action_runs_when_the_response_is_dropped() {
         let told = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&told);
-        let response = Response::new(vec![1]).then(move || theirs.store(true, Relaxed));
+        let response = Response::new(vec![1]).on_sent(move || theirs.store(true, Relaxed));
         assert!(!told.load(Relaxed));
         drop(response);
         assert!(told.load(Relaxed));
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_in_a_log_says_nothing() {
+    fn debug_output_of_a_topic_omits_its_content() {
         let topic = Topic::Nameplate { nameplate: 4711, exact: true };
         assert!(!format!("{topic:?} {:?}", Topic::Contact([7; 32])).contains('7'));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::connect::{Connect, Direct};
 use crate::lan::{Lan, LanPlace};
-use crate::place::{MeetingPlace, Place};
+use crate::place::{MeetingPlace, PlaceName};
 use crate::rendezvous::RendezvousPlace;
 use crate::store::RecordStore;
 
@@ -37,12 +37,12 @@ impl Places {
     }
 
     /// Returns the names of the meeting places.
-    pub fn names(&self) -> Vec<Place> {
+    pub fn names(&self) -> Vec<PlaceName> {
         self.all().iter().map(|place| place.place()).collect()
     }
 
     /// Returns the names of the record stores.
-    pub fn store_names(&self) -> Vec<Place> {
+    pub fn store_names(&self) -> Vec<PlaceName> {
         self.stores.iter().map(|store| store.place()).collect()
     }
 }

@@ -36,16 +36,16 @@ impl Source {
 
 /// Token buckets per source.
 #[derive(Debug)]
-pub struct Rates {
+pub struct RateLimiter {
     buckets: HashMap<Source, Bucket>,
-    limit: Limit,
+    limit: RateLimit,
     /// Rate limit of replacements.
     changes: Option<Bucket>,
 }
 
 /// Limit per address.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit {
+pub struct RateLimit {
     /// Most requests in a burst.
     pub burst: u32,
     /// Interval of further requests.
@@ -62,7 +62,7 @@ struct Bucket {
 
 impl Bucket {
     /// Takes a token. Returns false if no token is left.
-    fn take(&mut self, limit: Limit, now: Instant) -> bool {
+    fn take(&mut self, limit: RateLimit, now: Instant) -> bool {
         let tokens = self.tokens_at(now, limit);
         if tokens < 1.0 {
             return false;
@@ -71,16 +71,16 @@ impl Bucket {
         true
     }
 
-    fn tokens_at(&self, now: Instant, limit: Limit) -> f64 {
+    fn tokens_at(&self, now: Instant, limit: RateLimit) -> f64 {
         let elapsed = now.saturating_duration_since(self.counted);
         let tokens = self.tokens + elapsed.as_secs_f64() / limit.refill.as_secs_f64();
         tokens.min(limit.burst.into())
     }
 }
 
-impl Rates {
+impl RateLimiter {
     /// Creates an empty table.
-    pub fn new(limit: Limit) -> Self {
+    pub fn new(limit: RateLimit) -> Self {
         Self { buckets: HashMap::new(), limit, changes: None }
     }
 
@@ -103,7 +103,7 @@ impl Rates {
         if self.buckets.len() < limit.addresses {
             return Some(Bucket { tokens: limit.burst.into(), counted: now });
         }
-        let pace = Limit { burst: CHANGES_AT_ONCE, refill: CHANGE_REFILL, addresses: 1 };
+        let pace = RateLimit { burst: CHANGES_AT_ONCE, refill: CHANGE_REFILL, addresses: 1 };
         let full = Bucket { tokens: pace.burst.into(), counted: now };
         if !self.changes.get_or_insert(full).take(pace, now) {
             return None;
@@ -127,8 +127,8 @@ mod tests {
     const REFILL: Duration = Duration::from_secs(2);
     const MAX_ADDRESSES: usize = 1000;
 
-    fn rates() -> Rates {
-        Rates::new(Limit { burst: 30, refill: REFILL, addresses: MAX_ADDRESSES })
+    fn rates() -> RateLimiter {
+        RateLimiter::new(RateLimit { burst: 30, refill: REFILL, addresses: MAX_ADDRESSES })
     }
 
     fn source(text: &str) -> Source {

@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn encoding_and_decoding_preserves_the_address(
             host in "[a-zA-Z0-9._:-]{1,64}", port in 1..=u16::MAX, pin: [u8; 32], mailbox: [u8; 16],
         ) {
             let address = RelayAddr::new(&host, port, pin, mailbox).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_shown_without_its_mailbox() {
+    fn display_omits_the_mailbox() {
         let address = RelayAddr::new("2001:db8::1", 443, [1; 32], [2; 16]).unwrap();
         assert_eq!(address.to_string(), "[2001:db8::1]:443");
         assert_eq!(format!("{address:?}"), "RelayAddr([2001:db8::1]:443)");

@@ -24,7 +24,7 @@ use std::fmt;
 use wraith_crypto::SecretIdentity;
 use zeroize::Zeroizing;
 
-use crate::place::{BoxFuture, Place, PlaceError};
+use crate::place::{BoxFuture, PlaceError, PlaceName};
 
 /// Longest value that a DHT node stores (BEP 44), in bytes.
 pub const MAX_VALUE_LEN: usize = 1000;
@@ -35,7 +35,7 @@ pub type RecordKey = [u8; 32];
 /// A store of records; see the module documentation.
 pub trait RecordStore: Send + Sync + fmt::Debug + 'static {
     /// Returns the store's name.
-    fn place(&self) -> Place;
+    fn place(&self) -> PlaceName;
 
     /// Tests whether the store answers.
     ///
@@ -60,7 +60,7 @@ pub trait RecordStore: Send + Sync + fmt::Debug + 'static {
 
     /// Same as [`Self::get`] with few queries, for frequent searches. It asks only nodes that an
     /// earlier [`Self::get`] found, and may miss a record.
-    fn glance(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+    fn get_from_known_nodes(&self, key: RecordKey) -> Box<dyn RecordLookup> {
         self.get(key)
     }
 }

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ticket_says_why() {
+    fn invalid_tickets_are_rejected_with_the_reason() {
         let parse = |text: &str| text.parse::<Ticket>().unwrap_err();
         assert_eq!(parse("hello"), TicketError::NotATicket);
         assert_eq!(parse(""), TicketError::NotATicket);

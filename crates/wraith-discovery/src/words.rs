@@ -24,7 +24,7 @@ const SHORTEST_PREFIX: usize = 3;
 /// Most suggestions for an unknown word.
 const MOST_PROPOSALS: usize = 5;
 /// Most typing errors in a suggestion.
-const MOST_SLIPS: usize = 2;
+const MAX_EDIT_DISTANCE: usize = 2;
 
 static LISTS: LazyLock<[Vec<&str>; 2]> = LazyLock::new(|| {
     [include_str!("words/first.txt"), include_str!("words/second.txt")]
@@ -33,7 +33,7 @@ static LISTS: LazyLock<[Vec<&str>; 2]> = LazyLock::new(|| {
 
 /// Position of a word in a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum WordPosition {
     /// After the number.
     First,
     /// After the first word.
@@ -43,40 +43,40 @@ pub enum Place {
 }
 
 /// Returns the words for a position in alphabetical order.
-pub fn list(place: Place) -> &'static [&'static str] {
-    match place {
-        Place::First | Place::Third => &LISTS[0],
-        Place::Second => &LISTS[1],
+pub fn list(position: WordPosition) -> &'static [&'static str] {
+    match position {
+        WordPosition::First | WordPosition::Third => &LISTS[0],
+        WordPosition::Second => &LISTS[1],
     }
 }
 
 /// Returns the word that `typed` (lower case) means: the word itself, or the only one with this
 /// prefix.
-pub fn find(place: Place, typed: &str) -> Option<&'static str> {
-    let words = list(place);
+pub fn find(position: WordPosition, typed: &str) -> Option<&'static str> {
+    let words = list(position);
     if let Ok(at) = words.binary_search(&typed) {
         return Some(words[at]);
     }
-    match beginning_with(place, typed) {
+    match beginning_with(position, typed) {
         [only] if typed.len() >= SHORTEST_PREFIX => Some(only),
         _ => None,
     }
 }
 
 /// Returns all words that start with `prefix` (lower case).
-pub fn beginning_with(place: Place, prefix: &str) -> &'static [&'static str] {
-    let words = list(place);
+pub fn beginning_with(position: WordPosition, prefix: &str) -> &'static [&'static str] {
+    let words = list(position);
     let from = words.partition_point(|word| *word < prefix);
     let len = words[from..].partition_point(|word| word.starts_with(prefix));
     &words[from..from + len]
 }
 
 /// Returns the words closest to `typed` as suggestions. Empty if no word is close.
-pub fn nearest(place: Place, typed: &str) -> Vec<&'static str> {
-    let mut ranked: Vec<_> = list(place)
+pub fn nearest(position: WordPosition, typed: &str) -> Vec<&'static str> {
+    let mut ranked: Vec<_> = list(position)
         .iter()
         .map(|word| (if word.starts_with(typed) { 1 } else { distance(word, typed) }, *word))
-        .filter(|(slips, _)| *slips <= MOST_SLIPS)
+        .filter(|(slips, _)| *slips <= MAX_EDIT_DISTANCE)
         .collect();
     ranked.sort_unstable();
     ranked.into_iter().take(MOST_PROPOSALS).map(|(_, word)| word).collect()
@@ -109,12 +109,12 @@ mod tests {
 
     use super::*;
 
-    const PLACES: [Place; 2] = [Place::First, Place::Second];
+    const PLACES: [WordPosition; 2] = [WordPosition::First, WordPosition::Second];
 
     #[test]
     fn each_list_has_1024_sorted_lower_case_words_of_4_to_7_letters() {
-        for place in PLACES {
-            let words = list(place);
+        for position in PLACES {
+            let words = list(position);
             assert_eq!(words.len(), WORDS_PER_LIST);
             assert!(words.is_sorted_by(|a, b| a < b));
             for word in words {
@@ -125,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn four_letters_tell_a_word_and_one_slip_makes_none_of_another() {
-        for place in PLACES {
-            let prefixes: HashSet<_> = list(place).iter().map(|word| &word[..4]).collect();
+    fn four_letters_identify_a_word_and_one_typo_yields_no_other_word() {
+        for position in PLACES {
+            let prefixes: HashSet<_> = list(position).iter().map(|word| &word[..4]).collect();
             assert_eq!(prefixes.len(), WORDS_PER_LIST);
-            for (at, a) in list(place).iter().enumerate() {
-                for b in &list(place)[at + 1..] {
+            for (at, a) in list(position).iter().enumerate() {
+                for b in &list(position)[at + 1..] {
                     assert!(distance(a, b) >= 2, "{a} {b}");
                 }
             }
@@ -139,47 +139,47 @@ mod tests {
 
     #[test]
     fn no_word_is_in_both_lists() {
-        let first: HashSet<_> = list(Place::First).iter().collect();
-        assert!(list(Place::Second).iter().all(|word| !first.contains(word)));
+        let first: HashSet<_> = list(WordPosition::First).iter().collect();
+        assert!(list(WordPosition::Second).iter().all(|word| !first.contains(word)));
     }
 
     #[test]
-    fn every_word_is_found_whole_and_by_four_letters() {
-        for place in PLACES {
-            for word in list(place) {
-                assert_eq!(find(place, word), Some(*word));
-                assert_eq!(find(place, &word[..4]), Some(*word));
-                assert_eq!(beginning_with(place, &word[..4]), [*word]);
+    fn every_word_is_found_by_its_text_and_by_four_letters() {
+        for position in PLACES {
+            for word in list(position) {
+                assert_eq!(find(position, word), Some(*word));
+                assert_eq!(find(position, &word[..4]), Some(*word));
+                assert_eq!(beginning_with(position, &word[..4]), [*word]);
             }
         }
     }
 
     #[test]
-    fn what_fits_several_words_or_none_is_no_word() {
-        let word = list(Place::First)[100];
-        assert_eq!(find(Place::First, &word[..1]), None);
-        assert_eq!(find(Place::First, ""), None);
-        assert_eq!(find(Place::First, "qqqq"), None);
-        assert_eq!(find(Place::First, &format!("{word}x")), None);
-        assert_eq!(find(Place::Second, word), None);
-        assert_eq!(beginning_with(Place::First, "").len(), WORDS_PER_LIST);
+    fn an_ambiguous_or_unknown_prefix_is_no_word() {
+        let word = list(WordPosition::First)[100];
+        assert_eq!(find(WordPosition::First, &word[..1]), None);
+        assert_eq!(find(WordPosition::First, ""), None);
+        assert_eq!(find(WordPosition::First, "qqqq"), None);
+        assert_eq!(find(WordPosition::First, &format!("{word}x")), None);
+        assert_eq!(find(WordPosition::Second, word), None);
+        assert_eq!(beginning_with(WordPosition::First, "").len(), WORDS_PER_LIST);
     }
 
     #[test]
-    fn the_word_that_was_meant_is_among_the_proposals() {
-        for place in PLACES {
-            for word in list(place) {
+    fn the_intended_word_is_among_the_suggestions() {
+        for position in PLACES {
+            for word in list(position) {
                 let slip = format!("{}{}", &word[..2], &word[3..]);
-                if find(place, &slip).is_none() {
-                    assert!(nearest(place, &slip).contains(word), "{slip}: {word}");
+                if find(position, &slip).is_none() {
+                    assert!(nearest(position, &slip).contains(word), "{slip}: {word}");
                 }
             }
         }
     }
 
     #[test]
-    fn a_word_like_none_gets_no_proposals() {
-        assert!(nearest(Place::First, "qqqqqqq").is_empty());
+    fn an_unlike_word_gets_no_suggestions() {
+        assert!(nearest(WordPosition::First, "qqqqqqq").is_empty());
     }
 
     #[test]

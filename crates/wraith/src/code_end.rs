@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use wraith_discovery::{
-    Code, CodeAnnouncement, JoinError, MakeTicket, Met, NotMet, Place, join_reachable,
+    Code, CodeAnnouncement, JoinError, JoinErrorKind, JoinSuccess, MakeTicket, PlaceName,
+    join_reachable,
 };
 
 use crate::error::{Cause, Error, ErrorKind};
@@ -28,7 +29,7 @@ pub(crate) async fn try_once(
     patience: Patience,
     publisher: &EventPublisher,
     ways: &Ways,
-) -> Result<Met, Error> {
+) -> Result<JoinSuccess, Error> {
     if let Some(before) = node.spent_codes().tried(code) {
         return Err(spent(before));
     }
@@ -49,7 +50,7 @@ pub(crate) async fn try_once(
         publisher.tell(Event::Note { path: String::new(), what });
     }
     joined.map_err(|error| {
-        match node.spent_codes().tried(code).filter(|_| error.why == NotMet::Spent) {
+        match node.spent_codes().tried(code).filter(|_| error.why == JoinErrorKind::Spent) {
             // Another process tried the code a moment ago.
             Some(before) => spent(before),
             None => Error::because(kind_of(&error), error.to_string(), Cause::NotMet(error)),
@@ -63,7 +64,7 @@ fn spent(before: TriedBefore) -> Error {
 }
 
 /// Returns the error for a burned code. `who` ends the sentence: it names who had the code before.
-pub(crate) fn burned(place: Place, who: &str) -> Error {
+pub(crate) fn burned(place: PlaceName, who: &str) -> Error {
     let message =
         format!("a peer {place} tried the code with wrong words, so the code is burned{who}");
     Error::because(ErrorKind::WrongCode, message, Cause::CodeBurned(place))
@@ -95,10 +96,12 @@ pub(crate) fn no_place(announcement: &CodeAnnouncement) -> Error {
 /// Maps a failed join to an error kind.
 fn kind_of(error: &JoinError) -> ErrorKind {
     match error.why {
-        NotMet::NoPlace => ErrorKind::InvalidInput,
-        NotMet::Used | NotMet::Expired | NotMet::Burned | NotMet::Wrong | NotMet::Spent => {
-            ErrorKind::WrongCode
-        }
+        JoinErrorKind::NoPlace => ErrorKind::InvalidInput,
+        JoinErrorKind::Used
+        | JoinErrorKind::Expired
+        | JoinErrorKind::Burned
+        | JoinErrorKind::Wrong
+        | JoinErrorKind::Spent => ErrorKind::WrongCode,
         _ => ErrorKind::NotFound,
     }
 }

@@ -65,9 +65,9 @@ pub enum Cause {
     /// The code expired before a peer used it.
     CodeExpired,
     /// A peer tried the code with wrong words at this place, so the code is burned.
-    CodeBurned(wraith_discovery::Place),
+    CodeBurned(wraith_discovery::PlaceName),
     /// No meeting place is available for a code. Lists each place that was tried, and its error.
-    NoPlace(Vec<(wraith_discovery::Place, wraith_discovery::PlaceError)>),
+    NoPlace(Vec<(wraith_discovery::PlaceName, wraith_discovery::PlaceError)>),
     /// The peer did not answer at any of these addresses.
     Unreachable(Vec<SocketAddr>),
     /// A contact was not found. Lists each attempt and its result.

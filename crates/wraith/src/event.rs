@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use wraith_crypto::NodeId;
-use wraith_discovery::{Code, Place, PlaceError};
+use wraith_discovery::{Code, PlaceError, PlaceName};
 use wraith_files::{Change, Tree};
 use wraith_transfer::{FileStatus, SendReport};
 
@@ -53,7 +53,7 @@ pub enum FoundAt {
     /// At an address known beforehand.
     Address,
     /// At a meeting place.
-    Place(Place),
+    Place(PlaceName),
 }
 
 /// An event of an offer, a fetch or a listener. Later versions add variants.
@@ -64,12 +64,12 @@ pub enum Event {
     /// only.
     CodeUsed {
         /// The meeting place.
-        place: Place,
+        place: PlaceName,
         /// The NodeId that the peer claims; only that identity can fetch.
         peer: NodeId,
     },
     /// A peer tried the code with wrong words at this place. The code is burned.
-    CodeBurned(Place),
+    CodeBurned(PlaceName),
     /// A long code is available, beside the short one or instead of it. It needs no common network
     /// and no server.
     LongCode(Code),
@@ -79,12 +79,12 @@ pub enum Event {
     /// retrying.
     PlaceLost {
         /// The place.
-        place: Place,
+        place: PlaceName,
         /// The reason.
         why: PlaceError,
     },
     /// This place is reachable again.
-    PlaceBack(Place),
+    PlaceBack(PlaceName),
     /// This side has used the code before. It continues with the ticket from that time.
     Resumed,
     /// The other side was found.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use wraith_discovery::{
-    Code, CodeAnnouncement, CodeEvent, CodeOptions, Place, PlaceError, TicketSide, announce,
+    Code, CodeAnnouncement, CodeEvent, CodeOptions, PlaceError, PlaceName, TicketSide, announce,
 };
 use zeroize::Zeroizing;
 
@@ -63,12 +63,12 @@ impl Invitation {
     }
 
     /// Returns the meeting places at which the code waits.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PlaceName] {
         self.announcement.places()
     }
 
     /// Returns the configured places at which the code does not wait, and why.
-    pub fn missing(&self) -> &[(Place, PlaceError)] {
+    pub fn missing(&self) -> &[(PlaceName, PlaceError)] {
         self.announcement.missing()
     }
 
@@ -78,7 +78,7 @@ impl Invitation {
     /// # Errors
     /// A peer tried wrong words, or the code expired.
     pub async fn ticket(mut self) -> Result<Source, Error> {
-        self.announcement.begin();
+        self.announcement.start_serving();
         while let Some(event) = self.announcement.next_event().await {
             match event {
                 CodeEvent::Ticket { ticket, from } => {

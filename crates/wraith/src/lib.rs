@@ -41,8 +41,8 @@ pub use service::{ConnectBuilder, Service, ServiceBuilder};
 pub use ways::{Proxies, RelayServer};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{
-    Announcement, Capability, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place,
-    PlaceError, Places, Query, Ticket, TicketError,
+    Announcement, Capability, Code, CodeError, JoinError, JoinErrorKind, Lan, MeetingPlace,
+    PlaceError, PlaceName, Places, Query, Ticket, TicketError,
 };
 pub use wraith_files::{Change, Entry, RelPath, Tree};
 /// Encrypted sessions over any transport, without a node: handshakes, messages, ratchets and sealed

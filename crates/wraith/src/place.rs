@@ -5,6 +5,6 @@
 //! them. [`NodeBuilder::place`](crate::NodeBuilder::place) adds a custom place to a node.
 
 pub use wraith_discovery::{
-    BoxFuture, ContactTag, End, MAX_MESSAGE_LEN, MAX_NAMEPLATE, MakeQuestion, PlaceCaps, Question,
-    Refusal, Reply, Responder, Response, Topic,
+    BoxFuture, ContactTag, EndSignal, MAX_MESSAGE_LEN, MAX_NAMEPLATE, MakeQuestion, PlaceCaps,
+    Question, Refusal, Reply, Responder, Response, Topic,
 };

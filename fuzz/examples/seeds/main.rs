@@ -13,7 +13,7 @@ use std::path::Path;
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::message::Message as Said;
 use wraith_discovery::pake::{Joiner, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
-use wraith_discovery::rendezvous::{ClientFrame, No, ServerFrame};
+use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, ServerRefusal};
 use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
 use wraith_files::{Entry, Kind, Mtime, RelPath, Tree};
 use wraith_noise::{
@@ -292,7 +292,7 @@ fn conversations() -> Vec<Vec<u8>> {
     let client = [
         ClientFrame::Open { nameplate: 7, exact: true },
         ClientFrame::Join { nameplate: 7, message: message(0) },
-        ClientFrame::Tell { joiner: 0, message: message(2) },
+        ClientFrame::Send { joiner: 0, message: message(2) },
         ClientFrame::Ping,
         ClientFrame::Close(Refusal::Used),
     ];
@@ -300,10 +300,10 @@ fn conversations() -> Vec<Vec<u8>> {
         ServerFrame::Opened { nameplate: 7, seen },
         ServerFrame::Joined { seen: ([1, 2, 3, 4, 5, 6, 7, 8], 6).into() },
         ServerFrame::Arrived { joiner: 3, message: message(0) },
-        ServerFrame::Told { joiner: 3, message: message(3) },
+        ServerFrame::Message { joiner: 3, message: message(3) },
         ServerFrame::Left { joiner: 3 },
         ServerFrame::Pong,
-        ServerFrame::No(No::Burned),
+        ServerFrame::Refused(ServerRefusal::Burned),
     ];
     let client: Vec<_> = client.iter().flat_map(ClientFrame::encode).collect();
     let server: Vec<_> = server.iter().flat_map(ServerFrame::encode).collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
 use wraith_discovery::lan::{PACKET_LEN, open};
 use wraith_discovery::message::Message;
-use wraith_discovery::{Code, Creator, Judged, MAX_MESSAGE_LEN, Refusal, TicketSide};
+use wraith_discovery::{Code, Creator, MAX_MESSAGE_LEN, ProofVerdict, Refusal, TicketSide};
 
 const NAMEPLATE: u32 = 7;
 const SALT: [u8; 16] = [3; 16];
@@ -26,17 +26,17 @@ pub(crate) fn run(input: &[u8]) {
         let Some(said) = said else { continue };
         match said {
             Message::Hello(_) => {
-                let answer = creator.hello(now, &hello);
-                assert_eq!(creator.hello(now, &hello), answer, "the same again");
+                let answer = creator.answer_hello(now, &hello);
+                assert_eq!(creator.answer_hello(now, &hello), answer, "the same again");
             }
             Message::Proof(proof) => {
                 let ticket = |_| panic!("the words cannot be found by chance");
-                let judged = creator.judge(now, &hello, &proof, ticket);
-                let Judged::Refused(why) = judged else { panic!("welcome") };
+                let verdict = creator.verify_proof(now, &hello, &proof, ticket);
+                let ProofVerdict::Refused(why) = verdict else { panic!("welcome") };
                 let over = (why == Refusal::Wrong).then_some(Refusal::Burned);
-                assert!(over.is_none() || creator.over(now) == over, "one guess and no more");
+                assert!(over.is_none() || creator.refusal_at(now) == over, "one guess and no more");
             }
-            Message::Ticket(ticket) => assert!(creator.ticket(&hello, &ticket).is_err()),
+            Message::Ticket(ticket) => assert!(creator.open_ticket(&hello, &ticket).is_err()),
             _ => {}
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn run(input: &[u8]) {
 fn decode(frame: &[u8]) {
     if let Some(client) = ClientFrame::decode(frame) {
         assert_eq!(client.encode()[2..], *frame);
-        if let ClientFrame::Join { message: said, .. } | ClientFrame::Tell { message: said, .. } =
+        if let ClientFrame::Join { message: said, .. } | ClientFrame::Send { message: said, .. } =
             &client
         {
             message(said);
@@ -33,7 +33,7 @@ fn decode(frame: &[u8]) {
     if let Some(server) = ServerFrame::decode(frame) {
         assert_eq!(server.encode()[2..], *frame);
         if let ServerFrame::Arrived { message: said, .. }
-        | ServerFrame::Told { message: said, .. } = &server
+        | ServerFrame::Message { message: said, .. } = &server
         {
             message(said);
         }

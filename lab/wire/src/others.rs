@@ -13,7 +13,7 @@ use wraith_core::{Endpoint, EndpointConfig, Role, Time};
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::record::publish_ticket;
 use wraith_discovery::{
-    BoxFuture, Capability, MakeReach, Place, PlaceError, Reach, RecordKey, RecordLookup,
+    BoxFuture, Capability, MakeReach, PlaceError, PlaceName, Reach, RecordKey, RecordLookup,
     RecordSeed, RecordStore, StoredRecord, lan,
 };
 
@@ -108,8 +108,8 @@ pub fn dht_values(count: usize, rng: &mut ChaCha20Rng) -> std::io::Result<Vec<Ve
 struct Shelf(mpsc::UnboundedSender<Vec<u8>>);
 
 impl RecordStore for Shelf {
-    fn place(&self) -> Place {
-        Place::Dht
+    fn place(&self) -> PlaceName {
+        PlaceName::Dht
     }
 
     fn probe(&self) -> BoxFuture<'static, Result<(), PlaceError>> {

@@ -8,7 +8,7 @@ use std::io::{self, Read, Stdin, Write};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
-use wraith_discovery::words::{self, Place};
+use wraith_discovery::words::{self, WordPosition};
 
 /// Maximum length of a line in bytes: a ticket with every address fits.
 const MAX_LINE: usize = 4096;
@@ -144,15 +144,15 @@ fn complete(line: &str) -> Completion {
         return Completion::Nothing;
     }
     // A code may end with its second word, so the user types the separator behind it.
-    let (place, typed, after) = match (parts.next(), parts.next(), parts.next(), parts.next()) {
+    let (position, typed, after) = match (parts.next(), parts.next(), parts.next(), parts.next()) {
         (None, ..) => return Completion::Add("-".into()),
-        (Some(first), None, ..) => (Place::First, first, "-"),
-        (Some(_), Some(second), None, _) => (Place::Second, second, ""),
-        (Some(_), Some(_), Some(third), None) => (Place::Third, third, ""),
+        (Some(first), None, ..) => (WordPosition::First, first, "-"),
+        (Some(_), Some(second), None, _) => (WordPosition::Second, second, ""),
+        (Some(_), Some(_), Some(third), None) => (WordPosition::Third, third, ""),
         _ => return Completion::Nothing,
     };
     let typed = typed.to_lowercase();
-    let fitting = words::beginning_with(place, &typed);
+    let fitting = words::beginning_with(position, &typed);
     match fitting {
         [] => Completion::Nothing,
         [only] => Completion::Add(format!("{}{after}", &only[typed.len()..])),
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_word_is_reached_by_its_first_four_letters() {
-        for word in words::list(Place::First) {
+        for word in words::list(WordPosition::First) {
             assert_eq!(complete(&format!("7-{}", &word[..4])), add(&format!("{}-", &word[4..])));
         }
     }

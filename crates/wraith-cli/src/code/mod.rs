@@ -11,8 +11,8 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use wraith::state::{Address, StateDir};
 use wraith::{
-    Code, JoinError, Lan, Node, NodeBuilder, NotMet, Place, PlaceError, Places, RelayServer, Role,
-    rendezvous_address,
+    Code, JoinError, JoinErrorKind, Lan, Node, NodeBuilder, PlaceError, PlaceName, Places,
+    RelayServer, Role, rendezvous_address,
 };
 
 /// Default port of relays: the HTTPS port, which even restrictive networks allow.
@@ -88,11 +88,13 @@ pub fn places(args: &MeetingArgs) -> Places {
 /// not name its meeting place.
 fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'static str) {
     match error.why {
-        NotMet::Used => {
+        JoinErrorKind::Used => {
             (Exit::WrongCode, "another peer has already used the code".into(), "ask for a new one")
         }
-        NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), "ask for a new one"),
-        NotMet::Unreachable => (
+        JoinErrorKind::Expired => {
+            (Exit::WrongCode, "the code has expired".into(), "ask for a new one")
+        }
+        JoinErrorKind::Unreachable => (
             Exit::PeerNotFound,
             format!("the DHT cannot be reached{besides}"),
             "is this machine connected to the internet, and does the network allow UDP? wraith doctor tests both",
@@ -106,7 +108,7 @@ fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'
 }
 
 /// Returns the reason why there is no meeting place.
-pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
+pub fn nowhere(missing: &[(PlaceName, PlaceError)]) -> String {
     let why: Vec<_> = missing.iter().map(|(place, why)| format!("{place}: {why}")).collect();
     match why.is_empty() {
         true => "--lan is off, and neither --rendezvous nor --relay is set".to_owned(),
@@ -117,22 +119,22 @@ pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
 /// Shows the meeting places of a code, the number of its receivers (`None`: any number), and its
 /// lifetime.
 pub fn explain(
-    places: &[Place],
-    missing: &[(Place, PlaceError)],
+    places: &[PlaceName],
+    missing: &[(PlaceName, PlaceError)],
     args: &MeetingArgs,
     receivers: Option<u32>,
     expires: u64,
     reporter: &Reporter,
 ) {
     // The task that connects to the rendezvous server reports its failures itself.
-    let lan = missing.iter().find(|(place, _)| *place == Place::Lan);
+    let lan = missing.iter().find(|(place, _)| *place == PlaceName::Lan);
     if let Some((place, why)) = lan
         && args.lan != Lan::Off
     {
         reporter.note("", &format!("not waiting {place}: {why}"));
     }
     let shown: Vec<_> = places.iter().map(ToString::to_string).collect();
-    if places.iter().any(|place| !matches!(place, Place::Lan | Place::Dht)) {
+    if places.iter().any(|place| !matches!(place, PlaceName::Lan | PlaceName::Dht)) {
         let by_relay = args.rendezvous.is_none() && !args.relay.is_empty();
         reporter.say(match by_relay {
             true => "(the other side needs the same --relay, or WRAITH_RELAY)",
@@ -156,7 +158,7 @@ pub fn explain(
 }
 
 /// Reports that a meeting place is lost, or back (`why` is None).
-pub fn tell_place(place: &Place, why: Option<&PlaceError>, reporter: &Reporter) {
+pub fn tell_place(place: &PlaceName, why: Option<&PlaceError>, reporter: &Reporter) {
     let message = why.map(ToString::to_string);
     reporter.event(&Event::Code {
         state: if why.is_some() { "lost" } else { "back" },
@@ -204,19 +206,19 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
     };
     let new_code = new_code(other);
     let (exit, message, hint) = match &error.why {
-        NotMet::NoPlace if code.is_long() => (
+        JoinErrorKind::NoPlace if code.is_long() => (
             Exit::Usage,
             "a code of six words needs the DHT, and --dht is off".into(),
             "turn the DHT on with --dht on, or ask the sender for the ticket: wraith send --ticket",
         ),
-        NotMet::NoPlace => (
+        JoinErrorKind::NoPlace => (
             Exit::Usage,
             "there is no place to look for the other side: --lan is off, and neither --rendezvous nor --relay is set"
                 .into(),
             "turn one of them on, or ask the sender for the ticket: wraith send --ticket",
         ),
         _ if code.is_long() => long_not_met(error, &at, &besides),
-        NotMet::Unreachable => (
+        JoinErrorKind::Unreachable => (
             Exit::PeerNotFound,
             format!("cannot look for the other side {unusable}"),
             match places.rendezvous {
@@ -224,36 +226,36 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
                 None => "connect this machine to the other machine's network; wraith doctor tests the connection",
             },
         ),
-        NotMet::OtherKind => (
+        JoinErrorKind::OtherKind => (
             Exit::PeerNotFound,
             format!("the peer with number {nameplate} waits for another kind of code; the code was not tried"),
             "is the code complete? A code has two words, or three if it is for several receivers. A code from wraith receive is for wraith send --code",
         ),
-        NotMet::Busy => (
+        JoinErrorKind::Busy => (
             Exit::PeerNotFound,
             format!("there is no free place {at} now"),
             "wait a minute and try again; the code is still valid",
         ),
-        NotMet::Nonsense => (
+        JoinErrorKind::InvalidAnswer => (
             Exit::PeerNotFound,
             format!("the peer that answered for number {nameplate} did not make this code, and received nothing of it"),
             "the code is still valid, but another peer answers in place of its creator: try again from another network, or ask for a new code",
         ),
-        NotMet::Silent => (
+        JoinErrorKind::Silent => (
             Exit::PeerNotFound,
             "a peer answered, used up the only try of the code, and fell silent".into(),
             new_code,
         ),
-        NotMet::Used => {
+        JoinErrorKind::Used => {
             (Exit::WrongCode, "another peer has already used the code".into(), new_code)
         }
-        NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), new_code),
-        NotMet::Burned => (
+        JoinErrorKind::Expired => (Exit::WrongCode, "the code has expired".into(), new_code),
+        JoinErrorKind::Burned => (
             Exit::WrongCode,
             "an earlier try with wrong words burned this code".into(),
             new_code,
         ),
-        NotMet::Wrong => (
+        JoinErrorKind::Wrong => (
             Exit::WrongCode,
             format!(
                 "the words do not match those of the peer with number {nameplate}; this code is burned now"

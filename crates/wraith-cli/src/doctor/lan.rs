@@ -2,7 +2,7 @@
 //! configured.
 
 use wraith::Proxies;
-use wraith_discovery::lan::{Heard, probe};
+use wraith_discovery::lan::{ProbeResult, probe};
 use wraith_discovery::{Lan, PlaceError, rendezvous};
 
 use super::Check;
@@ -26,17 +26,17 @@ pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(
     });
 }
 
-fn multicast(probed: &Result<Heard, PlaceError>) -> Check {
+fn multicast(probed: &Result<ProbeResult, PlaceError>) -> Check {
     const NAME: &str = "local network";
     let instead = "use --rendezvous HOST or --ticket";
-    let heard = match probed {
-        Ok(heard) => heard,
+    let result = match probed {
+        Ok(result) => result,
         Err(why) => {
             let meaning = "codes cannot meet on the local network";
             return Check::warn(NAME, why.to_string(), meaning).next(instead);
         }
     };
-    match (heard.interfaces, heard.joined, heard.ipv4, heard.ipv6) {
+    match (result.interfaces, result.joined, result.ipv4, result.ipv6) {
         (0, ..) => Check::warn(NAME, "no interface", "codes cannot meet on the local network")
             .next(instead),
         (_, 0, ..) => {
@@ -57,7 +57,7 @@ fn multicast(probed: &Result<Heard, PlaceError>) -> Check {
             };
             let found = format!(
                 "multicast works on {joined} of {} interfaces, {families}",
-                heard.interfaces
+                result.interfaces
             );
             Check::ok(
                 NAME,
@@ -94,18 +94,19 @@ mod tests {
 
     #[test]
     fn multicast_that_is_not_heard_is_a_warning_with_a_way_round() {
-        let heard = |interfaces, joined, ipv4| Ok(Heard { interfaces, joined, ipv4, ipv6: false });
+        let result =
+            |interfaces, joined, ipv4| Ok(ProbeResult { interfaces, joined, ipv4, ipv6: false });
         for probed in [
-            heard(0, 0, false),
-            heard(2, 0, false),
-            heard(2, 2, false),
+            result(0, 0, false),
+            result(2, 0, false),
+            result(2, 2, false),
             Err(PlaceError::Unusable("no".into())),
         ] {
             let check = multicast(&probed);
             assert_eq!(check.status, Status::Warn);
             assert!(check.next.unwrap().contains("--rendezvous"));
         }
-        assert_eq!(multicast(&heard(2, 1, true)).status, Status::Ok);
+        assert_eq!(multicast(&result(2, 1, true)).status, Status::Ok);
     }
 
     #[tokio::test]

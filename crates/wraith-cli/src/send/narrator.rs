@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use wraith::{Event as LibraryEvent, Node, Observer, Place, ProgressReader, Role};
+use wraith::{Event as LibraryEvent, Node, Observer, PlaceName, ProgressReader, Role};
 use wraith_crypto::NodeId;
 use wraith_transfer::Event as TransferEvent;
 
@@ -128,8 +128,8 @@ impl SendNarrator {
         self.reporter.answer(&command);
     }
 
-    fn code(&self, state: &str, place: Option<&Place>) {
-        let (place, message) = (place.map(Place::name), None);
+    fn code(&self, state: &str, place: Option<&PlaceName>) {
+        let (place, message) = (place.map(PlaceName::name), None);
         let (peer, contact) = (None, None);
         self.reporter.event(&Event::Code { state, place, message, peer, contact });
     }

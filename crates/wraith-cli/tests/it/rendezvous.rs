@@ -48,7 +48,7 @@ fn made_up_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8
     let mut creator =
         Creator::new(code, TicketSide::Creator, Instant::now() + Duration::from_secs(60));
     let Some(Message::Hello(hello)) = Message::decode(&message) else { panic!() };
-    Some(Message::Answer(creator.hello(Instant::now(), &hello).unwrap()).encode())
+    Some(Message::Answer(creator.answer_hello(Instant::now(), &hello).unwrap()).encode())
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn a_server_that_answers_itself_fools_nobody() {
     let address = fake(|mut stream| {
         let mut buffer = Vec::new();
         let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
-        say(&mut stream, &ServerFrame::Told { joiner: 0, message: answer });
+        say(&mut stream, &ServerFrame::Message { joiner: 0, message: answer });
         let _proof = next_frame(&mut stream, &mut buffer);
         let welcome = Message::Welcome(Box::new([7; wraith_discovery::pake::WELCOME_LEN]));
-        say(&mut stream, &ServerFrame::Told { joiner: 0, message: welcome.encode() });
+        say(&mut stream, &ServerFrame::Message { joiner: 0, message: welcome.encode() });
         let _ = next_frame(&mut stream, &mut buffer);
     });
     let received = world.receive_with("7-crater-lemon", &["--rendezvous", &address]).finish();
@@ -135,7 +135,7 @@ fn a_server_that_talks_on_without_judging_a_guess_is_left() {
         let mut buffer = Vec::new();
         let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
         // A valid frame of the exchange, in the wrong place.
-        let again = ServerFrame::Told { joiner: 0, message: answer }.encode();
+        let again = ServerFrame::Message { joiner: 0, message: answer }.encode();
         while stream.write_all(&again).is_ok() {
             thread::sleep(Duration::from_millis(50));
         }
@@ -167,7 +167,7 @@ fn a_server_that_floods_is_left() {
     let world = World::new();
     let address = fake(|mut stream| {
         thread::spawn(move || {
-            let noise: Vec<u8> = ServerFrame::Told { joiner: 1, message: vec![7; 400] }
+            let noise: Vec<u8> = ServerFrame::Message { joiner: 1, message: vec![7; 400] }
                 .encode()
                 .into_iter()
                 .cycle()

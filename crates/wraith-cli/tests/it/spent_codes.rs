@@ -62,7 +62,7 @@ fn guess(mut stream: TcpStream, then: Then, counts: &[AtomicUsize; 2]) {
     let mut say = {
         let mut stream = stream.try_clone().unwrap();
         move |message: Message| {
-            let frame = ServerFrame::Told { joiner: 0, message: message.encode() };
+            let frame = ServerFrame::Message { joiner: 0, message: message.encode() };
             let _ = stream.write_all(&frame.encode());
         }
     };
@@ -75,9 +75,9 @@ fn guess(mut stream: TcpStream, then: Then, counts: &[AtomicUsize; 2]) {
                     let expires = Instant::now() + Duration::from_secs(60);
                     let mut creator = Creator::new(code, TicketSide::Creator, expires);
                     let Some(Message::Hello(hello)) = Message::decode(&message) else { return };
-                    say(Message::Answer(creator.hello(Instant::now(), &hello).unwrap()));
+                    say(Message::Answer(creator.answer_hello(Instant::now(), &hello).unwrap()));
                 }
-                Some(ClientFrame::Tell { message, .. }) => {
+                Some(ClientFrame::Send { message, .. }) => {
                     if let Some(Message::Proof(_)) = Message::decode(&message) {
                         counts[1].fetch_add(1, SeqCst);
                     }

@@ -8,10 +8,10 @@ use tokio::time::{Instant, timeout};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::Reach;
 use wraith_discovery::contact::{
-    Calling, ContactEvent, ContactSearch, Found, Pair, listen, search_calling,
+    CallOptions, ContactEvent, ContactPair, ContactSearch, SearchEvent, listen, search_with_call,
 };
 use wraith_discovery::{
-    CodeEvent, CodeOptions, Lan, Place, Places, TicketSide, announce_long, join,
+    CodeEvent, CodeOptions, Lan, PlaceName, Places, TicketSide, announce_long, join,
 };
 use zeroize::Zeroizing;
 
@@ -27,7 +27,7 @@ fn address(n: u16) -> SocketAddr {
 
 async fn found_at(search: &mut ContactSearch, address: SocketAddr) {
     let found = async {
-        while !matches!(search.next().await, Some(Found::At(Place::Dht, reach, _)) if reach.addresses == [address])
+        while !matches!(search.next().await, Some(SearchEvent::Found(PlaceName::Dht, reach, _)) if reach.addresses == [address])
         {
         }
     };
@@ -41,16 +41,16 @@ async fn a_contact_is_found_where_it_has_gone_and_learns_who_looks_for_it() {
     let ours = Arc::clone(&at);
     let make = Box::new(move |_| vec![*ours.lock().unwrap()].into());
     let mut listener = listen(&places(), make).await;
-    listener.set_contacts(vec![Pair::new(&a, b.node_id()).unwrap()]);
+    listener.set_contacts(vec![ContactPair::new(&a, b.node_id()).unwrap()]);
 
     let reach = Box::new(|_| Reach { addresses: vec![address(9)], relays: Vec::new() });
-    let calling = Calling { reach, punch_secret: [7; 32] };
-    let pair = Pair::new(&b, a.node_id()).unwrap();
-    let mut search = search_calling(&pair, &places(), Some(calling));
-    search.leave_call();
+    let calling = CallOptions { reach, punch_secret: [7; 32] };
+    let pair = ContactPair::new(&b, a.node_id()).unwrap();
+    let mut search = search_with_call(&pair, &places(), Some(calling));
+    search.publish_call();
     found_at(&mut search, address(1)).await;
     let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
-    let Some(ContactEvent::PunchRequest(Place::Dht, call)) = event else { panic!("{event:?}") };
+    let Some(ContactEvent::PunchRequest(PlaceName::Dht, call)) = event else { panic!("{event:?}") };
     assert_eq!((call.peer, call.punch_secret), (b.node_id(), [7; 32]));
     assert_eq!(call.reach.addresses, [address(9)]);
 }
@@ -63,7 +63,7 @@ async fn six_words_bring_the_ticket() {
     let mut sender = announce_long(&places(), options, own, ticket, Box::new(|_| Reach::default()))
         .await
         .unwrap();
-    assert_eq!(sender.places(), [Place::Dht]);
+    assert_eq!(sender.places(), [PlaceName::Dht]);
     let deadline = Instant::now() + PATIENCE;
     let joiner = NodeId([2; 32]);
     let met = join(sender.code(), joiner, None, &places(), deadline, Box::new(|| true)).await;

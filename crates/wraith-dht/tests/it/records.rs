@@ -3,14 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use wraith_dht::{Dht, DhtConfig};
-use wraith_discovery::{Place, RecordSeed, RecordStore};
+use wraith_discovery::{PlaceName, RecordSeed, RecordStore};
 
 use super::support::{client, client_of, get, put, record, testnet};
 
 #[tokio::test]
 async fn a_record_is_found_by_another_client_and_replaced_by_a_newer_one() {
     let (writer, reader, seed) = (client(), client(), RecordSeed::new([1; 32]));
-    assert_eq!(writer.place(), Place::Dht);
+    assert_eq!(writer.place(), PlaceName::Dht);
     put(&writer, &seed, record(5, 1)).await.unwrap();
     assert_eq!(get(&reader, &seed).await.unwrap(), [record(5, 1)]);
     put(&writer, &seed, record(6, 2)).await.unwrap();
@@ -89,14 +89,14 @@ async fn after_a_look_a_glance_at_the_same_record_costs_four_questions_and_finds
     assert_eq!(get(&reader, &seed).await, Ok(Vec::new()));
     put(&writer, &seed, record(1, 1)).await.unwrap();
     let before = reader.traffic().sent;
-    let mut glance = reader.glance(seed.key());
+    let mut glance = reader.get_from_known_nodes(seed.key());
     assert_eq!(glance.next().await, Ok(Some(record(1, 1))));
     while let Ok(Some(_)) = glance.next().await {}
     assert!(reader.traffic().sent - before <= 4, "{}", reader.traffic().sent - before);
 
     // A client without known nodes runs a full lookup.
     let stranger = client();
-    assert_eq!(stranger.glance(seed.key()).next().await, Ok(Some(record(1, 1))));
+    assert_eq!(stranger.get_from_known_nodes(seed.key()).next().await, Ok(Some(record(1, 1))));
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! The side that made the code (the creator): waits with a code at all meeting places at once.
 //!
 //! Each place has a task. The task announces a nameplate (the number in the code), serves joiners
-//! from [`CodeAnnouncement::begin`] on, and announces the nameplate again after the place was lost.
-//! The tasks share one [`CreatorState`], so a code allows one guess at all places together.
+//! from [`CodeAnnouncement::start_serving`] on, and announces the nameplate again after the place
+//! was lost. The tasks share one [`CreatorState`], so a code allows one guess at all places
+//! together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,8 @@ use super::text::Code;
 use super::{MakeTicket, NoRandomness};
 use crate::backoff::Backoff;
 use crate::place::{
-    Announcement, End, LAST_WORD_TIMEOUT, MeetingPlace, Place, PlaceError, Refusal, Topic,
+    Announcement, CLOSE_MESSAGE_TIMEOUT, EndSignal, MeetingPlace, PlaceError, PlaceName, Refusal,
+    Topic,
 };
 use crate::places::Places;
 use crate::record::publish::WITHDRAW_TIMEOUT;
@@ -65,13 +67,13 @@ impl CodeOptions {
 #[derive(Debug)]
 pub struct CodeAnnouncement {
     code: Code,
-    places: Vec<Place>,
-    missing: Vec<(Place, PlaceError)>,
-    /// Tasks of a short code before [`Self::begin`].
-    prepared: Option<Prepared>,
+    places: Vec<PlaceName>,
+    missing: Vec<(PlaceName, PlaceError)>,
+    /// Tasks of a short code before [`Self::start_serving`].
+    prepared_tasks: Option<PreparedTasks>,
     /// Withdraws a long code.
     stop: Option<watch::Sender<bool>>,
-    end: End,
+    end: EndSignal,
     events: mpsc::UnboundedReceiver<CodeEvent>,
     /// Tasks of broadcast places, and of all other places. The other places get the reason when a
     /// code ends.
@@ -79,26 +81,26 @@ pub struct CodeAnnouncement {
     mailboxes: JoinSet<()>,
 }
 
-/// Tasks that wait for [`CodeAnnouncement::begin`].
+/// Tasks that wait for [`CodeAnnouncement::start_serving`].
 #[derive(Debug)]
-struct Prepared {
+struct PreparedTasks {
     state: Arc<CreatorState>,
     /// The tasks' channels, and whether each place was listed to the caller.
-    waiting: Vec<(oneshot::Sender<Begin>, bool)>,
+    waiting: Vec<(oneshot::Sender<ServeParams>, bool)>,
 }
 
 /// Parameters for a place's task to serve joiners.
 #[derive(Debug)]
-struct Begin {
+struct ServeParams {
     nameplate: u32,
     state: Arc<CreatorState>,
-    end: End,
+    end: EndSignal,
     /// Whether the place was listed to the caller.
     is_listed: bool,
 }
 
 /// First report of a place's task: the place's index and the announced nameplate.
-type Report = (usize, Result<Option<u32>, PlaceError>);
+type FirstReport = (usize, Result<Option<u32>, PlaceError>);
 
 /// Makes a code and prepares to wait for joiners at all places, as the identity `own`. `ticket`
 /// makes the ticket for a joiner with the right words; it is not called if the joiner has the
@@ -118,34 +120,34 @@ pub async fn announce(
     let mut random = [0; 10];
     getrandom::fill(&mut random).map_err(|_| NoRandomness)?;
     let [a, b, c, d, words @ ..] = random;
-    let wish = 1 + u32::from_be_bytes([a, b, c, d]) % SHORT_NAMEPLATES;
-    Ok(announce_at(wish, words, places.all(), options, own, ticket).await)
+    let requested = 1 + u32::from_be_bytes([a, b, c, d]) % SHORT_NAMEPLATES;
+    Ok(announce_at(requested, words, places.all(), options, own, ticket).await)
 }
 
 /// Same as [`announce`], with a requested nameplate and words from these random bytes: two words
 /// for one use, three for more.
 pub(super) async fn announce_at(
-    wish: u32,
+    requested: u32,
     words: [u8; 6],
     all: Vec<Arc<dyn MeetingPlace>>,
     options: CodeOptions,
     own: NodeId,
     ticket: MakeTicket,
 ) -> CodeAnnouncement {
-    let names: Vec<Place> = all.iter().map(|place| place.place()).collect();
+    let names: Vec<PlaceName> = all.iter().map(|place| place.place()).collect();
     let (report, mut reports) = mpsc::unbounded_channel();
     let (mut broadcasts, mut mailboxes) = (JoinSet::new(), JoinSet::new());
-    let mut begins = Vec::new();
+    let mut start_senders = Vec::new();
     for (index, place) in all.into_iter().enumerate() {
-        let (begin, begun) = oneshot::channel();
-        begins.push(begin);
+        let (start_sender, started) = oneshot::channel();
+        start_senders.push(start_sender);
         let tasks = if place.caps().broadcast { &mut broadcasts } else { &mut mailboxes };
-        tasks.spawn(wait_at(place, wish, index, report.clone(), begun));
+        tasks.spawn(announce_nameplate(place, requested, index, report.clone(), started));
     }
     drop(report);
     let announced = first_reports(names.len(), &mut reports).await;
     let mut named = announced.iter().flatten().filter_map(|report| *report.as_ref().ok()?);
-    let nameplate = named.find(|nameplate| *nameplate != wish).unwrap_or(wish);
+    let nameplate = named.find(|nameplate| *nameplate != requested).unwrap_or(requested);
 
     let [a, b, c, d, ..] = words;
     let code = match options.uses {
@@ -154,29 +156,39 @@ pub(super) async fn announce_at(
     };
     let expires = std::time::Instant::now() + options.life;
     let creator = Creator::new(code.clone(), options.ticket_side, expires).with_uses(options.uses);
-    let (tell, events) = mpsc::unbounded_channel();
-    let (ended, end) = End::channel();
-    let state = Arc::new(CreatorState::new(creator, own, options.ticket_side, ticket, tell, ended));
+    let (emit, events) = mpsc::unbounded_channel();
+    let (ended, end) = EndSignal::channel();
+    let state = Arc::new(CreatorState::new(creator, own, options.ticket_side, ticket, emit, ended));
     let (mut places, mut missing, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
-    for ((place, report), begin) in names.into_iter().zip(announced).zip(begins) {
+    for ((place, report), start_sender) in names.into_iter().zip(announced).zip(start_senders) {
         let is_up = matches!(report, Some(Ok(_)));
-        waiting.push((begin, is_up));
+        waiting.push((start_sender, is_up));
         match report {
             Some(Ok(_)) => places.push(place),
             Some(Err(why)) => missing.push((place, why)),
             None => missing.push((place, PlaceError::Silent)),
         }
     }
-    let (prepared, stop) = (Some(Prepared { state, waiting }), None);
-    CodeAnnouncement { code, places, missing, prepared, stop, end, events, broadcasts, mailboxes }
+    let (prepared_tasks, stop) = (Some(PreparedTasks { state, waiting }), None);
+    CodeAnnouncement {
+        code,
+        places,
+        missing,
+        prepared_tasks,
+        stop,
+        end,
+        events,
+        broadcasts,
+        mailboxes,
+    }
 }
 
 /// Collects the first reports of `count` places. The wait is short once any place is up.
 async fn first_reports(
     count: usize,
-    reports: &mut mpsc::UnboundedReceiver<Report>,
+    reports: &mut mpsc::UnboundedReceiver<FirstReport>,
 ) -> Vec<Option<Result<Option<u32>, PlaceError>>> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut announced = vec![None; count];
     loop {
         let is_up = announced.iter().flatten().any(Result::is_ok);
@@ -184,7 +196,7 @@ async fn first_reports(
         if announced.iter().all(Option::is_some) {
             return announced;
         }
-        match timeout_at(begun + patience, reports.recv()).await {
+        match timeout_at(started + patience, reports.recv()).await {
             Ok(Some((index, report))) => announced[index] = Some(report),
             Ok(None) | Err(_) => return announced,
         }
@@ -195,15 +207,15 @@ impl CodeAnnouncement {
     /// Wraps a long code, which `tasks` serve until they see `stop`.
     pub(super) fn stored(
         code: Code,
-        (places, missing): AtAndMissing,
-        end: End,
+        (places, missing): AnnouncedAndFailed,
+        end: EndSignal,
         stop: watch::Sender<bool>,
         events: mpsc::UnboundedReceiver<CodeEvent>,
         tasks: JoinSet<()>,
     ) -> Self {
-        let (prepared, stop, broadcasts) = (None, Some(stop), JoinSet::new());
+        let (prepared_tasks, stop, broadcasts) = (None, Some(stop), JoinSet::new());
         let mailboxes = tasks;
-        Self { code, places, missing, prepared, stop, end, events, broadcasts, mailboxes }
+        Self { code, places, missing, prepared_tasks, stop, end, events, broadcasts, mailboxes }
     }
 
     /// Returns the code.
@@ -212,24 +224,29 @@ impl CodeAnnouncement {
     }
 
     /// Returns the places where the code waits. If there are none, the code is useless.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PlaceName] {
         &self.places
     }
 
     /// Returns the places that failed, with reasons. A place that recovers is reported as
     /// [`CodeEvent::Back`].
-    pub fn missing(&self) -> &[(Place, PlaceError)] {
+    pub fn missing(&self) -> &[(PlaceName, PlaceError)] {
         &self.missing
     }
 
     /// Starts to serve joiners and to report events, so the code can be shown first. Must be called
     /// in a tokio runtime. Further calls have no effect, nor do calls with a long code.
-    pub fn begin(&mut self) {
-        let Some(Prepared { state, waiting }) = self.prepared.take() else { return };
-        for (begin, is_listed) in waiting {
+    pub fn start_serving(&mut self) {
+        let Some(PreparedTasks { state, waiting }) = self.prepared_tasks.take() else { return };
+        for (start_sender, is_listed) in waiting {
             let (nameplate, state) = (self.code.nameplate(), Arc::clone(&state));
             // A finished task had no usable place.
-            let _ = begin.send(Begin { nameplate, state, end: self.end.clone(), is_listed });
+            let _ = start_sender.send(ServeParams {
+                nameplate,
+                state,
+                end: self.end.clone(),
+                is_listed,
+            });
         }
         let mut end = self.end.clone();
         self.mailboxes.spawn(async move {
@@ -271,25 +288,26 @@ impl CodeAnnouncement {
         self.broadcasts.abort_all();
         if self.end.reached().is_some() {
             let ended = async { while self.mailboxes.join_next().await.is_some() {} };
-            let _ = timeout(LAST_WORD_TIMEOUT, ended).await;
+            let _ = timeout(CLOSE_MESSAGE_TIMEOUT, ended).await;
         }
     }
 }
 
 /// Task of one place: announces the requested nameplate and reports the result. After the start it
 /// keeps the code's nameplate announced until the code or the task ends.
-async fn wait_at(
+async fn announce_nameplate(
     place: Arc<dyn MeetingPlace>,
-    wish: u32,
+    requested: u32,
     index: usize,
-    report: mpsc::UnboundedSender<Report>,
-    begun: oneshot::Receiver<Begin>,
+    report: mpsc::UnboundedSender<FirstReport>,
+    started: oneshot::Receiver<ServeParams>,
 ) {
-    let mut announcement = place.announce(Topic::Nameplate { nameplate: wish, exact: false }).await;
+    let mut announcement =
+        place.announce(Topic::Nameplate { nameplate: requested, exact: false }).await;
     let named = announcement.as_ref().map(|it| it.nameplate()).map_err(Clone::clone);
     let _ = report.send((index, named));
     drop(report);
-    let Ok(Begin { nameplate, state, mut end, is_listed }) = begun.await else { return };
+    let Ok(ServeParams { nameplate, state, mut end, is_listed }) = started.await else { return };
     let exactly = Topic::Nameplate { nameplate, exact: true };
     if !matches!(&announcement, Ok(it) if it.nameplate().is_none_or(|n| n == nameplate)) {
         if is_unusable(&announcement) {
@@ -299,20 +317,20 @@ async fn wait_at(
         drop(announcement);
         announcement = place.announce(exactly).await;
     }
-    let mut status = Status::new(place.place(), is_listed);
+    let mut status = PlaceStatus::new(place.place(), is_listed);
     let mut backoff = Backoff::of_a_place();
     loop {
         let served = match announcement {
             Ok(announcement) => {
                 backoff.reset();
-                status.up(|event| state.tell(event));
-                announcement.serve(state.clone(), end.clone()).await
+                status.mark_up(|event| state.emit(event));
+                announcement.serve_queries(state.clone(), end.clone()).await
             }
             Err(why) => Err(why),
         };
         let Err(why) = served else { return };
         let is_unusable = matches!(why, PlaceError::Unusable(_));
-        status.down(why, |event| state.tell(event));
+        status.mark_down(why, |event| state.emit(event));
         if is_unusable {
             return;
         }
@@ -329,33 +347,33 @@ fn is_unusable(announced: &Result<Box<dyn Announcement>, PlaceError>) -> bool {
 }
 
 /// Places where the code waits, and failed places.
-pub(super) type AtAndMissing = (Vec<Place>, Vec<(Place, PlaceError)>);
+pub(super) type AnnouncedAndFailed = (Vec<PlaceName>, Vec<(PlaceName, PlaceError)>);
 
 /// State of a place as last reported to the caller: up, down, or not reported.
-pub(super) struct Status {
-    place: Place,
-    known: Option<bool>,
+pub(super) struct PlaceStatus {
+    place: PlaceName,
+    is_up: Option<bool>,
 }
 
-impl Status {
+impl PlaceStatus {
     /// Creates the status of a listed or a failed place.
-    pub fn new(place: Place, is_listed: bool) -> Self {
-        Self { place, known: is_listed.then_some(true) }
+    pub fn new(place: PlaceName, is_listed: bool) -> Self {
+        Self { place, is_up: is_listed.then_some(true) }
     }
 
-    pub fn up(&mut self, tell: impl FnOnce(CodeEvent)) {
-        if self.known != Some(true) {
+    pub fn mark_up(&mut self, emit: impl FnOnce(CodeEvent)) {
+        if self.is_up != Some(true) {
             debug!(place = self.place.name(), "code announced");
-            tell(CodeEvent::Back(self.place.clone()));
+            emit(CodeEvent::Back(self.place.clone()));
         }
-        self.known = Some(true);
+        self.is_up = Some(true);
     }
 
-    pub fn down(&mut self, why: PlaceError, tell: impl FnOnce(CodeEvent)) {
+    pub fn mark_down(&mut self, why: PlaceError, emit: impl FnOnce(CodeEvent)) {
         debug!(place = self.place.name(), %why, "code not announced");
-        if self.known != Some(false) {
-            tell(CodeEvent::Lost(self.place.clone(), why));
+        if self.is_up != Some(false) {
+            emit(CodeEvent::Lost(self.place.clone(), why));
         }
-        self.known = Some(false);
+        self.is_up = Some(false);
     }
 }

@@ -24,7 +24,7 @@ use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 use super::pake::{
-    ANSWER_LEN, CreatorRun, HELLO_LEN, PROOF_LEN, TICKET_LEN, TicketSide, WELCOME_LEN,
+    ANSWER_LEN, CreatorExchange, HELLO_LEN, PROOF_LEN, TICKET_LEN, TicketSide, WELCOME_LEN,
 };
 use super::text::Code;
 use crate::place::Refusal;
@@ -43,7 +43,7 @@ const MAX_USERS: usize = 4096;
 
 /// Result of a proof.
 #[derive(Debug)]
-pub enum Judged {
+pub enum ProofVerdict {
     /// The proof was right. `first` is false if the joiner repeats a request.
     Right {
         /// Message for the joiner.
@@ -68,24 +68,24 @@ pub struct Creator {
     /// Identities that have used it, oldest first. They may return without spending another use.
     users: VecDeque<NodeId>,
     /// Joiners that proved the words, oldest first.
-    served: VecDeque<Served>,
+    served: VecDeque<ServedJoiner>,
     state: CodeState,
 }
 
 #[derive(Debug)]
-struct Served {
+struct ServedJoiner {
     hello: [u8; HELLO_LEN],
     proof: [u8; PROOF_LEN],
     joiner: NodeId,
     welcome: Box<[u8; WELCOME_LEN]>,
-    run: CreatorRun,
+    run: CreatorExchange,
 }
 
 #[derive(Debug)]
 enum CodeState {
     /// Exchanges by the joiner's hello, oldest first.
-    Open(VecDeque<([u8; HELLO_LEN], CreatorRun)>),
-    Over(Refusal),
+    Open(VecDeque<([u8; HELLO_LEN], CreatorExchange)>),
+    Closed(Refusal),
 }
 
 impl Creator {
@@ -114,20 +114,20 @@ impl Creator {
     }
 
     /// Returns the reason why new joiners are refused, or `None` while the code is open.
-    pub fn over(&mut self, now: Instant) -> Option<Refusal> {
+    pub fn refusal_at(&mut self, now: Instant) -> Option<Refusal> {
         if matches!(self.state, CodeState::Open(_)) && now >= self.expires {
-            self.state = CodeState::Over(Refusal::Expired);
+            self.state = CodeState::Closed(Refusal::Expired);
         }
         match self.state {
             CodeState::Open(_) => None,
-            CodeState::Over(why) => Some(why),
+            CodeState::Closed(why) => Some(why),
         }
     }
 
     /// Ends an open code without a guess.
-    pub fn end(&mut self, why: Refusal) {
+    pub fn close(&mut self, why: Refusal) {
         if matches!(self.state, CodeState::Open(_)) {
-            self.state = CodeState::Over(why);
+            self.state = CodeState::Closed(why);
         }
     }
 
@@ -135,7 +135,7 @@ impl Creator {
     ///
     /// # Errors
     /// The reason of the refusal.
-    pub fn hello(
+    pub fn answer_hello(
         &mut self,
         now: Instant,
         hello: &[u8; HELLO_LEN],
@@ -143,13 +143,13 @@ impl Creator {
         if let Some(served) = self.served.iter().find(|served| served.hello == *hello) {
             return Ok(served.run.answer());
         }
-        self.over(now);
+        self.refusal_at(now);
         match &mut self.state {
             CodeState::Open(runs) => {
                 if let Some((_, run)) = runs.iter().find(|(theirs, _)| theirs == hello) {
                     return Ok(run.answer());
                 }
-                let run = CreatorRun::new(&self.code, self.ticket_side, hello)
+                let run = CreatorExchange::new(&self.code, self.ticket_side, hello)
                     .map_err(|_| Refusal::Unfit)?;
                 let answer = run.answer();
                 if runs.len() == MAX_RUNS {
@@ -158,44 +158,45 @@ impl Creator {
                 runs.push_back((*hello, run));
                 Ok(answer)
             }
-            CodeState::Over(why) => Err(*why),
+            CodeState::Closed(why) => Err(*why),
         }
     }
 
-    /// Judges the proof of the joiner with `hello`. For a right proof, `given` makes the payload:
-    /// the ticket for this identity, or the creator's NodeId if the joiner has the ticket.
-    pub fn judge(
+    /// Verifies the proof of the joiner with `hello`. For a right proof, `payload` makes the
+    /// payload: the ticket for this identity, or the creator's NodeId if the joiner has the ticket.
+    pub fn verify_proof(
         &mut self,
         now: Instant,
         hello: &[u8; HELLO_LEN],
         proof: &[u8; PROOF_LEN],
-        given: impl FnOnce(NodeId) -> Zeroizing<Vec<u8>>,
-    ) -> Judged {
-        let again =
-            |served: &&Served| served.hello == *hello && wraith_crypto::equal(&served.proof, proof);
+        payload: impl FnOnce(NodeId) -> Zeroizing<Vec<u8>>,
+    ) -> ProofVerdict {
+        let again = |served: &&ServedJoiner| {
+            served.hello == *hello && wraith_crypto::equal(&served.proof, proof)
+        };
         if let Some(served) = self.served.iter().find(again) {
             let (welcome, joiner) = (served.welcome.clone(), served.joiner);
-            return Judged::Right { welcome, joiner, first: false };
+            return ProofVerdict::Right { welcome, joiner, first: false };
         }
-        self.over(now);
+        self.refusal_at(now);
         let runs = match &mut self.state {
             CodeState::Open(runs) => runs,
-            CodeState::Over(why) => return Judged::Refused(*why),
+            CodeState::Closed(why) => return ProofVerdict::Refused(*why),
         };
         let Some(at) = runs.iter().position(|(theirs, _)| theirs == hello) else {
-            return Judged::Refused(Refusal::Unknown);
+            return ProofVerdict::Refused(Refusal::Unknown);
         };
         let (_, run) = runs.swap_remove_back(at).expect("the position was just found");
-        let Ok(joiner) = run.judge(proof) else {
-            self.state = CodeState::Over(Refusal::Burned);
-            return Judged::Refused(Refusal::Wrong);
+        let Ok(joiner) = run.verify_proof(proof) else {
+            self.state = CodeState::Closed(Refusal::Burned);
+            return ProofVerdict::Refused(Refusal::Wrong);
         };
-        let welcome = Box::new(run.welcome(&given(joiner)));
+        let welcome = Box::new(run.welcome(&payload(joiner)));
         if self.served.len() == MAX_SERVED {
             self.served.pop_front();
         }
         let (hello, proof) = (*hello, *proof);
-        let served = Served { hello, proof, joiner, welcome: welcome.clone(), run };
+        let served = ServedJoiner { hello, proof, joiner, welcome: welcome.clone(), run };
         self.served.push_back(served);
         if !self.users.contains(&joiner) {
             if self.users.len() == MAX_USERS {
@@ -206,16 +207,16 @@ impl Creator {
             self.uses -= u32::from(self.uses != u32::MAX);
         }
         if self.uses == 0 {
-            self.state = CodeState::Over(Refusal::Used);
+            self.state = CodeState::Closed(Refusal::Used);
         }
-        Judged::Right { welcome, joiner, first: true }
+        ProofVerdict::Right { welcome, joiner, first: true }
     }
 
     /// Opens the ticket from the joiner that sent `hello` and proved the words.
     ///
     /// # Errors
     /// The reason of the refusal.
-    pub fn ticket(
+    pub fn open_ticket(
         &self,
         hello: &[u8; HELLO_LEN],
         ticket: &[u8; TICKET_LEN],
@@ -230,7 +231,7 @@ impl Creator {
 mod tests {
     use std::time::Duration;
 
-    use super::super::pake::{Joiner, Proven};
+    use super::super::pake::{Joiner, JoinerKeys};
     use super::*;
 
     const OWN: NodeId = NodeId([9; 32]);
@@ -253,28 +254,28 @@ mod tests {
     }
 
     /// Runs a joiner with these words up to its proof.
-    fn come(creator: &mut Creator, now: Instant, words: u8) -> ([u8; HELLO_LEN], Proven) {
+    fn come(creator: &mut Creator, now: Instant, words: u8) -> ([u8; HELLO_LEN], JoinerKeys) {
         let joiner = Joiner::new(&code(words), TicketSide::Creator);
         let hello = joiner.hello();
-        let answer = creator.hello(now, &hello).unwrap();
-        (hello, joiner.take(&answer).unwrap())
+        let answer = creator.answer_hello(now, &hello).unwrap();
+        (hello, joiner.process_answer(&answer).unwrap())
     }
 
     #[test]
-    fn the_right_words_are_welcome_and_may_ask_again() {
+    fn a_joiner_with_the_right_words_may_repeat_its_proof() {
         let now = Instant::now();
         let mut creator = creator(now);
         let (hello, proven) = come(&mut creator, now, 1);
         for time in 0..3 {
-            match creator.judge(now + LIFE * time, &hello, &proven.proof(OWN), ticket) {
-                Judged::Right { welcome, joiner, first } => {
+            match creator.verify_proof(now + LIFE * time, &hello, &proven.proof(OWN), ticket) {
+                ProofVerdict::Right { welcome, joiner, first } => {
                     assert_eq!((first, joiner), (time == 0, OWN));
-                    assert_eq!(proven.open(&welcome).unwrap().as_slice(), b"ticket");
+                    assert_eq!(proven.open_welcome(&welcome).unwrap().as_slice(), b"ticket");
                 }
-                Judged::Refused(why) => panic!("{why:?}"),
+                ProofVerdict::Refused(why) => panic!("{why:?}"),
             }
         }
-        assert_eq!(creator.over(now), Some(Refusal::Used));
+        assert_eq!(creator.refusal_at(now), Some(Refusal::Used));
     }
 
     #[test]
@@ -283,59 +284,59 @@ mod tests {
         for wrong_after in 0..=3 {
             let (mut creator, mut users) = (creator(now).with_uses(3), 0);
             for _ in 0..wrong_after {
-                assert_eq!(creator.over(now), None);
+                assert_eq!(creator.refusal_at(now), None);
                 let (hello, proven) = come(&mut creator, now, 1);
                 users += 1;
                 for first in [true, false] {
                     let proof = proven.proof(NodeId([users; 32]));
-                    let judged = creator.judge(now, &hello, &proof, ticket);
-                    assert!(matches!(judged, Judged::Right { first: f, .. } if f == first));
+                    let judged = creator.verify_proof(now, &hello, &proof, ticket);
+                    assert!(matches!(judged, ProofVerdict::Right { first: f, .. } if f == first));
                 }
             }
             if wrong_after == 3 {
-                assert_eq!(creator.over(now), Some(Refusal::Used));
+                assert_eq!(creator.refusal_at(now), Some(Refusal::Used));
                 let late = Joiner::new(&code(1), TicketSide::Creator).hello();
-                assert_eq!(creator.hello(now, &late), Err(Refusal::Used));
+                assert_eq!(creator.answer_hello(now, &late), Err(Refusal::Used));
                 continue;
             }
             let (hello, wrong) = come(&mut creator, now, 2);
             let (right_hello, right) = come(&mut creator, now, 1);
-            let judged = creator.judge(now, &hello, &wrong.proof(OWN), nothing);
-            assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
-            let judged = creator.judge(now, &right_hello, &right.proof(OWN), nothing);
-            assert!(matches!(judged, Judged::Refused(Refusal::Burned)));
+            let judged = creator.verify_proof(now, &hello, &wrong.proof(OWN), nothing);
+            assert!(matches!(judged, ProofVerdict::Refused(Refusal::Wrong)));
+            let judged = creator.verify_proof(now, &right_hello, &right.proof(OWN), nothing);
+            assert!(matches!(judged, ProofVerdict::Refused(Refusal::Burned)));
         }
     }
 
     #[test]
-    fn who_comes_again_as_the_same_spends_no_second_use() {
+    fn a_returning_identity_spends_no_second_use() {
         let now = Instant::now();
         let mut creator = creator(now).with_uses(2);
         let comes = |creator: &mut Creator, user| {
             let (hello, proven) = come(creator, now, 1);
-            creator.judge(now, &hello, &proven.proof(NodeId([user; 32])), ticket)
+            creator.verify_proof(now, &hello, &proven.proof(NodeId([user; 32])), ticket)
         };
         for user in [1, 1, 1, 2] {
-            assert_eq!(creator.over(now), None);
-            assert!(matches!(comes(&mut creator, user), Judged::Right { first: true, .. }));
+            assert_eq!(creator.refusal_at(now), None);
+            assert!(matches!(comes(&mut creator, user), ProofVerdict::Right { first: true, .. }));
         }
-        assert_eq!(creator.over(now), Some(Refusal::Used));
+        assert_eq!(creator.refusal_at(now), Some(Refusal::Used));
     }
 
     #[test]
-    fn one_wrong_guess_burns_the_code_for_everybody() {
+    fn one_wrong_guess_burns_the_code_for_all_joiners() {
         let now = Instant::now();
         let mut creator = creator(now);
         let (right_hello, right) = come(&mut creator, now, 1);
         let (hello, wrong) = come(&mut creator, now, 2);
-        let judged = creator.judge(now, &hello, &wrong.proof(OWN), nothing);
-        assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
+        let judged = creator.verify_proof(now, &hello, &wrong.proof(OWN), nothing);
+        assert!(matches!(judged, ProofVerdict::Refused(Refusal::Wrong)));
         for (hello, proof) in [(hello, wrong.proof(OWN)), (right_hello, right.proof(OWN))] {
-            let judged = creator.judge(now, &hello, &proof, nothing);
-            assert!(matches!(judged, Judged::Refused(Refusal::Burned)), "{judged:?}");
+            let judged = creator.verify_proof(now, &hello, &proof, nothing);
+            assert!(matches!(judged, ProofVerdict::Refused(Refusal::Burned)), "{judged:?}");
         }
         let hello = Joiner::new(&code(1), TicketSide::Creator).hello();
-        assert_eq!(creator.hello(now, &hello), Err(Refusal::Burned));
+        assert_eq!(creator.answer_hello(now, &hello), Err(Refusal::Burned));
     }
 
     #[test]
@@ -344,10 +345,10 @@ mod tests {
         let mut creator = creator(now);
         let (first_hello, first) = come(&mut creator, now, 1);
         let (second_hello, second) = come(&mut creator, now, 1);
-        let judged = creator.judge(now, &second_hello, &second.proof(OWN), ticket);
-        assert!(matches!(judged, Judged::Right { first: true, .. }));
-        let judged = creator.judge(now, &first_hello, &first.proof(OWN), nothing);
-        assert!(matches!(judged, Judged::Refused(Refusal::Used)));
+        let judged = creator.verify_proof(now, &second_hello, &second.proof(OWN), ticket);
+        assert!(matches!(judged, ProofVerdict::Right { first: true, .. }));
+        let judged = creator.verify_proof(now, &first_hello, &first.proof(OWN), nothing);
+        assert!(matches!(judged, ProofVerdict::Refused(Refusal::Used)));
     }
 
     #[test]
@@ -355,18 +356,18 @@ mod tests {
         let now = Instant::now();
         let mut creator = creator(now);
         let (hello, proven) = come(&mut creator, now, 1);
-        let judged = creator.judge(now + LIFE, &hello, &proven.proof(OWN), nothing);
-        assert!(matches!(judged, Judged::Refused(Refusal::Expired)));
-        assert_eq!(creator.hello(now, &hello), Err(Refusal::Expired), "and it stays so");
+        let judged = creator.verify_proof(now + LIFE, &hello, &proven.proof(OWN), nothing);
+        assert!(matches!(judged, ProofVerdict::Refused(Refusal::Expired)));
+        assert_eq!(creator.answer_hello(now, &hello), Err(Refusal::Expired), "and it stays so");
     }
 
     #[test]
-    fn a_proof_without_a_run_is_no_guess() {
+    fn a_proof_without_an_exchange_is_no_guess() {
         let now = Instant::now();
         let mut creator = creator(now);
-        let judged = creator.judge(now, &[1; HELLO_LEN], &[0; PROOF_LEN], nothing);
-        assert!(matches!(judged, Judged::Refused(Refusal::Unknown)));
-        assert_eq!(creator.over(now), None);
+        let judged = creator.verify_proof(now, &[1; HELLO_LEN], &[0; PROOF_LEN], nothing);
+        assert!(matches!(judged, ProofVerdict::Refused(Refusal::Unknown)));
+        assert_eq!(creator.refusal_at(now), None);
     }
 
     #[test]
@@ -375,15 +376,15 @@ mod tests {
         let mut creator = creator(now);
         for _ in 0..2 * MAX_RUNS {
             let hello = Joiner::new(&code(2), TicketSide::Creator).hello();
-            creator.hello(now, &hello).unwrap();
+            creator.answer_hello(now, &hello).unwrap();
         }
         match &creator.state {
             CodeState::Open(runs) => assert_eq!(runs.len(), MAX_RUNS),
             other => panic!("{other:?}"),
         }
         let (hello, proven) = come(&mut creator, now, 1);
-        let judged = creator.judge(now, &hello, &proven.proof(OWN), ticket);
-        assert!(matches!(judged, Judged::Right { .. }));
+        let judged = creator.verify_proof(now, &hello, &proven.proof(OWN), ticket);
+        assert!(matches!(judged, ProofVerdict::Right { .. }));
     }
 
     #[test]
@@ -391,32 +392,33 @@ mod tests {
         let now = Instant::now();
         let mut creator = creator(now);
         let hello = Joiner::new(&code(1), TicketSide::Creator).hello();
-        assert_eq!(creator.hello(now, &hello), creator.hello(now, &hello));
+        assert_eq!(creator.answer_hello(now, &hello), creator.answer_hello(now, &hello));
     }
 
     #[test]
-    fn what_is_no_hello_is_unfit() {
+    fn a_malformed_hello_is_unfit() {
         let now = Instant::now();
         let mut creator = creator(now);
         for bytes in [[0; HELLO_LEN], [1; HELLO_LEN], [0xff; HELLO_LEN]] {
-            assert_eq!(creator.hello(now, &bytes), Err(Refusal::Unfit));
+            assert_eq!(creator.answer_hello(now, &bytes), Err(Refusal::Unfit));
         }
-        assert_eq!(creator.over(now), None);
+        assert_eq!(creator.refusal_at(now), None);
     }
 
     #[test]
-    fn a_gift_is_taken_from_the_joiner_that_was_welcomed_only() {
+    fn only_a_welcomed_joiner_may_send_a_ticket() {
         let now = Instant::now();
         let mut creator = Creator::new(code(1), TicketSide::Joiner, now + LIFE);
         let joiner = Joiner::new(&code(1), TicketSide::Joiner);
         let hello = joiner.hello();
-        let proven = joiner.take(&creator.hello(now, &hello).unwrap()).unwrap();
-        let ticket = proven.ticket(b"ticket");
-        assert_eq!(creator.ticket(&hello, &ticket).unwrap_err(), Refusal::Unknown);
-        let judged = creator.judge(now, &hello, &proven.proof(OWN), |_| Zeroizing::default());
-        assert!(matches!(judged, Judged::Right { .. }));
-        assert_eq!(creator.ticket(&hello, &ticket).unwrap().as_slice(), b"ticket");
-        assert_eq!(creator.ticket(&hello, &[0; TICKET_LEN]).unwrap_err(), Refusal::Unfit);
-        assert_eq!(creator.ticket(&[0; HELLO_LEN], &ticket).unwrap_err(), Refusal::Unknown);
+        let proven = joiner.process_answer(&creator.answer_hello(now, &hello).unwrap()).unwrap();
+        let ticket = proven.seal_ticket(b"ticket");
+        assert_eq!(creator.open_ticket(&hello, &ticket).unwrap_err(), Refusal::Unknown);
+        let judged =
+            creator.verify_proof(now, &hello, &proven.proof(OWN), |_| Zeroizing::default());
+        assert!(matches!(judged, ProofVerdict::Right { .. }));
+        assert_eq!(creator.open_ticket(&hello, &ticket).unwrap().as_slice(), b"ticket");
+        assert_eq!(creator.open_ticket(&hello, &[0; TICKET_LEN]).unwrap_err(), Refusal::Unfit);
+        assert_eq!(creator.open_ticket(&[0; HELLO_LEN], &ticket).unwrap_err(), Refusal::Unknown);
     }
 }

@@ -2,9 +2,9 @@
 //! places at once.
 //!
 //! The places share one [`Guess`]. The first place whose creator answers makes the guess; from then
-//! on the search succeeds there or fails. Right before the guess is sent, [`Spend`] is called and
-//! may hold it back. The answering peer can check the guessed words, so a code must not be guessed
-//! twice. There is no background task: drop ends everything.
+//! on the search succeeds there or fails. Right before the guess is sent, [`MarkSpent`] is called
+//! and may hold it back. The answering peer can check the guessed words, so a code must not be
+//! guessed twice. There is no background task: drop ends everything.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -25,10 +25,10 @@ use zeroize::Zeroizing;
 use super::MakeTicket;
 use super::long::join_long;
 use super::message::Message;
-use super::pake::{ANSWER_LEN, HELLO_LEN, Joiner, Proven, TicketSide, WrongWords};
+use super::pake::{ANSWER_LEN, HELLO_LEN, Joiner, JoinerKeys, TicketSide, WrongWords};
 use super::text::Code;
 use crate::contact::PunchRequest;
-use crate::place::{BoxFuture, MeetingPlace, Place, PlaceError, Query, Refusal, Topic};
+use crate::place::{BoxFuture, MeetingPlace, PlaceError, PlaceName, Query, Refusal, Topic};
 use crate::places::Places;
 use crate::reach::MakeReach;
 
@@ -40,22 +40,22 @@ const REFUSAL_DOUBT: Duration = Duration::from_millis(700);
 
 /// Called right before the only guess is sent, to record that the code is spent. Returns false if
 /// the code was spent before; in that case, nothing is sent.
-pub type Spend = Box<dyn Fn() -> bool + Send + Sync>;
+pub type MarkSpent = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// A successful meeting of joiner and creator.
 #[derive(Debug)]
-pub struct Met {
+pub struct JoinSuccess {
     /// The creator's ticket for the joiner's identity; empty if the joiner had the ticket.
     pub ticket: Zeroizing<Vec<u8>>,
     /// The creator's claimed identity if the joiner had the ticket, which is made for this
     /// identity.
     pub creator: Option<NodeId>,
     /// The meeting place.
-    pub place: Place,
+    pub place: PlaceName,
     /// Source address of the creator's messages, if they came directly.
     pub from: Option<SocketAddr>,
     /// The creator's addresses and a shared secret, if they met through stored records.
-    pub left: Option<PunchRequest>,
+    pub punch_request: Option<PunchRequest>,
 }
 
 /// A failed search.
@@ -63,19 +63,19 @@ pub struct Met {
 #[error("{why}")]
 pub struct JoinError {
     /// Most informative reason of all places.
-    pub why: NotMet,
+    pub why: JoinErrorKind,
     /// Whether the guess was sent. If so, its recipient had one try at the words, and the code must
     /// not be used again.
     pub is_spent: bool,
     /// Places that could not be searched, with reasons.
-    pub unusable: Vec<(Place, PlaceError)>,
+    pub unusable: Vec<(PlaceName, PlaceError)>,
 }
 
 /// Reason of a failed search, least informative first. The greatest of all places' reasons is
 /// reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 #[non_exhaustive]
-pub enum NotMet {
+pub enum JoinErrorKind {
     /// No place is configured.
     #[error("no meeting place is configured")]
     NoPlace,
@@ -94,7 +94,7 @@ pub enum NotMet {
     Busy,
     /// The answer is not that of a code's creator. No guess was made.
     #[error("the answer does not come from the creator of this code")]
-    Nonsense,
+    InvalidAnswer,
     /// A peer took the guess and stopped answering.
     #[error("the peer stopped answering")]
     Silent,
@@ -115,7 +115,7 @@ pub enum NotMet {
     Spent,
 }
 
-impl From<Refusal> for NotMet {
+impl From<Refusal> for JoinErrorKind {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Used => Self::Used,
@@ -130,35 +130,38 @@ impl From<Refusal> for NotMet {
 
 /// Failure at one place.
 #[derive(Clone, Debug)]
-pub(super) struct Missed {
-    why: NotMet,
+pub(super) struct PlaceFailure {
+    why: JoinErrorKind,
     /// Error of the place, if it could not be searched.
     error: Option<PlaceError>,
 }
 
-impl From<NotMet> for Missed {
-    fn from(why: NotMet) -> Self {
+impl From<JoinErrorKind> for PlaceFailure {
+    fn from(why: JoinErrorKind) -> Self {
         Self { why, error: None }
     }
 }
 
-impl From<PlaceError> for Missed {
+impl From<PlaceError> for PlaceFailure {
     fn from(error: PlaceError) -> Self {
         match error {
-            PlaceError::Nobody => NotMet::Nobody.into(),
-            PlaceError::TooFast | PlaceError::Full => NotMet::Busy.into(),
-            PlaceError::Closed(why) => NotMet::from(why).into(),
-            error => Self { why: NotMet::Unreachable, error: Some(error) },
+            PlaceError::Nobody => JoinErrorKind::Nobody.into(),
+            PlaceError::TooFast | PlaceError::Full => JoinErrorKind::Busy.into(),
+            PlaceError::Closed(why) => JoinErrorKind::from(why).into(),
+            error => Self { why: JoinErrorKind::Unreachable, error: Some(error) },
         }
     }
 }
 
-impl Missed {
+impl PlaceFailure {
     /// Reports whether a retry may succeed: a server may recover, and a creator may start to wait.
-    fn may_change(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         let may = matches!(
             self.why,
-            NotMet::Unreachable | NotMet::Nobody | NotMet::OtherKind | NotMet::Busy
+            JoinErrorKind::Unreachable
+                | JoinErrorKind::Nobody
+                | JoinErrorKind::OtherKind
+                | JoinErrorKind::Busy
         );
         may && !matches!(self.error, Some(PlaceError::Unusable(_)))
     }
@@ -176,8 +179,8 @@ pub async fn join(
     ticket: Option<MakeTicket>,
     places: &Places,
     deadline: Instant,
-    spend: Spend,
-) -> Result<Met, JoinError> {
+    spend: MarkSpent,
+) -> Result<JoinSuccess, JoinError> {
     join_reachable(code, own, ticket, places, deadline, spend, None).await
 }
 
@@ -192,9 +195,9 @@ pub async fn join_reachable(
     ticket: Option<MakeTicket>,
     places: &Places,
     deadline: Instant,
-    spend: Spend,
+    spend: MarkSpent,
     reach: Option<MakeReach>,
-) -> Result<Met, JoinError> {
+) -> Result<JoinSuccess, JoinError> {
     if code.is_long() {
         return join_long(code, own, ticket, places, deadline, reach).await;
     }
@@ -204,20 +207,21 @@ pub async fn join_reachable(
         let guess = Arc::clone(&guess);
         attempts.push((place.place(), Box::pin(async move { attempt(&*place, &guess).await })));
     }
-    let met = first_met(attempts).await;
-    met.map_err(|failed| JoinError { is_spent: guess.has_left.load(Relaxed), ..failed })
+    let success = first_success(attempts).await;
+    success.map_err(|failed| JoinError { is_spent: guess.was_sent.load(Relaxed), ..failed })
 }
 
 /// Returns the first success, or the combined reasons of all failures.
-pub(super) async fn first_met(mut attempts: Vec<Attempt>) -> Result<Met, JoinError> {
-    let mut failed = JoinError { why: NotMet::NoPlace, is_spent: false, unusable: Vec::new() };
-    while let Some((place, ended)) = first_ended(&mut attempts).await {
+pub(super) async fn first_success(mut attempts: Vec<Attempt>) -> Result<JoinSuccess, JoinError> {
+    let mut failed =
+        JoinError { why: JoinErrorKind::NoPlace, is_spent: false, unusable: Vec::new() };
+    while let Some((place, ended)) = next_ended(&mut attempts).await {
         match ended {
-            Ok(met) => {
+            Ok(success) => {
                 debug!(place = place.name(), "code exchange completed");
-                return Ok(met);
+                return Ok(success);
             }
-            Err(Missed { why, error }) => {
+            Err(PlaceFailure { why, error }) => {
                 debug!(place = place.name(), %why, "code exchange failed");
                 failed.why = failed.why.max(why);
                 failed.unusable.extend(error.map(|error| (place, error)));
@@ -228,10 +232,12 @@ pub(super) async fn first_met(mut attempts: Vec<Attempt>) -> Result<Met, JoinErr
 }
 
 /// The search at one place.
-pub(super) type Attempt = (Place, BoxFuture<'static, Result<Met, Missed>>);
+pub(super) type Attempt = (PlaceName, BoxFuture<'static, Result<JoinSuccess, PlaceFailure>>);
 
 /// Removes and returns the first attempt that ends, or `None` if there are no attempts.
-async fn first_ended(attempts: &mut Vec<Attempt>) -> Option<(Place, Result<Met, Missed>)> {
+async fn next_ended(
+    attempts: &mut Vec<Attempt>,
+) -> Option<(PlaceName, Result<JoinSuccess, PlaceFailure>)> {
     poll_fn(|cx| {
         for index in 0..attempts.len() {
             if let Poll::Ready(ended) = attempts[index].1.as_mut().poll(cx) {
@@ -254,9 +260,9 @@ struct Guess {
     /// Makes the joiner's ticket, if it has one.
     ticket: Option<MakeTicket>,
     deadline: Instant,
-    spend: Spend,
+    spend: MarkSpent,
     /// Whether the guess has been sent.
-    has_left: AtomicBool,
+    was_sent: AtomicBool,
 }
 
 impl Guess {
@@ -265,25 +271,25 @@ impl Guess {
         own: NodeId,
         ticket: Option<MakeTicket>,
         deadline: Instant,
-        spend: Spend,
+        spend: MarkSpent,
     ) -> Self {
         let side = if ticket.is_some() { TicketSide::Joiner } else { TicketSide::Creator };
         let joiner = Joiner::new(code, side);
         let (hello, is_made) = (joiner.hello(), watch::Sender::new(false));
         let (nameplate, joiner) = (code.nameplate(), Mutex::new(Some(joiner)));
-        let has_left = AtomicBool::new(false);
-        Self { own, nameplate, hello, joiner, is_made, ticket, deadline, spend, has_left }
+        let was_sent = AtomicBool::new(false);
+        Self { own, nameplate, hello, joiner, is_made, ticket, deadline, spend, was_sent }
     }
 
     /// Makes the guess for this answer. `None` if another place has made it.
-    fn make(&self, answer: &[u8; ANSWER_LEN]) -> Option<Result<Proven, WrongWords>> {
+    fn try_make(&self, answer: &[u8; ANSWER_LEN]) -> Option<Result<JoinerKeys, WrongWords>> {
         let joiner = self.joiner.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         self.is_made.send_replace(true);
-        Some(joiner.take(answer))
+        Some(joiner.process_answer(answer))
     }
 
     /// Waits until a place has made the guess.
-    async fn made(&self) {
+    async fn wait_until_made(&self) {
         // The sender is owned by `self`, so it exists.
         let _ = self.is_made.subscribe().wait_for(|is_made| *is_made).await;
     }
@@ -296,37 +302,37 @@ impl fmt::Debug for Guess {
 }
 
 /// A conversation in which the guess is made.
-struct Guessed {
+struct Conversation {
     query: Box<dyn Query>,
-    proven: Proven,
+    proven: JoinerKeys,
     from: Option<SocketAddr>,
     seen: Option<IpAddr>,
 }
 
 /// Runs the search at one place until the creator is met or success is impossible.
-async fn attempt(place: &dyn MeetingPlace, guess: &Guess) -> Result<Met, Missed> {
-    let mut last = Missed::from(NotMet::Nobody);
-    let guessed = select! {
+async fn attempt(place: &dyn MeetingPlace, guess: &Guess) -> Result<JoinSuccess, PlaceFailure> {
+    let mut last = PlaceFailure::from(JoinErrorKind::Nobody);
+    let conversation = select! {
         // Biased: the place that makes the guess must not be cancelled by it.
         biased;
-        guessed = look(place, guess, &mut last) => guessed?,
-        () = guess.made() => return Err(last),
+        conversation = find_creator(place, guess, &mut last) => conversation?,
+        () = guess.wait_until_made() => return Err(last),
         () = sleep_until(guess.deadline) => return Err(last),
     };
     // The guess is made at this place: the search now succeeds here or fails.
-    Ok(prove(place, guess, guessed).await?)
+    Ok(send_proof(place, guess, conversation).await?)
 }
 
 /// Retries until a creator answers. `last` receives the reason of the latest failure.
-async fn look(
+async fn find_creator(
     place: &dyn MeetingPlace,
     guess: &Guess,
-    last: &mut Missed,
-) -> Result<Guessed, Missed> {
+    last: &mut PlaceFailure,
+) -> Result<Conversation, PlaceFailure> {
     loop {
-        match ask(place, guess, last).await {
-            Ok(guessed) => return Ok(guessed),
-            Err(missed) if missed.may_change() => *last = missed,
+        match query_once(place, guess, last).await {
+            Ok(conversation) => return Ok(conversation),
+            Err(missed) if missed.is_retryable() => *last = missed,
             Err(missed) => return Err(missed),
         }
         sleep(RETRY_INTERVAL).await;
@@ -334,15 +340,15 @@ async fn look(
 }
 
 /// Makes one attempt, up to the guess.
-async fn ask(
+async fn query_once(
     place: &dyn MeetingPlace,
     guess: &Guess,
-    last: &mut Missed,
-) -> Result<Guessed, Missed> {
+    last: &mut PlaceFailure,
+) -> Result<Conversation, PlaceFailure> {
     let hello = Message::Hello(guess.hello).encode();
     let topic = Topic::Nameplate { nameplate: guess.nameplate, exact: true };
     let mut query = place.query(topic, Box::new(move || Ok(hello.clone())));
-    let mut refused: Option<(Missed, Instant)> = None;
+    let mut refused: Option<(PlaceFailure, Instant)> = None;
     loop {
         let reply = match &refused {
             None => query.next().await?,
@@ -353,12 +359,12 @@ async fn ask(
         };
         match Message::decode(&reply.message) {
             Some(Message::Answer(answer)) => {
-                let proven = guess.make(&answer).ok_or(NotMet::Nobody)?;
-                let proven = proven.map_err(|_| NotMet::Nonsense)?;
-                return Ok(Guessed { query, proven, from: reply.from, seen: reply.seen });
+                let proven = guess.try_make(&answer).ok_or(JoinErrorKind::Nobody)?;
+                let proven = proven.map_err(|_| JoinErrorKind::InvalidAnswer)?;
+                return Ok(Conversation { query, proven, from: reply.from, seen: reply.seen });
             }
             Some(Message::Refused(why)) if refused.is_none() => {
-                *last = NotMet::from(why).into();
+                *last = JoinErrorKind::from(why).into();
                 refused = Some((last.clone(), Instant::now() + REFUSAL_DOUBT));
             }
             _ => {}
@@ -367,42 +373,52 @@ async fn ask(
 }
 
 /// Runs the exchange from the guess to the ticket.
-async fn prove(place: &dyn MeetingPlace, guess: &Guess, guessed: Guessed) -> Result<Met, NotMet> {
-    let Guessed { mut query, proven, from, seen } = guessed;
+async fn send_proof(
+    place: &dyn MeetingPlace,
+    guess: &Guess,
+    conversation: Conversation,
+) -> Result<JoinSuccess, JoinErrorKind> {
+    let Conversation { mut query, proven, from, seen } = conversation;
     if !(guess.spend)() {
-        return Err(NotMet::Spent);
+        return Err(JoinErrorKind::Spent);
     }
-    guess.has_left.store(true, Relaxed);
-    let patience = place.caps().answer_timeout;
+    guess.was_sent.store(true, Relaxed);
+    let time_limit = place.caps().answer_timeout;
     let proof = Message::Proof(proven.proof(guess.own));
-    let welcome = exchange(&mut *query, &proof, patience, |message| match message {
+    let welcome = exchange(&mut *query, &proof, time_limit, |message| match message {
         Message::Welcome(welcome) => Some(Ok(welcome)),
         // These refusals are impossible after a guess.
-        Message::Refused(Refusal::Unfit | Refusal::Unknown) => Some(Err(NotMet::Silent)),
+        Message::Refused(Refusal::Unfit | Refusal::Unknown) => Some(Err(JoinErrorKind::Silent)),
         Message::Refused(why) => Some(Err(why.into())),
         _ => None,
     });
-    let given = proven.open(&*welcome.await?).map_err(|_| NotMet::Wrong)?;
+    let given = proven.open_welcome(&*welcome.await?).map_err(|_| JoinErrorKind::Wrong)?;
     let Some(make) = &guess.ticket else {
-        return Ok(Met { ticket: given, creator: None, place: place.place(), from, left: None });
+        return Ok(JoinSuccess {
+            ticket: given,
+            creator: None,
+            place: place.place(),
+            from,
+            punch_request: None,
+        });
     };
-    let creator = given.as_slice().try_into().map(NodeId).map_err(|_| NotMet::Wrong)?;
-    let ticket = Message::Ticket(Box::new(proven.ticket(&make(creator, seen))));
+    let creator = given.as_slice().try_into().map(NodeId).map_err(|_| JoinErrorKind::Wrong)?;
+    let ticket = Message::Ticket(Box::new(proven.seal_ticket(&make(creator, seen))));
     let is_ack = |message| (message == Message::Ack).then_some(Ok(()));
-    exchange(&mut *query, &ticket, patience, is_ack).await?;
+    exchange(&mut *query, &ticket, time_limit, is_ack).await?;
     let (ticket, creator) = (Zeroizing::default(), Some(creator));
-    Ok(Met { ticket, creator, place: place.place(), from, left: None })
+    Ok(JoinSuccess { ticket, creator, place: place.place(), from, punch_request: None })
 }
 
 /// Sends a message and waits for one that `take` accepts, ignoring all others.
 async fn exchange<T>(
     query: &mut dyn Query,
     message: &Message,
-    patience: Duration,
-    take: impl Fn(Message) -> Option<Result<T, NotMet>>,
-) -> Result<T, NotMet> {
-    let spoken = async {
-        query.go_on(message.encode()).await?;
+    time_limit: Duration,
+    take: impl Fn(Message) -> Option<Result<T, JoinErrorKind>>,
+) -> Result<T, JoinErrorKind> {
+    let conversation = async {
+        query.send(message.encode()).await?;
         loop {
             let reply = query.next().await?;
             if let Some(taken) = Message::decode(&reply.message).and_then(&take) {
@@ -410,9 +426,9 @@ async fn exchange<T>(
             }
         }
     };
-    match timeout(patience, spoken).await {
+    match timeout(time_limit, conversation).await {
         Ok(Ok(taken)) => taken,
         Ok(Err(PlaceError::Closed(why))) => Err(why.into()),
-        Ok(Err(_)) | Err(_) => Err(NotMet::Silent),
+        Ok(Err(_)) | Err(_) => Err(JoinErrorKind::Silent),
     }
 }

@@ -39,8 +39,8 @@ use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 pub use announce::{CodeAnnouncement, CodeOptions, announce};
-pub use creator::{Creator, Judged};
-pub use join::{JoinError, Met, NotMet, Spend, join, join_reachable};
+pub use creator::{Creator, ProofVerdict};
+pub use join::{JoinError, JoinErrorKind, JoinSuccess, MarkSpent, join, join_reachable};
 pub use long::announce_long;
 pub use pake::TicketSide;
 pub use state::CodeEvent;

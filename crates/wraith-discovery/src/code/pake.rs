@@ -109,17 +109,17 @@ impl Joiner {
     ///
     /// # Errors
     /// [`WrongWords`] if the answer cannot be a creator's. The guess is spent nevertheless.
-    pub fn take(self, answer: &[u8; ANSWER_LEN]) -> Result<Proven, WrongWords> {
+    pub fn process_answer(self, answer: &[u8; ANSWER_LEN]) -> Result<JoinerKeys, WrongWords> {
         let key = finish(self.state, CREATOR_SIDE, answer)?;
-        Ok(Proven(Keys::new(key, self.nameplate, self.form, &self.x, answer)))
+        Ok(JoinerKeys(Keys::new(key, self.nameplate, self.form, &self.x, answer)))
     }
 }
 
 /// The joiner after its guess.
 #[derive(Debug)]
-pub struct Proven(Keys);
+pub struct JoinerKeys(Keys);
 
-impl Proven {
+impl JoinerKeys {
     /// Returns the message with the guess and the joiner's identity, which only a peer with the
     /// words can read. It is deterministic per identity.
     pub fn proof(&self, own: NodeId) -> [u8; PROOF_LEN] {
@@ -138,7 +138,10 @@ impl Proven {
     ///
     /// # Errors
     /// [`WrongWords`]
-    pub fn open(&self, welcome: &[u8; WELCOME_LEN]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
+    pub fn open_welcome(
+        &self,
+        welcome: &[u8; WELCOME_LEN],
+    ) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
         let (confirm, sealed) = welcome.split_at(CONFIRM_LEN);
         if !wraith_crypto::equal(confirm, &self.0.confirm_creator) {
             return Err(WrongWords);
@@ -148,19 +151,19 @@ impl Proven {
 
     /// Returns the last message if the joiner has the ticket. Only for a creator whose welcome was
     /// verified.
-    pub fn ticket(&self, ticket: &[u8]) -> [u8; TICKET_LEN] {
+    pub fn seal_ticket(&self, ticket: &[u8]) -> [u8; TICKET_LEN] {
         seal(&self.0.from_joiner, ticket)
     }
 }
 
 /// One exchange on the creator's side.
 #[derive(Debug)]
-pub struct CreatorRun {
+pub struct CreatorExchange {
     y: [u8; ELEMENT_LEN],
     keys: Keys,
 }
 
-impl CreatorRun {
+impl CreatorExchange {
     /// Answers a joiner.
     ///
     /// # Errors
@@ -192,7 +195,7 @@ impl CreatorRun {
     ///
     /// # Errors
     /// [`WrongWords`]
-    pub fn judge(&self, proof: &[u8; PROOF_LEN]) -> Result<NodeId, WrongWords> {
+    pub fn verify_proof(&self, proof: &[u8; PROOF_LEN]) -> Result<NodeId, WrongWords> {
         let (confirm, sealed) = proof.split_at(CONFIRM_LEN);
         if !wraith_crypto::equal(confirm, &self.keys.confirm_joiner) {
             return Err(WrongWords);
@@ -330,10 +333,14 @@ mod tests {
     }
 
     /// Runs the exchange up to the guess.
-    fn guess(creators: &Code, joiners: &Code, ticket_side: TicketSide) -> (CreatorRun, Proven) {
+    fn guess(
+        creators: &Code,
+        joiners: &Code,
+        ticket_side: TicketSide,
+    ) -> (CreatorExchange, JoinerKeys) {
         let joiner = Joiner::new(joiners, ticket_side);
-        let run = CreatorRun::new(creators, ticket_side, &joiner.hello()).unwrap();
-        let proven = joiner.take(&run.answer()).unwrap();
+        let run = CreatorExchange::new(creators, ticket_side, &joiner.hello()).unwrap();
+        let proven = joiner.process_answer(&run.answer()).unwrap();
         (run, proven)
     }
 
@@ -341,32 +348,32 @@ mod tests {
     fn the_same_words_bring_the_ticket_over_in_either_direction() {
         let code = code([1; 4]);
         let (run, proven) = guess(&code, &code, TicketSide::Creator);
-        assert_eq!(run.judge(&proven.proof(OWN)), Ok(OWN));
-        assert_eq!(proven.open(&run.welcome(b"ticket")).unwrap().as_slice(), b"ticket");
+        assert_eq!(run.verify_proof(&proven.proof(OWN)), Ok(OWN));
+        assert_eq!(proven.open_welcome(&run.welcome(b"ticket")).unwrap().as_slice(), b"ticket");
 
         let (run, proven) = guess(&code, &code, TicketSide::Joiner);
-        assert_eq!(run.judge(&proven.proof(OWN)), Ok(OWN));
-        assert_eq!(proven.open(&run.welcome(b"")).unwrap().as_slice(), b"");
-        assert_eq!(run.open_ticket(&proven.ticket(b"ticket")).unwrap().as_slice(), b"ticket");
+        assert_eq!(run.verify_proof(&proven.proof(OWN)), Ok(OWN));
+        assert_eq!(proven.open_welcome(&run.welcome(b"")).unwrap().as_slice(), b"");
+        assert_eq!(run.open_ticket(&proven.seal_ticket(b"ticket")).unwrap().as_slice(), b"ticket");
     }
 
     #[test]
-    fn who_knows_the_words_learns_who_the_other_is_and_nobody_else_does() {
+    fn only_a_peer_with_the_words_learns_the_other_identity() {
         let code = code([1; 4]);
         let (run, proven) = guess(&code, &code, TicketSide::Joiner);
         let proof = proven.proof(OWN);
-        assert_eq!(run.judge(&proof), Ok(OWN));
+        assert_eq!(run.verify_proof(&proof), Ok(OWN));
         assert!(!proof.windows(4).any(|bytes| bytes == [9; 4]), "it is sealed");
         // The same joiner's proof is identical; another identity's differs.
         assert_eq!(proven.proof(OWN), proof);
-        assert_eq!(run.judge(&proven.proof(NodeId([8; 32]))), Ok(NodeId([8; 32])));
+        assert_eq!(run.verify_proof(&proven.proof(NodeId([8; 32]))), Ok(NodeId([8; 32])));
         // A man in the middle that substitutes another exchange's identity is detected.
         let (_, other) = guess(&code, &code, TicketSide::Joiner);
         let mut mixed = proof;
         mixed[CONFIRM_LEN..].copy_from_slice(&other.proof(OWN)[CONFIRM_LEN..]);
-        assert_eq!(run.judge(&mixed), Err(WrongWords));
+        assert_eq!(run.verify_proof(&mixed), Err(WrongWords));
         let welcome = run.welcome(NodeId([7; 32]).as_bytes());
-        assert_eq!(proven.open(&welcome).unwrap().as_slice(), [7; 32]);
+        assert_eq!(proven.open_welcome(&welcome).unwrap().as_slice(), [7; 32]);
     }
 
     #[test]
@@ -374,7 +381,7 @@ mod tests {
         let code = code([1; 4]);
         let (run, proven) = guess(&code, &code, TicketSide::Creator);
         let ticket = [9; crate::ticket::MAX_LEN];
-        assert_eq!(proven.open(&run.welcome(&ticket)).unwrap().as_slice(), ticket);
+        assert_eq!(proven.open_welcome(&run.welcome(&ticket)).unwrap().as_slice(), ticket);
     }
 
     #[test]
@@ -382,8 +389,8 @@ mod tests {
         let right = code([1; 4]);
         for wrong in [code([1, 1, 1, 2]), code([1, 2, 1, 1]), Code::new(8, [1; 4])] {
             let (run, proven) = guess(&right, &wrong, TicketSide::Creator);
-            assert_eq!(run.judge(&proven.proof(OWN)), Err(WrongWords));
-            assert_eq!(proven.open(&run.welcome(b"ticket")), Err(WrongWords));
+            assert_eq!(run.verify_proof(&proven.proof(OWN)), Err(WrongWords));
+            assert_eq!(proven.open_welcome(&run.welcome(b"ticket")), Err(WrongWords));
         }
     }
 
@@ -391,48 +398,51 @@ mod tests {
     fn a_code_made_for_one_direction_is_wrong_in_the_other() {
         let code = code([1; 4]);
         let hello = Joiner::new(&code, TicketSide::Joiner).hello();
-        assert_eq!(CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap_err(), WrongWords);
+        assert_eq!(
+            CreatorExchange::new(&code, TicketSide::Creator, &hello).unwrap_err(),
+            WrongWords
+        );
         // A man in the middle gains nothing by changing the form byte.
         let joiner = Joiner::new(&code, TicketSide::Joiner);
         let mut hello = joiner.hello();
         hello[0] = TicketSide::Creator as u8;
-        let run = CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap();
-        let proof = joiner.take(&run.answer()).unwrap().proof(OWN);
-        assert_eq!(run.judge(&proof), Err(WrongWords));
+        let run = CreatorExchange::new(&code, TicketSide::Creator, &hello).unwrap();
+        let proof = joiner.process_answer(&run.answer()).unwrap().proof(OWN);
+        assert_eq!(run.verify_proof(&proof), Err(WrongWords));
     }
 
     #[test]
-    fn a_code_without_its_third_word_is_told_from_a_wrong_one_before_the_guess() {
+    fn a_missing_third_word_is_detected_before_the_guess() {
         let several = Code::for_several(7, [1; 6]);
         for (creators, joiners) in [(&several, &code([1; 4])), (&code([1; 4]), &several)] {
             let hello = Joiner::new(joiners, TicketSide::Creator).hello();
-            let run = CreatorRun::new(creators, TicketSide::Creator, &hello);
+            let run = CreatorExchange::new(creators, TicketSide::Creator, &hello);
             assert_eq!(run.unwrap_err(), WrongWords);
         }
         let (run, proven) = guess(&several, &several, TicketSide::Creator);
-        assert_eq!(run.judge(&proven.proof(OWN)), Ok(OWN));
+        assert_eq!(run.verify_proof(&proven.proof(OWN)), Ok(OWN));
         let (run, proven) =
             guess(&several, &Code::for_several(7, [1, 1, 1, 1, 1, 2]), TicketSide::Creator);
-        assert_eq!(run.judge(&proven.proof(OWN)), Err(WrongWords), "the third word counts");
+        assert_eq!(run.verify_proof(&proven.proof(OWN)), Err(WrongWords), "the third word counts");
     }
 
     #[test]
-    fn two_runs_of_one_code_share_nothing() {
+    fn two_exchanges_of_one_code_have_independent_messages() {
         let code = code([1; 4]);
         let (a, first) = guess(&code, &code, TicketSide::Creator);
         let (b, second) = guess(&code, &code, TicketSide::Creator);
         assert_ne!(a.answer(), b.answer());
-        assert_eq!(a.judge(&second.proof(OWN)), Err(WrongWords));
-        assert_eq!(first.open(&b.welcome(b"ticket")), Err(WrongWords));
+        assert_eq!(a.verify_proof(&second.proof(OWN)), Err(WrongWords));
+        assert_eq!(first.open_welcome(&b.welcome(b"ticket")), Err(WrongWords));
     }
 
     #[test]
-    fn the_proof_reflected_is_no_welcome() {
+    fn a_reflected_proof_is_not_a_welcome() {
         let code = code([1; 4]);
         let (_, proven) = guess(&code, &code, TicketSide::Creator);
         let mut welcome = [0; WELCOME_LEN];
         welcome[..CONFIRM_LEN].copy_from_slice(&proven.proof(OWN)[..CONFIRM_LEN]);
-        assert_eq!(proven.open(&welcome), Err(WrongWords));
+        assert_eq!(proven.open_welcome(&welcome), Err(WrongWords));
     }
 
     #[test]
@@ -442,25 +452,27 @@ mod tests {
         for at in 0..PROOF_LEN {
             let mut proof = proven.proof(OWN);
             proof[at] ^= 1;
-            assert_eq!(run.judge(&proof), Err(WrongWords));
+            assert_eq!(run.verify_proof(&proof), Err(WrongWords));
         }
         for at in 0..WELCOME_LEN {
             let mut welcome = run.welcome(b"ticket");
             welcome[at] ^= 1;
-            assert_eq!(proven.open(&welcome), Err(WrongWords));
+            assert_eq!(proven.open_welcome(&welcome), Err(WrongWords));
         }
         for at in 0..ELEMENT_LEN {
             let joiner = Joiner::new(&code, TicketSide::Creator);
             let mut hello = joiner.hello();
             hello[1 + at] ^= 1;
-            let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &hello) else { continue };
-            let proven = joiner.take(&run.answer()).unwrap();
-            assert_eq!(run.judge(&proven.proof(OWN)), Err(WrongWords));
+            let Ok(run) = CreatorExchange::new(&code, TicketSide::Creator, &hello) else {
+                continue;
+            };
+            let proven = joiner.process_answer(&run.answer()).unwrap();
+            assert_eq!(run.verify_proof(&proven.proof(OWN)), Err(WrongWords));
         }
     }
 
     #[test]
-    fn elements_that_are_none_are_refused() {
+    fn invalid_group_elements_are_refused() {
         let code = code([1; 4]);
         let joiner = Joiner::new(&code, TicketSide::Creator).hello();
         let honest = CompressedEdwardsY(joiner[1..].try_into().unwrap()).decompress().unwrap();
@@ -473,11 +485,11 @@ mod tests {
                 let mut hello = joiner;
                 hello[1..].copy_from_slice(&bytes);
                 assert_eq!(
-                    CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap_err(),
+                    CreatorExchange::new(&code, TicketSide::Creator, &hello).unwrap_err(),
                     WrongWords
                 );
                 let joiner = Joiner::new(&code, TicketSide::Creator);
-                assert_eq!(joiner.take(&bytes).unwrap_err(), WrongWords);
+                assert_eq!(joiner.process_answer(&bytes).unwrap_err(), WrongWords);
             }
         }
     }
@@ -492,12 +504,12 @@ mod tests {
             let code = code([1; 4]);
             let mut message = [TicketSide::Creator as u8; HELLO_LEN];
             message[1..].copy_from_slice(&hello);
-            if let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &message) {
-                prop_assert_eq!(run.judge(&[proof[0]; PROOF_LEN]), Err(WrongWords));
+            if let Ok(run) = CreatorExchange::new(&code, TicketSide::Creator, &message) {
+                prop_assert_eq!(run.verify_proof(&[proof[0]; PROOF_LEN]), Err(WrongWords));
                 prop_assert_eq!(run.open_ticket(&[proof[0]; TICKET_LEN]), Err(WrongWords));
             }
-            if let Ok(proven) = Joiner::new(&code, TicketSide::Creator).take(&answer) {
-                prop_assert_eq!(proven.open(&[proof[0]; WELCOME_LEN]), Err(WrongWords));
+            if let Ok(proven) = Joiner::new(&code, TicketSide::Creator).process_answer(&answer) {
+                prop_assert_eq!(proven.open_welcome(&[proof[0]; WELCOME_LEN]), Err(WrongWords));
             }
         }
     }

@@ -13,28 +13,28 @@ use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 use super::MakeTicket;
-use super::creator::{Creator, Judged};
+use super::creator::{Creator, ProofVerdict};
 use super::message::Message;
 use super::pake::{HELLO_LEN, TicketSide};
 use crate::contact::PunchRequest;
-use crate::place::{Place, PlaceError, Question, Refusal, Responder, Response};
+use crate::place::{PlaceError, PlaceName, Question, Refusal, Responder, Response};
 
 /// An event for the creator of a code.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CodeEvent {
     /// A joiner guessed wrong at this place, and the code is no longer valid.
-    WrongGuess(Place),
+    WrongGuess(PlaceName),
     /// A joiner proved the words. It gets the ticket, or its own ticket follows.
     Used {
         /// The meeting place.
-        place: Place,
+        place: PlaceName,
         /// The joiner's claimed identity. Its ticket is for this identity.
         joiner: NodeId,
     },
     /// A joiner of a long code has published its addresses. [`Self::Used`] follows once the joiner
     /// can see its admission.
-    PunchRequest(Place, PunchRequest),
+    PunchRequest(PlaceName, PunchRequest),
     /// The joiner's ticket.
     Ticket {
         /// The ticket's bytes.
@@ -46,9 +46,9 @@ pub enum CodeEvent {
     /// The code expired unused.
     Expired,
     /// No joiner can arrive at this place at present.
-    Lost(Place, PlaceError),
+    Lost(PlaceName, PlaceError),
     /// The place has recovered.
-    Back(Place),
+    Back(PlaceName),
 }
 
 /// Receives events.
@@ -56,7 +56,7 @@ pub type Events = mpsc::UnboundedSender<CodeEvent>;
 
 /// State of an announced code; see the module documentation.
 pub struct CreatorState {
-    judge: Mutex<Judge>,
+    exchange: Mutex<Exchange>,
     /// The creator's identity.
     own: NodeId,
     side: TicketSide,
@@ -68,10 +68,10 @@ pub struct CreatorState {
 }
 
 /// State behind the lock.
-struct Judge {
+struct Exchange {
     creator: Creator,
     /// The joiner has the ticket and has not sent it yet.
-    is_owed: bool,
+    awaits_ticket: bool,
 }
 
 impl CreatorState {
@@ -84,11 +84,11 @@ impl CreatorState {
         events: Events,
         end: watch::Sender<Option<Refusal>>,
     ) -> Self {
-        let judge = Mutex::new(Judge { creator, is_owed: side == TicketSide::Joiner });
-        Self { judge, own, side, ticket, events, end }
+        let exchange = Mutex::new(Exchange { creator, awaits_ticket: side == TicketSide::Joiner });
+        Self { exchange, own, side, ticket, events, end }
     }
 
-    pub fn tell(&self, event: CodeEvent) {
+    pub fn emit(&self, event: CodeEvent) {
         // Without a handle the event is dropped.
         let _ = self.events.send(event);
     }
@@ -100,43 +100,47 @@ impl CreatorState {
 
     /// Expires the code unless it has ended already.
     pub fn expire(&self) {
-        if self.lock().creator.over(Instant::now()) == Some(Refusal::Expired) {
-            self.tell(CodeEvent::Expired);
+        if self.lock().creator.refusal_at(Instant::now()) == Some(Refusal::Expired) {
+            self.emit(CodeEvent::Expired);
             self.end.send_replace(Some(Refusal::Expired));
         }
     }
 
-    fn judge(
+    fn handle_message(
         &self,
         hello: &[u8; HELLO_LEN],
         message: Message,
-        asked: &Question<'_>,
+        question: &Question<'_>,
     ) -> Option<Response> {
         let now = Instant::now();
-        let mut judge = self.lock();
+        let mut exchange = self.lock();
         Some(match message {
-            Message::Hello(_) => say(&match judge.creator.hello(now, hello) {
+            Message::Hello(_) => response_with(&match exchange.creator.answer_hello(now, hello) {
                 Ok(answer) => Message::Answer(answer),
                 Err(why) => Message::Refused(why),
             }),
             Message::Proof(proof) => {
                 let given = |joiner| match self.side {
-                    TicketSide::Creator => (self.ticket)(joiner, asked.seen),
+                    TicketSide::Creator => (self.ticket)(joiner, question.seen),
                     TicketSide::Joiner => Zeroizing::new(self.own.as_bytes().to_vec()),
                 };
-                let judged = judge.creator.judge(now, hello, &proof, given);
-                let end = judge.creator.over(now).filter(|_| !judge.is_owed);
-                self.judged(judged, end, asked.place)
+                let verdict = exchange.creator.verify_proof(now, hello, &proof, given);
+                let end = exchange.creator.refusal_at(now).filter(|_| !exchange.awaits_ticket);
+                self.proof_response(verdict, end, question.place)
             }
             Message::Ticket(ticket) if self.side == TicketSide::Joiner => {
-                match judge.creator.ticket(hello, &ticket) {
+                match exchange.creator.open_ticket(hello, &ticket) {
                     // A repeated ticket is acknowledged again, but reported once.
-                    Ok(ticket) if std::mem::take(&mut judge.is_owed) => {
-                        let event = CodeEvent::Ticket { ticket, from: asked.from };
-                        self.telling(&Message::Ack, event, judge.creator.over(now))
+                    Ok(ticket) if std::mem::take(&mut exchange.awaits_ticket) => {
+                        let event = CodeEvent::Ticket { ticket, from: question.from };
+                        self.response_with_event(
+                            &Message::Ack,
+                            event,
+                            exchange.creator.refusal_at(now),
+                        )
                     }
-                    Ok(_) => say(&Message::Ack),
-                    Err(why) => say(&Message::Refused(why)),
+                    Ok(_) => response_with(&Message::Ack),
+                    Err(why) => response_with(&Message::Refused(why)),
                 }
             }
             _ => return None,
@@ -144,26 +148,42 @@ impl CreatorState {
     }
 
     /// Builds the response to a proof; `end` is set if the code ends with it.
-    fn judged(&self, judged: Judged, end: Option<Refusal>, place: &Place) -> Response {
-        match judged {
-            Judged::Right { welcome, joiner, first: true } => {
+    fn proof_response(
+        &self,
+        verdict: ProofVerdict,
+        end: Option<Refusal>,
+        place: &PlaceName,
+    ) -> Response {
+        match verdict {
+            ProofVerdict::Right { welcome, joiner, first: true } => {
                 let event = CodeEvent::Used { place: place.clone(), joiner };
-                self.telling(&Message::Welcome(welcome), event, end)
+                self.response_with_event(&Message::Welcome(welcome), event, end)
             }
-            Judged::Right { welcome, first: false, .. } => say(&Message::Welcome(welcome)),
-            Judged::Refused(Refusal::Wrong) => {
+            ProofVerdict::Right { welcome, first: false, .. } => {
+                response_with(&Message::Welcome(welcome))
+            }
+            ProofVerdict::Refused(Refusal::Wrong) => {
                 let event = CodeEvent::WrongGuess(place.clone());
-                self.telling(&Message::Refused(Refusal::Wrong), event, Some(Refusal::Burned))
-                    .ending(Refusal::Burned)
+                self.response_with_event(
+                    &Message::Refused(Refusal::Wrong),
+                    event,
+                    Some(Refusal::Burned),
+                )
+                .ending(Refusal::Burned)
             }
-            Judged::Refused(why) => say(&Message::Refused(why)),
+            ProofVerdict::Refused(why) => response_with(&Message::Refused(why)),
         }
     }
 
     /// Builds a response that reports `event` after it was sent, and the end if it has come.
-    fn telling(&self, message: &Message, event: CodeEvent, end: Option<Refusal>) -> Response {
+    fn response_with_event(
+        &self,
+        message: &Message,
+        event: CodeEvent,
+        end: Option<Refusal>,
+    ) -> Response {
         let (events, ended) = (self.events.clone(), self.end.clone());
-        say(message).then(move || {
+        response_with(message).on_sent(move || {
             let _ = events.send(event);
             if end.is_some() {
                 ended.send_replace(end);
@@ -171,13 +191,13 @@ impl CreatorState {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Judge> {
+    fn lock(&self) -> MutexGuard<'_, Exchange> {
         // A panic cannot leave the creator inconsistent.
-        self.judge.lock().unwrap_or_else(PoisonError::into_inner)
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn say(message: &Message) -> Response {
+fn response_with(message: &Message) -> Response {
     Response::new(message.encode())
 }
 
@@ -185,7 +205,7 @@ impl Responder for CreatorState {
     fn respond(&self, question: &Question<'_>) -> Option<Response> {
         let Message::Hello(hello) = Message::decode(question.opening)? else { return None };
         let message = Message::decode(question.message)?;
-        self.judge(&hello, message, question)
+        self.handle_message(&hello, message, question)
     }
 }
 

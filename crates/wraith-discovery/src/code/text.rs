@@ -18,7 +18,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::place::MAX_NAMEPLATE;
-use crate::words::{self, Place, WORDS_PER_LIST};
+use crate::words::{self, WORDS_PER_LIST, WordPosition};
 
 /// Longest text accepted as a code, with room for spaces.
 const MAX_TEXT_LEN: usize = 80;
@@ -79,20 +79,20 @@ fn meant(nearest: &[&str]) -> String {
 impl Code {
     /// Makes a code for one receiver from a nameplate and 4 random bytes, which select two words.
     pub fn new(nameplate: u32, [a, b, c, d]: [u8; 4]) -> Self {
-        let words = [drawn(Place::First, [a, b]), drawn(Place::Second, [c, d])];
+        let words = [drawn(WordPosition::First, [a, b]), drawn(WordPosition::Second, [c, d])];
         Self(Form::Short { nameplate, words, third: None })
     }
 
     /// Makes a code for several receivers. The 6 random bytes select three words.
     pub fn for_several(nameplate: u32, [a, b, c, d, e, f]: [u8; 6]) -> Self {
-        let words = [drawn(Place::First, [a, b]), drawn(Place::Second, [c, d])];
-        Self(Form::Short { nameplate, words, third: Some(drawn(Place::Third, [e, f])) })
+        let words = [drawn(WordPosition::First, [a, b]), drawn(WordPosition::Second, [c, d])];
+        Self(Form::Short { nameplate, words, third: Some(drawn(WordPosition::Third, [e, f])) })
     }
 
     /// Makes a long code. The 12 random bytes select six words.
     pub fn long(random: [u8; 2 * LONG_WORDS]) -> Self {
         let (random, _) = random.as_chunks();
-        Self(Form::Long(std::array::from_fn(|at| drawn(long_place(at), random[at]))))
+        Self(Form::Long(std::array::from_fn(|at| drawn(position_in_long_code(at), random[at]))))
     }
 
     /// Reports whether this is a short code for several receivers.
@@ -144,7 +144,8 @@ impl Code {
             return false;
         }
         let text = Zeroizing::new(text.to_lowercase());
-        let known = |(at, part)| usize::from(words::find(long_place(at), part).is_some());
+        let known =
+            |(at, part)| usize::from(words::find(position_in_long_code(at), part).is_some());
         let count = parts(&text).count();
         count == LONG_WORDS && parts(&text).enumerate().map(known).sum::<usize>() >= MOST_WORDS
     }
@@ -154,8 +155,8 @@ impl Code {
 const MOST_WORDS: usize = 4;
 
 /// The lists alternate.
-const fn long_place(at: usize) -> Place {
-    if at.is_multiple_of(2) { Place::First } else { Place::Second }
+const fn position_in_long_code(at: usize) -> WordPosition {
+    if at.is_multiple_of(2) { WordPosition::First } else { WordPosition::Second }
 }
 
 fn parts(text: &str) -> impl Iterator<Item = &str> {
@@ -206,8 +207,8 @@ fn short<'a>(mut parts: impl Iterator<Item = &'a str>) -> Result<Code, CodeError
     else {
         return Err(CodeError::WrongCount);
     };
-    let words = [word(Place::First, first)?, word(Place::Second, second)?];
-    let third = third.map(|third| word(Place::Third, third)).transpose()?;
+    let words = [word(WordPosition::First, first)?, word(WordPosition::Second, second)?];
+    let third = third.map(|third| word(WordPosition::Third, third)).transpose()?;
     Ok(Code(Form::Short { nameplate, words, third }))
 }
 
@@ -220,20 +221,20 @@ fn long(parts: &[&str]) -> Result<Code, CodeError> {
     };
     let mut words = [""; LONG_WORDS];
     for (at, part) in parts.iter().enumerate() {
-        words[at] = word(long_place(at), part)?;
+        words[at] = word(position_in_long_code(at), part)?;
     }
     Ok(Code(Form::Long(words)))
 }
 
 /// 2^16 is a multiple of the number of words, so all are equally likely.
-fn drawn(place: Place, random: [u8; 2]) -> &'static str {
-    words::list(place)[usize::from(u16::from_be_bytes(random)) % WORDS_PER_LIST]
+fn drawn(position: WordPosition, random: [u8; 2]) -> &'static str {
+    words::list(position)[usize::from(u16::from_be_bytes(random)) % WORDS_PER_LIST]
 }
 
-fn word(place: Place, typed: &str) -> Result<&'static str, CodeError> {
-    words::find(place, typed).ok_or_else(|| CodeError::UnknownWord {
+fn word(position: WordPosition, typed: &str) -> Result<&'static str, CodeError> {
+    words::find(position, typed).ok_or_else(|| CodeError::UnknownWord {
         typed: typed.to_owned(),
-        nearest: words::nearest(place, typed),
+        nearest: words::nearest(position, typed),
     })
 }
 
@@ -291,13 +292,19 @@ mod tests {
     #[test]
     fn all_pairs_of_words_can_come() {
         let last: Vec<_> = Code::new(1, [0xff; 4]).words().collect();
-        assert_eq!(last, [words::list(Place::First)[1023], words::list(Place::Second)[1023]]);
+        assert_eq!(
+            last,
+            [words::list(WordPosition::First)[1023], words::list(WordPosition::Second)[1023]]
+        );
         let first: Vec<_> = Code::new(1, [0; 4]).words().collect();
-        assert_eq!(first, [words::list(Place::First)[0], words::list(Place::Second)[0]]);
+        assert_eq!(
+            first,
+            [words::list(WordPosition::First)[0], words::list(WordPosition::Second)[0]]
+        );
     }
 
     #[test]
-    fn what_is_no_code_says_why() {
+    fn invalid_codes_are_rejected_with_the_reason() {
         let parse = |text: &str| text.parse::<Code>().unwrap_err();
         let [first, second] = example_words();
         assert_eq!(parse(""), CodeError::NoNameplate);
@@ -313,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_does_not_exist_is_told_with_the_ones_that_do() {
+    fn an_unknown_word_is_reported_with_the_nearest_words() {
         let [first, second] = example_words();
         let slip = format!("{}q", &first[..first.len() - 1]);
         match format!("7-{slip}-{second}").parse::<Code>() {
@@ -327,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_code_that_is_not_whole_or_in_another_order_says_so() {
+    fn an_incomplete_or_reordered_long_code_is_reported() {
         let text = Code::long([5; 12]).to_string();
         let words: Vec<&str> = text.split('-').collect();
         let parse = |words: &[&str]| words.join("-").parse::<Code>().unwrap_err();
@@ -347,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_long_code_does_not_look_like_one() {
+    fn other_texts_do_not_look_like_a_long_code() {
         let text = Code::long([5; 12]).to_string();
         let slip = text.replacen(|c: char| c.is_ascii_lowercase(), "q", 1);
         assert!(Code::looks_like(&slip), "one slip is told as one: {slip}");

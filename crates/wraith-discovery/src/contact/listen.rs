@@ -12,21 +12,21 @@ use wraith_crypto::NodeId;
 
 use super::MAX_CONTACTS;
 use super::hour::{hour, hour_after};
-use super::pair::Pair;
+use super::pair::ContactPair;
 use super::responder::{ContactEvent, ContactResponder};
 use super::stored::StoredContacts;
 use crate::backoff::Backoff;
-use crate::place::{Announcement, End, MeetingPlace, Place, PlaceError, Topic};
+use crate::place::{Announcement, EndSignal, MeetingPlace, PlaceError, PlaceName, Topic};
 use crate::places::Places;
 use crate::reach::MakeReach;
 
 /// A running listener; drop ends it.
 #[derive(Debug)]
 pub struct ContactListener {
-    places: Vec<Place>,
-    missing: Vec<(Place, PlaceError)>,
+    places: Vec<PlaceName>,
+    missing: Vec<(PlaceName, PlaceError)>,
     responder: Arc<ContactResponder>,
-    mailboxes: Vec<Mailboxes>,
+    contact_topics: Vec<ContactTopics>,
     stored: Vec<StoredContacts>,
     events: Option<ContactEvents>,
     /// Tasks of broadcast places.
@@ -47,22 +47,22 @@ impl ContactEvents {
 /// Starts to answer at all places. `reach` returns the listener's addresses. No contact is answered
 /// before [`ContactListener::set_contacts`]. Must be called in a tokio runtime.
 pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
-    let (tell, events) = mpsc::unbounded_channel();
-    let responder = Arc::new(ContactResponder::new(reach, tell));
+    let (sender, events) = mpsc::unbounded_channel();
+    let responder = Arc::new(ContactResponder::new(reach, sender));
     let (mut at, mut missing) = (Vec::new(), Vec::new());
-    let (mut broadcasts, mut mailboxes) = (JoinSet::new(), Vec::new());
+    let (mut broadcasts, mut contact_topics) = (JoinSet::new(), Vec::new());
     for place in places.all() {
         let name = place.place();
-        let status = Arc::new(Status::new(name.clone(), Arc::clone(&responder)));
+        let status = Arc::new(PlaceStatus::new(name.clone(), Arc::clone(&responder)));
         if !place.caps().broadcast {
             at.push(name);
-            mailboxes.push(Mailboxes { place, status, waits: Mutex::default() });
+            contact_topics.push(ContactTopics { place, status, tasks: Mutex::default() });
             continue;
         }
         match place.announce(Topic::AnyContact).await {
             Ok(announcement) => {
                 at.push(name);
-                broadcasts.spawn(answer_all(place, announcement, status));
+                broadcasts.spawn(serve_broadcast_place(place, announcement, status));
             }
             Err(why) => missing.push((name, why)),
         }
@@ -70,7 +70,7 @@ pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
     let mut stored = Vec::new();
     for store in &places.stores {
         at.push(store.place());
-        let status = Arc::new(Status::new(store.place(), Arc::clone(&responder)));
+        let status = Arc::new(PlaceStatus::new(store.place(), Arc::clone(&responder)));
         stored.push(StoredContacts::new(Arc::clone(store), Arc::clone(&responder), status));
     }
     let events = Some(ContactEvents(events));
@@ -78,7 +78,7 @@ pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
         places: at,
         missing,
         responder,
-        mailboxes,
+        contact_topics,
         stored,
         events,
         _broadcasts: broadcasts,
@@ -87,21 +87,21 @@ pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
 
 impl ContactListener {
     /// Returns the places where the listener waits.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PlaceName] {
         &self.places
     }
 
     /// Returns the places that failed, with reasons.
-    pub fn missing(&self) -> &[(Place, PlaceError)] {
+    pub fn missing(&self) -> &[(PlaceName, PlaceError)] {
         &self.missing
     }
 
     /// Sets the contacts to answer, most important first and at most [`MAX_CONTACTS`]. A place with
     /// one topic per contact serves only the first few. Must be called in a tokio runtime.
-    pub fn set_contacts(&self, mut pairs: Vec<Pair>) {
+    pub fn set_contacts(&self, mut pairs: Vec<ContactPair>) {
         pairs.truncate(MAX_CONTACTS);
-        for mailboxes in &self.mailboxes {
-            mailboxes.wait_for(&pairs);
+        for contact_topics in &self.contact_topics {
+            contact_topics.set_contacts(&pairs);
         }
         for stored in &self.stored {
             stored.publish_for(&pairs);
@@ -143,23 +143,23 @@ impl ContactListener {
 
 /// A place with one topic per contact.
 #[derive(Debug)]
-struct Mailboxes {
+struct ContactTopics {
     place: Arc<dyn MeetingPlace>,
-    status: Arc<Status>,
+    status: Arc<PlaceStatus>,
     /// One task per served contact.
-    waits: Mutex<HashMap<NodeId, JoinSet<()>>>,
+    tasks: Mutex<HashMap<NodeId, JoinSet<()>>>,
 }
 
-impl Mailboxes {
-    fn wait_for(&self, pairs: &[Pair]) {
-        let wanted = &pairs[..pairs.len().min(self.place.caps().contacts)];
-        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        waits.retain(|peer, _| wanted.iter().any(|pair| pair.peer() == *peer));
-        for pair in wanted {
-            waits.entry(pair.peer()).or_insert_with(|| {
+impl ContactTopics {
+    fn set_contacts(&self, pairs: &[ContactPair]) {
+        let served_pairs = &pairs[..pairs.len().min(self.place.caps().contacts)];
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|peer, _| served_pairs.iter().any(|pair| pair.peer() == *peer));
+        for pair in served_pairs {
+            tasks.entry(pair.peer()).or_insert_with(|| {
                 let (place, status) = (Arc::clone(&self.place), Arc::clone(&self.status));
                 let mut task = JoinSet::new();
-                task.spawn(answer_one(place, pair.clone(), status));
+                task.spawn(serve_contact_topic(place, pair.clone(), status));
                 task
             });
         }
@@ -167,32 +167,38 @@ impl Mailboxes {
 }
 
 /// Task of one broadcast place.
-async fn answer_all(
+async fn serve_broadcast_place(
     place: Arc<dyn MeetingPlace>,
     announcement: Box<dyn Announcement>,
-    status: Arc<Status>,
+    status: Arc<PlaceStatus>,
 ) {
-    let (_never, end) = End::channel();
+    let (_never, end) = EndSignal::channel();
     let mut announced = Ok(announcement);
     let mut backoff = Backoff::of_a_place();
     loop {
-        let Err(why) = serve(announced, &status, &end, &mut backoff).await else { return };
-        status.down(why);
+        let Err(why) = serve_announcement(announced, &status, &end, &mut backoff).await else {
+            return;
+        };
+        status.mark_down(why);
         backoff.wait().await;
         announced = place.announce(Topic::AnyContact).await;
     }
 }
 
 /// Task of one contact at a place with one topic per contact and hour.
-async fn answer_one(place: Arc<dyn MeetingPlace>, pair: Pair, status: Arc<Status>) {
-    let (_never, end) = End::channel();
+async fn serve_contact_topic(
+    place: Arc<dyn MeetingPlace>,
+    pair: ContactPair,
+    status: Arc<PlaceStatus>,
+) {
+    let (_never, end) = EndSignal::channel();
     let mut backoff = Backoff::of_a_place();
     loop {
         let now = hour();
         let topic = Topic::Contact(pair.tag(pair.own(), now));
         let served = async {
             let announced = place.announce(topic).await;
-            serve(announced, &status, &end, &mut backoff).await
+            serve_announcement(announced, &status, &end, &mut backoff).await
         };
         let result = select! {
             result = served => result,
@@ -200,48 +206,48 @@ async fn answer_one(place: Arc<dyn MeetingPlace>, pair: Pair, status: Arc<Status
             () = hour_after(now) => continue,
         };
         let Err(why) = result else { return };
-        status.down(why);
+        status.mark_down(why);
         backoff.wait().await;
     }
 }
 
 /// Answers until the place is lost.
-async fn serve(
+async fn serve_announcement(
     announced: Result<Box<dyn Announcement>, PlaceError>,
-    status: &Status,
-    end: &End,
+    status: &PlaceStatus,
+    end: &EndSignal,
     backoff: &mut Backoff,
 ) -> Result<(), PlaceError> {
     let announcement = announced?;
     backoff.reset();
-    status.up();
-    announcement.serve(status.responder.clone(), end.clone()).await
+    status.mark_up();
+    announcement.serve_queries(status.responder.clone(), end.clone()).await
 }
 
 /// Status of a place, shared by all its tasks.
 #[derive(Debug)]
-pub(super) struct Status {
-    place: Place,
+pub(super) struct PlaceStatus {
+    place: PlaceName,
     is_lost: watch::Sender<bool>,
     responder: Arc<ContactResponder>,
 }
 
-impl Status {
-    pub(super) fn new(place: Place, responder: Arc<ContactResponder>) -> Self {
+impl PlaceStatus {
+    pub(super) fn new(place: PlaceName, responder: Arc<ContactResponder>) -> Self {
         Self { place, is_lost: watch::Sender::new(false), responder }
     }
 
-    pub(super) fn down(&self, why: PlaceError) {
+    pub(super) fn mark_down(&self, why: PlaceError) {
         debug!(place = self.place.name(), %why, "not listening for contacts");
         if !self.is_lost.send_replace(true) {
-            self.responder.tell(ContactEvent::Lost(self.place.clone(), why));
+            self.responder.emit(ContactEvent::Lost(self.place.clone(), why));
         }
     }
 
-    pub(super) fn up(&self) {
+    pub(super) fn mark_up(&self) {
         debug!(place = self.place.name(), "listening for contacts");
         if self.is_lost.send_replace(false) {
-            self.responder.tell(ContactEvent::Back(self.place.clone()));
+            self.responder.emit(ContactEvent::Back(self.place.clone()));
         }
     }
 }

@@ -25,10 +25,10 @@ use wraith_crypto::{NodeId, kdf};
 
 pub use listen::{ContactEvents, ContactListener, listen};
 pub(crate) use packet::{ADDRESS_LEN, decode_address, encode_address};
-pub use packet::{Said, open, seal};
-pub use pair::Pair;
+pub use packet::{ContactMessage, open, seal};
+pub use pair::ContactPair;
 pub use responder::{ContactEvent, PUNCH_SECRET_LEN, PunchRequest, PunchSecret};
-pub use search::{Calling, ContactSearch, Found, search, search_calling};
+pub use search::{CallOptions, ContactSearch, SearchEvent, search, search_with_call};
 
 /// Most contacts of a listener. Each costs one trial decryption per packet from the local network.
 pub const MAX_CONTACTS: usize = 256;
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_ports_lie_where_nobody_else_listens_and_differ() {
+    fn usual_ports_are_distinct_and_below_the_ephemeral_range() {
         let ports: Vec<u16> = (0..100).map(|n| usual_port(identity(n).node_id())).collect();
         assert!(ports.iter().all(|port| (10_240..32_768).contains(port)));
         let distinct: std::collections::HashSet<_> = ports.iter().collect();

@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES};
 use zeroize::Zeroizing;
 
-use super::pair::Pair;
+use super::pair::ContactPair;
 use crate::reach::Reach;
 
 /// Length of the salt in bytes.
@@ -26,7 +26,7 @@ pub const ADDRESS_LEN: usize = 19;
 
 /// Content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum ContactMessage {
     /// A caller's packet: its clock and addresses.
     Call { unix_seconds: u64, reach: Reach },
     /// A listener's answer: its addresses.
@@ -34,15 +34,20 @@ pub enum Said {
 }
 
 /// Seals a message from `pair.own` as a packet of `len` bytes.
-pub fn seal(pair: &Pair, salt: [u8; SALT_LEN], said: &Said, len: usize) -> Vec<u8> {
+pub fn seal(
+    pair: &ContactPair,
+    salt: [u8; SALT_LEN],
+    message: &ContactMessage,
+    len: usize,
+) -> Vec<u8> {
     let mut packet = salt.to_vec();
-    let reach = match said {
-        Said::Call { unix_seconds, reach } => {
+    let reach = match message {
+        ContactMessage::Call { unix_seconds, reach } => {
             packet.push(1);
             packet.extend_from_slice(&unix_seconds.to_be_bytes());
             reach
         }
-        Said::Answer { call, reach } => {
+        ContactMessage::Answer { call, reach } => {
             packet.push(2);
             packet.extend_from_slice(call);
             reach
@@ -58,27 +63,27 @@ pub fn seal(pair: &Pair, salt: [u8; SALT_LEN], said: &Said, len: usize) -> Vec<u
 
 /// Opens a packet from `pair.peer` and returns its salt and content. The caller checks the packet's
 /// length.
-pub fn open(pair: &Pair, packet: &[u8]) -> Option<([u8; SALT_LEN], Said)> {
+pub fn open(pair: &ContactPair, packet: &[u8]) -> Option<([u8; SALT_LEN], ContactMessage)> {
     let (salt, sealed) = packet.split_first_chunk::<SALT_LEN>()?;
     let mut sealed = Zeroizing::new(sealed.to_vec());
     key(pair, pair.peer(), salt).open(Default::default(), &[], &mut sealed).ok()?;
     let plain = sealed.get(..sealed.len().checked_sub(TAG_BYTES)?)?;
-    let said = match plain.split_first()? {
+    let message = match plain.split_first()? {
         (1, body) => {
             let (unix_seconds, body) = body.split_first_chunk()?;
             let unix_seconds = u64::from_be_bytes(*unix_seconds);
-            Said::Call { unix_seconds, reach: Reach::decode(body)?.0 }
+            ContactMessage::Call { unix_seconds, reach: Reach::decode(body)?.0 }
         }
         (2, body) => {
             let (call, body) = body.split_first_chunk()?;
-            Said::Answer { call: *call, reach: Reach::decode(body)?.0 }
+            ContactMessage::Answer { call: *call, reach: Reach::decode(body)?.0 }
         }
         _ => return None,
     };
-    Some((*salt, said))
+    Some((*salt, message))
 }
 
-fn key(pair: &Pair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
+fn key(pair: &ContactPair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
     AeadKey::new(Suite::ChaCha20Poly1305, &pair.packet_key(from, salt))
 }
 
@@ -121,33 +126,33 @@ mod tests {
     const LAN_LEN: usize = 476;
     const RENDEZVOUS_LEN: usize = 409;
 
-    fn pairs() -> [Pair; 2] {
+    fn pairs() -> [ContactPair; 2] {
         let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
-        [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
+        [ContactPair::new(&a, b.node_id()).unwrap(), ContactPair::new(&b, a.node_id()).unwrap()]
     }
 
-    fn sayings() -> [Said; 3] {
+    fn messages() -> [ContactMessage; 3] {
         let addresses = ["192.0.2.1:9", "[2001:db8::1]:65535"].map(|a| a.parse().unwrap()).to_vec();
         let most = (0..MAX_ADDRESSES as u16).map(|n| SocketAddr::from(([10, 0, 0, 1], n)));
         let relay = RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap();
         let both = Reach { addresses, relays: vec![relay] };
         let most = Reach::from(most.collect::<Vec<_>>());
         [
-            Said::Call { unix_seconds: u64::MAX, reach: Reach::default() },
-            Said::Answer { call: [7; 16], reach: both },
-            Said::Answer { call: [8; 16], reach: most },
+            ContactMessage::Call { unix_seconds: u64::MAX, reach: Reach::default() },
+            ContactMessage::Answer { call: [7; 16], reach: both },
+            ContactMessage::Answer { call: [8; 16], reach: most },
         ]
     }
 
     #[test]
     fn packets_open_at_the_other_side_only_and_have_one_length_at_a_place() {
         let [a, b] = pairs();
-        let other = Pair::new(&SecretIdentity::from_seed([3; 32]), b.own()).unwrap();
+        let other = ContactPair::new(&SecretIdentity::from_seed([3; 32]), b.own()).unwrap();
         for len in [LAN_LEN, RENDEZVOUS_LEN] {
-            for said in sayings() {
-                let packet = seal(&a, [9; 16], &said, len);
+            for message in messages() {
+                let packet = seal(&a, [9; 16], &message, len);
                 assert_eq!(packet.len(), len);
-                assert_eq!(open(&b, &packet), Some(([9; 16], said)));
+                assert_eq!(open(&b, &packet), Some(([9; 16], message)));
                 assert_eq!(open(&a, &packet), None, "one's own words sent back are nothing");
                 assert_eq!(open(&other, &packet), None);
             }
@@ -157,20 +162,21 @@ mod tests {
     #[test]
     fn the_same_call_looks_different_each_time() {
         let [a, _] = pairs();
-        let said = Said::Call { unix_seconds: 1, reach: Reach::default() };
-        let (one, two) = (seal(&a, [1; 16], &said, LAN_LEN), seal(&a, [2; 16], &said, LAN_LEN));
+        let message = ContactMessage::Call { unix_seconds: 1, reach: Reach::default() };
+        let (one, two) =
+            (seal(&a, [1; 16], &message, LAN_LEN), seal(&a, [2; 16], &message, LAN_LEN));
         let same = one.iter().zip(&two).filter(|(a, b)| a == b).count();
         assert!(same < 20, "{same} of {LAN_LEN} bytes are equal");
     }
 
     proptest! {
         #[test]
-        fn arbitrary_packets_are_nothing(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        fn arbitrary_packets_do_not_open(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             prop_assert_eq!(open(&pairs()[0], &bytes), None);
         }
 
         #[test]
-        fn what_is_sealed_right_and_makes_no_sense_does_not_panic(
+        fn malformed_sealed_content_does_not_panic(
             kind in 0..4_u8,
             body in prop::collection::vec(any::<u8>(), LAN_LEN - SALT_LEN - TAG_BYTES - 1),
         ) {
@@ -178,15 +184,15 @@ mod tests {
             let mut packet = [&[5; SALT_LEN][..], &[kind], &body].concat();
             let tag = key(&a, a.own(), &[5; 16]).seal(Default::default(), &[], &mut packet[16..]);
             packet.extend_from_slice(&tag);
-            if let Some((_, Said::Answer { reach, .. })) = open(&b, &packet) {
+            if let Some((_, ContactMessage::Answer { reach, .. })) = open(&b, &packet) {
                 prop_assert!(reach.addresses.len() <= MAX_ADDRESSES);
             }
         }
 
         #[test]
-        fn a_changed_packet_is_nothing(at in 0..LAN_LEN, bit in 0..8) {
+        fn a_modified_packet_does_not_open(at in 0..LAN_LEN, bit in 0..8) {
             let [a, b] = pairs();
-            let mut packet = seal(&a, [1; 16], &Said::Call { unix_seconds: 1, reach: Reach::default() }, LAN_LEN);
+            let mut packet = seal(&a, [1; 16], &ContactMessage::Call { unix_seconds: 1, reach: Reach::default() }, LAN_LEN);
             packet[at] ^= 1_u8 << bit;
             prop_assert_eq!(open(&b, &packet), None);
         }

@@ -9,13 +9,13 @@ use crate::place::ContactTag;
 
 /// This side's identity, a peer, and the secret that both share.
 #[derive(Clone)]
-pub struct Pair {
+pub struct ContactPair {
     own: NodeId,
     peer: NodeId,
     secret: Zeroizing<[u8; 32]>,
 }
 
-impl Pair {
+impl ContactPair {
     /// # Errors
     /// The NodeId is invalid.
     pub fn new(own: &SecretIdentity, peer: NodeId) -> Result<Self, InvalidNodeId> {
@@ -84,9 +84,9 @@ impl Pair {
     }
 }
 
-impl fmt::Debug for Pair {
+impl fmt::Debug for ContactPair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pair(secret with {})", self.peer)
+        write!(f, "ContactPair(secret with {})", self.peer)
     }
 }
 
@@ -99,11 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_and_nobody_else_compute_the_same() {
+    fn only_the_two_contacts_compute_the_same_secrets() {
         let [a, b, c] = [1, 2, 3].map(identity);
-        let ab = Pair::new(&a, b.node_id()).unwrap();
-        let ba = Pair::new(&b, a.node_id()).unwrap();
-        let cb = Pair::new(&c, b.node_id()).unwrap();
+        let ab = ContactPair::new(&a, b.node_id()).unwrap();
+        let ba = ContactPair::new(&b, a.node_id()).unwrap();
+        let cb = ContactPair::new(&c, b.node_id()).unwrap();
         assert_eq!(ab.tag(b.node_id(), 7), ba.tag(b.node_id(), 7));
         assert_eq!(ab.packet_key(a.node_id(), &[1]), ba.packet_key(a.node_id(), &[1]));
         assert_ne!(ab.packet_key(a.node_id(), &[1]), ab.packet_key(b.node_id(), &[1]));
@@ -115,23 +115,24 @@ mod tests {
     #[test]
     fn a_transfer_is_a_pair_of_its_own() {
         let [a, b] = [1, 2].map(identity);
-        let tag = |pair: Pair| pair.tag(b.node_id(), 7);
-        let of = |own, peer, capability| tag(Pair::of_transfer(own, peer, capability).unwrap());
+        let tag = |pair: ContactPair| pair.tag(b.node_id(), 7);
+        let of =
+            |own, peer, capability| tag(ContactPair::of_transfer(own, peer, capability).unwrap());
         let here = of(&a, b.node_id(), &[1; 16]);
         assert_eq!(here, of(&b, a.node_id(), &[1; 16]));
         assert_ne!(here, of(&a, b.node_id(), &[2; 16]));
-        assert_ne!(here, tag(Pair::new(&a, b.node_id()).unwrap()));
+        assert_ne!(here, tag(ContactPair::new(&a, b.node_id()).unwrap()));
     }
 
     #[test]
-    fn nobody_is_no_pair() {
-        assert!(Pair::new(&identity(1), NodeId([0; 32])).is_err());
-        assert!(Pair::new(&identity(1), NodeId([0xff; 32])).is_err());
+    fn an_invalid_identity_makes_no_pair() {
+        assert!(ContactPair::new(&identity(1), NodeId([0; 32])).is_err());
+        assert!(ContactPair::new(&identity(1), NodeId([0xff; 32])).is_err());
     }
 
     #[test]
     fn debug_output_does_not_show_the_secret() {
-        let pair = Pair::new(&identity(1), identity(2).node_id()).unwrap();
-        assert_eq!(format!("{pair:?}"), format!("Pair(secret with {})", pair.peer()));
+        let pair = ContactPair::new(&identity(1), identity(2).node_id()).unwrap();
+        assert_eq!(format!("{pair:?}"), format!("ContactPair(secret with {})", pair.peer()));
     }
 }

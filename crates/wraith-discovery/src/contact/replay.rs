@@ -14,12 +14,12 @@ const MAX_SALTS: usize = 4096;
 
 /// Calls answered recently.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub struct CallReplayFilter {
     /// Arrival times in Unix seconds and salts, oldest first.
     answered: VecDeque<(u64, [u8; SALT_LEN])>,
 }
 
-impl Calls {
+impl CallReplayFilter {
     /// Reports whether a call dated `unix_seconds` is fresh and new. True once per call.
     pub fn admit(&mut self, now: u64, salt: [u8; SALT_LEN], unix_seconds: u64) -> bool {
         if unix_seconds.abs_diff(now) > CLOCK_SKEW_SECONDS {
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_call_is_good_once_and_for_as_long_as_clocks_may_differ() {
-        let mut calls = Calls::default();
+        let mut calls = CallReplayFilter::default();
         assert!(calls.admit(1000, [1; 16], 1000));
         assert!(!calls.admit(1000, [1; 16], 1000), "again");
         assert!(!calls.admit(1000, [2; 16], 909) && !calls.admit(1000, [2; 16], 1091));
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_memory_does_not_grow() {
-        let mut calls = Calls::default();
+        let mut calls = CallReplayFilter::default();
         for n in 0..2 * MAX_SALTS as u128 {
             assert!(calls.admit(1000, n.to_be_bytes(), 1000));
         }

@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use wraith_crypto::NodeId;
 
 use super::hour::unix_seconds;
-use super::packet::{SALT_LEN, Said, open, seal};
-use super::pair::Pair;
-use super::replay::Calls;
-use crate::place::{Place, PlaceError, Question, Responder, Response};
+use super::packet::{ContactMessage, SALT_LEN, open, seal};
+use super::pair::ContactPair;
+use super::replay::CallReplayFilter;
+use crate::place::{PlaceError, PlaceName, Question, Responder, Response};
 use crate::reach::{MakeReach, Reach};
 
 /// An event of a listener.
@@ -21,11 +21,11 @@ pub enum ContactEvent {
     /// This contact received the listener's addresses and did not send its own.
     Called(NodeId),
     /// This contact is looking for the listener and has sent its addresses.
-    PunchRequest(Place, PunchRequest),
+    PunchRequest(PlaceName, PunchRequest),
     /// No contact can arrive at this place at present.
-    Lost(Place, PlaceError),
+    Lost(PlaceName, PlaceError),
     /// The place has recovered.
-    Back(Place),
+    Back(PlaceName),
 }
 
 /// A caller's request for simultaneous hole punching, for a listener that it cannot reach directly.
@@ -61,8 +61,8 @@ impl fmt::Debug for PunchRequest {
 
 /// State shared by all places of a listener.
 pub struct ContactResponder {
-    pairs: Mutex<Vec<Pair>>,
-    calls: Mutex<Calls>,
+    pairs: Mutex<Vec<ContactPair>>,
+    calls: Mutex<CallReplayFilter>,
     reach: MakeReach,
     /// One event per call of a contact and per change of a place; these are few, so the channel
     /// needs no limit.
@@ -75,7 +75,7 @@ impl ContactResponder {
     }
 
     /// Sets the contacts to answer.
-    pub fn set_pairs(&self, pairs: Vec<Pair>) {
+    pub fn set_pairs(&self, pairs: Vec<ContactPair>) {
         *lock(&self.pairs) = pairs;
     }
 
@@ -84,15 +84,15 @@ impl ContactResponder {
         (self.reach)(None)
     }
 
-    pub fn tell(&self, event: ContactEvent) {
+    pub fn emit(&self, event: ContactEvent) {
         // Without a handle the event is dropped.
         let _ = self.events.send(event);
     }
 
     /// Opens a call. Returns the contact, the salt, the caller's clock, and its addresses.
-    fn caller(&self, packet: &[u8]) -> Option<(Pair, [u8; SALT_LEN], u64, Reach)> {
+    fn caller(&self, packet: &[u8]) -> Option<(ContactPair, [u8; SALT_LEN], u64, Reach)> {
         lock(&self.pairs).iter().find_map(|pair| match open(pair, packet)? {
-            (salt, Said::Call { unix_seconds, reach }) => {
+            (salt, ContactMessage::Call { unix_seconds, reach }) => {
                 Some((pair.clone(), salt, unix_seconds, reach))
             }
             _ => None,
@@ -109,7 +109,7 @@ impl Responder for ContactResponder {
         }
         let mut salt = [0; SALT_LEN];
         getrandom::fill(&mut salt).ok()?;
-        let said = Said::Answer { call, reach: (self.reach)(question.seen) };
+        let message = ContactMessage::Answer { call, reach: (self.reach)(question.seen) };
         let (events, peer) = (self.events.clone(), pair.peer());
         let called = match reach.is_empty() {
             true => ContactEvent::Called(peer),
@@ -120,8 +120,8 @@ impl Responder for ContactResponder {
             }
         };
         // As long as the request, so that its length reveals nothing.
-        let response = Response::new(seal(&pair, salt, &said, question.message.len()));
-        Some(response.then(move || drop(events.send(called))))
+        let response = Response::new(seal(&pair, salt, &message, question.message.len()));
+        Some(response.on_sent(move || drop(events.send(called))))
     }
 }
 

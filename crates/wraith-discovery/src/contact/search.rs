@@ -13,11 +13,11 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use super::hour::{hours_to_try, unix_seconds};
-use super::packet::{SALT_LEN, Said, open, seal};
-use super::pair::Pair;
+use super::packet::{ContactMessage, SALT_LEN, open, seal};
+use super::pair::ContactPair;
 use super::responder::{PUNCH_SECRET_LEN, PunchSecret};
 use super::stored;
-use crate::place::{MakeQuestion, MeetingPlace, Place, PlaceError, Reply, Topic};
+use crate::place::{MakeQuestion, MeetingPlace, PlaceError, PlaceName, Reply, Topic};
 use crate::places::Places;
 use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
@@ -32,19 +32,19 @@ const MAX_WAITING: usize = 64;
 
 /// Result at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum SearchEvent {
     /// The contact's addresses. If the contact has the caller's addresses as well, the secret
     /// authenticates the packets of both sides.
-    At(Place, Reach, Option<PunchSecret>),
+    Found(PlaceName, Reach, Option<PunchSecret>),
     /// The place is not usable at present.
-    Not(Place, PlaceError),
+    PlaceFailed(PlaceName, PlaceError),
 }
 
 /// A running search; drop ends it.
 pub struct ContactSearch {
-    found: mpsc::Receiver<Found>,
+    found: mpsc::Receiver<SearchEvent>,
     /// Publishes the caller's call, once.
-    leave: Option<Box<dyn FnOnce() -> Publication + Send>>,
+    publish: Option<Box<dyn FnOnce() -> Publication + Send>>,
     /// The published call to the listener.
     call: Option<Publication>,
     _tasks: JoinSet<()>,
@@ -58,14 +58,14 @@ impl fmt::Debug for ContactSearch {
 
 /// Parameters of a call to a listener that cannot be reached directly: both sides then send at the
 /// same time.
-pub struct Calling {
+pub struct CallOptions {
     /// Returns the caller's addresses.
     pub reach: MakeReach,
     /// Secret of this attempt. A listener receives it through record stores ([`super::PunchRequest`]).
     pub punch_secret: [u8; PUNCH_SECRET_LEN],
 }
 
-impl fmt::Debug for Calling {
+impl fmt::Debug for CallOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Calling(secret)")
     }
@@ -74,15 +74,15 @@ impl fmt::Debug for Calling {
 impl ContactSearch {
     /// Returns each place's first result and its changes, or `None` if there is no place.
     /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<Found> {
+    pub async fn next(&mut self) -> Option<SearchEvent> {
         self.found.recv().await
     }
 
     /// Publishes the call at the record stores, once. Call this when the caller's addresses are
     /// available. Must be called in a tokio runtime.
-    pub fn leave_call(&mut self) {
-        if let Some(leave) = self.leave.take() {
-            self.call = Some(leave());
+    pub fn publish_call(&mut self) {
+        if let Some(publish) = self.publish.take() {
+            self.call = Some(publish());
         }
     }
 
@@ -103,60 +103,72 @@ impl ContactSearch {
 }
 
 /// Looks for `pair.peer()` at these places. Must be called in a tokio runtime.
-pub fn search(pair: &Pair, places: &Places) -> ContactSearch {
-    search_calling(pair, places, None)
+pub fn search(pair: &ContactPair, places: &Places) -> ContactSearch {
+    search_with_call(pair, places, None)
 }
 
 /// Same as [`search`], and sends the caller's addresses to the contact: with each request to a
-/// meeting place, and to record stores after [`ContactSearch::leave_call`]. Must be called in a
+/// meeting place, and to record stores after [`ContactSearch::publish_call`]. Must be called in a
 /// tokio runtime.
-pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) -> ContactSearch {
-    let (tell, found) = mpsc::channel(MAX_WAITING);
+pub fn search_with_call(
+    pair: &ContactPair,
+    places: &Places,
+    calling: Option<CallOptions>,
+) -> ContactSearch {
+    let (results, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
     let (reach, secret) = match calling {
-        Some(Calling { reach, punch_secret }) => (Some(Arc::new(reach)), Some(punch_secret)),
+        Some(CallOptions { reach, punch_secret }) => (Some(Arc::new(reach)), Some(punch_secret)),
         None => (None, None),
     };
     for place in places.all() {
         // A listener on the same network reaches the caller at the packet's source address.
         let reach = reach.clone().filter(|_| !place.caps().broadcast);
-        let search = Search { place, pair: pair.clone(), reach, tell: tell.clone(), last: None };
+        let search =
+            PlaceSearch { place, pair: pair.clone(), reach, results: results.clone(), last: None };
         tasks.spawn(search.run());
     }
     for store in &places.stores {
         let secret = secret.map(PunchSecret);
-        tasks.spawn(stored::search(Arc::clone(store), pair.clone(), secret, tell.clone()));
+        tasks.spawn(stored::report_contact(
+            Arc::clone(store),
+            pair.clone(),
+            secret,
+            results.clone(),
+        ));
     }
     let (stores, pair) = (places.stores.clone(), pair.clone());
-    let leave = reach.zip(secret).map(|(reach, secret)| {
-        Box::new(move || stored::leave_call(&stores, &pair, reach, secret)) as Box<_>
+    let publish = reach.zip(secret).map(|(reach, secret)| {
+        Box::new(move || stored::publish_call(&stores, &pair, reach, secret)) as Box<_>
     });
-    ContactSearch { found, leave, call: None, _tasks: tasks }
+    ContactSearch { found, publish, call: None, _tasks: tasks }
 }
 
 /// The search at one place.
-struct Search {
+struct PlaceSearch {
     place: Arc<dyn MeetingPlace>,
-    pair: Pair,
+    pair: ContactPair,
     reach: Option<Arc<MakeReach>>,
-    tell: mpsc::Sender<Found>,
-    last: Option<Found>,
+    results: mpsc::Sender<SearchEvent>,
+    last: Option<SearchEvent>,
 }
 
 /// Salts of the latest calls.
-type Calls = Arc<Mutex<VecDeque<[u8; SALT_LEN]>>>;
+type CallSalts = Arc<Mutex<VecDeque<[u8; SALT_LEN]>>>;
 
-impl Search {
+impl PlaceSearch {
     async fn run(mut self) {
         loop {
             for topic in self.topics() {
-                match self.ask(topic).await {
+                match self.query_once(topic).await {
                     Ok((reach, secret)) => {
-                        self.tell(Found::At(self.place.place(), reach, secret)).await;
+                        self.report(SearchEvent::Found(self.place.place(), reach, secret)).await;
                     }
                     // The contact may arrive later.
                     Err(PlaceError::Nobody | PlaceError::Closed(_)) => {}
-                    Err(why) => self.tell(Found::Not(self.place.place(), why)).await,
+                    Err(why) => {
+                        self.report(SearchEvent::PlaceFailed(self.place.place(), why)).await
+                    }
                 }
             }
             sleep(RETRY_INTERVAL).await;
@@ -173,8 +185,8 @@ impl Search {
     }
 
     /// Makes one attempt and waits for an answer to one of its calls.
-    async fn ask(&self, topic: Topic) -> Result<(Reach, Option<PunchSecret>), PlaceError> {
-        let calls = Calls::default();
+    async fn query_once(&self, topic: Topic) -> Result<(Reach, Option<PunchSecret>), PlaceError> {
+        let calls = CallSalts::default();
         let mut query = self.place.query(topic, self.question(&calls));
         loop {
             let reply = query.next().await?;
@@ -186,7 +198,7 @@ impl Search {
     }
 
     /// Returns a maker of calls with fresh salts, because a listener answers each call once.
-    fn question(&self, calls: &Calls) -> MakeQuestion {
+    fn question(&self, calls: &CallSalts) -> MakeQuestion {
         let (pair, calls) = (self.pair.clone(), Arc::clone(calls));
         let ours = self.reach.clone();
         let len = self.place.caps().contact_message_len;
@@ -199,13 +211,19 @@ impl Search {
             }
             calls.push_back(salt);
             let reach = ours.as_ref().map(|reach| reach(None)).unwrap_or_default();
-            Ok(seal(&pair, salt, &Said::Call { unix_seconds: unix_seconds(), reach }, len))
+            Ok(seal(
+                &pair,
+                salt,
+                &ContactMessage::Call { unix_seconds: unix_seconds(), reach },
+                len,
+            ))
         })
     }
 
     /// Returns the contact's addresses if `reply` answers one of these calls.
-    fn answer(&self, reply: &Reply, calls: &Calls) -> Option<(Reach, Option<PunchSecret>)> {
-        let (_, Said::Answer { call, mut reach }) = open(&self.pair, &reply.message)? else {
+    fn answer(&self, reply: &Reply, calls: &CallSalts) -> Option<(Reach, Option<PunchSecret>)> {
+        let (_, ContactMessage::Answer { call, mut reach }) = open(&self.pair, &reply.message)?
+        else {
             return None;
         };
         let is_ours = calls.lock().unwrap_or_else(PoisonError::into_inner).contains(&call);
@@ -217,11 +235,11 @@ impl Search {
     }
 
     /// Reports a changed result.
-    async fn tell(&mut self, found: Found) {
+    async fn report(&mut self, found: SearchEvent) {
         if self.last.as_ref() != Some(&found) {
             self.last = Some(found.clone());
             // Without a receiver this task is about to end.
-            let _ = self.tell.send(found).await;
+            let _ = self.results.send(found).await;
         }
     }
 }

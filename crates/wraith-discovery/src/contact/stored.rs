@@ -26,12 +26,12 @@ use tracing::debug;
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
-use super::listen::Status;
-use super::pair::Pair;
+use super::listen::PlaceStatus;
+use super::pair::ContactPair;
 use super::responder::{
     ContactEvent, ContactResponder, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
 };
-use super::search::Found;
+use super::search::SearchEvent;
 use crate::backoff::Backoff;
 use crate::place::PlaceError;
 use crate::reach::MakeReach;
@@ -39,7 +39,7 @@ use crate::record::content::{Content, Kind};
 use crate::record::find::{self, RecordFinder};
 use crate::record::publish::{MakeContent, Publication, Report};
 use crate::record::slot::Slot;
-use crate::record::{HERE_LIFE_SECONDS, REPUBLISH_INTERVAL};
+use crate::record::{REACH_LIFE_SECONDS, REPUBLISH_INTERVAL};
 use crate::store::RecordStore;
 
 /// Most contacts with published records, most important first. Each costs about thirty datagrams
@@ -53,9 +53,9 @@ const CALL_INTERVAL: Duration = Duration::from_millis(2500);
 /// searched for every 12 s.
 const CALL_SPACING: Duration = Duration::from_millis(750);
 /// Duration of the faster search after a change.
-const HURRY: Duration = Duration::from_secs(60);
+const FAST_SEARCH_TIME: Duration = Duration::from_secs(60);
 /// Interval between searches during that time.
-const HURRIED_SPACING: Duration = Duration::from_millis(500);
+const FAST_SPACING: Duration = Duration::from_millis(500);
 /// Interval between republications of a call, which is valid for twice as long: a caller that gave
 /// up is not called back.
 const CALL_REPUBLISH_INTERVAL: Duration = Duration::from_secs(60);
@@ -68,47 +68,47 @@ const MAX_WAITING: usize = 16;
 pub struct StoredContacts {
     store: Arc<dyn RecordStore>,
     responder: Arc<ContactResponder>,
-    status: Arc<Status>,
+    status: Arc<PlaceStatus>,
     published: Mutex<HashMap<NodeId, Publication>>,
     /// Contacts whose calls are searched for, and the end of the faster search.
-    wanted: watch::Sender<Wanted>,
+    targets: watch::Sender<CallTargets>,
     /// The search for calls, and withdrawals.
     tasks: Mutex<JoinSet<()>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Wanted {
-    pairs: Vec<Pair>,
-    hurry_until: Option<Instant>,
+struct CallTargets {
+    pairs: Vec<ContactPair>,
+    fast_until: Option<Instant>,
 }
 
 impl StoredContacts {
     pub fn new(
         store: Arc<dyn RecordStore>,
         responder: Arc<ContactResponder>,
-        status: Arc<Status>,
+        status: Arc<PlaceStatus>,
     ) -> Self {
-        let wanted = watch::Sender::default();
+        let targets = watch::Sender::default();
         let mut tasks = JoinSet::new();
-        let calls = Calls {
+        let calls = CallSearch {
             store: Arc::clone(&store),
             responder: Arc::clone(&responder),
             finders: HashMap::new(),
         };
-        tasks.spawn(calls.look_for_ever(wanted.subscribe()));
+        tasks.spawn(calls.run(targets.subscribe()));
         let (published, tasks) = (Mutex::default(), Mutex::new(tasks));
-        Self { store, responder, status, published, wanted, tasks }
+        Self { store, responder, status, published, targets, tasks }
     }
 
     /// Publishes the listener's addresses for the first of these contacts, withdraws all other
     /// records, and searches for the calls of the same contacts.
-    pub fn publish_for(&self, pairs: &[Pair]) {
+    pub fn publish_for(&self, pairs: &[ContactPair]) {
         let pairs = &pairs[..pairs.len().min(MAX_STORED_CONTACTS)];
         let mut published = lock(&self.published);
         let gone: Vec<NodeId> = (published.keys().copied())
             .filter(|peer| pairs.iter().all(|pair| pair.peer() != *peer))
             .collect();
-        let is_new = |pair: &Pair| !published.contains_key(&pair.peer());
+        let is_new = |pair: &ContactPair| !published.contains_key(&pair.peer());
         let has_changed = !gone.is_empty() || pairs.iter().any(is_new);
         let mut tasks = lock(&self.tasks);
         // Removes finished tasks; the first task never ends.
@@ -119,10 +119,10 @@ impl StoredContacts {
         for pair in pairs {
             published.entry(pair.peer()).or_insert_with(|| self.publish(pair));
         }
-        self.wanted.send_if_modified(|wanted| {
-            wanted.pairs = pairs.to_vec();
+        self.targets.send_if_modified(|targets| {
+            targets.pairs = pairs.to_vec();
             if has_changed {
-                wanted.hurry_until = Some(Instant::now() + HURRY);
+                targets.fast_until = Some(Instant::now() + FAST_SEARCH_TIME);
             }
             has_changed
         });
@@ -131,8 +131,8 @@ impl StoredContacts {
     /// Republishes after the listener's addresses changed.
     pub fn update(&self) {
         lock(&self.published).values().for_each(Publication::update);
-        let hurry_until = Some(Instant::now() + HURRY);
-        self.wanted.send_modify(|wanted| wanted.hurry_until = hurry_until);
+        let fast_until = Some(Instant::now() + FAST_SEARCH_TIME);
+        self.targets.send_modify(|targets| targets.fast_until = fast_until);
     }
 
     /// Withdraws all records in parallel.
@@ -144,15 +144,15 @@ impl StoredContacts {
         while withdrawing.join_next().await.is_some() {}
     }
 
-    fn publish(&self, pair: &Pair) -> Publication {
+    fn publish(&self, pair: &ContactPair) -> Publication {
         let slot = Slot::of_listener(pair, pair.own());
         let (responder, status) = (Arc::clone(&self.responder), Arc::clone(&self.status));
         let make: MakeContent = Arc::new(move |now| {
-            Content::new(Kind::Here, now, HERE_LIFE_SECONDS, responder.reach())
+            Content::new(Kind::Reach, now, REACH_LIFE_SECONDS, responder.reach())
         });
         let report: Report = Arc::new(move |_, written| match written {
-            Ok(()) => status.up(),
-            Err(why) => status.down(why),
+            Ok(()) => status.mark_up(),
+            Err(why) => status.mark_down(why),
         });
         let stores = [Arc::clone(&self.store)];
         Publication::start(&stores, &slot, REPUBLISH_INTERVAL, &make, &report)
@@ -160,25 +160,25 @@ impl StoredContacts {
 }
 
 /// The search for contacts' calls.
-struct Calls {
+struct CallSearch {
     store: Arc<dyn RecordStore>,
     responder: Arc<ContactResponder>,
     /// Finders per contact; each remembers its reported calls.
     finders: HashMap<NodeId, RecordFinder>,
 }
 
-impl Calls {
-    async fn look_for_ever(mut self, mut wanted: watch::Receiver<Wanted>) {
+impl CallSearch {
+    async fn run(mut self, mut targets: watch::Receiver<CallTargets>) {
         let (mut turn, mut backoff) = (0, Backoff::of_a_place());
         loop {
-            let Wanted { pairs, hurry_until } = wanted.borrow_and_update().clone();
+            let CallTargets { pairs, fast_until } = targets.borrow_and_update().clone();
             self.finders.retain(|peer, _| pairs.iter().any(|pair| pair.peer() == *peer));
             let pause = match pairs.get(turn % pairs.len().max(1)) {
                 Some(pair) => {
                     turn = turn.wrapping_add(1);
-                    let looked = self.look(pair).await;
-                    let is_hurried = hurry_until.is_some_and(|until| Instant::now() < until);
-                    match looked {
+                    let result = self.lookup_call(pair).await;
+                    let is_fast = fast_until.is_some_and(|until| Instant::now() < until);
+                    match result {
                         // Errors of the store are reported by the publications.
                         Err(why) => {
                             debug!(place = self.store.place().name(), %why, "call lookup failed");
@@ -187,7 +187,7 @@ impl Calls {
                         Ok(()) => {
                             backoff.reset();
                             let in_turn = CALL_SPACING.max(CALL_INTERVAL / pairs.len() as u32);
-                            if is_hurried { HURRIED_SPACING } else { in_turn }
+                            if is_fast { FAST_SPACING } else { in_turn }
                         }
                     }
                 }
@@ -196,31 +196,31 @@ impl Calls {
             };
             select! {
                 () = sleep(pause) => {}
-                changed = wanted.changed() => if changed.is_err() { return },
+                changed = targets.changed() => if changed.is_err() { return },
             }
         }
     }
 
-    async fn look(&mut self, pair: &Pair) -> Result<(), PlaceError> {
+    async fn lookup_call(&mut self, pair: &ContactPair) -> Result<(), PlaceError> {
         let (place, responder) = (self.store.place(), &self.responder);
         let finder = self.finders.entry(pair.peer()).or_insert_with(|| {
             RecordFinder::new(Arc::clone(&self.store), Slot::of_caller(pair, pair.peer()))
         });
-        let looked = finder.glance(|content| {
+        let result = finder.lookup_known_nodes(|content| {
             if let (Kind::Call, Ok(punch_secret)) = (content.kind, content.body[..].try_into()) {
                 let call = PunchRequest { peer: pair.peer(), reach: content.reach, punch_secret };
-                responder.tell(ContactEvent::PunchRequest(place.clone(), call));
+                responder.emit(ContactEvent::PunchRequest(place.clone(), call));
             }
             ControlFlow::Continue(())
         });
-        looked.await
+        result.await
     }
 }
 
 /// Publishes a call for `pair.peer()` at all stores.
-pub fn leave_call(
+pub fn publish_call(
     stores: &[Arc<dyn RecordStore>],
-    pair: &Pair,
+    pair: &ContactPair,
     reach: Arc<MakeReach>,
     punch_secret: [u8; PUNCH_SECRET_LEN],
 ) -> Publication {
@@ -236,25 +236,25 @@ pub fn leave_call(
 }
 
 /// The search at one store.
-pub async fn search(
+pub async fn report_contact(
     store: Arc<dyn RecordStore>,
-    pair: Pair,
+    pair: ContactPair,
     secret: Option<PunchSecret>,
-    tell: mpsc::Sender<Found>,
+    results: mpsc::Sender<SearchEvent>,
 ) {
-    let (tell_reach, mut found) = mpsc::channel::<find::ReachFound>(MAX_WAITING);
+    let (reach_sender, mut found) = mpsc::channel::<find::ReachReport>(MAX_WAITING);
     let slot = Slot::of_listener(&pair, pair.peer());
-    let telling = async {
+    let forwarding = async {
         while let Some((place, reach)) = found.recv().await {
             let found = match reach {
-                Ok(reach) => Found::At(place, reach, secret),
-                Err(why) => Found::Not(place, why),
+                Ok(reach) => SearchEvent::Found(place, reach, secret),
+                Err(why) => SearchEvent::PlaceFailed(place, why),
             };
             // Without a receiver this task is about to end.
-            let _ = tell.send(found).await;
+            let _ = results.send(found).await;
         }
     };
-    tokio::join!(find::search(store, slot, tell_reach), telling);
+    tokio::join!(find::report_reach(store, slot, reach_sender), forwarding);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -11,22 +11,24 @@ use tokio::select;
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::envelope::{Envelope, Opened};
+use super::envelope::{Envelope, OpenedPacket};
 use super::interface_watch::InterfaceWatch;
 use super::interfaces::Lan;
-use super::sockets::{Buffer, Sockets};
-use crate::place::{Announcement, BoxFuture, End, Place, PlaceError, Question, Responder};
-use crate::rates::{Limit, Rates, Source};
+use super::sockets::{DualStackSockets, RecvBuffer};
+use crate::place::{
+    Announcement, BoxFuture, EndSignal, PlaceError, PlaceName, Question, Responder,
+};
+use crate::rates::{RateLimit, RateLimiter, Source};
 
 /// Rate limit of packets per address. A joiner needs two packets plus retransmissions; a contact
 /// calls once a second. An exchange costs a fifth of a millisecond, and trial decryption with all
 /// contacts' keys half of one. All remembered addresses together therefore cost less than a fifth
 /// of a processor.
-const RATE: Limit = Limit { burst: 20, refill: Duration::from_millis(200), addresses: 64 };
+const RATE: RateLimit = RateLimit { burst: 20, refill: Duration::from_millis(200), addresses: 64 };
 /// Number of transmissions of a response that ends the topic. The process may end after it and
 /// cannot answer again.
-const LAST_WORDS: u32 = 3;
-const BETWEEN_LAST_WORDS: Duration = Duration::from_millis(30);
+const FINAL_TRANSMISSIONS: u32 = 3;
+const FINAL_TRANSMISSION_INTERVAL: Duration = Duration::from_millis(30);
 /// Pause after a socket error, which a network change may cause.
 const SOCKET_PAUSE: Duration = Duration::from_millis(100);
 
@@ -36,9 +38,9 @@ pub struct MulticastListener {
     lan: Lan,
     envelope: Envelope,
     /// Receives from the group.
-    shared: Sockets,
+    shared: DualStackSockets,
     /// Sends responses and receives the following messages.
-    own: Sockets,
+    own: DualStackSockets,
 }
 
 impl MulticastListener {
@@ -50,23 +52,23 @@ impl MulticastListener {
         if interfaces.is_empty() {
             return Err(PlaceError::Unusable(lan.missing()));
         }
-        let shared = Sockets::shared().map_err(unusable)?;
-        let own = Sockets::own().map_err(unusable)?;
+        let shared = DualStackSockets::on_group_port().map_err(unusable)?;
+        let own = DualStackSockets::ephemeral().map_err(unusable)?;
         if shared.join(&interfaces) == 0 {
             return Err(PlaceError::Unusable("no network interface takes multicast".into()));
         }
         Ok(Self { lan, envelope, shared, own })
     }
 
-    async fn listen(self, responder: Arc<dyn Responder>) -> Result<(), PlaceError> {
-        let mut rates = Rates::new(RATE);
+    async fn serve_requests(self, responder: Arc<dyn Responder>) -> Result<(), PlaceError> {
+        let mut rates = RateLimiter::new(RATE);
         let mut interfaces = InterfaceWatch::new();
-        let mut buffer = Buffer::new();
+        let mut buffer = RecvBuffer::new();
         // Covers changes between the first join and the start of the watch.
         self.shared.join(&self.lan.interfaces());
         loop {
             let received = select! {
-                received = self.shared.receive_either(&self.own, &mut buffer) => received,
+                received = self.shared.receive_from_any(&self.own, &mut buffer) => received,
                 () = interfaces.changed() => {
                     let interfaces = self.lan.interfaces();
                     let joined = self.shared.join(&interfaces);
@@ -86,15 +88,15 @@ impl MulticastListener {
         }
     }
 
-    async fn respond(&self, responder: &dyn Responder, from: SocketAddr, opened: &Opened) {
-        let Opened { opening, message } = opened;
-        let (place, from) = (&Place::Lan, Some(from));
+    async fn respond(&self, responder: &dyn Responder, from: SocketAddr, opened: &OpenedPacket) {
+        let OpenedPacket { opening, message } = opened;
+        let (place, from) = (&PlaceName::Lan, Some(from));
         let question = Question { place, opening, message, from, seen: None };
         let Some(response) = responder.respond(&question) else { return };
-        let times = if response.ends.is_some() { LAST_WORDS } else { 1 };
+        let times = if response.ends.is_some() { FINAL_TRANSMISSIONS } else { 1 };
         for again in 0..times {
             if again > 0 {
-                sleep(BETWEEN_LAST_WORDS).await;
+                sleep(FINAL_TRANSMISSION_INTERVAL).await;
             }
             if let (Ok(packet), Some(to)) = (self.envelope.wrap(opening, &response.message), from) {
                 self.own.send(to, &packet);
@@ -110,11 +112,11 @@ impl Announcement for MulticastListener {
 
     /// Keeps answering after `end`: a refusal costs nothing on this network, and an unanswered
     /// joiner asks again.
-    fn serve(
+    fn serve_queries(
         self: Box<Self>,
         responder: Arc<dyn Responder>,
-        _end: End,
+        _end: EndSignal,
     ) -> BoxFuture<'static, Result<(), PlaceError>> {
-        Box::pin(self.listen(responder))
+        Box::pin(self.serve_requests(responder))
     }
 }

@@ -16,7 +16,7 @@ pub enum Envelope {
 
 /// A message and the first message of its conversation. For contacts both are the same.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedPacket {
     pub opening: Vec<u8>,
     pub message: Vec<u8>,
 }
@@ -58,15 +58,15 @@ impl Envelope {
     }
 
     /// Opens a packet of this kind. `None` for any other.
-    pub fn unwrap(self, packet: &[u8]) -> Option<Opened> {
+    pub fn unwrap(self, packet: &[u8]) -> Option<OpenedPacket> {
         match self {
             Self::Contacts => (packet.len() == PACKET_LEN)
-                .then(|| Opened { opening: packet.to_vec(), message: packet.to_vec() }),
+                .then(|| OpenedPacket { opening: packet.to_vec(), message: packet.to_vec() }),
             Self::Nameplate(nameplate) => {
                 let (hello, message) = open(nameplate, packet)?;
                 let opening = [&[OPENING_KIND][..], &hello].concat();
                 let message = if message.is_empty() { opening.clone() } else { message };
-                Some(Opened { opening, message })
+                Some(OpenedPacket { opening, message })
             }
         }
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_comes_out_as_it_went_in_with_its_opening() {
+    fn wrapping_and_unwrapping_preserves_message_and_opening() {
         let envelope = Envelope::Nameplate(7);
         let opening = [&[1][..], &[8; OPENING_LEN]].concat();
         for message in [opening.clone(), vec![3; 33], vec![4; 409]] {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn oversized_messages_are_refused() {
         let opening = [&[1][..], &[8; OPENING_LEN]].concat();
         let wrap = |opening: &[u8], message: &[u8]| Envelope::Nameplate(7).wrap(opening, message);
         assert_eq!(wrap(&opening, &[0; 410]), Err(PlaceError::Protocol));

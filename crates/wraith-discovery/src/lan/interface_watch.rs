@@ -17,7 +17,7 @@ const CHANGE_INTERVAL: Duration = Duration::from_secs(1);
 /// Watcher of interface changes.
 #[derive(Debug)]
 pub struct InterfaceWatch {
-    news: Option<News>,
+    events: Option<InterfaceEvents>,
     /// A change that is not reported yet because of the interval.
     is_due: bool,
     /// Earliest time of the next report.
@@ -26,20 +26,20 @@ pub struct InterfaceWatch {
 
 impl InterfaceWatch {
     pub fn new() -> Self {
-        Self { news: News::subscribe().ok(), is_due: false, next: Instant::now() }
+        Self { events: InterfaceEvents::subscribe().ok(), is_due: false, next: Instant::now() }
     }
 
     /// Waits for a change, or for the next check if there are no notifications. Cancel-safe.
     pub async fn changed(&mut self) {
-        let Some(news) = &mut self.news else {
+        let Some(events) = &mut self.events else {
             sleep_until(self.next + RESCAN_INTERVAL).await;
             self.next = Instant::now();
             return;
         };
         if !self.is_due {
-            if news.wait().await.is_err() {
+            if events.wait().await.is_err() {
                 // Notifications have stopped.
-                self.news = None;
+                self.events = None;
                 return sleep(CHANGE_INTERVAL).await;
             }
             self.is_due = true;
@@ -67,9 +67,9 @@ mod netlink {
     /// A subscription to the kernel's interface notifications. It is a netlink socket; as a Unix
     /// datagram socket it uses only the common operations, readiness and receive.
     #[derive(Debug)]
-    pub struct News(UnixDatagram);
+    pub struct InterfaceEvents(UnixDatagram);
 
-    impl News {
+    impl InterfaceEvents {
         pub fn subscribe() -> io::Result<Self> {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             // Protocol 0 is NETLINK_ROUTE.
@@ -94,15 +94,15 @@ mod netlink {
 }
 
 #[cfg(target_os = "linux")]
-use netlink::News;
+use netlink::InterfaceEvents;
 
 /// Placeholder for systems without notifications.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
-struct News;
+struct InterfaceEvents;
 
 #[cfg(not(target_os = "linux"))]
-impl News {
+impl InterfaceEvents {
     fn subscribe() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -121,11 +121,11 @@ mod tests {
     use super::*;
 
     const IN_NAMESPACE: &str = "WRAITH_TEST_IN_NAMESPACE";
-    const TEST: &str = "lan::interface_watch::tests::an_interface_that_comes_up_is_told";
+    const TEST: &str = "lan::interface_watch::tests::an_interface_that_comes_up_is_reported";
 
     /// Runs in its own network namespace with only a loopback interface, which is down at first.
     #[test]
-    fn an_interface_that_comes_up_is_told() {
+    fn an_interface_that_comes_up_is_reported() {
         if std::env::var_os(IN_NAMESPACE).is_some() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             return runtime.unwrap().block_on(loopback_comes_up());
@@ -143,7 +143,7 @@ mod tests {
 
     async fn loopback_comes_up() {
         let mut watch = InterfaceWatch::new();
-        assert!(watch.news.is_some(), "this is no rescan");
+        assert!(watch.events.is_some(), "this is no rescan");
         let nothing = timeout(Duration::from_millis(200), watch.changed()).await;
         assert!(nothing.is_err(), "nothing has changed yet");
         let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();

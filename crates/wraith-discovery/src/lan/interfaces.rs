@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_or_not_there_has_no_interfaces() {
+    fn a_disabled_or_absent_network_has_no_interfaces() {
         for lan in [Lan::Off, Lan::Named("no such".into()), Lan::With([192, 0, 2, 1].into())] {
             assert_eq!(lan.interfaces(), []);
         }

@@ -22,14 +22,15 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use crate::place::{
-    Announcement, BoxFuture, MakeQuestion, MeetingPlace, Place, PlaceCaps, PlaceError, Query, Topic,
+    Announcement, BoxFuture, MakeQuestion, MeetingPlace, PlaceCaps, PlaceError, PlaceName, Query,
+    Topic,
 };
 
 use announce::MulticastListener;
 use envelope::Envelope;
 pub use interfaces::Lan;
 pub use packet::{OPENING_LEN, PACKET_LEN, open, seal};
-pub use probe::{Heard, probe};
+pub use probe::{ProbeResult, probe};
 use query::LanQuery;
 
 /// Link-local groups reserved for experiments, which routers do not forward (RFC 4727 §2.4.2,
@@ -59,8 +60,8 @@ impl LanPlace {
 }
 
 impl MeetingPlace for LanPlace {
-    fn place(&self) -> Place {
-        Place::Lan
+    fn place(&self) -> PlaceName {
+        PlaceName::Lan
     }
 
     fn caps(&self) -> PlaceCaps {

@@ -81,12 +81,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arbitrary_packets_are_nothing(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        fn arbitrary_packets_do_not_open(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             prop_assert_eq!(open(7, &bytes), None);
         }
 
         #[test]
-        fn what_is_sealed_right_and_makes_no_sense_does_not_panic(
+        fn malformed_sealed_content_does_not_panic(
             plain in prop::collection::vec(any::<u8>(), PLAIN_LEN),
             length in 0..600_u16,
         ) {
@@ -100,7 +100,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_packet_is_nothing(at in 0..PACKET_LEN, bit in 0..8) {
+        fn a_modified_packet_does_not_open(at in 0..PACKET_LEN, bit in 0..8) {
             let mut packet = seal(7, [1; 16], &HELLO, &[]).unwrap();
             packet[at] ^= 1_u8 << bit;
             prop_assert_eq!(open(7, &packet), None);

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::interfaces::Lan;
 use super::packet::{OPENING_LEN, open, seal};
-use super::sockets::{Buffer, Sockets};
+use super::sockets::{DualStackSockets, RecvBuffer};
 use crate::place::PlaceError;
 
 /// Longest wait for the packet, and the interval between repetitions.
@@ -17,7 +17,7 @@ const NAMEPLATE: u32 = 1;
 
 /// Result of a [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ProbeResult {
     /// Number of usable interfaces.
     pub interfaces: usize,
     /// Number of interfaces on which the group was joined.
@@ -33,13 +33,16 @@ pub struct Heard {
 ///
 /// # Errors
 /// The reason why the test could not run.
-pub async fn probe(lan: &Lan) -> Result<Heard, PlaceError> {
+pub async fn probe(lan: &Lan) -> Result<ProbeResult, PlaceError> {
     let plain = |error: std::io::Error| PlaceError::Unusable(error.to_string());
     let interfaces = lan.interfaces();
-    let (shared, own) = (Sockets::shared().map_err(plain)?, Sockets::own().map_err(plain)?);
+    let (shared, own) = (
+        DualStackSockets::on_group_port().map_err(plain)?,
+        DualStackSockets::ephemeral().map_err(plain)?,
+    );
     let joined = shared.join(&interfaces);
-    let mut heard = Heard { interfaces: interfaces.len(), joined, ipv4: false, ipv6: false };
-    own.keep_multicast_here().map_err(plain)?;
+    let mut result = ProbeResult { interfaces: interfaces.len(), joined, ipv4: false, ipv6: false };
+    own.confine_multicast_to_host().map_err(plain)?;
     let mut hello = [0; OPENING_LEN];
     let mut salt = [0; 16];
     let random = getrandom::fill(&mut hello).and_then(|()| getrandom::fill(&mut salt));
@@ -47,8 +50,8 @@ pub async fn probe(lan: &Lan) -> Result<Heard, PlaceError> {
     let packet = seal(NAMEPLATE, salt, &hello, &[]).ok_or(PlaceError::Protocol)?;
     let (v4, v6) = (interfaces.iter().any(|i| i.ipv4.is_some()), interfaces.iter().any(|i| i.ipv6));
     let deadline = Instant::now() + PROBE_TIMEOUT;
-    let mut buffer = Buffer::new();
-    while Instant::now() < deadline && joined > 0 && (heard.ipv4, heard.ipv6) != (v4, v6) {
+    let mut buffer = RecvBuffer::new();
+    while Instant::now() < deadline && joined > 0 && (result.ipv4, result.ipv6) != (v4, v6) {
         own.multicast(&interfaces, &packet);
         let next = Instant::now() + REPEAT_INTERVAL;
         while let Ok(received) = timeout_at(next, shared.receive(&mut buffer)).await {
@@ -58,15 +61,15 @@ pub async fn probe(lan: &Lan) -> Result<Heard, PlaceError> {
             };
             if matches!(open(NAMEPLATE, &buffer.bytes()[..len]), Some((theirs, _)) if theirs == hello)
             {
-                heard.ipv4 |= from.is_ipv4();
-                heard.ipv6 |= from.is_ipv6();
+                result.ipv4 |= from.is_ipv4();
+                result.ipv6 |= from.is_ipv6();
             }
-            if (heard.ipv4, heard.ipv6) == (v4, v6) {
+            if (result.ipv4, result.ipv6) == (v4, v6) {
                 break;
             }
         }
     }
-    Ok(heard)
+    Ok(result)
 }
 
 #[cfg(test)]
@@ -74,16 +77,16 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_machine_hears_itself_on_loopback() {
+    async fn a_probe_receives_its_own_packet_on_loopback() {
         let loopback = Lan::With(std::net::Ipv4Addr::LOCALHOST.into());
-        let heard = probe(&loopback).await.unwrap();
-        assert_eq!((heard.interfaces, heard.joined), (1, 1));
-        assert!(heard.ipv4 || heard.ipv6, "{heard:?}");
+        let result = probe(&loopback).await.unwrap();
+        assert_eq!((result.interfaces, result.joined), (1, 1));
+        assert!(result.ipv4 || result.ipv6, "{result:?}");
     }
 
     #[tokio::test]
-    async fn where_nothing_is_nothing_is_heard() {
-        let heard = probe(&Lan::Off).await.unwrap();
-        assert_eq!(heard, Heard { interfaces: 0, joined: 0, ipv4: false, ipv6: false });
+    async fn a_probe_without_interfaces_receives_no_packet() {
+        let result = probe(&Lan::Off).await.unwrap();
+        assert_eq!(result, ProbeResult { interfaces: 0, joined: 0, ipv4: false, ipv6: false });
     }
 }

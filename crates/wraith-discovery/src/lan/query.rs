@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::PACKET_LEN;
 use super::envelope::Envelope;
 use super::interfaces::Lan;
-use super::sockets::{Buffer, Sockets};
+use super::sockets::{DualStackSockets, RecvBuffer};
 use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
 
 /// First pause between two requests; it doubles up to the longest.
@@ -30,15 +30,15 @@ pub struct LanQuery {
 
 enum QueryState {
     New,
-    Asking(Asking),
-    Talking(Box<Talking>),
+    Querying(GroupQuery),
+    Conversing(Box<Conversation>),
 }
 
 /// Asking the group.
-struct Asking {
-    sockets: Sockets,
+struct GroupQuery {
+    sockets: DualStackSockets,
     envelope: Envelope,
-    buffer: Buffer,
+    buffer: RecvBuffer,
     /// The latest request.
     opening: Vec<u8>,
     pause: Duration,
@@ -46,10 +46,10 @@ struct Asking {
 }
 
 /// Talking to one peer.
-struct Talking {
-    sockets: Sockets,
+struct Conversation {
+    sockets: DualStackSockets,
     envelope: Envelope,
-    buffer: Buffer,
+    buffer: RecvBuffer,
     opening: Vec<u8>,
     peer: SocketAddr,
     packet: [u8; PACKET_LEN],
@@ -63,11 +63,13 @@ impl LanQuery {
 
     async fn receive(&mut self) -> Result<Reply, PlaceError> {
         if matches!(self.state, QueryState::New) {
-            self.state = QueryState::Asking(Asking::new(Envelope::of(self.topic)?)?);
+            self.state = QueryState::Querying(GroupQuery::new(Envelope::of(self.topic)?)?);
         }
         let (message, from) = match &mut self.state {
-            QueryState::Asking(asking) => asking.receive(&self.lan, &mut self.question).await?,
-            QueryState::Talking(talking) => talking.receive().await?,
+            QueryState::Querying(group_query) => {
+                group_query.receive(&self.lan, &mut self.question).await?
+            }
+            QueryState::Conversing(conversation) => conversation.receive().await?,
             QueryState::New => return Err(PlaceError::Protocol),
         };
         self.last_from = Some(from);
@@ -75,30 +77,30 @@ impl LanQuery {
     }
 
     /// Sends a message now, and retransmits it until the next one.
-    fn say(&mut self, message: &[u8]) -> Result<(), PlaceError> {
+    fn send_message(&mut self, message: &[u8]) -> Result<(), PlaceError> {
         let state = std::mem::replace(&mut self.state, QueryState::New);
-        let mut talking = match (state, self.last_from) {
-            (QueryState::Talking(talking), _) => talking,
-            (QueryState::Asking(asking), Some(peer)) => {
-                let Asking { sockets, envelope, buffer, opening, .. } = asking;
+        let mut conversation = match (state, self.last_from) {
+            (QueryState::Conversing(conversation), _) => conversation,
+            (QueryState::Querying(group_query), Some(peer)) => {
+                let GroupQuery { sockets, envelope, buffer, opening, .. } = group_query;
                 let (packet, next) = ([0; PACKET_LEN], Instant::now());
-                Box::new(Talking { sockets, envelope, buffer, opening, peer, packet, next })
+                Box::new(Conversation { sockets, envelope, buffer, opening, peer, packet, next })
             }
             // No peer has answered yet.
             _ => return Err(PlaceError::Protocol),
         };
-        talking.packet = talking.envelope.wrap(&talking.opening, message)?;
-        talking.next = Instant::now();
-        self.state = QueryState::Talking(talking);
+        conversation.packet = conversation.envelope.wrap(&conversation.opening, message)?;
+        conversation.next = Instant::now();
+        self.state = QueryState::Conversing(conversation);
         Ok(())
     }
 }
 
-impl Asking {
+impl GroupQuery {
     fn new(envelope: Envelope) -> Result<Self, PlaceError> {
         let unusable = |error: std::io::Error| PlaceError::Unusable(error.to_string());
-        let sockets = Sockets::own().map_err(unusable)?;
-        let (buffer, opening, next) = (Buffer::new(), Vec::new(), Instant::now());
+        let sockets = DualStackSockets::ephemeral().map_err(unusable)?;
+        let (buffer, opening, next) = (RecvBuffer::new(), Vec::new(), Instant::now());
         Ok(Self { sockets, envelope, buffer, opening, pause: FIRST_PAUSE, next })
     }
 
@@ -112,7 +114,7 @@ impl Asking {
                 biased;
                 // First, so that a flood of packets does not delay the request.
                 () = sleep_until(self.next) => {
-                    self.ask(lan, question)?;
+                    self.send_query(lan, question)?;
                     continue;
                 }
                 received = self.sockets.receive(&mut self.buffer) => received,
@@ -130,7 +132,7 @@ impl Asking {
         }
     }
 
-    fn ask(&mut self, lan: &Lan, question: &mut MakeQuestion) -> Result<(), PlaceError> {
+    fn send_query(&mut self, lan: &Lan, question: &mut MakeQuestion) -> Result<(), PlaceError> {
         let interfaces = lan.interfaces();
         if interfaces.is_empty() {
             return Err(PlaceError::Unusable(lan.missing()));
@@ -144,7 +146,7 @@ impl Asking {
     }
 }
 
-impl Talking {
+impl Conversation {
     async fn receive(&mut self) -> Result<(Vec<u8>, SocketAddr), PlaceError> {
         loop {
             let received = select! {
@@ -175,7 +177,7 @@ impl Query for LanQuery {
         Box::pin(self.receive())
     }
 
-    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
-        Box::pin(std::future::ready(self.say(&message)))
+    fn send(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
+        Box::pin(std::future::ready(self.send_message(&message)))
     }
 }

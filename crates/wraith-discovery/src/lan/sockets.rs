@@ -18,12 +18,12 @@ const BUFFER_LEN: usize = 2048;
 /// A receive buffer with the index of the next socket to read. Round robin prevents starvation by a
 /// flood on one socket.
 #[derive(Debug)]
-pub struct Buffer {
+pub struct RecvBuffer {
     bytes: Box<[u8; BUFFER_LEN]>,
     turn: usize,
 }
 
-impl Buffer {
+impl RecvBuffer {
     pub fn new() -> Self {
         Self { bytes: Box::new([0; BUFFER_LEN]), turn: 0 }
     }
@@ -35,21 +35,21 @@ impl Buffer {
 
 /// One socket per address family.
 #[derive(Debug)]
-pub struct Sockets {
+pub struct DualStackSockets {
     v4: Option<UdpSocket>,
     v6: Option<UdpSocket>,
 }
 
-type Received = io::Result<(usize, SocketAddr)>;
+type RecvResult = io::Result<(usize, SocketAddr)>;
 
-impl Sockets {
+impl DualStackSockets {
     /// Opens sockets on ephemeral ports, for requests and responses.
-    pub fn own() -> io::Result<Self> {
+    pub fn ephemeral() -> io::Result<Self> {
         Self::bind(0)
     }
 
     /// Opens sockets on the group's port, shared with other processes. No group is joined yet.
-    pub fn shared() -> io::Result<Self> {
+    pub fn on_group_port() -> io::Result<Self> {
         Self::bind(PORT)
     }
 
@@ -94,7 +94,7 @@ impl Sockets {
     }
 
     /// Restricts multicast to this machine from now on.
-    pub fn keep_multicast_here(&self) -> io::Result<()> {
+    pub fn confine_multicast_to_host(&self) -> io::Result<()> {
         if let Some(socket) = &self.v4 {
             socket.set_multicast_ttl_v4(0)?;
         }
@@ -113,12 +113,12 @@ impl Sockets {
     }
 
     /// Returns the next datagram of either family. Cancel-safe.
-    pub async fn receive(&self, buffer: &mut Buffer) -> Received {
+    pub async fn receive(&self, buffer: &mut RecvBuffer) -> RecvResult {
         poll_fn(|cx| poll_receive([&self.v4, &self.v6], cx, buffer)).await
     }
 
     /// Returns the next datagram at either pair of sockets. Cancel-safe.
-    pub async fn receive_either(&self, other: &Self, buffer: &mut Buffer) -> Received {
+    pub async fn receive_from_any(&self, other: &Self, buffer: &mut RecvBuffer) -> RecvResult {
         poll_fn(|cx| poll_receive([&self.v4, &self.v6, &other.v4, &other.v6], cx, buffer)).await
     }
 }
@@ -126,8 +126,8 @@ impl Sockets {
 fn poll_receive<const N: usize>(
     sockets: [&Option<UdpSocket>; N],
     cx: &mut Context<'_>,
-    buffer: &mut Buffer,
-) -> Poll<Received> {
+    buffer: &mut RecvBuffer,
+) -> Poll<RecvResult> {
     for nth in 0..N {
         let turn = (buffer.turn + nth) % N;
         let Some(socket) = sockets[turn] else { continue };

@@ -23,7 +23,7 @@ pub enum Kind {
     /// Withdrawn by its writer.
     Withdrawn = 0,
     /// The writer's addresses.
-    Here = 1,
+    Reach = 1,
     /// A caller's request for immediate contact, with its addresses.
     Call = 2,
     /// A waiting code: its creator, and the result for the last joiner.
@@ -93,7 +93,7 @@ impl Content {
         let (kind, rest) = bytes.split_first()?;
         let kind = match kind {
             0 => Kind::Withdrawn,
-            1 => Kind::Here,
+            1 => Kind::Reach,
             2 => Kind::Call,
             3 => Kind::Offer,
             4 => Kind::Join,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn content(reach: Reach, body: usize) -> Content {
-        Content::new(Kind::Here, 1000, 600, reach).with_body(Zeroizing::new(vec![9; body]))
+        Content::new(Kind::Reach, 1000, 600, reach).with_body(Zeroizing::new(vec![9; body]))
     }
 
     #[test]

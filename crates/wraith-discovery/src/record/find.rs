@@ -11,26 +11,26 @@ use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use super::content::{Content, Kind};
-use super::hour::{hours_to_look_in, unix_seconds};
+use super::hour::{hours_to_search, unix_seconds};
 use super::slot::Slot;
-use crate::place::{Place, PlaceError};
+use crate::place::{PlaceError, PlaceName};
 use crate::reach::Reach;
 use crate::store::{RecordKey, RecordLookup, RecordStore};
 
 /// Seconds between two searches for one record. DHT nodes ban clients that ask several times a
 /// second.
-const PAUSES: [u64; 6] = [1, 1, 2, 3, 5, 10];
+const LOOKUP_PAUSES_SECONDS: [u64; 6] = [1, 1, 2, 3, 5, 10];
 
 /// Time for which the nodes of a record stay known; nodes join and leave.
-const GLANCES_FOR: Duration = Duration::from_secs(60);
+const KNOWN_NODES_LIFE: Duration = Duration::from_secs(60);
 
 /// Pauses between searches for a record that may not exist yet.
 #[derive(Debug, Default)]
-pub struct Pace(usize);
+pub struct LookupBackoff(usize);
 
-impl Pace {
+impl LookupBackoff {
     pub async fn wait(&mut self) {
-        let seconds = PAUSES[self.0.min(PAUSES.len() - 1)];
+        let seconds = LOOKUP_PAUSES_SECONDS[self.0.min(LOOKUP_PAUSES_SECONDS.len() - 1)];
         self.0 += 1;
         sleep(Duration::from_secs(seconds)).await;
     }
@@ -45,66 +45,66 @@ pub struct RecordFinder {
     only: Option<u64>,
     /// Time and sequence number of the newest reported record.
     newest: Option<(u64, i64)>,
-    /// Time and hours of the last full search, for [`Self::glance`].
-    looked: Option<(Instant, Vec<u64>)>,
+    /// Time and hours of the last full search, for [`Self::lookup_known_nodes`].
+    last_full_lookup: Option<(Instant, Vec<u64>)>,
 }
 
 impl RecordFinder {
     pub fn new(store: Arc<dyn RecordStore>, slot: Slot) -> Self {
-        Self { store, slot, only: None, newest: None, looked: None }
+        Self { store, slot, only: None, newest: None, last_full_lookup: None }
     }
 
     /// Restricts the search to one hour, for a slot that belongs to it.
-    pub fn only_in(mut self, hour: u64) -> Self {
+    pub fn in_hour(mut self, hour: u64) -> Self {
         self.only = Some(hour);
         self
     }
 
     /// Searches once. Reports fresh contents that are newer than the last reported one, until
-    /// `tell` breaks.
+    /// `report` breaks.
     ///
     /// # Errors
     /// No node could be asked.
-    pub async fn look(
+    pub async fn lookup(
         &mut self,
-        tell: impl FnMut(Content) -> ControlFlow<()>,
+        report: impl FnMut(Content) -> ControlFlow<()>,
     ) -> Result<(), PlaceError> {
-        self.look_with(|store, key| store.get(key), tell).await
+        self.lookup_with(|store, key| store.get(key), report).await
     }
 
-    /// Same as [`Self::look`] with few queries: a full search comes first and is repeated after
-    /// [`GLANCES_FOR`].
+    /// Same as [`Self::lookup`] with few queries: a full search comes first and is repeated after
+    /// [`KNOWN_NODES_LIFE`].
     ///
     /// # Errors
-    /// Same as [`Self::look`]; after this call, the next search is a full one.
-    pub async fn glance(
+    /// Same as [`Self::lookup`]; after this call, the next search is a full one.
+    pub async fn lookup_known_nodes(
         &mut self,
-        tell: impl FnMut(Content) -> ControlFlow<()>,
+        report: impl FnMut(Content) -> ControlFlow<()>,
     ) -> Result<(), PlaceError> {
         let hours = self.hours();
-        let is_glance = self.looked.as_ref().is_some_and(|(at, of)| {
-            at.elapsed() < GLANCES_FOR && hours.iter().all(|hour| of.contains(hour))
+        let is_glance = self.last_full_lookup.as_ref().is_some_and(|(at, of)| {
+            at.elapsed() < KNOWN_NODES_LIFE && hours.iter().all(|hour| of.contains(hour))
         });
         let result = match is_glance {
-            true => self.look_with(|store, key| store.glance(key), tell).await,
-            false => self.look(tell).await,
+            true => self.lookup_with(|store, key| store.get_from_known_nodes(key), report).await,
+            false => self.lookup(report).await,
         };
         if result.is_err() {
-            self.looked = None;
+            self.last_full_lookup = None;
         } else if !is_glance {
-            self.looked = Some((Instant::now(), hours));
+            self.last_full_lookup = Some((Instant::now(), hours));
         }
         result
     }
 
     fn hours(&self) -> Vec<u64> {
-        self.only.map_or_else(|| hours_to_look_in(unix_seconds()), |hour| vec![hour])
+        self.only.map_or_else(|| hours_to_search(unix_seconds()), |hour| vec![hour])
     }
 
-    async fn look_with(
+    async fn lookup_with(
         &mut self,
         get: impl Fn(&dyn RecordStore, RecordKey) -> Box<dyn RecordLookup>,
-        mut tell: impl FnMut(Content) -> ControlFlow<()>,
+        mut report: impl FnMut(Content) -> ControlFlow<()>,
     ) -> Result<(), PlaceError> {
         for hour in self.hours() {
             let mut lookup = get(&*self.store, self.slot.seed(hour).key());
@@ -118,7 +118,7 @@ impl RecordFinder {
                     continue;
                 }
                 self.newest = written;
-                if tell(content).is_break() {
+                if report(content).is_break() {
                     return Ok(());
                 }
             }
@@ -128,22 +128,26 @@ impl RecordFinder {
 }
 
 /// A store's result: the peer's addresses or an error.
-pub type ReachFound = (Place, Result<Reach, PlaceError>);
+pub type ReachReport = (PlaceName, Result<Reach, PlaceError>);
 
 /// Reports the addresses of the writer of `slot` at this store, and all their changes, forever.
-pub async fn search(store: Arc<dyn RecordStore>, slot: Slot, tell: mpsc::Sender<ReachFound>) {
+pub async fn report_reach(
+    store: Arc<dyn RecordStore>,
+    slot: Slot,
+    report: mpsc::Sender<ReachReport>,
+) {
     let place = store.place();
     let mut finder = RecordFinder::new(store, slot);
-    let (mut pace, mut last) = (Pace::default(), None);
+    let (mut backoff, mut last) = (LookupBackoff::default(), None);
     loop {
-        let looked = finder
-            .look(|content| {
-                if content.kind == Kind::Here {
+        let result = finder
+            .lookup(|content| {
+                if content.kind == Kind::Reach {
                     let reach = Ok(content.reach);
                     // A lookup does not wait for the receiver: a result that is not taken is
                     // reported by the next search.
                     if last.as_ref() != Some(&reach)
-                        && tell.try_send((place.clone(), reach.clone())).is_ok()
+                        && report.try_send((place.clone(), reach.clone())).is_ok()
                     {
                         last = Some(reach);
                     }
@@ -151,13 +155,13 @@ pub async fn search(store: Arc<dyn RecordStore>, slot: Slot, tell: mpsc::Sender<
                 ControlFlow::Continue(())
             })
             .await;
-        if let Err(why) = looked
+        if let Err(why) = result
             && last != Some(Err(why.clone()))
         {
             last = Some(Err(why.clone()));
             // Without a receiver this task is about to end.
-            let _ = tell.send((place.clone(), Err(why))).await;
+            let _ = report.send((place.clone(), Err(why))).await;
         }
-        pace.wait().await;
+        backoff.wait().await;
     }
 }

@@ -23,5 +23,5 @@ pub(crate) mod slot;
 mod ticket;
 
 pub use slot::VALUE_LEN;
-pub(crate) use ticket::{HERE_LIFE_SECONDS, REPUBLISH_INTERVAL};
+pub(crate) use ticket::{REACH_LIFE_SECONDS, REPUBLISH_INTERVAL};
 pub use ticket::{TicketRecord, TicketSearch, find_ticket, publish_ticket};

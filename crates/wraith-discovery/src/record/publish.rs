@@ -20,7 +20,7 @@ use super::content::Content;
 use super::hour::{hour_of, unix_seconds};
 use super::slot::Slot;
 use crate::backoff::Backoff;
-use crate::place::{Place, PlaceError};
+use crate::place::{PlaceError, PlaceName};
 use crate::store::RecordStore;
 
 /// Longest lead time of the next hour's record in seconds.
@@ -38,17 +38,17 @@ pub const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(3);
 /// Makes the current content; the argument is the time in Unix seconds.
 pub type MakeContent = Arc<dyn Fn(u64) -> Content + Send + Sync>;
 /// Receives the result of each write.
-pub type Report = Arc<dyn Fn(&Place, Result<(), PlaceError>) + Send + Sync>;
+pub type Report = Arc<dyn Fn(&PlaceName, Result<(), PlaceError>) + Send + Sync>;
 
 /// A record that is kept up to date. After drop it stays until it expires;
 /// [`Publication::withdraw`] overwrites it.
 pub struct Publication {
-    orders: watch::Sender<Orders>,
+    commands: watch::Sender<WriterCommand>,
     tasks: JoinSet<()>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Orders {
+struct WriterCommand {
     /// Counts changes of the content.
     version: u64,
     withdraw: bool,
@@ -64,7 +64,7 @@ impl Publication {
         make: &MakeContent,
         report: &Report,
     ) -> Self {
-        let orders = watch::Sender::default();
+        let commands = watch::Sender::default();
         let mut tasks = JoinSet::new();
         for store in stores {
             let writer = Writer {
@@ -76,19 +76,19 @@ impl Publication {
                 lead: random_below(MAX_LEAD_SECONDS),
                 written: Vec::new(),
             };
-            tasks.spawn(writer.run(orders.subscribe()));
+            tasks.spawn(writer.run(commands.subscribe()));
         }
-        Self { orders, tasks }
+        Self { commands, tasks }
     }
 
     /// Republishes after the content changed.
     pub fn update(&self) {
-        self.orders.send_modify(|orders| orders.version += 1);
+        self.commands.send_modify(|commands| commands.version += 1);
     }
 
     /// Overwrites the record with an empty one, within [`WITHDRAW_TIMEOUT`].
     pub async fn withdraw(mut self) {
-        self.orders.send_modify(|orders| orders.withdraw = true);
+        self.commands.send_modify(|commands| commands.withdraw = true);
         let all = async { while self.tasks.join_next().await.is_some() {} };
         let _ = timeout(WITHDRAW_TIMEOUT, all).await;
     }
@@ -114,23 +114,23 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut orders: watch::Receiver<Orders>) {
-        let mut withdrawn = orders.clone();
+    async fn run(mut self, mut commands: watch::Receiver<WriterCommand>) {
+        let mut withdrawn = commands.clone();
         select! {
             // A write in progress at this moment is overwritten like earlier writes.
-            ordered = withdrawn.wait_for(|orders| orders.withdraw) => if ordered.is_err() {
+            ordered = withdrawn.wait_for(|commands| commands.withdraw) => if ordered.is_err() {
                 // The publication was dropped, and this task is about to end.
                 return;
             },
-            () = self.write_for_ever(&mut orders) => {}
+            () = self.write_loop(&mut commands) => {}
         }
         self.withdraw().await;
     }
 
-    async fn write_for_ever(&mut self, orders: &mut watch::Receiver<Orders>) {
+    async fn write_loop(&mut self, commands: &mut watch::Receiver<WriterCommand>) {
         let mut backoff = Backoff::of_a_place();
         loop {
-            orders.borrow_and_update();
+            commands.borrow_and_update();
             let (now, begun) = (unix_seconds(), Instant::now());
             let hour = hour_of(now + self.lead);
             let written = self.write(hour, &(self.make)(now)).await;
@@ -141,7 +141,7 @@ impl Writer {
                 continue;
             }
             backoff.reset();
-            self.wait(now, hour, orders).await;
+            self.wait(now, hour, commands).await;
             sleep_until(begun + CHANGE_INTERVAL).await;
         }
     }
@@ -158,7 +158,7 @@ impl Writer {
     }
 
     /// Waits until the content changes, a republication is due, or the hour changes.
-    async fn wait(&self, written: u64, hour: u64, orders: &mut watch::Receiver<Orders>) {
+    async fn wait(&self, written: u64, hour: u64, commands: &mut watch::Receiver<WriterCommand>) {
         let due = written + self.every.as_secs();
         loop {
             let now = unix_seconds();
@@ -168,7 +168,7 @@ impl Writer {
             let pause = Duration::from_secs(due - now).min(LONGEST_SLEEP);
             select! {
                 () = sleep(pause) => {}
-                changed = orders.changed() => if changed.is_ok() { return },
+                changed = commands.changed() => if changed.is_ok() { return },
             }
         }
     }

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use super::content::Content;
 use super::hour::unix_millis;
 use crate::Capability;
-use crate::contact::Pair;
+use crate::contact::ContactPair;
 use crate::place::PlaceError;
 use crate::store::{RecordSeed, StoredRecord};
 
@@ -34,12 +34,12 @@ pub struct Slot(Zeroizing<[u8; 32]>);
 impl Slot {
     /// Derives the slot for the addresses of `writer`, read by its peer in a pair: contacts, or the
     /// two sides of a transfer.
-    pub fn of_listener(pair: &Pair, writer: NodeId) -> Self {
+    pub fn of_listener(pair: &ContactPair, writer: NodeId) -> Self {
         Self::derived("wraith/1 pair record", &[pair.secret(), writer.as_bytes(), &[1]])
     }
 
     /// Derives the slot for a call from `writer` to its peer in a pair.
-    pub fn of_caller(pair: &Pair, writer: NodeId) -> Self {
+    pub fn of_caller(pair: &ContactPair, writer: NodeId) -> Self {
         Self::derived("wraith/1 pair record", &[pair.secret(), writer.as_bytes(), &[2]])
     }
 
@@ -115,14 +115,14 @@ mod tests {
 
     fn content() -> Content {
         let reach = Reach { addresses: vec!["192.0.2.1:9".parse().unwrap()], relays: Vec::new() };
-        Content::new(Kind::Here, 1000, 600, reach)
+        Content::new(Kind::Reach, 1000, 600, reach)
     }
 
     fn slots() -> Vec<Slot> {
         let [a, b, c] = [1, 2, 3].map(|n| SecretIdentity::from_seed([n; 32]));
-        let ab = Pair::new(&a, b.node_id()).unwrap();
-        let cb = Pair::new(&c, b.node_id()).unwrap();
-        let transfer = Pair::of_transfer(&a, b.node_id(), &[1; 16]).unwrap();
+        let ab = ContactPair::new(&a, b.node_id()).unwrap();
+        let cb = ContactPair::new(&c, b.node_id()).unwrap();
+        let transfer = ContactPair::of_transfer(&a, b.node_id(), &[1; 16]).unwrap();
         let of_ticket = |n| Slot::of_ticket(a.node_id(), &Capability::from_bytes([n; 16]));
         vec![
             Slot::of_listener(&ab, a.node_id()),
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn both_sides_compute_the_same_slot() {
         let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
-        let ours = Slot::of_listener(&Pair::new(&a, b.node_id()).unwrap(), a.node_id());
-        let theirs = Slot::of_listener(&Pair::new(&b, a.node_id()).unwrap(), a.node_id());
+        let ours = Slot::of_listener(&ContactPair::new(&a, b.node_id()).unwrap(), a.node_id());
+        let theirs = Slot::of_listener(&ContactPair::new(&b, a.node_id()).unwrap(), a.node_id());
         assert_eq!(ours.seed(7).key(), theirs.seed(7).key());
         let record = ours.seal(7, &content()).unwrap();
         assert_eq!(theirs.open(7, &record.value), Some(content()));
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_changed_record_is_nothing(at in 0..VALUE_LEN, bit in 0..8) {
+        fn a_modified_record_does_not_open(at in 0..VALUE_LEN, bit in 0..8) {
             let slot = &slots()[0];
             let mut value = slot.seal(7, &content()).unwrap().value;
             value[at] ^= 1_u8 << bit;

@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use wraith_crypto::NodeId;
 
 use super::content::{Content, Kind};
-use super::find::{ReachFound, search};
+use super::find::{ReachReport, report_reach};
 use super::publish::{MakeContent, Publication, Report};
 use super::slot::Slot;
 use crate::Capability;
-use crate::place::{Place, PlaceError};
+use crate::place::{PlaceError, PlaceName};
 use crate::reach::{MakeReach, Reach};
 use crate::store::RecordStore;
 
@@ -25,7 +25,7 @@ use crate::store::RecordStore;
 /// join and leave.
 pub(crate) const REPUBLISH_INTERVAL: Duration = Duration::from_secs(25 * 60);
 /// Lifetime of such a record in seconds: past the next republication, with time for a failed one.
-pub(crate) const HERE_LIFE_SECONDS: u64 = 45 * 60;
+pub(crate) const REACH_LIFE_SECONDS: u64 = 45 * 60;
 /// Most queued results.
 const MAX_WAITING: usize = 16;
 
@@ -43,7 +43,7 @@ pub fn publish_ticket(
 ) -> TicketRecord {
     let slot = Slot::of_ticket(sender, capability);
     let make: MakeContent =
-        Arc::new(move |now| Content::new(Kind::Here, now, HERE_LIFE_SECONDS, reach(None)));
+        Arc::new(move |now| Content::new(Kind::Reach, now, REACH_LIFE_SECONDS, reach(None)));
     // Failures are not reported: a receiver without a result uses the addresses in its ticket.
     let report: Report = Arc::new(|_, _| {});
     TicketRecord(Publication::start(stores, &slot, REPUBLISH_INTERVAL, &make, &report))
@@ -65,7 +65,7 @@ impl TicketRecord {
 /// A running search for the sender of a ticket; drop ends it.
 #[derive(Debug)]
 pub struct TicketSearch {
-    found: mpsc::Receiver<ReachFound>,
+    found: mpsc::Receiver<ReachReport>,
     _tasks: JoinSet<()>,
 }
 
@@ -80,7 +80,7 @@ pub fn find_ticket(
     let mut tasks = JoinSet::new();
     for store in stores {
         let slot = Slot::of_ticket(sender, capability);
-        tasks.spawn(search(Arc::clone(store), slot, tell.clone()));
+        tasks.spawn(report_reach(Arc::clone(store), slot, tell.clone()));
     }
     TicketSearch { found, _tasks: tasks }
 }
@@ -88,7 +88,7 @@ pub fn find_ticket(
 impl TicketSearch {
     /// Returns a store's result or error, and all changes; `None` if there is no store.
     /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<(Place, Result<Reach, PlaceError>)> {
+    pub async fn next(&mut self) -> Option<(PlaceName, Result<Reach, PlaceError>)> {
         self.found.recv().await
     }
 }

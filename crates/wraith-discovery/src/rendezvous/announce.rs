@@ -10,11 +10,11 @@ use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::frame::{ClientFrame, ServerFrame};
-use super::link::Link;
+use super::link::ServerLink;
 use crate::connect::Connect;
 use crate::place::{
-    Announcement, BoxFuture, End, LAST_WORD_TIMEOUT, MAX_NAMEPLATE, Place, PlaceError, Question,
-    Refusal, Responder, Response,
+    Announcement, BoxFuture, CLOSE_MESSAGE_TIMEOUT, EndSignal, MAX_NAMEPLATE, PlaceError,
+    PlaceName, Question, Refusal, Responder, Response,
 };
 
 /// Time limit of the server's response to an open request.
@@ -30,24 +30,24 @@ const MAX_JOINERS: usize = 64;
 
 /// A nameplate opened at a server.
 #[derive(Debug)]
-pub struct Opening {
-    place: Place,
-    link: Link,
+pub struct OpenedNameplate {
+    place: PlaceName,
+    link: ServerLink,
     nameplate: u32,
     /// This machine's address as the server observes it; `None` if the server observes a proxy's
     /// address.
     seen: Option<IpAddr>,
 }
 
-impl Opening {
+impl OpenedNameplate {
     /// Opens `nameplate`, or another one unless `exact` is set.
     pub async fn new(
-        place: Place,
+        place: PlaceName,
         connect: &dyn Connect,
         nameplate: u32,
         exact: bool,
     ) -> Result<Self, PlaceError> {
-        let mut link = Link::connect(place.name(), connect).await?;
+        let mut link = ServerLink::connect(place.name(), connect).await?;
         link.send(&ClientFrame::Open { nameplate, exact }).await?;
         let answer = timeout(OPEN_TIMEOUT, link.next()).await.map_err(|_| PlaceError::Silent)?;
         match answer? {
@@ -57,25 +57,25 @@ impl Opening {
                 let seen = link.own_address(seen);
                 Ok(Self { place, link, nameplate: opened, seen })
             }
-            ServerFrame::No(why) => Err(why.into()),
+            ServerFrame::Refused(why) => Err(why.into()),
             _ => Err(PlaceError::Protocol),
         }
     }
 
-    async fn answer(
+    async fn serve_joiners(
         mut self,
         responder: Arc<dyn Responder>,
-        mut end: End,
+        mut end: EndSignal,
     ) -> Result<(), PlaceError> {
         let mut joiners = HashMap::new();
-        let mut heard = Instant::now();
-        let mut ping = heard + PING_INTERVAL;
+        let mut last_received = Instant::now();
+        let mut ping = last_received + PING_INTERVAL;
         loop {
             // Only waits are cancelled by another branch, never a send in progress.
             let frame = select! {
                 biased;
                 why = end.wait() => return self.close(why).await,
-                () = sleep_until(heard + SILENCE_TIMEOUT) => return Err(PlaceError::Silent),
+                () = sleep_until(last_received + SILENCE_TIMEOUT) => return Err(PlaceError::Silent),
                 () = sleep_until(ping) => {
                     ping = Instant::now() + PING_INTERVAL;
                     self.link.send(&ClientFrame::Ping).await?;
@@ -83,8 +83,8 @@ impl Opening {
                 }
                 frame = self.link.next() => frame?,
             };
-            heard = Instant::now();
-            if let Some((why, last)) = self.take(frame, &mut joiners, &*responder).await? {
+            last_received = Instant::now();
+            if let Some((why, last)) = self.handle_frame(frame, &mut joiners, &*responder).await? {
                 let closed = self.close(why).await;
                 drop(last);
                 return closed;
@@ -94,7 +94,7 @@ impl Opening {
 
     /// Handles one frame. Returns the response if it ended the topic. The joiner already has it,
     /// and the server must get the reason before the event is reported.
-    async fn take(
+    async fn handle_frame(
         &mut self,
         frame: ServerFrame,
         joiners: &mut HashMap<u32, Vec<u8>>,
@@ -108,7 +108,7 @@ impl Opening {
                 joiners.insert(joiner, message.clone());
                 (joiner, message)
             }
-            ServerFrame::Told { joiner, message } => (joiner, message),
+            ServerFrame::Message { joiner, message } => (joiner, message),
             ServerFrame::Left { joiner } => {
                 joiners.remove(&joiner);
                 return Ok(None);
@@ -121,27 +121,27 @@ impl Opening {
         let question = Question { place, opening, message: &message, from: None, seen };
         let Some(mut response) = responder.respond(&question) else { return Ok(None) };
         let message = std::mem::take(&mut response.message);
-        self.link.send(&ClientFrame::Tell { joiner, message }).await?;
+        self.link.send(&ClientFrame::Send { joiner, message }).await?;
         Ok(response.ends.map(|why| (why, response)))
     }
 
     /// Tells the server the reason of the end.
     async fn close(self, why: Refusal) -> Result<(), PlaceError> {
-        self.link.finish(&ClientFrame::Close(why), LAST_WORD_TIMEOUT).await;
+        self.link.finish(&ClientFrame::Close(why), CLOSE_MESSAGE_TIMEOUT).await;
         Ok(())
     }
 }
 
-impl Announcement for Opening {
+impl Announcement for OpenedNameplate {
     fn nameplate(&self) -> Option<u32> {
         Some(self.nameplate)
     }
 
-    fn serve(
+    fn serve_queries(
         self: Box<Self>,
         responder: Arc<dyn Responder>,
-        end: End,
+        end: EndSignal,
     ) -> BoxFuture<'static, Result<(), PlaceError>> {
-        Box::pin(self.answer(responder, end))
+        Box::pin(self.serve_joiners(responder, end))
     }
 }

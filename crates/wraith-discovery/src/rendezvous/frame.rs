@@ -19,7 +19,7 @@ pub enum ClientFrame {
     /// Joins the creator at this nameplate, with the first message.
     Join { nameplate: u32, message: Vec<u8> },
     /// A message to this joiner; from a joiner to the creator, `joiner` is 0.
-    Tell { joiner: u32, message: Vec<u8> },
+    Send { joiner: u32, message: Vec<u8> },
     /// Keeps the connection alive.
     Ping,
     /// Stops waiting, for this reason.
@@ -36,19 +36,19 @@ pub enum ServerFrame {
     /// A new joiner and its first message.
     Arrived { joiner: u32, message: Vec<u8> },
     /// A message from this joiner; from the creator to a joiner, `joiner` is 0.
-    Told { joiner: u32, message: Vec<u8> },
+    Message { joiner: u32, message: Vec<u8> },
     /// This joiner left; to a joiner, the creator left.
     Left { joiner: u32 },
     /// Answers a ping.
     Pong,
     /// The request failed.
-    No(No),
+    Refused(ServerRefusal),
 }
 
 /// Reason of a server's refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum No {
+pub enum ServerRefusal {
     /// No creator waits at this nameplate.
     Nobody = 1,
     /// Another creator waits at this nameplate.
@@ -58,7 +58,7 @@ pub enum No {
     /// The server or the nameplate has no room.
     Full = 4,
     /// The frame is malformed or of another version.
-    Senseless = 5,
+    Malformed = 5,
     /// The creator was found by another joiner.
     Used = 6,
     /// A joiner guessed wrong.
@@ -67,14 +67,14 @@ pub enum No {
     Expired = 8,
 }
 
-impl No {
+impl ServerRefusal {
     const fn from_wire(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::Nobody,
             2 => Self::Taken,
             3 => Self::TooFast,
             4 => Self::Full,
-            5 => Self::Senseless,
+            5 => Self::Malformed,
             6 => Self::Used,
             7 => Self::Burned,
             8 => Self::Expired,
@@ -103,7 +103,7 @@ impl ClientFrame {
             Self::Join { nameplate, message } => {
                 frame(2, &[&[VERSION], &nameplate.to_be_bytes(), message])
             }
-            Self::Tell { joiner, message } => frame(3, &[&joiner.to_be_bytes(), message]),
+            Self::Send { joiner, message } => frame(3, &[&joiner.to_be_bytes(), message]),
             Self::Ping => frame(4, &[]),
             Self::Close(why) => frame(5, &[&[*why as u8]]),
         }
@@ -122,7 +122,7 @@ impl ClientFrame {
             }
             (3, rest) => {
                 let (joiner, message) = numbered(rest)?;
-                Self::Tell { joiner, message }
+                Self::Send { joiner, message }
             }
             (4, []) => Self::Ping,
             (5, [why]) => Self::Close(Refusal::from_wire(*why)?),
@@ -140,10 +140,10 @@ impl ServerFrame {
             }
             Self::Joined { seen } => frame(18, &[&address(*seen)]),
             Self::Arrived { joiner, message } => frame(19, &[&joiner.to_be_bytes(), message]),
-            Self::Told { joiner, message } => frame(20, &[&joiner.to_be_bytes(), message]),
+            Self::Message { joiner, message } => frame(20, &[&joiner.to_be_bytes(), message]),
             Self::Left { joiner } => frame(21, &[&joiner.to_be_bytes()]),
             Self::Pong => frame(22, &[]),
-            Self::No(why) => frame(23, &[&[*why as u8]]),
+            Self::Refused(why) => frame(23, &[&[*why as u8]]),
         }
     }
 
@@ -165,11 +165,11 @@ impl ServerFrame {
             }
             (20, _) => {
                 let (joiner, message) = numbered(body)?;
-                Self::Told { joiner, message }
+                Self::Message { joiner, message }
             }
             (21, _) => Self::Left { joiner: u32::from_be_bytes(body.try_into().ok()?) },
             (22, []) => Self::Pong,
-            (23, [why]) => Self::No(No::from_wire(*why)?),
+            (23, [why]) => Self::Refused(ServerRefusal::from_wire(*why)?),
             _ => return None,
         })
     }
@@ -177,17 +177,17 @@ impl ServerFrame {
 
 /// The received bytes cannot be a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoFrame;
+pub struct InvalidFrameLength;
 
 /// Removes the first whole frame from the front of the buffer.
 ///
 /// # Errors
-/// [`NoFrame`]
-pub fn split(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, NoFrame> {
+/// [`InvalidFrameLength`]
+pub fn split(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, InvalidFrameLength> {
     let Some((length, rest)) = buffer.split_first_chunk::<LENGTH_LEN>() else { return Ok(None) };
     let length = usize::from(u16::from_be_bytes(*length));
     if length == 0 || length > MAX_FRAME_LEN {
-        return Err(NoFrame);
+        return Err(InvalidFrameLength);
     }
     let Some(frame) = rest.get(..length) else { return Ok(None) };
     let frame = frame.to_vec();
@@ -250,8 +250,8 @@ mod tests {
             ClientFrame::Open { nameplate: 7, exact: false },
             ClientFrame::Open { nameplate: u32::MAX, exact: true },
             ClientFrame::Join { nameplate: 7, message: message.clone() },
-            ClientFrame::Tell { joiner: 3, message },
-            ClientFrame::Tell { joiner: 3, message: vec![] },
+            ClientFrame::Send { joiner: 3, message },
+            ClientFrame::Send { joiner: 3, message: vec![] },
             ClientFrame::Ping,
             ClientFrame::Close(Refusal::Burned),
         ]
@@ -263,15 +263,15 @@ mod tests {
             ServerFrame::Opened { nameplate: 7, seen: "1.2.3.4:5".parse().unwrap() },
             ServerFrame::Joined { seen: "[2001:db8::1]:5".parse().unwrap() },
             ServerFrame::Arrived { joiner: 1, message: message.clone() },
-            ServerFrame::Told { joiner: 0, message },
+            ServerFrame::Message { joiner: 0, message },
             ServerFrame::Left { joiner: 9 },
             ServerFrame::Pong,
-            ServerFrame::No(No::Expired),
+            ServerFrame::Refused(ServerRefusal::Expired),
         ]
     }
 
     #[test]
-    fn frames_survive_the_wire_in_one_stream_cut_anywhere() {
+    fn frames_survive_a_stream_split_at_any_byte() {
         let (clients, servers) = (client_frames(), server_frames());
         let stream: Vec<u8> = clients
             .iter()
@@ -301,12 +301,12 @@ mod tests {
     #[test]
     fn lengths_that_no_frame_has_are_refused_before_anything_is_kept() {
         for length in [0, MAX_FRAME_LEN as u16 + 1, u16::MAX] {
-            assert_eq!(split(&mut length.to_be_bytes().to_vec()), Err(NoFrame));
+            assert_eq!(split(&mut length.to_be_bytes().to_vec()), Err(InvalidFrameLength));
         }
     }
 
     #[test]
-    fn another_version_is_senseless() {
+    fn another_version_is_malformed() {
         let mut open = ClientFrame::Open { nameplate: 7, exact: false }.encode()[2..].to_vec();
         open[1] = 2;
         assert_eq!(ClientFrame::decode(&open), None);

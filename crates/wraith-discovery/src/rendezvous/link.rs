@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::frame::{ClientFrame, MAX_FRAME_LEN, No, ServerFrame, split};
+use super::frame::{ClientFrame, MAX_FRAME_LEN, ServerFrame, ServerRefusal, split};
 use crate::connect::{Connect, Connected, Stream};
 use crate::place::PlaceError;
 
@@ -18,14 +18,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to a server.
-pub struct Link {
+pub struct ServerLink {
     stream: Box<dyn Stream>,
     /// Whether the server observes this machine's address, not that of a proxy.
     is_direct: bool,
     unread: Vec<u8>,
 }
 
-impl Link {
+impl ServerLink {
     /// Connects to `HOST:PORT`.
     pub async fn connect(server: &str, connect: &dyn Connect) -> Result<Self, PlaceError> {
         let (host, port) = host_and_port(server).ok_or_else(|| {
@@ -79,7 +79,7 @@ impl Link {
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for ServerLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link").field("is_direct", &self.is_direct).finish_non_exhaustive()
     }
@@ -92,18 +92,18 @@ fn host_and_port(server: &str) -> Option<(&str, u16)> {
     Some((host, port.parse().ok()?)).filter(|_| !host.is_empty())
 }
 
-impl From<No> for PlaceError {
-    fn from(no: No) -> Self {
+impl From<ServerRefusal> for PlaceError {
+    fn from(no: ServerRefusal) -> Self {
         use crate::place::Refusal;
         match no {
-            No::Nobody => Self::Nobody,
-            No::Taken => Self::Taken,
-            No::TooFast => Self::TooFast,
-            No::Full => Self::Full,
-            No::Senseless => Self::Version,
-            No::Used => Self::Closed(Refusal::Used),
-            No::Burned => Self::Closed(Refusal::Burned),
-            No::Expired => Self::Closed(Refusal::Expired),
+            ServerRefusal::Nobody => Self::Nobody,
+            ServerRefusal::Taken => Self::Taken,
+            ServerRefusal::TooFast => Self::TooFast,
+            ServerRefusal::Full => Self::Full,
+            ServerRefusal::Malformed => Self::Version,
+            ServerRefusal::Used => Self::Closed(Refusal::Used),
+            ServerRefusal::Burned => Self::Closed(Refusal::Burned),
+            ServerRefusal::Expired => Self::Closed(Refusal::Expired),
         }
     }
 }

@@ -24,11 +24,12 @@ use std::sync::Arc;
 
 use crate::connect::Connect;
 use crate::place::{
-    Announcement, BoxFuture, MakeQuestion, MeetingPlace, Place, PlaceCaps, PlaceError, Query, Topic,
+    Announcement, BoxFuture, MakeQuestion, MeetingPlace, PlaceCaps, PlaceError, PlaceName, Query,
+    Topic,
 };
 
-use announce::Opening;
-pub use frame::{ClientFrame, No, NoFrame, ServerFrame, VERSION, split};
+use announce::OpenedNameplate;
+pub use frame::{ClientFrame, InvalidFrameLength, ServerFrame, ServerRefusal, VERSION, split};
 pub use probe::probe;
 use query::RendezvousQuery;
 pub use server::{Connections, Server};
@@ -54,8 +55,8 @@ impl RendezvousPlace {
 }
 
 impl MeetingPlace for RendezvousPlace {
-    fn place(&self) -> Place {
-        Place::Rendezvous(self.server.clone())
+    fn place(&self) -> PlaceName {
+        PlaceName::Rendezvous(self.server.clone())
     }
 
     fn caps(&self) -> PlaceCaps {
@@ -69,7 +70,7 @@ impl MeetingPlace for RendezvousPlace {
         let (place, connect) = (self.place(), Arc::clone(&self.connect));
         Box::pin(async move {
             let (nameplate, exact) = nameplate(topic)?;
-            let opening = Opening::new(place, &*connect, nameplate, exact).await?;
+            let opening = OpenedNameplate::new(place, &*connect, nameplate, exact).await?;
             Ok(Box::new(opening) as Box<dyn Announcement>)
         })
     }

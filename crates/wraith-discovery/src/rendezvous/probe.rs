@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::frame::{ClientFrame, ServerFrame};
-use super::link::Link;
+use super::link::ServerLink;
 use crate::connect::Connect;
 use crate::place::{MAX_NAMEPLATE, PlaceError};
 
@@ -22,14 +22,14 @@ pub async fn probe(server: &str, connect: &dyn Connect) -> Result<SocketAddr, Pl
     let mut random = [0; 4];
     getrandom::fill(&mut random).map_err(|_| PlaceError::no_randomness())?;
     let nameplate = u32::from_be_bytes(random) % MAX_NAMEPLATE + 1;
-    let mut link = Link::connect(server, connect).await?;
+    let mut link = ServerLink::connect(server, connect).await?;
     link.send(&ClientFrame::Open { nameplate, exact: false }).await?;
     let answer = timeout(ANSWER_TIMEOUT, link.next()).await.map_err(|_| PlaceError::Silent)?;
     match answer? {
         ServerFrame::Opened { seen, .. } => {
             Ok(SocketAddr::new(seen.ip().to_canonical(), seen.port()))
         }
-        ServerFrame::No(why) => Err(why.into()),
+        ServerFrame::Refused(why) => Err(why.into()),
         _ => Err(PlaceError::Protocol),
     }
 }

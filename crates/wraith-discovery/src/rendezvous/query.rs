@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::frame::{ClientFrame, ServerFrame};
-use super::link::Link;
+use super::link::ServerLink;
 use super::nameplate;
 use crate::connect::Connect;
 use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
 
 /// Longest wait for the creator's first message: one round trip over the server with a large
 /// margin.
-const FIRST_WORD_TIMEOUT: Duration = Duration::from_secs(5);
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// State of a search; see the module documentation.
 pub struct RendezvousQuery {
@@ -23,17 +23,17 @@ pub struct RendezvousQuery {
     connect: Arc<dyn Connect>,
     topic: Topic,
     question: MakeQuestion,
-    visit: Option<Visit>,
+    connection: Option<JoinConnection>,
 }
 
 /// A connection with a sent join request.
-struct Visit {
-    link: Link,
+struct JoinConnection {
+    link: ServerLink,
     /// Whether the server has forwarded the joiner's message.
     is_joined: bool,
     seen: Option<IpAddr>,
     /// Deadline of the first message; `None` once it arrived.
-    first_word: Option<Instant>,
+    first_message_deadline: Option<Instant>,
 }
 
 impl RendezvousQuery {
@@ -43,33 +43,34 @@ impl RendezvousQuery {
         topic: Topic,
         question: MakeQuestion,
     ) -> Self {
-        Self { server, connect, topic, question, visit: None }
+        Self { server, connect, topic, question, connection: None }
     }
 
-    async fn hear(&mut self) -> Result<Reply, PlaceError> {
-        if self.visit.is_none() {
+    async fn receive(&mut self) -> Result<Reply, PlaceError> {
+        if self.connection.is_none() {
             let (nameplate, _) = nameplate(self.topic)?;
-            let mut link = Link::connect(&self.server, &*self.connect).await?;
+            let mut link = ServerLink::connect(&self.server, &*self.connect).await?;
             let message = (self.question)()?;
             link.send(&ClientFrame::Join { nameplate, message }).await?;
-            let first_word = Some(Instant::now() + FIRST_WORD_TIMEOUT);
-            self.visit = Some(Visit { link, is_joined: false, seen: None, first_word });
+            let first_message_deadline = Some(Instant::now() + FIRST_MESSAGE_TIMEOUT);
+            self.connection =
+                Some(JoinConnection { link, is_joined: false, seen: None, first_message_deadline });
         }
-        let visit = self.visit.as_mut().ok_or(PlaceError::Protocol)?;
-        visit.hear().await
+        let connection = self.connection.as_mut().ok_or(PlaceError::Protocol)?;
+        connection.receive().await
     }
 
-    async fn say(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
+    async fn send_message(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
         // Without an earlier reply there is no conversation to continue.
-        let visit = self.visit.as_mut().ok_or(PlaceError::Protocol)?;
-        visit.link.send(&ClientFrame::Tell { joiner: 0, message }).await
+        let connection = self.connection.as_mut().ok_or(PlaceError::Protocol)?;
+        connection.link.send(&ClientFrame::Send { joiner: 0, message }).await
     }
 }
 
-impl Visit {
-    async fn hear(&mut self) -> Result<Reply, PlaceError> {
+impl JoinConnection {
+    async fn receive(&mut self) -> Result<Reply, PlaceError> {
         loop {
-            let frame = match self.first_word {
+            let frame = match self.first_message_deadline {
                 None => self.link.next().await?,
                 Some(until) => match timeout_at(until, self.link.next()).await {
                     Ok(frame) => frame?,
@@ -78,8 +79,8 @@ impl Visit {
                 },
             };
             match frame {
-                ServerFrame::Told { message, .. } => {
-                    self.first_word = None;
+                ServerFrame::Message { message, .. } => {
+                    self.first_message_deadline = None;
                     return Ok(Reply { message, from: None, seen: self.seen });
                 }
                 ServerFrame::Joined { seen } => {
@@ -88,7 +89,7 @@ impl Visit {
                 }
                 ServerFrame::Pong => {}
                 ServerFrame::Left { .. } => return Err(PlaceError::Nobody),
-                ServerFrame::No(why) => return Err(why.into()),
+                ServerFrame::Refused(why) => return Err(why.into()),
                 ServerFrame::Opened { .. } | ServerFrame::Arrived { .. } => {
                     return Err(PlaceError::Protocol);
                 }
@@ -99,10 +100,10 @@ impl Visit {
 
 impl Query for RendezvousQuery {
     fn next(&mut self) -> BoxFuture<'_, Result<Reply, PlaceError>> {
-        Box::pin(self.hear())
+        Box::pin(self.receive())
     }
 
-    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
-        Box::pin(self.say(message))
+    fn send(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
+        Box::pin(self.send_message(message))
     }
 }

@@ -21,7 +21,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::debug;
 
-use super::frame::{ClientFrame, MAX_FRAME_LEN, NoFrame, ServerFrame, split};
+use super::frame::{ClientFrame, InvalidFrameLength, MAX_FRAME_LEN, ServerFrame, split};
 use super::mailboxes::{Action, Id, Mailboxes};
 
 /// Most concurrent connections; further ones are closed at once. A creator needs one while it
@@ -49,7 +49,7 @@ pub struct Server {
 #[derive(Debug)]
 pub struct Connections {
     shared: Arc<Mutex<Shared>>,
-    most: usize,
+    max_connections: usize,
     next_id: AtomicU64,
     /// Notified of each new connection.
     admitted: Notify,
@@ -102,7 +102,7 @@ impl Server {
     /// Same as [`Self::run`].
     pub async fn run_until(self, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
         let mut shutdown = std::pin::pin!(shutdown);
-        let mut time = std::pin::pin!(self.connections.keep_time());
+        let mut time = std::pin::pin!(self.connections.enforce_time_limits());
         let mut tasks = JoinSet::new();
         loop {
             select! {
@@ -111,7 +111,7 @@ impl Server {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, from)) => {
                         let connections = Arc::clone(&self.connections);
-                        tasks.spawn(async move { connections.serve(stream, from).await });
+                        tasks.spawn(async move { connections.serve_connection(stream, from).await });
                     }
                     // The client is gone already.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
@@ -136,26 +136,26 @@ impl Connections {
         let files = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
         let mailboxes = Mailboxes::new(u32::from_be_bytes(seed));
         let shared = Arc::new(Mutex::new(Shared { mailboxes, connections: HashMap::new() }));
-        let (most, next_id) = (MAX_CONNECTIONS.min(files), AtomicU64::new(0));
-        Ok(Self { shared, most, next_id, admitted: Notify::new() })
+        let (max_connections, next_id) = (MAX_CONNECTIONS.min(files), AtomicU64::new(0));
+        Ok(Self { shared, max_connections, next_id, admitted: Notify::new() })
     }
 
     /// Serves one connection until either side ends it.
-    pub async fn serve(&self, stream: TcpStream, from: SocketAddr) {
+    pub async fn serve_connection(&self, stream: TcpStream, from: SocketAddr) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         if let Some(changed) = self.admit(&stream, from, id) {
             // Removes the connection's state however the task ends.
-            let _guard = Forget { shared: &self.shared, id };
-            serve(Arc::clone(&self.shared), id, stream, changed).await;
+            let _guard = ConnectionGuard { shared: &self.shared, id };
+            run_connection(Arc::clone(&self.shared), id, stream, changed).await;
         }
     }
 
     /// Enforces the time limits of all connections, forever.
-    pub async fn keep_time(&self) {
+    pub async fn enforce_time_limits(&self) {
         loop {
             let mut tick = interval(TICK);
             tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            while !self.lock().mailboxes.is_at_rest() {
+            while !self.lock().mailboxes.is_idle() {
                 tick.tick().await;
                 self.lock().tick(Instant::now());
             }
@@ -167,7 +167,7 @@ impl Connections {
     fn admit(&self, stream: &TcpStream, from: SocketAddr, id: Id) -> Option<Arc<Notify>> {
         stream.set_nodelay(true).ok()?;
         let mut shared = self.lock();
-        let is_full = shared.connections.len() >= self.most;
+        let is_full = shared.connections.len() >= self.max_connections;
         if is_full || !shared.mailboxes.connected(Instant::now(), id, from) {
             debug!(is_full, "a connection is turned away");
             return None;
@@ -186,19 +186,24 @@ impl Connections {
 }
 
 /// Removes a connection's state on drop.
-struct Forget<'a> {
+struct ConnectionGuard<'a> {
     shared: &'a Mutex<Shared>,
     id: Id,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for ConnectionGuard<'_> {
     fn drop(&mut self) {
         lock(self.shared).drop_connection(Instant::now(), self.id);
     }
 }
 
 /// Task of one connection, until either side ends it.
-async fn serve(shared: Arc<Mutex<Shared>>, id: Id, stream: TcpStream, changed: Arc<Notify>) {
+async fn run_connection(
+    shared: Arc<Mutex<Shared>>,
+    id: Id,
+    stream: TcpStream,
+    changed: Arc<Notify>,
+) {
     let mut unread = Vec::new();
     loop {
         let Some((is_owed, closing)) = lock(&shared).flush(id, &stream) else { return };
@@ -229,7 +234,7 @@ fn read(
     match stream.try_read(&mut bytes) {
         Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
         Ok(len) => unread.extend_from_slice(&bytes[..len]),
-        Err(error) if is_later(&error) => return Ok(()),
+        Err(error) if would_block(&error) => return Ok(()),
         Err(error) => return Err(error),
     }
     let mut shared = lock(shared);
@@ -238,7 +243,7 @@ fn read(
         let frame = match split(unread) {
             Ok(Some(frame)) => ClientFrame::decode(&frame),
             Ok(None) => break,
-            Err(NoFrame) => None,
+            Err(InvalidFrameLength) => None,
         };
         let now = Instant::now();
         let actions = shared.mailboxes.frame(now, id, frame);
@@ -260,7 +265,7 @@ impl Shared {
         while !connection.unsent.is_empty() {
             match stream.try_write(&connection.unsent) {
                 Ok(len @ 1..) => drop(connection.unsent.drain(..len)),
-                Err(error) if is_later(&error) => return Some((true, connection.closing)),
+                Err(error) if would_block(&error) => return Some((true, connection.closing)),
                 Ok(0) | Err(_) => {
                     self.drop_connection(Instant::now(), id);
                     return None;
@@ -283,7 +288,7 @@ impl Shared {
                 Action::Close(id) => self.close(id),
             };
             if let Some(gone) = gone {
-                actions.extend(self.forget(now, gone));
+                actions.extend(self.remove(now, gone));
             }
         }
     }
@@ -314,12 +319,12 @@ impl Shared {
     }
 
     fn drop_connection(&mut self, now: Instant, id: Id) {
-        let actions = self.forget(now, id);
+        let actions = self.remove(now, id);
         self.perform(now, actions);
     }
 
     /// Removes a connection, which ends its task. Returns the resulting actions.
-    fn forget(&mut self, now: Instant, id: Id) -> Vec<Action> {
+    fn remove(&mut self, now: Instant, id: Id) -> Vec<Action> {
         let Some(connection) = self.connections.remove(&id) else { return Vec::new() };
         connection.changed.notify_one();
         self.mailboxes.disconnected(now, id)
@@ -337,6 +342,6 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn is_later(error: &io::Error) -> bool {
+fn would_block(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

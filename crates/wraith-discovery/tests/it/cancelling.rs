@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
 use wraith_crypto::SecretIdentity;
-use wraith_discovery::contact::{Pair, listen, search};
-use wraith_discovery::{CodeOptions, NotMet, Places, Reach, TicketSide, announce, join};
+use wraith_discovery::contact::{ContactPair, listen, search};
+use wraith_discovery::{CodeOptions, JoinErrorKind, Places, Reach, TicketSide, announce, join};
 
 use super::support::{
     CREATOR, JOINER, PATIENCE, alone, fetched, loopback, may, offered, other_words, server, ticket,
@@ -20,7 +20,7 @@ use super::support::{
 const IDLE: Duration = Duration::from_millis(100);
 
 /// Polls a future up to `polls` times as it wakes, and drops it. Returns whether it completed.
-async fn dropped_after(polls: usize, future: impl Future) -> bool {
+async fn is_ready_after_polls(polls: usize, future: impl Future) -> bool {
     let mut future = pin!(future);
     let mut left = polls;
     let polled = poll_fn(|cx| {
@@ -35,7 +35,7 @@ async fn dropped_after(polls: usize, future: impl Future) -> bool {
 }
 
 /// Waits until at most `tasks` tasks are alive.
-async fn only_left(tasks: usize) {
+async fn wait_for_tasks(tasks: usize) {
     let gone = async {
         while Handle::current().metrics().num_alive_tasks() > tasks {
             yield_now().await;
@@ -55,12 +55,12 @@ async fn an_announcement_that_is_dropped_leaves_no_task() {
     let places = all_places(&mut tasks).await;
     for polls in 1..6 {
         let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
-        dropped_after(polls, announce(&places, options, CREATOR, ticket(b"ticket"))).await;
+        is_ready_after_polls(polls, announce(&places, options, CREATOR, ticket(b"ticket"))).await;
         let mut sender = offered(&places, 1).await;
-        dropped_after(polls, sender.next_event()).await;
+        is_ready_after_polls(polls, sender.next_event()).await;
         drop(sender);
         // The server's tasks end after the clients disconnect.
-        only_left(1).await;
+        wait_for_tasks(1).await;
     }
 }
 
@@ -75,19 +75,19 @@ async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_
         let deadline = Instant::now() + PATIENCE;
         let wrong = other_words(sender.code());
         let is_done =
-            dropped_after(polls, join(&wrong, JOINER, None, &places, deadline, may())).await;
+            is_ready_after_polls(polls, join(&wrong, JOINER, None, &places, deadline, may())).await;
         // Before the guess the code is intact, afterwards it is burned; there is no third result.
         match fetched(sender.code(), &places).await {
             Ok(_) => assert!(!is_done, "a wrong guess was forgotten"),
-            Err(error) => assert_eq!(error.why, NotMet::Burned),
+            Err(error) => assert_eq!(error.why, JoinErrorKind::Burned),
         }
         drop(sender);
-        only_left(1).await;
+        wait_for_tasks(1).await;
     }
 }
 
 #[tokio::test]
-async fn events_are_not_lost_by_who_stops_waiting_for_them() {
+async fn dropping_a_wait_for_events_loses_none() {
     let mut tasks = JoinSet::new();
     let places = Places { lan: wraith_discovery::Lan::Off, ..all_places(&mut tasks).await };
     let mut sender = offered(&places, 1).await;
@@ -115,17 +115,17 @@ async fn contacts_that_are_dropped_leave_no_task() {
     let mut tasks = JoinSet::new();
     let places = all_places(&mut tasks).await;
     let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
-    let ours = Pair::new(&a, b.node_id()).unwrap();
-    let theirs = Pair::new(&b, a.node_id()).unwrap();
+    let ours = ContactPair::new(&a, b.node_id()).unwrap();
+    let theirs = ContactPair::new(&b, a.node_id()).unwrap();
     for polls in 1..6 {
-        dropped_after(polls, listen(&places, Box::new(|_| Reach::default()))).await;
+        is_ready_after_polls(polls, listen(&places, Box::new(|_| Reach::default()))).await;
         let mut listener = listen(&places, Box::new(|_| Reach::default())).await;
         listener.set_contacts(vec![ours.clone()]);
         let mut searching = search(&theirs, &places);
-        dropped_after(polls, searching.next()).await;
-        dropped_after(polls, listener.next_event()).await;
+        is_ready_after_polls(polls, searching.next()).await;
+        is_ready_after_polls(polls, listener.next_event()).await;
         sleep(Duration::from_millis(10)).await;
         drop((listener, searching));
-        only_left(1).await;
+        wait_for_tasks(1).await;
     }
 }

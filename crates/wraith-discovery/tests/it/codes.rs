@@ -7,8 +7,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use wraith_discovery::{
-    CodeEvent, CodeOptions, MakeTicket, NotMet, Place, PlaceError, Places, TicketSide, announce,
-    join,
+    CodeEvent, CodeOptions, JoinErrorKind, MakeTicket, PlaceError, PlaceName, Places, TicketSide,
+    announce, join,
 };
 
 use wraith_crypto::NodeId;
@@ -32,7 +32,7 @@ async fn brings_a_ticket_either_way(places: &Places) {
 
     let options = CodeOptions::new(TicketSide::Joiner, Duration::from_secs(600));
     let mut receiver = announce(places, options, CREATOR, ticket(b"")).await.unwrap();
-    receiver.begin();
+    receiver.start_serving();
     let deadline = Instant::now() + PATIENCE;
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let for_whom: MakeTicket = Box::new(move |creator, _| {
@@ -44,12 +44,12 @@ async fn brings_a_ticket_either_way(places: &Places) {
     assert_eq!((met.ticket.is_empty(), met.creator), (true, Some(CREATOR)));
     assert!(matches!(next(&mut receiver).await, CodeEvent::Used { joiner: JOINER, .. }));
     let CodeEvent::Ticket { ticket, from } = next(&mut receiver).await else { panic!() };
-    assert_eq!((ticket.as_slice(), from.is_some()), (&b"given"[..], met.place == Place::Lan));
+    assert_eq!((ticket.as_slice(), from.is_some()), (&b"given"[..], met.place == PlaceName::Lan));
     receiver.close().await;
 }
 
 #[tokio::test]
-async fn a_guess_that_must_not_leave_stays_and_one_that_left_is_told() {
+async fn a_spent_code_sends_no_guess_and_a_sent_guess_is_reported() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
     let mut sender = offered(&places, 1).await;
@@ -57,26 +57,26 @@ async fn a_guess_that_must_not_leave_stays_and_one_that_left_is_told() {
     let deadline = || Instant::now() + PATIENCE;
     let kept = join(&code, JOINER, None, &places, deadline(), Box::new(|| false)).await;
     let kept = kept.unwrap_err();
-    assert_eq!((kept.why, kept.is_spent), (NotMet::Spent, false));
+    assert_eq!((kept.why, kept.is_spent), (JoinErrorKind::Spent, false));
     let wrong = fetched(&other_words(&code), &places).await.unwrap_err();
-    assert_eq!((wrong.why, wrong.is_spent), (NotMet::Wrong, true));
+    assert_eq!((wrong.why, wrong.is_spent), (JoinErrorKind::Wrong, true));
     assert!(
         matches!(next(&mut sender).await, CodeEvent::WrongGuess(_)),
         "what was kept was no guess"
     );
     // The burned code is reported without a guess.
     let late = fetched(&code, &places).await.unwrap_err();
-    assert_eq!((late.why, late.is_spent), (NotMet::Burned, false));
+    assert_eq!((late.why, late.is_spent), (JoinErrorKind::Burned, false));
 }
 
 async fn one_wrong_guess_burns(places: &Places) {
     let mut sender = offered(places, 3).await;
     let code = sender.code().clone();
     let wrong = fetched(&other_words(&code), places).await.unwrap_err();
-    assert_eq!(wrong.why, NotMet::Wrong);
+    assert_eq!(wrong.why, JoinErrorKind::Wrong);
     let CodeEvent::WrongGuess(place) = next(&mut sender).await else { panic!() };
     assert_eq!(place, places.names()[0]);
-    assert_eq!(fetched(&code, places).await.unwrap_err().why, NotMet::Burned);
+    assert_eq!(fetched(&code, places).await.unwrap_err().why, JoinErrorKind::Burned);
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_code_brings_a_ticket_either_way_at_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_does_so_on_several_threads_too() {
+async fn a_code_brings_a_ticket_on_a_multi_threaded_runtime() {
     let mut tasks = JoinSet::new();
     brings_a_ticket_either_way(&at(server(&mut tasks).await)).await;
 }
@@ -104,13 +104,13 @@ async fn a_wrong_guess_burns_a_code_on_the_local_network() {
 }
 
 #[tokio::test]
-async fn a_wrong_guess_burns_a_code_at_a_server_and_latecomers_learn_it() {
+async fn a_wrong_guess_burns_a_code_at_a_server_and_later_joiners_get_the_reason() {
     let mut tasks = JoinSet::new();
     one_wrong_guess_burns(&at(server(&mut tasks).await)).await;
 }
 
 #[tokio::test]
-async fn a_code_for_two_serves_two_and_the_third_learns_that_it_was_used() {
+async fn a_code_for_two_serves_two_and_refuses_the_third_as_used() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
     let mut sender = offered(&places, 2).await;
@@ -124,7 +124,7 @@ async fn a_code_for_two_serves_two_and_the_third_learns_that_it_was_used() {
         );
     }
     sender.close().await;
-    assert_eq!(fetched(&code, &places).await.unwrap_err().why, NotMet::Used);
+    assert_eq!(fetched(&code, &places).await.unwrap_err().why, JoinErrorKind::Used);
 }
 
 #[tokio::test]
@@ -136,21 +136,21 @@ async fn a_code_that_lacks_its_third_word_is_no_guess() {
     let short = text.rsplit_once('-').unwrap().0.parse().unwrap();
     let deadline = Instant::now() + Duration::from_millis(1500);
     let error = join(&short, JOINER, None, &places, deadline, may()).await.unwrap_err();
-    assert_eq!((error.why, error.is_spent), (NotMet::OtherKind, false));
+    assert_eq!((error.why, error.is_spent), (JoinErrorKind::OtherKind, false));
     fetched(sender.code(), &places).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_code_that_nobody_uses_expires() {
+async fn an_unused_code_expires() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_millis(100));
     let mut sender = announce(&places, options, CREATOR, ticket(b"ticket")).await.unwrap();
-    sender.begin();
+    sender.start_serving();
     let code = sender.code().clone();
     assert!(matches!(next(&mut sender).await, CodeEvent::Expired));
     assert!(timeout(PATIENCE, sender.next_event()).await.unwrap().is_none(), "all is over");
-    assert_eq!(fetched(&code, &places).await.unwrap_err().why, NotMet::Expired);
+    assert_eq!(fetched(&code, &places).await.unwrap_err().why, JoinErrorKind::Expired);
 }
 
 /// All places together allow one guess: the first wrong one burns the code for the other place.
@@ -170,7 +170,7 @@ async fn two_places_that_race_with_wrong_guesses_burn_a_code_once() {
         });
         let mut outcomes = [at_one.await.unwrap(), at_other.await.unwrap()];
         outcomes.sort_unstable();
-        assert_eq!(outcomes, [NotMet::Burned, NotMet::Wrong]);
+        assert_eq!(outcomes, [JoinErrorKind::Burned, JoinErrorKind::Wrong]);
         let mut events = Vec::new();
         while let Some(event) = timeout(PATIENCE, sender.next_event()).await.unwrap() {
             events.push(event);
@@ -186,10 +186,12 @@ async fn when_the_server_is_down_the_local_network_still_works() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let places = Places { rendezvous: Some(gone.to_string()), ..loopback() };
     let mut sender = offered(&places, 1).await;
-    assert_eq!(sender.places(), [Place::Lan]);
-    let [(Place::Rendezvous(_), PlaceError::Unreachable(_))] = sender.missing() else { panic!() };
-    assert!(matches!(next(&mut sender).await, CodeEvent::Lost(Place::Rendezvous(_), _)));
-    assert_eq!(fetched(sender.code(), &places).await.unwrap().place, Place::Lan);
+    assert_eq!(sender.places(), [PlaceName::Lan]);
+    let [(PlaceName::Rendezvous(_), PlaceError::Unreachable(_))] = sender.missing() else {
+        panic!()
+    };
+    assert!(matches!(next(&mut sender).await, CodeEvent::Lost(PlaceName::Rendezvous(_), _)));
+    assert_eq!(fetched(sender.code(), &places).await.unwrap().place, PlaceName::Lan);
 }
 
 #[tokio::test]
@@ -201,12 +203,12 @@ async fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
     let begun = Instant::now();
     let sender = offered(&places, 1).await;
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-    assert_eq!(sender.places(), [Place::Lan], "the server has not answered");
+    assert_eq!(sender.places(), [PlaceName::Lan], "the server has not answered");
     let begun = Instant::now();
     let deadline = begun + Duration::from_millis(300);
     let only_there = Places { rendezvous: server, ..nowhere() };
     let error = join(sender.code(), JOINER, None, &only_there, deadline, may()).await.unwrap_err();
-    assert_eq!(error.why, NotMet::Nobody);
+    assert_eq!(error.why, JoinErrorKind::Nobody);
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
@@ -225,13 +227,13 @@ async fn a_server_that_comes_back_has_the_code_again() {
 }
 
 #[tokio::test]
-async fn without_a_place_nobody_is_met_and_it_is_said_why() {
+async fn without_a_place_joining_fails_with_the_reason() {
     let sender = offered(&nowhere(), 1).await;
     assert!(sender.places().is_empty());
-    assert_eq!(fetched(sender.code(), &nowhere()).await.unwrap_err().why, NotMet::NoPlace);
+    assert_eq!(fetched(sender.code(), &nowhere()).await.unwrap_err().why, JoinErrorKind::NoPlace);
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let deadline = Instant::now() + Duration::from_millis(200);
     let error = join(sender.code(), JOINER, None, &at(gone), deadline, may()).await.unwrap_err();
-    assert_eq!(error.why, NotMet::Unreachable);
+    assert_eq!(error.why, JoinErrorKind::Unreachable);
     assert!(matches!(&error.unusable[..], [(_, PlaceError::Unreachable(_))]), "{error:?}");
 }

@@ -7,16 +7,16 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::contact::{
-    Calling, ContactEvent, Found, Pair, listen, search, search_calling,
+    CallOptions, ContactEvent, ContactPair, SearchEvent, listen, search, search_with_call,
 };
 use wraith_discovery::{Places, Reach};
 
 use super::support::{PATIENCE, alone, at, loopback, server};
 
 /// Returns the two ends of a contact pair.
-fn pairs(a: u8, b: u8) -> [Pair; 2] {
+fn pairs(a: u8, b: u8) -> [ContactPair; 2] {
     let [a, b] = [a, b].map(|n| SecretIdentity::from_seed([n; 32]));
-    [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
+    [ContactPair::new(&a, b.node_id()).unwrap(), ContactPair::new(&b, a.node_id()).unwrap()]
 }
 
 fn address() -> SocketAddr {
@@ -24,13 +24,13 @@ fn address() -> SocketAddr {
 }
 
 /// Returns the first result with the contact.
-async fn found(pair: &Pair, places: &Places) -> Found {
+async fn found(pair: &ContactPair, places: &Places) -> SearchEvent {
     let mut search = search(pair, places);
     let looking = async {
         loop {
             match search.next().await.unwrap() {
                 // The listener is not ready yet, or the server rate-limits.
-                Found::Not(..) => {}
+                SearchEvent::PlaceFailed(..) => {}
                 found => return found,
             }
         }
@@ -43,7 +43,7 @@ async fn a_contact_is_found_and_a_stranger_finds_nobody(places: &Places) {
     let mut listener = listen(places, Box::new(|_| vec![address()].into())).await;
     assert_eq!((listener.places(), listener.missing()), (&*places.names(), &[][..]));
     listener.set_contacts(vec![ours.clone()]);
-    let Found::At(place, Reach { addresses, .. }, _) = found(&theirs, places).await else {
+    let SearchEvent::Found(place, Reach { addresses, .. }, _) = found(&theirs, places).await else {
         panic!()
     };
     assert_eq!(place, places.names()[0]);
@@ -70,27 +70,27 @@ async fn contacts_meet_at_a_server() {
 }
 
 #[tokio::test]
-async fn who_is_no_contact_any_more_meets_silence() {
+async fn a_removed_contact_gets_no_answer() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
     let [ours, theirs] = pairs(1, 2);
     let listener = listen(&places, Box::new(|_| vec![address()].into())).await;
     listener.set_contacts(vec![ours]);
-    assert!(matches!(found(&theirs, &places).await, Found::At(..)));
+    assert!(matches!(found(&theirs, &places).await, SearchEvent::Found(..)));
     listener.set_contacts(Vec::new());
     let mut search = search(&theirs, &places);
     assert!(timeout(Duration::from_millis(1000), search.next()).await.is_err());
 }
 
 #[tokio::test]
-async fn a_server_that_is_lost_is_told_once_for_all_contacts() {
+async fn a_lost_server_is_reported_once_for_all_contacts() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
     let mut listener = listen(&places, Box::new(|_| vec![address()].into())).await;
     let all = [2, 3, 4].map(|peer| pairs(1, peer));
     listener.set_contacts(all.iter().map(|[ours, _]| ours.clone()).collect());
     for [_, theirs] in &all {
-        assert!(matches!(found(theirs, &places).await, Found::At(..)));
+        assert!(matches!(found(theirs, &places).await, SearchEvent::Found(..)));
     }
     tasks.shutdown().await;
     let mut lost = 0;
@@ -102,7 +102,7 @@ async fn a_server_that_is_lost_is_told_once_for_all_contacts() {
 
 /// A server hides both sides' addresses from each other, so each sends its own.
 #[tokio::test]
-async fn a_caller_that_says_where_it_is_shares_a_secret_with_the_listener() {
+async fn a_caller_that_sends_its_addresses_shares_a_secret_with_the_listener() {
     let mut tasks = JoinSet::new();
     let [ours, theirs] = pairs(1, 2);
     let places = at(server(&mut tasks).await);
@@ -111,12 +111,12 @@ async fn a_caller_that_says_where_it_is_shares_a_secret_with_the_listener() {
     let own: SocketAddr = "192.0.2.7:7".parse().unwrap();
     let reach = Box::new(move |_| vec![own].into());
     let mut search =
-        search_calling(&theirs, &places, Some(Calling { reach, punch_secret: [1; 32] }));
+        search_with_call(&theirs, &places, Some(CallOptions { reach, punch_secret: [1; 32] }));
     let (reach, secret) = loop {
         match timeout(PATIENCE, search.next()).await.unwrap() {
-            Some(Found::At(_, reach, secret)) => break (reach, secret.unwrap()),
+            Some(SearchEvent::Found(_, reach, secret)) => break (reach, secret.unwrap()),
             // The listener is not ready yet.
-            other => assert!(matches!(other, Some(Found::Not(..)))),
+            other => assert!(matches!(other, Some(SearchEvent::PlaceFailed(..)))),
         }
     };
     assert_eq!(reach, vec![address()].into());

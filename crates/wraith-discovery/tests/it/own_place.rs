@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use wraith_crypto::SecretIdentity;
-use wraith_discovery::contact::{Found, Pair, listen, search};
+use wraith_discovery::contact::{ContactPair, SearchEvent, listen, search};
 use wraith_discovery::{
-    Announcement, BoxFuture, CodeEvent, End, MakeQuestion, MeetingPlace, NotMet, Place, PlaceCaps,
-    PlaceError, Places, Query, Question, Reply, Responder, Topic,
+    Announcement, BoxFuture, CodeEvent, EndSignal, JoinErrorKind, MakeQuestion, MeetingPlace,
+    PlaceCaps, PlaceError, PlaceName, Places, Query, Question, Reply, Responder, Topic,
 };
 
 use super::support::{PATIENCE, fetched, next, nowhere, offered, other_words};
@@ -31,8 +31,8 @@ fn name(topic: Topic) -> Vec<u8> {
 }
 
 impl MeetingPlace for InMemoryPlace {
-    fn place(&self) -> Place {
-        Place::Other("in memory".into())
+    fn place(&self) -> PlaceName {
+        PlaceName::Other("in memory".into())
     }
 
     fn caps(&self) -> PlaceCaps {
@@ -57,7 +57,7 @@ impl MeetingPlace for InMemoryPlace {
 }
 
 struct InMemoryAnnouncement {
-    place: Place,
+    place: PlaceName,
     calls: mpsc::Receiver<Call>,
 }
 
@@ -66,10 +66,10 @@ impl Announcement for InMemoryAnnouncement {
         None
     }
 
-    fn serve(
+    fn serve_queries(
         mut self: Box<Self>,
         responder: Arc<dyn Responder>,
-        _end: End,
+        _end: EndSignal,
     ) -> BoxFuture<'static, Result<(), PlaceError>> {
         Box::pin(async move {
             while let Some((opening, message, reply)) = self.calls.recv().await {
@@ -118,7 +118,7 @@ impl Query for InMemoryQuery {
         })
     }
 
-    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
+    fn send(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
         Box::pin(self.say(message))
     }
 }
@@ -128,25 +128,25 @@ fn in_memory_place() -> Places {
 }
 
 #[tokio::test]
-async fn codes_meet_at_a_place_of_ones_own() {
+async fn codes_meet_at_a_custom_place() {
     let places = in_memory_place();
     let mut sender = offered(&places, 2).await;
-    assert_eq!(sender.places(), [Place::Other("in memory".into())]);
+    assert_eq!(sender.places(), [PlaceName::Other("in memory".into())]);
     let met = fetched(sender.code(), &places).await.unwrap();
     assert_eq!(met.ticket.as_slice(), b"ticket");
-    assert!(matches!(next(&mut sender).await, CodeEvent::Used { place: Place::Other(_), .. }));
+    assert!(matches!(next(&mut sender).await, CodeEvent::Used { place: PlaceName::Other(_), .. }));
     let wrong = fetched(&other_words(sender.code()), &places).await.unwrap_err();
-    assert_eq!(wrong.why, NotMet::Wrong);
-    assert!(matches!(next(&mut sender).await, CodeEvent::WrongGuess(Place::Other(_))));
+    assert_eq!(wrong.why, JoinErrorKind::Wrong);
+    assert!(matches!(next(&mut sender).await, CodeEvent::WrongGuess(PlaceName::Other(_))));
 }
 
 #[tokio::test]
-async fn contacts_meet_at_a_place_of_ones_own() {
+async fn contacts_meet_at_a_custom_place() {
     let places = in_memory_place();
     let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
     let listener = listen(&places, Box::new(|_| vec!["192.0.2.1:9".parse().unwrap()].into())).await;
-    listener.set_contacts(vec![Pair::new(&a, b.node_id()).unwrap()]);
-    let mut search = search(&Pair::new(&b, a.node_id()).unwrap(), &places);
+    listener.set_contacts(vec![ContactPair::new(&a, b.node_id()).unwrap()]);
+    let mut search = search(&ContactPair::new(&b, a.node_id()).unwrap(), &places);
     let found = timeout(PATIENCE, search.next()).await.unwrap();
-    assert!(matches!(found, Some(Found::At(Place::Other(_), ..))), "{found:?}");
+    assert!(matches!(found, Some(SearchEvent::Found(PlaceName::Other(_), ..))), "{found:?}");
 }

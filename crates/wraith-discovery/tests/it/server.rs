@@ -38,7 +38,7 @@ async fn is_hung_up(stream: &mut TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn a_probe_learns_how_the_server_sees_it() {
+async fn a_probe_returns_the_observed_address() {
     let mut tasks = JoinSet::new();
     let address = server(&mut tasks).await;
     let seen = probe(&address.to_string(), &Direct).await.unwrap();
@@ -48,7 +48,7 @@ async fn a_probe_learns_how_the_server_sees_it() {
 }
 
 #[tokio::test]
-async fn one_address_has_so_many_connections_and_no_more() {
+async fn connections_per_address_are_limited() {
     let mut tasks = JoinSet::new();
     let address = server(&mut tasks).await;
     let mut held = Vec::new();
@@ -65,7 +65,7 @@ async fn one_address_has_so_many_connections_and_no_more() {
 }
 
 #[tokio::test]
-async fn nonsense_ends_the_connection_it_comes_from() {
+async fn a_malformed_frame_ends_only_its_own_connection() {
     let mut tasks = JoinSet::new();
     let address = server(&mut tasks).await;
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -74,7 +74,7 @@ async fn nonsense_ends_the_connection_it_comes_from() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_loses_the_connection() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let mut tasks = JoinSet::new();
     let address = server(&mut tasks).await;
     let socket = TcpSocket::new_v4().unwrap();
@@ -88,7 +88,7 @@ async fn who_does_not_read_loses_the_connection() {
 }
 
 #[tokio::test]
-async fn noise_of_many_keeps_nobody_out() {
+async fn malformed_connections_from_many_addresses_do_not_block_a_client() {
     let mut tasks = JoinSet::new();
     let address = server(&mut tasks).await;
     let mut held = Vec::new();
@@ -110,7 +110,7 @@ async fn noise_of_many_keeps_nobody_out() {
 }
 
 #[tokio::test]
-async fn a_shutdown_ends_the_server_and_hangs_up_on_everybody() {
+async fn a_shutdown_ends_the_server_and_closes_all_connections() {
     let server = Server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = server.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

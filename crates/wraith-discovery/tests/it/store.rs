@@ -10,31 +10,32 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{
-    Calling, ContactEvent, ContactListener, Found, Pair, listen, search, search_calling,
+    CallOptions, ContactEvent, ContactListener, ContactPair, SearchEvent, listen, search,
+    search_with_call,
 };
 use wraith_discovery::record::{VALUE_LEN, find_ticket, publish_ticket};
 use wraith_discovery::{
-    BoxFuture, Capability, Place, PlaceError, Places, Reach, RecordKey, RecordLookup, RecordSeed,
-    RecordStore, RelayAddr, StoredRecord,
+    BoxFuture, Capability, PlaceError, PlaceName, Places, Reach, RecordKey, RecordLookup,
+    RecordSeed, RecordStore, RelayAddr, StoredRecord,
 };
 
 use super::support::{PATIENCE, nowhere};
 
 /// All records ever stored, and the present kind of answer.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct StoreContents {
     pub records: Mutex<HashMap<RecordKey, Vec<StoredRecord>>>,
-    pub lie: Mutex<Lie>,
+    pub fault: Mutex<Fault>,
     /// Number of full searches.
-    pub looks: AtomicU64,
+    pub full_lookups: AtomicU64,
 }
 
 /// Kind of answers.
 #[derive(Clone, Debug, Default)]
-pub enum Lie {
+pub enum Fault {
     /// The newest record.
     #[default]
-    No,
+    None,
     /// The oldest record: unsigned ones cannot be forged, but old ones can be replayed.
     Oldest,
     /// No answer.
@@ -44,9 +45,9 @@ pub enum Lie {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Cellar(pub Arc<Shelf>);
+pub struct InMemoryStore(pub Arc<StoreContents>);
 
-impl Cellar {
+impl InMemoryStore {
     pub fn places(&self) -> Places {
         Places { stores: vec![Arc::new(self.clone())], ..nowhere() }
     }
@@ -57,18 +58,18 @@ impl Cellar {
         records.iter().map(|(key, all)| (*key, all.last().unwrap().clone())).collect()
     }
 
-    pub fn lie(&self, lie: Lie) {
-        *self.0.lie.lock().unwrap() = lie;
+    pub fn set_fault(&self, fault: Fault) {
+        *self.0.fault.lock().unwrap() = fault;
     }
 }
 
-impl RecordStore for Cellar {
-    fn place(&self) -> Place {
-        Place::Dht
+impl RecordStore for InMemoryStore {
+    fn place(&self) -> PlaceName {
+        PlaceName::Dht
     }
 
     fn probe(&self) -> BoxFuture<'static, Result<(), PlaceError>> {
-        let silent = matches!(*self.0.lie.lock().unwrap(), Lie::Silence);
+        let silent = matches!(*self.0.fault.lock().unwrap(), Fault::Silence);
         Box::pin(async move { if silent { Err(PlaceError::Silent) } else { Ok(()) } })
     }
 
@@ -78,10 +79,10 @@ impl RecordStore for Cellar {
         mut record: StoredRecord,
     ) -> BoxFuture<'static, Result<(), PlaceError>> {
         let probe = self.probe();
-        let shelf = Arc::clone(&self.0);
+        let contents = Arc::clone(&self.0);
         Box::pin(async move {
             probe.await?;
-            let mut records = shelf.records.lock().unwrap();
+            let mut records = contents.records.lock().unwrap();
             let there = records.entry(seed.key()).or_default();
             if let Some(last) = there.last() {
                 record.seq = record.seq.max(last.seq + 1);
@@ -92,25 +93,25 @@ impl RecordStore for Cellar {
     }
 
     fn get(&self, key: RecordKey) -> Box<dyn RecordLookup> {
-        self.0.looks.fetch_add(1, Relaxed);
-        self.glance(key)
+        self.0.full_lookups.fetch_add(1, Relaxed);
+        self.get_from_known_nodes(key)
     }
 
-    fn glance(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+    fn get_from_known_nodes(&self, key: RecordKey) -> Box<dyn RecordLookup> {
         let there = self.0.records.lock().unwrap().get(&key).cloned().unwrap_or_default();
-        let found = match &*self.0.lie.lock().unwrap() {
-            Lie::No => Ok(there.last().cloned().into_iter().collect()),
-            Lie::Oldest => Ok(there.first().cloned().into_iter().collect()),
-            Lie::Silence => Err(PlaceError::Silent),
-            Lie::Instead(records) => Ok(records.clone()),
+        let found = match &*self.0.fault.lock().unwrap() {
+            Fault::None => Ok(there.last().cloned().into_iter().collect()),
+            Fault::Oldest => Ok(there.first().cloned().into_iter().collect()),
+            Fault::Silence => Err(PlaceError::Silent),
+            Fault::Instead(records) => Ok(records.clone()),
         };
-        Box::new(Look(found))
+        Box::new(InMemoryLookup(found))
     }
 }
 
-struct Look(Result<Vec<StoredRecord>, PlaceError>);
+struct InMemoryLookup(Result<Vec<StoredRecord>, PlaceError>);
 
-impl RecordLookup for Look {
+impl RecordLookup for InMemoryLookup {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<StoredRecord>, PlaceError>> {
         let next = match &mut self.0 {
             Ok(records) => Ok((!records.is_empty()).then(|| records.remove(0))),
@@ -125,9 +126,9 @@ fn identity(n: u8) -> SecretIdentity {
 }
 
 /// Returns the two ends of a pair.
-fn pair(a: u8, b: u8) -> [Pair; 2] {
+fn pair(a: u8, b: u8) -> [ContactPair; 2] {
     let [a, b] = [a, b].map(identity);
-    [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
+    [ContactPair::new(&a, b.node_id()).unwrap(), ContactPair::new(&b, a.node_id()).unwrap()]
 }
 
 fn address(n: u16) -> SocketAddr {
@@ -140,28 +141,31 @@ fn reach(address: SocketAddr) -> Reach {
     Reach { addresses: vec![address], relays: vec![relay] }
 }
 
-fn found_at(n: u16) -> Found {
-    Found::At(Place::Dht, reach(address(n)), None)
+fn found_at(n: u16) -> SearchEvent {
+    SearchEvent::Found(PlaceName::Dht, reach(address(n)), None)
 }
 
 /// Starts a listener for one end of a pair, at an address that the test may change.
-async fn listener(cellar: &Cellar, pair: &Pair) -> (ContactListener, Arc<Mutex<SocketAddr>>) {
+async fn listener(
+    store: &InMemoryStore,
+    pair: &ContactPair,
+) -> (ContactListener, Arc<Mutex<SocketAddr>>) {
     let at = Arc::new(Mutex::new(address(1)));
     let ours = Arc::clone(&at);
     let make = Box::new(move |_| reach(*ours.lock().unwrap()));
-    let listener = listen(&cellar.places(), make).await;
+    let listener = listen(&store.places(), make).await;
     listener.set_contacts(vec![pair.clone()]);
     (listener, at)
 }
 
 /// Paused time advances at once when all tasks wait.
 #[tokio::test(start_paused = true)]
-async fn a_contact_is_found_where_it_is_and_again_where_it_has_gone() {
-    let cellar = Cellar::default();
+async fn a_contact_is_found_again_after_its_address_changed() {
+    let store = InMemoryStore::default();
     let [a, b] = pair(1, 2);
-    let (listener, at) = listener(&cellar, &a).await;
-    assert_eq!(listener.places(), [Place::Dht]);
-    let mut search = search(&b, &cellar.places());
+    let (listener, at) = listener(&store, &a).await;
+    assert_eq!(listener.places(), [PlaceName::Dht]);
+    let mut search = search(&b, &store.places());
     assert_eq!(search.next().await, Some(found_at(1)));
     *at.lock().unwrap() = address(2);
     listener.addresses_changed();
@@ -170,14 +174,14 @@ async fn a_contact_is_found_where_it_is_and_again_where_it_has_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stranger_finds_nobody_and_records_tell_a_crawler_nothing() {
-    let cellar = Cellar::default();
+async fn a_stranger_finds_no_contact_and_records_reveal_nothing_to_a_crawler() {
+    let store = InMemoryStore::default();
     let [a, _] = pair(1, 2);
-    let (_listener, _) = listener(&cellar, &a).await;
+    let (_listener, _) = listener(&store, &a).await;
     let [_, stranger] = pair(1, 3);
-    let mut search = search(&stranger, &cellar.places());
+    let mut search = search(&stranger, &store.places());
     assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err());
-    let newest = cellar.newest();
+    let newest = store.newest();
     assert_eq!(newest.len(), 1);
     for (key, record) in newest {
         assert_ne!(key, identity(1).node_id().0, "no key is a NodeId");
@@ -188,17 +192,17 @@ async fn a_stranger_finds_nobody_and_records_tell_a_crawler_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_reaches_a_listener_with_where_the_caller_is_and_a_secret_once() {
-    let cellar = Cellar::default();
+async fn a_call_reaches_a_listener_once_with_the_callers_addresses_and_a_secret() {
+    let store = InMemoryStore::default();
     let [a, b] = pair(1, 2);
-    let (mut listener, _) = listener(&cellar, &a).await;
-    let calling = Calling { reach: Box::new(|_| reach(address(7))), punch_secret: [9; 32] };
-    let mut search = search_calling(&b, &cellar.places(), Some(calling));
+    let (mut listener, _) = listener(&store, &a).await;
+    let calling = CallOptions { reach: Box::new(|_| reach(address(7))), punch_secret: [9; 32] };
+    let mut search = search_with_call(&b, &store.places(), Some(calling));
     let early = tokio::time::timeout(PATIENCE, listener.next_event()).await;
     assert!(early.is_err(), "left before the caller knew where it is: {early:?}");
-    search.leave_call();
+    search.publish_call();
     let event = tokio::time::timeout(PATIENCE, listener.next_event()).await.unwrap();
-    let Some(ContactEvent::PunchRequest(Place::Dht, call)) = event else { panic!("{event:?}") };
+    let Some(ContactEvent::PunchRequest(PlaceName::Dht, call)) = event else { panic!("{event:?}") };
     assert_eq!((call.peer, call.reach, call.punch_secret), (b.own(), reach(address(7)), [9; 32]));
     search.close().await;
     let again = tokio::time::timeout(PATIENCE, listener.next_event()).await;
@@ -206,20 +210,20 @@ async fn a_call_reaches_a_listener_with_where_the_caller_is_and_a_secret_once() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_are_looked_for_thoroughly_once_a_minute_and_glanced_at_in_between() {
-    let cellar = Cellar::default();
+async fn calls_get_a_full_search_once_a_minute_and_cheap_ones_in_between() {
+    let store = InMemoryStore::default();
     let [a, b] = pair(1, 2);
-    let (mut listener, _) = listener(&cellar, &a).await;
+    let (mut listener, _) = listener(&store, &a).await;
     // After the faster search of the first minute.
     tokio::time::sleep(Duration::from_secs(100)).await;
-    let before = cellar.0.looks.load(Relaxed);
+    let before = store.0.full_lookups.load(Relaxed);
     tokio::time::sleep(Duration::from_secs(600)).await;
-    let looks = cellar.0.looks.load(Relaxed) - before;
+    let full_lookups = store.0.full_lookups.load(Relaxed) - before;
     // Twice as many near a full hour.
-    assert!((8..=22).contains(&looks), "{looks}");
-    let calling = Calling { reach: Box::new(|_| reach(address(7))), punch_secret: [9; 32] };
-    let mut search = search_calling(&b, &cellar.places(), Some(calling));
-    search.leave_call();
+    assert!((8..=22).contains(&full_lookups), "{full_lookups}");
+    let calling = CallOptions { reach: Box::new(|_| reach(address(7))), punch_secret: [9; 32] };
+    let mut search = search_with_call(&b, &store.places(), Some(calling));
+    search.publish_call();
     let left = Instant::now();
     let event = tokio::time::timeout(PATIENCE, listener.next_event()).await.unwrap();
     assert!(matches!(event, Some(ContactEvent::PunchRequest(..))), "{event:?}");
@@ -227,35 +231,38 @@ async fn calls_are_looked_for_thoroughly_once_a_minute_and_glanced_at_in_between
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_published_is_overwritten_in_the_end_by_what_looks_the_same() {
-    let cellar = Cellar::default();
+async fn a_withdrawn_record_is_overwritten_by_one_of_the_same_length() {
+    let store = InMemoryStore::default();
     let [a, b] = pair(1, 2);
-    let (listener, _) = listener(&cellar, &a).await;
-    let mut search = search(&b, &cellar.places());
+    let (listener, _) = listener(&store, &a).await;
+    let mut search = search(&b, &store.places());
     search.next().await.unwrap();
     drop(search);
     listener.close().await;
-    assert!(cellar.newest().values().all(|record| record.value.len() == VALUE_LEN));
-    let mut search = contact_search(&b, &cellar);
+    assert!(store.newest().values().all(|record| record.value.len() == VALUE_LEN));
+    let mut search = contact_search(&b, &store);
     assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err(), "withdrawn");
 }
 
-fn contact_search(pair: &Pair, cellar: &Cellar) -> wraith_discovery::contact::ContactSearch {
-    search(pair, &cellar.places())
+fn contact_search(
+    pair: &ContactPair,
+    store: &InMemoryStore,
+) -> wraith_discovery::contact::ContactSearch {
+    search(pair, &store.places())
 }
 
 #[tokio::test(start_paused = true)]
-async fn records_that_are_old_foreign_or_of_another_length_are_not_believed() {
-    let cellar = Cellar::default();
+async fn old_foreign_or_odd_sized_records_are_ignored() {
+    let store = InMemoryStore::default();
     let [a, b] = pair(1, 2);
-    let (listener, at) = listener(&cellar, &a).await;
-    let mut search = contact_search(&b, &cellar);
+    let (listener, at) = listener(&store, &a).await;
+    let mut search = contact_search(&b, &store);
     search.next().await.unwrap();
     *at.lock().unwrap() = address(2);
     listener.addresses_changed();
     assert_eq!(search.next().await, Some(found_at(2)));
-    let (_, current) = cellar.newest().into_iter().next().unwrap();
-    cellar.lie(Lie::Oldest);
+    let (_, current) = store.newest().into_iter().next().unwrap();
+    store.set_fault(Fault::Oldest);
     let replayed = tokio::time::timeout(PATIENCE, search.next()).await;
     assert!(replayed.is_err(), "an old one does not follow a newer one: {replayed:?}");
 
@@ -267,36 +274,39 @@ async fn records_that_are_old_foreign_or_of_another_length_are_not_believed() {
         instead(i64::MAX, Vec::new()),
         vec![StoredRecord { seq: 1, value: vec![7; VALUE_LEN] }; 10_000],
     ] {
-        cellar.lie(Lie::Instead(records));
-        let mut search = contact_search(&b, &cellar);
+        store.set_fault(Fault::Instead(records));
+        let mut search = contact_search(&b, &store);
         assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_that_says_nothing_is_told_once_and_comes_back() {
-    let cellar = Cellar::default();
-    cellar.lie(Lie::Silence);
+async fn a_silent_place_is_reported_once_and_recovers() {
+    let store = InMemoryStore::default();
+    store.set_fault(Fault::Silence);
     let [a, b] = pair(1, 2);
-    let (mut listener, _) = listener(&cellar, &a).await;
+    let (mut listener, _) = listener(&store, &a).await;
     let lost = listener.next_event().await;
-    assert_eq!(lost, Some(ContactEvent::Lost(Place::Dht, PlaceError::Silent)));
-    let mut search = contact_search(&b, &cellar);
-    assert_eq!(search.next().await, Some(Found::Not(Place::Dht, PlaceError::Silent)));
-    cellar.lie(Lie::No);
-    assert_eq!(listener.next_event().await, Some(ContactEvent::Back(Place::Dht)));
+    assert_eq!(lost, Some(ContactEvent::Lost(PlaceName::Dht, PlaceError::Silent)));
+    let mut search = contact_search(&b, &store);
+    assert_eq!(
+        search.next().await,
+        Some(SearchEvent::PlaceFailed(PlaceName::Dht, PlaceError::Silent))
+    );
+    store.set_fault(Fault::None);
+    assert_eq!(listener.next_event().await, Some(ContactEvent::Back(PlaceName::Dht)));
     assert_eq!(search.next().await, Some(found_at(1)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_a_ticket_finds_its_sender_where_it_is_now_and_nobody_else_does() {
-    let cellar = Cellar::default();
-    let stores = cellar.places().stores;
+async fn only_a_ticket_holder_finds_the_senders_present_addresses() {
+    let store = InMemoryStore::default();
+    let stores = store.places().stores;
     let (sender, capability) = (identity(1).node_id(), Capability::from_bytes([1; 16]));
     let make = Box::new(|_| reach(address(3)));
     let record = publish_ticket(&stores, sender, &capability, make);
     let mut search = find_ticket(&stores, sender, &capability);
-    assert_eq!(search.next().await, Some((Place::Dht, Ok(reach(address(3))))));
+    assert_eq!(search.next().await, Some((PlaceName::Dht, Ok(reach(address(3))))));
     let mut others = [
         find_ticket(&stores, NodeId([3; 32]), &capability),
         find_ticket(&stores, sender, &Capability::from_bytes([2; 16])),

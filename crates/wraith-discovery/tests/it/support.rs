@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout};
 use wraith_crypto::NodeId;
 use wraith_discovery::rendezvous::Server;
 use wraith_discovery::{
-    Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, Lan, MakeTicket, Met, Places, Spend,
-    TicketSide, announce, join,
+    Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, JoinSuccess, Lan, MakeTicket,
+    MarkSpent, Places, TicketSide, announce, join,
 };
 use zeroize::Zeroizing;
 
@@ -57,21 +57,25 @@ pub fn ticket(bytes: &'static [u8]) -> MakeTicket {
 pub async fn offered(places: &Places, uses: u32) -> CodeAnnouncement {
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600)).uses(uses);
     let mut announcement = announce(places, options, CREATOR, ticket(b"ticket")).await.unwrap();
-    announcement.begin();
+    announcement.start_serving();
     announcement
 }
 
-pub async fn fetched(code: &Code, places: &Places) -> Result<Met, JoinError> {
+pub async fn fetched(code: &Code, places: &Places) -> Result<JoinSuccess, JoinError> {
     fetched_by(JOINER, code, places).await
 }
 
 /// Same as [`fetched`], with the given identity.
-pub async fn fetched_by(who: NodeId, code: &Code, places: &Places) -> Result<Met, JoinError> {
-    join(code, who, None, places, Instant::now() + Duration::from_secs(10), may()).await
+pub async fn fetched_by(
+    joiner: NodeId,
+    code: &Code,
+    places: &Places,
+) -> Result<JoinSuccess, JoinError> {
+    join(code, joiner, None, places, Instant::now() + Duration::from_secs(10), may()).await
 }
 
 /// Allows the guess to leave.
-pub fn may() -> Spend {
+pub fn may() -> MarkSpent {
     Box::new(|| true)
 }
 

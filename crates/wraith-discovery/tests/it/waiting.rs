@@ -25,7 +25,7 @@ fn wakings() -> Option<u64> {
 }
 
 #[tokio::test]
-async fn a_code_that_waits_at_all_places_wakes_nobody_up() {
+async fn a_code_that_waits_at_all_places_causes_no_wake_ups() {
     let _alone = alone().await;
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;

@@ -6,26 +6,27 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use wraith_discovery::rates::{Limit, Rates, Source};
+use wraith_discovery::rates::{RateLimit, RateLimiter, Source};
 
 use super::options::Admission;
 use crate::frame::{Proof, Refusal};
 use crate::proof::Exporter;
 
 /// Limit of proofs per address: enough for a mistyped token and an outdated one, too few to guess.
-const WRONG_PROOFS: Limit = Limit { burst: 5, refill: Duration::from_secs(30), addresses: 4096 };
+const WRONG_PROOFS: RateLimit =
+    RateLimit { burst: 5, refill: Duration::from_secs(30), addresses: 4096 };
 
 /// Admission policy and its rate limiter.
 #[derive(Debug)]
 pub struct Gate {
     admission: Admission,
-    wrong: Rates,
+    wrong: RateLimiter,
 }
 
 impl Gate {
     /// Creates a gate with this policy.
     pub fn new(admission: Admission) -> Self {
-        Self { admission, wrong: Rates::new(WRONG_PROOFS) }
+        Self { admission, wrong: RateLimiter::new(WRONG_PROOFS) }
     }
 
     /// Checks `proof` of a client at `from` on the session with `exporter`.

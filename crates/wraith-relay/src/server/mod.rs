@@ -202,7 +202,7 @@ impl Server {
         }
         if let Some(rendezvous) = &self.rendezvous {
             let rendezvous = Arc::clone(rendezvous);
-            tasks.spawn(async move { rendezvous.keep_time().await });
+            tasks.spawn(async move { rendezvous.enforce_time_limits().await });
         }
         tokio::select! {
             () = self.accept_connections(&mut tasks, false) => {}
@@ -299,7 +299,7 @@ async fn dispatch(
         (0 | 1, Some(rendezvous)) => {
             // The rendezvous has limits of its own.
             drop(place);
-            rendezvous.serve(stream, from).await;
+            rendezvous.serve_connection(stream, from).await;
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use wraith_crypto::NodeId;
 use wraith_discovery::Capability;
-use wraith_discovery::contact::Pair;
+use wraith_discovery::contact::ContactPair;
 use wraith_transport::{AccessKey, Addr, ConnectError, Connection, Endpoint};
 
 /// Time without an answer to our own access key before the public access key is tried.
@@ -28,7 +28,7 @@ impl AccessKeys {
 
     /// Returns the keys for calling a listener, which may have us among its contacts, or admit all
     /// peers.
-    pub fn of_contact(pair: &Pair) -> Self {
+    pub fn of_contact(pair: &ContactPair) -> Self {
         let peer = pair.peer();
         let public = Some(AccessKey::public(peer));
         Self { ours: AccessKey::of_pair(pair.secret(), peer), public }

@@ -12,11 +12,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{
-    Calling, ContactSearch, Found, PUNCH_SECRET_LEN, Pair, PunchRequest, PunchSecret,
-    search_calling,
+    CallOptions, ContactPair, ContactSearch, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
+    SearchEvent, search_with_call,
 };
 use wraith_discovery::record::{TicketSearch, find_ticket};
-use wraith_discovery::{Capability, Place, PlaceError, Places, Reach, RelayAddr};
+use wraith_discovery::{Capability, PlaceError, PlaceName, Places, Reach, RelayAddr};
 use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
 
 use super::access_keys::AccessKeys;
@@ -60,7 +60,7 @@ pub(crate) struct Dialler {
     /// Configured names and addresses with their default ports, resolved anew for each attempt.
     pub names: Vec<(Address, u16)>,
     /// The pair under which the peer is searched at meeting places; `None` disables the search.
-    pub pair: Option<Pair>,
+    pub pair: Option<ContactPair>,
     pub places: Places,
     /// The search starts if the peer has not answered at the known addresses for this long.
     pub search_after: Duration,
@@ -119,18 +119,18 @@ impl Dialler {
                     }
                     _ = wait_for(&mut seen), if seen.is_some() => {
                         seen = None;
-                        searching.iter_mut().for_each(Searching::leave_call);
+                        searching.iter_mut().for_each(Searching::publish_call);
                     }
                     Ok(()) = changes.changed(), if searching.is_some() => {
                         searching.iter().for_each(Searching::addresses_changed);
                     }
                     found = next(&mut searching), if searching.is_some() => match found {
-                        Some(Found::At(place, reach, secret)) => {
+                        Some(SearchEvent::Found(place, reach, secret)) => {
                             let what = place.to_string();
                             tried.insert(what, "it was there, and then not reached".into());
                             race.found(place, reach, secret);
                         }
-                        Some(Found::Not(place, why)) => {
+                        Some(SearchEvent::PlaceFailed(place, why)) => {
                             tried.insert(place.to_string(), why.to_string());
                         }
                         // No place is still searching; the known addresses remain.
@@ -164,8 +164,8 @@ impl Dialler {
         let mut punch_secret = [0; PUNCH_SECRET_LEN];
         let calling = getrandom::fill(&mut punch_secret)
             .is_ok()
-            .then(|| Calling { reach: self.ways.make_reach(), punch_secret });
-        let by_pair = self.pair.as_ref().map(|pair| search_calling(pair, &self.places, calling));
+            .then(|| CallOptions { reach: self.ways.make_reach(), punch_secret });
+        let by_pair = self.pair.as_ref().map(|pair| search_with_call(pair, &self.places, calling));
         let by_ticket = self
             .capability
             .as_ref()
@@ -201,7 +201,7 @@ impl Dialler {
         }
         if self.pair.is_some() {
             for place in self.places.names().into_iter().chain(self.places.store_names()) {
-                let why = if place == Place::Lan { "no answer" } else { "no peer waits there" };
+                let why = if place == PlaceName::Lan { "no answer" } else { "no peer waits there" };
                 tried.insert(place.to_string(), why.to_owned());
             }
         }
@@ -217,7 +217,7 @@ struct Searching {
 
 impl Searching {
     /// Returns the next result; `None` when all searches are over.
-    async fn next(&mut self) -> Option<Found> {
+    async fn next(&mut self) -> Option<SearchEvent> {
         loop {
             let Self { by_pair, by_ticket } = self;
             tokio::select! {
@@ -226,8 +226,8 @@ impl Searching {
                     None => self.by_pair = None,
                 },
                 found = next_of_ticket(by_ticket), if by_ticket.is_some() => match found {
-                    Some((place, Ok(reach))) => return Some(Found::At(place, reach, None)),
-                    Some((place, Err(why))) => return Some(Found::Not(place, why)),
+                    Some((place, Ok(reach))) => return Some(SearchEvent::Found(place, reach, None)),
+                    Some((place, Err(why))) => return Some(SearchEvent::PlaceFailed(place, why)),
                     None => self.by_ticket = None,
                 },
                 else => return None,
@@ -236,8 +236,8 @@ impl Searching {
     }
 
     /// Stores a call for the peer: a record with our addresses, which asks the peer to dial us.
-    fn leave_call(&mut self) {
-        self.by_pair.iter_mut().for_each(ContactSearch::leave_call);
+    fn publish_call(&mut self) {
+        self.by_pair.iter_mut().for_each(ContactSearch::publish_call);
     }
 
     /// Updates our stored records.
@@ -252,13 +252,13 @@ impl Searching {
     }
 }
 
-async fn next_of(search: &mut Option<ContactSearch>) -> Option<Found> {
+async fn next_of(search: &mut Option<ContactSearch>) -> Option<SearchEvent> {
     search.as_mut()?.next().await
 }
 
 async fn next_of_ticket(
     search: &mut Option<TicketSearch>,
-) -> Option<(Place, Result<Reach, PlaceError>)> {
+) -> Option<(PlaceName, Result<Reach, PlaceError>)> {
     search.as_mut()?.next().await
 }
 
@@ -269,7 +269,7 @@ async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T 
     }
 }
 
-async fn next(searching: &mut Option<Searching>) -> Option<Found> {
+async fn next(searching: &mut Option<Searching>) -> Option<SearchEvent> {
     searching.as_mut()?.next().await
 }
 
@@ -299,7 +299,7 @@ struct Race {
     /// Punch secrets, each with the channel for further addresses of the peer.
     punches: Vec<(PunchSecret, UnboundedSender<Vec<SocketAddr>>)>,
     /// Places that store records. A peer found there starts punching only when it finds our record.
-    stores: Vec<Place>,
+    stores: Vec<PlaceName>,
 }
 
 impl Race {
@@ -331,7 +331,7 @@ impl Race {
     }
 
     /// Tries all targets of a found peer.
-    fn found(&mut self, place: Place, mut reach: Reach, secret: Option<PunchSecret>) {
+    fn found(&mut self, place: PlaceName, mut reach: Reach, secret: Option<PunchSecret>) {
         let begins_later = self.stores.contains(&place);
         let at = FoundAt::Place(place);
         reach.addresses.truncate(ADDRESSES_MAX);

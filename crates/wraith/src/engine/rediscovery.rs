@@ -6,7 +6,7 @@
 
 use tokio::task::JoinSet;
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_discovery::contact::{ContactListener, Pair, listen};
+use wraith_discovery::contact::{ContactListener, ContactPair, listen};
 use wraith_discovery::{Capability, Places};
 
 use crate::state::MAX_RECEIVERS;
@@ -20,7 +20,7 @@ pub(crate) struct Rediscovery {
     places: Places,
     ways: Ways,
     /// The lost receivers, the latest first.
-    lost: Vec<Pair>,
+    lost: Vec<ContactPair>,
     listener: Option<ContactListener>,
     /// Listeners that are withdrawing their stored records.
     closing: JoinSet<()>,
@@ -49,7 +49,8 @@ impl Rediscovery {
     /// Starts to answer this receiver with our addresses.
     pub async fn lost(&mut self, receiver: NodeId) {
         // A peer with an invalid key was never connected.
-        let Ok(pair) = Pair::of_transfer(&self.identity, receiver, self.capability.as_bytes())
+        let Ok(pair) =
+            ContactPair::of_transfer(&self.identity, receiver, self.capability.as_bytes())
         else {
             return;
         };

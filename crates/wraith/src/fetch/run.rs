@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use wraith_discovery::contact::{Pair, PunchRequest};
+use wraith_discovery::contact::{ContactPair, PunchRequest};
 use wraith_discovery::{Code, Ticket};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
@@ -65,7 +65,7 @@ pub(super) async fn run(
         left,
         capability: Some(ticket.capability().clone()),
         names: Vec::new(),
-        pair: Pair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok(),
+        pair: ContactPair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok(),
         places: node.places().clone(),
         search_after: SEARCH_AFTER,
     };
@@ -170,7 +170,7 @@ async fn resolve(
     publisher.tell(Event::Met(FoundAt::Place(met.place.clone())));
     let ticket = brought(&met.ticket)?;
     let saved = Some(keep(node, &code, &ticket, publisher));
-    Ok(Found { ticket: nearest_first(&ticket, met.from), saved, left: met.left })
+    Ok(Found { ticket: nearest_first(&ticket, met.from), saved, left: met.punch_request })
 }
 
 /// Stores the ticket that a code delivered. If that fails, only this run can use the ticket: the

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_discovery::contact::Pair;
+use wraith_discovery::contact::ContactPair;
 use wraith_transport::AccessKey;
 
 use super::Admit;
@@ -72,10 +72,10 @@ impl Allowlist {
 
     /// Returns the pairs with our contacts, the most recently met first: a rendezvous server has no
     /// room for all.
-    pub fn pairs(&self) -> Vec<Pair> {
+    pub fn pairs(&self) -> Vec<ContactPair> {
         let mut contacts: Vec<_> = self.contacts.iter().collect();
         contacts.sort_by_key(|contact| Reverse(contact.last_met));
-        let pair = |contact: &&Contact| Pair::new(&self.identity, contact.node_id).ok();
+        let pair = |contact: &&Contact| ContactPair::new(&self.identity, contact.node_id).ok();
         contacts.iter().filter_map(pair).collect()
     }
 }

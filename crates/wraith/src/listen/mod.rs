@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{self, Receiver, Sender, UnboundedSender};
 use wraith_discovery::contact::{ContactEvent, ContactListener, listen, usual_port};
-use wraith_discovery::{Place, PlaceError};
+use wraith_discovery::{PlaceError, PlaceName};
 use wraith_transfer::{Conflicts, Role, close};
 use wraith_transport::{Connection, Endpoint, Role as PathRole};
 
@@ -215,8 +215,8 @@ fn bind_usual(
 pub struct Listener {
     address: SocketAddr,
     usual_taken: Option<Error>,
-    places: Vec<Place>,
-    missing: Vec<(Place, PlaceError)>,
+    places: Vec<PlaceName>,
+    missing: Vec<(PlaceName, PlaceError)>,
     contacts: usize,
     incoming: Receiver<Incoming>,
     other: Option<OtherReceiver>,
@@ -242,12 +242,12 @@ impl Listener {
     }
 
     /// Returns the meeting places at which contacts can find the listener.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PlaceName] {
         &self.places
     }
 
     /// Returns the configured places at which contacts cannot find it, and why.
-    pub fn missing(&self) -> &[(Place, PlaceError)] {
+    pub fn missing(&self) -> &[(PlaceName, PlaceError)] {
         &self.missing
     }
 

@@ -7,26 +7,26 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use wraith_discovery::rates::{Limit, Rates, Source};
+use wraith_discovery::rates::{RateLimit, RateLimiter, Source};
 
 /// Limit per address (per /64 for IPv6). A sender that corrects a mistaken offer needs two
 /// questions; no serious sender needs more than one per minute.
-const OF_ONE: Limit = Limit { burst: 3, refill: Duration::from_secs(60), addresses: 64 };
+const OF_ONE: RateLimit = RateLimit { burst: 3, refill: Duration::from_secs(60), addresses: 64 };
 /// Limit for all addresses together. Ten questions fit on a screen that is read after an hour, and
 /// three per minute are as many as a person can read.
-const OF_ALL: Limit = Limit { burst: 10, refill: Duration::from_secs(20), addresses: 1 };
+const OF_ALL: RateLimit = RateLimit { burst: 10, refill: Duration::from_secs(20), addresses: 1 };
 const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The limit (see the module docs).
 #[derive(Debug)]
 pub(super) struct QuestionLimit {
-    of_one: Rates,
-    of_all: Rates,
+    of_one: RateLimiter,
+    of_all: RateLimiter,
 }
 
 impl Default for QuestionLimit {
     fn default() -> Self {
-        Self { of_one: Rates::new(OF_ONE), of_all: Rates::new(OF_ALL) }
+        Self { of_one: RateLimiter::new(OF_ONE), of_all: RateLimiter::new(OF_ALL) }
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
-use wraith_discovery::contact::{Pair, usual_port};
-use wraith_discovery::{Capability, Place};
+use wraith_discovery::contact::{ContactPair, usual_port};
+use wraith_discovery::{Capability, PlaceName};
 use wraith_transfer::{
     ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
     send_dialler_hello,
@@ -36,7 +36,7 @@ impl OfferBuilder {
     /// Starts the offer to a contact.
     pub(super) fn call(self, payload: Payload, contact: Contact) -> Result<Offer, Error> {
         let Self { node, mut settings, bind, anew, observer, .. } = self;
-        let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
+        let pair = ContactPair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
         let shared = Shared::new(EventPublisher::new(observer));
@@ -106,7 +106,7 @@ async fn call(
     }
     let mut meeting = node.meeting(peer, &ended.remote);
     meeting.at = ended.remote.ip();
-    if let FoundAt::Place(Place::Rendezvous(server)) = ended.at {
+    if let FoundAt::Place(PlaceName::Rendezvous(server)) = ended.at {
         meeting.rendezvous = Some(server);
     }
     node.remember(peer, &meeting);

@@ -82,7 +82,7 @@ pub(super) async fn give_ticket(
     let make = prepared.give(shared, true);
     let ways = &prepared.ways;
     let met = try_once(node, code, Some(make), settings.patience, &shared.publisher, ways).await?;
-    if let Some(call) = met.left {
+    if let Some(call) = met.punch_request {
         ways.let_in(call.punch_secret, call.reach.addresses);
     }
     shared.publisher.tell(Event::Met(FoundAt::Place(met.place.clone())));

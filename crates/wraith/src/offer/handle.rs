@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use wraith_crypto::NodeId;
-use wraith_discovery::{Code, Place, PlaceError, Ticket};
+use wraith_discovery::{Code, PlaceError, PlaceName, Ticket};
 
 use crate::engine::task::Task;
 use crate::error::Error;
@@ -16,8 +16,8 @@ use crate::report::Sent;
 #[derive(Debug)]
 pub(super) struct Shown {
     pub code: Option<Code>,
-    pub places: Vec<Place>,
-    pub missing: Vec<(Place, PlaceError)>,
+    pub places: Vec<PlaceName>,
+    pub missing: Vec<(PlaceName, PlaceError)>,
     pub no_code: Option<Error>,
     /// `None` if a code delivers it: the ticket is then valid only for the peer that had the code.
     pub ticket: Option<Ticket>,
@@ -59,12 +59,12 @@ impl Offer {
     }
 
     /// Returns the meeting places at which the code waits.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PlaceName] {
         self.shown.as_ref().map(|shown| &shown.places[..]).unwrap_or_default()
     }
 
     /// Returns the configured places at which the code does not wait, and why.
-    pub fn missing(&self) -> &[(Place, PlaceError)] {
+    pub fn missing(&self) -> &[(PlaceName, PlaceError)] {
         self.shown.as_ref().map(|shown| &shown.missing[..]).unwrap_or_default()
     }
 

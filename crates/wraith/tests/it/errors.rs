@@ -146,7 +146,7 @@ async fn a_server_that_is_not_there_is_named() {
     file(&folder.path().join("film"), 1, 1000);
     let offer = within(node_at(closed).offer(folder.path().join("film")).start()).await.unwrap();
     let Some(Cause::NoPlace(missing)) = offer.no_code().unwrap().cause() else { panic!("a code") };
-    assert_eq!(missing[0].0, wraith::Place::Rendezvous(closed.to_string()));
+    assert_eq!(missing[0].0, wraith::PlaceName::Rendezvous(closed.to_string()));
     let error = error_of(&node_at(closed), Code::new(7, [1; 4])).await;
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use wraith::{
-    AcceptOptions, Conflicts, ErrorKind, Event, FoundAt, Node, OnConflict, Payload, Place,
+    AcceptOptions, Conflicts, ErrorKind, Event, FoundAt, Node, OnConflict, Payload, PlaceName,
     Received, Sent, Source, Target,
 };
 
@@ -45,7 +45,7 @@ async fn by_code(sending: Node, receiving: Node) -> FoundAt {
 #[tokio::test]
 async fn by_code_on_the_local_network() {
     let _alone = lan_alone().await;
-    assert_eq!(by_code(lan_node(), lan_node()).await, FoundAt::Place(Place::Lan));
+    assert_eq!(by_code(lan_node(), lan_node()).await, FoundAt::Place(PlaceName::Lan));
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn by_code_at_a_rendezvous_server() {
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     let met = by_code(node_at(server), node_at(server)).await;
-    assert_eq!(met, FoundAt::Place(Place::Rendezvous(server.to_string())));
+    assert_eq!(met, FoundAt::Place(PlaceName::Rendezvous(server.to_string())));
 }
 
 #[tokio::test]

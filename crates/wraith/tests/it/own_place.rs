@@ -5,8 +5,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{mpsc, oneshot};
-use wraith::place::{BoxFuture, End, MakeQuestion, PlaceCaps, Question, Reply, Responder, Topic};
-use wraith::{Announcement, Event, FoundAt, MeetingPlace, OnConflict, Place, PlaceError, Query};
+use wraith::place::{
+    BoxFuture, EndSignal, MakeQuestion, PlaceCaps, Question, Reply, Responder, Topic,
+};
+use wraith::{
+    Announcement, Event, FoundAt, MeetingPlace, OnConflict, PlaceError, PlaceName, Query,
+};
 
 use crate::support::{event, file, nowhere, within};
 
@@ -26,8 +30,8 @@ fn name(topic: Topic) -> Vec<u8> {
 }
 
 impl MeetingPlace for InMemoryPlace {
-    fn place(&self) -> Place {
-        Place::Other("in memory".into())
+    fn place(&self) -> PlaceName {
+        PlaceName::Other("in memory".into())
     }
 
     fn caps(&self) -> PlaceCaps {
@@ -47,12 +51,12 @@ impl MeetingPlace for InMemoryPlace {
     }
 
     fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query> {
-        Box::new(InMemoryQuery { place: self.clone(), topic, question, opening: None, said: None })
+        Box::new(InMemoryQuery { place: self.clone(), topic, question, opening: None, answer: None })
     }
 }
 
 struct InMemoryAnnouncement {
-    place: Place,
+    place: PlaceName,
     calls: mpsc::Receiver<Call>,
 }
 
@@ -61,10 +65,10 @@ impl Announcement for InMemoryAnnouncement {
         None
     }
 
-    fn serve(
+    fn serve_queries(
         mut self: Box<Self>,
         responder: Arc<dyn Responder>,
-        _end: End,
+        _end: EndSignal,
     ) -> BoxFuture<'static, Result<(), PlaceError>> {
         Box::pin(async move {
             while let Some((opening, message, reply)) = self.calls.recv().await {
@@ -84,17 +88,17 @@ struct InMemoryQuery {
     topic: Topic,
     question: MakeQuestion,
     opening: Option<Vec<u8>>,
-    said: Option<oneshot::Receiver<Vec<u8>>>,
+    answer: Option<oneshot::Receiver<Vec<u8>>>,
 }
 
 impl InMemoryQuery {
-    async fn say(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
+    async fn send_message(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
         let caller = self.place.0.lock().unwrap().get(&name(self.topic)).cloned();
         let caller = caller.ok_or(PlaceError::Nobody)?;
-        let (reply, said) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
         let opening = self.opening.get_or_insert_with(|| message.clone()).clone();
         caller.send((opening, message, reply)).await.map_err(|_| PlaceError::Nobody)?;
-        self.said = Some(said);
+        self.answer = Some(answer);
         Ok(())
     }
 }
@@ -104,29 +108,29 @@ impl Query for InMemoryQuery {
         Box::pin(async move {
             if self.opening.is_none() {
                 let question = (self.question)()?;
-                self.say(question).await?;
+                self.send_message(question).await?;
             }
-            let said = self.said.as_mut().ok_or(PlaceError::Nobody)?;
-            let message = said.await.map_err(|_| PlaceError::Nobody)?;
-            self.said = None;
+            let answer = self.answer.as_mut().ok_or(PlaceError::Nobody)?;
+            let message = answer.await.map_err(|_| PlaceError::Nobody)?;
+            self.answer = None;
             Ok(Reply { message, from: None, seen: None })
         })
     }
 
-    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
-        Box::pin(self.say(message))
+    fn send(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
+        Box::pin(self.send_message(message))
     }
 }
 
 #[tokio::test]
-async fn codes_meet_at_a_place_of_ones_own() {
+async fn codes_meet_at_a_custom_place() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = file(&folder.path().join("film"), 1, 100_000);
     let place: Arc<dyn MeetingPlace> = Arc::new(InMemoryPlace::default());
     let [sending, receiving] =
         [(); 2].map(|()| nowhere().place(Arc::clone(&place)).build().unwrap());
     let offer = within(sending.offer(folder.path().join("film")).start()).await.unwrap();
-    assert_eq!(offer.places(), [Place::Other("in memory".into())]);
+    assert_eq!(offer.places(), [PlaceName::Other("in memory".into())]);
     let (code, to) = (offer.code().unwrap().clone(), folder.path().join("to"));
     let transfer = receiving.fetch(code, &to).accept_all(OnConflict::Rename);
     let mut events = transfer.events();
@@ -134,7 +138,7 @@ async fn codes_meet_at_a_place_of_ones_own() {
         Event::Met(at) => Some(at.clone()),
         _ => None,
     });
-    assert_eq!(met.await, FoundAt::Place(Place::Other("in memory".into())));
+    assert_eq!(met.await, FoundAt::Place(PlaceName::Other("in memory".into())));
     within(transfer.finished()).await.unwrap().complete().unwrap();
     within(offer.finished()).await.unwrap();
     assert_eq!(std::fs::read(to.join("film")).unwrap(), bytes);

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use rand_chacha::ChaCha20Rng;
 use wraith_discovery::Code;
 use wraith_discovery::TicketSide::Creator;
-use wraith_discovery::pake::{CreatorRun, Joiner};
+use wraith_discovery::pake::{CreatorExchange, Joiner};
 
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
@@ -62,12 +62,12 @@ fn joiner(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let words = words(rng);
     let code = drawn(rng);
     let hello = Joiner::new(&code, Creator).hello();
-    let answer = CreatorRun::new(&code, Creator, &hello).expect("a joiner's hello").answer();
-    Some(timed(plan, rng, words, |code| Joiner::new(&code.0, Creator).take(&answer)))
+    let answer = CreatorExchange::new(&code, Creator, &hello).expect("a joiner's hello").answer();
+    Some(timed(plan, rng, words, |code| Joiner::new(&code.0, Creator).process_answer(&answer)))
 }
 
 fn creator(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let words = words(rng);
     let hello = Joiner::new(&drawn(rng), Creator).hello();
-    Some(timed(plan, rng, words, |code| CreatorRun::new(&code.0, Creator, &hello)))
+    Some(timed(plan, rng, words, |code| CreatorExchange::new(&code.0, Creator, &hello)))
 }

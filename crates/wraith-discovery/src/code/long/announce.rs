@@ -2,7 +2,7 @@
 //!
 //! Each store has a task. The task keeps the offer published for the current hour and, ahead of
 //! time, for the next. It looks for joiners in all hours in which the offer may have been found.
-//! The tasks share one [`Uses`], so the uses count across all stores.
+//! The tasks share one [`CodeUses`], so the uses count across all stores.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -20,11 +20,11 @@ use zeroize::Zeroizing;
 use super::keys::CodeKeys;
 use super::message::{Join, Offer};
 use crate::backoff::Backoff;
-use crate::code::announce::{CodeAnnouncement, CodeOptions, Status};
+use crate::code::announce::{CodeAnnouncement, CodeOptions, PlaceStatus};
 use crate::code::state::{CodeEvent, Events};
 use crate::code::{Code, MakeTicket, NoRandomness, TicketSide};
 use crate::contact::PunchRequest;
-use crate::place::{End, PlaceError, Refusal};
+use crate::place::{EndSignal, PlaceError, Refusal};
 use crate::places::Places;
 use crate::reach::MakeReach;
 use crate::record::content::{Content, Kind};
@@ -37,12 +37,12 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Intervals between searches for a joiner, by the age of the code. DHT nodes ban clients that
 /// request one target several times a second, and a code that waits for hours should cost them
 /// little.
-const LOOKS: [(Duration, Duration); 2] = [
+const LOOKUP_INTERVALS: [(Duration, Duration); 2] = [
     (Duration::from_secs(120), Duration::from_secs(1)),
     (Duration::from_secs(600), Duration::from_secs(2)),
 ];
 /// Interval after that.
-const SLOW_LOOK_INTERVAL: Duration = Duration::from_secs(5);
+const SLOW_LOOKUP_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval between republications of an offer.
 const REPUBLISH_INTERVAL: Duration = Duration::from_secs(15 * 60);
 /// Lifetime of an offer; at most that of the code.
@@ -74,11 +74,12 @@ pub async fn announce_long(
     let mut random = [0; 12];
     getrandom::fill(&mut random).map_err(|_| NoRandomness)?;
     let code = Code::long(random);
-    let (events, told) = mpsc::unbounded_channel();
-    let (ended, end) = End::channel();
+    let (events, event_receiver) = mpsc::unbounded_channel();
+    let (ended, end) = EndSignal::channel();
     let (stop, stopped) = watch::channel(false);
-    let uses = Uses { left: options.uses.max(1), served: VecDeque::new(), ended: None, version: 0 };
-    let creator = Arc::new(Creator {
+    let uses =
+        CodeUses { left: options.uses.max(1), served: VecDeque::new(), ended: None, version: 0 };
+    let creator = Arc::new(LongCodeCreator {
         own,
         side: options.ticket_side,
         words: code.secret(),
@@ -90,17 +91,17 @@ pub async fn announce_long(
         ended,
     });
     let (mut at, mut missing, mut tasks) = (Vec::new(), Vec::new(), JoinSet::new());
-    for (store, answer) in probed(&places.stores).await {
+    for (store, answer) in probe_all(&places.stores).await {
         let place = store.place();
         let is_up = answer.is_ok();
         match answer {
             Ok(()) => at.push(place.clone()),
             Err(why) => missing.push((place.clone(), why)),
         }
-        let waiter = Waiter {
+        let waiter = StoreTask {
             store,
             creator: Arc::clone(&creator),
-            status: Status::new(place, is_up),
+            status: PlaceStatus::new(place, is_up),
             hours: Vec::new(),
             published: None,
         };
@@ -111,11 +112,11 @@ pub async fn announce_long(
         sleep_until(expiring.expires).await;
         expiring.end(Refusal::Expired);
     });
-    Ok(CodeAnnouncement::stored(code, (at, missing), end, stop, told, tasks))
+    Ok(CodeAnnouncement::stored(code, (at, missing), end, stop, event_receiver, tasks))
 }
 
 /// Probes all stores in parallel.
-async fn probed(
+async fn probe_all(
     stores: &[Arc<dyn RecordStore>],
 ) -> Vec<(Arc<dyn RecordStore>, Result<(), PlaceError>)> {
     let mut probes = JoinSet::new();
@@ -137,20 +138,20 @@ async fn probed(
 }
 
 /// State shared by the tasks of all stores.
-struct Creator {
+struct LongCodeCreator {
     own: NodeId,
     side: TicketSide,
     words: Zeroizing<String>,
     ticket: MakeTicket,
     reach: MakeReach,
     expires: Instant,
-    uses: Mutex<Uses>,
+    uses: Mutex<CodeUses>,
     events: Events,
     ended: watch::Sender<Option<Refusal>>,
 }
 
 /// Remaining uses and served joiners.
-struct Uses {
+struct CodeUses {
     left: u32,
     /// Served joiners with their tickets; the last one is in the offer.
     served: VecDeque<(NodeId, Zeroizing<Vec<u8>>)>,
@@ -159,13 +160,13 @@ struct Uses {
     version: u64,
 }
 
-impl Creator {
-    fn tell(&self, event: CodeEvent) {
+impl LongCodeCreator {
+    fn emit(&self, event: CodeEvent) {
         // Without a handle the event is dropped.
         let _ = self.events.send(event);
     }
 
-    fn uses(&self) -> MutexGuard<'_, Uses> {
+    fn uses(&self) -> MutexGuard<'_, CodeUses> {
         // Only `ticket` may panic under the lock, before any change.
         self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,7 +178,7 @@ impl Creator {
             uses.ended = Some(why);
             uses.version += 1;
             if why == Refusal::Expired {
-                self.tell(CodeEvent::Expired);
+                self.emit(CodeEvent::Expired);
             }
             self.ended.send_replace(Some(why));
         }
@@ -234,26 +235,26 @@ impl Creator {
 }
 
 /// Task of one store.
-struct Waiter {
+struct StoreTask {
     store: Arc<dyn RecordStore>,
-    creator: Arc<Creator>,
-    status: Status,
+    creator: Arc<LongCodeCreator>,
+    status: PlaceStatus,
     /// Hours with a published offer.
-    hours: Vec<Hour>,
+    hours: Vec<CreatorHour>,
     /// Published version of the offer, and the time of its publication.
     published: Option<(u64, Instant)>,
 }
 
 /// The creator's keys and joiner search of one hour.
-struct Hour {
+struct CreatorHour {
     keys: CodeKeys,
     joiners: RecordFinder,
 }
 
-impl Waiter {
+impl StoreTask {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         select! {
-            () = self.wait() => return,
+            () = self.serve_store() => return,
             stopped = stopped.wait_for(|stopped| *stopped) => if stopped.is_err() { return },
         }
         // The newest hour comes first, because time may run out before the other hours.
@@ -265,17 +266,17 @@ impl Waiter {
     }
 
     /// Runs until the code has ended and the last joiner had time to read its reply.
-    async fn wait(&mut self) {
+    async fn serve_store(&mut self) {
         let (begun, mut backoff) = (Instant::now(), Backoff::of_a_place());
         let mut ended: Option<Instant> = None;
         loop {
-            match self.turn().await {
+            match self.update_store().await {
                 Ok(()) => {
                     backoff.reset();
-                    self.status.up(|event| self.creator.tell(event));
+                    self.status.mark_up(|event| self.creator.emit(event));
                 }
                 Err(why) => {
-                    self.status.down(why, |event| self.creator.tell(event));
+                    self.status.mark_down(why, |event| self.creator.emit(event));
                     backoff.wait().await;
                     continue;
                 }
@@ -285,15 +286,15 @@ impl Waiter {
             if is_over && now >= *ended.get_or_insert(now) + REPLY_LIFE {
                 return;
             }
-            let mut looks = LOOKS.into_iter();
+            let mut looks = LOOKUP_INTERVALS.into_iter();
             let interval = looks.find(|(for_long, _)| now < begun + *for_long);
-            sleep(interval.map_or(SLOW_LOOK_INTERVAL, |(_, interval)| interval)).await;
+            sleep(interval.map_or(SLOW_LOOKUP_INTERVAL, |(_, interval)| interval)).await;
         }
     }
 
     /// Publishes changes and looks for a joiner once.
-    async fn turn(&mut self) -> Result<(), PlaceError> {
-        let has_new_hour = self.keep_hours().await?;
+    async fn update_store(&mut self) -> Result<(), PlaceError> {
+        let has_new_hour = self.update_hours().await?;
         let version = self.creator.uses().version;
         let is_current = self.published.is_some_and(|(published, at)| {
             published == version && at.elapsed() < REPUBLISH_INTERVAL
@@ -302,8 +303,8 @@ impl Waiter {
             self.publish().await?;
         }
         for at in 0..self.hours.len() {
-            if let Some(join) = self.look(at).await? {
-                self.joined(at, &join).await?;
+            if let Some(join) = self.find_joiner(at).await? {
+                self.admit_joiner(at, &join).await?;
             }
         }
         Ok(())
@@ -311,7 +312,7 @@ impl Waiter {
 
     /// Updates the hours in which an offer must be published: the current one, and the next shortly
     /// before it starts. The previous one stays while slow clocks may still be in it.
-    async fn keep_hours(&mut self) -> Result<bool, PlaceError> {
+    async fn update_hours(&mut self) -> Result<bool, PlaceError> {
         let now = unix_seconds();
         self.hours.retain(|hour| hour.keys.hour >= hour_of(now.saturating_sub(CLOCK_SKEW_SECONDS)));
         let mut has_new = false;
@@ -319,7 +320,7 @@ impl Waiter {
             if self.hours.iter().all(|known| known.keys.hour != hour) {
                 let keys = CodeKeys::of(&self.creator.words, hour).await?;
                 let joiners = RecordFinder::new(Arc::clone(&self.store), keys.join.clone());
-                self.hours.push(Hour { keys, joiners: joiners.only_in(hour) });
+                self.hours.push(CreatorHour { keys, joiners: joiners.in_hour(hour) });
                 has_new = true;
             }
         }
@@ -335,27 +336,27 @@ impl Waiter {
         Ok(())
     }
 
-    async fn put(&self, hour: &Hour, content: &Content) -> Result<(), PlaceError> {
+    async fn put(&self, hour: &CreatorHour, content: &Content) -> Result<(), PlaceError> {
         let CodeKeys { hour, offer, .. } = &hour.keys;
         self.store.put(offer.seed(*hour), offer.seal(*hour, content)?).await
     }
 
     /// Returns a joiner of this hour and its addresses.
-    async fn look(&mut self, at: usize) -> Result<Option<(Join, Content)>, PlaceError> {
+    async fn find_joiner(&mut self, at: usize) -> Result<Option<(Join, Content)>, PlaceError> {
         let mut found = None;
-        let look = self.hours[at].joiners.look(|content| {
+        let lookup = self.hours[at].joiners.lookup(|content| {
             if content.kind == Kind::Join {
                 found = Join::decode(&content.body).map(|join| (join, content));
             }
             // The first joiner found is served at once.
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        look.await?;
+        lookup.await?;
         Ok(found)
     }
 
     /// Admits a joiner. Reports it after the reply was published.
-    async fn joined(
+    async fn admit_joiner(
         &mut self,
         at: usize,
         (join, content): &(Join, Content),
@@ -370,16 +371,16 @@ impl Waiter {
             let (peer, reach) = (join.joiner, content.reach.clone());
             let punch_secret = self.hours[at].keys.punch_secret(creator.own, peer);
             let call = PunchRequest { peer, reach, punch_secret };
-            creator.tell(CodeEvent::PunchRequest(place.clone(), call));
+            creator.emit(CodeEvent::PunchRequest(place.clone(), call));
         }
         // The joiner's hour is published first.
         self.hours.swap(0, at);
-        self.publish_until_written().await;
+        self.publish_with_retries().await;
         if is_new {
-            creator.tell(CodeEvent::Used { place, joiner: join.joiner });
+            creator.emit(CodeEvent::Used { place, joiner: join.joiner });
             if self.creator.side == TicketSide::Joiner {
                 let ticket = join.ticket.clone();
-                creator.tell(CodeEvent::Ticket { ticket, from: None });
+                creator.emit(CodeEvent::Ticket { ticket, from: None });
             }
             let ended = creator.uses().ended;
             if ended.is_some() {
@@ -390,10 +391,10 @@ impl Waiter {
     }
 
     /// Publishes until it succeeds: an admitted joiner must see its reply.
-    async fn publish_until_written(&mut self) {
+    async fn publish_with_retries(&mut self) {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(20));
         while let Err(why) = self.publish().await {
-            self.status.down(why, |event| self.creator.tell(event));
+            self.status.mark_down(why, |event| self.creator.emit(event));
             backoff.wait().await;
         }
     }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_joiner_has_a_ticket_exactly_if_it_says_so() {
+    fn a_join_record_has_a_ticket_exactly_if_its_side_has_it() {
         let ticket = Zeroizing::new(vec![7]);
         let join = Join { joiner: NodeId([2; 32]), side: TicketSide::Creator, ticket };
         assert_eq!(Join::decode(&join.encode()), None);

@@ -20,8 +20,8 @@ mod tests;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::frame::{ClientFrame, No, ServerFrame};
-use crate::rates::{Limit, Rates, Source};
+use super::frame::{ClientFrame, ServerFrame, ServerRefusal};
+use crate::rates::{RateLimit, RateLimiter, Source};
 use nameplates::Nameplates;
 use peers::{Peers, Role};
 
@@ -37,7 +37,7 @@ const MAX_JOINER_FRAMES: u32 = 8;
 /// Rate limit of opens and joins per address. The burst suits a family behind one router or
 /// repeated typing errors. After the burst, thirty per minute are allowed, so trying all nameplates
 /// of three digits takes half an hour.
-const RATE: Limit = Limit { burst: 30, refill: Duration::from_secs(2), addresses: 8192 };
+const RATE: RateLimit = RateLimit { burst: 30, refill: Duration::from_secs(2), addresses: 8192 };
 
 /// ID of a connection; never reused.
 pub type Id = u64;
@@ -55,14 +55,14 @@ pub enum Action {
 pub struct Mailboxes {
     peers: Peers,
     nameplates: Nameplates,
-    rates: Rates,
+    rates: RateLimiter,
 }
 
 impl Mailboxes {
     /// Creates the state. Free nameplates are searched from the random number `seed` on.
     pub fn new(seed: u32) -> Self {
         let (peers, nameplates) = (Peers::default(), Nameplates::new(seed));
-        Self { peers, nameplates, rates: Rates::new(RATE) }
+        Self { peers, nameplates, rates: RateLimiter::new(RATE) }
     }
 
     /// Adds a connection. Returns false if it must be closed at once.
@@ -73,7 +73,7 @@ impl Mailboxes {
     /// Handles a frame; `None` is a malformed one.
     pub fn frame(&mut self, now: Instant, id: Id, frame: Option<ClientFrame>) -> Vec<Action> {
         let Some(peer) = self.peers.get_mut(id) else { return Vec::new() };
-        peer.heard = now;
+        peer.last_received = now;
         peer.frames += 1;
         if peer.frames > MAX_FRAMES {
             return vec![Action::Close(id)];
@@ -82,24 +82,24 @@ impl Mailboxes {
         match (frame, role) {
             (Some(ClientFrame::Open { nameplate, exact }), Role::New | Role::Creator { .. }) => {
                 if !self.rates.allow(source, now) {
-                    return refuse(id, No::TooFast);
+                    return refuse(id, ServerRefusal::TooFast);
                 }
                 self.open(now, id, nameplate, exact)
             }
-            (Some(ClientFrame::Join { nameplate, message }), Role::New | Role::Asking) => {
+            (Some(ClientFrame::Join { nameplate, message }), Role::New | Role::Querying) => {
                 if !self.rates.allow(source, now) {
-                    return vec![Action::Send(id, ServerFrame::No(No::TooFast))];
+                    return vec![Action::Send(id, ServerFrame::Refused(ServerRefusal::TooFast))];
                 }
                 self.join(now, id, nameplate, message)
             }
-            (Some(ClientFrame::Tell { joiner, message }), Role::Creator { nameplate }) => {
+            (Some(ClientFrame::Send { joiner, message }), Role::Creator { nameplate }) => {
                 let joiners = self.nameplates.get(nameplate).map_or(&[][..], |held| &held.joiners);
                 let to = joiners.iter().find(|(theirs, _)| *theirs == joiner);
-                let told = ServerFrame::Told { joiner: 0, message };
+                let told = ServerFrame::Message { joiner: 0, message };
                 to.map(|(_, to)| Action::Send(*to, told)).into_iter().collect()
             }
             (
-                Some(ClientFrame::Tell { message, .. }),
+                Some(ClientFrame::Send { message, .. }),
                 Role::Joiner { nameplate, joiner, frames },
             ) => {
                 if frames >= MAX_JOINER_FRAMES {
@@ -107,16 +107,16 @@ impl Mailboxes {
                 }
                 peer.role = Role::Joiner { nameplate, joiner, frames: frames + 1 };
                 let creator = self.nameplates.get(nameplate).map(|held| held.creator);
-                let told = ServerFrame::Told { joiner, message };
+                let told = ServerFrame::Message { joiner, message };
                 creator.map(|to| Action::Send(to, told)).into_iter().collect()
             }
             (Some(ClientFrame::Close(why)), Role::Creator { nameplate }) => {
-                let mut actions = self.vacate(now, nameplate, No::after(why));
+                let mut actions = self.close_nameplate(now, nameplate, ServerRefusal::after(why));
                 actions.push(Action::Close(id));
                 actions
             }
             (Some(ClientFrame::Ping), _) => vec![Action::Send(id, ServerFrame::Pong)],
-            _ => refuse(id, No::Senseless),
+            _ => refuse(id, ServerRefusal::Malformed),
         }
     }
 
@@ -124,8 +124,10 @@ impl Mailboxes {
     pub fn disconnected(&mut self, now: Instant, id: Id) -> Vec<Action> {
         let Some(peer) = self.peers.disconnected(id) else { return Vec::new() };
         match peer.role {
-            Role::New | Role::Asking => Vec::new(),
-            Role::Creator { nameplate } => self.vacate(now, nameplate, No::Nobody),
+            Role::New | Role::Querying => Vec::new(),
+            Role::Creator { nameplate } => {
+                self.close_nameplate(now, nameplate, ServerRefusal::Nobody)
+            }
             Role::Joiner { nameplate, joiner, .. } => {
                 let Some(held) = self.nameplates.get_mut(nameplate) else { return Vec::new() };
                 held.joiners.retain(|(_, theirs)| *theirs != id);
@@ -135,23 +137,23 @@ impl Mailboxes {
     }
 
     /// Reports whether no deadline is pending.
-    pub fn is_at_rest(&self) -> bool {
-        self.peers.is_empty() && self.nameplates.are_none_closed()
+    pub fn is_idle(&self) -> bool {
+        self.peers.is_empty() && self.nameplates.has_no_closed()
     }
 
     /// Applies the time limits. Call it about once a second.
     pub fn tick(&mut self, now: Instant) -> Vec<Action> {
         self.nameplates.tick(now);
-        self.peers.late(now).map(Action::Close).collect()
+        self.peers.overdue(now).map(Action::Close).collect()
     }
 
     fn open(&mut self, now: Instant, id: Id, wish: u32, exact: bool) -> Vec<Action> {
         let mut actions = Vec::new();
         if let Some(Role::Creator { nameplate }) = self.peers.get(id).map(|peer| peer.role) {
             if nameplate == wish {
-                return refuse(id, No::Senseless);
+                return refuse(id, ServerRefusal::Malformed);
             }
-            actions = self.vacate(now, nameplate, No::Nobody);
+            actions = self.close_nameplate(now, nameplate, ServerRefusal::Nobody);
         }
         let nameplate = match self.nameplates.free(wish, exact) {
             Ok(nameplate) => nameplate,
@@ -176,12 +178,12 @@ impl Mailboxes {
             if peer.role == Role::New {
                 peer.since = now;
             }
-            peer.role = Role::Asking;
-            let why = self.nameplates.why_empty(nameplate);
-            return vec![Action::Send(id, ServerFrame::No(why))];
+            peer.role = Role::Querying;
+            let why = self.nameplates.refusal_for(nameplate);
+            return vec![Action::Send(id, ServerFrame::Refused(why))];
         };
         if held.joiners.len() >= MAX_JOINERS {
-            return vec![Action::Send(id, ServerFrame::No(No::Full))];
+            return vec![Action::Send(id, ServerFrame::Refused(ServerRefusal::Full))];
         }
         let joiner = held.add_joiner(id);
         peer.role = Role::Joiner { nameplate, joiner, frames: 0 };
@@ -193,7 +195,7 @@ impl Mailboxes {
     }
 
     /// Closes a nameplate; its joiners are notified and disconnected.
-    fn vacate(&mut self, now: Instant, nameplate: u32, why: No) -> Vec<Action> {
+    fn close_nameplate(&mut self, now: Instant, nameplate: u32, why: ServerRefusal) -> Vec<Action> {
         let Some(held) = self.nameplates.close(now, nameplate, why) else { return Vec::new() };
         if let Some(peer) = self.peers.get_mut(held.creator) {
             peer.role = Role::New;
@@ -207,13 +209,13 @@ impl Mailboxes {
         }
         let joiners = held.joiners.into_iter();
         let last = match why {
-            No::Nobody => ServerFrame::Left { joiner: 0 },
-            why => ServerFrame::No(why),
+            ServerRefusal::Nobody => ServerFrame::Left { joiner: 0 },
+            why => ServerFrame::Refused(why),
         };
         joiners.flat_map(|(_, id)| [Action::Send(id, last.clone()), Action::Close(id)]).collect()
     }
 }
 
-fn refuse(id: Id, why: No) -> Vec<Action> {
-    vec![Action::Send(id, ServerFrame::No(why)), Action::Close(id)]
+fn refuse(id: Id, why: ServerRefusal) -> Vec<Action> {
+    vec![Action::Send(id, ServerFrame::Refused(why)), Action::Close(id)]
 }

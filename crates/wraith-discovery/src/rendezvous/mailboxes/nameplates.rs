@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::super::FIRST_CONTACT_NAMEPLATE;
-use super::super::frame::No;
+use super::super::frame::ServerRefusal;
 use super::Id;
 use crate::place::MAX_NAMEPLATE;
 
@@ -37,7 +37,7 @@ impl Mailbox {
 #[derive(Debug)]
 pub struct Nameplates {
     pub(super) boxes: HashMap<u32, Mailbox>,
-    pub(super) closed: HashMap<u32, No>,
+    pub(super) closed: HashMap<u32, ServerRefusal>,
     pub(super) closed_order: VecDeque<(Instant, u32)>,
     /// Start of the search for free nameplates.
     seed: u32,
@@ -58,8 +58,8 @@ impl Nameplates {
     }
 
     /// Returns the refusal for a nameplate without a creator.
-    pub fn why_empty(&self, nameplate: u32) -> No {
-        self.closed.get(&nameplate).copied().unwrap_or(No::Nobody)
+    pub fn refusal_for(&self, nameplate: u32) -> ServerRefusal {
+        self.closed.get(&nameplate).copied().unwrap_or(ServerRefusal::Nobody)
     }
 
     /// Assigns a free nameplate to `creator`.
@@ -68,9 +68,9 @@ impl Nameplates {
     }
 
     /// Frees a nameplate and returns its state. The reason is remembered unless it is `Nobody`.
-    pub fn close(&mut self, now: Instant, nameplate: u32, why: No) -> Option<Mailbox> {
+    pub fn close(&mut self, now: Instant, nameplate: u32, why: ServerRefusal) -> Option<Mailbox> {
         let held = self.boxes.remove(&nameplate)?;
-        if why != No::Nobody && self.closed.insert(nameplate, why).is_none() {
+        if why != ServerRefusal::Nobody && self.closed.insert(nameplate, why).is_none() {
             self.closed_order.push_back((now, nameplate));
             if self.closed_order.len() > MAX_CLOSED
                 && let Some((_, oldest)) = self.closed_order.pop_front()
@@ -81,7 +81,7 @@ impl Nameplates {
         Some(held)
     }
 
-    pub fn are_none_closed(&self) -> bool {
+    pub fn has_no_closed(&self) -> bool {
         self.closed_order.is_empty()
     }
 
@@ -97,12 +97,12 @@ impl Nameplates {
     }
 
     /// Returns the requested nameplate, or else the next free one with the fewest digits.
-    pub fn free(&mut self, wish: u32, exact: bool) -> Result<u32, No> {
+    pub fn free(&mut self, wish: u32, exact: bool) -> Result<u32, ServerRefusal> {
         // A contact's topic has exactly one nameplate.
         let is_good =
             (1..=MAX_NAMEPLATE).contains(&wish) || (exact && wish >= FIRST_CONTACT_NAMEPLATE);
         if !is_good {
-            return Err(No::Senseless);
+            return Err(ServerRefusal::Malformed);
         }
         let free = |nameplate: &u32| {
             !self.boxes.contains_key(nameplate) && !self.closed.contains_key(nameplate)
@@ -111,7 +111,7 @@ impl Nameplates {
             return Ok(wish);
         }
         if exact {
-            return Err(No::Taken);
+            return Err(ServerRefusal::Taken);
         }
         self.seed = self.seed.wrapping_add(1);
         // Three digits first, then more. Occupied and closed nameplates are bounded far below
@@ -123,6 +123,6 @@ impl Nameplates {
                 return Ok(nameplate);
             }
         }
-        Err(No::Full)
+        Err(ServerRefusal::Full)
     }
 }

@@ -16,7 +16,7 @@ pub const FIRST_FRAME: Duration = Duration::from_secs(10);
 /// Time limit of a joiner: three round trips between the peers' machines.
 pub const JOINER_LIFE: Duration = Duration::from_secs(60);
 /// Time limit of a joiner that retries without a creator.
-pub const ASKING_LIFE: Duration = Duration::from_secs(10 * 60);
+pub const QUERYING_LIFE: Duration = Duration::from_secs(10 * 60);
 /// Silence after which a creator is considered gone. Creators send three pings in this time.
 pub const CREATOR_SILENCE: Duration = Duration::from_secs(90);
 /// Longest connection of a creator.
@@ -26,7 +26,7 @@ pub const CREATOR_LIFE: Duration = Duration::from_secs(24 * 3600);
 pub struct Peer {
     pub seen: SocketAddr,
     pub since: Instant,
-    pub heard: Instant,
+    pub last_received: Instant,
     pub frames: u32,
     pub role: Role,
 }
@@ -35,7 +35,7 @@ pub struct Peer {
 pub enum Role {
     New,
     /// Has asked for an absent creator.
-    Asking,
+    Querying,
     Creator {
         nameplate: u32,
     },
@@ -48,12 +48,12 @@ pub enum Role {
 
 impl Peer {
     /// Reports whether the time limit of its role is exceeded.
-    fn is_late(&self, now: Instant) -> bool {
+    fn is_overdue(&self, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.since);
-        let silence = now.saturating_duration_since(self.heard);
+        let silence = now.saturating_duration_since(self.last_received);
         match self.role {
             Role::New => age > FIRST_FRAME,
-            Role::Asking => age > ASKING_LIFE || silence > FIRST_FRAME,
+            Role::Querying => age > QUERYING_LIFE || silence > FIRST_FRAME,
             Role::Joiner { .. } => age > JOINER_LIFE,
             Role::Creator { .. } => age > CREATOR_LIFE || silence > CREATOR_SILENCE,
         }
@@ -75,7 +75,7 @@ impl Peers {
             return false;
         }
         *count += 1;
-        let peer = Peer { seen, since: now, heard: now, frames: 0, role: Role::New };
+        let peer = Peer { seen, since: now, last_received: now, frames: 0, role: Role::New };
         self.peers.insert(id, peer);
         true
     }
@@ -102,8 +102,8 @@ impl Peers {
     }
 
     /// Returns the connections that exceeded their time limits.
-    pub fn late(&self, now: Instant) -> impl Iterator<Item = Id> + '_ {
-        self.peers.iter().filter(move |(_, peer)| peer.is_late(now)).map(|(id, _)| *id)
+    pub fn overdue(&self, now: Instant) -> impl Iterator<Item = Id> + '_ {
+        self.peers.iter().filter(move |(_, peer)| peer.is_overdue(now)).map(|(id, _)| *id)
     }
 
     #[cfg(test)]

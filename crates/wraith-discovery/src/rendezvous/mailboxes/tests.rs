@@ -24,11 +24,11 @@ fn join(nameplate: u32) -> Option<ClientFrame> {
 }
 
 fn tell(joiner: u32) -> Option<ClientFrame> {
-    Some(ClientFrame::Tell { joiner, message: b"x".to_vec() })
+    Some(ClientFrame::Send { joiner, message: b"x".to_vec() })
 }
 
-fn no(id: Id, why: No) -> Action {
-    Action::Send(id, ServerFrame::No(why))
+fn no(id: Id, why: ServerRefusal) -> Action {
+    Action::Send(id, ServerFrame::Refused(why))
 }
 
 /// Returns a server with a creator at nameplate 7, and a connection that may become a joiner.
@@ -52,7 +52,7 @@ fn two_sides_meet_and_talk() {
         server.frame(now, JOINER, join(7)),
         [Action::Send(JOINER, joined), Action::Send(CREATOR, arrived)]
     );
-    let told = |joiner| ServerFrame::Told { joiner, message: b"x".to_vec() };
+    let told = |joiner| ServerFrame::Message { joiner, message: b"x".to_vec() };
     assert_eq!(server.frame(now, CREATOR, tell(1)), [Action::Send(JOINER, told(0))]);
     assert_eq!(server.frame(now, JOINER, tell(0)), [Action::Send(CREATOR, told(1))]);
     assert_eq!(server.frame(now, CREATOR, tell(2)), [], "nobody has that nameplate");
@@ -61,16 +61,16 @@ fn two_sides_meet_and_talk() {
 }
 
 #[test]
-fn who_comes_too_early_asks_again_and_who_comes_late_learns_why() {
+fn an_early_joiner_retries_and_a_late_joiner_gets_the_reason() {
     let now = Instant::now();
     let mut server = server(now);
-    assert_eq!(server.frame(now, JOINER, join(8)), [no(JOINER, No::Nobody)]);
+    assert_eq!(server.frame(now, JOINER, join(8)), [no(JOINER, ServerRefusal::Nobody)]);
     let closed = server.frame(now, CREATOR, Some(ClientFrame::Close(Refusal::Burned)));
     assert_eq!(closed, [Action::Close(CREATOR)]);
-    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, No::Burned)]);
+    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, ServerRefusal::Burned)]);
     assert_eq!(server.disconnected(now, CREATOR), []);
     server.tick(now + CLOSED_LIFE);
-    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, No::Nobody)]);
+    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, ServerRefusal::Nobody)]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_nameplate_belongs_to_one_creator_and_is_not_given_again_at_once() {
     let now = Instant::now();
     let mut server = server(now);
     let exact = Some(ClientFrame::Open { nameplate: 7, exact: true });
-    let refused = [no(JOINER, No::Taken), Action::Close(JOINER)];
+    let refused = [no(JOINER, ServerRefusal::Taken), Action::Close(JOINER)];
     assert_eq!(server.frame(now, JOINER, exact.clone()), refused);
     match &server.frame(now, JOINER, open(7))[..] {
         [Action::Send(JOINER, ServerFrame::Opened { nameplate, .. })] => {
@@ -88,17 +88,17 @@ fn a_nameplate_belongs_to_one_creator_and_is_not_given_again_at_once() {
     }
     server.frame(now, CREATOR, Some(ClientFrame::Close(Refusal::Used)));
     assert!(server.connected(now, 3, address(3)));
-    assert_eq!(server.frame(now, 3, exact), [no(3, No::Taken), Action::Close(3)]);
+    assert_eq!(server.frame(now, 3, exact), [no(3, ServerRefusal::Taken), Action::Close(3)]);
 }
 
 #[test]
-fn when_the_creator_goes_its_joiners_are_told_and_go() {
+fn when_the_creator_leaves_its_joiners_are_notified_and_disconnected() {
     let now = Instant::now();
     let mut server = server(now);
     server.frame(now, JOINER, join(7));
     let gone = [Action::Send(JOINER, ServerFrame::Left { joiner: 0 }), Action::Close(JOINER)];
     assert_eq!(server.disconnected(now, CREATOR), gone);
-    let refused = [no(JOINER, No::Senseless), Action::Close(JOINER)];
+    let refused = [no(JOINER, ServerRefusal::Malformed), Action::Close(JOINER)];
     assert_eq!(server.frame(now, JOINER, tell(0)), refused, "nobody is there");
     assert_eq!(server.disconnected(now, JOINER), []);
     assert!(server.nameplates.boxes.is_empty() && server.peers.is_empty());
@@ -125,26 +125,27 @@ fn everything_has_a_time_limit() {
 }
 
 #[test]
-fn one_address_cannot_take_all_connections_nor_ask_for_ever() {
+fn connections_and_queries_per_address_are_bounded() {
     let now = Instant::now();
     let mut server = Mailboxes::new(0);
     let taken = (0..100).filter(|id| server.connected(now, *id, address(1))).count();
     assert_eq!(taken, MAX_PER_SOURCE);
     assert!(server.connected(now, 100, address(2)));
-    let asked = (0..100).filter(|_| server.frame(now, 100, join(1)) == [no(100, No::Nobody)]);
+    let asked =
+        (0..100).filter(|_| server.frame(now, 100, join(1)) == [no(100, ServerRefusal::Nobody)]);
     assert_eq!(asked.count(), 30);
-    assert_eq!(server.frame(now, 100, join(1)), [no(100, No::TooFast)]);
+    assert_eq!(server.frame(now, 100, join(1)), [no(100, ServerRefusal::TooFast)]);
 }
 
 #[test]
-fn one_nameplate_has_room_for_few_joiners_who_may_say_little() {
+fn joiners_and_their_frames_are_bounded_per_nameplate() {
     let now = Instant::now();
     let mut server = server(now);
     for id in 10..10 + MAX_JOINERS as u64 {
         server.connected(now, id, address(id as u8));
         assert_eq!(server.frame(now, id, join(7)).len(), 2);
     }
-    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, No::Full)]);
+    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, ServerRefusal::Full)]);
     for _ in 0..MAX_JOINER_FRAMES {
         assert_eq!(server.frame(now, 10, tell(0)).len(), 1);
     }
@@ -159,14 +160,14 @@ fn the_nameplates_of_pairs_are_opened_exactly_or_not_at_all() {
     let opened = ServerFrame::Opened { nameplate: u32::MAX, seen: address(2) };
     assert_eq!(server.frame(now, JOINER, Some(exact.clone())), [Action::Send(JOINER, opened)]);
     server.connected(now, 3, address(3));
-    assert_eq!(server.frame(now, 3, Some(exact)), [no(3, No::Taken), Action::Close(3)]);
+    assert_eq!(server.frame(now, 3, Some(exact)), [no(3, ServerRefusal::Taken), Action::Close(3)]);
 }
 
 #[test]
-fn nonsense_ends_a_connection() {
+fn a_malformed_frame_ends_the_connection() {
     let now = Instant::now();
     let mut server = server(now);
-    let refused = |id| [no(id, No::Senseless), Action::Close(id)];
+    let refused = |id| [no(id, ServerRefusal::Malformed), Action::Close(id)];
     assert_eq!(server.frame(now, JOINER, None), refused(JOINER));
     assert_eq!(server.frame(now, JOINER, open(0)), refused(JOINER));
     assert_eq!(server.frame(now, JOINER, open(MAX_NAMEPLATE + 1)), refused(JOINER));
@@ -192,7 +193,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         (nameplate(), any::<bool>())
             .prop_map(|(nameplate, exact)| ClientFrame::Open { nameplate, exact }),
         nameplate().prop_map(|nameplate| ClientFrame::Join { nameplate, message: vec![0; 9] }),
-        nameplate().prop_map(|joiner| ClientFrame::Tell { joiner, message: vec![0; 9] }),
+        nameplate().prop_map(|joiner| ClientFrame::Send { joiner, message: vec![0; 9] }),
         Just(ClientFrame::Ping),
         refusal.prop_map(ClientFrame::Close),
     ];
@@ -206,7 +207,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn whatever_happens_the_state_is_consistent_and_ends_empty(
+    fn random_steps_keep_the_state_consistent_and_leave_it_empty(
         steps in prop::collection::vec(any_step(), 0..300),
     ) {
         let mut now = Instant::now();
@@ -251,7 +252,7 @@ proptest! {
 }
 
 #[test]
-fn closed_nameplates_are_not_remembered_without_end() {
+fn closed_nameplates_are_forgotten_after_a_while() {
     let mut now = Instant::now();
     let mut server = Mailboxes::new(0);
     for id in 0..2 * MAX_CLOSED as u64 {

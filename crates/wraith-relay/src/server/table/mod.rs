@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use wraith_crypto::{MaskKey, equal};
-use wraith_discovery::rates::{Limit, Rates, Source};
+use wraith_discovery::rates::{RateLimit, RateLimiter, Source};
 use zeroize::Zeroize;
 
 use crate::frame::{Mailbox, Refusal, ServerFrame, Welcome, mailbox_of};
@@ -49,7 +49,7 @@ const MAILBOXES_MAX: usize = 4;
 /// Most pairs per dialled client.
 const PAIRS_PER_CLIENT: usize = 256;
 /// Rate limit of dials per address; a searching receiver dials once in a while.
-const DIALS: Limit = Limit { burst: 20, refill: Duration::from_secs(1), addresses: 4096 };
+const DIALS: RateLimit = RateLimit { burst: 20, refill: Duration::from_secs(1), addresses: 4096 };
 
 /// All state of the relay; see the module documentation.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub struct Table {
     mailboxes: HashMap<Mailbox, usize>,
     routes: HashMap<WireId, Route>,
     sources: HashMap<Source, SourceUse>,
-    dials: Rates,
+    dials: RateLimiter,
     limits: Limits,
     shares: Shares,
     day: Day,
@@ -148,7 +148,7 @@ impl Table {
             mailboxes: HashMap::new(),
             routes: HashMap::new(),
             sources: HashMap::new(),
-            dials: Rates::new(DIALS),
+            dials: RateLimiter::new(DIALS),
             limits,
             shares: Shares::new(now),
             day: Day::new(now),

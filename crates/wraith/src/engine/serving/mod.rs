@@ -169,7 +169,7 @@ impl Serving {
     async fn serve(&mut self, news: &mut UnboundedReceiver<News>) -> Result<(), Error> {
         self.survey();
         if let Some(code) = &mut self.code {
-            code.begin();
+            code.start_serving();
         }
         let (endpoint, token) = (self.endpoint.clone(), self.shared.token.clone());
         let mut changes = self.ways.changes();
