@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use wraith_relay::{Limits, Options, RelayClient, RelayConfig, Relays, Server, Way};
+use wraith_relay::{Limits, Options, RelayClient, RelayConfig, RelayTransport, Relays, Server};
 use wraith_transport::{
     AccessKey, Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, SecretIdentity,
 };
@@ -34,13 +34,14 @@ struct Arguments {
     gib: f64,
     rounds: u32,
     mtu: u16,
-    ways: Vec<String>,
+    transports: Vec<String>,
     rest: Vec<String>,
 }
 
 fn main() -> Result<()> {
-    let ways = ["direct", "udp", "tls"].map(String::from).to_vec();
-    let mut arguments = Arguments { gib: 1.0, rounds: 3, mtu: 65_000, ways, rest: Vec::new() };
+    let transports = ["direct", "udp", "tls"].map(String::from).to_vec();
+    let mut arguments =
+        Arguments { gib: 1.0, rounds: 3, mtu: 65_000, transports, rest: Vec::new() };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -48,7 +49,7 @@ fn main() -> Result<()> {
             "--gib" => arguments.gib = value()?.parse()?,
             "--rounds" => arguments.rounds = value()?.parse()?,
             "--mtu" => arguments.mtu = value()?.parse()?,
-            "--ways" => arguments.ways = value()?.split(',').map(String::from).collect(),
+            "--ways" => arguments.transports = value()?.split(',').map(String::from).collect(),
             _ => arguments.rest.push(arg),
         }
     }
@@ -57,7 +58,9 @@ fn main() -> Result<()> {
     match arguments.rest.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => runtime.block_on(race(&arguments)),
         ["relay", folder] => runtime.block_on(relay(folder)),
-        ["receive", way, relay] => runtime.block_on(receive(&arguments, way, relay.parse()?)),
+        ["receive", transport, relay] => {
+            runtime.block_on(receive(&arguments, transport, relay.parse()?))
+        }
         _ => Err("see the head of the file for the usage".into()),
     }
 }
@@ -102,22 +105,22 @@ fn endpoint(arguments: &Arguments, seed: [u8; 32], relays: &Relays) -> Result<En
     Ok(Endpoint::bind(config)?)
 }
 
-/// Connects a relay client whose datagrams use the transport `way`.
-async fn client(relays: &Relays, way: &str, relay: SocketAddr) -> Result<RelayClient> {
+/// Connects a relay client whose datagrams use `transport`.
+async fn client(relays: &Relays, transport: &str, relay: SocketAddr) -> Result<RelayClient> {
     let mut config = RelayConfig::new(relay.ip().to_string(), relay.port());
-    config.udp = way == "udp";
+    config.udp = transport == "udp";
     let client = relays.connect(config).await?;
-    let way = if way == "udp" { Way::Udp } else { Way::Tls };
-    client.status().wait_for(|status| status.way == way).await?;
+    let transport = if transport == "udp" { RelayTransport::Udp } else { RelayTransport::Tls };
+    client.status().wait_for(|status| status.transport == transport).await?;
     Ok(client)
 }
 
-async fn receive(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<()> {
+async fn receive(arguments: &Arguments, transport: &str, relay: SocketAddr) -> Result<()> {
     let relays = Relays::new()?;
     let endpoint = endpoint(arguments, RECEIVER_SEED, &relays)?;
-    let client = match way {
+    let client = match transport {
         "direct" => None,
-        _ => Some(client(&relays, way, relay).await?),
+        _ => Some(client(&relays, transport, relay).await?),
     };
     if let Some(client) = &client {
         client.register(MAILBOX_SECRET).await?;
@@ -158,10 +161,11 @@ async fn race(arguments: &Arguments) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("wraith-relay-race-{}", std::process::id()));
     let relay = Helper::start(&["relay", folder.to_str().ok_or("an odd folder")?])?;
     let address: SocketAddr = relay.1.parse()?;
-    let mut rates: Vec<_> = arguments.ways.iter().map(|way| (way.as_str(), Vec::new())).collect();
+    let mut rates: Vec<_> =
+        arguments.transports.iter().map(|transport| (transport.as_str(), Vec::new())).collect();
     for _ in 0..arguments.rounds {
-        for (way, rates) in &mut rates {
-            let rate = once(arguments, way, address).await?;
+        for (transport, rates) in &mut rates {
+            let rate = once(arguments, transport, address).await?;
             rates.push(rate);
         }
     }
@@ -170,27 +174,27 @@ async fn race(arguments: &Arguments) -> Result<()> {
     }
     let median = |rates: &[f64]| rates[rates.len() / 2];
     let first = median(&rates[0].1);
-    for (way, rates) in &rates {
+    for (transport, rates) in &rates {
         let rate = median(rates);
         println!(
-            "{way:>6}: median {rate:6.2} Gbit/s, {:.2} of {}",
+            "{transport:>6}: median {rate:6.2} Gbit/s, {:.2} of {}",
             rate / first,
-            arguments.ways[0]
+            arguments.transports[0]
         );
     }
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())
 }
 
-async fn once(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<f64> {
+async fn once(arguments: &Arguments, transport: &str, relay: SocketAddr) -> Result<f64> {
     let mtu = arguments.mtu.to_string();
-    let receiver = Helper::start(&["--mtu", &mtu, "receive", way, &relay.to_string()])?;
+    let receiver = Helper::start(&["--mtu", &mtu, "receive", transport, &relay.to_string()])?;
     let relays = Relays::new()?;
     let endpoint = endpoint(arguments, [1; 32], &relays)?;
     let direct: SocketAddr = receiver.1.parse()?;
-    let client = match way {
+    let client = match transport {
         "direct" => None,
-        _ => Some(client(&relays, way, relay).await?),
+        _ => Some(client(&relays, transport, relay).await?),
     };
     let address = match &client {
         None => Addr::Ip(direct),
@@ -207,7 +211,7 @@ async fn once(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<f64
     let rate = bytes as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e9;
     let stats = connection.stats();
     println!(
-        "{way:>6}: {rate:6.2} Gbit/s | lost {} of {} packets, rtt {:?}, window {} KiB, mtu {}",
+        "{transport:>6}: {rate:6.2} Gbit/s | lost {} of {} packets, rtt {:?}, window {} KiB, mtu {}",
         stats.packets_lost,
         stats.packets_sent,
         stats.rtt,

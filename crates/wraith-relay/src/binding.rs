@@ -186,7 +186,7 @@ mod tests {
     ];
 
     #[test]
-    fn messages_are_opened_by_the_other_end_only_and_in_their_direction() {
+    fn messages_open_only_at_the_other_end_and_in_their_direction() {
         let mask = MaskKey::new([1; 32]);
         let mut random = Random::new().unwrap();
         let (keys, others) = (BindingKeys::new(&[2; 32], 3), BindingKeys::new(&[4; 32], 3));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_anywhere_makes_a_message_nothing_but_in_the_masked_id() {
+    fn a_message_with_a_modified_byte_does_not_open() {
         let mask = MaskKey::new([1; 32]);
         let keys = BindingKeys::new(&[2; 32], 3);
         let datagram =
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_is_longer_than_what_it_may_answer() {
+    fn no_answer_is_longer_than_its_request() {
         let (mask, keys) = (MaskKey::new([1; 32]), BindingKeys::new(&[2; 32], 3));
         let mut random = Random::new().unwrap();
         for (direction, message) in MESSAGES {

@@ -29,7 +29,7 @@ impl Budget {
     }
 
     /// Returns `bytes` to the budget.
-    pub fn give_back(&self, bytes: usize) {
+    pub fn release(&self, bytes: usize) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queues_that_take_all_they_get_leave_room_for_one_more() {
+    fn greedy_queues_leave_room_for_another() {
         let budget = Budget::new(1 << 20);
         for _ in 0..16 {
             let mut held = 0;
@@ -58,10 +58,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_taken_again() {
+    fn released_bytes_can_be_taken_again() {
         let budget = Budget::new(8000);
         assert!(budget.take(0, 1000) && !budget.take(1000, 1));
-        budget.give_back(1000);
+        budget.release(1000);
         assert_eq!(budget.free(), 8000);
         assert!(budget.take(0, 1000));
     }

@@ -32,21 +32,28 @@ thread_local! {
 
 /// Frame reader and writer of one stream; see the module documentation.
 #[derive(Debug)]
-pub struct Carrier<S> {
+pub struct FrameStream<S> {
     stream: S,
-    incoming: Assembler,
+    incoming: FrameAssembler,
     outgoing: Vec<u8>,
     written: usize,
     unflushed: bool,
     /// Bytes written to the stream so far.
-    progress: u64,
+    bytes_written: u64,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> FrameStream<S> {
     /// Wraps a stream whose handshake is complete.
     pub fn new(stream: S, budget: Arc<Budget>) -> Self {
-        let incoming = Assembler::new(budget);
-        Self { stream, incoming, outgoing: Vec::new(), written: 0, unflushed: false, progress: 0 }
+        let incoming = FrameAssembler::new(budget);
+        Self {
+            stream,
+            incoming,
+            outgoing: Vec::new(),
+            written: 0,
+            unflushed: false,
+            bytes_written: 0,
+        }
     }
 
     /// Reads once and passes every whole frame, without its length, to `take`.
@@ -103,8 +110,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
 
     /// Returns the bytes written so far. If this number does not change while [`Self::is_drained`]
     /// is false, the peer has stopped reading.
-    pub fn progress(&self) -> u64 {
-        self.progress
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written
     }
 
     /// Returns the stream for its shutdown.
@@ -128,7 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
                     Ok(0) => return Poll::Ready(ErrorKind::WriteZero.into()),
                     Ok(written) => {
                         self.written += written;
-                        self.progress += written as u64;
+                        self.bytes_written += written as u64;
                     }
                     Err(error) => return Poll::Ready(error),
                 }
@@ -155,7 +162,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
 
 /// Splits a stream into frames.
 #[derive(Debug)]
-struct Assembler {
+struct FrameAssembler {
     /// The incomplete frame, from its length on.
     partial: Vec<u8>,
     /// Remaining bytes of a skipped frame.
@@ -167,7 +174,7 @@ struct Assembler {
     first: [u8; LENGTH_BYTES],
 }
 
-impl Assembler {
+impl FrameAssembler {
     fn new(budget: Arc<Budget>) -> Self {
         Self { partial: Vec::new(), skip: 0, budget, counted: 0, first: [0; LENGTH_BYTES] }
     }
@@ -235,11 +242,11 @@ impl Assembler {
 
     fn reset(&mut self) {
         self.partial = Vec::new();
-        self.budget.give_back(std::mem::take(&mut self.counted));
+        self.budget.release(std::mem::take(&mut self.counted));
     }
 }
 
-impl Drop for Assembler {
+impl Drop for FrameAssembler {
     fn drop(&mut self) {
         self.reset();
     }
@@ -263,8 +270,8 @@ mod tests {
     use super::*;
     use crate::frame::{ClientFrame, put_datagram};
 
-    fn assembler(bytes: usize) -> Assembler {
-        Assembler::new(Arc::new(Budget::new(bytes)))
+    fn assembler(bytes: usize) -> FrameAssembler {
+        FrameAssembler::new(Arc::new(Budget::new(bytes)))
     }
 
     /// Returns a stream of a few frames, and their bodies.
@@ -282,7 +289,11 @@ mod tests {
         (stream, bodies)
     }
 
-    fn feed(assembler: &mut Assembler, stream: &[u8], step: usize) -> io::Result<Vec<Vec<u8>>> {
+    fn feed(
+        assembler: &mut FrameAssembler,
+        stream: &[u8],
+        step: usize,
+    ) -> io::Result<Vec<Vec<u8>>> {
         let mut got = Vec::new();
         for piece in stream.chunks(step) {
             assembler.feed(piece, &mut |frame| {
@@ -294,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_the_same_however_the_stream_is_cut() {
+    fn frames_are_parsed_at_any_split_of_the_stream() {
         let (stream, bodies) = frames();
         for step in [1, 2, 3, 7, 500, 5000, stream.len()] {
             let mut assembler = assembler(1 << 20);
@@ -305,14 +316,14 @@ mod tests {
     }
 
     #[test]
-    fn without_memory_datagrams_are_skipped_and_the_rest_is_heard() {
+    fn without_memory_datagrams_are_skipped_and_control_frames_arrive() {
         let (stream, bodies) = frames();
         let got = feed(&mut assembler(0), &stream, 100).unwrap();
         assert_eq!(got, [0, 2, 4].map(|i| bodies[i].clone()));
     }
 
     #[test]
-    fn lengths_beyond_the_bounds_end_it_before_anything_is_kept() {
+    fn excessive_lengths_end_the_connection_before_memory_is_reserved() {
         for head in [[0, 0, 6], [0xff, 0xff, 6], [0xff, 0xff, 0], [1, 0x91, 6]] {
             let mut assembler = assembler(1 << 20);
             assert!(feed(&mut assembler, &head, 1).is_err());

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_names_its_id_and_shows_its_tag() {
+    fn a_header_carries_its_id_and_tag() {
         let (mask, tag) = keys();
         let mut datagram: Vec<u8> = (0..100).collect();
         write(&mask, &tag, 7, &mut datagram);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shorter_than_header_and_sample_is_nothing() {
+    fn datagrams_shorter_than_header_and_sample_are_rejected() {
         let (mask, tag) = keys();
         for len in 0..HEADER_BYTES + INNER_MIN {
             let mut datagram = vec![1; len];
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn two_datagrams_of_one_end_have_nothing_in_common() {
+    fn headers_of_two_datagrams_of_one_end_differ() {
         let (mask, tag) = keys();
         let headers = [[5; 64], [6; 64]].map(|mut datagram: [u8; 64]| {
             write(&mask, &tag, 7, &mut datagram);

@@ -18,10 +18,10 @@
 
 mod binding;
 mod budget;
-mod carrier;
 mod client;
 mod error;
 mod frame;
+mod frame_stream;
 #[doc(hidden)]
 pub mod fuzz;
 mod header;
@@ -33,8 +33,8 @@ mod tls;
 mod wire;
 
 pub use client::{
-    ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, KIND, RelayClient, RelayConfig, Relays,
-    Status, UdpAssociation, Way,
+    ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, KIND, RelayClient, RelayConfig,
+    RelayTransport, Relays, Status, UdpAssociation,
 };
 pub use error::{PinMismatch, RelayError, StartError};
 pub use frame::{MAILBOX_BYTES, Mailbox, Refusal, VERSION, mailbox_of};

@@ -107,7 +107,7 @@ impl Outbox {
         }
         let written = std::mem::take(&mut state.taken);
         state.datagrams -= written;
-        self.budget.give_back(written);
+        self.budget.release(written);
         if state.bytes.is_empty() {
             if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
                 state.waker = Some(cx.waker().clone());
@@ -128,7 +128,7 @@ impl Outbox {
         let held = state.datagrams - state.taken;
         state.datagrams = state.taken;
         state.bytes = Vec::new();
-        self.budget.give_back(held);
+        self.budget.release(held);
         state.wake();
     }
 
@@ -155,7 +155,7 @@ impl QueueState {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        self.budget.give_back(self.lock().datagrams);
+        self.budget.release(self.lock().datagrams);
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_one_loses_datagrams_and_has_room_once_they_are_written() {
+    fn a_full_outbox_drops_datagrams_until_some_are_written() {
         let (outbox, budget) = outbox(100);
         assert!(outbox.push_datagram(1, &[0; 40]));
         assert!(!outbox.push_datagram(1, &[0; 60]));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_written_counts_until_the_connection_is_gone() {
+    fn taken_bytes_stay_counted_until_the_connection_ends() {
         let (outbox, budget) = outbox(1000);
         assert!(outbox.push_datagram(1, &[0; 40]));
         let taken = budget.free();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_does_not_read_control_frames_is_cut_off() {
+    fn a_client_that_does_not_read_control_frames_is_disconnected() {
         let (outbox, _) = outbox(0);
         let frame = |out: &mut Vec<u8>| out.extend_from_slice(&[0; 1000]);
         (0..16).for_each(|_| outbox.push_control(frame));

@@ -56,12 +56,12 @@ impl Proof {
     }
 
     /// Reports whether the proof was made with `token`.
-    pub fn shows_token(&self, token: &Token, exporter: &Exporter) -> bool {
+    pub fn matches_token(&self, token: &Token, exporter: &Exporter) -> bool {
         matches!(self, Self::Token(proof) if equal(proof, &token.proof(exporter)))
     }
 
     /// Returns the proved identity, or `None` if the proof has none.
-    pub fn shows_identity(&self, exporter: &Exporter) -> Option<NodeId> {
+    pub fn verify_identity(&self, exporter: &Exporter) -> Option<NodeId> {
         let Self::Identity { node_id, signature } = self else { return None };
         let node_id = NodeId(*node_id);
         node_id.verify(&[IDENTITY_CONTEXT, exporter].concat(), signature).ok()?;
@@ -82,23 +82,23 @@ mod tests {
     fn a_token_is_shown_on_one_session_only() {
         let (token, other) = (Token::new("  correct horse "), Token::new("battery"));
         let proof = Proof::of_token(&token, &[1; 32]);
-        assert!(proof.shows_token(&Token::new("correct horse"), &[1; 32]));
-        assert!(!proof.shows_token(&token, &[2; 32]));
-        assert!(!proof.shows_token(&other, &[1; 32]));
-        assert!(!Proof::None.shows_token(&token, &[1; 32]));
-        assert_eq!(proof.shows_identity(&[1; 32]), None);
+        assert!(proof.matches_token(&Token::new("correct horse"), &[1; 32]));
+        assert!(!proof.matches_token(&token, &[2; 32]));
+        assert!(!proof.matches_token(&other, &[1; 32]));
+        assert!(!Proof::None.matches_token(&token, &[1; 32]));
+        assert_eq!(proof.verify_identity(&[1; 32]), None);
     }
 
     #[test]
     fn an_identity_is_shown_on_one_session_only() {
         let identity = SecretIdentity::from_seed([3; 32]);
         let proof = Proof::of_identity(&identity, &[1; 32]);
-        assert_eq!(proof.shows_identity(&[1; 32]), Some(identity.node_id()));
-        assert_eq!(proof.shows_identity(&[2; 32]), None);
+        assert_eq!(proof.verify_identity(&[1; 32]), Some(identity.node_id()));
+        assert_eq!(proof.verify_identity(&[2; 32]), None);
         let Proof::Identity { signature, .. } = proof else { unreachable!() };
         let node_id = *SecretIdentity::from_seed([4; 32]).node_id().as_bytes();
-        assert_eq!(Proof::Identity { node_id, signature }.shows_identity(&[1; 32]), None);
+        assert_eq!(Proof::Identity { node_id, signature }.verify_identity(&[1; 32]), None);
         let nobody = Proof::Identity { node_id: [0; 32], signature };
-        assert_eq!(nobody.shows_identity(&[1; 32]), None);
+        assert_eq!(nobody.verify_identity(&[1; 32]), None);
     }
 }

@@ -9,7 +9,8 @@ use tokio::time::timeout;
 use wraith::state::{IDENTITY_FILE, StateDir, users_folder};
 use wraith::{Proxies, RelayServer, SecretIdentity};
 use wraith_relay::{
-    ConnectRelay, RelayClient, RelayConfig, RelayError, Relays, Status as RelayStatus, Token, Way,
+    ConnectRelay, RelayClient, RelayConfig, RelayError, RelayTransport, Relays,
+    Status as RelayStatus, Token,
 };
 
 use super::Check;
@@ -74,12 +75,13 @@ async fn try_one(
     let mut watched = client.status();
     let is_known = |status: &RelayStatus| {
         let has_udp = status.udp.is_some() || may_carry_udp;
-        status.rtt.is_some() && (status.way == Way::Udp || !has_udp)
+        status.rtt.is_some() && (status.transport == RelayTransport::Udp || !has_udp)
     };
     // After the timeout, the check reports the current state.
     let _ = timeout(UDP_WAIT, watched.wait_for(is_known)).await;
     let status = watched.borrow().clone();
-    let observer = status.observe.zip(status.udp).filter(|_| status.way == Way::Udp);
+    let observer =
+        status.observe.zip(status.udp).filter(|_| status.transport == RelayTransport::Udp);
     let other = status.udp_other;
     let observer = observer.map(|(secret, of)| Observer::Relay { secret, of, other });
     let check = usable(server, through.as_deref(), &status);
@@ -87,7 +89,7 @@ async fn try_one(
 }
 
 fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> Check {
-    let by = if status.way == Way::Udp { "over TLS and UDP" } else { "over TLS" };
+    let by = if status.transport == RelayTransport::Udp { "over TLS and UDP" } else { "over TLS" };
     let through_proxy = through.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
     let rtt = status.rtt.map_or_else(
         || "round trip not measured".to_owned(),
@@ -101,8 +103,8 @@ fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> 
         return Check::warn(NAME, found, "it is about to stop and accepts no new clients")
             .next("ask its operator, or use another relay with --relay");
     }
-    match (status.way, through, status.udp) {
-        (Way::Udp, ..) => Check::ok(NAME, found, meaning),
+    match (status.transport, through, status.udp) {
+        (RelayTransport::Udp, ..) => Check::ok(NAME, found, meaning),
         (_, Some(_), _) => {
             let meaning = format!("{meaning}; the proxy carries TLS only, which is slower");
             Check::ok(NAME, found, meaning)
@@ -149,17 +151,17 @@ mod tests {
 
     #[test]
     fn how_datagrams_go_decides_what_a_relay_is_good_for() {
-        let of = |way, udp: Option<&str>, through| {
+        let of = |transport, udp: Option<&str>, through| {
             let mut status = RelayStatus::default();
-            status.way = way;
+            status.transport = transport;
             status.udp = udp.map(|udp| udp.parse().unwrap());
             usable(&server(443), through, &status)
         };
         let udp = Some("192.0.2.1:443");
-        assert_eq!(of(Way::Udp, udp, None).status, Status::Ok);
-        assert_eq!(of(Way::Tls, None, None).status, Status::Ok);
-        assert_eq!(of(Way::Tls, None, Some("socks5://p:1")).status, Status::Ok);
-        let stopped = of(Way::Tls, udp, None);
+        assert_eq!(of(RelayTransport::Udp, udp, None).status, Status::Ok);
+        assert_eq!(of(RelayTransport::Tls, None, None).status, Status::Ok);
+        assert_eq!(of(RelayTransport::Tls, None, Some("socks5://p:1")).status, Status::Ok);
+        let stopped = of(RelayTransport::Tls, udp, None);
         assert_eq!(stopped.status, Status::Warn);
         assert!(stopped.next.unwrap().contains("UDP to port 443"));
     }

@@ -17,9 +17,9 @@ use wraith_discovery::Stream;
 
 use super::config::RelayConfig;
 use crate::budget::Budget;
-use crate::carrier::Carrier;
 use crate::error::RelayError;
 use crate::frame::{ServerFrame, Welcome};
+use crate::frame_stream::FrameStream;
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
 use crate::tls::{self, Pin};
@@ -31,11 +31,11 @@ const OUTBOX_BYTES: usize = 1 << 20;
 const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
 
 /// Frames over TLS.
-pub type TlsCarrier = Carrier<TlsStream<Box<dyn Stream>>>;
+pub type TlsFrameStream = FrameStream<TlsStream<Box<dyn Stream>>>;
 
 /// A link after WELCOME.
-pub struct Link {
-    pub carrier: TlsCarrier,
+pub struct RelayConnection {
+    pub frame_stream: TlsFrameStream,
     pub outbox: Arc<Outbox>,
     pub welcome: Welcome,
     /// The relay's UDP port, if it may be used directly.
@@ -50,32 +50,32 @@ pub fn outbox() -> Arc<Outbox> {
 }
 
 /// Runs both directions of a connection until it ends.
-pub async fn pump(
-    carrier: &mut TlsCarrier,
+pub async fn drive_frames(
+    frame_stream: &mut TlsFrameStream,
     outbox: &Outbox,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Error {
     poll_fn(|cx| {
-        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+        if let Poll::Ready(error) = frame_stream.poll_write(cx, outbox) {
             return Poll::Ready(error);
         }
         loop {
-            match carrier.poll_read(cx, &mut take) {
+            match frame_stream.poll_read(cx, &mut take) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(error),
                 Poll::Pending => break,
             }
         }
-        carrier.poll_write(cx, outbox)
+        frame_stream.poll_write(cx, outbox)
     })
     .await
 }
 
-/// Connects to a relay by TLS. Returns the carrier, the IP address for UDP, the relay's pin, and
-/// the exporter, which only the two ends of the connection share.
+/// Connects to a relay by TLS. Returns the frame stream, the IP address for UDP, the relay's pin,
+/// and the exporter, which only the two ends of the connection share.
 pub async fn handshake(
     config: &RelayConfig,
-) -> Result<(TlsCarrier, Option<IpAddr>, Pin, Exporter), RelayError> {
+) -> Result<(TlsFrameStream, Option<IpAddr>, Pin, Exporter), RelayError> {
     let connected = config.connect.connect(&config.host, config.port).await;
     let connected = connected.map_err(RelayError::Unreachable)?;
     let name = ServerName::try_from(config.host.clone());
@@ -95,22 +95,22 @@ pub async fn handshake(
     let certificate = connection.peer_certificates().and_then(|chain| chain.first());
     let pin = certificate.and_then(|certificate| tls::pin_of(certificate).ok());
     let pin = pin.ok_or(RelayError::Protocol)?;
-    let carrier = Carrier::new(stream, Arc::new(Budget::new(BUDGET_BYTES)));
-    Ok((carrier, connected.udp, pin, exporter))
+    let frame_stream = FrameStream::new(stream, Arc::new(Budget::new(BUDGET_BYTES)));
+    Ok((frame_stream, connected.udp, pin, exporter))
 }
 
 /// Writes `outbox`, which holds a HELLO, and reads the response.
 pub async fn read_welcome(
-    carrier: &mut TlsCarrier,
+    frame_stream: &mut TlsFrameStream,
     outbox: &Outbox,
 ) -> Result<Welcome, RelayError> {
     let mut answer = None;
     let read = poll_fn(|cx| {
-        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+        if let Poll::Ready(error) = frame_stream.poll_write(cx, outbox) {
             return Poll::Ready(Err(error));
         }
         while answer.is_none() {
-            let read = carrier.poll_read(cx, |frame| {
+            let read = frame_stream.poll_read(cx, |frame| {
                 match ServerFrame::decode(frame) {
                     Ok(Some(ServerFrame::Welcome(welcome))) if answer.is_none() => {
                         answer = Some(Ok(welcome));

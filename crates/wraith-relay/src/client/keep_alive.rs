@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ping_is_due_at_once_and_a_fifth_around_25_s_after_that() {
+    fn a_ping_is_due_at_once_and_then_every_25_s_within_a_fifth() {
         let (start, mut random) = (Instant::now(), Random::new().unwrap());
         for _ in 0..100 {
             let mut keep_alive = KeepAlive::new(start);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relay_that_does_not_answer_is_dead_after_10_s() {
+    fn a_silent_relay_is_dead_after_10_s() {
         let (start, mut random) = (Instant::now(), Random::new().unwrap());
         let mut keep_alive = KeepAlive::new(start);
         assert!(!keep_alive.is_dead(start + Duration::from_secs(3600)), "nothing was asked");

@@ -19,12 +19,12 @@
 
 mod config;
 mod connect;
-mod held_association;
+mod connection;
 mod keep_alive;
-mod link;
 mod mover;
+mod proxy_association;
+mod relay_task;
 mod route;
-mod session;
 mod shared_state;
 mod status;
 mod udp_path;
@@ -43,12 +43,12 @@ use crate::frame::Mailbox;
 use crate::header::WireId;
 use crate::tls::Pin;
 use mover::RelayMover;
-use session::{Command, Session};
+use relay_task::{Command, RelayTask};
 use shared_state::SharedState;
 
 pub use config::RelayConfig;
 pub use connect::{ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, UdpAssociation};
-pub use status::{Status, Way};
+pub use status::{RelayTransport, Status};
 
 /// Kind of an [`Addr::Custom`] that goes through a relay.
 pub const KIND: u64 = u64::from_be_bytes(*b"\0\0\0relay");
@@ -77,12 +77,12 @@ impl Relays {
     pub async fn connect(&self, config: RelayConfig) -> Result<RelayClient, RelayError> {
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let (status, watched) = watch::channel(Status::default());
-        let session = Session::new(config, Arc::clone(&self.0), status);
-        let mut session = session.map_err(RelayError::Unreachable)?;
-        let number = session.number();
-        let link = session.connect().await?;
-        let pin = link.pin;
-        tokio::spawn(session.run(link, received));
+        let relay_task = RelayTask::new(config, Arc::clone(&self.0), status);
+        let mut relay_task = relay_task.map_err(RelayError::Unreachable)?;
+        let number = relay_task.number();
+        let connection = relay_task.connect().await?;
+        let pin = connection.pin;
+        tokio::spawn(relay_task.run(connection, received));
         let mut status = watched;
         // The task publishes the session in its first step.
         let _ = status.wait_for(|status| status.pin.is_some()).await;
@@ -118,7 +118,7 @@ impl RelayClient {
     /// # Errors
     /// The relay refuses.
     pub async fn register(&self, secret: [u8; 32]) -> Result<Mailbox, RelayError> {
-        self.ask(|reply| Command::Register(secret, reply)).await
+        self.request(|reply| Command::Register(secret, reply)).await
     }
 
     /// Stops waiting at `mailbox`.
@@ -132,7 +132,7 @@ impl RelayClient {
     /// # Errors
     /// No peer waits there, the relay refuses, or the connection to it is down.
     pub async fn dial(&self, mailbox: Mailbox) -> Result<Addr, RelayError> {
-        let id = self.ask(|reply| Command::Dial(mailbox, reply)).await?;
+        let id = self.request(|reply| Command::Dial(mailbox, reply)).await?;
         Ok(self.addr(id))
     }
 
@@ -152,7 +152,7 @@ impl RelayClient {
     /// Waits until the relay has lost the client's session and its pairs more than `sessions_lost`
     /// times, a count that [`Self::status`] reported earlier. Pends forever if that does not
     /// happen.
-    pub async fn forgotten(&self, sessions_lost: u64) {
+    pub async fn wait_for_session_loss(&self, sessions_lost: u64) {
         let mut status = self.status.clone();
         if status.wait_for(|status| status.sessions_lost > sessions_lost).await.is_err() {
             std::future::pending().await
@@ -168,7 +168,7 @@ impl RelayClient {
         shared_state::parse_name(bytes).filter(|(relay, _)| *relay == self.number).map(|(_, id)| id)
     }
 
-    async fn ask<T>(
+    async fn request<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, RelayError>>) -> Command,
     ) -> Result<T, RelayError> {

@@ -21,7 +21,9 @@ use wraith_transport::mover::{
 use wraith_transport::{Ecn, PathAddr};
 
 use super::connect::ASSOCIATION_HEADER_MAX;
-use super::shared_state::{ClientState, Heard, NAME_BYTES, Relay, SharedState, name, parse_name};
+use super::shared_state::{
+    ClientState, DatagramKind, NAME_BYTES, RelayState, SharedState, name, parse_name,
+};
 use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
 
 /// Most datagrams in one send. With their headers they fill the kernel's limit.
@@ -51,7 +53,7 @@ pub struct RelayMover {
 }
 
 /// Datagrams of one pair in a buffer, each `stride` bytes long except the last.
-struct Run {
+struct DatagramRun {
     path: PathAddr,
     start: usize,
     end: usize,
@@ -135,7 +137,7 @@ impl RelayMover {
         for slot in 0..received {
             let Some(Received { from, ecn, len, stride }) = slots.received(slot) else { continue };
             let Some(address) = from.ip() else { continue };
-            let Some(run) = open(
+            let Some(run) = open_buffer(
                 &mut state,
                 &self.names,
                 address,
@@ -170,7 +172,7 @@ impl RelayMover {
     }
 }
 
-impl Run {
+impl DatagramRun {
     /// Reports whether `next` is of the same pair and adjacent.
     fn continues_with(&self, next: &Self) -> bool {
         self.path == next.path && self.end == next.start
@@ -179,32 +181,32 @@ impl Run {
 
 /// Opens the datagrams of one buffer from `address` and moves their payloads together. The first
 /// pair's run starts at the front and is returned; runs of other pairs go to `spill`.
-fn open(
+fn open_buffer(
     state: &mut ClientState,
     names: &AddressTable,
     address: SocketAddr,
     buffer: &mut [u8],
     stride: usize,
-    mut spill: impl FnMut(&Run, &[u8]),
-) -> Option<Run> {
-    let mut first: Option<Run> = None;
-    let mut other: Option<Run> = None;
+    mut spill: impl FnMut(&DatagramRun, &[u8]),
+) -> Option<DatagramRun> {
+    let mut first: Option<DatagramRun> = None;
+    let mut other: Option<DatagramRun> = None;
     let mut last: Option<(u32, WireId, PathAddr)> = None;
     let mut to = 0;
     let mut from = 0;
     while from < buffer.len() {
         let end = (from + stride.max(1)).min(buffer.len());
         let datagram = &mut buffer[from..end];
-        let Some((relay, header)) = state.sender(address, datagram) else {
+        let Some((relay, header)) = state.relay_at(address, datagram) else {
             state.offer_answer(address, datagram);
             from = end;
             continue;
         };
-        if let Some(path) = open_one(relay, names, datagram, header, &mut last) {
+        if let Some(path) = open_datagram(relay, names, datagram, header, &mut last) {
             let headers = header + HEADER_BYTES;
             let len = end - from - headers;
             buffer.copy_within(from + headers..end, to);
-            let run = Run { path, start: to, end: to + len, stride: stride - headers };
+            let run = DatagramRun { path, start: to, end: to + len, stride: stride - headers };
             to += len;
             match (&mut first, &mut other) {
                 (None, _) => first = Some(run),
@@ -227,19 +229,19 @@ fn open(
 
 /// Returns the path of a pair's datagram behind `header` bytes of a proxy. Returns `None` for a
 /// binding, which goes to the task, and for a foreign datagram.
-fn open_one(
-    relay: &mut Relay,
+fn open_datagram(
+    relay: &mut RelayState,
     names: &AddressTable,
     datagram: &[u8],
     header: usize,
     last: &mut Option<(u32, WireId, PathAddr)>,
 ) -> Option<PathAddr> {
-    let id = match relay.hear(&datagram[header..])? {
-        Heard::Binding => {
+    let id = match relay.classify(&datagram[header..])? {
+        DatagramKind::Binding => {
             relay.push_binding(datagram);
             return None;
         }
-        Heard::Pair(id) => id,
+        DatagramKind::Pair(id) => id,
     };
     if let Some((number, of, path)) = *last
         && (number, of) == (relay.number, id)
@@ -294,7 +296,7 @@ impl DatagramMover for RelayMover {
             header::write(&session.up_mask, &pair.up_tag, id, &mut self.out[start..]);
         }
         let whole = header.len() + HEADER_BYTES + segment;
-        relay.note_sent(Instant::now());
+        relay.record_sent(Instant::now());
         drop(state);
         match self.udp.send(to, ecn, &self.out, whole) {
             SendResult::Blocked(done) => {

@@ -16,11 +16,11 @@ use super::connect::{Associating, ConnectRelay, UdpAssociation};
 use super::route::Route;
 
 /// Wait before the next request to a proxy.
-const RETRY: Duration = Duration::from_secs(60);
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Current association and its state; see the module documentation.
 #[derive(Debug, Default)]
-pub struct HeldAssociation {
+pub struct ProxyAssociation {
     /// The relay that the association is for.
     target: Option<Target>,
     state: AssociationState,
@@ -38,24 +38,24 @@ enum AssociationState {
     /// No association exists or is wanted.
     #[default]
     Unused,
-    Asking(Associating<'static>),
+    Requesting(Associating<'static>),
     Open(Box<dyn UdpAssociation>),
     Pausing(Instant),
 }
 
 /// A change of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum AssociationChange {
     /// It has become usable.
     Opened,
     /// It has ended.
     Closed,
 }
 
-impl HeldAssociation {
+impl ProxyAssociation {
     /// Starts with a new connection to the relay. `target` names the connector, host and UDP port;
     /// `None` if no association is wanted.
-    pub fn begin(&mut self, target: Option<(&Arc<dyn ConnectRelay>, &str, u16)>) {
+    pub fn start(&mut self, target: Option<(&Arc<dyn ConnectRelay>, &str, u16)>) {
         let Some((connect, host, port)) = target else {
             *self = Self::default();
             return;
@@ -65,7 +65,7 @@ impl HeldAssociation {
         if !is_kept || matches!(self.state, AssociationState::Unused | AssociationState::Pausing(_))
         {
             let target = Target { connect: Arc::clone(connect), host: host.to_owned(), port };
-            self.state = target.ask();
+            self.state = target.request();
             self.target = Some(target);
         }
     }
@@ -75,44 +75,45 @@ impl HeldAssociation {
         match &self.state {
             AssociationState::Open(open) => Some(open.as_ref()),
             AssociationState::Unused
-            | AssociationState::Asking(_)
+            | AssociationState::Requesting(_)
             | AssociationState::Pausing(_) => None,
         }
     }
 
     /// Returns the route through the association, before the relay has answered on it.
     pub fn route(&self) -> Option<Route> {
-        self.open().map(|open| Route::unproved(open.proxy()))
+        self.open().map(|open| Route::through_proxy(open.proxy()))
     }
 
     /// Waits for the next change; pends forever if there will be no change. Cancel-safe.
-    pub async fn changed(&mut self) -> Change {
+    pub async fn changed(&mut self) -> AssociationChange {
         loop {
             match &mut self.state {
                 AssociationState::Unused => std::future::pending().await,
-                AssociationState::Asking(asking) => match asking.await {
+                AssociationState::Requesting(requesting) => match requesting.await {
                     Ok(open) => {
                         debug!(proxy = %open.proxy(), "a proxy carries UDP to a relay");
                         self.state = AssociationState::Open(open);
-                        return Change::Opened;
+                        return AssociationChange::Opened;
                     }
                     Err(error) => {
                         debug!(%error, "no UDP to a relay through the proxy");
                         self.state = match error.kind() {
                             io::ErrorKind::Unsupported => AssociationState::Unused,
-                            _ => AssociationState::Pausing(Instant::now() + RETRY),
+                            _ => AssociationState::Pausing(Instant::now() + RETRY_INTERVAL),
                         };
                     }
                 },
                 AssociationState::Open(open) => {
                     open.closed().await;
                     debug!(proxy = %open.proxy(), "a proxy carries UDP to a relay no longer");
-                    self.state = AssociationState::Pausing(Instant::now() + RETRY);
-                    return Change::Closed;
+                    self.state = AssociationState::Pausing(Instant::now() + RETRY_INTERVAL);
+                    return AssociationChange::Closed;
                 }
                 AssociationState::Pausing(until) => {
                     sleep_until(*until).await;
-                    self.state = self.target.as_ref().map_or(AssociationState::Unused, Target::ask);
+                    self.state =
+                        self.target.as_ref().map_or(AssociationState::Unused, Target::request);
                 }
             }
         }
@@ -120,11 +121,11 @@ impl HeldAssociation {
 }
 
 impl Target {
-    fn ask(&self) -> AssociationState {
+    fn request(&self) -> AssociationState {
         let Self { connect, host, port } = self.clone();
-        AssociationState::Asking(Box::pin(async move {
+        AssociationState::Requesting(Box::pin(async move {
             match connect.associate(&host, port) {
-                Some(asking) => asking.await,
+                Some(requesting) => requesting.await,
                 // The connector has no association to offer.
                 None => Err(io::ErrorKind::Unsupported.into()),
             }
@@ -136,7 +137,7 @@ impl std::fmt::Debug for AssociationState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unused => f.write_str("Unused"),
-            Self::Asking(_) => f.write_str("Asking"),
+            Self::Requesting(_) => f.write_str("Asking"),
             Self::Open(open) => f.debug_tuple("Open").field(open).finish(),
             Self::Pausing(until) => f.debug_tuple("Pausing").field(until).finish(),
         }

@@ -25,17 +25,17 @@ struct Header {
 
 impl Route {
     /// Creates a direct route to the relay's UDP port.
-    pub fn straight(relay: SocketAddr) -> Self {
+    pub fn direct(relay: SocketAddr) -> Self {
         Self { to: relay, header: Some(Header { bytes: [0; ASSOCIATION_HEADER_MAX], len: 0 }) }
     }
 
     /// Creates a route through a proxy's UDP port on which the relay has not answered yet.
-    pub fn unproved(proxy: SocketAddr) -> Self {
+    pub fn through_proxy(proxy: SocketAddr) -> Self {
         Self { to: proxy, header: None }
     }
 
     /// Records the header of the relay's answer. A header beyond the limit is ignored.
-    pub fn prove(&mut self, header: &[u8]) {
+    pub fn confirm_header(&mut self, header: &[u8]) {
         let mut bytes = [0; ASSOCIATION_HEADER_MAX];
         let Some(front) = bytes.get_mut(..header.len()) else { return };
         front.copy_from_slice(header);
@@ -85,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn straight_is_behind_nothing_and_from_the_relay_alone() {
-        let route = Route::straight(address(1));
+    fn a_direct_route_has_no_header_and_accepts_only_the_relay() {
+        let route = Route::direct(address(1));
         assert_eq!(route.header(), Some(&[][..]));
         assert_eq!(route.header_len_of(address(1), b"datagram"), Some(0));
         assert_eq!(route.header_len_of(address(2), b"datagram"), None);
@@ -95,14 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn by_a_proxy_nothing_is_the_relays_until_it_has_answered_and_then_what_is_behind_that_header()
-    {
-        let mut route = Route::unproved(address(1));
+    fn a_proxy_route_accepts_datagrams_only_behind_the_confirmed_header() {
+        let mut route = Route::through_proxy(address(1));
         assert_eq!(route.header(), None);
         assert_eq!(route.header_len_of(address(1), b"headerdatagram"), None);
-        route.prove(&[7; ASSOCIATION_HEADER_MAX + 1]);
+        route.confirm_header(&[7; ASSOCIATION_HEADER_MAX + 1]);
         assert_eq!(route.header(), None);
-        route.prove(b"header");
+        route.confirm_header(b"header");
         assert_eq!(route.header(), Some(&b"header"[..]));
         assert_eq!(route.header_len_of(address(1), b"headerdatagram"), Some(6));
         for (from, datagram) in
@@ -135,16 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_association_takes_for_the_relays_is_split_until_one_header_is_proved() {
+    fn headers_of_the_association_are_split_until_one_is_confirmed() {
         let split = |route: &Route, datagram: &[u8]| {
             let mut datagram = datagram.to_vec();
             route.split(Some(&Six), &mut datagram).map(|(header, _)| header.to_vec())
         };
-        let mut route = Route::unproved(address(1));
+        let mut route = Route::through_proxy(address(1));
         assert_eq!(route.split(None, &mut b"first:datagram".to_vec()), None);
         assert_eq!(split(&route, b"first:datagram"), Some(b"first:".to_vec()));
         assert_eq!(split(&route, b"datagram"), None);
-        route.prove(b"first:");
+        route.confirm_header(b"first:");
         assert_eq!(split(&route, b"first:datagram"), Some(b"first:".to_vec()));
         assert_eq!(split(&route, b"other:datagram"), None);
     }

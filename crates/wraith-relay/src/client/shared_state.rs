@@ -33,7 +33,7 @@ const RECEIVED_BYTES: usize = 2 << 20;
 /// Most bindings in transit between a task and the mover. Normally there is one.
 const BINDINGS_MAX: usize = 16;
 /// Silence on UDP while sending after which the task verifies the path.
-const SILENCE: Duration = Duration::from_millis(1000);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Length of the name by which the mover knows a pair.
 pub const NAME_BYTES: usize = 4 + 8;
 
@@ -62,7 +62,7 @@ pub struct SharedState {
 /// Content of the [`SharedState`].
 #[derive(Debug, Default)]
 pub struct ClientState {
-    pub relays: Vec<Relay>,
+    pub relays: Vec<RelayState>,
     next_relay: u32,
     /// Whether a mover with a socket exists.
     pub has_mover: bool,
@@ -73,7 +73,7 @@ pub struct ClientState {
 
 /// A relay from the mover's view.
 #[derive(Debug)]
-pub struct Relay {
+pub struct RelayState {
     pub number: u32,
     pub outbox: Arc<Outbox>,
     /// Wakes the task for `bindings` or `stalled`.
@@ -81,16 +81,16 @@ pub struct Relay {
     /// Received bindings, including the proxy's header.
     pub bindings: Vec<Vec<u8>>,
     pub stalled: bool,
-    pub session: Option<Session>,
+    pub session: Option<SessionParams>,
     pub pairs: HashMap<WireId, PairEnd>,
     /// Start of the present silence on UDP: the time of the first datagram sent after the last
     /// answer.
-    pub heard: Option<Instant>,
+    pub silent_since: Option<Instant>,
 }
 
 /// Session parameters of a relay's WELCOME for the mover.
 #[derive(Debug)]
-pub struct Session {
+pub struct SessionParams {
     secret: [u8; 32],
     pub up_mask: MaskKey,
     pub down_mask: MaskKey,
@@ -110,7 +110,7 @@ pub struct PairEnd {
 
 /// Kind of a UDP datagram from a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum DatagramKind {
     /// Possibly a binding of this session.
     Binding,
     /// A datagram of this pair.
@@ -156,7 +156,7 @@ impl SharedState {
         let mut state = self.lock();
         state.next_relay += 1;
         let number = state.next_relay;
-        state.relays.push(Relay {
+        state.relays.push(RelayState {
             number,
             outbox,
             task,
@@ -164,7 +164,7 @@ impl SharedState {
             stalled: false,
             session: None,
             pairs: HashMap::new(),
-            heard: None,
+            silent_since: None,
         });
         number
     }
@@ -175,7 +175,11 @@ impl SharedState {
     }
 
     /// Applies `change` to a relay.
-    pub fn with_relay<T>(&self, number: u32, change: impl FnOnce(&mut Relay) -> T) -> Option<T> {
+    pub fn with_relay<T>(
+        &self,
+        number: u32,
+        change: impl FnOnce(&mut RelayState) -> T,
+    ) -> Option<T> {
         self.lock().relay(number).map(change)
     }
 
@@ -203,14 +207,18 @@ impl SharedState {
 }
 
 impl ClientState {
-    pub fn relay(&mut self, number: u32) -> Option<&mut Relay> {
+    pub fn relay(&mut self, number: u32) -> Option<&mut RelayState> {
         self.relays.iter_mut().find(|relay| relay.number == number)
     }
 
     /// Returns the relay that may have sent `datagram` from `from`, and the length of the proxy's
     /// header in front of it.
     #[inline]
-    pub fn sender(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<(&mut Relay, usize)> {
+    pub fn relay_at(
+        &mut self,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Option<(&mut RelayState, usize)> {
         self.relays.iter_mut().find_map(|relay| {
             let route = relay.session.as_ref()?.route.as_ref()?;
             let header = route.header_len_of(from, datagram)?;
@@ -248,14 +256,14 @@ impl ClientState {
     }
 }
 
-impl Relay {
+impl RelayState {
     /// Starts the session of `welcome`. Pairs of another session are removed.
-    pub fn begin(&mut self, welcome: &Welcome, route: Option<Route>) {
+    pub fn start_session(&mut self, welcome: &Welcome, route: Option<Route>) {
         if !welcome.resumed {
             self.pairs.clear();
         }
-        self.heard = None;
-        self.session = Some(Session {
+        self.silent_since = None;
+        self.session = Some(SessionParams {
             secret: welcome.secret,
             up_mask: MaskKey::new(welcome.up_mask),
             down_mask: down_mask(&welcome.secret),
@@ -286,17 +294,17 @@ impl Relay {
 
     /// Classifies a datagram without its proxy header. Only a binding or a known pair's datagram is
     /// a sign of life.
-    pub fn hear(&mut self, datagram: &[u8]) -> Option<Heard> {
+    pub fn classify(&mut self, datagram: &[u8]) -> Option<DatagramKind> {
         let session = self.session.as_ref()?;
         let id = header::read_id(&session.down_mask, datagram)?;
-        let heard = if id == session.binding {
-            Heard::Binding
+        let kind = if id == session.binding {
+            DatagramKind::Binding
         } else {
             self.pairs.get(&id).filter(|pair| pair.down_tag.matches(datagram))?;
-            Heard::Pair(id)
+            DatagramKind::Pair(id)
         };
-        self.heard = None;
-        Some(heard)
+        self.silent_since = None;
+        Some(kind)
     }
 
     /// Queues a binding for the task, which can open it.
@@ -308,10 +316,10 @@ impl Relay {
     }
 
     /// Records that a datagram is sent over UDP. After a long silence the task verifies the path.
-    pub fn note_sent(&mut self, now: Instant) {
-        let since = *self.heard.get_or_insert(now);
-        if now.saturating_duration_since(since) >= SILENCE {
-            self.heard = Some(now);
+    pub fn record_sent(&mut self, now: Instant) {
+        let since = *self.silent_since.get_or_insert(now);
+        if now.saturating_duration_since(since) >= SILENCE_TIMEOUT {
+            self.silent_since = Some(now);
             self.stalled = true;
             self.task.notify_one();
         }
@@ -326,7 +334,7 @@ mod tests {
 
     /// Returns a relay with a session and the pair 7, and without an answer after the last sent
     /// datagram.
-    fn relay(state: &mut ClientState) -> &mut Relay {
+    fn relay(state: &mut ClientState) -> &mut RelayState {
         let welcome = Welcome {
             session: 1,
             resumed: false,
@@ -339,9 +347,9 @@ mod tests {
             observed: ([127, 0, 0, 1], 1).into(),
         };
         let relay = &mut state.relays[0];
-        relay.begin(&welcome, None);
+        relay.start_session(&welcome, None);
         relay.add_pair(7);
-        relay.note_sent(Instant::now());
+        relay.record_sent(Instant::now());
         relay
     }
 
@@ -353,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_of_the_session_is_a_sign_of_life() {
+    fn only_datagrams_of_the_session_end_the_silence() {
         let shared = SharedState::new().unwrap();
         let outbox = Outbox::new(1 << 16, Arc::new(Budget::new(1 << 20)));
         shared.add_relay(Arc::new(outbox), Arc::default());
@@ -363,13 +371,13 @@ mod tests {
         let short = down(&[2; 32], 7)[..HEADER_BYTES].to_vec();
         for lie in [forged, short, down(&[1; 32], 7), down(&[2; 32], 8), vec![0; 200], Vec::new()] {
             let relay = relay(&mut state);
-            assert_eq!(relay.hear(&lie), None);
-            assert!(relay.heard.is_some(), "it goes on waiting");
+            assert_eq!(relay.classify(&lie), None);
+            assert!(relay.silent_since.is_some(), "it goes on waiting");
         }
-        for (id, heard) in [(7, Heard::Pair(7)), (4, Heard::Binding)] {
+        for (id, kind) in [(7, DatagramKind::Pair(7)), (4, DatagramKind::Binding)] {
             let relay = relay(&mut state);
-            assert_eq!(relay.hear(&down(&[2; 32], id)), Some(heard));
-            assert_eq!(relay.heard, None);
+            assert_eq!(relay.classify(&down(&[2; 32], id)), Some(kind));
+            assert_eq!(relay.silent_since, None);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::tls::Pin;
 
 /// Transport of datagrams to a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum RelayTransport {
     /// None: the connection is being re-established.
     #[default]
     Down,
@@ -22,7 +22,7 @@ pub enum Way {
 #[non_exhaustive]
 pub struct Status {
     /// Present transport of datagrams.
-    pub way: Way,
+    pub transport: RelayTransport,
     /// Whether the relay is draining: it makes no new pairs and will stop.
     pub draining: bool,
     /// Latest round-trip time: over UDP if that is in use, else over TLS.

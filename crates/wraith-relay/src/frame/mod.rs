@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_back_as_they_were_and_nothing_shorter_or_longer_is_one() {
+    fn frames_survive_the_wire_and_other_lengths_are_rejected() {
         for frame in client_frames() {
             let mut out = Vec::new();
             frame.encode(&mut out);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_port_is_another_one_beside_a_first() {
+    fn a_second_port_requires_a_different_first_port() {
         for (udp_port, other_port) in [(0, 7), (7, 7)] {
             let mut out = Vec::new();
             ServerFrame::Welcome(welcome_with(udp_port, other_port)).encode(&mut out);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_keeps_its_number() {
+    fn refusals_survive_the_wire() {
         for number in 0..=u8::MAX {
             assert_eq!(Refusal::from_wire(number).to_wire(), number);
         }

@@ -18,12 +18,12 @@ const WRONG_PROOFS: RateLimit =
 
 /// Admission policy and its rate limiter.
 #[derive(Debug)]
-pub struct Gate {
+pub struct AdmissionControl {
     admission: Admission,
     wrong: RateLimiter,
 }
 
-impl Gate {
+impl AdmissionControl {
     /// Creates a gate with this policy.
     pub fn new(admission: Admission) -> Self {
         Self { admission, wrong: RateLimiter::new(WRONG_PROOFS) }
@@ -50,10 +50,12 @@ impl Gate {
             Admission::Open => true,
             Admission::Tokens(tokens) => {
                 // All tokens are checked, so the time does not depend on the matching one.
-                tokens.iter().fold(false, |found, token| found | proof.shows_token(token, exporter))
+                tokens
+                    .iter()
+                    .fold(false, |found, token| found | proof.matches_token(token, exporter))
             }
             Admission::Nodes(nodes) => {
-                proof.shows_identity(exporter).is_some_and(|node_id| nodes.contains(&node_id))
+                proof.verify_identity(exporter).is_some_and(|node_id| nodes.contains(&node_id))
             }
         };
         if admitted { Ok(()) } else { Err(refusal) }
@@ -66,19 +68,25 @@ mod tests {
     use crate::proof::Token;
 
     #[test]
-    fn guessing_is_stopped_for_an_address_and_not_for_others() {
+    fn token_guesses_are_rate_limited_per_address() {
         let token = Token::new("right");
-        let mut gate = Gate::new(Admission::Tokens(vec![token.clone()]));
+        let mut admission_control = AdmissionControl::new(Admission::Tokens(vec![token.clone()]));
         let (now, exporter) = (Instant::now(), [1; 32]);
         let [guesser, other]: [IpAddr; 2] = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
         let wrong = Proof::of_token(&Token::new("wrong"), &exporter);
         let right = Proof::of_token(&token, &exporter);
         for _ in 0..5 {
-            assert_eq!(gate.admit(now, guesser, &wrong, &exporter), Err(Refusal::Token));
+            assert_eq!(
+                admission_control.admit(now, guesser, &wrong, &exporter),
+                Err(Refusal::Token)
+            );
         }
-        assert_eq!(gate.admit(now, guesser, &right, &exporter), Err(Refusal::TooOften));
-        assert_eq!(gate.admit(now, other, &right, &exporter), Ok(()));
+        assert_eq!(
+            admission_control.admit(now, guesser, &right, &exporter),
+            Err(Refusal::TooOften)
+        );
+        assert_eq!(admission_control.admit(now, other, &right, &exporter), Ok(()));
         let later = now + WRONG_PROOFS.refill;
-        assert_eq!(gate.admit(later, guesser, &right, &exporter), Ok(()));
+        assert_eq!(admission_control.admit(later, guesser, &right, &exporter), Ok(()));
     }
 }

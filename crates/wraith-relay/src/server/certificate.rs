@@ -25,10 +25,10 @@ const PEM_LINE: usize = 64;
 const COMMON_NAME: &str = "localhost";
 
 /// A certificate chain and its key.
-pub type Loaded = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+pub type CertificateAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// Loads `certificate`. A missing self-signed one is generated.
-pub fn load(certificate: &Certificate) -> Result<Loaded, StartError> {
+pub fn load(certificate: &Certificate) -> Result<CertificateAndKey, StartError> {
     match certificate {
         Certificate::Files { chain, key } => read(chain, key),
         Certificate::SelfSigned { folder } => {
@@ -45,7 +45,7 @@ fn failed(path: &Path, why: impl std::fmt::Display) -> StartError {
     StartError::Certificate { path: PathBuf::from(path), why: why.to_string() }
 }
 
-fn read(chain_path: &Path, key_path: &Path) -> Result<Loaded, StartError> {
+fn read(chain_path: &Path, key_path: &Path) -> Result<CertificateAndKey, StartError> {
     let bytes = read_file(chain_path).map_err(|error| failed(chain_path, error))?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let chain = chain.map_err(|error| failed(chain_path, error))?;

@@ -16,12 +16,12 @@ use tokio_rustls::server::TlsStream;
 use tracing::debug;
 use wraith_discovery::rates::Source;
 
+use super::handshake_slots::HandshakeSlot;
 use super::other_port::OtherPort;
-use super::places::Place;
 use super::shared::{Shared, lock};
 use super::table::{Forwarded, Table};
-use crate::carrier::Carrier;
 use crate::frame::{ClientFrame, Malformed, Proof, Refusal, ServerFrame, VERSION};
+use crate::frame_stream::FrameStream;
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
 
@@ -42,14 +42,14 @@ struct Hello {
     proof: Proof,
 }
 
-/// Serves a client from its first TLS byte to its end. `place` is its slot among connections
+/// Serves a client from its first TLS byte to its end. `slot` is its slot among connections
 /// without a session.
 pub async fn serve_client(
     shared: Arc<Shared>,
     acceptor: TlsAcceptor,
     stream: TcpStream,
     from: SocketAddr,
-    place: Place,
+    slot: HandshakeSlot,
 ) {
     let handshake = timeout(shared.timeouts.handshake, acceptor.accept(stream)).await;
     let Ok(Ok(stream)) = handshake else {
@@ -62,10 +62,10 @@ pub async fn serve_client(
         return;
     }
     let outbox = Arc::new(Outbox::new(OUTBOX_BYTES, Arc::clone(&shared.budget)));
-    let mut carrier = Carrier::new(stream, Arc::clone(&shared.budget));
-    let hello = match timeout(shared.timeouts.hello, read_hello(&mut carrier)).await {
+    let mut frame_stream = FrameStream::new(stream, Arc::clone(&shared.budget));
+    let hello = match timeout(shared.timeouts.hello, read_hello(&mut frame_stream)).await {
         Ok(Ok(hello)) => hello,
-        Ok(Err(First::Http)) => return answer_http(carrier).await,
+        Ok(Err(FirstBytes::Http)) => return answer_http(frame_stream).await,
         _ => {
             shared.metrics.malformed.add(1);
             return;
@@ -73,9 +73,9 @@ pub async fn serve_client(
     };
     match admit(&shared, from, &outbox, &hello, &exporter) {
         Ok(client) => {
-            drop(place);
+            drop(slot);
             debug!(from = shared.logged(from.ip()), client, "client connected");
-            let error = run(&shared, client, &mut carrier, &outbox).await;
+            let error = exchange_frames(&shared, client, &mut frame_stream, &outbox).await;
             lock(&shared.table).disconnected(Instant::now(), client, &outbox);
             debug!(client, %error, "client disconnected");
         }
@@ -83,21 +83,23 @@ pub async fn serve_client(
             shared.metrics.refused.add(1);
             debug!(from = shared.logged(from.ip()), %refusal, "a client is refused");
             outbox.push_control(|out| ServerFrame::Refused(refusal).encode(out));
-            finish(&shared, &mut carrier, &outbox).await;
+            finish(&shared, &mut frame_stream, &outbox).await;
         }
     }
 }
 
 /// First bytes that are not a HELLO.
-enum First {
+enum FirstBytes {
     Http,
     Nothing,
 }
 
-async fn read_hello(carrier: &mut Carrier<TlsStream<TcpStream>>) -> Result<Hello, First> {
+async fn read_hello(
+    frame_stream: &mut FrameStream<TlsStream<TcpStream>>,
+) -> Result<Hello, FirstBytes> {
     let mut hello = None;
     let read = poll_fn(|cx| {
-        carrier.poll_read_first(cx, |frame| {
+        frame_stream.poll_read_first(cx, |frame| {
             hello = Some(match ClientFrame::decode(frame) {
                 Ok(ClientFrame::Hello { version, resume, proof }) => {
                     Hello { version, resume, proof }
@@ -109,14 +111,14 @@ async fn read_hello(carrier: &mut Carrier<TlsStream<TcpStream>>) -> Result<Hello
     });
     match read.await {
         Ok(()) => {}
-        Err(first) if METHODS.contains(&&first[..]) => return Err(First::Http),
-        Err(_) => return Err(First::Nothing),
+        Err(first) if METHODS.contains(&&first[..]) => return Err(FirstBytes::Http),
+        Err(_) => return Err(FirstBytes::Nothing),
     }
-    hello.ok_or(First::Nothing)
+    hello.ok_or(FirstBytes::Nothing)
 }
 
-async fn answer_http(carrier: Carrier<TlsStream<TcpStream>>) {
-    let mut stream = carrier.into_inner();
+async fn answer_http(frame_stream: FrameStream<TlsStream<TcpStream>>) {
+    let mut stream = frame_stream.into_inner();
     let _ = stream.write_all(NOT_FOUND).await;
     let _ = stream.shutdown().await;
 }
@@ -133,7 +135,7 @@ fn admit(
         return Err(Refusal::Version);
     }
     let now = Instant::now();
-    lock(&shared.gate).admit(now, from.ip(), &hello.proof, exporter)?;
+    lock(&shared.admission_control).admit(now, from.ip(), &hello.proof, exporter)?;
     let mut table = lock(&shared.table);
     let source = Source::of(from.ip());
     let (client, mut welcome) = table.connect(now, source, outbox, hello.resume, exporter)?;
@@ -141,7 +143,7 @@ fn admit(
     welcome.other_port = shared.other_port.as_ref().map_or(0, OtherPort::number);
     welcome.observe = shared.reflector.secret();
     welcome.observed = from;
-    let missed = table.take_missed(client);
+    let missed = table.take_closed_while_disconnected(client);
     drop(table);
     outbox.push_control(|out| {
         ServerFrame::Welcome(welcome).encode(out);
@@ -152,15 +154,15 @@ fn admit(
 
 /// Moves frames in both directions. Returns the reason of the end: a connection error, a newer
 /// connection of the client, or a peer that does not read for [`STALLED`].
-async fn run(
+async fn exchange_frames(
     shared: &Shared,
     client: usize,
-    carrier: &mut Carrier<TlsStream<TcpStream>>,
+    frame_stream: &mut FrameStream<TlsStream<TcpStream>>,
     outbox: &Outbox,
 ) -> io::Error {
-    let mut heard = Instant::now();
+    let mut last_received = Instant::now();
     // Bytes written so far, and the time from which on the client accepted no more.
-    let (mut progress, mut stalled) = (0, None);
+    let (mut bytes_written, mut stalled) = (0, None);
     let longest = shared.timeouts.idle.min(STALLED);
     let mut silence = pin!(sleep(longest));
     poll_fn(|cx| {
@@ -169,30 +171,30 @@ async fn run(
         if outbox.poll_closed(cx).is_ready() {
             return Poll::Ready(ErrorKind::ConnectionAborted.into());
         }
-        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+        if let Poll::Ready(error) = frame_stream.poll_write(cx, outbox) {
             return Poll::Ready(error);
         }
-        if carrier.is_drained() || carrier.progress() != progress {
-            (progress, stalled) = (carrier.progress(), None);
+        if frame_stream.is_drained() || frame_stream.bytes_written() != bytes_written {
+            (bytes_written, stalled) = (frame_stream.bytes_written(), None);
         } else {
             stalled.get_or_insert_with(Instant::now);
         }
         loop {
-            match carrier.poll_read(cx, |frame| on_frame(shared, client, outbox, frame)) {
-                Poll::Ready(Ok(())) => heard = Instant::now(),
+            match frame_stream.poll_read(cx, |frame| on_frame(shared, client, outbox, frame)) {
+                Poll::Ready(Ok(())) => last_received = Instant::now(),
                 Poll::Ready(Err(error)) => return Poll::Ready(error),
                 Poll::Pending => break,
             }
         }
         // The timer is reset only when it fires; resetting it on every frame would cost too much.
         while silence.as_mut().poll(cx).is_ready() {
-            let left = shared.timeouts.idle.saturating_sub(heard.elapsed());
+            let left = shared.timeouts.idle.saturating_sub(last_received.elapsed());
             if left.is_zero() || stalled.is_some_and(|since| since.elapsed() >= longest) {
                 return Poll::Ready(ErrorKind::TimedOut.into());
             }
             silence.as_mut().reset(tokio::time::Instant::now() + left.min(longest));
         }
-        carrier.poll_write(cx, outbox)
+        frame_stream.poll_write(cx, outbox)
     })
     .await
 }
@@ -244,19 +246,23 @@ fn on_frame(shared: &Shared, client: usize, outbox: &Outbox, frame: &[u8]) -> io
 
 fn send_on(shared: &Shared, forwarded: Forwarded) {
     if let Forwarded::ByUdp(to, datagram) = forwarded
-        && !shared.port.send(to, datagram)
+        && !shared.udp_queue.send(to, datagram)
     {
         shared.metrics.overflowed.add(1);
     }
 }
 
 /// Writes the content of `outbox` and shuts the connection down.
-async fn finish(shared: &Shared, carrier: &mut Carrier<TlsStream<TcpStream>>, outbox: &Outbox) {
-    let written = poll_fn(|cx: &mut Context<'_>| match carrier.poll_write(cx, outbox) {
+async fn finish(
+    shared: &Shared,
+    frame_stream: &mut FrameStream<TlsStream<TcpStream>>,
+    outbox: &Outbox,
+) {
+    let written = poll_fn(|cx: &mut Context<'_>| match frame_stream.poll_write(cx, outbox) {
         Poll::Ready(_) => Poll::Ready(()),
-        Poll::Pending if carrier.is_drained() => Poll::Ready(()),
+        Poll::Pending if frame_stream.is_drained() => Poll::Ready(()),
         Poll::Pending => Poll::Pending,
     });
     let _ = timeout(shared.timeouts.hello, written).await;
-    let _ = timeout(shared.timeouts.hello, carrier.get_mut().shutdown()).await;
+    let _ = timeout(shared.timeouts.hello, frame_stream.get_mut().shutdown()).await;
 }

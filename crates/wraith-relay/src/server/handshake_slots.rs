@@ -19,39 +19,39 @@ const MAX_PER_SOURCE: usize = 64;
 
 /// Counts of open connections per address.
 #[derive(Debug, Default)]
-pub struct Places(Arc<Mutex<HashMap<Source, usize>>>);
+pub struct HandshakeSlots(Arc<Mutex<HashMap<Source, usize>>>);
 
 /// A slot of one connection, freed on drop.
 #[derive(Debug)]
-pub struct Place {
+pub struct HandshakeSlot {
     source: Source,
-    places: Arc<Mutex<HashMap<Source, usize>>>,
+    handshake_slots: Arc<Mutex<HashMap<Source, usize>>>,
 }
 
-impl Places {
+impl HandshakeSlots {
     /// Takes a slot for a client at `from`. Returns `None` if a limit is reached.
-    pub fn take(&self, from: IpAddr) -> Option<Place> {
+    pub fn take(&self, from: IpAddr) -> Option<HandshakeSlot> {
         let source = Source::of(from);
-        let mut places = lock(&self.0);
-        if places.values().sum::<usize>() >= MAX {
+        let mut handshake_slots = lock(&self.0);
+        if handshake_slots.values().sum::<usize>() >= MAX {
             return None;
         }
-        let of_source = places.entry(source).or_default();
+        let of_source = handshake_slots.entry(source).or_default();
         if *of_source >= MAX_PER_SOURCE {
             return None;
         }
         *of_source += 1;
-        Some(Place { source, places: Arc::clone(&self.0) })
+        Some(HandshakeSlot { source, handshake_slots: Arc::clone(&self.0) })
     }
 }
 
-impl Drop for Place {
+impl Drop for HandshakeSlot {
     fn drop(&mut self) {
-        let mut places = lock(&self.places);
-        if let Some(count) = places.get_mut(&self.source) {
+        let mut handshake_slots = lock(&self.handshake_slots);
+        if let Some(count) = handshake_slots.get_mut(&self.source) {
             *count -= 1;
             if *count == 0 {
-                places.remove(&self.source);
+                handshake_slots.remove(&self.source);
             }
         }
     }
@@ -62,17 +62,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_address_does_not_take_the_places_of_others_and_gives_its_own_back() {
-        let places = Places::default();
+    fn slots_are_limited_per_address_and_released_on_drop() {
+        let handshake_slots = HandshakeSlots::default();
         let from = |i: u8| IpAddr::from([192, 0, 2, i]);
-        let taken: Vec<_> = (0..MAX_PER_SOURCE).map(|_| places.take(from(1)).unwrap()).collect();
-        assert!(places.take(from(1)).is_none() && places.take(from(2)).is_some());
+        let taken: Vec<_> =
+            (0..MAX_PER_SOURCE).map(|_| handshake_slots.take(from(1)).unwrap()).collect();
+        assert!(handshake_slots.take(from(1)).is_none() && handshake_slots.take(from(2)).is_some());
         drop(taken);
-        assert!(places.take(from(1)).is_some());
-        let all: Vec<_> =
-            (0..=255).flat_map(|i| (0..8).map(move |_| i)).map(|i| places.take(from(i))).collect();
+        assert!(handshake_slots.take(from(1)).is_some());
+        let all: Vec<_> = (0..=255)
+            .flat_map(|i| (0..8).map(move |_| i))
+            .map(|i| handshake_slots.take(from(i)))
+            .collect();
         assert_eq!(all.iter().flatten().count(), MAX);
         drop(all);
-        assert!(lock(&places.0).is_empty());
+        assert!(lock(&handshake_slots.0).is_empty());
     }
 }

@@ -31,7 +31,7 @@ pub async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>) {
             Ok((stream, from)) => {
                 let metrics = Arc::clone(&metrics);
                 tokio::spawn(async move {
-                    let answered = timeout(TIMEOUT, answer(stream, from, &metrics)).await;
+                    let answered = timeout(TIMEOUT, answer_request(stream, from, &metrics)).await;
                     drop((answered, permit));
                 });
             }
@@ -40,7 +40,11 @@ pub async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>) {
     }
 }
 
-async fn answer(mut stream: TcpStream, from: SocketAddr, metrics: &Metrics) -> std::io::Result<()> {
+async fn answer_request(
+    mut stream: TcpStream,
+    from: SocketAddr,
+    metrics: &Metrics,
+) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         if request.len() > REQUEST_MAX || stream.read_buf(&mut request).await? == 0 {

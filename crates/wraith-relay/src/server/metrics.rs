@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_in_the_format_of_prometheus() {
+    fn metrics_are_in_the_format_of_prometheus() {
         let metrics = Metrics::default();
         metrics.pairs.set(3);
         metrics.forwarded_bytes.add(5);

@@ -21,11 +21,11 @@
 mod admission;
 mod certificate;
 mod connection;
+mod handshake_slots;
 mod http;
 mod metrics;
 mod options;
 mod other_port;
-mod places;
 mod rate;
 mod reflector;
 mod shared;
@@ -51,9 +51,9 @@ use crate::budget::Budget;
 use crate::error::StartError;
 use crate::random::Random;
 use crate::tls::{Pin, pin_of, server_config};
-use admission::Gate;
+use admission::AdmissionControl;
+use handshake_slots::{HandshakeSlot, HandshakeSlots};
 use other_port::OtherPort;
-use places::{Place, Places};
 use reflector::Reflector;
 use shared::{Shared, lock};
 use table::Table;
@@ -132,8 +132,8 @@ impl Server {
             Table::new(Instant::now(), options.limits.clone(), random, Arc::clone(&metrics));
         let shared = Shared {
             table: Mutex::new(table),
-            gate: Mutex::new(Gate::new(options.admission)),
-            port: udp::Port::new()?,
+            admission_control: Mutex::new(AdmissionControl::new(options.admission)),
+            udp_queue: udp::UdpQueue::new()?,
             udp_port: udp.as_ref().map_or(0, |udp| udp.local_addr().port()),
             other_port: other.map(OtherPort::new),
             budget: Arc::new(Budget::new(QUEUES_BYTES)),
@@ -191,8 +191,11 @@ impl Server {
     /// The system cannot start a thread.
     pub async fn run_until(mut self, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
         let _stop = StopOnDrop(Arc::clone(&self.shared));
-        let udp =
-            self.udp.take().map(|udp| udp::start(udp, Arc::clone(&self.shared))).transpose()?;
+        let udp = self
+            .udp
+            .take()
+            .map(|udp| udp::start_udp_thread(udp, Arc::clone(&self.shared)))
+            .transpose()?;
         let mut tasks = JoinSet::new();
         if let Some(listener) = self.metrics_listener.take() {
             tasks.spawn(http::serve_metrics(listener, self.shared.metrics.clone()));
@@ -230,13 +233,13 @@ impl Server {
 
     /// Accepts connections forever.
     async fn accept_connections(&self, tasks: &mut JoinSet<()>, draining: bool) {
-        let places = Places::default();
+        let handshake_slots = HandshakeSlots::default();
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, from)) => self.accept(tasks, &places, stream, from, draining),
+                    Ok((stream, from)) => self.accept(tasks, &handshake_slots, stream, from, draining),
                     // The client is gone already.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                     // The system has no free file descriptors, and this takes a while to change.
@@ -251,15 +254,15 @@ impl Server {
     fn accept(
         &self,
         tasks: &mut JoinSet<()>,
-        places: &Places,
+        handshake_slots: &HandshakeSlots,
         stream: TcpStream,
         from: SocketAddr,
         draining: bool,
     ) {
         self.shared.metrics.connections.add(1);
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-        let place = places.take(from.ip()).filter(|_| tasks.len() < self.connections_max);
-        let Some(place) = place else {
+        let slot = handshake_slots.take(from.ip()).filter(|_| tasks.len() < self.connections_max);
+        let Some(slot) = slot else {
             self.shared.metrics.turned_away.add(1);
             debug!(from = self.shared.logged(from.ip()), "a connection is turned away");
             return;
@@ -267,7 +270,7 @@ impl Server {
         let _ = stream.set_nodelay(true);
         let (shared, acceptor) = (Arc::clone(&self.shared), self.acceptor.clone());
         let rendezvous = self.rendezvous.clone().filter(|_| !draining);
-        tasks.spawn(dispatch(shared, acceptor, rendezvous, stream, from, place));
+        tasks.spawn(dispatch(shared, acceptor, rendezvous, stream, from, slot));
     }
 }
 
@@ -284,7 +287,7 @@ async fn dispatch(
     rendezvous: Option<Arc<Connections>>,
     stream: TcpStream,
     from: SocketAddr,
-    place: Place,
+    slot: HandshakeSlot,
 ) {
     let mut first = [0];
     match timeout(shared.timeouts.handshake, stream.peek(&mut first)).await {
@@ -294,11 +297,11 @@ async fn dispatch(
     match (first[0], rendezvous) {
         // Boxed, because the handshake state is large and short-lived.
         (TLS_HANDSHAKE, _) => {
-            Box::pin(connection::serve_client(shared, acceptor, stream, from, place)).await
+            Box::pin(connection::serve_client(shared, acceptor, stream, from, slot)).await
         }
         (0 | 1, Some(rendezvous)) => {
             // The rendezvous has limits of its own.
-            drop(place);
+            drop(slot);
             rendezvous.serve_connection(stream, from).await;
         }
         _ => {}
@@ -336,7 +339,7 @@ struct StopOnDrop(Arc<Shared>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.port.stop();
+        self.0.udp_queue.stop();
     }
 }
 
@@ -347,7 +350,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_other_port_is_the_next_one_or_any_if_that_is_taken_and_the_wanted_one_or_none() {
+    async fn the_second_port_is_the_requested_one_or_the_next_free_one() {
         let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let taken = socket.local_addr().unwrap();
         let before = SocketAddr::new(taken.ip(), taken.port() - 1);

@@ -44,25 +44,25 @@ impl Bucket {
 
 /// Bytes used of the daily limit.
 #[derive(Debug)]
-pub struct Day {
+pub struct DailyVolume {
     began: Instant,
     used: u64,
 }
 
-impl Day {
+impl DailyVolume {
     /// Starts the first day.
     pub fn new(now: Instant) -> Self {
         Self { began: now, used: 0 }
     }
 
     /// Takes `bytes` if the day's limit allows it. Taking zero bytes tests whether any are left.
-    pub fn take(&mut self, most: Option<u64>, now: Instant, bytes: usize) -> bool {
-        let Some(most) = most else { return true };
+    pub fn take(&mut self, limit: Option<u64>, now: Instant, bytes: usize) -> bool {
+        let Some(limit) = limit else { return true };
         while now.saturating_duration_since(self.began) >= DAY {
             self.began += DAY;
             self.used = 0;
         }
-        if self.used.saturating_add(bytes as u64) > most || self.used >= most {
+        if self.used.saturating_add(bytes as u64) > limit || self.used >= limit {
             return false;
         }
         self.used += bytes as u64;
@@ -72,7 +72,7 @@ impl Day {
 
 /// Demand and usage of one pair in the current interval.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Use {
+pub struct PairDemand {
     interval: u64,
     wanted: u64,
     passed: u64,
@@ -80,7 +80,7 @@ pub struct Use {
 
 /// The total rate and the share of each pair.
 #[derive(Debug)]
-pub struct Shares {
+pub struct FairShares {
     total: Bucket,
     /// Number of the current interval, from 1, and its end.
     interval: u64,
@@ -91,7 +91,7 @@ pub struct Shares {
     wanted: Vec<u64>,
 }
 
-impl Shares {
+impl FairShares {
     /// Creates the state without traffic.
     pub fn new(now: Instant) -> Self {
         let total = Bucket::new(now);
@@ -104,7 +104,7 @@ impl Shares {
         &mut self,
         rate: Option<u64>,
         now: Instant,
-        pair: &mut Use,
+        pair: &mut PairDemand,
         place: &mut usize,
         bytes: usize,
     ) -> bool {
@@ -113,7 +113,7 @@ impl Shares {
             self.next_interval(rate, now);
         }
         if pair.interval != self.interval {
-            *pair = Use { interval: self.interval, ..Use::default() };
+            *pair = PairDemand { interval: self.interval, ..PairDemand::default() };
             *place = self.wanted.len();
             self.wanted.push(0);
         }
@@ -160,7 +160,7 @@ mod tests {
     const RATE: Option<u64> = Some(1_000_000);
 
     #[test]
-    fn a_bucket_gives_its_rate_and_one_burst() {
+    fn a_bucket_grants_its_rate_and_one_burst() {
         let start = Instant::now();
         let mut bucket = Bucket::new(start);
         let ms = |ms| start + Duration::from_millis(ms);
@@ -170,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_its_bytes_and_the_next_one_again() {
+    fn the_daily_volume_is_restored_the_next_day() {
         let start = Instant::now();
-        let mut day = Day::new(start);
+        let mut day = DailyVolume::new(start);
         assert!(day.take(Some(100), start, 60) && !day.take(Some(100), start, 60));
         assert!(day.take(Some(100), start, 40) && !day.take(Some(100), start, 0));
         assert!(day.take(Some(100), start + DAY, 100));
@@ -187,10 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_a_hundred_times_as_much_gets_no_more_than_others_who_want_their_share() {
+    fn a_pair_with_excessive_demand_gets_no_more_than_the_others() {
         let start = Instant::now();
-        let mut shares = Shares::new(start);
-        let mut pairs = [(Use::default(), 0); 3];
+        let mut shares = FairShares::new(start);
+        let mut pairs = [(PairDemand::default(), 0); 3];
         let mut passed = [0; 3];
         // Per millisecond: 100,000 bytes, 1000 bytes (more than a third), and 100 bytes.
         for i in 0..10_000 {

@@ -28,7 +28,7 @@ const WAITING_MAX: usize = 256;
 const WAITING_OF_ONE_MAX: usize = 16;
 
 /// A delayed answer.
-struct Waiting {
+struct DelayedAnswer {
     due: Instant,
     to: SocketAddr,
     packet: Vec<u8>,
@@ -39,7 +39,7 @@ pub struct Reflector {
     secret: Zeroizing<[u8; 32]>,
     questions: punch::Reflector,
     rng: Mutex<ChaCha20Rng>,
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Vec<DelayedAnswer>>,
 }
 
 impl Reflector {
@@ -63,13 +63,13 @@ impl Reflector {
 
     /// Keeps an answer until it is due, replacing an earlier one to the same socket. It is dropped
     /// if a limit is reached.
-    pub fn keep(&self, due: Instant, to: SocketAddr, packet: Vec<u8>) {
+    pub fn schedule(&self, due: Instant, to: SocketAddr, packet: Vec<u8>) {
         let mut waiting = lock(&self.waiting);
         waiting.retain(|other| other.to != to);
         let source = Source::of(to.ip());
         let of_one = waiting.iter().filter(|other| Source::of(other.to.ip()) == source).count();
         if waiting.len() < WAITING_MAX && of_one < WAITING_OF_ONE_MAX {
-            waiting.push(Waiting { due, to, packet });
+            waiting.push(DelayedAnswer { due, to, packet });
         }
     }
 
@@ -98,19 +98,19 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_wait_are_bounded_for_each_address_and_in_all_and_one_for_each_socket() {
+    fn delayed_answers_are_bounded_per_socket_per_address_and_in_total() {
         let reflector = Reflector::new(&mut Random::new().unwrap());
         let now = Instant::now();
         let later = now + Duration::from_secs(24);
         for port in 1..=100 {
-            reflector.keep(later, address(1, port), vec![1]);
+            reflector.schedule(later, address(1, port), vec![1]);
         }
-        reflector.keep(later + Duration::from_secs(1), address(1, 1), vec![2]);
+        reflector.schedule(later + Duration::from_secs(1), address(1, 1), vec![2]);
         assert_eq!(reflector.take_due(now), []);
         assert_eq!(reflector.take_due(later).len(), WAITING_OF_ONE_MAX - 1);
         assert_eq!(reflector.take_due(later + Duration::from_secs(1)), [(address(1, 1), vec![2])]);
         for host in 0..1000 {
-            reflector.keep(later, address(host, 9), vec![3]);
+            reflector.schedule(later, address(host, 9), vec![3]);
         }
         assert_eq!(reflector.take_due(later).len(), WAITING_MAX);
         assert_eq!(reflector.take_due(later), []);

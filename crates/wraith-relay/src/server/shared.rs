@@ -4,20 +4,20 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::admission::Gate;
+use super::admission::AdmissionControl;
 use super::metrics::Metrics;
 use super::other_port::OtherPort;
 use super::reflector::Reflector;
 use super::table::Table;
-use super::udp::Port;
+use super::udp::UdpQueue;
 use crate::budget::Budget;
 
 /// Shared state. Only one lock is held at a time, except that an outbox's lock may be taken last.
 #[derive(Debug)]
 pub struct Shared {
     pub table: Mutex<Table>,
-    pub gate: Mutex<Gate>,
-    pub port: Port,
+    pub admission_control: Mutex<AdmissionControl>,
+    pub udp_queue: UdpQueue,
     /// 0 without UDP.
     pub udp_port: u16,
     pub other_port: Option<OtherPort>,
@@ -54,7 +54,7 @@ impl Shared {
     pub fn tick(&self, now: Instant) {
         lock(&self.table).tick(now);
         for (to, answer) in self.reflector.take_due(now) {
-            self.port.send(to, answer);
+            self.udp_queue.send(to, answer);
         }
     }
 

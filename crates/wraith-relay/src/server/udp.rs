@@ -28,8 +28,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// State shared by the UDP thread and other threads.
 #[derive(Debug)]
-pub struct Port {
-    queue: Mutex<Queue>,
+pub struct UdpQueue {
+    queue: Mutex<PendingDatagrams>,
     event: OwnedFd,
     /// Whether the thread has been signalled.
     signalled: AtomicBool,
@@ -37,12 +37,12 @@ pub struct Port {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct PendingDatagrams {
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
     bytes: usize,
 }
 
-impl Port {
+impl UdpQueue {
     /// Creates an empty queue.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
@@ -90,27 +90,29 @@ impl Port {
 }
 
 /// Starts the thread.
-pub fn start(udp: Udp, shared: Arc<Shared>) -> io::Result<thread::JoinHandle<()>> {
-    let thread = Thread { udp, shared, slots: RecvSlots::new(), actions: Vec::new() };
+pub fn start_udp_thread(udp: Udp, shared: Arc<Shared>) -> io::Result<thread::JoinHandle<()>> {
+    let thread = UdpThread { udp, shared, slots: RecvSlots::new(), actions: Vec::new() };
     thread::Builder::new().name("relay-udp".into()).spawn(move || thread.run())
 }
 
-struct Thread {
+struct UdpThread {
     udp: Udp,
     shared: Arc<Shared>,
     slots: RecvSlots,
     actions: Vec<(usize, Received, Action)>,
 }
 
-impl Thread {
+impl UdpThread {
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
-        let mut found = Vec::new();
+        let mut actions = Vec::new();
         // A signal may be pending from before; checking costs one system call.
-        let mut look = true;
-        while !shared.port.stopped.load(Ordering::SeqCst) {
-            if std::mem::take(&mut look) || shared.port.signalled.load(Ordering::SeqCst) {
-                for (to, datagram) in shared.port.take() {
+        let mut queue_signalled = true;
+        while !shared.udp_queue.stopped.load(Ordering::SeqCst) {
+            if std::mem::take(&mut queue_signalled)
+                || shared.udp_queue.signalled.load(Ordering::SeqCst)
+            {
+                for (to, datagram) in shared.udp_queue.take() {
                     self.udp.send(to, None, &datagram, datagram.len());
                 }
             }
@@ -118,29 +120,29 @@ impl Thread {
                 Ok(0) => {
                     let mut fds = [
                         PollFd::new(&self.udp, PollFlags::IN),
-                        PollFd::from_borrowed_fd(shared.port.event.as_fd(), PollFlags::IN),
+                        PollFd::from_borrowed_fd(shared.udp_queue.event.as_fd(), PollFlags::IN),
                     ];
                     // The only possible error is an interruption by a signal, which costs one
                     // round.
                     let _ = poll(&mut fds, None);
-                    look = !fds[1].revents().is_empty();
+                    queue_signalled = !fds[1].revents().is_empty();
                 }
-                Ok(filled) => self.forward(filled, &mut found),
+                Ok(filled) => self.forward(filled, &mut actions),
                 Err(_) => thread::sleep(PAUSE),
             }
         }
     }
 
     /// Forwards the content of the first `filled` buffers.
-    fn forward(&mut self, filled: usize, found: &mut Vec<Action>) {
+    fn forward(&mut self, filled: usize, actions: &mut Vec<Action>) {
         let now = Instant::now();
         let mut table = lock(&self.shared.table);
         for slot in 0..filled {
             let Some(received) = self.slots.received(slot) else { continue };
             let Some(from) = received.from.ip() else { continue };
             let buffer = &mut self.slots.buffer(slot)[..received.len];
-            table.forward(now, from, buffer, received.stride.max(1), found);
-            self.actions.extend(found.drain(..).map(|action| (slot, received, action)));
+            table.forward(now, from, buffer, received.stride.max(1), actions);
+            self.actions.extend(actions.drain(..).map(|action| (slot, received, action)));
         }
         drop(table);
         for (slot, received, action) in self.actions.drain(..) {
@@ -163,7 +165,7 @@ impl Thread {
                     let Answer { packet, from_other_port, after } = answer;
                     match (from_other_port, after.is_zero()) {
                         (false, true) => drop(self.udp.send(from, None, &packet, packet.len())),
-                        (false, false) => self.shared.reflector.keep(now + after, from, packet),
+                        (false, false) => self.shared.reflector.schedule(now + after, from, packet),
                         (true, true) => {
                             if let Some(other) = &self.shared.other_port {
                                 other.answer(&self.udp, from, &packet);

@@ -18,8 +18,8 @@ use wraith_crypto::MaskKey;
 
 use crate::binding::{Binding, BindingKeys};
 use crate::budget::Budget;
-use crate::carrier::Carrier;
 use crate::frame::{ClientFrame, Mailbox, Proof, ServerFrame, Welcome, mailbox_of};
+use crate::frame_stream::FrameStream;
 use crate::header::{self, Direction, HEADER_BYTES, TagKey, WireId, down_mask};
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
@@ -69,7 +69,7 @@ impl Drop for Relay {
 
 /// TLS side of a client.
 pub struct RawClient {
-    carrier: Carrier<TlsStream<TcpStream>>,
+    frame_stream: FrameStream<TlsStream<TcpStream>>,
     outbox: Outbox,
     pub exporter: Exporter,
 }
@@ -89,8 +89,8 @@ impl RawClient {
         let mut exporter = Exporter::default();
         stream.get_ref().1.export_keying_material(&mut exporter, EXPORTER_LABEL, None).unwrap();
         let budget = Arc::new(Budget::new(1 << 24));
-        let carrier = Carrier::new(stream, Arc::clone(&budget));
-        Self { carrier, outbox: Outbox::new(1 << 20, budget), exporter }
+        let frame_stream = FrameStream::new(stream, Arc::clone(&budget));
+        Self { frame_stream, outbox: Outbox::new(1 << 20, budget), exporter }
     }
 
     /// Connects and waits for the WELCOME.
@@ -115,7 +115,7 @@ impl RawClient {
 
     /// Writes without reading. Fails once the relay has closed the connection.
     pub async fn write_only(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.carrier.get_mut().write_all(bytes).await
+        self.frame_stream.get_mut().write_all(bytes).await
     }
 
     pub fn send_bytes(&self, bytes: &[u8]) {
@@ -124,15 +124,15 @@ impl RawClient {
 
     /// Returns the next frame. Fails once the relay has closed the connection.
     pub async fn receive(&mut self) -> io::Result<Vec<u8>> {
-        let Self { carrier, outbox, .. } = self;
+        let Self { frame_stream, outbox, .. } = self;
         let mut frame = None;
         let read = poll_fn(|cx| {
-            if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+            if let Poll::Ready(error) = frame_stream.poll_write(cx, outbox) {
                 return Poll::Ready(Err(error));
             }
             // Frames arrive one by one: the relay answers each before the test sends the next.
             while frame.is_none() {
-                let read = carrier.poll_read(cx, |bytes| {
+                let read = frame_stream.poll_read(cx, |bytes| {
                     frame.get_or_insert_with(|| bytes.to_vec());
                     Ok(())
                 });

@@ -26,7 +26,7 @@ async fn is_ended(stream: &mut TcpStream) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_says_nothing_or_half_of_it_is_not_waited_for() {
+async fn silent_and_incomplete_handshakes_time_out() {
     let relay = impatient().await;
     // Nothing; only the head of a TLS record; an incomplete ClientHello.
     for bytes in [&[][..], &[0x16], &[0x16, 3, 1, 2, 0, 1, 0, 1]] {
@@ -45,7 +45,7 @@ async fn who_says_nothing_or_half_of_it_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_and_does_not_read_the_answers_is_cut_off() {
+async fn a_client_that_does_not_read_its_answers_is_disconnected() {
     let relay = Relay::usual().await;
     let (mut client, _) = RawClient::welcome(relay.address).await;
     assert_eq!(relay.metrics.clients.get(), 1);
@@ -56,7 +56,7 @@ async fn who_asks_and_does_not_read_the_answers_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_neither_tls_nor_a_rendezvous_frame_is_closed() {
+async fn a_connection_of_another_protocol_is_closed() {
     let relay = Relay::usual().await;
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"SSH-2.0-x\r\n", &[0xff; 100]] {
         let mut stream = TcpStream::connect(relay.address).await.unwrap();
@@ -66,7 +66,7 @@ async fn what_is_neither_tls_nor_a_rendezvous_frame_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn to_a_browser_it_is_a_web_server_without_pages() {
+async fn http_requests_are_answered_with_not_found() {
     let relay = Relay::usual().await;
     let mut stream = tls_stream(relay.address).await;
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
@@ -108,7 +108,7 @@ async fn malformed_oversized_and_misplaced_frames_end_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ends_and_mailboxes_of_others_are_nobodys_own() {
+async fn a_client_cannot_use_ends_and_mailboxes_of_others() {
     let relay = Relay::usual().await;
     let (mut a, _) = RawClient::welcome(relay.address).await;
     let (mut b, _) = RawClient::welcome(relay.address).await;
@@ -158,7 +158,7 @@ async fn only_its_secret_resumes_a_session_and_the_older_connection_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_address_asks_for_so_many_pairs_and_waits_at_so_many_mailboxes() {
+async fn dials_per_address_and_mailboxes_per_client_are_limited() {
     let relay = Relay::usual().await;
     let (mut client, _) = RawClient::welcome(relay.address).await;
     for i in 0..4 {

@@ -25,7 +25,7 @@ async fn pair(relay: &Relay) -> [(RawClient, RawUdp, WireId); 2] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_and_forged_tags_get_not_one_byte() {
+async fn unknown_senders_and_forged_tags_get_no_answer() {
     let relay = Relay::usual().await;
     let [(_a, mut udp_a, at_a), (_b, udp_b, at_b)] = pair(&relay).await;
     let stranger = socket();
@@ -51,7 +51,7 @@ async fn strangers_and_forged_tags_get_not_one_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_binding_that_was_seen_before_is_worth_nothing() {
+async fn a_replayed_binding_is_ignored() {
     let relay = Relay::usual().await;
     let (_client, welcome) = RawClient::welcome(relay.address).await;
     let mut udp = RawUdp::new(relay.address, &welcome);
@@ -75,7 +75,7 @@ async fn a_binding_that_was_seen_before_is_worth_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cookie_is_good_for_one_address_and_one_counter() {
+async fn a_cookie_is_valid_for_one_address_and_one_counter() {
     let relay = Relay::usual().await;
     let (_client, welcome) = RawClient::welcome(relay.address).await;
     let mut udp = RawUdp::new(relay.address, &welcome);
@@ -102,7 +102,7 @@ async fn a_cookie_is_good_for_one_address_and_one_counter() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_from_forged_addresses_cause_one_small_challenge_and_reach_nobody() {
+async fn copies_from_forged_addresses_cause_one_small_challenge_and_are_not_forwarded() {
     let relay = Relay::usual().await;
     let [(_a, mut udp_a, at_a), (_b, udp_b, _)] = pair(&relay).await;
     let victim = socket();
@@ -130,7 +130,7 @@ async fn copies_from_forged_addresses_cause_one_small_challenge_and_reach_nobody
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_was_moved_is_bound_again_by_its_next_datagram() {
+async fn a_client_with_a_new_address_is_bound_again_by_its_next_datagram() {
     let relay = Relay::usual().await;
     let [(_a, mut udp_a, at_a), (_b, udp_b, at_b)] = pair(&relay).await;
     udp_a.socket = socket();

@@ -1,9 +1,9 @@
 //! Admission to a relay, and resource limits.
 
-use wraith_relay::{Admission, Refusal, RelayConfig, RelayError, Relays, Token, Way};
+use wraith_relay::{Admission, Refusal, RelayConfig, RelayError, RelayTransport, Relays, Token};
 use wraith_transport::SecretIdentity;
 
-use crate::support::{Pair, Relay, send, within};
+use crate::support::{Relay, RelayedPair, send, within};
 
 /// Connects with `config` and returns the result.
 async fn try_connect(config: RelayConfig) -> Result<(), RelayError> {
@@ -15,7 +15,7 @@ fn refused(result: &Result<(), RelayError>, why: Refusal) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_relay_with_tokens_takes_those_who_have_one_and_is_not_guessed_at() {
+async fn a_relay_with_tokens_admits_only_token_owners_and_limits_guesses() {
     let tokens = || vec![Token::new("first"), Token::new("second")];
     let relay = Relay::start(|options| options.admission = Admission::Tokens(tokens())).await;
     let with = |token: Option<&str>| RelayConfig { token: token.map(Token::new), ..relay.config() };
@@ -30,7 +30,7 @@ async fn a_relay_with_tokens_takes_those_who_have_one_and_is_not_guessed_at() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_relay_for_certain_identities_takes_only_these() {
+async fn a_relay_with_an_allowlist_admits_only_its_identities() {
     let [known, stranger] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
     let nodes = [known.node_id()].into();
     let relay = Relay::start(|options| options.admission = Admission::Nodes(nodes)).await;
@@ -41,7 +41,7 @@ async fn a_relay_for_certain_identities_takes_only_these() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_relay_with_another_key_is_not_believed_and_one_without_a_pin_tells_its_own() {
+async fn a_relay_with_a_wrong_key_is_rejected_and_an_unpinned_one_reports_its_pin() {
     let relay = Relay::start(|_| ()).await;
     let result = try_connect(RelayConfig { pin: Some([7; 32]), ..relay.config() }).await;
     let Err(RelayError::Pin(mismatch)) = result else { panic!("{result:?}") };
@@ -58,7 +58,11 @@ async fn clients_and_pairs_of_one_address_are_bounded() {
         options.limits.pairs_per_address = 1;
     })
     .await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
     assert!(refused(&try_connect(relay.config()).await, Refusal::Full));
     // The dialling client's address is charged, not the dialled one's: otherwise peers could use up
     // an address's limit.
@@ -67,13 +71,22 @@ async fn clients_and_pairs_of_one_address_are_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bytes_beyond_a_rate_are_lost_and_sent_again_and_those_of_a_day_are_an_end() {
+async fn bytes_beyond_the_rate_are_retransmitted_and_the_daily_limit_ends_the_transfer() {
     let relay = Relay::start(|options| options.limits.pair_rate = Some(4 << 20)).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
     send(&pair.a, &pair.b, 2 << 20).await;
     assert!(relay.metrics.limited.get() > 0);
     let relay = Relay::start(|options| options.limits.day_bytes = Some(1 << 20)).await;
-    let pair = Pair::numbered([relay.config(), relay.config()], [Way::Udp, Way::Udp], 2).await;
+    let pair = RelayedPair::numbered(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+        2,
+    )
+    .await;
     let (mut stream, _) = pair.a.open_stream().await.unwrap();
     let lost = tokio::spawn(async move { stream.write_all(&vec![0; 8 << 20]).await });
     crate::support::until(|| relay.metrics.limited.get() > 0).await;

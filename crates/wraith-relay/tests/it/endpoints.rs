@@ -1,8 +1,8 @@
 //! Connections of real endpoints through a relay: both over UDP, both over TLS, and mixed.
 
-use wraith_relay::{Refusal, RelayConfig, RelayError, Way};
+use wraith_relay::{Refusal, RelayConfig, RelayError, RelayTransport};
 
-use crate::support::{Pair, Relay, access_key, reach, send, until, within};
+use crate::support::{Relay, RelayedPair, access_key, send, until, wait_for_status, within};
 
 const LEN: usize = 8 << 20;
 
@@ -10,15 +10,19 @@ fn over_tls(config: RelayConfig) -> RelayConfig {
     RelayConfig { udp: false, ..config }
 }
 
-async fn both_ways(pair: &Pair) {
+async fn both_ways(pair: &RelayedPair) {
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_goes_by_udp() {
+async fn a_connection_uses_udp() {
     let relay = Relay::start(|_| ()).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
     both_ways(&pair).await;
     assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN as u64);
     assert_eq!(relay.metrics.bindings.get(), 2);
@@ -28,27 +32,35 @@ async fn a_connection_goes_by_udp() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_goes_over_tls_at_a_relay_without_udp() {
+async fn a_connection_uses_tls_at_a_relay_without_udp() {
     let relay = Relay::start(|options| options.udp = false).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Tls, Way::Tls]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Tls, RelayTransport::Tls],
+    )
+    .await;
     both_ways(&pair).await;
     assert_eq!(relay.metrics.bindings.get(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_end_may_go_by_udp_and_the_other_over_tls() {
+async fn one_end_may_use_udp_and_the_other_tls() {
     let relay = Relay::start(|_| ()).await;
     let configs = [relay.config(), over_tls(relay.config())];
-    let pair = Pair::new(configs, [Way::Udp, Way::Tls]).await;
+    let pair = RelayedPair::new(configs, [RelayTransport::Udp, RelayTransport::Tls]).await;
     both_ways(&pair).await;
     assert_eq!(relay.metrics.bindings.get(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_hears_where_it_is_seen_and_how_far_the_relay_is() {
+async fn a_client_gets_its_observed_address_and_the_round_trip_time() {
     let relay = Relay::start(|_| ()).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
-    let status = reach(&pair.a_client(), |status| status.rtt.is_some()).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
+    let status = wait_for_status(&pair.a_client(), |status| status.rtt.is_some()).await;
     let observed = status.observed_udp.unwrap();
     assert!(observed.ip().is_loopback());
     assert_ne!(Some(observed.port()), status.observed_tcp.map(|address| address.port()));
@@ -57,9 +69,13 @@ async fn a_client_hears_where_it_is_seen_and_how_far_the_relay_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mailbox_where_nobody_waits_and_a_pair_that_is_over_are_said() {
+async fn an_empty_mailbox_and_a_closed_pair_are_reported() {
     let relay = Relay::start(|_| ()).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
     let nobody = within(pair.a_client().dial([9; 16])).await;
     assert!(matches!(nobody, Err(RelayError::Refused(Refusal::NoMailbox))), "{nobody:?}");
     pair.waiting_client.unregister(pair.mailbox).await;
@@ -76,7 +92,7 @@ async fn a_mailbox_where_nobody_waits_and_a_pair_that_is_over_are_said() {
     assert!(matches!(gone, Err(wraith_transport::ConnectError::Unreachable(_))), "{gone:?}");
 }
 
-impl Pair {
+impl RelayedPair {
     fn a_client(&self) -> wraith_relay::RelayClient {
         self.dialling_client.clone()
     }

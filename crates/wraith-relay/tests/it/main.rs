@@ -1,11 +1,11 @@
 //! Relays on loopback, with real endpoints at both ends.
 
 mod admission;
-mod by_proxy;
 mod endpoints;
-mod lost_ways;
+mod lost_paths;
 mod network;
+mod observed_addresses;
 mod operation;
 mod proxy;
 mod support;
-mod where_seen;
+mod through_proxy;

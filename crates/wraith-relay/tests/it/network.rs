@@ -74,7 +74,7 @@ impl Nat {
     }
 
     /// Drops all UDP from now on.
-    pub fn swallow(&self) {
+    pub fn drop_udp(&self) {
         self.swallows.store(true, Ordering::Relaxed);
     }
 
@@ -85,7 +85,7 @@ impl Nat {
 
     /// Returns a configuration that connects through this NAT.
     pub fn config(self: &Arc<Self>, config: RelayConfig) -> RelayConfig {
-        RelayConfig { connect: Arc::new(Through(Arc::clone(self))), ..config }
+        RelayConfig { connect: Arc::new(ProxyConnector(Arc::clone(self))), ..config }
     }
 }
 
@@ -97,9 +97,9 @@ impl Drop for Nat {
 }
 
 #[derive(Debug)]
-struct Through(Arc<Nat>);
+struct ProxyConnector(Arc<Nat>);
 
-impl Connect for Through {
+impl Connect for ProxyConnector {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
         Box::pin(async move {
             let mut outside = TcpStream::connect((host, port)).await?;
@@ -113,4 +113,4 @@ impl Connect for Through {
     }
 }
 
-impl ConnectRelay for Through {}
+impl ConnectRelay for ProxyConnector {}

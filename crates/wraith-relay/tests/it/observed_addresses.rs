@@ -4,16 +4,16 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use wraith_relay::{RelayClient, Status, Way};
+use wraith_relay::{RelayClient, RelayTransport, Status};
 use wraith_transport::{AnswerMode, Endpoint, ObserveError};
 
-use crate::support::{End, HANG, Relay, reach, until, within};
+use crate::support::{HANG, Relay, TestEndpoint, until, wait_for_status, within};
 
 /// Connects a client. Returns the secret for address requests, and the two ports.
-async fn welcomed(relay: &Relay) -> (End, RelayClient, [u8; 32], [SocketAddr; 2]) {
-    let end = End::new(1);
-    let client = end.at(relay.config(), Way::Udp).await;
-    let status: Status = reach(&client, |status| status.observe.is_some()).await;
+async fn welcomed(relay: &Relay) -> (TestEndpoint, RelayClient, [u8; 32], [SocketAddr; 2]) {
+    let end = TestEndpoint::new(1);
+    let client = end.connect_to(relay.config(), RelayTransport::Udp).await;
+    let status: Status = wait_for_status(&client, |status| status.observe.is_some()).await;
     let ports = [status.udp.unwrap(), status.udp_other.unwrap()];
     (end, client, status.observe.unwrap(), ports)
 }
@@ -29,7 +29,7 @@ fn socket() -> UdpSocket {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
+async fn both_ports_report_the_observed_address_and_the_first_can_answer_from_the_other() {
     let relay = Relay::start(|_| ()).await;
     let (end, _client, secret, [first, other]) = welcomed(&relay).await;
     assert!(first == relay.address && other.ip() == first.ip() && other.port() != first.port());
@@ -37,7 +37,7 @@ async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
     for port in [first, other] {
         assert_eq!(within(endpoint.observe(secret, port)).await, Ok(own(endpoint)));
     }
-    let fresh = End::new(2).endpoint;
+    let fresh = TestEndpoint::new(2).endpoint;
     let by_other = AnswerMode::Port(other.port());
     assert_eq!(within(fresh.observe_by(secret, first, by_other)).await, Ok(own(&fresh)));
     // The second port answers only from itself.
@@ -47,7 +47,7 @@ async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_not_longer() {
+async fn a_replayed_request_gets_one_answer_of_at_most_its_length() {
     let relay = Relay::start(|_| ()).await;
     let (end, _client, secret, [first, other]) = welcomed(&relay).await;
     // An on-path attacker captures the request.
@@ -75,10 +75,10 @@ async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_n
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_wanted_later_comes_then() {
+async fn a_delayed_answer_arrives_at_its_time() {
     let relay = Relay::start(|_| ()).await;
     let (_end, _client, secret, [first, _]) = welcomed(&relay).await;
-    let fresh = End::new(2).endpoint;
+    let fresh = TestEndpoint::new(2).endpoint;
     let begun = Instant::now();
     let pause = Duration::from_secs(8);
     let answer = within(fresh.observe_by(secret, first, AnswerMode::ItselfAfter(pause))).await;
@@ -89,8 +89,8 @@ async fn an_answer_that_is_wanted_later_comes_then() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_without_udp_has_no_other_port() {
     let relay = Relay::start(|options| options.udp = false).await;
-    let end = End::new(1);
-    let client = end.at(relay.config(), Way::Tls).await;
-    let status = reach(&client, |status| status.observe.is_some()).await;
+    let end = TestEndpoint::new(1);
+    let client = end.connect_to(relay.config(), RelayTransport::Tls).await;
+    let status = wait_for_status(&client, |status| status.observe.is_some()).await;
     assert_eq!((status.udp, status.udp_other), (None, None));
 }

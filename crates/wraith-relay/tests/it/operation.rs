@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use wraith_discovery::rendezvous;
-use wraith_relay::{Direct, Refusal, RelayError, Relays, Way};
+use wraith_relay::{Direct, Refusal, RelayError, RelayTransport, Relays};
 
-use crate::support::{Pair, Relay, reach, send, within};
+use crate::support::{Relay, RelayedPair, send, wait_for_status, within};
 
 const LEN: usize = 4 << 20;
 
@@ -22,10 +22,14 @@ async fn get(address: SocketAddr, request: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn figures_and_health_are_read_by_http() {
+async fn metrics_and_health_are_served_over_http() {
     let any = Some(([127, 0, 0, 1], 0).into());
     let mut relay = Relay::start(|options| options.metrics = any).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
     send(&pair.a, &pair.b, LEN).await;
     let address = relay.metrics_address.unwrap();
     let figures = get(address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -36,17 +40,21 @@ async fn figures_and_health_are_read_by_http() {
     assert!(get(address, "GET / HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 404 "));
     assert!(get(address, "BREW / HTCPCP\r\n\r\n").await.starts_with("HTTP/1.1 404 "));
     relay.stop();
-    reach(&pair.dialling_client, |status| status.draining).await;
+    wait_for_status(&pair.dialling_client, |status| status.draining).await;
     assert!(get(address, "GET /healthz HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 503 "));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_relay_that_drains_tells_makes_no_pairs_and_lets_those_there_are_end() {
+async fn a_draining_relay_notifies_clients_refuses_pairs_and_keeps_existing_ones() {
     let mut relay = Relay::start(|_| ()).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
     relay.stop();
     for client in [&pair.dialling_client, &pair.waiting_client] {
-        reach(client, |status| status.draining).await;
+        wait_for_status(client, |status| status.draining).await;
     }
     let more = within(pair.dialling_client.dial(pair.mailbox)).await;
     assert!(matches!(more, Err(RelayError::Refused(Refusal::Draining))), "{more:?}");
@@ -58,16 +66,20 @@ async fn a_relay_that_drains_tells_makes_no_pairs_and_lets_those_there_are_end()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_relay_does_not_wait_for_pairs_longer_than_it_was_told() {
+async fn a_draining_relay_stops_at_its_time_limit() {
     let mut relay = Relay::start(|options| options.drain = Duration::from_millis(10)).await;
-    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(
+        [relay.config(), relay.config()],
+        [RelayTransport::Udp, RelayTransport::Udp],
+    )
+    .await;
     relay.stop();
     relay.ended().await;
-    reach(&pair.dialling_client, |status| status.way == Way::Down).await;
+    wait_for_status(&pair.dialling_client, |status| status.transport == RelayTransport::Down).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codes_meet_at_the_same_port_unless_that_is_off() {
+async fn codes_meet_at_the_relay_port_unless_disabled() {
     let relay = Relay::start(|_| ()).await;
     within(rendezvous::probe(&relay.address.to_string(), &Direct)).await.unwrap();
     let relay = Relay::start(|options| options.rendezvous = false).await;

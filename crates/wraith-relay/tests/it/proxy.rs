@@ -23,7 +23,7 @@ const NAME: &str = "relay.test";
 
 /// Traffic that a proxy carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaks {
+pub enum ProxyBehaviour {
     TcpAlone,
     Udp,
     /// Datagrams up to this size.
@@ -38,7 +38,7 @@ pub struct Proxy(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     relay: SocketAddr,
-    speaks: Speaks,
+    speaks: ProxyBehaviour,
     /// Socket at the address that clients believe to be the relay's.
     trap: UdpSocket,
     open: Mutex<watch::Sender<bool>>,
@@ -51,12 +51,12 @@ struct Inner {
     down: AtomicU64,
     merged: AtomicU64,
     names: AtomicU64,
-    lies: AtomicU64,
+    forged_datagrams: AtomicU64,
 }
 
 impl Proxy {
     /// Creates a proxy in front of `relay`.
-    pub fn new(relay: SocketAddr, speaks: Speaks) -> Self {
+    pub fn new(relay: SocketAddr, speaks: ProxyBehaviour) -> Self {
         // The first proxy's trap serves all proxies: a later one finds another free address.
         let trap = (2..=254)
             .find_map(|last| UdpSocket::bind((Ipv4Addr::new(127, 0, 9, last), relay.port())).ok());
@@ -76,14 +76,14 @@ impl Proxy {
             down: AtomicU64::default(),
             merged: AtomicU64::default(),
             names: AtomicU64::default(),
-            lies: AtomicU64::default(),
+            forged_datagrams: AtomicU64::default(),
         }))
     }
 
     /// Returns the configuration of a client that uses the relay's (trap) address.
     pub fn config(&self, config: RelayConfig) -> RelayConfig {
         let host = self.0.trap.local_addr().unwrap().ip().to_string();
-        RelayConfig { host, connect: Arc::new(Through(Arc::clone(&self.0))), ..config }
+        RelayConfig { host, connect: Arc::new(ProxyConnector(Arc::clone(&self.0))), ..config }
     }
 
     /// Returns the configuration of a client that uses the relay's name.
@@ -102,7 +102,7 @@ impl Proxy {
     }
 
     /// Drops all UDP from now on.
-    pub fn swallow(&self) {
+    pub fn drop_udp(&self) {
         self.0.swallows.store(true, Ordering::Relaxed);
     }
 
@@ -126,8 +126,8 @@ impl Proxy {
         self.0.names.load(Ordering::Relaxed)
     }
 
-    pub fn lies(&self) -> u64 {
-        self.0.lies.load(Ordering::Relaxed)
+    pub fn forged_datagrams(&self) -> u64 {
+        self.0.forged_datagrams.load(Ordering::Relaxed)
     }
 
     pub fn asked_for_udp(&self) -> u64 {
@@ -146,9 +146,9 @@ impl Proxy {
 }
 
 #[derive(Debug)]
-struct Through(Arc<Inner>);
+struct ProxyConnector(Arc<Inner>);
 
-impl Connect for Through {
+impl Connect for ProxyConnector {
     fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
         Box::pin(async move {
             let mut outside = TcpStream::connect(self.0.relay).await?;
@@ -162,11 +162,11 @@ impl Connect for Through {
     }
 }
 
-impl ConnectRelay for Through {
+impl ConnectRelay for ProxyConnector {
     fn associate<'a>(&'a self, host: &'a str, port: u16) -> Option<Associating<'a>> {
         self.0.asked.fetch_add(1, Ordering::Relaxed);
         Some(Box::pin(async move {
-            if self.0.speaks == Speaks::TcpAlone {
+            if self.0.speaks == ProxyBehaviour::TcpAlone {
                 return Err(io::ErrorKind::Unsupported.into());
             }
             let header = match host.parse::<Ipv4Addr>() {
@@ -269,8 +269,8 @@ impl Inner {
                 if datagrams[0].len() > self.longest() {
                     continue;
                 }
-                if self.speaks == Speaks::UdpAndLies {
-                    self.lie(&mut inner, &stranger, client, &claimed, datagrams[0]);
+                if self.speaks == ProxyBehaviour::UdpAndLies {
+                    self.forge(&mut inner, &stranger, client, &claimed, datagrams[0]);
                 }
                 if self.withholds.load(Ordering::Relaxed) {
                     continue;
@@ -290,13 +290,13 @@ impl Inner {
 
     fn longest(&self) -> usize {
         match self.speaks {
-            Speaks::UdpUpTo(longest) => longest,
+            ProxyBehaviour::UdpUpTo(longest) => longest,
             _ => usize::MAX,
         }
     }
 
     /// Sends variants of `datagram` with one field changed.
-    fn lie(
+    fn forge(
         &self,
         inner: &mut Udp,
         stranger: &UdpSocket,
@@ -317,7 +317,7 @@ impl Inner {
             whole(|| inner.send(client, None, bad, bad.len().max(1)));
         }
         let _ = stranger.send_to(&good, client);
-        self.lies.fetch_add(14, Ordering::Relaxed);
+        self.forged_datagrams.fetch_add(14, Ordering::Relaxed);
     }
 }
 

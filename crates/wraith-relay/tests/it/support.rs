@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wraith_relay::{
-    Mailbox, Metrics, Options, Pin, RelayClient, RelayConfig, Relays, Server, StartError, Status,
-    Timeouts, Way,
+    Mailbox, Metrics, Options, Pin, RelayClient, RelayConfig, RelayTransport, Relays, Server,
+    StartError, Status, Timeouts,
 };
 use wraith_transport::{
     AccessKey, Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, SecretIdentity,
@@ -116,13 +116,13 @@ impl Relay {
 }
 
 /// An endpoint and its relays.
-pub struct End {
+pub struct TestEndpoint {
     pub endpoint: Endpoint,
     pub relays: Relays,
     pub node_id: NodeId,
 }
 
-impl End {
+impl TestEndpoint {
     pub fn new(seed: u8) -> Self {
         let identity = SecretIdentity::from_seed([seed; 32]);
         let node_id = identity.node_id();
@@ -132,23 +132,23 @@ impl End {
         Self { endpoint: Endpoint::bind(config).unwrap(), relays, node_id }
     }
 
-    /// Connects to the relay of `config` and waits until datagrams use the transport `way`.
-    pub async fn at(&self, config: RelayConfig, way: Way) -> RelayClient {
+    /// Connects to the relay of `config` and waits until datagrams use `transport`.
+    pub async fn connect_to(&self, config: RelayConfig, transport: RelayTransport) -> RelayClient {
         let client = self.relays.connect(config).await.unwrap();
-        reach(&client, |status| status.way == way).await;
+        wait_for_status(&client, |status| status.transport == transport).await;
         client
     }
 }
 
 /// Waits until the status of `client` matches `wanted`.
-pub async fn reach(client: &RelayClient, wanted: impl FnMut(&Status) -> bool) -> Status {
+pub async fn wait_for_status(client: &RelayClient, wanted: impl FnMut(&Status) -> bool) -> Status {
     within(client.status().wait_for(wanted)).await.unwrap().clone()
 }
 
 /// Two endpoints with a connection through a relay.
-pub struct Pair {
-    pub waiting: End,
-    pub dialling: End,
+pub struct RelayedPair {
+    pub waiting: TestEndpoint,
+    pub dialling: TestEndpoint,
     pub waiting_client: RelayClient,
     pub dialling_client: RelayClient,
     pub mailbox: Mailbox,
@@ -157,17 +157,22 @@ pub struct Pair {
     pub b: Connection,
 }
 
-impl Pair {
+impl RelayedPair {
     /// Connects two clients with these configurations.
-    pub async fn new(configs: [RelayConfig; 2], ways: [Way; 2]) -> Self {
-        Self::numbered(configs, ways, 1).await
+    pub async fn new(configs: [RelayConfig; 2], transports: [RelayTransport; 2]) -> Self {
+        Self::numbered(configs, transports, 1).await
     }
 
-    /// Same as [`Pair::new`], with separate identities per `number`.
-    pub async fn numbered([dials, waits]: [RelayConfig; 2], ways: [Way; 2], number: u8) -> Self {
-        let (dialling, waiting) = (End::new(2 * number), End::new(2 * number + 1));
-        let dialling_client = dialling.at(dials, ways[0]).await;
-        let waiting_client = waiting.at(waits, ways[1]).await;
+    /// Same as [`RelayedPair::new`], with separate identities per `number`.
+    pub async fn numbered(
+        [dials, waits]: [RelayConfig; 2],
+        transports: [RelayTransport; 2],
+        number: u8,
+    ) -> Self {
+        let (dialling, waiting) =
+            (TestEndpoint::new(2 * number), TestEndpoint::new(2 * number + 1));
+        let dialling_client = dialling.connect_to(dials, transports[0]).await;
+        let waiting_client = waiting.connect_to(waits, transports[1]).await;
         let mailbox = waiting_client.register([number; 32]).await.unwrap();
         let address = dialling_client.dial(mailbox).await.unwrap();
         let (a, b) = within(connect(&dialling, &waiting, &address)).await;
@@ -176,7 +181,11 @@ impl Pair {
 }
 
 /// Connects `dialling` to `waiting` at `address`. Returns both ends.
-pub async fn connect(dialling: &End, waiting: &End, address: &Addr) -> (Connection, Connection) {
+pub async fn connect(
+    dialling: &TestEndpoint,
+    waiting: &TestEndpoint,
+    address: &Addr,
+) -> (Connection, Connection) {
     let a = dialling
         .endpoint
         .connect([address], waiting.node_id, &access_key(waiting.node_id))

@@ -1,20 +1,22 @@
 //! UDP through a proxy that grants an association, refuses it, ends it, or forges datagrams.
 
-use wraith_relay::Way;
+use wraith_relay::RelayTransport;
 
-use crate::proxy::{Proxy, Speaks};
-use crate::support::{Pair, Relay, reach, send, until, within};
+use crate::proxy::{Proxy, ProxyBehaviour};
+use crate::support::{Relay, RelayedPair, send, until, wait_for_status, within};
 
 const LEN: usize = 8 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_the_proxy_grants_an_association_datagrams_go_through_it_and_past_it_none() {
+async fn with_a_proxy_association_all_datagrams_use_it() {
     let relay = Relay::start(|_| ()).await;
-    let (one, other) =
-        (Proxy::new(relay.address, Speaks::Udp), Proxy::new(relay.address, Speaks::Udp));
+    let (one, other) = (
+        Proxy::new(relay.address, ProxyBehaviour::Udp),
+        Proxy::new(relay.address, ProxyBehaviour::Udp),
+    );
     // One client uses the relay's name, the other its address.
     let configs = [one.config_by_name(relay.config()), other.config(relay.config())];
-    let pair = Pair::new(configs, [Way::Udp, Way::Udp]).await;
+    let pair = RelayedPair::new(configs, [RelayTransport::Udp, RelayTransport::Udp]).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     // The MTU equals that of a direct path on loopback; the header comes on top.
@@ -36,45 +38,52 @@ async fn where_the_proxy_grants_an_association_datagrams_go_through_it_and_past_
 /// MTU discovery works as on any path: a datagram that is too long is lost. Shorter runs arrive
 /// merged, each datagram with its header.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn by_a_proxy_behind_which_the_network_is_narrow_what_is_too_long_is_a_loss() {
+async fn datagrams_too_long_for_the_network_behind_a_proxy_are_lost() {
     let relay = Relay::start(|_| ()).await;
-    let proxy = Proxy::new(relay.address, Speaks::UdpUpTo(1400));
-    let pair = Pair::new([proxy.config(relay.config()), relay.config()], [Way::Udp; 2]).await;
+    let proxy = Proxy::new(relay.address, ProxyBehaviour::UdpUpTo(1400));
+    let pair =
+        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
+            .await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     let mtu = pair.a.stats().mtu;
     assert!((1200..=1384).contains(&mtu), "{mtu}");
     assert!(proxy.merged_down() > 100, "runs are sent whole, so they come merged");
-    assert_eq!(pair.dialling_client.status().borrow().way, Way::Udp);
+    assert_eq!(pair.dialling_client.status().borrow().transport, RelayTransport::Udp);
     assert!(proxy.nothing_came_directly());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_not_from_the_relay_by_the_proxy_is_dropped() {
+async fn datagrams_through_the_proxy_from_other_senders_are_dropped() {
     let relay = Relay::start(|_| ()).await;
-    let liar = Proxy::new(relay.address, Speaks::UdpAndLies);
-    let pair = Pair::new([liar.config(relay.config()), relay.config()], [Way::Udp; 2]).await;
+    let liar = Proxy::new(relay.address, ProxyBehaviour::UdpAndLies);
+    let pair =
+        RelayedPair::new([liar.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
+            .await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
-    assert!(liar.lies() > 100, "{}", liar.lies());
-    assert_eq!(pair.dialling_client.status().borrow().way, Way::Udp);
+    assert!(liar.forged_datagrams() > 100, "{}", liar.forged_datagrams());
+    assert_eq!(pair.dialling_client.status().borrow().transport, RelayTransport::Udp);
     // Forged datagrams are ignored, as if nothing arrived.
     liar.withhold();
     send(&pair.b, &pair.a, LEN).await;
-    reach(&pair.dialling_client, |status| status.way == Way::Tls).await;
+    wait_for_status(&pair.dialling_client, |status| status.transport == RelayTransport::Tls).await;
     assert!(liar.nothing_came_directly());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn when_the_proxy_ends_the_association_a_transfer_goes_on_over_tls() {
+async fn a_transfer_continues_over_tls_when_the_proxy_closes_the_association() {
     let relay = Relay::start(|_| ()).await;
-    let proxy = Proxy::new(relay.address, Speaks::Udp);
-    let pair = Pair::new([proxy.config(relay.config()), relay.config()], [Way::Udp; 2]).await;
+    let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
+    let pair =
+        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
+            .await;
     let cut = async {
         let half = LEN as u64 / 2;
         until(|| proxy.bytes()[0] > half).await;
         proxy.end_associations();
-        reach(&pair.dialling_client, |status| status.way == Way::Tls).await;
+        wait_for_status(&pair.dialling_client, |status| status.transport == RelayTransport::Tls)
+            .await;
     };
     within(async { tokio::join!(send(&pair.a, &pair.b, LEN), cut) }).await;
     send(&pair.b, &pair.a, LEN).await;
@@ -86,14 +95,14 @@ async fn when_the_proxy_ends_the_association_a_transfer_goes_on_over_tls() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_association_outlives_the_connection_to_the_relay() {
     let relay = Relay::start(|_| ()).await;
-    let proxy = Proxy::new(relay.address, Speaks::Udp);
+    let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
     let configs = [proxy.config_by_name(relay.config()), relay.config()];
-    let pair = Pair::new(configs, [Way::Udp; 2]).await;
+    let pair = RelayedPair::new(configs, [RelayTransport::Udp; 2]).await;
     let names = proxy.names_up();
     proxy.cut_streams();
     send(&pair.a, &pair.b, LEN).await;
     until(|| relay.metrics.resumed.get() == 1).await;
-    reach(&pair.dialling_client, |status| status.way == Way::Udp).await;
+    wait_for_status(&pair.dialling_client, |status| status.transport == RelayTransport::Udp).await;
     send(&pair.b, &pair.a, LEN).await;
     assert_eq!(proxy.asked_for_udp(), 1);
     assert_eq!(proxy.names_up(), names, "where it is, is known");
@@ -102,25 +111,27 @@ async fn an_association_outlives_the_connection_to_the_relay() {
 
 /// Takes as long as a client waits for answers before it gives up UDP.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn when_nothing_comes_by_the_association_any_more_a_transfer_goes_on_over_tls() {
+async fn a_transfer_continues_over_tls_when_the_association_is_silent() {
     let relay = Relay::start(|_| ()).await;
-    let proxy = Proxy::new(relay.address, Speaks::Udp);
-    let pair = Pair::new([proxy.config(relay.config()), relay.config()], [Way::Udp; 2]).await;
+    let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
+    let pair =
+        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
+            .await;
     send(&pair.a, &pair.b, LEN).await;
-    proxy.swallow();
+    proxy.drop_udp();
     send(&pair.a, &pair.b, LEN).await;
-    assert_eq!(pair.dialling_client.status().borrow().way, Way::Tls);
+    assert_eq!(pair.dialling_client.status().borrow().transport, RelayTransport::Tls);
     assert!(proxy.nothing_came_directly());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_the_proxy_refuses_or_swallows_datagrams_go_over_tls() {
+async fn datagrams_use_tls_if_the_proxy_refuses_or_drops_udp() {
     let relay = Relay::start(|_| ()).await;
-    let refusing = Proxy::new(relay.address, Speaks::TcpAlone);
-    let silent = Proxy::new(relay.address, Speaks::Udp);
-    silent.swallow();
+    let refusing = Proxy::new(relay.address, ProxyBehaviour::TcpAlone);
+    let silent = Proxy::new(relay.address, ProxyBehaviour::Udp);
+    silent.drop_udp();
     let configs = [refusing.config(relay.config()), silent.config_by_name(relay.config())];
-    let pair = Pair::new(configs, [Way::Tls, Way::Tls]).await;
+    let pair = RelayedPair::new(configs, [RelayTransport::Tls, RelayTransport::Tls]).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     assert_eq!(refusing.asked_for_udp(), 1, "once for each connection");

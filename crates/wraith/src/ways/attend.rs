@@ -69,7 +69,7 @@ pub(super) async fn attend(
                 Err(_) => return,
             },
             // Returns both sides to the relay at once, without waiting for an idle timeout.
-            () = forgotten(&relay) => {
+            () = wait_for_session_loss(&relay) => {
                 path.declare_dead();
                 relay = None;
             }
@@ -79,9 +79,9 @@ pub(super) async fn attend(
 }
 
 /// Waits until the relay of a path has dropped its session.
-async fn forgotten(relay: &Option<(RelayClient, u64)>) {
+async fn wait_for_session_loss(relay: &Option<(RelayClient, u64)>) {
     match relay {
-        Some((relay, lost)) => relay.forgotten(*lost).await,
+        Some((relay, lost)) => relay.wait_for_session_loss(*lost).await,
         None => std::future::pending().await,
     }
 }

@@ -5,24 +5,24 @@ use std::time::Instant;
 
 use tracing::debug;
 
-use super::{Command, Session};
+use super::{Command, RelayTask};
 use crate::client::keep_alive::KeepAlive;
-use crate::client::status::Way;
+use crate::client::status::RelayTransport;
 use crate::frame::{ClientFrame, Mailbox, Refusal, ServerFrame, mailbox_of};
 use crate::outbox::Outbox;
 
 /// Most pairs of one relay: more than an honest relay makes for one client.
 const PAIRS_MAX: usize = 1024;
 
-impl Session {
+impl RelayTask {
     pub(super) fn on_command(&mut self, outbox: &Outbox, command: Command) {
         match command {
             Command::Register(secret, reply) => {
-                self.remember(secret, reply);
+                self.add_registration(secret, reply);
                 outbox.push_control(|out| ClientFrame::Register(secret).encode(out));
             }
             Command::Unregister(mailbox) => {
-                self.forget(&mailbox);
+                self.remove_registration(&mailbox);
                 outbox.push_control(|out| ClientFrame::Unregister(mailbox).encode(out));
             }
             Command::Dial(mailbox, reply) => {
@@ -44,8 +44,10 @@ impl Session {
             ServerFrame::Datagram(id, datagram) => {
                 self.shared.push_received(self.number, id, datagram)
             }
-            ServerFrame::Registered(mailbox) => self.registered(mailbox, None),
-            ServerFrame::NotRegistered(mailbox, why) => self.registered(mailbox, Some(why)),
+            ServerFrame::Registered(mailbox) => self.complete_registration(mailbox, None),
+            ServerFrame::NotRegistered(mailbox, why) => {
+                self.complete_registration(mailbox, Some(why))
+            }
             ServerFrame::Dialled(request, id) => {
                 self.shared.with_relay(self.number, |relay| relay.add_pair(id));
                 if let Some(reply) = self.dialling.remove(&request)
@@ -79,7 +81,7 @@ impl Session {
             ServerFrame::Pong(_) => {
                 if let Some(rtt) = keep_alive.pong(Instant::now()) {
                     self.status.send_modify(|status| {
-                        if status.way == Way::Tls {
+                        if status.transport == RelayTransport::Tls {
                             status.rtt = Some(rtt);
                         }
                     });
@@ -96,7 +98,7 @@ impl Session {
         Ok(())
     }
 
-    fn registered(&mut self, mailbox: Mailbox, refused: Option<Refusal>) {
+    fn complete_registration(&mut self, mailbox: Mailbox, refused: Option<Refusal>) {
         let waiting = self.registering.remove(&mailbox);
         if refused.is_some() && waiting.is_some() {
             // The callers get the refusal. A mailbox that was registered earlier is registered

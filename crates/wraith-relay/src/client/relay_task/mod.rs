@@ -26,12 +26,12 @@ use tracing::debug;
 
 use self::udp::UdpKeys;
 use super::config::RelayConfig;
-use super::held_association::HeldAssociation;
+use super::connection::{RelayConnection, drive_frames, handshake, outbox, read_welcome};
 use super::keep_alive::KeepAlive;
-use super::link::{Link, handshake, outbox, pump, read_welcome};
+use super::proxy_association::ProxyAssociation;
 use super::route::Route;
 use super::shared_state::SharedState;
-use super::status::{Status, Way};
+use super::status::{RelayTransport, Status};
 use super::udp_path::UdpPath;
 use crate::error::RelayError;
 use crate::frame::{ClientFrame, Mailbox, Proof, Refusal, VERSION, mailbox_of};
@@ -62,7 +62,7 @@ pub enum Command {
 pub type Reply<T> = oneshot::Sender<Result<T, RelayError>>;
 
 /// State of one relay's task.
-pub struct Session {
+pub struct RelayTask {
     config: RelayConfig,
     shared: Arc<SharedState>,
     number: u32,
@@ -80,7 +80,7 @@ pub struct Session {
     route: Option<Route>,
 }
 
-impl Session {
+impl RelayTask {
     pub fn new(
         config: RelayConfig,
         shared: Arc<SharedState>,
@@ -112,11 +112,11 @@ impl Session {
     }
 
     /// Connects once.
-    pub async fn connect(&mut self) -> Result<Link, RelayError> {
-        let (carrier, udp, pin, exporter) = timeout(CONNECT_TIMEOUT, handshake(&self.config))
+    pub async fn connect(&mut self) -> Result<RelayConnection, RelayError> {
+        let (frame_stream, udp, pin, exporter) = timeout(CONNECT_TIMEOUT, handshake(&self.config))
             .await
             .map_err(|_| RelayError::Timeout)??;
-        let (mut carrier, outbox) = (carrier, outbox());
+        let (mut frame_stream, outbox) = (frame_stream, outbox());
         let proof = match (&self.config.token, &self.config.identity) {
             (Some(token), _) => Proof::of_token(token, &exporter),
             (None, Some(identity)) => Proof::of_identity(identity, &exporter),
@@ -126,36 +126,38 @@ impl Session {
         outbox.push_control(|out| {
             ClientFrame::Hello { version: VERSION, resume, proof }.encode(out);
         });
-        let welcome = timeout(CONNECT_TIMEOUT, read_welcome(&mut carrier, &outbox)).await;
+        let welcome = timeout(CONNECT_TIMEOUT, read_welcome(&mut frame_stream, &outbox)).await;
         let welcome = welcome.map_err(|_| RelayError::Timeout)??;
         let udp = udp.filter(|_| self.config.udp && welcome.udp_port != 0);
         let udp = udp.map(|ip| SocketAddr::new(ip, welcome.udp_port));
         // Trust on first use: later connections must show the same key, because the client sends
         // its mailboxes' secrets over them.
         self.config.pin = Some(pin);
-        Ok(Link { carrier, outbox, welcome, udp, pin })
+        Ok(RelayConnection { frame_stream, outbox, welcome, udp, pin })
     }
 
     /// Serves one connection after the other, starting with `first`, until no handle is left.
-    pub async fn run(mut self, first: Link, mut commands: mpsc::Receiver<Command>) {
-        let mut link = Some(first);
-        let mut association = HeldAssociation::default();
+    pub async fn run(mut self, first: RelayConnection, mut commands: mpsc::Receiver<Command>) {
+        let mut connection = Some(first);
+        let mut association = ProxyAssociation::default();
         let mut pause = BACKOFF.0;
         loop {
-            if let Some(link) = link.take() {
+            if let Some(connection) = connection.take() {
                 pause = BACKOFF.0;
-                match self.serve_link(link, &mut association, &mut commands).await {
-                    Ended::NoHandle => break,
-                    Ended::Lost(error) => debug!(%error, "the connection to a relay is lost"),
+                match self.serve_connection(connection, &mut association, &mut commands).await {
+                    ConnectionEnd::NoHandle => break,
+                    ConnectionEnd::Lost(error) => {
+                        debug!(%error, "the connection to a relay is lost")
+                    }
                 }
-                self.lost();
+                self.on_disconnected();
             }
-            if !self.wait(pause, &mut commands).await {
+            if !self.wait_for_retry(pause, &mut commands).await {
                 break;
             }
             pause = (2 * pause).min(BACKOFF.1);
             match self.connect().await {
-                Ok(new) => link = Some(new),
+                Ok(new) => connection = Some(new),
                 Err(error) => {
                     debug!(%error, "relay reconnection failed");
                     if matches!(error, RelayError::Refused(Refusal::TooOften)) {
@@ -169,7 +171,11 @@ impl Session {
 
     /// Waits before the next attempt and rejects requests meanwhile. Returns false if no handle is
     /// left.
-    async fn wait(&mut self, pause: Duration, commands: &mut mpsc::Receiver<Command>) -> bool {
+    async fn wait_for_retry(
+        &mut self,
+        pause: Duration,
+        commands: &mut mpsc::Receiver<Command>,
+    ) -> bool {
         let fifth = pause.as_millis() as u64 / 5;
         let pause = pause + Duration::from_millis(self.random.below(fifth + 1));
         let mut due = std::pin::pin!(sleep(pause));
@@ -179,8 +185,8 @@ impl Session {
                 command = commands.recv() => match command {
                     None => return false,
                     // Registered on the next connection, which sends the reply.
-                    Some(Command::Register(secret, reply)) => self.remember(secret, reply),
-                    Some(Command::Unregister(mailbox)) => self.forget(&mailbox),
+                    Some(Command::Register(secret, reply)) => self.add_registration(secret, reply),
+                    Some(Command::Unregister(mailbox)) => self.remove_registration(&mailbox),
                     Some(Command::Dial(_, reply)) => drop(reply.send(Err(RelayError::Down))),
                     Some(Command::HangUp(_)) => {}
                 },
@@ -189,40 +195,40 @@ impl Session {
     }
 
     /// Handles a lost connection: pending requests fail, and TLS is down.
-    fn lost(&mut self) {
+    fn on_disconnected(&mut self) {
         for (_, reply) in self.dialling.drain() {
             let _ = reply.send(Err(RelayError::Down));
         }
         self.shared.with_relay(self.number, |relay| relay.outbox.close());
-        self.status.send_modify(|status| status.way = Way::Down);
+        self.status.send_modify(|status| status.transport = RelayTransport::Down);
     }
 
-    fn remember(&mut self, secret: [u8; 32], reply: Reply<Mailbox>) {
+    fn add_registration(&mut self, secret: [u8; 32], reply: Reply<Mailbox>) {
         if !self.mailboxes.contains(&secret) {
             self.mailboxes.push(secret);
         }
         self.registering.entry(mailbox_of(&secret)).or_default().push(reply);
     }
 
-    fn forget(&mut self, mailbox: &Mailbox) {
+    fn remove_registration(&mut self, mailbox: &Mailbox) {
         self.mailboxes.retain(|secret| mailbox_of(secret) != *mailbox);
         self.registering.remove(mailbox);
     }
 
     /// Applies the WELCOME of a new connection.
-    fn begin(&mut self, link: &Link, association: &mut HeldAssociation) {
-        let Link { outbox, welcome, udp, pin, .. } = link;
+    fn apply_welcome(&mut self, connection: &RelayConnection, association: &mut ProxyAssociation) {
+        let RelayConnection { outbox, welcome, udp, pin, .. } = connection;
         let is_lost = self.resume.is_some() && !welcome.resumed;
         self.resume = Some((welcome.session, welcome.secret));
         let has_mover = self.shared.lock().has_mover;
         let RelayConfig { connect, host, udp: is_wanted, .. } = &self.config;
         let by_proxy = *is_wanted && has_mover && udp.is_none() && welcome.udp_port != 0;
-        association.begin(by_proxy.then_some((connect, host, welcome.udp_port)));
+        association.start(by_proxy.then_some((connect, host, welcome.udp_port)));
         // A proved route stays proved for the resumed session.
         let proved = |route: Route| {
             self.route.filter(|of| welcome.resumed && of.to() == route.to()).unwrap_or(route)
         };
-        self.route = udp.map(Route::straight).or_else(|| association.route().map(proved));
+        self.route = udp.map(Route::direct).or_else(|| association.route().map(proved));
         let now = self.route.filter(|_| has_mover).map(|_| Instant::now());
         if welcome.resumed {
             self.udp.reconnected(now)
@@ -231,14 +237,14 @@ impl Session {
         }
         self.shared.with_relay(self.number, |relay| {
             relay.outbox = Arc::clone(outbox);
-            relay.begin(welcome, self.route);
+            relay.start_session(welcome, self.route);
         });
         outbox.push_control(|out| {
             self.mailboxes.iter().for_each(|secret| ClientFrame::Register(*secret).encode(out));
         });
         self.status.send_modify(|status| {
             *status = Status {
-                way: Way::Tls,
+                transport: RelayTransport::Tls,
                 draining: false,
                 rtt: status.rtt,
                 observed_tcp: Some(welcome.observed),
@@ -255,14 +261,14 @@ impl Session {
         });
     }
 
-    async fn serve_link(
+    async fn serve_connection(
         &mut self,
-        link: Link,
-        association: &mut HeldAssociation,
+        connection: RelayConnection,
+        association: &mut ProxyAssociation,
         commands: &mut mpsc::Receiver<Command>,
-    ) -> Ended {
-        self.begin(&link, association);
-        let Link { mut carrier, outbox, welcome, .. } = link;
+    ) -> ConnectionEnd {
+        self.apply_welcome(&connection, association);
+        let RelayConnection { mut frame_stream, outbox, welcome, .. } = connection;
         let keys = UdpKeys::new(&welcome);
         let mut keep_alive = KeepAlive::new(Instant::now());
         let notify = Arc::clone(&self.notify);
@@ -271,34 +277,34 @@ impl Session {
             let due = self.udp.timeout().map_or(ping_due, |udp_due| udp_due.min(ping_due));
             tokio::select! {
                 change = association.changed() => {
-                    let step = self.on_association(change, association, Instant::now());
-                    self.take_step(&keys, association, &outbox, step);
+                    let action = self.on_association(change, association, Instant::now());
+                    self.perform(&keys, association, &outbox, action);
                 }
-                error = pump(&mut carrier, &outbox, |frame| self.on_frame(&mut keep_alive, frame)) => {
-                    return Ended::Lost(error);
+                error = drive_frames(&mut frame_stream, &outbox, |frame| self.on_frame(&mut keep_alive, frame)) => {
+                    return ConnectionEnd::Lost(error);
                 }
                 command = commands.recv() => match command {
                     Some(command) => self.on_command(&outbox, command),
-                    None => return Ended::NoHandle,
+                    None => return ConnectionEnd::NoHandle,
                 },
                 () = notify.notified() => self.on_notified(&keys, association, &outbox),
                 () = sleep_until(due.into()) => {
                     let now = Instant::now();
                     if keep_alive.is_dead(now) {
-                        return Ended::Lost(io::ErrorKind::TimedOut.into());
+                        return ConnectionEnd::Lost(io::ErrorKind::TimedOut.into());
                     }
                     if keep_alive.ping(now, &mut self.random) {
                         outbox.push_control(|out| ClientFrame::Ping(0).encode(out));
                     }
-                    let step = self.udp.on_time(now);
-                    self.take_step(&keys, association, &outbox, step);
+                    let action = self.udp.on_timeout(now);
+                    self.perform(&keys, association, &outbox, action);
                 }
             }
         }
     }
 }
 
-impl Drop for Session {
+impl Drop for RelayTask {
     fn drop(&mut self) {
         self.shared.with_relay(self.number, |relay| relay.outbox.close());
         self.shared.remove_relay(self.number);
@@ -306,7 +312,7 @@ impl Drop for Session {
 }
 
 /// Reason why a connection is no longer served.
-enum Ended {
+enum ConnectionEnd {
     NoHandle,
     Lost(io::Error),
 }

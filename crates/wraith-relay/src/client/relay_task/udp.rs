@@ -6,11 +6,11 @@ use std::time::Instant;
 use tracing::debug;
 use wraith_crypto::MaskKey;
 
-use super::Session;
+use super::RelayTask;
 use crate::binding::BindingKeys;
-use crate::client::held_association::{Change, HeldAssociation};
-use crate::client::status::Way;
-use crate::client::udp_path::Step;
+use crate::client::proxy_association::{AssociationChange, ProxyAssociation};
+use crate::client::status::RelayTransport;
+use crate::client::udp_path::UdpAction;
 use crate::frame::{ClientFrame, Welcome};
 use crate::header::Direction;
 use crate::outbox::Outbox;
@@ -31,12 +31,12 @@ impl UdpKeys {
     }
 }
 
-impl Session {
+impl RelayTask {
     /// Handles the mover's notification: bindings arrived, or UDP is silent.
     pub(super) fn on_notified(
         &mut self,
         keys: &UdpKeys,
-        association: &HeldAssociation,
+        association: &ProxyAssociation,
         outbox: &Outbox,
     ) {
         let taken = self.shared.with_relay(self.number, |relay| {
@@ -49,15 +49,15 @@ impl Session {
             let split = route.split(association.open(), &mut datagram);
             let Some((header, inner)) = split else { continue };
             let Some(message) = keys.binding.open(Direction::Down, inner) else { continue };
-            let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
+            let (action, rtt) = self.udp.on_message(now, message, &mut self.random);
             // The message answers the latest request.
             if let (Some(_), Some(route)) = (rtt, &mut self.route)
                 && route.header().is_none()
             {
-                route.prove(header);
+                route.confirm_header(header);
                 self.shared.with_relay(self.number, |relay| relay.set_route(Some(*route)));
             }
-            self.take_step(keys, association, outbox, step);
+            self.perform(keys, association, outbox, action);
             if self.udp.is_bound() {
                 let observed = self.udp.observed();
                 self.status.send_if_modified(|status| {
@@ -69,39 +69,39 @@ impl Session {
             }
         }
         if stalled {
-            let step = self.udp.on_silence(now);
-            self.take_step(keys, association, outbox, step);
+            let action = self.udp.on_silence(now);
+            self.perform(keys, association, outbox, action);
         }
     }
 
     /// Handles the start or end of the proxy association.
     pub(super) fn on_association(
         &mut self,
-        change: Change,
-        association: &HeldAssociation,
+        change: AssociationChange,
+        association: &ProxyAssociation,
         now: Instant,
-    ) -> Step {
+    ) -> UdpAction {
         self.route = association.route();
         self.shared.with_relay(self.number, |relay| relay.set_route(self.route));
         match change {
-            Change::Opened => {
+            AssociationChange::Opened => {
                 self.udp.reconnected(Some(now));
-                self.udp.on_time(now)
+                self.udp.on_timeout(now)
             }
-            Change::Closed => self.udp.on_closed(),
+            AssociationChange::Closed => self.udp.on_closed(),
         }
     }
 
-    pub(super) fn take_step(
+    pub(super) fn perform(
         &mut self,
         keys: &UdpKeys,
-        association: &HeldAssociation,
+        association: &ProxyAssociation,
         outbox: &Outbox,
-        step: Step,
+        action: UdpAction,
     ) {
-        match step {
-            Step::None => {}
-            Step::Send(message) => {
+        match action {
+            UdpAction::None => {}
+            UdpAction::Send(message) => {
                 let datagram =
                     keys.binding.seal(&keys.up_mask, Direction::Up, &message, &mut self.random);
                 debug_assert_eq!(
@@ -115,7 +115,7 @@ impl Session {
                     self.shared.push_binding(route.to(), [header, &datagram].concat());
                 }
             }
-            Step::Use(use_udp) => {
+            UdpAction::Use(use_udp) => {
                 debug!(use_udp, "datagram transport changed");
                 outbox.push_control(|out| ClientFrame::UseUdp(use_udp).encode(out));
                 self.shared.with_relay(self.number, |relay| {
@@ -125,7 +125,8 @@ impl Session {
                 });
                 let observed = self.udp.observed();
                 self.status.send_modify(|status| {
-                    status.way = if use_udp { Way::Udp } else { Way::Tls };
+                    status.transport =
+                        if use_udp { RelayTransport::Udp } else { RelayTransport::Tls };
                     status.observed_udp = observed;
                 });
             }

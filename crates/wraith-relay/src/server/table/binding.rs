@@ -36,7 +36,7 @@ impl Table {
             return None;
         }
         client.highest = counter;
-        let is_bound = client.is_at(from);
+        let is_bound = client.is_bound_to(from);
         let is_proved = answers != 0
             && answers == client.challenged
             && equal(&cookie, &make_cookie(&self.cookie_key, client.session, answers, from));
@@ -89,7 +89,7 @@ impl Table {
 
 impl Client {
     /// Reports whether the client is bound at `from`.
-    pub(super) fn is_at(&self, from: SocketAddr) -> bool {
+    pub(super) fn is_bound_to(&self, from: SocketAddr) -> bool {
         self.bound.is_some_and(|(address, _)| address == from)
     }
 }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Instant;
 
-use super::{Pair, Route, Table};
+use super::{IdTarget, Pair, Table};
 use crate::header::{self, HEADER_BYTES, WireId};
 
 /// Action for a part of a received buffer.
@@ -42,7 +42,7 @@ pub enum Forwarded {
 }
 
 /// Adjacent datagrams with the same destination.
-struct Run {
+struct DatagramRun {
     range: Range<usize>,
     pair: usize,
     side: usize,
@@ -58,25 +58,25 @@ impl Table {
         stride: usize,
         actions: &mut Vec<Action>,
     ) {
-        let mut run: Option<Run> = None;
-        let mut last: Option<(WireId, Route)> = None;
+        let mut run: Option<DatagramRun> = None;
+        let mut last: Option<(WireId, IdTarget)> = None;
         let mut start = 0;
         while start < buffer.len() {
             let range = start..(start + stride).min(buffer.len());
             start = range.end;
             let datagram = &mut buffer[range.clone()];
             let id = header::read_id(&self.up_mask, datagram);
-            let route = match (id, last) {
-                (Some(id), Some((of, route))) if of == id => Some(route),
+            let target = match (id, last) {
+                (Some(id), Some((of, target))) if of == id => Some(target),
                 (Some(id), _) => {
-                    self.routes.get(&id).copied().inspect(|route| last = Some((id, *route)))
+                    self.targets.get(&id).copied().inspect(|target| last = Some((id, *target)))
                 }
                 (None, _) => None,
             };
-            match route {
-                Some(Route::End { pair, side }) => {
-                    match self.admit(now, from, pair, side, datagram) {
-                        Admitted::Yes => match &mut run {
+            match target {
+                Some(IdTarget::End { pair, side }) => {
+                    match self.check_datagram(now, from, pair, side, datagram) {
+                        DatagramVerdict::Yes => match &mut run {
                             Some(run)
                                 if (run.pair, run.side) == (pair, side)
                                     && run.range.end == range.start =>
@@ -84,18 +84,18 @@ impl Table {
                                 run.range.end = range.end;
                             }
                             _ => {
-                                let new = Run { range, pair, side };
+                                let new = DatagramRun { range, pair, side };
                                 if let Some(done) = run.replace(new) {
                                     self.send_on(now, buffer, stride, done, actions);
                                 }
                             }
                         },
-                        Admitted::No => {}
-                        Admitted::Challenged(reply) => actions.push(Action::Reply(reply)),
-                        Admitted::Stranger => actions.push(Action::Unknown(range)),
+                        DatagramVerdict::No => {}
+                        DatagramVerdict::Challenged(reply) => actions.push(Action::Reply(reply)),
+                        DatagramVerdict::Stranger => actions.push(Action::Unknown(range)),
                     }
                 }
-                Some(Route::Binding { client }) => {
+                Some(IdTarget::Binding { client }) => {
                     match self.on_binding(now, client, from, datagram) {
                         Some(reply) => actions.push(Action::Reply(reply)),
                         None => self.metrics.unauthentic.add(1),
@@ -109,30 +109,30 @@ impl Table {
         }
     }
 
-    fn admit(
+    fn check_datagram(
         &mut self,
         now: Instant,
         from: SocketAddr,
         pair: usize,
         side: usize,
         datagram: &[u8],
-    ) -> Admitted {
-        let Some(of) = self.pairs.get(pair) else { return Admitted::Stranger };
+    ) -> DatagramVerdict {
+        let Some(of) = self.pairs.get(pair) else { return DatagramVerdict::Stranger };
         let end = &of.ends[side];
         if !end.up_tag.matches(datagram) {
-            return Admitted::Stranger;
+            return DatagramVerdict::Stranger;
         }
         let client = end.client;
-        if !self.clients.get(client).is_some_and(|client| client.is_at(from)) {
+        if !self.clients.get(client).is_some_and(|client| client.is_bound_to(from)) {
             return match self.challenge(now, client, from, datagram.len()) {
-                Some(reply) => Admitted::Challenged(reply),
-                None => Admitted::No,
+                Some(reply) => DatagramVerdict::Challenged(reply),
+                None => DatagramVerdict::No,
             };
         }
         if self.within_limits(now, pair, side, datagram.len() - HEADER_BYTES) {
-            Admitted::Yes
+            DatagramVerdict::Yes
         } else {
-            Admitted::No
+            DatagramVerdict::No
         }
     }
 
@@ -163,7 +163,7 @@ impl Table {
         now: Instant,
         buffer: &mut [u8],
         stride: usize,
-        run: Run,
+        run: DatagramRun,
         actions: &mut Vec<Action>,
     ) {
         let Some(pair) = self.pairs.get(run.pair) else { return };
@@ -200,7 +200,7 @@ impl Table {
         id: WireId,
         datagram: &[u8],
     ) -> Forwarded {
-        let Some(Route::End { pair, side }) = self.routes.get(&id).copied() else {
+        let Some(IdTarget::End { pair, side }) = self.targets.get(&id).copied() else {
             return Forwarded::Done;
         };
         let is_own = self.pairs.get(pair).is_some_and(|pair| pair.ends[side].client == number);
@@ -228,7 +228,7 @@ impl Table {
 }
 
 /// Result of the admission of a datagram.
-enum Admitted {
+enum DatagramVerdict {
     Yes,
     No,
     Challenged(Vec<u8>),

@@ -31,7 +31,7 @@ use crate::proof::{Exporter, resumption};
 use crate::random::Random;
 use crate::server::metrics::Metrics;
 use crate::server::options::Limits;
-use crate::server::rate::{Bucket, Day, Shares, Use};
+use crate::server::rate::{Bucket, DailyVolume, FairShares, PairDemand};
 
 pub use forward::{Action, Forwarded};
 use slab::Slab;
@@ -58,12 +58,12 @@ pub struct Table {
     pairs: Slab<Pair>,
     sessions: HashMap<u64, usize>,
     mailboxes: HashMap<Mailbox, usize>,
-    routes: HashMap<WireId, Route>,
+    targets: HashMap<WireId, IdTarget>,
     sources: HashMap<Source, SourceUse>,
     dials: RateLimiter,
     limits: Limits,
-    shares: Shares,
-    day: Day,
+    shares: FairShares,
+    day: DailyVolume,
     up_mask_key: [u8; 32],
     up_mask: MaskKey,
     cookie_key: [u8; 32],
@@ -93,23 +93,23 @@ struct Client {
     /// Numbers of its pairs, in both roles.
     pairs: Vec<usize>,
     /// Ends that were closed while it was disconnected.
-    missed: Vec<WireId>,
+    closed_while_disconnected: Vec<WireId>,
 }
 
 /// A pair of clients.
 #[derive(Debug)]
 struct Pair {
     /// The dialling end, then the dialled end.
-    ends: [End; 2],
+    ends: [PairEnd; 2],
     made: Instant,
     used: Instant,
     bucket: Bucket,
-    usage: Use,
+    usage: PairDemand,
     place: usize,
 }
 
 #[derive(Debug)]
-struct End {
+struct PairEnd {
     client: usize,
     id: WireId,
     up_tag: TagKey,
@@ -120,7 +120,7 @@ struct End {
 
 /// Target of an ID.
 #[derive(Clone, Copy, Debug)]
-enum Route {
+enum IdTarget {
     Binding { client: usize },
     End { pair: usize, side: usize },
 }
@@ -146,12 +146,12 @@ impl Table {
             pairs: Slab::new(),
             sessions: HashMap::new(),
             mailboxes: HashMap::new(),
-            routes: HashMap::new(),
+            targets: HashMap::new(),
             sources: HashMap::new(),
             dials: RateLimiter::new(DIALS),
             limits,
-            shares: Shares::new(now),
-            day: Day::new(now),
+            shares: FairShares::new(now),
+            day: DailyVolume::new(now),
             up_mask_key,
             up_mask: MaskKey::new(up_mask_key),
             cookie_key: random.bytes(),
@@ -201,10 +201,10 @@ impl Table {
     }
 
     /// Takes the ends that were closed while the client was disconnected.
-    pub fn take_missed(&mut self, number: usize) -> Vec<WireId> {
+    pub fn take_closed_while_disconnected(&mut self, number: usize) -> Vec<WireId> {
         self.clients
             .get_mut(number)
-            .map(|client| std::mem::take(&mut client.missed))
+            .map(|client| std::mem::take(&mut client.closed_while_disconnected))
             .unwrap_or_default()
     }
 
@@ -238,10 +238,10 @@ impl Table {
             challenged_at: None,
             mailboxes: Vec::new(),
             pairs: Vec::new(),
-            missed: Vec::new(),
+            closed_while_disconnected: Vec::new(),
         });
         self.sessions.insert(session, number);
-        self.routes.insert(binding, Route::Binding { client: number });
+        self.targets.insert(binding, IdTarget::Binding { client: number });
         self.source(now, source).clients += 1;
         self.metrics.sessions.add(1);
         self.metrics.clients.set(self.clients.len() as u64);
@@ -252,7 +252,7 @@ impl Table {
     fn draw(&mut self) -> u64 {
         loop {
             let number = self.random.u64();
-            if !self.routes.contains_key(&number) && !self.sessions.contains_key(&number) {
+            if !self.targets.contains_key(&number) && !self.sessions.contains_key(&number) {
                 return number;
             }
         }
@@ -307,7 +307,7 @@ impl Table {
             self.mailboxes.remove(mailbox);
         }
         self.sessions.remove(&client.session);
-        self.routes.remove(&client.binding);
+        self.targets.remove(&client.binding);
         if let Some(used) = self.sources.get_mut(&client.source) {
             used.clients -= 1;
         }
@@ -392,18 +392,18 @@ impl Table {
         {
             return Err(Refusal::Full);
         }
-        let ends = [number, waiting].map(|client| self.end(client));
+        let ends = [number, waiting].map(|client| self.new_end(client));
         let ids = [ends[0].id, ends[1].id];
         let pair = self.pairs.insert(Pair {
             ends,
             made: now,
             used: now,
             bucket: Bucket::new(now),
-            usage: Use::default(),
+            usage: PairDemand::default(),
             place: 0,
         });
         for (side, client) in [number, waiting].into_iter().enumerate() {
-            self.routes.insert(ids[side], Route::End { pair, side });
+            self.targets.insert(ids[side], IdTarget::End { pair, side });
             let Some(client) = self.clients.get_mut(client) else { continue };
             client.pairs.push(pair);
         }
@@ -414,10 +414,10 @@ impl Table {
         Ok(ids[0])
     }
 
-    fn end(&mut self, client: usize) -> End {
+    fn new_end(&mut self, client: usize) -> PairEnd {
         let id = self.draw();
         let secret = self.clients.get(client).map(|client| client.secret).unwrap_or_default();
-        End {
+        PairEnd {
             client,
             id,
             up_tag: TagKey::new(&secret, id, Direction::Up),
@@ -429,7 +429,7 @@ impl Table {
 
     /// Closes a pair at the request of one end's client.
     pub fn hang_up(&mut self, number: usize, id: WireId) {
-        if let Some(Route::End { pair, side }) = self.routes.get(&id).copied()
+        if let Some(IdTarget::End { pair, side }) = self.targets.get(&id).copied()
             && self.pairs.get(pair).is_some_and(|pair| pair.ends[side].client == number)
         {
             self.close_pair(pair, Some(number));
@@ -444,7 +444,7 @@ impl Table {
             used.pairs -= 1;
         }
         for end in pair.ends {
-            self.routes.remove(&end.id);
+            self.targets.remove(&end.id);
             let Some(client) = self.clients.get_mut(end.client) else { continue };
             client.pairs.retain(|of| *of != number);
             if by == Some(end.client) {
@@ -452,7 +452,7 @@ impl Table {
             }
             match &client.link {
                 Some(link) => link.push_control(|out| ServerFrame::Closed(end.id).encode(out)),
-                None => client.missed.push(end.id),
+                None => client.closed_while_disconnected.push(end.id),
             }
         }
         self.metrics.pairs.set(self.pairs.len() as u64);
