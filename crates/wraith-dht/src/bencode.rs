@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encoding_and_decoding_preserves_a_message() {
         let inner = Writer::dict().integer("n", -5).end();
         let dict = Writer::dict().nested("a", &inner).string("b", b"x:y").integer("c", 7).end();
         assert_eq!(dict, b"d1:ad1:ni-5ee1:b3:x:y1:ci7ee");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_or_cut_is_nothing() {
+    fn deeply_nested_or_truncated_text_is_rejected() {
         assert_eq!(value(&[b'l'; 2000]), None);
         assert_eq!(
             value(&[[b'l'; MAX_DEPTH], [b'e'; MAX_DEPTH]].concat()).map(|v| v.0.len()),

@@ -2,16 +2,16 @@
 
 use wraith_discovery::MAX_VALUE_LEN;
 
+use crate::address_query::AddressQuery;
 use crate::krpc::{Answer, MAX_NODES, MAX_TOKEN_LEN, decode};
-use crate::seen::SeenQuestion;
 
 /// Decodes an answer. Accepted fields stay within their bounds, and no record verifies under a key
 /// that did not sign it.
 pub fn answer(datagram: &[u8]) {
-    if let Ok(question) = SeenQuestion::new() {
-        question.seen_at(datagram);
+    if let Ok(question) = AddressQuery::new() {
+        question.observed_address(datagram);
     }
-    let Some((_, Answer::Yes(found))) = decode(datagram) else { return };
+    let Some((_, Answer::Response(found))) = decode(datagram) else { return };
     assert!(found.nodes.len() <= MAX_NODES);
     assert!(found.token.is_none_or(|token| token.len() <= MAX_TOKEN_LEN));
     if let Some(record) = found.record {

@@ -92,15 +92,15 @@ fn bencoded(value: &[u8]) -> Vec<u8> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
     /// The node performed the query.
-    Yes(Box<Found<'a>>),
+    Response(Box<Response<'a>>),
     /// The node refused with this code. BEP 44: 302 means that it has a record with a higher
     /// sequence number.
-    No(i64),
+    Error(i64),
 }
 
 /// Content of a successful answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct Response<'a> {
     /// The node's claimed ID.
     pub id: Id,
     /// Token required for a put to this node.
@@ -140,22 +140,22 @@ pub fn decode(datagram: &[u8]) -> Option<(TransactionId, Answer<'_>)> {
     let transaction = text(b"t")?.try_into().ok()?;
     match text(b"y")? {
         b"r" => {
-            let found = found(entry(datagram, b"r")?)?;
-            Some((transaction, Answer::Yes(Box::new(found))))
+            let response = response(entry(datagram, b"r")?)?;
+            Some((transaction, Answer::Response(Box::new(response))))
         }
         b"e" => {
             let error = entry(datagram, b"e")?.strip_prefix(b"l")?;
             let (code, _) = crate::bencode::value(error)?;
-            Some((transaction, Answer::No(whole_integer(code)?)))
+            Some((transaction, Answer::Error(whole_integer(code)?)))
         }
         _ => None,
     }
 }
 
-fn found(answer: &[u8]) -> Option<Found<'_>> {
+fn response(answer: &[u8]) -> Option<Response<'_>> {
     let text = |key: &[u8]| entry(answer, key).and_then(whole_string);
     let nodes = text(b"nodes").unwrap_or_default().chunks_exact(COMPACT_NODE_LEN);
-    Some(Found {
+    Some(Response {
         id: text(b"id")?.try_into().ok()?,
         token: text(b"token").filter(|token| token.len() <= MAX_TOKEN_LEN),
         nodes: nodes.take(MAX_NODES).filter_map(compact_node).collect(),
@@ -194,7 +194,7 @@ mod tests {
     fn answer(item: &SignedRecord) -> Vec<u8> {
         let nodes: Vec<u8> =
             (0..30).flat_map(|n| [[n; 20].to_vec(), vec![127, 0, 0, 1, 1, n]].concat()).collect();
-        let found = Writer::dict()
+        let response = Writer::dict()
             .string("id", &[1; 20])
             .string("k", &item.key)
             .string("nodes", &nodes)
@@ -203,7 +203,7 @@ mod tests {
             .string("token", b"token")
             .string("v", &item.record.value)
             .end();
-        Writer::dict().nested("r", &found).string("t", b"abcd").string("y", b"r").end()
+        Writer::dict().nested("r", &response).string("t", b"abcd").string("y", b"r").end()
     }
 
     fn item(len: usize) -> SignedRecord {
@@ -212,13 +212,13 @@ mod tests {
 
     fn record_of(datagram: &[u8], key: &RecordKey) -> Option<StoredRecord> {
         match decode(datagram)? {
-            (_, Answer::Yes(found)) => found.record?.verify(key),
-            (_, Answer::No(_)) => None,
+            (_, Answer::Response(response)) => response.record?.verify(key),
+            (_, Answer::Error(_)) => None,
         }
     }
 
     #[test]
-    fn a_record_is_that_of_the_key_that_was_asked_for_or_nothing() {
+    fn only_records_of_the_requested_key_verify() {
         let answer = answer(&item(900));
         let record = record_of(&answer, &seed().key());
         assert_eq!(record, Some(StoredRecord { seq: 42, value: vec![9; 900] }));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn oversized_and_forged_records_are_nothing() {
+    fn oversized_and_forged_records_are_rejected() {
         assert_eq!(record_of(&answer(&item(1001)), &seed().key()), None, "oversized");
         let mut forged = item(900);
         forged.record.seq += 1;
@@ -237,12 +237,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_names_few_nodes_however_many_are_in_it() {
+    fn nodes_per_answer_are_limited() {
         let answer = answer(&item(1));
-        let Some((transaction, Answer::Yes(found))) = decode(&answer) else { panic!() };
-        assert_eq!((transaction, found.token, found.id), (*b"abcd", Some(&b"token"[..]), [1; 20]));
-        assert_eq!(found.nodes.len(), MAX_NODES);
-        assert_eq!(found.nodes[2], ([2; 20], SocketAddrV4::new(Ipv4Addr::LOCALHOST, 258)));
+        let Some((transaction, Answer::Response(response))) = decode(&answer) else { panic!() };
+        assert_eq!(
+            (transaction, response.token, response.id),
+            (*b"abcd", Some(&b"token"[..]), [1; 20])
+        );
+        assert_eq!(response.nodes.len(), MAX_NODES);
+        assert_eq!(response.nodes[2], ([2; 20], SocketAddrV4::new(Ipv4Addr::LOCALHOST, 258)));
     }
 
     #[test]
@@ -253,15 +256,15 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_read() {
+    fn error_messages_are_decoded() {
         let refusal = b"d1:eli302e3:olde1:t4:abcd1:y1:ee";
-        assert_eq!(decode(refusal), Some((*b"abcd", Answer::No(302))));
+        assert_eq!(decode(refusal), Some((*b"abcd", Answer::Error(302))));
         assert_eq!(decode(b"d1:q4:ping1:t4:abcd1:y1:qe"), None, "a question is no answer");
     }
 
     proptest! {
         #[test]
-        fn changed_answers_do_not_panic_and_never_bring_another_record(at: prop::sample::Index, byte: u8) {
+        fn modified_answers_do_not_panic_or_yield_another_record(at: prop::sample::Index, byte: u8) {
             let mut bytes = answer(&item(100));
             let at = at.index(bytes.len());
             bytes[at] = byte;

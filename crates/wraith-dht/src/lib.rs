@@ -13,14 +13,15 @@
 //!
 //! Invariants; every node is considered hostile, and only IPv4 is used:
 //!
-//! - An operation asks at most [`lookup::MAX_ASKED`] nodes whatever these answer, and sends only to
-//!   addresses where a node may be.
+//! - An operation asks at most [`lookup::MAX_QUERIES`] nodes whatever these answer, and sends only
+//!   to addresses where a node may be.
 //! - An answer is accepted only if it comes from the queried address and repeats the query's
 //!   transaction ID.
 //! - A value is accepted only if it verifies under the requested key.
 
 #![forbid(unsafe_code)]
 
+mod address_query;
 mod bencode;
 mod config;
 #[doc(hidden)]
@@ -30,11 +31,10 @@ mod krpc;
 mod lookup;
 mod nodes;
 mod operation;
-mod seen;
 mod store;
 
+pub use address_query::AddressQuery;
 pub use config::{DEFAULT_BOOTSTRAP, DhtConfig};
-pub use seen::SeenQuestion;
 pub use store::{Dht, Traffic};
 
 /// Runs the README example as a test.

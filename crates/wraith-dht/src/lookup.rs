@@ -1,11 +1,12 @@
 //! Kademlia's iterative lookup: finds the nodes closest to a target, without I/O or a clock.
 //!
 //! Use: call [`Lookup::next`] until it returns `None`. Then report one outcome with
-//! [`Lookup::answered`], [`Lookup::failed`] or [`Lookup::late`]. Repeat until [`Lookup::is_done`].
+//! [`Lookup::on_answer`], [`Lookup::on_failure`] or [`Lookup::on_timeout`]. Repeat until
+//! [`Lookup::is_done`].
 //!
 //! Invariant, whatever the answers:
 //!
-//! - at most [`MAX_ASKED`] nodes are asked,
+//! - at most [`MAX_QUERIES`] nodes are asked,
 //! - at most [`MAX_CANDIDATES`] nodes are remembered,
 //! - at most [`MAX_OF_ONE_IP`] of the remembered nodes have the same IP address.
 //!
@@ -19,7 +20,7 @@ use crate::id::{Id, distance};
 /// Number of closest nodes that store a record and are searched for it.
 pub const CLOSEST: usize = 16;
 /// Most nodes asked in a lookup: twice the need in a network of millions of nodes.
-pub const MAX_ASKED: usize = 80;
+pub const MAX_QUERIES: usize = 80;
 const MAX_CANDIDATES: usize = 96;
 /// Most candidates per IP address. Many nodes behind one address are rare, and typical of a Sybil
 /// attack.
@@ -29,7 +30,7 @@ const PARALLEL: usize = 6;
 
 /// Query to send to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum QueryKind {
     /// Requests nodes only: an introducer may be a bootstrap router that stores nothing.
     FindNode,
     /// Requests the record as well.
@@ -39,7 +40,7 @@ pub enum Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CandidateState {
     New,
-    Asked,
+    Queried,
     /// Timed out; a late answer is still accepted.
     Late,
     Answered(Option<Vec<u8>>),
@@ -60,22 +61,28 @@ pub struct Lookup {
     /// Sorted by distance, closest first.
     candidates: Vec<Candidate>,
     /// Nodes with unknown IDs: bootstrap nodes and remembered ones.
-    introducers: Vec<(SocketAddrV4, CandidateState)>,
-    asked: usize,
+    bootstrap_nodes: Vec<(SocketAddrV4, CandidateState)>,
+    queried: usize,
     /// Whether nodes named in answers are asked as well.
-    follows: bool,
+    follows_nodes: bool,
 }
 
 impl Lookup {
     /// Creates a lookup of the nodes closest to `target`, without candidates.
     pub const fn new(target: Id) -> Self {
-        Self { target, candidates: Vec::new(), introducers: Vec::new(), asked: 0, follows: true }
+        Self {
+            target,
+            candidates: Vec::new(),
+            bootstrap_nodes: Vec::new(),
+            queried: 0,
+            follows_nodes: true,
+        }
     }
 
     /// Creates a lookup that asks only its seeds.
-    pub fn get_from_known_nodes(target: Id) -> Self {
+    pub fn of_seeds_only(target: Id) -> Self {
         let mut lookup = Self::new(target);
-        lookup.follows = false;
+        lookup.follows_nodes = false;
         lookup
     }
 
@@ -85,43 +92,44 @@ impl Lookup {
     }
 
     /// Adds a seed with an unknown ID.
-    pub fn add_introducer(&mut self, address: SocketAddrV4) {
-        let is_known = self.introducers.iter().any(|(known, _)| *known == address)
+    pub fn add_bootstrap_node(&mut self, address: SocketAddrV4) {
+        let is_known = self.bootstrap_nodes.iter().any(|(known, _)| *known == address)
             || self.candidates.iter().any(|candidate| candidate.address == address);
-        if !is_known && self.introducers.len() < MAX_ASKED {
-            self.introducers.push((address, CandidateState::New));
+        if !is_known && self.bootstrap_nodes.len() < MAX_QUERIES {
+            self.bootstrap_nodes.push((address, CandidateState::New));
         }
     }
 
     /// Returns the next node and query, or `None` if answers must arrive first or no node is left.
-    pub fn next(&mut self) -> Option<(SocketAddrV4, Ask)> {
+    pub fn next(&mut self) -> Option<(SocketAddrV4, QueryKind)> {
         let candidates =
-            self.candidates.iter().filter(|it| it.state == CandidateState::Asked).count();
-        let introducers =
-            self.introducers.iter().filter(|it| it.1 == CandidateState::Asked).count();
-        if candidates + introducers >= PARALLEL || self.asked >= MAX_ASKED {
+            self.candidates.iter().filter(|it| it.state == CandidateState::Queried).count();
+        let bootstrap_nodes =
+            self.bootstrap_nodes.iter().filter(|it| it.1 == CandidateState::Queried).count();
+        if candidates + bootstrap_nodes >= PARALLEL || self.queried >= MAX_QUERIES {
             return None;
         }
         let closest =
             self.closest_mut().find(|it| it.state == CandidateState::New).map(|candidate| {
-                candidate.state = CandidateState::Asked;
-                (candidate.address, Ask::Get)
+                candidate.state = CandidateState::Queried;
+                (candidate.address, QueryKind::Get)
             });
-        let asked = match closest {
-            Some(asked) => asked,
+        let queried = match closest {
+            Some(queried) => queried,
             None => {
-                let mut new = self.introducers.iter_mut().filter(|it| it.1 == CandidateState::New);
+                let mut new =
+                    self.bootstrap_nodes.iter_mut().filter(|it| it.1 == CandidateState::New);
                 let (address, state) = new.next()?;
-                *state = CandidateState::Asked;
-                (*address, Ask::FindNode)
+                *state = CandidateState::Queried;
+                (*address, QueryKind::FindNode)
             }
         };
-        self.asked += 1;
-        Some(asked)
+        self.queried += 1;
+        Some(queried)
     }
 
     /// Records an answer from `from`: the node's ID, its put token, and the nodes that it names.
-    pub fn answered(
+    pub fn on_answer(
         &mut self,
         from: SocketAddrV4,
         id: Id,
@@ -129,9 +137,9 @@ impl Lookup {
         nodes: &[(Id, SocketAddrV4)],
     ) {
         let introduces = |it: &&mut (SocketAddrV4, CandidateState)| {
-            it.0 == from && matches!(it.1, CandidateState::Asked | CandidateState::Late)
+            it.0 == from && matches!(it.1, CandidateState::Queried | CandidateState::Late)
         };
-        if let Some((_, state)) = self.introducers.iter_mut().find(introduces) {
+        if let Some((_, state)) = self.bootstrap_nodes.iter_mut().find(introduces) {
             *state = CandidateState::Answered(None);
             // It may store records as well, and was not asked for them yet.
             self.insert(id, from);
@@ -140,41 +148,41 @@ impl Lookup {
             let mut candidate = self.candidates.remove(at);
             candidate.state = CandidateState::Answered(token.map(<[u8]>::to_vec));
             candidate.id = id;
-            self.place(candidate);
+            self.insert_sorted(candidate);
         }
         for (id, address) in nodes {
-            if self.follows && may_be_node(*address, from) {
+            if self.follows_nodes && may_be_node(*address, from) {
                 self.insert(*id, *address);
             }
         }
     }
 
     /// Records that the node at `from` refused or is unreachable.
-    pub fn failed(&mut self, from: SocketAddrV4) {
-        self.set(from, CandidateState::Failed);
+    pub fn on_failure(&mut self, from: SocketAddrV4) {
+        self.set_state(from, CandidateState::Failed);
     }
 
     /// Records that the node at `from` timed out.
-    pub fn late(&mut self, from: SocketAddrV4) {
-        self.set(from, CandidateState::Late);
+    pub fn on_timeout(&mut self, from: SocketAddrV4) {
+        self.set_state(from, CandidateState::Late);
     }
 
     /// Reports whether no remaining answer could bring closer nodes.
     pub fn is_done(&mut self) -> bool {
-        let asked_all = self.asked >= MAX_ASKED;
-        let waits = self.introducers.iter().any(|(_, state)| match state {
-            CandidateState::Asked => true,
+        let asked_all = self.queried >= MAX_QUERIES;
+        let is_waiting = self.bootstrap_nodes.iter().any(|(_, state)| match state {
+            CandidateState::Queried => true,
             CandidateState::New => !asked_all,
             _ => false,
         });
         let has_answer = self.has_answer();
         let mut open = self.closest_mut().filter(|candidate| match candidate.state {
-            CandidateState::Asked => true,
+            CandidateState::Queried => true,
             CandidateState::New => !asked_all,
             _ => false,
         });
         // A silent bootstrap node does not delay a client that has nodes of its own.
-        open.next().is_none() && (!waits || has_answer)
+        open.next().is_none() && (!is_waiting || has_answer)
     }
 
     /// Reports whether any node has answered.
@@ -205,7 +213,7 @@ impl Lookup {
         if is_crowd || self.candidates.iter().any(|it| it.address == address || it.id == id) {
             return;
         }
-        self.place(Candidate { id, address, state: CandidateState::New });
+        self.insert_sorted(Candidate { id, address, state: CandidateState::New });
         if self.candidates.len() > MAX_CANDIDATES {
             let farthest = self.candidates.iter().rposition(|it| it.state == CandidateState::New);
             // At most MAX_ASKED candidates are in another state.
@@ -213,19 +221,19 @@ impl Lookup {
         }
     }
 
-    fn place(&mut self, candidate: Candidate) {
+    fn insert_sorted(&mut self, candidate: Candidate) {
         let own = distance(&candidate.id, &self.target);
         let at = self.candidates.partition_point(|it| distance(&it.id, &self.target) < own);
         self.candidates.insert(at, candidate);
     }
 
-    fn set(&mut self, address: SocketAddrV4, to: CandidateState) {
+    fn set_state(&mut self, address: SocketAddrV4, to: CandidateState) {
         if let Some(it) = self.candidates.iter_mut().find(|it| it.address == address)
-            && it.state == CandidateState::Asked
+            && it.state == CandidateState::Queried
         {
             it.state = to;
-        } else if let Some(it) = self.introducers.iter_mut().find(|it| it.0 == address)
-            && it.1 == CandidateState::Asked
+        } else if let Some(it) = self.bootstrap_nodes.iter_mut().find(|it| it.0 == address)
+            && it.1 == CandidateState::Queried
         {
             it.1 = to;
         }
@@ -276,38 +284,38 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_are_found_in_a_network_where_each_knows_its_neighbours() {
+    fn the_closest_nodes_are_found_if_each_knows_its_neighbours() {
         let mut lookup = lookup([60_000].into_iter());
-        let mut asked = 0;
+        let mut queried = 0;
         while !lookup.is_done() {
-            let Some((to, Ask::Get)) = lookup.next() else { panic!("nobody to ask") };
-            asked += 1;
+            let Some((to, QueryKind::Get)) = lookup.next() else { panic!("nobody to ask") };
+            queried += 1;
             let n = u16::from_be_bytes([to.ip().octets()[2], to.ip().octets()[3]]);
             // Nodes at half the distance, and the next ones.
             let known: Vec<_> = (0..8).map(|i| n / 2 + i).map(|n| (id(n), address(n))).collect();
-            lookup.answered(to, id(n), Some(b"t"), &known);
+            lookup.on_answer(to, id(n), Some(b"t"), &known);
         }
         let closest: Vec<_> = lookup.closest().map(|(address, _)| address).collect();
         assert_eq!(closest[..8], (0..8).map(address).collect::<Vec<_>>());
-        assert!(asked < 60, "{asked}");
+        assert!(queried < 60, "{queried}");
     }
 
     #[test]
-    fn a_node_that_always_knows_somebody_closer_leads_nowhere() {
+    fn a_node_that_always_names_closer_ones_is_bounded() {
         let mut lookup = lookup([50_000].into_iter());
-        let (mut asked, mut n) = (0, 50_000);
+        let (mut queried, mut n) = (0, 50_000);
         while !lookup.is_done() {
             let (to, _) = lookup.next().unwrap();
-            asked += 1;
+            queried += 1;
             let nodes: Vec<_> = (0..20)
                 .map(|_| {
                     n -= 1;
                     (id(n), address(n))
                 })
                 .collect();
-            lookup.answered(to, id(n), Some(b"t"), &nodes);
+            lookup.on_answer(to, id(n), Some(b"t"), &nodes);
         }
-        assert_eq!(asked, MAX_ASKED);
+        assert_eq!(queried, MAX_QUERIES);
         assert!(lookup.candidates.len() <= MAX_CANDIDATES);
     }
 
@@ -316,46 +324,46 @@ mod tests {
         let mut lookup = lookup(0..20);
         for _ in 0..PARALLEL {
             let (to, _) = lookup.next().unwrap();
-            lookup.late(to);
+            lookup.on_timeout(to);
         }
         let (to, _) = lookup.next().unwrap();
         assert_eq!(to, address(PARALLEL as u16));
-        lookup.answered(address(0), id(0), Some(b"late"), &[]);
+        lookup.on_answer(address(0), id(0), Some(b"late"), &[]);
         assert_eq!(lookup.closest().next(), Some((address(0), &b"late"[..])));
     }
 
     #[test]
-    fn no_more_than_a_few_wait_for_an_answer_at_once() {
+    fn outstanding_queries_are_limited() {
         let mut lookup = lookup(0..20);
         assert_eq!(std::iter::from_fn(|| lookup.next()).count(), PARALLEL);
-        lookup.failed(address(0));
+        lookup.on_failure(address(0));
         assert_eq!(std::iter::from_fn(|| lookup.next()).count(), 1);
     }
 
     #[test]
-    fn one_address_is_few_nodes() {
+    fn nodes_per_ip_address_are_limited() {
         let mut lookup = lookup([9].into_iter());
         let (to, _) = lookup.next().unwrap();
         let crowd = |n: u16| (id(n), SocketAddrV4::new(Ipv4Addr::new(20, 2, 3, 4), 1000 + n));
-        lookup.answered(to, id(9), None, &(0..8).map(crowd).collect::<Vec<_>>());
+        lookup.on_answer(to, id(9), None, &(0..8).map(crowd).collect::<Vec<_>>());
         assert_eq!(std::iter::from_fn(|| lookup.next()).count(), MAX_OF_ONE_IP);
     }
 
     #[test]
-    fn introducers_are_asked_for_nodes_only_and_when_nobody_else_is_left() {
+    fn bootstrap_nodes_are_asked_last_and_for_nodes_only() {
         let mut lookup = lookup([9].into_iter());
-        lookup.add_introducer(address(500));
-        assert_eq!(lookup.next(), Some((address(9), Ask::Get)));
-        assert_eq!(lookup.next(), Some((address(500), Ask::FindNode)));
-        lookup.failed(address(9));
+        lookup.add_bootstrap_node(address(500));
+        assert_eq!(lookup.next(), Some((address(9), QueryKind::Get)));
+        assert_eq!(lookup.next(), Some((address(500), QueryKind::FindNode)));
+        lookup.on_failure(address(9));
         assert!(!lookup.is_done(), "it may know somebody");
-        lookup.answered(address(500), id(4), None, &[(id(3), address(3))]);
-        assert_eq!(lookup.next(), Some((address(3), Ask::Get)));
-        assert_eq!(lookup.next(), Some((address(500), Ask::Get)), "it may store, too");
+        lookup.on_answer(address(500), id(4), None, &[(id(3), address(3))]);
+        assert_eq!(lookup.next(), Some((address(3), QueryKind::Get)));
+        assert_eq!(lookup.next(), Some((address(500), QueryKind::Get)), "it may store, too");
     }
 
     #[test]
-    fn nobody_out_there_sends_us_to_our_own_network_or_nowhere() {
+    fn remote_nodes_cannot_name_local_or_invalid_addresses() {
         let at = |text: &str| text.parse::<SocketAddrV4>().unwrap();
         let public = at("20.0.0.1:6881");
         for bad in [

@@ -10,25 +10,25 @@ use crate::id::{Id, distance};
 /// found.
 const MAX_NODES: usize = 1024;
 /// Most nodes exported for the next run. Most of them are still online a day later.
-const MAX_GIVEN: usize = 64;
+const MAX_EXPORTED: usize = 64;
 
 /// Bounded memory of responsive nodes.
 #[derive(Debug, Default)]
-pub struct Nodes {
+pub struct NodeCache {
     /// The most recent answer first.
     answered: VecDeque<(Id, SocketAddrV4)>,
 }
 
-impl Nodes {
+impl NodeCache {
     /// Records an answer of this node.
-    pub fn answered(&mut self, id: Id, address: SocketAddrV4) {
-        self.forget(address);
+    pub fn record_answer(&mut self, id: Id, address: SocketAddrV4) {
+        self.remove(address);
         self.answered.push_front((id, address));
         self.answered.truncate(MAX_NODES);
     }
 
     /// Removes a node that did not answer.
-    pub fn forget(&mut self, address: SocketAddrV4) {
+    pub fn remove(&mut self, address: SocketAddrV4) {
         self.answered.retain(|(_, known)| *known != address);
     }
 
@@ -46,8 +46,8 @@ impl Nodes {
     }
 
     /// Returns the addresses of the nodes with the most recent answers.
-    pub fn good(&self) -> Vec<SocketAddrV4> {
-        self.answered.iter().take(MAX_GIVEN).map(|(_, address)| *address).collect()
+    pub fn most_recent(&self) -> Vec<SocketAddrV4> {
+        self.answered.iter().take(MAX_EXPORTED).map(|(_, address)| *address).collect()
     }
 }
 
@@ -62,21 +62,21 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded_and_who_answered_last_stays() {
-        let mut nodes = Nodes::default();
-        (0..4000).for_each(|n: u16| nodes.answered([n.to_be_bytes()[1]; 20], address(n)));
+    fn the_cache_is_bounded_and_keeps_the_newest() {
+        let mut nodes = NodeCache::default();
+        (0..4000).for_each(|n: u16| nodes.record_answer([n.to_be_bytes()[1]; 20], address(n)));
         assert_eq!(nodes.answered.len(), MAX_NODES);
-        assert_eq!(nodes.good()[0], address(3999));
-        assert_eq!(nodes.good().len(), MAX_GIVEN);
-        nodes.forget(address(3999));
-        assert_eq!(nodes.good()[0], address(3998));
+        assert_eq!(nodes.most_recent()[0], address(3999));
+        assert_eq!(nodes.most_recent().len(), MAX_EXPORTED);
+        nodes.remove(address(3999));
+        assert_eq!(nodes.most_recent()[0], address(3998));
     }
 
     #[test]
-    fn a_node_is_remembered_once_and_the_closest_are_given() {
-        let mut nodes = Nodes::default();
+    fn nodes_are_cached_once_and_sorted_by_distance() {
+        let mut nodes = NodeCache::default();
         for n in [5, 3, 9, 3] {
-            nodes.answered([n as u8; 20], address(n));
+            nodes.record_answer([n as u8; 20], address(n));
         }
         let closest: Vec<_> = nodes.closest(&[2; 20], 2).into_iter().map(|(_, a)| a).collect();
         assert_eq!(closest, [address(3), address(5)]);

@@ -15,8 +15,8 @@ use tracing::{debug, trace};
 use wraith_discovery::{PlaceError, RecordKey, StoredRecord};
 
 use crate::id::Id;
-use crate::krpc::{Answer, Found, Query, SignedRecord, TransactionId, decode};
-use crate::lookup::{Ask, CLOSEST, Lookup};
+use crate::krpc::{Answer, Query, Response, SignedRecord, TransactionId, decode};
+use crate::lookup::{CLOSEST, Lookup, QueryKind};
 use crate::store::Shared;
 
 /// Timeout of a query. Most nodes answer within 300 ms, and other nodes can replace a slow one.
@@ -27,7 +27,7 @@ const SHORTEST_QUERY_TIMEOUT: Duration = Duration::from_millis(200);
 /// times the slowest answer.
 const ENOUGH_ANSWERS: usize = 4;
 /// Silence after which the bootstrap nodes are asked as well.
-const INTRODUCE_AFTER: Duration = Duration::from_millis(700);
+const BOOTSTRAP_AFTER: Duration = Duration::from_millis(700);
 /// Silence after which the network is considered unreachable.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Longest time of a lookup. After that, the lookup ends with the results so far. Real lookups take
@@ -41,11 +41,11 @@ const PUT_TIMEOUT: Duration = Duration::from_secs(2);
 const ENOUGH_STORED: usize = 4;
 /// Number of nodes that a glance asks. A record lies at [`CLOSEST`] nodes, and two lookups differ
 /// in a few of them.
-const GLANCE: usize = 4;
+const KNOWN_NODES_QUERIED: usize = 4;
 /// Time limit for resolving one bootstrap host.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Most bootstrap nodes and most remembered nodes to ask.
-const MAX_INTRODUCERS: usize = 16;
+const MAX_BOOTSTRAP_NODES: usize = 16;
 /// Receive buffer, larger than any answer. A longer datagram is truncated and fails to parse.
 const MAX_DATAGRAM: usize = 2048;
 
@@ -57,17 +57,17 @@ pub struct Operation {
     own: Id,
     target: Id,
     lookup: Lookup,
-    waiting: HashMap<TransactionId, Waiting>,
-    begun: Instant,
-    heard: bool,
+    pending: HashMap<TransactionId, PendingQuery>,
+    started: Instant,
+    has_answer: bool,
     /// Number of answers, and the time of the slowest.
     answers: (usize, Duration),
-    introduction: Introduction,
+    bootstrap: BootstrapState,
     _permit: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingQuery {
     at: SocketAddrV4,
     since: Instant,
     is_late: bool,
@@ -75,8 +75,8 @@ struct Waiting {
 
 /// Progress of the bootstrap.
 #[derive(Debug)]
-enum Introduction {
-    NotYet,
+enum BootstrapState {
+    NotStarted,
     Resolving(JoinSet<Vec<SocketAddrV4>>),
     Done,
 }
@@ -85,7 +85,7 @@ enum Introduction {
 #[derive(Debug)]
 pub enum Event {
     /// A node answered without a verified record.
-    Heard,
+    Answer,
     /// A node answered with a record that verifies.
     Record(StoredRecord),
     /// The lookup is over.
@@ -97,37 +97,38 @@ impl Operation {
     ///
     /// # Errors
     /// No socket or no randomness is available.
-    pub async fn start_serving(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
+    pub async fn start_lookup(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
         let mut lookup = Lookup::new(target);
         for (id, address) in shared.nodes().closest(&target, CLOSEST) {
             lookup.add_seed(id, address);
         }
         if !shared.nodes().has_any() {
-            let remembered = shared.config.remembered.iter().take(MAX_INTRODUCERS);
-            remembered.for_each(|address| lookup.add_introducer(*address));
+            let remembered = shared.config.remembered.iter().take(MAX_BOOTSTRAP_NODES);
+            remembered.for_each(|address| lookup.add_bootstrap_node(*address));
         }
-        Self::with(shared, target, lookup, Introduction::NotYet).await
+        Self::with_lookup(shared, target, lookup, BootstrapState::NotStarted).await
     }
 
-    /// Asks only the closest known nodes. Starts a full lookup if fewer than [`GLANCE`] are known.
+    /// Asks only the closest known nodes. Starts a full lookup if fewer than
+    /// [`KNOWN_NODES_QUERIED`] are known.
     ///
     /// # Errors
-    /// Same as [`Self::start_serving`].
-    pub async fn begin_glance(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
-        let closest = shared.nodes().closest(&target, GLANCE);
-        if closest.len() < GLANCE {
-            return Self::start_serving(shared, target).await;
+    /// Same as [`Self::start_lookup`].
+    pub async fn start_at_known_nodes(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
+        let closest = shared.nodes().closest(&target, KNOWN_NODES_QUERIED);
+        if closest.len() < KNOWN_NODES_QUERIED {
+            return Self::start_lookup(shared, target).await;
         }
-        let mut lookup = Lookup::get_from_known_nodes(target);
+        let mut lookup = Lookup::of_seeds_only(target);
         closest.into_iter().for_each(|(id, address)| lookup.add_seed(id, address));
-        Self::with(shared, target, lookup, Introduction::Done).await
+        Self::with_lookup(shared, target, lookup, BootstrapState::Done).await
     }
 
-    async fn with(
+    async fn with_lookup(
         shared: Arc<Shared>,
         target: Id,
         lookup: Lookup,
-        introduction: Introduction,
+        bootstrap: BootstrapState,
     ) -> Result<Self, PlaceError> {
         let permit = Arc::clone(&shared.permits).acquire_owned().await;
         let permit = permit.map_err(|_| PlaceError::Unreachable("it was closed".into()))?;
@@ -141,11 +142,11 @@ impl Operation {
             own,
             target,
             lookup,
-            waiting: HashMap::new(),
-            begun: Instant::now(),
-            heard: false,
+            pending: HashMap::new(),
+            started: Instant::now(),
+            has_answer: false,
             answers: (0, Duration::ZERO),
-            introduction,
+            bootstrap,
             _permit: permit,
         })
     }
@@ -154,48 +155,48 @@ impl Operation {
     ///
     /// # Errors
     /// No node answers.
-    pub async fn step(&mut self, key: Option<&RecordKey>) -> Result<Event, PlaceError> {
+    pub async fn next_event(&mut self, key: Option<&RecordKey>) -> Result<Event, PlaceError> {
         let mut buffer = [0; MAX_DATAGRAM];
         loop {
-            self.introduce();
-            while let Some((to, ask)) = self.lookup.next() {
-                self.ask(to, ask).await?;
+            self.start_bootstrap();
+            while let Some((to, kind)) = self.lookup.next() {
+                self.send_query(to, kind).await?;
             }
             let now = Instant::now();
-            let is_resolving = matches!(self.introduction, Introduction::Resolving(_));
-            if self.heard && (self.lookup.is_done() || now >= self.begun + LOOKUP_TIMEOUT) {
+            let is_resolving = matches!(self.bootstrap, BootstrapState::Resolving(_));
+            if self.has_answer && (self.lookup.is_done() || now >= self.started + LOOKUP_TIMEOUT) {
                 return Ok(Event::Done);
             }
             // Silence is not final before the bootstrap nodes were asked, and a slow node may still
             // answer.
-            let is_hopeless = self.waiting.is_empty()
+            let is_hopeless = self.pending.is_empty()
                 && !is_resolving
-                && !matches!(self.introduction, Introduction::NotYet);
-            if !self.heard && (is_hopeless || now >= self.begun + SILENCE_TIMEOUT) {
+                && !matches!(self.bootstrap, BootstrapState::NotStarted);
+            if !self.has_answer && (is_hopeless || now >= self.started + SILENCE_TIMEOUT) {
                 return Err(PlaceError::Unreachable("no DHT node answers".into()));
             }
             let wake = self.next_timer(now);
             let resolved = async {
-                match &mut self.introduction {
-                    Introduction::Resolving(tasks) => tasks.join_next().await,
+                match &mut self.bootstrap {
+                    BootstrapState::Resolving(tasks) => tasks.join_next().await,
                     _ => std::future::pending().await,
                 }
             };
             select! {
                 received = self.socket.recv_from(&mut buffer) => {
                     let Ok((len, SocketAddr::V4(from))) = received else { continue };
-                    if let Some(event) = self.received(&buffer[..len], from, key) {
+                    if let Some(event) = self.on_datagram(&buffer[..len], from, key) {
                         return Ok(event);
                     }
                 }
                 addresses = resolved => match addresses {
                     Some(addresses) => {
                         let addresses = addresses.unwrap_or_default();
-                        addresses.into_iter().for_each(|it| self.lookup.add_introducer(it));
+                        addresses.into_iter().for_each(|it| self.lookup.add_bootstrap_node(it));
                     }
-                    None => self.introduction = Introduction::Done,
+                    None => self.bootstrap = BootstrapState::Done,
                 },
-                () = sleep_until(wake) => self.give_up_on_silent(),
+                () = sleep_until(wake) => self.mark_late_queries(),
             }
         }
     }
@@ -208,23 +209,23 @@ impl Operation {
         let closest: Vec<_> =
             self.lookup.closest().map(|(to, token)| (to, token.to_vec())).collect();
         let enough = closest.len().clamp(1, ENOUGH_STORED);
-        let begun = Instant::now();
+        let started = Instant::now();
         let (mut asked, mut stored, mut refused) = (HashMap::new(), 0, 0);
-        let mut repeat = Some(begun + PUT_REPEAT);
+        let mut repeat = Some(started + PUT_REPEAT);
         self.put_to_all(&closest, item, &mut asked).await?;
         let mut buffer = [0; MAX_DATAGRAM];
         while stored + refused < closest.len() {
-            let deadline = repeat.unwrap_or(begun + PUT_TIMEOUT);
+            let deadline = repeat.unwrap_or(started + PUT_TIMEOUT);
             select! {
                 received = self.socket.recv_from(&mut buffer) => {
                     let Ok((len, SocketAddr::V4(from))) = received else { continue };
-                    self.shared.traffic.received(len);
+                    self.shared.traffic.record_received(len);
                     let Some((transaction, answer)) = decode(&buffer[..len]) else { continue };
                     if asked.get(&transaction) == Some(&from) {
                         asked.retain(|_, at| *at != from);
                         match answer {
-                            Answer::Yes(_) => stored += 1,
-                            Answer::No(code) => {
+                            Answer::Response(_) => stored += 1,
+                            Answer::Error(code) => {
                                 trace!(code, "put refused");
                                 refused += 1;
                             }
@@ -271,23 +272,24 @@ impl Operation {
         Ok(())
     }
 
-    async fn ask(&mut self, to: SocketAddrV4, ask: Ask) -> Result<(), PlaceError> {
+    async fn send_query(&mut self, to: SocketAddrV4, kind: QueryKind) -> Result<(), PlaceError> {
         let transaction = random_transaction()?;
-        let query = match ask {
-            Ask::FindNode => Query::FindNode(&self.target),
-            Ask::Get => Query::Get(&self.target),
+        let query = match kind {
+            QueryKind::FindNode => Query::FindNode(&self.target),
+            QueryKind::Get => Query::Get(&self.target),
         };
         let datagram = query.encode(&self.own, transaction);
-        self.waiting.insert(transaction, Waiting { at: to, since: Instant::now(), is_late: false });
+        self.pending
+            .insert(transaction, PendingQuery { at: to, since: Instant::now(), is_late: false });
         if !self.send(to, &datagram).await {
-            self.waiting.remove(&transaction);
-            self.lookup.failed(to);
+            self.pending.remove(&transaction);
+            self.lookup.on_failure(to);
         }
         Ok(())
     }
 
     async fn send(&self, to: SocketAddrV4, datagram: &[u8]) -> bool {
-        self.shared.traffic.sent(datagram.len());
+        self.shared.traffic.record_sent(datagram.len());
         let sent = self.socket.send_to(datagram, to).await;
         if let Err(why) = &sent {
             trace!(%why, "query not sent");
@@ -297,29 +299,29 @@ impl Operation {
 
     /// Handles a datagram. Answers from other addresses or with unknown transaction IDs are
     /// dropped.
-    fn received(
+    fn on_datagram(
         &mut self,
         datagram: &[u8],
         from: SocketAddrV4,
         key: Option<&RecordKey>,
     ) -> Option<Event> {
-        self.shared.traffic.received(datagram.len());
+        self.shared.traffic.record_received(datagram.len());
         let (transaction, answer) = decode(datagram)?;
-        let asked = self.waiting.get(&transaction).filter(|asked| asked.at == from)?;
+        let asked = self.pending.get(&transaction).filter(|asked| asked.at == from)?;
         let (count, slowest) = self.answers;
         self.answers = (count + 1, slowest.max(asked.since.elapsed()));
-        self.waiting.remove(&transaction);
-        let Answer::Yes(found) = answer else {
-            self.lookup.failed(from);
+        self.pending.remove(&transaction);
+        let Answer::Response(response) = answer else {
+            self.lookup.on_failure(from);
             return None;
         };
-        self.heard = true;
-        let Found { id, token, nodes, record } = *found;
-        self.lookup.answered(from, id, token, &nodes);
-        self.shared.nodes().answered(id, from);
+        self.has_answer = true;
+        let Response { id, token, nodes, record } = *response;
+        self.lookup.on_answer(from, id, token, &nodes);
+        self.shared.nodes().record_answer(id, from);
         match (record, key) {
             (Some(record), Some(key)) => record.verify(key).map(Event::Record),
-            _ => Some(Event::Heard),
+            _ => Some(Event::Answer),
         }
     }
 
@@ -333,38 +335,39 @@ impl Operation {
         }
     }
 
-    fn give_up_on_silent(&mut self) {
+    fn mark_late_queries(&mut self) {
         let (now, query_timeout) = (Instant::now(), self.query_timeout());
-        for waiting in self.waiting.values_mut().filter(|it| !it.is_late) {
-            if now >= waiting.since + query_timeout {
-                waiting.is_late = true;
-                self.lookup.late(waiting.at);
-                self.shared.nodes().forget(waiting.at);
+        for pending in self.pending.values_mut().filter(|it| !it.is_late) {
+            if now >= pending.since + query_timeout {
+                pending.is_late = true;
+                self.lookup.on_timeout(pending.at);
+                self.shared.nodes().remove(pending.at);
             }
         }
     }
 
     fn next_timer(&self, now: Instant) -> Instant {
-        let waiting = self.waiting.values().filter(|it| !it.is_late);
-        let mut wake = self.begun + if self.heard { LOOKUP_TIMEOUT } else { SILENCE_TIMEOUT };
-        if matches!(self.introduction, Introduction::NotYet) && !self.heard {
-            wake = wake.min(self.begun + INTRODUCE_AFTER);
+        let pending = self.pending.values().filter(|it| !it.is_late);
+        let mut wake =
+            self.started + if self.has_answer { LOOKUP_TIMEOUT } else { SILENCE_TIMEOUT };
+        if matches!(self.bootstrap, BootstrapState::NotStarted) && !self.has_answer {
+            wake = wake.min(self.started + BOOTSTRAP_AFTER);
         }
         let query_timeout = self.query_timeout();
-        waiting.map(|it| it.since + query_timeout).fold(wake, Instant::min).max(now)
+        pending.map(|it| it.since + query_timeout).fold(wake, Instant::min).max(now)
     }
 
     /// Asks the bootstrap nodes if no other node is known or answers.
-    fn introduce(&mut self) {
-        let is_time = self.lookup.is_done() || Instant::now() >= self.begun + INTRODUCE_AFTER;
-        if !matches!(self.introduction, Introduction::NotYet) || self.heard || !is_time {
+    fn start_bootstrap(&mut self) {
+        let is_time = self.lookup.is_done() || Instant::now() >= self.started + BOOTSTRAP_AFTER;
+        if !matches!(self.bootstrap, BootstrapState::NotStarted) || self.has_answer || !is_time {
             return;
         }
         let mut tasks = JoinSet::new();
-        for host in self.shared.config.bootstrap.iter().take(MAX_INTRODUCERS).cloned() {
+        for host in self.shared.config.bootstrap.iter().take(MAX_BOOTSTRAP_NODES).cloned() {
             tasks.spawn(resolve(host));
         }
-        self.introduction = Introduction::Resolving(tasks);
+        self.bootstrap = BootstrapState::Resolving(tasks);
     }
 }
 

@@ -14,7 +14,7 @@ use wraith_discovery::{
 use crate::config::DhtConfig;
 use crate::id::target_of;
 use crate::krpc::SignedRecord;
-use crate::nodes::Nodes;
+use crate::nodes::NodeCache;
 use crate::operation::{Event, Operation, no_randomness, resolve};
 
 /// Most concurrent gets and puts. Each has a socket and sends at most about thirty datagrams per
@@ -31,11 +31,11 @@ pub struct Shared {
     pub config: DhtConfig,
     pub permits: Arc<Semaphore>,
     pub traffic: Counters,
-    nodes: Mutex<Nodes>,
+    nodes: Mutex<NodeCache>,
 }
 
 impl Shared {
-    pub fn nodes(&self) -> MutexGuard<'_, Nodes> {
+    pub fn nodes(&self) -> MutexGuard<'_, NodeCache> {
         // A panic cannot leave the node list inconsistent.
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -55,21 +55,22 @@ impl Dht {
     /// Returns at most 64 nodes that answered, most recent first, for [`DhtConfig::remembered`] of
     /// the next run. Before the first answer, returns the configured remembered nodes.
     pub fn good_nodes(&self) -> Vec<SocketAddrV4> {
-        let good = self.0.nodes().good();
+        let good = self.0.nodes().most_recent();
         if good.is_empty() { self.0.config.remembered.clone() } else { good }
     }
 
     /// Returns at most `count` nodes for a single query such as
-    /// [`SeenQuestion`](crate::SeenQuestion). They come from [`good_nodes`](Self::good_nodes), and
+    /// [`AddressQuery`](crate::AddressQuery). They come from [`good_nodes`](Self::good_nodes), and
     /// from the bootstrap list while those are too few.
-    pub async fn nodes_to_ask(&self, count: usize) -> Vec<SocketAddrV4> {
+    pub async fn nodes_to_query(&self, count: usize) -> Vec<SocketAddrV4> {
         let mut nodes = self.good_nodes();
         for host in self.0.config.bootstrap.iter().take(count) {
             if nodes.len() >= count {
                 break;
             }
-            let found = resolve(host.clone()).await.into_iter().find(|node| !nodes.contains(node));
-            nodes.extend(found);
+            let response =
+                resolve(host.clone()).await.into_iter().find(|node| !nodes.contains(node));
+            nodes.extend(response);
         }
         nodes.truncate(count);
         nodes
@@ -97,7 +98,7 @@ impl RecordStore for Dht {
         Box::pin(async move {
             let mut target = [0; 20];
             getrandom::fill(&mut target).map_err(no_randomness)?;
-            Operation::start_serving(shared, target).await?.step(None).await.map(drop)
+            Operation::start_lookup(shared, target).await?.next_event(None).await.map(drop)
         })
     }
 
@@ -109,13 +110,13 @@ impl RecordStore for Dht {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
             let key = seed.key();
-            let mut operation = Operation::start_serving(shared, target_of(&key)).await?;
+            let mut operation = Operation::start_lookup(shared, target_of(&key)).await?;
             loop {
-                match operation.step(Some(&key)).await? {
+                match operation.next_event(Some(&key)).await? {
                     Event::Record(there) => {
                         record.seq = record.seq.max(there.seq.saturating_add(1))
                     }
-                    Event::Heard => {}
+                    Event::Answer => {}
                     Event::Done => break,
                 }
             }
@@ -124,31 +125,31 @@ impl RecordStore for Dht {
     }
 
     fn get(&self, key: RecordKey) -> Box<dyn RecordLookup> {
-        Box::new(Get::new(&self.0, key, false))
+        Box::new(RecordSearch::new(&self.0, key, false))
     }
 
     fn get_from_known_nodes(&self, key: RecordKey) -> Box<dyn RecordLookup> {
-        Box::new(Get::new(&self.0, key, true))
+        Box::new(RecordSearch::new(&self.0, key, true))
     }
 }
 
 /// One search for a record.
-struct Get {
+struct RecordSearch {
     shared: Arc<Shared>,
     key: RecordKey,
     /// Whether only the closest known nodes are asked.
-    is_glance: bool,
+    known_nodes_only: bool,
     operation: Option<Operation>,
     newest: Option<i64>,
 }
 
-impl Get {
-    fn new(shared: &Arc<Shared>, key: RecordKey, is_glance: bool) -> Self {
-        Self { shared: Arc::clone(shared), key, is_glance, operation: None, newest: None }
+impl RecordSearch {
+    fn new(shared: &Arc<Shared>, key: RecordKey, known_nodes_only: bool) -> Self {
+        Self { shared: Arc::clone(shared), key, known_nodes_only, operation: None, newest: None }
     }
 }
 
-impl RecordLookup for Get {
+impl RecordLookup for RecordSearch {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<StoredRecord>, PlaceError>> {
         Box::pin(async move {
             loop {
@@ -156,18 +157,18 @@ impl RecordLookup for Get {
                     Some(operation) => operation,
                     None => {
                         let (shared, target) = (Arc::clone(&self.shared), target_of(&self.key));
-                        self.operation.insert(match self.is_glance {
-                            true => Operation::begin_glance(shared, target).await?,
-                            false => Operation::start_serving(shared, target).await?,
+                        self.operation.insert(match self.known_nodes_only {
+                            true => Operation::start_at_known_nodes(shared, target).await?,
+                            false => Operation::start_lookup(shared, target).await?,
                         })
                     }
                 };
-                match operation.step(Some(&self.key)).await? {
+                match operation.next_event(Some(&self.key)).await? {
                     Event::Record(record) if self.newest.is_none_or(|it| record.seq > it) => {
                         self.newest = Some(record.seq);
                         return Ok(Some(record));
                     }
-                    Event::Record(_) | Event::Heard => {}
+                    Event::Record(_) | Event::Answer => {}
                     Event::Done => return Ok(None),
                 }
             }
@@ -197,12 +198,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub fn sent(&self, bytes: usize) {
+    pub fn record_sent(&self, bytes: usize) {
         self.sent.fetch_add(1, Relaxed);
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    pub fn received(&self, bytes: usize) {
+    pub fn record_received(&self, bytes: usize) {
         self.received.fetch_add(1, Relaxed);
         self.received_bytes.fetch_add(bytes as u64, Relaxed);
     }

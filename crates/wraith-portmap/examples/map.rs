@@ -18,7 +18,7 @@ async fn main() {
     let mapping = PortMapping::request(port);
     let mut status = mapping.status();
     let mut lines = BufReader::new(stdin()).lines();
-    let mut told = Status::Asking;
+    let mut told = Status::Requesting;
     println!("{told}");
     loop {
         tokio::select! {

@@ -25,7 +25,7 @@ pub(crate) struct Grant {
 
 impl Grant {
     /// Validates the router's answer.
-    pub fn believed(external: SocketAddrV4, lifetime: Duration) -> Result<Self, Refusal> {
+    pub fn validated(external: SocketAddrV4, lifetime: Duration) -> Result<Self, Refusal> {
         if !is_global(*external.ip()) {
             return Err(Refusal::NotGlobal(*external.ip()));
         }
@@ -108,22 +108,22 @@ mod tests {
             "255.255.255.255",
         ] {
             let ip: Ipv4Addr = text.parse().unwrap();
-            let grant = Grant::believed(SocketAddrV4::new(ip, 4444), LIFETIME);
+            let grant = Grant::validated(SocketAddrV4::new(ip, 4444), LIFETIME);
             assert_eq!(grant, Err(Refusal::NotGlobal(ip)), "{text}");
         }
         for text in
             ["1.1.1.1", "100.63.0.1", "100.128.0.1", "172.32.0.1", "192.0.1.1", "198.20.0.1"]
         {
             let ip: Ipv4Addr = text.parse().unwrap();
-            assert!(Grant::believed(SocketAddrV4::new(ip, 4444), LIFETIME).is_ok(), "{text}");
+            assert!(Grant::validated(SocketAddrV4::new(ip, 4444), LIFETIME).is_ok(), "{text}");
         }
     }
 
     #[test]
     fn port_zero_and_lifetimes_out_of_range_are_not_believed() {
-        let lifetime = |seconds| Grant::believed(GLOBAL, Duration::from_secs(seconds));
+        let lifetime = |seconds| Grant::validated(GLOBAL, Duration::from_secs(seconds));
         let portless = SocketAddrV4::new(*GLOBAL.ip(), 0);
-        assert_eq!(Grant::believed(portless, LIFETIME), Err(Refusal::Malformed));
+        assert_eq!(Grant::validated(portless, LIFETIME), Err(Refusal::Malformed));
         assert_eq!(lifetime(0), Err(Refusal::TooBrief(Duration::ZERO)));
         assert!(lifetime(19).is_err());
         assert_eq!(lifetime(20).unwrap().lifetime, LIFETIME_MIN);

@@ -3,7 +3,7 @@
 //! ```text
 //!   PortMapping            the application's handle; drop gives the port back
 //!     │ watch
-//!   keeper                 one task: request, renew, detect loss, request again, remove
+//!   mapping_task           one task: request, renew, detect loss, request again, remove
 //!     │
 //!   router                 selects the protocol: the first that grants a port
 //!   ├── port_control       PCP and NAT-PMP (by crab_nat)
@@ -33,7 +33,7 @@
 mod gateway;
 mod grant;
 mod igd;
-mod keeper;
+mod mapping_task;
 mod port_control;
 mod router;
 
@@ -78,7 +78,7 @@ impl fmt::Display for Protocol {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The request is under way.
-    Asking,
+    Requesting,
     /// The router forwards packets for `external` to the local port.
     Mapped {
         /// External address as reported by the router: a global address, not yet tested.
@@ -96,7 +96,7 @@ impl Status {
     pub fn external(&self) -> Option<SocketAddr> {
         match self {
             Self::Mapped { external, .. } => Some(SocketAddr::V4(*external)),
-            Self::Asking | Self::Unmapped(_) => None,
+            Self::Requesting | Self::Unmapped(_) => None,
         }
     }
 }
@@ -104,7 +104,7 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asking => f.write_str("requesting a port from the router"),
+            Self::Requesting => f.write_str("requesting a port from the router"),
             Self::Mapped { external, protocol } => {
                 write!(f, "the router forwards {external} to this machine ({protocol})")
             }
@@ -178,9 +178,9 @@ impl Default for Settings {
 pub struct PortMapping {
     status: watch::Receiver<Status>,
     refresh: Arc<Notify>,
-    /// Drop stops the keeper.
+    /// Drop stops the task.
     _stop: oneshot::Sender<()>,
-    keeper: JoinHandle<()>,
+    mapping_task: JoinHandle<()>,
 }
 
 impl PortMapping {
@@ -200,12 +200,13 @@ impl PortMapping {
     /// Outside of a tokio runtime.
     #[must_use]
     pub fn request_with(local_port: NonZeroU16, settings: Settings) -> Self {
-        let (publish, status) = watch::channel(Status::Asking);
+        let (publish, status) = watch::channel(Status::Requesting);
         let (stop, stopped) = oneshot::channel();
         let refresh = Arc::new(Notify::new());
-        let keeper = keeper::Keeper::new(local_port, settings, publish, refresh.clone());
-        let keeper = tokio::spawn(keeper.run(stopped));
-        Self { status, refresh, _stop: stop, keeper }
+        let mapping_task =
+            mapping_task::MappingTask::new(local_port, settings, publish, refresh.clone());
+        let mapping_task = tokio::spawn(mapping_task.run(stopped));
+        Self { status, refresh, _stop: stop, mapping_task }
     }
 
     /// Returns a receiver of the current status and its changes.
@@ -222,10 +223,10 @@ impl PortMapping {
 
     /// Removes the mapping. Waits for the router's confirmation, at most [`RELEASE_TIMEOUT`].
     pub async fn release(self) {
-        let Self { _stop: stop, mut keeper, .. } = self;
+        let Self { _stop: stop, mut mapping_task, .. } = self;
         drop(stop);
-        if tokio::time::timeout(RELEASE_TIMEOUT, &mut keeper).await.is_err() {
-            keeper.abort();
+        if tokio::time::timeout(RELEASE_TIMEOUT, &mut mapping_task).await.is_err() {
+            mapping_task.abort();
         }
     }
 }

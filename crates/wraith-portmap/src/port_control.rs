@@ -44,16 +44,16 @@ mod code {
 #[derive(Debug)]
 pub(crate) struct PortControlMapping(PortMapping);
 
-/// Requests a mapping by one of the two protocols. `wish` is the preferred external port, for a
-/// mapping that was lost.
+/// Requests a mapping by one of the two protocols. `preferred_port` is the preferred external port,
+/// for a mapping that was lost.
 pub(crate) async fn request(
     protocol: Protocol,
     gateway: Gateway,
     local_port: NonZeroU16,
-    wish: Option<NonZeroU16>,
+    preferred_port: Option<NonZeroU16>,
 ) -> Result<(PortControlMapping, Grant), Refusal> {
     let router = GatewayAddress::IpV4(gateway.router);
-    let (udp, options) = (InternetProtocol::Udp, options(wish));
+    let (udp, options) = (InternetProtocol::Udp, options(preferred_port));
     let mapping = if protocol == Protocol::NatPmp {
         natpmp::port_mapping(router, udp, local_port, options).await?
     } else {
@@ -72,9 +72,9 @@ pub(crate) async fn request(
 }
 
 /// Returns the options of every request, independent of earlier grants.
-fn options(wish: Option<NonZeroU16>) -> PortMappingOptions {
+fn options(preferred_port: Option<NonZeroU16>) -> PortMappingOptions {
     PortMappingOptions {
-        external_port: wish,
+        external_port: preferred_port,
         lifetime_seconds: Some(LIFETIME.as_secs() as u32),
         timeout_config: Some(TIMEOUTS),
     }
@@ -116,7 +116,7 @@ impl PortControlMapping {
             }
         };
         let external = SocketAddrV4::new(ip, self.0.external_port().get());
-        Grant::believed(external, Duration::from_secs(self.0.lifetime().into()))
+        Grant::validated(external, Duration::from_secs(self.0.lifetime().into()))
     }
 }
 

@@ -18,17 +18,17 @@ use crate::{Protocol, Unmapped};
 
 /// Head start of PCP and NAT-PMP after a UPnP device was found. A router that supports PCP or
 /// NAT-PMP answers within milliseconds.
-const PORT_CONTROL_FIRST: Duration = Duration::from_secs(1);
+const PORT_CONTROL_HEAD_START: Duration = Duration::from_secs(1);
 
 /// A mapping that the router holds.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     protocol: Protocol,
-    held: Held,
+    held: ProtocolMapping,
 }
 
 #[derive(Debug)]
-enum Held {
+enum ProtocolMapping {
     PortControl(PortControlMapping),
     Igd(IgdMapping),
 }
@@ -40,46 +40,46 @@ impl Mapping {
         gateway: Gateway,
         search: Duration,
         local_port: NonZeroU16,
-        wish: Option<NonZeroU16>,
+        preferred_port: Option<NonZeroU16>,
     ) -> Result<(Self, Grant), Unmapped> {
-        let port_control = by_port_control(gateway, local_port, wish);
+        let port_control = request_by_port_control(gateway, local_port, preferred_port);
         let find_igd = Igd::find(gateway, search);
         tokio::pin!(port_control, find_igd);
         let mut refusals = None;
         let igd = tokio::select! {
             granted = &mut port_control => match granted {
                 Ok(granted) => return Ok(granted),
-                Err(met) => {
-                    refusals = Some(met);
+                Err(refused) => {
+                    refusals = Some(refused);
                     find_igd.await
                 }
             },
             igd = &mut find_igd => igd,
         };
         if igd.is_ok() && refusals.is_none() {
-            match timeout(PORT_CONTROL_FIRST, &mut port_control).await {
+            match timeout(PORT_CONTROL_HEAD_START, &mut port_control).await {
                 Ok(Ok(granted)) => return Ok(granted),
-                Ok(Err(met)) => refusals = Some(met),
+                Ok(Err(refused)) => refusals = Some(refused),
                 // The request stays pending and is resumed if the device refuses.
                 Err(_) => {}
             }
         }
         let mapped = match igd {
-            Ok(igd) => igd.map(local_port, wish).await,
+            Ok(igd) => igd.map(local_port, preferred_port).await,
             Err(refusal) => Err(refusal),
         };
         let refused = match mapped {
             Ok((mapping, grant)) => {
-                let held = Held::Igd(mapping);
+                let held = ProtocolMapping::Igd(mapping);
                 return Ok((Self { protocol: Protocol::UpnpIgd, held }, grant));
             }
             Err(refusal) => refusal,
         };
         let mut refusals = match refusals {
-            Some(met) => met,
+            Some(refused) => refused,
             None => match port_control.await {
                 Ok(granted) => return Ok(granted),
-                Err(met) => met,
+                Err(refused) => refused,
             },
         };
         refusals.push((Protocol::UpnpIgd, refused));
@@ -93,30 +93,33 @@ impl Mapping {
     /// Repeats the request for the same mapping.
     pub async fn renew(&mut self) -> Result<Grant, Refusal> {
         match &mut self.held {
-            Held::PortControl(mapping) => mapping.renew().await,
-            Held::Igd(mapping) => mapping.renew().await,
+            ProtocolMapping::PortControl(mapping) => mapping.renew().await,
+            ProtocolMapping::Igd(mapping) => mapping.renew().await,
         }
     }
 
     pub async fn remove(&mut self) -> Result<(), Refusal> {
         match &mut self.held {
-            Held::PortControl(mapping) => mapping.remove().await,
-            Held::Igd(mapping) => mapping.remove().await,
+            ProtocolMapping::PortControl(mapping) => mapping.remove().await,
+            ProtocolMapping::Igd(mapping) => mapping.remove().await,
         }
     }
 }
 
 /// Tries PCP, then NAT-PMP. Some routers that support only NAT-PMP do not answer a PCP request.
-async fn by_port_control(
+async fn request_by_port_control(
     gateway: Gateway,
     local_port: NonZeroU16,
-    wish: Option<NonZeroU16>,
+    preferred_port: Option<NonZeroU16>,
 ) -> Result<(Mapping, Grant), Vec<(Protocol, Refusal)>> {
     let mut refusals = Vec::new();
     for protocol in [Protocol::Pcp, Protocol::NatPmp] {
-        match port_control::request(protocol, gateway, local_port, wish).await {
+        match port_control::request(protocol, gateway, local_port, preferred_port).await {
             Ok((mapping, grant)) => {
-                return Ok((Mapping { protocol, held: Held::PortControl(mapping) }, grant));
+                return Ok((
+                    Mapping { protocol, held: ProtocolMapping::PortControl(mapping) },
+                    grant,
+                ));
             }
             Err(refusal) => refusals.push((protocol, refusal)),
         }

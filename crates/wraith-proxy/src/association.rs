@@ -56,8 +56,8 @@ impl Association {
         // Without keepalive, the end of the association may go unnoticed; that does not make it
         // useless.
         let _ = SockRef::from(&control).set_tcp_keepalive(&KEEPALIVE);
-        let (tell, open) = watch::channel(true);
-        let control = tokio::spawn(hold(control, tell));
+        let (sender, open) = watch::channel(true);
+        let control = tokio::spawn(wait_for_close(control, sender));
         let header = header_to(&target);
         Ok(Self { proxy, target, header, open, control })
     }
@@ -105,10 +105,10 @@ impl Drop for Association {
 }
 
 /// Waits until the proxy closes the connection. Data on it has no meaning.
-async fn hold(mut control: TcpStream, tell: watch::Sender<bool>) {
+async fn wait_for_close(mut control: TcpStream, sender: watch::Sender<bool>) {
     let mut buffer = [0; 64];
     while control.read(&mut buffer).await.is_ok_and(|len| len > 0) {}
-    tell.send_replace(false);
+    sender.send_replace(false);
 }
 
 fn header_to(target: &Target) -> Vec<u8> {
@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_answer_of_the_server_has_the_header_of_a_question_to_it(
+        fn answers_of_the_target_have_the_header_of_requests_to_it(
             ip: std::net::IpAddr, port: u16, payload: Vec<u8>,
         ) {
             let association = to(Target::Address(SocketAddr::new(ip, port)));
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn no_datagram_is_a_panic(datagram: Vec<u8>, kind in 0_u8..6, port: u16) {
+        fn arbitrary_datagrams_do_not_panic(datagram: Vec<u8>, kind in 0_u8..6, port: u16) {
             let association = to(Target::Name("relay.example".into(), port));
             let _ = association.header_from(&datagram);
             let _ = association.header_from(&[&[0, 0, 0, kind], &datagram[..]].concat());
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_in_front_of_the_first_datagrams_and_no_answer_has_one() {
+    fn the_first_datagrams_carry_the_name_and_answers_do_not() {
         let association = to(Target::Name("relay.example".into(), 443));
         let header = [&[0, 0, 0, 3, 13][..], b"relay.example", &[1, 187]].concat();
         assert_eq!(association.header(), header);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_names_and_other_ports_are_none_of_the_servers() {
+    fn fragments_names_and_other_ports_are_rejected() {
         let association = to(Target::Name("relay.example".into(), 80));
         let good = [0, 0, 0, 1, 10, 0, 0, 1, 0, 80, 9];
         assert_eq!(association.header_from(&good), Some(10));

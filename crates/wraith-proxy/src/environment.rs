@@ -17,11 +17,11 @@ use crate::url::{ProxyUrl, UrlError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     proxy: Option<ProxyUrl>,
-    exceptions: Vec<Exception>,
+    exceptions: Vec<NoProxyRule>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Exception {
+enum NoProxyRule {
     Everything,
     /// A name and its subdomains: lower case, without a leading dot.
     Name(String),
@@ -56,7 +56,7 @@ impl Environment {
             }
         };
         let exceptions = set("no_proxy").or_else(|| set("NO_PROXY")).unwrap_or_default();
-        let exceptions = exceptions.split([',', ' ']).filter_map(Exception::parse).collect();
+        let exceptions = exceptions.split([',', ' ']).filter_map(NoProxyRule::parse).collect();
         Ok(Self { proxy, exceptions })
     }
 
@@ -70,7 +70,7 @@ impl Environment {
     }
 }
 
-impl Exception {
+impl NoProxyRule {
     fn parse(word: &str) -> Option<Self> {
         let word = word.trim();
         let bare = word.trim_start_matches('[').trim_end_matches(']');
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_more_special_and_the_lower_case_go_first() {
+    fn specific_and_lower_case_variables_take_precedence() {
         let all = ("ALL_PROXY", "socks5://all");
         let https = ("HTTPS_PROXY", "http://upper:1");
         let lower = ("https_proxy", "lower:2");
@@ -145,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_proxy_is_an_error_that_names_the_variable() {
+    fn an_invalid_value_is_an_error_that_names_the_variable() {
         let error = environment(&[("ALL_PROXY", "ftp://secret:word@x")]).unwrap_err();
         assert_eq!(error, ("ALL_PROXY", UrlError::OtherScheme));
     }
 
     #[test]
-    fn exceptions_are_names_with_what_is_below_them_addresses_and_networks() {
+    fn no_proxy_rules_match_domains_addresses_and_networks() {
         let no = "localhost, .corp.example,exact.example,10.0.0.0/8,192.168.7.7,[2001:db8::1],fd00::/8,1.2.3.4/33";
         let set = [("all_proxy", "socks5://p"), ("NO_PROXY", no)];
         for direct in [

@@ -53,7 +53,7 @@ pub enum Denial {
     Forbidden,
     /// The proxy cannot reach the host, or the port is closed.
     #[error("it cannot reach the host; the host may be down, or the port closed")]
-    NoWay,
+    Unreachable,
     /// The proxy cannot resolve the host name.
     #[error("it cannot resolve the host name")]
     UnknownHost,

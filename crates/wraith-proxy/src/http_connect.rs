@@ -33,7 +33,7 @@ pub async fn handshake(
     request.extend_from_slice(b"\r\n");
     stream.write_all(&request).await?;
     let head = read_head(stream).await?;
-    match status(&head).ok_or(Failure::Nonsense)? {
+    match status(&head).ok_or(Failure::InvalidReply)? {
         // Headers that announce a body are ignored: a successful answer to CONNECT has none.
         200..=299 => Ok(()),
         401 | 407 if credentials.is_some() => Err(Failure::CredentialsRefused),
@@ -47,19 +47,19 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Fai
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(HEAD_END) {
         if head.len() == HEAD_BYTES_MAX {
-            return Err(Failure::Nonsense);
+            return Err(Failure::InvalidReply);
         }
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),
             // The server answered, but not like a proxy.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !head.is_empty() => {
-                return Err(Failure::Nonsense);
+                return Err(Failure::InvalidReply);
             }
             Err(error) => return Err(error.into()),
         }
         // Fail at once if this cannot become a status line.
         if !head.starts_with(b"HTTP/") && !b"HTTP/".starts_with(&head) {
-            return Err(Failure::Nonsense);
+            return Err(Failure::InvalidReply);
         }
     }
     Ok(head)
@@ -77,7 +77,7 @@ fn denial(code: u16) -> Denial {
         403 => Denial::Forbidden,
         404 => Denial::UnknownHost,
         405 | 501 => Denial::NotOffered,
-        502..=504 => Denial::NoWay,
+        502..=504 => Denial::Unreachable,
         code => Denial::Code(code),
     }
 }

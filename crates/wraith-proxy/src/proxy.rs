@@ -49,7 +49,7 @@ impl Proxy {
     pub async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, ProxyError> {
         let target = Target::new(host, port)?;
         let attempt = async {
-            let mut stream = self.reach().await?;
+            let mut stream = self.connect_to_proxy().await?;
             let credentials = self.url.credentials();
             let done = match self.url.scheme() {
                 Scheme::Socks5 => {
@@ -62,7 +62,7 @@ impl Proxy {
             done.map_err(|failure| self.error(failure, &target))?;
             Ok(stream)
         };
-        self.within(attempt).await
+        self.with_timeout(attempt).await
     }
 
     /// Opens a UDP association through the proxy to `port` of `host`, a name or an address.
@@ -79,7 +79,7 @@ impl Proxy {
             return Err(ProxyError::NoUdp { proxy: self.url.authority() });
         }
         let attempt = async {
-            let mut control = self.reach().await?;
+            let mut control = self.connect_to_proxy().await?;
             // The source address of the caller's datagrams, as the proxy will observe it, is
             // unknown. RFC 1928 §7 specifies zeros for this case.
             let any =
@@ -95,16 +95,16 @@ impl Proxy {
                     failure => self.error(failure, &any),
                 },
             )?;
-            let nonsense = || self.error(Failure::Nonsense, &any);
+            let nonsense = || self.error(Failure::InvalidReply, &any);
             let port =
                 bound.map(|bound| bound.port()).filter(|port| *port != 0).ok_or_else(nonsense)?;
             let association = Association::new(control, port, target);
             association.map_err(|error| self.error(error.into(), &any))
         };
-        self.within(attempt).await
+        self.with_timeout(attempt).await
     }
 
-    async fn reach(&self) -> Result<TcpStream, ProxyError> {
+    async fn connect_to_proxy(&self) -> Result<TcpStream, ProxyError> {
         let proxy = self.url.authority();
         let connected = TcpStream::connect((self.url.host(), self.url.port())).await;
         let stream = connected.map_err(|source| ProxyError::Unreachable { proxy, source })?;
@@ -114,7 +114,7 @@ impl Proxy {
         Ok(stream)
     }
 
-    async fn within<T>(
+    async fn with_timeout<T>(
         &self,
         attempt: impl Future<Output = Result<T, ProxyError>>,
     ) -> Result<T, ProxyError> {
@@ -127,7 +127,7 @@ impl Proxy {
         let proxy = self.url.authority();
         match failure {
             Failure::Io(source) => ProxyError::BrokenOff { proxy, source },
-            Failure::Nonsense => {
+            Failure::InvalidReply => {
                 let kind = match self.url.scheme() {
                     Scheme::Socks5 => "SOCKS5",
                     Scheme::Http => "HTTP",

@@ -43,7 +43,7 @@ pub enum Command {
 pub enum Failure {
     Io(io::Error),
     /// The answer violates the protocol.
-    Nonsense,
+    InvalidReply,
     CredentialsWanted,
     CredentialsRefused,
     Denied(Denial),
@@ -70,21 +70,21 @@ pub async fn handshake(
     stream.write_all(greeting).await?;
     let [version, method] = read(stream).await?;
     if version != VERSION {
-        return Err(Failure::Nonsense);
+        return Err(Failure::InvalidReply);
     }
     match (method, credentials) {
         (NO_AUTHENTICATION, _) => {}
         (USER_AND_PASSWORD, Some(credentials)) => authenticate(stream, credentials).await?,
         (NONE_ACCEPTABLE, None) => return Err(Failure::CredentialsWanted),
         (NONE_ACCEPTABLE, Some(_)) => return Err(Failure::CredentialsRefused),
-        _ => return Err(Failure::Nonsense),
+        _ => return Err(Failure::InvalidReply),
     }
     let mut request = vec![VERSION, command as u8, 0];
     write_target(&mut request, target);
     stream.write_all(&request).await?;
     let [version, code, _reserved, kind] = read(stream).await?;
     if version != VERSION {
-        return Err(Failure::Nonsense);
+        return Err(Failure::InvalidReply);
     }
     if code != 0 {
         return Err(Failure::Denied(denial(code)));
@@ -107,7 +107,7 @@ async fn authenticate(
     match read(stream).await? {
         [PASSWORD_VERSION, 0] => Ok(()),
         [PASSWORD_VERSION, _] => Err(Failure::CredentialsRefused),
-        _ => Err(Failure::Nonsense),
+        _ => Err(Failure::InvalidReply),
     }
 }
 
@@ -124,7 +124,7 @@ async fn bound(
             stream.read_exact(&mut [0; 255][..usize::from(len)]).await?;
             None
         }
-        _ => return Err(Failure::Nonsense),
+        _ => return Err(Failure::InvalidReply),
     };
     let port = u16::from_be_bytes(read(stream).await?);
     Ok(ip.map(|ip| SocketAddr::new(ip, port)))
@@ -140,7 +140,7 @@ async fn read<const N: usize>(stream: &mut (impl AsyncRead + Unpin)) -> Result<[
 fn denial(code: u8) -> Denial {
     match code {
         2 => Denial::Forbidden,
-        3..=6 => Denial::NoWay,
+        3..=6 => Denial::Unreachable,
         7 | 8 => Denial::NotOffered,
         code => Denial::Code(code.into()),
     }
@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_address_is_read_as_it_was_written(ip: std::net::IpAddr, port: u16, rest: Vec<u8>) {
+        fn addresses_survive_the_wire(ip: std::net::IpAddr, port: u16, rest: Vec<u8>) {
             let mut bytes = Vec::new();
             write_target(&mut bytes, &Target::Address(SocketAddr::new(ip, port)));
             let len = bytes.len();
@@ -209,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_a_panic(bytes: Vec<u8>) {
+        fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
             let _ = read_address(&bytes);
         }
     }

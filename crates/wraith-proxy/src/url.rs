@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_a_proxy_is_named() {
+    fn invalid_proxy_urls_are_rejected_with_the_reason() {
         for (text, error) in [
             ("proxy:8080", UrlError::NoScheme),
             ("https://proxy", UrlError::Tls),
@@ -260,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_accepted_is_written_as_it_is_read(text in "(socks5|http)://([a-z:%0-9]{0,9}@)?[a-z.:\\[\\]0-9-]{0,20}") {
+        fn accepted_urls_survive_text(text in "(socks5|http)://([a-z:%0-9]{0,9}@)?[a-z.:\\[\\]0-9-]{0,20}") {
             if let Ok(url) = parse(&text) {
                 let again = parse(&url.to_string()).unwrap();
                 prop_assert_eq!((again.host(), again.port()), (url.host(), url.port()));

@@ -300,7 +300,7 @@ impl Node {
     /// Returns up to `count` DHT nodes for a single query.
     pub(crate) async fn dht_nodes(&self, count: usize) -> Vec<SocketAddrV4> {
         match &self.0.dht {
-            Some(dht) => dht.nodes_to_ask(count).await,
+            Some(dht) => dht.nodes_to_query(count).await,
             None => Vec::new(),
         }
     }

@@ -25,8 +25,8 @@ pub async fn try_it(args: &MeetingArgs, socket: &Endpoint) -> (Check, Option<Por
     };
     let mapping = PortMapping::request(port);
     let mut status = mapping.status();
-    let answered = timeout(ROUTER_WAIT, status.wait_for(|now| *now != Mapping::Asking)).await;
-    let said = answered.ok().and_then(Result::ok).map_or(Mapping::Asking, |now| now.clone());
+    let answered = timeout(ROUTER_WAIT, status.wait_for(|now| *now != Mapping::Requesting)).await;
+    let said = answered.ok().and_then(Result::ok).map_or(Mapping::Requesting, |now| now.clone());
     (check(&said), Some(mapping))
 }
 
@@ -38,7 +38,7 @@ fn check(said: &Mapping) -> Check {
         Mapping::Mapped { .. } => {
             Check::ok(NAME, found, "peers can reach this machine from outside while it waits")
         }
-        Mapping::Asking => Check::warn(NAME, "the router does not answer", meaning).next(next),
+        Mapping::Requesting => Check::warn(NAME, "the router does not answer", meaning).next(next),
         Mapping::Unmapped(why) => match **why {
             Unmapped::NoGateway => Check::none(NAME, found, "there is no router to ask"),
             Unmapped::Refused(_) => Check::warn(NAME, found, meaning).next(next),
@@ -63,7 +63,7 @@ mod tests {
         let none = check(&Mapping::Unmapped(Arc::new(Unmapped::NoGateway)));
         assert_eq!(none.status, Status::None);
         let refused = Unmapped::Refused(vec![(Protocol::Pcp, Refusal::NoAnswer)]);
-        for said in [Mapping::Unmapped(Arc::new(refused)), Mapping::Asking] {
+        for said in [Mapping::Unmapped(Arc::new(refused)), Mapping::Requesting] {
             let check = check(&said);
             assert!(check.status == Status::Warn && check.next.unwrap().contains("--listen"));
         }

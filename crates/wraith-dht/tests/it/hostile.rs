@@ -81,7 +81,7 @@ async fn client_at(
 }
 
 #[tokio::test]
-async fn where_nobody_answers_that_is_said_in_time() {
+async fn an_unreachable_network_is_reported_in_time() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let dht = client_of(vec![silent.local_addr().unwrap().to_string(), "not a host".into()]);
     let begun = Instant::now();
@@ -94,7 +94,7 @@ async fn where_nobody_answers_that_is_said_in_time() {
 }
 
 #[tokio::test]
-async fn foreign_forged_and_oversized_records_are_not_believed() {
+async fn foreign_forged_and_oversized_records_are_ignored() {
     let mut tasks = JoinSet::new();
     for case in 0..4 {
         let dht = client_at(&mut tasks, move |question, _| {
@@ -115,7 +115,7 @@ async fn foreign_forged_and_oversized_records_are_not_believed() {
 }
 
 #[tokio::test]
-async fn an_old_record_that_is_replayed_does_not_follow_a_newer_one() {
+async fn a_replayed_old_record_does_not_follow_a_newer_one() {
     let mut tasks = JoinSet::new();
     let old = node(&mut tasks, |question, _| vec![answer(question, &signed(&seed(), 1, b"old"))]);
     let old: SocketAddr = old.await.parse().unwrap();
@@ -134,7 +134,7 @@ async fn an_old_record_that_is_replayed_does_not_follow_a_newer_one() {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_asked_for_and_nonsense_are_nothing() {
+async fn unrequested_and_malformed_answers_are_ignored() {
     let mut tasks = JoinSet::new();
     let dht = client_at(&mut tasks, |question, _| {
         let mut forged = answer(question, &signed(&seed(), 1, &[1; 900]));
@@ -147,7 +147,7 @@ async fn answers_that_nobody_asked_for_and_nonsense_are_nothing() {
 }
 
 #[tokio::test]
-async fn a_node_that_floods_and_names_ever_closer_ones_costs_a_bounded_number_of_questions() {
+async fn a_flooding_node_causes_a_bounded_number_of_queries() {
     let mut tasks = JoinSet::new();
     // Twenty absent nodes, each closer than all before, and every answer a hundred times.
     let victim = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -178,7 +178,7 @@ async fn a_node_that_floods_and_names_ever_closer_ones_costs_a_bounded_number_of
 }
 
 #[tokio::test]
-async fn a_node_that_refuses_to_store_is_said() {
+async fn a_refused_put_is_reported() {
     let mut tasks = JoinSet::new();
     let dht = client_at(&mut tasks, |question, _| {
         if question.windows(5).any(|it| it == b"3:put") {

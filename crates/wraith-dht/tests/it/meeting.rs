@@ -35,7 +35,7 @@ async fn found_at(search: &mut ContactSearch, address: SocketAddr) {
 }
 
 #[tokio::test]
-async fn a_contact_is_found_where_it_has_gone_and_learns_who_looks_for_it() {
+async fn a_contact_is_found_at_its_new_address_and_gets_the_call() {
     let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
     let at = Arc::new(Mutex::new(address(1)));
     let ours = Arc::clone(&at);
@@ -56,7 +56,7 @@ async fn a_contact_is_found_where_it_has_gone_and_learns_who_looks_for_it() {
 }
 
 #[tokio::test]
-async fn six_words_bring_the_ticket() {
+async fn a_long_code_brings_the_ticket() {
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
     let ticket = Box::new(|_, _| Zeroizing::new(b"ticket".to_vec()));
     let own = NodeId([1; 32]);

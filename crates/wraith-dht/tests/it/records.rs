@@ -18,7 +18,7 @@ async fn a_record_is_found_by_another_client_and_replaced_by_a_newer_one() {
 }
 
 #[tokio::test]
-async fn who_wrote_with_a_clock_ahead_can_write_again_with_it_set_back() {
+async fn a_writer_can_write_again_after_its_clock_was_set_back() {
     let (dht, seed) = (client(), RecordSeed::new([2; 32]));
     put(&dht, &seed, record(1_000, 1)).await.unwrap();
     put(&dht, &seed, record(10, 2)).await.unwrap();
@@ -26,13 +26,13 @@ async fn who_wrote_with_a_clock_ahead_can_write_again_with_it_set_back() {
 }
 
 #[tokio::test]
-async fn what_nobody_wrote_is_not_found_and_that_is_no_error() {
+async fn a_missing_record_is_no_error() {
     assert_eq!(get(&client(), &RecordSeed::new([3; 32])).await, Ok(Vec::new()));
     client().probe().await.unwrap();
 }
 
 #[tokio::test]
-async fn nodes_that_answered_are_enough_for_the_next_run() {
+async fn remembered_nodes_suffice_for_the_next_run() {
     let (first, seed) = (client(), RecordSeed::new([4; 32]));
     put(&first, &seed, record(1, 1)).await.unwrap();
     let remembered = first.good_nodes();
@@ -58,7 +58,7 @@ async fn bootstrap_nodes_are_not_asked_when_others_answer() {
 }
 
 #[tokio::test]
-async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_little() {
+async fn a_client_sends_nothing_at_rest_and_few_datagrams_per_operation() {
     let (dht, seed) = (client(), RecordSeed::new([6; 32]));
     assert_eq!(dht.traffic().sent, 0, "nothing before it is used");
     put(&dht, &seed, record(1, 1)).await.unwrap();
@@ -84,7 +84,7 @@ async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_litt
 }
 
 #[tokio::test]
-async fn after_a_look_a_glance_at_the_same_record_costs_four_questions_and_finds_what_is_new() {
+async fn after_a_full_lookup_a_cheap_one_sends_four_queries_and_finds_updates() {
     let (reader, writer, seed) = (client(), client(), RecordSeed::new([7; 32]));
     assert_eq!(get(&reader, &seed).await, Ok(Vec::new()));
     put(&writer, &seed, record(1, 1)).await.unwrap();
@@ -100,11 +100,11 @@ async fn after_a_look_a_glance_at_the_same_record_costs_four_questions_and_finds
 }
 
 #[tokio::test]
-async fn before_anybody_has_answered_the_bootstrap_nodes_can_be_asked() {
+async fn the_bootstrap_nodes_are_queried_before_any_answer() {
     let bootstrap = testnet().bootstrap[..2].to_vec();
     let expected: Vec<SocketAddrV4> = bootstrap.iter().map(|at| at.parse().unwrap()).collect();
     let dht = client_of(bootstrap);
     assert!(dht.good_nodes().is_empty());
-    assert_eq!(dht.nodes_to_ask(3).await, expected);
-    assert_eq!(dht.nodes_to_ask(1).await, expected[..1]);
+    assert_eq!(dht.nodes_to_query(3).await, expected);
+    assert_eq!(dht.nodes_to_query(1).await, expected[..1]);
 }

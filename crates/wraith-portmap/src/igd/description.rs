@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn services_elsewhere_or_with_strange_names_are_none() {
+    fn services_elsewhere_or_of_other_types_are_ignored() {
         let kind = "urn:schemas-upnp-org:service:WANIPConnection:";
         for service in [
             of(&format!("{kind}1"), "http://10.0.0.1/ctl"),

@@ -64,7 +64,7 @@ impl Igd {
     pub async fn map(
         &self,
         local_port: NonZeroU16,
-        wish: Option<NonZeroU16>,
+        preferred_port: Option<NonZeroU16>,
     ) -> Result<(IgdMapping, Grant), Refusal> {
         let local = SocketAddrV4::new(self.gateway.local, local_port.get());
         let mut last = Refusal::Unsupported;
@@ -72,8 +72,8 @@ impl Igd {
             // Checked before the mapping: a service without an external address is of no use.
             match external_ip(service).await {
                 Ok(ip) => {
-                    let wish = wish.unwrap_or(local_port).get();
-                    return IgdMapping::add(service.clone(), local, wish, ip).await;
+                    let preferred_port = preferred_port.unwrap_or(local_port).get();
+                    return IgdMapping::add(service.clone(), local, preferred_port, ip).await;
                 }
                 Err(refusal) => last = refusal,
             }
@@ -87,10 +87,10 @@ impl IgdMapping {
     async fn add(
         service: Service,
         local: SocketAddrV4,
-        wish: u16,
+        preferred_port: u16,
         ip: Ipv4Addr,
     ) -> Result<(Self, Grant), Refusal> {
-        let mut mapping = Self { local, service, external_port: wish, permanent: false };
+        let mut mapping = Self { local, service, external_port: preferred_port, permanent: false };
         let mut tried = 1;
         loop {
             match mapping.invoke_add().await {
@@ -150,7 +150,7 @@ impl IgdMapping {
 
     /// Builds the grant. The router does not report a lifetime; it accepted the requested one.
     fn grant(&self, ip: Ipv4Addr) -> Result<Grant, Refusal> {
-        Grant::believed(SocketAddrV4::new(ip, self.external_port), LIFETIME)
+        Grant::validated(SocketAddrV4::new(ip, self.external_port), LIFETIME)
     }
 }
 
@@ -159,5 +159,5 @@ async fn external_ip(service: &Service) -> Result<Ipv4Addr, Refusal> {
     let ip = answer.value("NewExternalIPAddress").ok_or(Refusal::Malformed)?;
     let ip = ip.parse().map_err(|_| Refusal::Malformed)?;
     // The port is a placeholder; only the address is validated.
-    Grant::believed(SocketAddrV4::new(ip, PORT_MIN), LIFETIME).map(|grant| *grant.external.ip())
+    Grant::validated(SocketAddrV4::new(ip, PORT_MIN), LIFETIME).map(|grant| *grant.external.ip())
 }

@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use wraith_portmap::{Protocol, Status};
 
-use crate::router::{EXTERNAL, LOCAL_PORT, Router, RouterState, Speaks, of_another, outcome};
+use crate::router::{
+    EXTERNAL, LOCAL_PORT, ProtocolSupport, Router, RouterState, map_for_another_client, outcome,
+};
 
 const INSIDE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, LOCAL_PORT.get());
 
@@ -25,46 +27,48 @@ async fn granted(by: Protocol, with: impl FnOnce(&mut RouterState)) -> SocketAdd
 }
 
 #[tokio::test]
-async fn by_pcp() {
-    granted(Protocol::Pcp, |router| router.pcp = Speaks::Well).await;
+async fn a_pcp_router_grants_a_mapping() {
+    granted(Protocol::Pcp, |router| router.pcp = ProtocolSupport::Supported).await;
 }
 
 #[tokio::test]
-async fn by_nat_pmp_where_the_router_says_that_it_has_no_pcp() {
+async fn nat_pmp_is_used_if_the_router_refuses_pcp() {
     granted(Protocol::NatPmp, |router| {
-        router.pcp = Speaks::No;
-        router.nat_pmp = Speaks::Well;
+        router.pcp = ProtocolSupport::Unsupported;
+        router.nat_pmp = ProtocolSupport::Supported;
     })
     .await;
 }
 
 // Waits 1.75 s for the three PCP requests to time out.
 #[tokio::test]
-async fn by_nat_pmp_where_the_router_does_not_answer_to_pcp() {
-    granted(Protocol::NatPmp, |router| router.nat_pmp = Speaks::Well).await;
+async fn nat_pmp_is_used_if_pcp_is_not_answered() {
+    granted(Protocol::NatPmp, |router| router.nat_pmp = ProtocolSupport::Supported).await;
 }
 
 // Waits the same 1.75 s.
 #[tokio::test]
-async fn by_nat_pmp_where_upnp_answers_first_and_refuses() {
+async fn nat_pmp_is_used_if_upnp_refuses() {
     granted(Protocol::NatPmp, |router| {
-        (router.nat_pmp, router.igd, router.refuses) = (Speaks::Well, Speaks::Well, true);
+        (router.nat_pmp, router.igd, router.refuses) =
+            (ProtocolSupport::Supported, ProtocolSupport::Supported, true);
     })
     .await;
 }
 
 fn upnp_only(router: &mut RouterState) {
-    (router.pcp, router.nat_pmp, router.igd) = (Speaks::No, Speaks::No, Speaks::Well);
+    (router.pcp, router.nat_pmp, router.igd) =
+        (ProtocolSupport::Unsupported, ProtocolSupport::Unsupported, ProtocolSupport::Supported);
 }
 
 #[tokio::test]
-async fn by_upnp() {
+async fn a_upnp_router_grants_a_mapping() {
     let external = granted(Protocol::UpnpIgd, upnp_only).await;
     assert_eq!(external.port(), LOCAL_PORT.get(), "the port is kept where it is free");
 }
 
 #[tokio::test]
-async fn by_upnp_where_only_mappings_without_an_end_are_known() {
+async fn a_upnp_router_may_support_only_permanent_mappings() {
     granted(Protocol::UpnpIgd, |router| {
         upnp_only(router);
         router.permanent_only = true;
@@ -73,19 +77,20 @@ async fn by_upnp_where_only_mappings_without_an_end_are_known() {
 }
 
 #[tokio::test]
-async fn by_upnp_at_another_port_where_another_machine_has_it() {
+async fn upnp_uses_another_port_if_the_port_is_taken() {
     let external = granted(Protocol::UpnpIgd, |router| {
         upnp_only(router);
-        of_another(router, LOCAL_PORT.get());
+        map_for_another_client(router, LOCAL_PORT.get());
     })
     .await;
     assert_ne!(external.port(), LOCAL_PORT.get());
 }
 
 #[tokio::test]
-async fn a_router_that_speaks_all_of_them_is_asked_for_one_mapping() {
+async fn a_router_with_all_protocols_gets_one_mapping() {
     let router = Router::start(|router| {
-        (router.pcp, router.nat_pmp, router.igd) = (Speaks::Well, Speaks::Well, Speaks::Well);
+        (router.pcp, router.nat_pmp, router.igd) =
+            (ProtocolSupport::Supported, ProtocolSupport::Supported, ProtocolSupport::Supported);
     })
     .await;
     let mapping = router.request_once();
@@ -96,21 +101,21 @@ async fn a_router_that_speaks_all_of_them_is_asked_for_one_mapping() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_ended_in_the_middle_leaves_nothing_behind() {
-    let pcp: fn(&mut RouterState) = |router| router.pcp = Speaks::Well;
+async fn a_cancelled_request_leaves_no_mapping() {
+    let pcp: fn(&mut RouterState) = |router| router.pcp = ProtocolSupport::Supported;
     // The second UPnP exchange requests the address, the third the mapping.
     for (with, exchanges) in [(pcp, 1), (upnp_only, 2), (upnp_only, 3)] {
         let router = Router::start(with).await;
         let mapping = router.request_once();
-        router.until_served(exchanges).await;
+        router.wait_for_requests(exchanges).await;
         mapping.release().await;
         assert!(router.state().mappings.is_empty());
     }
 }
 
 #[tokio::test]
-async fn a_mapping_that_is_dropped_is_given_back_in_the_background() {
-    let router = Router::start(|router| router.pcp = Speaks::Well).await;
+async fn a_dropped_mapping_is_removed_in_the_background() {
+    let router = Router::start(|router| router.pcp = ProtocolSupport::Supported).await;
     let mapping = router.request_once();
     outcome(&mapping).await;
     assert_eq!(router.state().mappings.len(), 1);

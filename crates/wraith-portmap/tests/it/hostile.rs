@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use wraith_portmap::{Protocol, Refusal, Status, Unmapped};
 
-use crate::router::{Router, RouterState, Speaks, outcome};
+use crate::router::{ProtocolSupport, Router, RouterState, outcome};
 
 /// Returns the reason why this router granted no mapping by `by`. No mapping may stay behind.
 async fn refused(by: Protocol, with: impl FnOnce(&mut RouterState)) -> Refusal {
@@ -18,21 +18,21 @@ async fn refused(by: Protocol, with: impl FnOnce(&mut RouterState)) -> Refusal {
     refusals.iter().find(|(protocol, _)| *protocol == by).expect("it was tried").1
 }
 
-fn speaks(by: Protocol, router: &mut RouterState) {
-    (router.pcp, router.nat_pmp) = (Speaks::No, Speaks::No);
+fn enable_only(by: Protocol, router: &mut RouterState) {
+    (router.pcp, router.nat_pmp) = (ProtocolSupport::Unsupported, ProtocolSupport::Unsupported);
     match by {
-        Protocol::Pcp => router.pcp = Speaks::Well,
-        Protocol::NatPmp => router.nat_pmp = Speaks::Well,
-        Protocol::UpnpIgd => router.igd = Speaks::Well,
+        Protocol::Pcp => router.pcp = ProtocolSupport::Supported,
+        Protocol::NatPmp => router.nat_pmp = ProtocolSupport::Supported,
+        Protocol::UpnpIgd => router.igd = ProtocolSupport::Supported,
     }
 }
 
 #[tokio::test]
-async fn an_external_address_that_is_none_of_the_internet_is_not_believed() {
+async fn a_non_global_external_address_is_rejected() {
     for by in [Protocol::Pcp, Protocol::NatPmp, Protocol::UpnpIgd] {
         for ip in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED, Ipv4Addr::new(100, 64, 3, 4)] {
             let refusal = refused(by, |router| {
-                speaks(by, router);
+                enable_only(by, router);
                 router.external_ip = ip;
             })
             .await;
@@ -42,11 +42,11 @@ async fn an_external_address_that_is_none_of_the_internet_is_not_believed() {
 }
 
 #[tokio::test]
-async fn port_zero_and_lifetimes_in_which_nothing_can_be_done_are_not_believed() {
+async fn port_zero_and_too_short_lifetimes_are_rejected() {
     for by in [Protocol::Pcp, Protocol::NatPmp] {
         let lie = |lie: fn(&mut RouterState)| {
             refused(by, move |router| {
-                speaks(by, router);
+                enable_only(by, router);
                 lie(router);
             })
         };
@@ -58,10 +58,10 @@ async fn port_zero_and_lifetimes_in_which_nothing_can_be_done_are_not_believed()
 }
 
 #[tokio::test]
-async fn port_zero_is_no_grant() {
+async fn port_zero_is_rejected() {
     for by in [Protocol::Pcp, Protocol::NatPmp] {
         let router = Router::start(|router| {
-            speaks(by, router);
+            enable_only(by, router);
             router.port_said = Some(0);
         })
         .await;
@@ -77,8 +77,8 @@ async fn answers_of_any_bytes_are_refused() {
     for bytes in [vec![], vec![0], vec![2; 7], vec![0x82; 24], vec![0; 60], vec![0xff; 1400]] {
         let by = Protocol::Pcp;
         let refusal = refused(by, |router| {
-            router.pcp = Speaks::Bytes(bytes.clone());
-            router.nat_pmp = Speaks::Bytes(bytes.clone());
+            router.pcp = ProtocolSupport::Bytes(bytes.clone());
+            router.nat_pmp = ProtocolSupport::Bytes(bytes.clone());
         })
         .await;
         assert!(
@@ -89,11 +89,11 @@ async fn answers_of_any_bytes_are_refused() {
 }
 
 #[tokio::test]
-async fn a_description_anywhere_but_at_the_router_is_not_fetched() {
+async fn a_description_outside_the_router_is_not_fetched() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let location = format!("http://{}/root.xml", elsewhere.local_addr().unwrap());
     let refusal = refused(Protocol::UpnpIgd, |router| {
-        speaks(Protocol::UpnpIgd, router);
+        enable_only(Protocol::UpnpIgd, router);
         router.location = Some(location);
     })
     .await;
@@ -108,9 +108,9 @@ async fn a_description_anywhere_but_at_the_router_is_not_fetched() {
 
 // Waits 3 s for the exchange to time out.
 #[tokio::test]
-async fn a_device_that_takes_the_connection_and_never_answers_is_given_up() {
+async fn a_device_that_never_answers_is_given_up() {
     let refusal = refused(Protocol::UpnpIgd, |router| {
-        speaks(Protocol::UpnpIgd, router);
+        enable_only(Protocol::UpnpIgd, router);
         router.stalls = true;
     })
     .await;

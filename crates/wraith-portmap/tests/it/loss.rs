@@ -5,22 +5,25 @@ use std::time::Duration;
 
 use wraith_portmap::{Refusal, Status, Unmapped};
 
-use crate::router::{EXTERNAL, Router, RouterState, Speaks, of_another, outcome};
+use crate::router::{
+    EXTERNAL, ProtocolSupport, Router, RouterState, map_for_another_client, outcome,
+};
 
 fn pcp(router: &mut RouterState) {
-    router.pcp = Speaks::Well;
+    router.pcp = ProtocolSupport::Supported;
 }
 
 fn nat_pmp(router: &mut RouterState) {
-    (router.pcp, router.nat_pmp) = (Speaks::No, Speaks::Well);
+    (router.pcp, router.nat_pmp) = (ProtocolSupport::Unsupported, ProtocolSupport::Supported);
 }
 
 fn upnp(router: &mut RouterState) {
-    (router.pcp, router.nat_pmp, router.igd) = (Speaks::No, Speaks::No, Speaks::Well);
+    (router.pcp, router.nat_pmp, router.igd) =
+        (ProtocolSupport::Unsupported, ProtocolSupport::Unsupported, ProtocolSupport::Supported);
 }
 
 #[tokio::test]
-async fn a_router_that_was_restarted_is_asked_again_and_nobody_has_to_notice() {
+async fn a_mapping_is_restored_after_a_router_restart() {
     for with in [pcp, nat_pmp, upnp] {
         let router = Router::start(with).await;
         let mapping = router.request(Duration::from_millis(10));
@@ -34,14 +37,14 @@ async fn a_router_that_was_restarted_is_asked_again_and_nobody_has_to_notice() {
 }
 
 #[tokio::test]
-async fn a_port_that_somebody_else_got_meanwhile_is_replaced_by_another() {
+async fn a_port_taken_by_another_client_is_replaced() {
     let router = Router::start(pcp).await;
     let mapping = router.request_once();
     let before = outcome(&mapping).await.external().unwrap();
     {
         let mut state = router.state();
         state.mappings.clear();
-        of_another(&mut state, before.port());
+        map_for_another_client(&mut state, before.port());
     }
     let mut status = mapping.status();
     status.mark_unchanged();
@@ -53,7 +56,7 @@ async fn a_port_that_somebody_else_got_meanwhile_is_replaced_by_another() {
 }
 
 #[tokio::test]
-async fn a_new_external_address_is_told() {
+async fn a_new_external_address_is_reported() {
     for with in [pcp, nat_pmp, upnp] {
         let router = Router::start(with).await;
         let mapping = router.request_once();
@@ -69,13 +72,13 @@ async fn a_new_external_address_is_told() {
 }
 
 #[tokio::test]
-async fn a_router_that_refuses_a_renewal_for_good_has_no_mapping_any_more() {
+async fn a_permanently_refused_renewal_ends_the_mapping() {
     let router = Router::start(pcp).await;
     let mapping = router.request(Duration::from_millis(10));
     outcome(&mapping).await;
     {
         let mut state = router.state();
-        (state.pcp, state.nat_pmp) = (Speaks::No, Speaks::No);
+        (state.pcp, state.nat_pmp) = (ProtocolSupport::Unsupported, ProtocolSupport::Unsupported);
     }
     let mut status = mapping.status();
     let end = status.wait_for(|status| matches!(status, Status::Unmapped(_))).await.unwrap();
@@ -85,14 +88,14 @@ async fn a_router_that_refuses_a_renewal_for_good_has_no_mapping_any_more() {
 }
 
 #[tokio::test]
-async fn a_router_that_begins_to_speak_is_found_when_asked_again() {
+async fn a_retry_finds_a_router_that_starts_to_answer() {
     let router = Router::start(|router| {
-        (router.pcp, router.nat_pmp) = (Speaks::No, Speaks::No);
+        (router.pcp, router.nat_pmp) = (ProtocolSupport::Unsupported, ProtocolSupport::Unsupported);
     })
     .await;
     let mapping = router.request_once();
     assert!(matches!(outcome(&mapping).await, Status::Unmapped(_)));
-    router.state().pcp = Speaks::Well;
+    router.state().pcp = ProtocolSupport::Supported;
     mapping.refresh();
     let mut status = mapping.status();
     status.wait_for(|status| status.external().is_some()).await.unwrap();

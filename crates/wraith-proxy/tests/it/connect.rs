@@ -8,7 +8,7 @@ use crate::server::{ESCAPED, NAME, Server, USER, echo, http, socks5};
 
 /// Checks that the stream delivers the whole greeting, though it shared a write with the proxy's
 /// answer, and that the target echoes.
-async fn talk(mut stream: TcpStream) {
+async fn check_echo(mut stream: TcpStream) {
     let mut bytes = [0; 5];
     stream.read_exact(&mut bytes).await.unwrap();
     assert_eq!(&bytes, b"hello");
@@ -18,39 +18,43 @@ async fn talk(mut stream: TcpStream) {
 }
 
 /// Returns one proxy of each kind, with authentication if `guarded`.
-async fn both(guarded: bool) -> [(Server, &'static str); 2] {
+async fn both_proxies(guarded: bool) -> [(Server, &'static str); 2] {
     [(socks5(guarded).await, "socks5"), (http(guarded).await, "http")]
 }
 
 #[tokio::test]
-async fn a_name_is_resolved_by_the_proxy_and_the_first_byte_is_the_other_sides() {
+async fn the_proxy_resolves_names_and_the_stream_starts_with_target_data() {
     let port = echo().await.port();
-    for (server, scheme) in both(false).await {
-        talk(server.proxy(scheme, "").connect(NAME, port).await.unwrap()).await;
-        assert!(server.asked()[0].ends_with(&format!("{NAME}:{port}")), "{:?}", server.asked());
+    for (server, scheme) in both_proxies(false).await {
+        check_echo(server.proxy(scheme, "").connect(NAME, port).await.unwrap()).await;
+        assert!(
+            server.requested_targets()[0].ends_with(&format!("{NAME}:{port}")),
+            "{:?}",
+            server.requested_targets()
+        );
     }
 }
 
 #[tokio::test]
-async fn an_address_is_asked_for_as_such() {
+async fn addresses_are_requested_as_addresses() {
     let port = echo().await.port();
-    for (server, scheme) in both(false).await {
-        talk(server.proxy(scheme, "").connect("127.0.0.1", port).await.unwrap()).await;
+    for (server, scheme) in both_proxies(false).await {
+        check_echo(server.proxy(scheme, "").connect("127.0.0.1", port).await.unwrap()).await;
         let _ = server.proxy(scheme, "").connect("[::1]", 9).await;
-        let asked = server.asked();
+        let asked = server.requested_targets();
         assert!(asked[0].ends_with(&format!("127.0.0.1:{port}")), "{asked:?}");
         assert!(asked[1].ends_with("[::1]:9"), "{asked:?}");
     }
 }
 
 #[tokio::test]
-async fn user_and_password_are_sent_where_they_are_wanted() {
+async fn credentials_are_sent_if_required() {
     let port = echo().await.port();
-    for (server, scheme) in both(true).await {
-        talk(server.proxy(scheme, ESCAPED).connect(NAME, port).await.unwrap()).await;
+    for (server, scheme) in both_proxies(true).await {
+        check_echo(server.proxy(scheme, ESCAPED).connect(NAME, port).await.unwrap()).await;
     }
-    for (server, scheme) in both(false).await {
-        talk(server.proxy(scheme, ESCAPED).connect(NAME, port).await.unwrap()).await;
+    for (server, scheme) in both_proxies(false).await {
+        check_echo(server.proxy(scheme, ESCAPED).connect(NAME, port).await.unwrap()).await;
     }
 }
 
@@ -59,8 +63,8 @@ async fn error(proxy: Proxy, port: u16) -> ProxyError {
 }
 
 #[tokio::test]
-async fn missing_and_wrong_credentials_are_told_apart_and_not_shown() {
-    for (server, scheme) in both(true).await {
+async fn missing_and_wrong_credentials_are_distinct_errors_without_the_secret() {
+    for (server, scheme) in both_proxies(true).await {
         let missing = error(server.proxy(scheme, ""), 1).await;
         assert!(matches!(missing, ProxyError::CredentialsWanted { .. }), "{missing}");
         let wrong = error(server.proxy(scheme, "somebody:topsecret@"), 1).await;
@@ -77,26 +81,29 @@ async fn missing_and_wrong_credentials_are_told_apart_and_not_shown() {
 }
 
 #[tokio::test]
-async fn a_host_that_the_proxy_does_not_get_to_is_named() {
+async fn an_unreachable_target_is_named() {
     let closed = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().port()
     };
-    for (server, scheme) in both(false).await {
+    for (server, scheme) in both_proxies(false).await {
         let error = error(server.proxy(scheme, ""), closed).await;
         let ProxyError::Denied { ref target, denial, .. } = error else { panic!("{error}") };
-        assert_eq!((target.as_str(), denial), (format!("{NAME}:{closed}").as_str(), Denial::NoWay));
+        assert_eq!(
+            (target.as_str(), denial),
+            (format!("{NAME}:{closed}").as_str(), Denial::Unreachable)
+        );
     }
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_not_there_and_a_target_that_is_no_host_are_errors_of_their_own() {
+async fn an_absent_proxy_and_an_invalid_target_are_distinct_errors() {
     let server = socks5(false).await;
     for host in ["", "a b", "a\r\nX: y", "ä", &"a".repeat(254)] {
         let error = server.proxy("http", "").connect(host, 1).await.unwrap_err();
         assert!(matches!(error, ProxyError::BadTarget(_)), "{error}");
     }
-    assert!(server.asked().is_empty());
+    assert!(server.requested_targets().is_empty());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let gone = listener.local_addr().unwrap();
     drop(listener);

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use wraith_proxy::{CONNECT_TIMEOUT, ProxyError};
 
-use crate::server::saying;
+use crate::server::server_that_sends;
 
 /// Time limit of attempts through a silent proxy; the test expects it to expire.
 const LIMIT: Duration = Duration::from_millis(100);
 
 async fn error(scheme: &str, says: &[u8], then_close: bool, limit: Duration) -> ProxyError {
-    let server = saying(says.to_vec(), then_close).await;
+    let server = server_that_sends(says.to_vec(), then_close).await;
     let proxy = server.proxy(scheme, "user:topsecret@").timeout(limit);
     let error = proxy.connect("host.example", 443).await.expect_err("no connection");
     assert!(!format!("{error} {error:?}").contains("topsecret"), "{error:?}");
@@ -18,7 +18,7 @@ async fn error(scheme: &str, says: &[u8], then_close: bool, limit: Duration) -> 
 }
 
 #[tokio::test]
-async fn what_is_no_answer_of_such_a_proxy_is_said_at_once() {
+async fn invalid_replies_are_reported_at_once() {
     let http = b"HTTP/1.1 200 OK\r\n\r\n";
     let socks: [&[u8]; 7] = [
         http,
@@ -50,7 +50,7 @@ async fn what_is_no_answer_of_such_a_proxy_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn half_an_answer_ends_with_the_limit_or_the_connection() {
+async fn a_partial_reply_fails_at_the_time_limit_or_at_the_close() {
     for (scheme, says) in [
         ("socks5", &b""[..]),
         ("socks5", &[5]),
@@ -73,9 +73,9 @@ async fn half_an_answer_ends_with_the_limit_or_the_connection() {
 }
 
 #[tokio::test]
-async fn an_association_without_a_port_is_none() {
+async fn an_association_without_a_port_is_rejected() {
     for reply in [&[5, 0, 0, 1, 127, 0, 0, 1, 0, 0][..], &[5, 0, 0, 3, 1, b'a', 0, 9]] {
-        let server = saying([&[5, 0][..], reply].concat(), false).await;
+        let server = server_that_sends([&[5, 0][..], reply].concat(), false).await;
         let error = server.proxy("socks5", "").associate("192.0.2.1", 9).await.unwrap_err();
         assert!(matches!(error, ProxyError::NotAProxy { .. }), "{error}");
     }

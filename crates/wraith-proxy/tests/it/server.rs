@@ -31,14 +31,14 @@ impl Server {
         Proxy::new(url)
     }
 
-    pub fn asked(&self) -> Vec<String> {
+    pub fn requested_targets(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
 
 /// Starts a proxy that runs `work` for each connection. `work` records the requested targets in its
 /// second argument.
-async fn serve<F, W>(work: W) -> Server
+async fn start_server<F, W>(work: W) -> Server
 where
     W: Fn(TcpStream, Arc<Mutex<Vec<String>>>) -> F + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
@@ -88,7 +88,7 @@ async fn tunnel(mut client: TcpStream, to: &str, granted: &[u8], refused: &[u8])
 
 /// Starts an HTTP proxy. If `guarded`, it accepts only [`USER`].
 pub async fn http(guarded: bool) -> Server {
-    serve(move |mut stream, asked| async move {
+    start_server(move |mut stream, asked| async move {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await.unwrap());
@@ -116,7 +116,7 @@ pub async fn http(guarded: bool) -> Server {
 
 /// Starts a SOCKS5 proxy. If `guarded`, it accepts only [`USER`].
 pub async fn socks5(guarded: bool) -> Server {
-    serve(move |mut stream, asked| async move {
+    start_server(move |mut stream, asked| async move {
         let [version, count] = read(&mut stream).await;
         assert_eq!(version, 5);
         let mut methods = vec![0; count.into()];
@@ -206,8 +206,8 @@ async fn relay_udp(mut control: TcpStream) {
 
 /// Starts a server that sends these bytes to every client, and then shuts down its side if
 /// `then_close`.
-pub async fn saying(bytes: Vec<u8>, then_close: bool) -> Server {
-    serve(move |mut stream, _| {
+pub async fn server_that_sends(bytes: Vec<u8>, then_close: bool) -> Server {
+    start_server(move |mut stream, _| {
         let bytes = bytes.clone();
         async move {
             let _ = stream.write_all(&bytes).await;

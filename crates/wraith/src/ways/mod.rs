@@ -256,7 +256,7 @@ impl Ways {
         let router = async {
             if let Some(mut status) = mapping {
                 // A mapping task that has ended will not answer.
-                let _ = status.wait_for(|status| *status != Status::Asking).await;
+                let _ = status.wait_for(|status| *status != Status::Requesting).await;
             }
         };
         let waits = self.allows_relays() && self.inner.endpoint.local_addr().ip().is_unspecified();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use wraith_dht::SeenQuestion;
+use wraith_dht::AddressQuery;
 use wraith_transport::{Endpoint, is_target};
 
 use super::addresses::reachable;
@@ -115,12 +115,12 @@ impl Ways {
             asking.spawn(async move { ask_relay(&endpoint, secret, of, other).await });
         }
         for node in self.inner.node.dht_nodes(NODES).await {
-            let (endpoint, question) = (self.inner.endpoint.clone(), SeenQuestion::new());
+            let (endpoint, question) = (self.inner.endpoint.clone(), AddressQuery::new());
             asking.spawn(async move {
                 let seen = async {
                     let question = question.ok()?;
                     let answer = endpoint.exchange(node.into(), question.datagram()).await.ok()?;
-                    question.seen_at(&answer).filter(is_public).map(SocketAddr::V4)
+                    question.observed_address(&answer).filter(is_public).map(SocketAddr::V4)
                 };
                 seen.await.into_iter().collect()
             });

@@ -51,7 +51,13 @@ impl MeetingPlace for InMemoryPlace {
     }
 
     fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query> {
-        Box::new(InMemoryQuery { place: self.clone(), topic, question, opening: None, answer: None })
+        Box::new(InMemoryQuery {
+            place: self.clone(),
+            topic,
+            question,
+            opening: None,
+            answer: None,
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use wraith_dht::SeenQuestion;
+use wraith_dht::AddressQuery;
 use wraith_transport::nat::{Mapping, Sighting, allocation, mapping};
 use wraith_transport::{AnswerMode, Endpoint, ObserveError, PunchEvent, Role};
 
@@ -59,9 +59,9 @@ impl Observer {
         let at = match self {
             Self::Relay { secret, .. } => socket.observe(*secret, port).await.ok()?,
             Self::Node(node) => {
-                let question = SeenQuestion::new().ok()?;
+                let question = AddressQuery::new().ok()?;
                 let answer = socket.exchange(*node, question.datagram()).await.ok()?;
-                SocketAddr::V4(question.seen_at(&answer)?)
+                SocketAddr::V4(question.observed_address(&answer)?)
             }
         };
         let at = SocketAddr::new(at.ip().to_canonical(), at.port());

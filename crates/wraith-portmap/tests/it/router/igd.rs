@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
-use super::{Entry, RouterState, Speaks};
+use super::{Entry, ProtocolSupport, RouterState};
 
 const SERVICE: &str = "urn:schemas-upnp-org:service:WANIPConnection:1";
 
@@ -24,7 +24,7 @@ pub async fn start(
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            tokio::spawn(serve(stream, state.clone(), count.clone()));
+            tokio::spawn(serve_soap_request(stream, state.clone(), count.clone()));
         }
     });
 }
@@ -39,9 +39,9 @@ async fn answer_searches(socket: UdpSocket, state: Arc<Mutex<RouterState>>, here
         let answer = {
             let state = state.lock().unwrap();
             match &state.igd {
-                Speaks::Silent | Speaks::No => continue,
-                Speaks::Bytes(bytes) => bytes.clone(),
-                Speaks::Well => {
+                ProtocolSupport::Silent | ProtocolSupport::Unsupported => continue,
+                ProtocolSupport::Bytes(bytes) => bytes.clone(),
+                ProtocolSupport::Supported => {
                     let location = state.location.as_ref().unwrap_or(&here);
                     format!("HTTP/1.1 200 OK\r\nCACHE-CONTROL: max-age=120\r\nLOCATION: {location}\r\n\r\n")
                         .into_bytes()
@@ -52,7 +52,11 @@ async fn answer_searches(socket: UdpSocket, state: Arc<Mutex<RouterState>>, here
     }
 }
 
-async fn serve(mut stream: TcpStream, state: Arc<Mutex<RouterState>>, count: watch::Sender<u32>) {
+async fn serve_soap_request(
+    mut stream: TcpStream,
+    state: Arc<Mutex<RouterState>>,
+    count: watch::Sender<u32>,
+) {
     let (head, body) = read_request(&mut stream).await;
     if state.lock().unwrap().stalls {
         // Holds the connection until the client gives up.

@@ -17,20 +17,20 @@ use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use wraith_portmap::{Gateway, PortMapping, Settings, Status};
 
-pub use self::port_control::of_another;
+pub use self::port_control::map_for_another_client;
 
 pub const EXTERNAL: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 5);
 pub const LOCAL_PORT: NonZeroU16 = NonZeroU16::new(4433).unwrap();
 
 /// Behaviour of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Speaks {
+pub enum ProtocolSupport {
     /// Answers by the standard.
-    Well,
+    Supported,
     /// Does not answer.
     Silent,
     /// Answers with the code for an unsupported protocol (port control), or not at all (UPnP).
-    No,
+    Unsupported,
     /// Answers every request with these bytes.
     Bytes(Vec<u8>),
 }
@@ -46,9 +46,9 @@ pub struct Entry {
 /// State and behaviour of a router.
 #[derive(Debug)]
 pub struct RouterState {
-    pub pcp: Speaks,
-    pub nat_pmp: Speaks,
-    pub igd: Speaks,
+    pub pcp: ProtocolSupport,
+    pub nat_pmp: ProtocolSupport,
+    pub igd: ProtocolSupport,
     pub external_ip: Ipv4Addr,
     /// Granted in place of the requested lifetime.
     pub lifetime: Option<u32>,
@@ -80,9 +80,9 @@ impl Router {
     pub async fn start(with: impl FnOnce(&mut RouterState)) -> Self {
         let (ip, port_control, ssdp) = free_address();
         let mut state = RouterState {
-            pcp: Speaks::Silent,
-            nat_pmp: Speaks::Silent,
-            igd: Speaks::No,
+            pcp: ProtocolSupport::Silent,
+            nat_pmp: ProtocolSupport::Silent,
+            igd: ProtocolSupport::Unsupported,
             external_ip: EXTERNAL,
             lifetime: None,
             port_said: None,
@@ -96,7 +96,7 @@ impl Router {
         with(&mut state);
         let state = Arc::new(Mutex::new(state));
         let (count, served) = watch::channel(0);
-        tokio::spawn(port_control::serve(port_control, state.clone(), count.clone()));
+        tokio::spawn(port_control::serve_port_control(port_control, state.clone(), count.clone()));
         igd::start(ip, ssdp, state.clone(), count).await;
         Self { ip, state, served }
     }
@@ -110,7 +110,7 @@ impl Router {
         let gateway = Some(Gateway::at(self.ip).unwrap());
         let retry = Duration::from_secs(3600);
         // The search is short if the router does not support UPnP.
-        let answers = self.state().igd != Speaks::No;
+        let answers = self.state().igd != ProtocolSupport::Unsupported;
         let search = if answers { Settings::default().search } else { Duration::from_millis(20) };
         let settings = Settings { gateway, search, recheck, retry, retry_max: retry };
         PortMapping::request_with(LOCAL_PORT, settings)
@@ -129,7 +129,7 @@ impl Router {
     }
 
     /// Waits until the router has answered this many requests in total.
-    pub async fn until_served(&self, requests: u32) {
+    pub async fn wait_for_requests(&self, requests: u32) {
         self.served.clone().wait_for(|count| *count >= requests).await.unwrap();
     }
 
@@ -138,10 +138,10 @@ impl Router {
     }
 }
 
-/// Returns the first status after [`Status::Asking`].
+/// Returns the first status after [`Status::Requesting`].
 pub async fn outcome(mapping: &PortMapping) -> Status {
     let mut status = mapping.status();
-    status.wait_for(|status| *status != Status::Asking).await.unwrap().clone()
+    status.wait_for(|status| *status != Status::Requesting).await.unwrap().clone()
 }
 
 /// Finds a loopback address with both protocols' ports free. The ports belong to this router until

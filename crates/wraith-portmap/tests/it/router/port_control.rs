@@ -7,14 +7,18 @@ use std::sync::{Arc, Mutex};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
-use super::{Entry, RouterState, Speaks};
+use super::{Entry, ProtocolSupport, RouterState};
 
 const EPOCH: u32 = 1000;
 /// First external port of a server that cannot grant the requested one.
 const FIRST_PORT: u16 = 40_000;
 const UDP: u8 = 17;
 
-pub async fn serve(socket: UdpSocket, state: Arc<Mutex<RouterState>>, count: watch::Sender<u32>) {
+pub async fn serve_port_control(
+    socket: UdpSocket,
+    state: Arc<Mutex<RouterState>>,
+    count: watch::Sender<u32>,
+) {
     let mut buffer = [0; 1100];
     loop {
         let (len, from) = socket.recv_from(&mut buffer).await.unwrap();
@@ -27,14 +31,14 @@ pub async fn serve(socket: UdpSocket, state: Arc<Mutex<RouterState>>, count: wat
 }
 
 fn answer(state: &mut RouterState, request: &[u8], from: SocketAddr) -> Option<Vec<u8>> {
-    let speaks = if request[0] == 2 { state.pcp.clone() } else { state.nat_pmp.clone() };
-    match speaks {
-        Speaks::Silent => None,
-        Speaks::Bytes(bytes) => Some(bytes),
+    let enable_only = if request[0] == 2 { state.pcp.clone() } else { state.nat_pmp.clone() };
+    match enable_only {
+        ProtocolSupport::Silent => None,
+        ProtocolSupport::Bytes(bytes) => Some(bytes),
         // Version 0, response to opcode 0, result 1: unsupported version.
-        Speaks::No => Some(vec![0, 128, 0, 1, 0, 0, 0, 9]),
-        Speaks::Well if request[0] == 2 => Some(pcp(state, request, from)),
-        Speaks::Well => Some(nat_pmp(state, request, from)),
+        ProtocolSupport::Unsupported => Some(vec![0, 128, 0, 1, 0, 0, 0, 9]),
+        ProtocolSupport::Supported if request[0] == 2 => Some(pcp(state, request, from)),
+        ProtocolSupport::Supported => Some(nat_pmp(state, request, from)),
     }
 }
 
@@ -114,7 +118,7 @@ fn lifetime(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Maps `external` to another machine. Only the client's own mappings are ever replaced.
-pub fn of_another(state: &mut RouterState, external: u16) {
+pub fn map_for_another_client(state: &mut RouterState, external: u16) {
     let to = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 99), 1);
     state.mappings.insert(external, Entry { to, lifetime: 3600, nonce: None });
 }

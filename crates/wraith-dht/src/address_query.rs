@@ -12,12 +12,12 @@ use crate::krpc::{Query, TransactionId};
 
 /// One query to one node.
 #[derive(Debug)]
-pub struct SeenQuestion {
+pub struct AddressQuery {
     transaction: TransactionId,
     datagram: Vec<u8>,
 }
 
-impl SeenQuestion {
+impl AddressQuery {
     /// Creates a query with a random node ID, which does not identify this client.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl SeenQuestion {
 
     /// Returns the source address that the node saw. `None` if `answer` does not belong to this
     /// query or has no address.
-    pub fn seen_at(&self, answer: &[u8]) -> Option<SocketAddrV4> {
+    pub fn observed_address(&self, answer: &[u8]) -> Option<SocketAddrV4> {
         let text = |key: &[u8]| entry(answer, key).and_then(whole_string);
         if text(b"t")? != self.transaction || text(b"y")? != b"r" {
             return None;
@@ -56,27 +56,27 @@ mod tests {
     use super::*;
     use crate::bencode::Writer;
 
-    fn answer(question: &SeenQuestion, ip: &[u8]) -> Vec<u8> {
+    fn answer(question: &AddressQuery, ip: &[u8]) -> Vec<u8> {
         let found = Writer::dict().string("id", &[1; 20]).end();
         let answer = Writer::dict().string("ip", ip).nested("r", &found);
         answer.string("t", &question.transaction).string("y", b"r").end()
     }
 
     #[test]
-    fn an_answer_to_the_question_says_where_it_came_from() {
-        let [ours, other] = [(); 2].map(|()| SeenQuestion::new().unwrap());
+    fn the_observed_address_is_read_from_the_answer() {
+        let [ours, other] = [(); 2].map(|()| AddressQuery::new().unwrap());
         let said = answer(&ours, &[192, 0, 2, 7, 0x12, 0x34]);
-        assert_eq!(ours.seen_at(&said), Some("192.0.2.7:4660".parse().unwrap()));
-        assert_eq!(other.seen_at(&said), None, "to another question");
+        assert_eq!(ours.observed_address(&said), Some("192.0.2.7:4660".parse().unwrap()));
+        assert_eq!(other.observed_address(&said), None, "to another question");
         for nonsense in [&[][..], &[1; 5], &[1; 7], &[1; 18], &[192, 0, 2, 7, 0, 0]] {
-            assert_eq!(ours.seen_at(&answer(&ours, nonsense)), None);
+            assert_eq!(ours.observed_address(&answer(&ours, nonsense)), None);
         }
     }
 
     proptest! {
         #[test]
         fn arbitrary_answers_do_not_panic(bytes: Vec<u8>) {
-            prop_assert_eq!(SeenQuestion::new().unwrap().seen_at(&bytes), None);
+            prop_assert_eq!(AddressQuery::new().unwrap().observed_address(&bytes), None);
         }
     }
 }
