@@ -99,18 +99,18 @@ const LOST_EVERY: u64 = 500;
 const MOMENTS_MAX: u32 = 1_000_000;
 
 /// One end of the link, and the datagrams in flight towards it.
-struct Side {
+struct PairSide {
     endpoint: Endpoint,
     address: SocketAddr,
     arriving: VecDeque<(Time, Vec<u8>)>,
 }
 
-fn side(seed: u8, congestion: Arc<dyn ControllerFactory>) -> Side {
+fn side(seed: u8, congestion: Arc<dyn ControllerFactory>) -> PairSide {
     let identity = SecretIdentity::from_seed([seed; 32]);
     // The link carries any size. With larger datagrams, there would be too few to lose one.
     let transport = TransportConfig { congestion, max_mtu: 1200, ..TransportConfig::default() };
     let config = EndpointConfig { transport, ..EndpointConfig::open(identity) };
-    Side {
+    PairSide {
         endpoint: Endpoint::new(config, [seed; 32]),
         address: SocketAddr::from(([10, 0, 0, seed], 1000)),
         arriving: VecDeque::new(),

@@ -81,7 +81,7 @@ impl fmt::Display for Allocation {
 
 /// One observation of a socket's outside address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
+pub struct ObservedAddress {
     /// The observer: the endpoint that the socket sent to.
     pub by: SocketAddr,
     /// The socket's outside address.
@@ -91,16 +91,16 @@ pub struct Sighting {
 /// Returns the mapping behaviour for a socket bound to `port` on a machine with the addresses
 /// `own`. All observers belong to one address family. Returns `None` if the observations do not
 /// decide it: there are none, or all observers share one address and saw the same.
-pub fn mapping(own: &[IpAddr], port: u16, sightings: &[Sighting]) -> Option<Mapping> {
-    let first = sightings.first()?;
+pub fn mapping(own: &[IpAddr], port: u16, observations: &[ObservedAddress]) -> Option<Mapping> {
+    let first = observations.first()?;
     let pairs = || {
-        let each = sightings.iter().enumerate();
-        each.flat_map(|(i, a)| sightings[i + 1..].iter().map(move |b| (a, b)))
+        let each = observations.iter().enumerate();
+        each.flat_map(|(i, a)| observations[i + 1..].iter().map(move |b| (a, b)))
     };
     if pairs().any(|(a, b)| a.by.ip() == b.by.ip() && a.at != b.at) {
         return Some(Mapping::AddressAndPortDependent);
     }
-    if sightings.iter().any(|sighting| sighting.at != first.at) {
+    if observations.iter().any(|observation| observation.at != first.at) {
         return Some(Mapping::AddressDependent);
     }
     if first.at.port() == port && own.contains(&first.at.ip()) {
@@ -141,11 +141,13 @@ pub fn allocation(ports: &[(u16, u16)]) -> Option<Allocation> {
 mod tests {
     use super::*;
 
-    fn seen(sightings: &[(&str, &str)]) -> Option<Mapping> {
+    fn seen(observations: &[(&str, &str)]) -> Option<Mapping> {
         let at = |text: &str| text.parse().unwrap();
-        let sightings: Vec<_> =
-            sightings.iter().map(|(by, seen)| Sighting { by: at(by), at: at(seen) }).collect();
-        mapping(&["192.168.7.2".parse().unwrap()], 5000, &sightings)
+        let observations: Vec<_> = observations
+            .iter()
+            .map(|(by, seen)| ObservedAddress { by: at(by), at: at(seen) })
+            .collect();
+        mapping(&["192.168.7.2".parse().unwrap()], 5000, &observations)
     }
 
     const A: &str = "9.9.9.1:1";
@@ -153,7 +155,7 @@ mod tests {
     const B2: &str = "9.9.9.2:2";
 
     #[test]
-    fn a_mapping_is_told_by_what_endpoints_of_two_addresses_see() {
+    fn mapping_behaviour_needs_observers_at_two_addresses() {
         let outside = "11.1.1.2:5000";
         let independent = Some(Mapping::EndpointIndependent);
         assert_eq!(seen(&[(A, outside), (B, outside), (B2, outside)]), independent);
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn filtering_is_told_by_who_gets_through() {
+    fn filtering_behaviour_follows_from_the_answers_that_arrive() {
         assert_eq!(filtering(true, true), Filtering::EndpointIndependent);
         assert_eq!(filtering(false, true), Filtering::AddressDependent);
         assert_eq!(filtering(false, false), Filtering::AddressAndPortDependent);

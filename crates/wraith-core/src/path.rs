@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unvalidated_address_gets_at_most_three_times_what_it_sent() {
+    fn an_unvalidated_address_gets_at_most_three_times_its_bytes() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
         candidate.on_received(400, 0);
         assert_eq!(candidate.poll_challenge(at(0), PTO), Some((FULL, 1200)));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_is_owed_in_answer_counts_against_what_it_may_get() {
+    fn pending_responses_count_against_the_amplification_limit() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
         candidate.on_received(40, 57);
         assert_eq!(candidate.poll_challenge(at(0), PTO), None);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_never_longer_than_what_asked_for_it() {
+    fn a_response_is_never_longer_than_its_challenge() {
         let lens = [37, 1200, 9000].map(|asked| Response::new(REMOTE, [0; 8], asked).len);
         assert_eq!(lens, [37, 1200, 1200]);
     }

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn it_prints_what_it_names() {
+    fn display_shows_the_address_or_number() {
         let ip = SocketAddr::from(([192, 0, 2, 1], 4711));
         assert_eq!(PathAddr::from(ip).to_string(), "192.0.2.1:4711");
         assert_eq!(PathAddr::from(ip).ip(), Some(ip));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_seldom_is_never_refused() {
+    fn rare_requests_are_never_refused() {
         assert_eq!(taken(1000, Duration::from_millis(100)), 100 * 1000);
     }
 }

@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_in_the_shortest_form(shift in 0u32..62, noise in 0..=MAX) {
+        fn values_survive_in_the_shortest_form(shift in 0u32..62, noise in 0..=MAX) {
             let value = noise >> shift;
             let mut buf = [0; 9];
             let n = write(&mut buf, value);

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_ends_a_future_that_never_does() {
+    fn a_time_limit_ends_a_pending_future() {
         assert_eq!(block_on_timeout(pending::<()>(), Duration::from_millis(1)), None);
     }
 }

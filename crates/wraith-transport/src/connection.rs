@@ -1,8 +1,8 @@
 //! The application's handle of a connection.
 //!
-//! [`Connection`] handles and their streams share one [`Guard`]. After the last handle is dropped,
-//! the I/O thread delivers the finished streams and closes the connection. A request to the I/O
-//! thread is a field of [`ConnectionState`](crate::shared::ConnectionState).
+//! [`Connection`] handles and their streams share one [`ConnectionGuard`]. After the last handle is
+//! dropped, the I/O thread delivers the finished streams and closes the connection. A request to
+//! the I/O thread is a field of [`ConnectionState`](crate::shared::ConnectionState).
 
 use std::fmt;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use wraith_crypto::identity::NodeId;
 use crate::addr::Addr;
 use crate::error::{ConnectError, DatagramError};
 use crate::lock::lock;
-use crate::shared::{ConnectionShared, DATAGRAMS_MAX, Guard, Phase, StreamShared};
+use crate::shared::{ConnectionGuard, ConnectionShared, DATAGRAMS_MAX, Phase, StreamShared};
 use crate::stream::{RecvStream, SendStream, handles};
 
 /// An authenticated, encrypted connection. Clones are handles of the same connection.
@@ -27,12 +27,12 @@ use crate::stream::{RecvStream, SendStream, handles};
 /// wait.
 #[derive(Clone)]
 pub struct Connection {
-    guard: Arc<Guard>,
+    guard: Arc<ConnectionGuard>,
 }
 
 impl Connection {
     pub(crate) fn new(shared: Arc<ConnectionShared>) -> Self {
-        Self { guard: Arc::new(Guard(shared)) }
+        Self { guard: Arc::new(ConnectionGuard(shared)) }
     }
 
     pub(crate) fn shared(&self) -> &Arc<ConnectionShared> {
@@ -114,7 +114,7 @@ impl Connection {
         }
         state.datagrams_out.push_back(datagram);
         drop(state);
-        self.shared().mark();
+        self.shared().notify_io();
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl Connection {
     /// limit.
     pub fn set_rate_limit(&self, bytes_per_second: u64) {
         lock(&self.shared().state).rate_limit = Some(bytes_per_second);
-        self.shared().mark();
+        self.shared().notify_io();
     }
 
     /// Closes the connection now: unsent and unread bytes are dropped. To be sure that a stream
@@ -182,7 +182,7 @@ impl Connection {
         if state.close.is_none() {
             state.close = Some((code, reason.to_owned()));
             drop(state);
-            self.shared().mark();
+            self.shared().notify_io();
         }
     }
 
@@ -247,7 +247,7 @@ impl OpenRequest<'_> {
         };
         drop(state);
         if notify_io {
-            self.shared.mark();
+            self.shared.notify_io();
         }
         result
     }

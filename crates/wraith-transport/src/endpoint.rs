@@ -58,7 +58,7 @@ struct EndpointGuard(Arc<EndpointShared>);
 impl Drop for EndpointGuard {
     fn drop(&mut self) {
         lock(&self.0.state).released = true;
-        self.0.mark();
+        self.0.notify_io();
     }
 }
 
@@ -134,7 +134,7 @@ impl Endpoint {
         // drains the inbox a last time.
         let inbox = Arc::clone(&self.shared().inbox);
         let shared = ConnectionShared::new(Phase::New(addresses, access_key.clone()), peer, inbox);
-        shared.mark();
+        shared.notify_io();
         drop(state);
         Ok(Connection::new(shared))
     }
@@ -166,14 +166,14 @@ impl Endpoint {
     /// endpoint does not answer other clients. Existing connections stay.
     pub fn set_access_keys(&self, access_keys: Vec<AccessKey>) {
         lock(&self.shared().state).access_keys = Some(access_keys);
-        self.shared().mark();
+        self.shared().notify_io();
     }
 
     /// Sets an allowlist for new connections, in addition to the access keys; `None` removes it.
     /// The endpoint does not answer other clients. Existing connections stay.
     pub fn admit_only(&self, admitted: Option<HashSet<NodeId>>) {
         lock(&self.shared().state).admitted = Some(admitted);
-        self.shared().mark();
+        self.shared().notify_io();
     }
 
     /// Returns the bound address. A dual-stack wildcard is `[::]`.
@@ -193,7 +193,7 @@ impl Endpoint {
     /// Starts closing as [`close`](Self::close) does, without waiting.
     pub fn start_close(&self) {
         self.shared().update(|state| state.closing = true);
-        self.shared().mark();
+        self.shared().notify_io();
     }
 
     /// Waits until the I/O thread of a closing endpoint has ended. Cancel safe.

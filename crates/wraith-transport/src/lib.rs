@@ -47,7 +47,6 @@ mod clock;
 mod connection;
 mod endpoint;
 mod error;
-mod facts;
 mod io;
 mod lock;
 pub mod mover;
@@ -56,6 +55,7 @@ mod punch;
 mod qlog_writer;
 mod queue;
 mod shared;
+mod socket_capabilities;
 mod stream;
 mod wake;
 
@@ -65,12 +65,12 @@ pub use bytes::Bytes;
 pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
-pub use facts::SocketCapabilities;
 pub use path::{MigrationError, PathEvent, PathEvents, PathHandle};
-pub use punch::{Many, ObserveError, Punch};
+pub use punch::{ObserveError, PortGuessing, Punch};
 pub use qlog_writer::QlogWriter;
+pub use socket_capabilities::SocketCapabilities;
 pub use stream::{RecvStream, SendStream};
-pub use wraith_core::punch::{MANY_MAX, is_target};
+pub use wraith_core::punch::{PORT_GUESSES_MAX, is_target};
 pub use wraith_core::{
     AccessKey, Algorithm, AnswerMode, CloseReason, ConnectionStats, Ecn, EndpointConfig,
     HANDSHAKE_VERSION, KEY_AGREEMENT, PathAddr, Policy, PunchCounts, PunchError, PunchEvent,

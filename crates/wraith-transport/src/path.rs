@@ -68,10 +68,10 @@ impl PathLog {
         self.first + self.events.len() as u64
     }
 
-    fn next(&self, place: &mut u64) -> Option<PathEvent> {
-        let at = (*place).max(self.first);
+    fn next(&self, position: &mut u64) -> Option<PathEvent> {
+        let at = (*position).max(self.first);
         let event = self.events.get(usize::try_from(at - self.first).ok()?)?;
-        *place = at + 1;
+        *position = at + 1;
         Some(event.clone())
     }
 }
@@ -81,7 +81,7 @@ impl PathLog {
 #[derive(Debug)]
 pub struct PathEvents {
     shared: Arc<ConnectionShared>,
-    place: u64,
+    position: u64,
 }
 
 impl PathEvents {
@@ -89,7 +89,7 @@ impl PathEvents {
     pub async fn next(&mut self) -> Result<PathEvent, CloseReason> {
         poll_fn(|cx| {
             let mut state = lock(&self.shared.state);
-            if let Some(event) = state.path_log.next(&mut self.place) {
+            if let Some(event) = state.path_log.next(&mut self.position) {
                 return Poll::Ready(Ok(event));
             }
             if let Some(reason) = state.ended() {
@@ -134,8 +134,8 @@ impl PathHandle {
 
     /// Returns the path events from now on.
     pub fn events(&self) -> PathEvents {
-        let place = lock(&self.shared.state).path_log.end();
-        PathEvents { shared: Arc::clone(&self.shared), place }
+        let position = lock(&self.shared.state).path_log.end();
+        PathEvents { shared: Arc::clone(&self.shared), position }
     }
 
     /// Migrates to another address of the peer after path validation, and returns once the path is
@@ -148,7 +148,7 @@ impl PathHandle {
         let to = to.into();
         let mut events = self.events();
         lock(&self.shared.state).migrate_to = Some(to.clone());
-        self.shared.mark();
+        self.shared.notify_io();
         loop {
             match events.next().await? {
                 PathEvent::Changed(at) if at.as_ref() == Some(&to) => return Ok(()),
@@ -164,7 +164,7 @@ impl PathHandle {
     /// knows that it is dead.
     pub fn declare_dead(&self) {
         lock(&self.shared.state).path_given_up = true;
-        self.shared.mark();
+        self.shared.notify_io();
     }
 
     /// Sends the first 16 of `addresses` to the peer as further addresses of this side. Replaces
@@ -172,7 +172,7 @@ impl PathHandle {
     pub fn set_candidates(&self, addresses: impl IntoIterator<Item = SocketAddr>) {
         let addresses = addresses.into_iter().collect();
         lock(&self.shared.state).candidates = Some(addresses);
-        self.shared.mark();
+        self.shared.notify_io();
     }
 
     /// Returns the further addresses that the peer has reported so far.
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_reader_misses_the_oldest_and_each_reads_for_itself() {
+    fn slow_readers_miss_the_oldest_events_and_readers_are_independent() {
         let event = |port| PathEvent::Observed(SocketAddr::from(([192, 0, 2, 1], port)));
         let mut log = PathLog::default();
         log.push(event(1));

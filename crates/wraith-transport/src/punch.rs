@@ -33,21 +33,21 @@ pub enum ObserveError {
 
 /// The role of one side in a punch with port guessing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Many {
+pub enum PortGuessing {
     /// This side is behind a NAT with another port for each destination (address-dependent
     /// mapping). It probes from many sockets of [`Sockets::open`](crate::mover::Sockets::open), at
-    /// most [`MANY_MAX`](crate::MANY_MAX).
+    /// most [`PORT_GUESSES_MAX`](crate::PORT_GUESSES_MAX).
     Sockets(Vec<Addr>),
-    /// The peer is behind such a NAT: this side probes [`MANY_MAX`](crate::MANY_MAX) ports of its
-    /// address.
+    /// The peer is behind such a NAT: this side probes
+    /// [`PORT_GUESSES_MAX`](crate::PORT_GUESSES_MAX) ports of its address.
     Ports(Ipv4Addr),
 }
 
 /// A request to the I/O thread.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum PunchCommand {
     Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr>, waits: bool },
-    PunchMany { secret: [u8; 32], role: Role, many: Many },
+    PortGuessing { secret: [u8; 32], role: Role, many: PortGuessing },
     Observe { secret: [u8; 32], of: SocketAddr, by: AnswerMode },
     Exchange { with: SocketAddr, request: Vec<u8> },
 }
@@ -88,7 +88,7 @@ pub struct Punch {
 }
 
 impl Punch {
-    fn start(endpoint: &Arc<EndpointShared>, request: Request) -> Self {
+    fn start(endpoint: &Arc<EndpointShared>, request: PunchCommand) -> Self {
         let shared = Arc::new(PunchShared::default());
         let mut state = lock(&endpoint.state);
         if state.closing || state.stopped {
@@ -97,7 +97,7 @@ impl Punch {
             state.requests.push((request, Arc::clone(&shared)));
         }
         drop(state);
-        endpoint.mark();
+        endpoint.notify_io();
         Self { shared, endpoint: Arc::clone(endpoint) }
     }
 
@@ -139,7 +139,7 @@ impl Punch {
     /// Adds further addresses of the peer.
     pub fn add_candidates(&self, candidates: impl IntoIterator<Item = SocketAddr>) {
         lock(&self.shared.0).added.extend(candidates);
-        self.endpoint.mark();
+        self.endpoint.notify_io();
     }
 
     async fn answer<T>(
@@ -163,7 +163,7 @@ impl Punch {
 impl Drop for Punch {
     fn drop(&mut self) {
         lock(&self.shared.0).dropped = true;
-        self.endpoint.mark();
+        self.endpoint.notify_io();
     }
 }
 
@@ -179,7 +179,7 @@ impl Endpoint {
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {
         let candidates = candidates.into_iter().collect();
-        Punch::start(self.shared(), Request::Punch { secret, role, candidates, waits: false })
+        Punch::start(self.shared(), PunchCommand::Punch { secret, role, candidates, waits: false })
     }
 
     /// As [`Self::punch`], for a peer that starts up to a minute later. See
@@ -191,15 +191,20 @@ impl Endpoint {
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {
         let candidates = candidates.into_iter().collect();
-        Punch::start(self.shared(), Request::Punch { secret, role, candidates, waits: true })
+        Punch::start(self.shared(), PunchCommand::Punch { secret, role, candidates, waits: true })
     }
 
     /// As [`Self::punch`], for one side behind a NAT that uses another port for each destination,
     /// and the other side behind a NAT that filters by destination. Two of three attempts succeed.
-    /// See the precautions at [`wraith_core::Endpoint::punch_many`]. The side with [`Many::Ports`]
-    /// is the one to migrate the connection.
-    pub fn punch_many(&self, secret: [u8; 32], role: Role, many: Many) -> Punch {
-        Punch::start(self.shared(), Request::PunchMany { secret, role, many })
+    /// See the precautions at [`wraith_core::Endpoint::punch_by_port_guessing`]. The side with
+    /// [`PortGuessing::Ports`] is the one to migrate the connection.
+    pub fn punch_by_port_guessing(
+        &self,
+        secret: [u8; 32],
+        role: Role,
+        many: PortGuessing,
+    ) -> Punch {
+        Punch::start(self.shared(), PunchCommand::PortGuessing { secret, role, many })
     }
 
     /// Asks the reflector at `of`, which has the same `secret`, for the address at which it sees
@@ -226,7 +231,7 @@ impl Endpoint {
         of: SocketAddr,
         by: AnswerMode,
     ) -> Result<SocketAddr, ObserveError> {
-        let punch = Punch::start(self.shared(), Request::Observe { secret, of, by });
+        let punch = Punch::start(self.shared(), PunchCommand::Observe { secret, of, by });
         let seen_at = |event| match event {
             PunchEvent::Observed(seen_at) => Some(seen_at),
             _ => None,
@@ -246,7 +251,7 @@ impl Endpoint {
         request: impl Into<Vec<u8>>,
     ) -> Result<Vec<u8>, ObserveError> {
         let request = request.into();
-        let punch = Punch::start(self.shared(), Request::Exchange { with, request });
+        let punch = Punch::start(self.shared(), PunchCommand::Exchange { with, request });
         let reply = |event| match event {
             PunchEvent::Reply(bytes) => Some(bytes),
             _ => None,

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use wraith_core::qlog::{Event, Sink, SinkFactory, Start, json_seq};
+use wraith_core::qlog::{Event, LogStart, Sink, SinkFactory, json_seq};
 use wraith_core::{Role, Time};
 
 /// Queue length in events: a fifth of a second at 100,000 packets per second, about 5 MB.
@@ -108,7 +108,7 @@ impl QlogWriter {
 }
 
 impl SinkFactory for QlogWriter {
-    fn sink(&self, start: &Start) -> Option<Box<dyn Sink>> {
+    fn sink(&self, start: &LogStart) -> Option<Box<dyn Sink>> {
         let number = self.shared.opened.fetch_add(1, Ordering::Relaxed) + 1;
         if number > LOGS_MAX {
             return None;
@@ -272,8 +272,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn start() -> Start {
-        Start::new(
+    fn start() -> LogStart {
+        LogStart::new(
             Time::from_nanos(5_000_000),
             Role::Initiator,
             std::net::SocketAddr::from(([192, 0, 2, 1], 7)).into(),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_counted_and_the_log_says_where() {
+    fn dropped_events_are_counted_and_marked_in_the_log() {
         let path = path("full");
         let (queue, messages) = sync_channel(3);
         let shared = Arc::new(Shared {

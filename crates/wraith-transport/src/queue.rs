@@ -234,7 +234,7 @@ pub(crate) struct RecvQueue {
 
 /// Result of [`RecvQueue::poll_pop`].
 #[derive(Debug)]
-pub(crate) struct Popped {
+pub(crate) struct PopResult {
     /// The next bytes, or the end.
     pub(crate) chunk: Option<RecvSlice>,
     /// The I/O thread must be notified of the new room.
@@ -248,17 +248,17 @@ impl RecvQueue {
         &mut self,
         cx: &Context<'_>,
         low_water: usize,
-    ) -> Poll<Result<Popped, ReadError>> {
+    ) -> Poll<Result<PopResult, ReadError>> {
         if let Some(chunk) = self.chunks.pop_front() {
             self.cost -= cost(&chunk);
             let notify_io = self.starved && self.cost <= self.limit / 2;
             if notify_io {
                 self.starved = false;
             }
-            return Poll::Ready(Ok(Popped { chunk: Some(chunk), notify_io }));
+            return Poll::Ready(Ok(PopResult { chunk: Some(chunk), notify_io }));
         }
         if self.finished {
-            return Poll::Ready(Ok(Popped { chunk: None, notify_io: false }));
+            return Poll::Ready(Ok(PopResult { chunk: None, notify_io: false }));
         }
         if let Some(error) = &self.failed {
             return Poll::Ready(Err(error.clone()));
@@ -292,7 +292,7 @@ impl RecvQueue {
 
     /// I/O thread: sets the limit. All receive queues of a connection, `streams` of them, share 4 ×
     /// [`QUEUE_MAX`].
-    pub(crate) fn share(&mut self, streams: usize) {
+    pub(crate) fn set_fair_limit(&mut self, streams: usize) {
         if self.limit > 0 {
             self.limit = (4 * QUEUE_MAX / streams.max(1)).clamp(QUEUE_MIN, QUEUE_MAX);
         }
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_is_read_before_the_failure() {
+    fn received_bytes_are_read_before_the_failure() {
         let mut queue = RecvQueue::default();
         queue.push(chunk(b"kept"));
         queue.fail(ReadError::Reset(4));
@@ -417,20 +417,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_for_a_stream_nobody_holds() {
+    fn an_unaccepted_stream_is_not_read_from_the_core() {
         let mut queue = RecvQueue::default();
-        queue.share(1);
+        queue.set_fair_limit(1);
         assert!(!queue.has_room());
         queue.open();
         assert!(queue.has_room());
     }
 
     #[test]
-    fn many_streams_share_the_room_of_a_few() {
+    fn the_receive_limit_is_shared_by_many_streams() {
         let held = |streams| {
             let mut queue = RecvQueue::default();
             queue.open();
-            queue.share(streams);
+            queue.set_fair_limit(streams);
             while queue.has_room() {
                 queue.push(chunk(&[0; 1024]));
             }
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_is_told_of_once_when_half_is_free() {
+    fn a_slow_reader_notifies_the_io_thread_once_when_half_is_free() {
         let mut queue = RecvQueue::default();
         queue.open();
         while queue.has_room() {
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_of_much_is_not_woken_for_little_but_for_the_end() {
+    fn a_reader_is_woken_at_its_low_watermark_and_at_the_end() {
         let mut queue = RecvQueue::default();
         queue.open();
         assert!(queue.poll_pop(&cx(), 4096).is_pending());
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_of_more_than_fits_is_woken_when_the_queue_is_full() {
+    fn a_reader_with_a_too_high_watermark_is_woken_by_a_full_queue() {
         let mut queue = RecvQueue::default();
         queue.open();
         assert!(queue.poll_pop(&cx(), usize::MAX).is_pending());

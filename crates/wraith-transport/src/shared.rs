@@ -21,13 +21,13 @@ use crate::addr::Addr;
 use crate::error::ConnectError;
 use crate::lock::{Wakers, lock};
 use crate::path::PathLog;
-use crate::punch::{PunchShared, Request};
+use crate::punch::{PunchCommand, PunchShared};
 use crate::queue::{RecvQueue, SendQueue};
 use crate::wake::Inbox;
 
 /// An object with work for the I/O thread.
 #[derive(Debug)]
-pub(crate) enum Ready {
+pub(crate) enum InboxItem {
     /// A connection's state holds a request, or its last handle was dropped.
     Connection(Arc<ConnectionShared>),
     /// A stream's queue has bytes, room, or an end.
@@ -37,7 +37,7 @@ pub(crate) enum Ready {
 }
 
 /// The inbox of an endpoint.
-pub(crate) type IoInbox = Inbox<Ready>;
+pub(crate) type IoInbox = Inbox<InboxItem>;
 
 /// State shared by the handles of an endpoint and its I/O thread.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(crate) struct EndpointState {
     /// thread has not taken yet.
     pub(crate) access_keys: Option<Vec<AccessKey>>,
     /// Punch requests that the I/O thread has not taken yet.
-    pub(crate) requests: Vec<(Request, Arc<PunchShared>)>,
+    pub(crate) requests: Vec<(PunchCommand, Arc<PunchShared>)>,
     /// [`Endpoint::close`](crate::Endpoint::close) was called.
     pub(crate) closing: bool,
     /// The last endpoint handle was dropped.
@@ -75,12 +75,12 @@ impl EndpointShared {
     }
 
     /// Adds the endpoint to the inbox.
-    pub(crate) fn mark(&self) {
-        self.inbox.push(&self.queued, || Ready::Endpoint);
+    pub(crate) fn notify_io(&self) {
+        self.inbox.push(&self.queued, || InboxItem::Endpoint);
     }
 
     /// I/O thread: clears the mark before it reads the state; later changes mark it again.
-    pub(crate) fn unmark(&self) {
+    pub(crate) fn clear_notification(&self) {
         self.queued.store(false, Ordering::Release);
     }
 
@@ -198,19 +198,19 @@ impl ConnectionShared {
     }
 
     /// Adds this connection to the inbox.
-    pub(crate) fn mark(self: &Arc<Self>) {
-        self.inbox.push(&self.queued, || Ready::Connection(Arc::clone(self)));
+    pub(crate) fn notify_io(self: &Arc<Self>) {
+        self.inbox.push(&self.queued, || InboxItem::Connection(Arc::clone(self)));
     }
 
     /// Returns the latest counters, and requests newer ones for the next call.
     pub(crate) fn stats(self: &Arc<Self>) -> ConnectionStats {
         let stats = lock(&self.state).stats;
-        self.mark();
+        self.notify_io();
         stats
     }
 
     /// I/O thread: clears the mark before it reads the state; later changes mark it again.
-    pub(crate) fn unmark(&self) {
+    pub(crate) fn clear_notification(&self) {
         self.queued.store(false, Ordering::Release);
     }
 
@@ -257,16 +257,16 @@ impl ConnectionState {
 /// Held by every handle of a connection and its streams; the drop of the last one abandons the
 /// connection.
 #[derive(Debug)]
-pub(crate) struct Guard(pub(crate) Arc<ConnectionShared>);
+pub(crate) struct ConnectionGuard(pub(crate) Arc<ConnectionShared>);
 
-impl Drop for Guard {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.abandoned = true;
         // Unaccepted streams end with the connection; free their memory now.
         state.accepted.clear();
         drop(state);
-        self.0.mark();
+        self.0.notify_io();
     }
 }
 
@@ -299,12 +299,12 @@ impl StreamShared {
     }
 
     /// Adds this stream to the inbox.
-    pub(crate) fn mark(self: &Arc<Self>) {
-        self.inbox.push(&self.queued, || Ready::Stream(Arc::clone(self)));
+    pub(crate) fn notify_io(self: &Arc<Self>) {
+        self.inbox.push(&self.queued, || InboxItem::Stream(Arc::clone(self)));
     }
 
     /// I/O thread: clears the mark before it reads the queues; later changes mark it again.
-    pub(crate) fn unmark(&self) {
+    pub(crate) fn clear_notification(&self) {
         self.queued.store(false, Ordering::Release);
     }
 }

@@ -17,16 +17,19 @@ use wraith_core::{RecvSlice, StreamId};
 
 use crate::error::{ReadError, ReadExactError, WriteError};
 use crate::lock::lock;
-use crate::queue::Popped;
-use crate::shared::{Guard, StreamShared};
+use crate::queue::PopResult;
+use crate::shared::{ConnectionGuard, StreamShared};
 
 /// Maximum size of a copy by [`SendStream::write_all`]: one chunk of a file.
 const COPY_MAX: usize = 256 * 1024;
 
 /// Returns the handles of a new stream. Each keeps the connection open.
-pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStream, RecvStream) {
+pub(crate) fn handles(
+    shared: Arc<StreamShared>,
+    guard: &Arc<ConnectionGuard>,
+) -> (SendStream, RecvStream) {
     lock(&shared.recv).open();
-    shared.mark();
+    shared.notify_io();
     (
         SendStream { shared: Arc::clone(&shared), _guard: Arc::clone(guard) },
         RecvStream { shared, current: None, low_water: 1, _guard: Arc::clone(guard) },
@@ -40,7 +43,7 @@ pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStr
 /// with code 0.
 pub struct SendStream {
     shared: Arc<StreamShared>,
-    _guard: Arc<Guard>,
+    _guard: Arc<ConnectionGuard>,
 }
 
 impl SendStream {
@@ -74,7 +77,7 @@ impl SendStream {
             Poll::Ready(Ok(()))
         })
         .await
-        .inspect(|()| self.shared.mark())
+        .inspect(|()| self.shared.notify_io())
     }
 
     /// Ready when a copy of the first bytes (up to 256 KiB) of `bytes` is queued. Returns their
@@ -89,7 +92,7 @@ impl SendStream {
         ready!(queue.poll_room(cx))?;
         queue.push_copy(piece);
         drop(queue);
-        self.shared.mark();
+        self.shared.notify_io();
         Poll::Ready(Ok(piece.len()))
     }
 
@@ -117,7 +120,7 @@ impl SendStream {
     /// [`acked`](Self::acked) waits for the peer.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         lock(&self.shared.send).finish()?;
-        self.shared.mark();
+        self.shared.notify_io();
         Ok(())
     }
 
@@ -136,7 +139,7 @@ impl SendStream {
     /// stream has already ended.
     pub fn reset(&mut self, code: u64) {
         if lock(&self.shared.send).reset(code) {
-            self.shared.mark();
+            self.shared.notify_io();
         }
     }
 }
@@ -167,7 +170,7 @@ impl Drop for SendStream {
         let mut queue = lock(&self.shared.send);
         if queue.is_unfinished() && queue.reset(0) {
             drop(queue);
-            self.shared.mark();
+            self.shared.notify_io();
         }
     }
 }
@@ -189,7 +192,7 @@ pub struct RecvStream {
     /// The rest of a partially read chunk.
     current: Option<RecvSlice>,
     low_water: usize,
-    _guard: Arc<Guard>,
+    _guard: Arc<ConnectionGuard>,
 }
 
 impl RecvStream {
@@ -215,9 +218,9 @@ impl RecvStream {
             return Poll::Ready(Ok(Some(chunk)));
         }
         let popped = lock(&self.shared.recv).poll_pop(cx, self.low_water);
-        let Popped { chunk, notify_io } = ready!(popped)?;
+        let PopResult { chunk, notify_io } = ready!(popped)?;
         if notify_io {
-            self.shared.mark();
+            self.shared.notify_io();
         }
         Poll::Ready(Ok(chunk))
     }
@@ -285,7 +288,7 @@ impl RecvStream {
     pub fn stop(&mut self, code: u64) {
         self.current = None;
         if lock(&self.shared.recv).stop(code) {
-            self.shared.mark();
+            self.shared.notify_io();
         }
     }
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_stands_in_the_list_once_until_it_is_taken() {
+    fn an_object_is_in_the_inbox_at_most_once() {
         let inbox = Inbox::new().unwrap();
         let queued = AtomicBool::new(false);
         inbox.push(&queued, || 7);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_eventfd_is_written_only_for_a_sleeper() {
+    fn the_eventfd_is_written_only_while_the_io_thread_sleeps() {
         let inbox = Inbox::new().unwrap();
         inbox.wake();
         assert!(!readable(&inbox));

@@ -16,7 +16,7 @@ use wraith_relay::Relays;
 use wraith_transfer::ParallelConnections;
 use wraith_transfer::limits::PARALLEL_MAX;
 use wraith_transport::congestion::ControllerFactory;
-use wraith_transport::mover::Sockets;
+use wraith_transport::mover::SocketPool;
 use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{AccessKey, Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
@@ -428,12 +428,12 @@ fn dht(bootstrap: Vec<String>, state: &StateDir) -> Dht {
 pub(crate) struct Socket {
     pub endpoint: Endpoint,
     pub relays: Relays,
-    pub further: Sockets,
+    pub further: SocketPool,
 }
 
 fn bind(core: EndpointConfig, address: SocketAddr) -> Result<Socket, Error> {
     let bound = Relays::new().and_then(|relays| {
-        let further = Sockets::new()?;
+        let further = SocketPool::new()?;
         let mut config = Config::new(core).bind(address);
         config.movers.push(Arc::new(relays.clone()));
         config.movers.push(Arc::new(further.clone()));

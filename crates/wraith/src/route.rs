@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wraith_transport::Addr;
-use wraith_transport::mover::Sockets;
+use wraith_transport::mover::SocketPool;
 
 /// Maximum number of addresses in each list of [`Routes`]. Larger than the number of connections of
 /// a node.
@@ -91,7 +91,7 @@ impl Route {
     fn of(remote: &Addr, is_punched: bool) -> Self {
         let kind = path_kind(remote);
         let how = match (kind, remote.ip()) {
-            _ if Sockets::remote(remote).is_some() => How::Punched,
+            _ if SocketPool::remote(remote).is_some() => How::Punched,
             (PathKind::Loopback, _) => How::SameMachine,
             (PathKind::Relay, _) => How::Relay,
             (PathKind::Custom, _) => How::Custom,
@@ -120,7 +120,7 @@ impl std::fmt::Display for Route {
 pub fn path_kind(remote: &Addr) -> PathKind {
     let remote = match remote {
         Addr::Custom { kind: wraith_relay::KIND, .. } => return PathKind::Relay,
-        other => other.ip().or_else(|| Sockets::remote(other).map(SocketAddr::V4)),
+        other => other.ip().or_else(|| SocketPool::remote(other).map(SocketAddr::V4)),
     };
     let Some(remote) = remote else { return PathKind::Custom };
     let private = match remote.ip().to_canonical() {
@@ -163,7 +163,7 @@ impl Routes {
     pub fn shown(&self, remote: &Addr) -> String {
         let relays = lock(&self.relays);
         let relay = relays.iter().find(|(known, _)| known == remote);
-        let by_socket = || Sockets::remote(remote).map(|remote| remote.to_string());
+        let by_socket = || SocketPool::remote(remote).map(|remote| remote.to_string());
         let relay = relay.map(|(_, name)| name.clone());
         relay.or_else(by_socket).unwrap_or_else(|| remote.to_string())
     }

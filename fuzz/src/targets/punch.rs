@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use wraith_core::punch::Many;
+use wraith_core::punch::PortGuessing;
 use wraith_core::{Endpoint, EndpointConfig, PathAddr, PunchEvent, Role, Time};
 use wraith_noise::SecretIdentity;
 
@@ -38,8 +38,8 @@ pub(crate) fn run(input: &[u8]) {
     for (side, role) in sides.iter_mut().zip([Role::Initiator, Role::Responder]) {
         side.punch(now, &SECRET, role, &candidates).expect("the first");
         if input.byte() & 1 != 0 {
-            let ports = Many::Ports(Ipv4Addr::new(192, 0, 2, 1));
-            side.punch_many(now, &SECRET, role, &ports).expect("the first with many ports");
+            let ports = PortGuessing::Ports(Ipv4Addr::new(192, 0, 2, 1));
+            side.punch_by_port_guessing(now, &SECRET, role, &ports).expect("the first with many ports");
         }
     }
     let mut packets: Vec<Vec<u8>> = Vec::new();

@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde::{Serialize, Serializer};
 
-use wraith_core::nat::{Allocation, Filtering, Mapping, Sighting, allocation, filtering, mapping};
+use wraith_core::nat::{
+    Allocation, Filtering, Mapping, ObservedAddress, allocation, filtering, mapping,
+};
 
 /// UDP ports of a server, at each of its addresses.
 const PORTS: [u16; 2] = [3478, 3479];
@@ -137,12 +139,12 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
     let socket = bound(a)?;
     let Some(observed) = ask(&socket, begin, ASKED)?.seen else { return Ok(None) };
     let local = SocketAddr::new(address_towards(begin)?, socket.local_addr()?.port());
-    let see = |by| -> Result<Sighting> {
+    let see = |by| -> Result<ObservedAddress> {
         let at = ask(&socket, by, ASKED)?.seen.context("one of two answers")?;
-        Ok(Sighting { by, at })
+        Ok(ObservedAddress { by, at })
     };
-    let sightings = [Sighting { by: begin, at: observed }, see(first)?, see(other_port)?];
-    let mapping = mapping(&[local.ip()], local.port(), &sightings).context("two are enough")?;
+    let observations = [ObservedAddress { by: begin, at: observed }, see(first)?, see(other_port)?];
+    let mapping = mapping(&[local.ip()], local.port(), &observations).context("two are enough")?;
 
     // This socket has sent to one endpoint only.
     let fresh = bound(a)?;

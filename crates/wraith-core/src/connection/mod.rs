@@ -49,7 +49,7 @@ use crate::config::TransportConfig;
 use crate::event::{ConnectionStats, Event};
 use crate::frame::SentFrames;
 use crate::path::{Candidate, Path, Response};
-use crate::qlog::{self, Recorder, Start};
+use crate::qlog::{self, LogStart, Recorder};
 use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::secret_rng::SecretRng;
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
@@ -209,7 +209,7 @@ impl Connection {
     fn new(now: Time, parts: ConnectionArgs, state: ConnectionState) -> Self {
         let ConnectionArgs { role, config, pool, peer, remote, mut rng, secrets } = parts;
         let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
-        let start = Start::new(now, role, remote);
+        let start = LogStart::new(now, role, remote);
         let qlog = config.qlog.as_deref().and_then(|factory| Recorder::new(factory, &start));
         let streams = Streams::new(role, &stream_config(&config), pool);
         Self {

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_delayed_an_initiator_is_never_refused() {
+    fn delays_never_make_a_responder_refuse_a_ratchet() {
         for seed in 0..200 {
             let mut rng = ChaCha20Rng::seed_from_u64(seed);
             let [mut asks, mut answers] = [Role::Initiator, Role::Responder].map(rate);

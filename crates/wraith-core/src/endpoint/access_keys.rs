@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_access_keys_are_free_no_flood_keeps_anybody_out() {
+    fn a_flood_locks_no_peer_out_if_all_access_keys_are_free() {
         assert_eq!(heard(FREE_KEYS as u32, 20_000), 1.0);
     }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_bounded_whatever_comes() {
+    fn trials_are_bounded_for_any_input() {
         let (mut keys, mut rng) = (access_keys(CONTACTS), ChaCha20Rng::from_seed([1; 32]));
         // A datagram for the last access key was tried on all of them.
         let datagram = datagram_of(CONTACTS - 1, &mut rng);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::Endpoint;
-use crate::punch::{AnswerMode, Many, Peer, PunchError, PunchEvent, PunchId};
+use crate::punch::{AnswerMode, PeerStart, PortGuessing, PunchError, PunchEvent, PunchId};
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
@@ -22,7 +22,7 @@ impl Endpoint {
         role: Role,
         candidates: &[SocketAddr],
     ) -> Result<PunchId, PunchError> {
-        self.punches.punch(now, secret, role, Peer::BeginsNow, candidates)
+        self.punches.punch(now, secret, role, PeerStart::Now, candidates)
     }
 
     /// Like [`Self::punch`], for a peer that begins up to a minute later. It sends as many packets,
@@ -37,27 +37,27 @@ impl Endpoint {
         role: Role,
         candidates: &[SocketAddr],
     ) -> Result<PunchId, PunchError> {
-        self.punches.punch(now, secret, role, Peer::BeginsLater, candidates)
+        self.punches.punch(now, secret, role, PeerStart::WithinAMinute, candidates)
     }
 
     /// Like [`Self::punch`], for two NATs that defeat plain punching. One side's NAT uses a
     /// different outside port for each destination; the other side's NAT admits only hosts that
     /// this other side has sent to. The first side probes from many sockets, the second probes many
     /// ports. Up to 256 small packets go to unproven addresses, so the caller must expect to
-    /// transfer much more than that. Only the side with [`Many::Ports`] finds an address; that side
-    /// has to migrate to it.
+    /// transfer much more than that. Only the side with [`PortGuessing::Ports`] finds an address;
+    /// that side has to migrate to it.
     ///
     /// # Errors
     /// Another such attempt began within 8 s, 16 punches and observations are in progress, or the
     /// address is invalid.
-    pub fn punch_many(
+    pub fn punch_by_port_guessing(
         &mut self,
         now: Time,
         secret: &[u8; 32],
         role: Role,
-        many: &Many,
+        port_guessing: &PortGuessing,
     ) -> Result<PunchId, PunchError> {
-        self.punches.punch_many(now, secret, role, many)
+        self.punches.punch_by_port_guessing(now, secret, role, port_guessing)
     }
 
     /// Adds candidate addresses of the peer to a punch in progress.

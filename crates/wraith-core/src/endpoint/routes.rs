@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_ever_new_addresses_keeps_the_one_in_use_and_the_newest() {
+    fn changing_addresses_keep_the_one_in_use_and_the_newest() {
         let mut routes = Routes::default();
         (1..100).for_each(|number| routes.add(address(number), ONE, address(1)));
         let kept: Vec<u32> = (1..100).filter(|n| !routes.at(address(*n)).is_empty()).collect();

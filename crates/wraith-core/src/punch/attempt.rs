@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use rand_core::Rng;
 
-use super::many::SPACING;
 use super::packet::{Keys, Message, Salt};
+use super::port_guessing::SPACING;
 use super::prediction::predict;
 use super::target::is_target;
 use super::unproven_budget::UnprovenBudget;
@@ -109,11 +109,11 @@ impl Target {
 
 /// Start time of the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Peer {
+pub(crate) enum PeerStart {
     /// At the same time, within some seconds.
-    BeginsNow,
+    Now,
     /// Within a minute.
-    BeginsLater,
+    WithinAMinute,
 }
 
 /// One punch (see the module head).
@@ -134,10 +134,10 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(now: Time, keys: Keys, peer: Peer, candidates: &[SocketAddr]) -> Self {
+    pub(super) fn new(now: Time, keys: Keys, peer: PeerStart, candidates: &[SocketAddr]) -> Self {
         let (probes, lasts): (&'static [u64], _) = match peer {
-            Peer::BeginsNow => (&PROBES_MS, ATTEMPT_MAX),
-            Peer::BeginsLater => (&WAITING_PROBES_MS, WAITING_MAX),
+            PeerStart::Now => (&PROBES_MS, ATTEMPT_MAX),
+            PeerStart::WithinAMinute => (&WAITING_PROBES_MS, WAITING_MAX),
         };
         let mut attempt = Self::empty(keys, probes, now + lasts);
         attempt.add_candidates(now, candidates);
@@ -145,7 +145,7 @@ impl Attempt {
     }
 
     /// Creates an attempt with guessed ports.
-    pub(super) fn many(now: Time, keys: Keys, targets: Vec<PathAddr>) -> Self {
+    pub(super) fn port_guessing(now: Time, keys: Keys, targets: Vec<PathAddr>) -> Self {
         let mut attempt = Self::empty(keys, &PROBES_MS, now + MANY_LASTS);
         let mut since = now;
         attempt.targets = targets

@@ -5,7 +5,7 @@
 //! | function | counterpart | result |
 //! |---|---|---|
 //! | [`Endpoint::punch`](crate::Endpoint::punch) | a peer with the same secret that begins at about the same time | addresses that work in both directions |
-//! | [`Endpoint::punch_many`](crate::Endpoint::punch_many) | such a peer, with ports to be guessed | one such address, with luck |
+//! | [`Endpoint::punch_by_port_guessing`](crate::Endpoint::punch_by_port_guessing) | such a peer, with ports to be guessed | one such address, with luck |
 //! | [`Endpoint::observe`](crate::Endpoint::observe) | a [`Reflector`] with the secret | the address at which the reflector sees this endpoint |
 //! | [`Endpoint::exchange`](crate::Endpoint::exchange) | any host | one reply |
 //!
@@ -17,9 +17,9 @@
 //! - All unproven addresses together get few packets.
 
 mod attempt;
-mod many;
 mod observation;
 mod packet;
+mod port_guessing;
 mod prediction;
 mod reflector;
 mod target;
@@ -34,19 +34,19 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use thiserror::Error;
 
-pub use many::{MANY_MAX, Many};
 pub use observation::AnswerMode;
-pub use reflector::{Answer, Reflector};
+pub use port_guessing::{PORT_GUESSES_MAX, PortGuessing};
+pub use reflector::{Reflector, ReflectorAnswer};
 pub use target::is_target;
 
 use crate::streams::Role;
 use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 use attempt::Attempt;
-pub(crate) use attempt::Peer;
-use many::AttemptLimiter;
+pub(crate) use attempt::PeerStart;
 use observation::{Exchange, Observation};
 use packet::Keys;
+use port_guessing::AttemptLimiter;
 use unproven_budget::UnprovenBudget;
 
 /// Maximum number of punches and observations together. Each is a secret that a stray datagram is
@@ -123,7 +123,7 @@ pub(crate) struct Punches {
     observations: Vec<(PunchId, Observation)>,
     exchanges: Vec<(PunchId, Exchange)>,
     unproved: UnprovenBudget,
-    many: AttemptLimiter,
+    port_guessing: AttemptLimiter,
     hashes: TokenBucket,
     events: VecDeque<(PunchId, PunchEvent)>,
     next_id: u64,
@@ -137,7 +137,7 @@ impl Punches {
             observations: Vec::new(),
             exchanges: Vec::new(),
             unproved: UnprovenBudget::default(),
-            many: AttemptLimiter::default(),
+            port_guessing: AttemptLimiter::default(),
             hashes: TokenBucket::new(HASHES_PER_SECOND, HASHES_BURST),
             events: VecDeque::new(),
             next_id: 0,
@@ -165,7 +165,7 @@ impl Punches {
         now: Time,
         secret: &[u8; 32],
         role: Role,
-        peer: Peer,
+        peer: PeerStart,
         candidates: &[SocketAddr],
     ) -> Result<PunchId, PunchError> {
         self.has_room()?;
@@ -175,25 +175,25 @@ impl Punches {
         Ok(id)
     }
 
-    pub(crate) fn punch_many(
+    pub(crate) fn punch_by_port_guessing(
         &mut self,
         now: Time,
         secret: &[u8; 32],
         role: Role,
-        many: &Many,
+        port_guessing: &PortGuessing,
     ) -> Result<PunchId, PunchError> {
         self.has_room()?;
-        if let Many::Ports(ip) = many
+        if let PortGuessing::Ports(ip) = port_guessing
             && !is_target((*ip, 1).into())
         {
             return Err(PunchError::NotATarget);
         }
-        if !self.many.begin(now) {
+        if !self.port_guessing.start(now) {
             return Err(PunchError::TooMany);
         }
-        let targets = many.targets(&mut self.rng);
+        let targets = port_guessing.targets(&mut self.rng);
         let id = self.id();
-        self.attempts.push((id, Attempt::many(now, Keys::new(secret, role), targets)));
+        self.attempts.push((id, Attempt::port_guessing(now, Keys::new(secret, role), targets)));
         Ok(id)
     }
 

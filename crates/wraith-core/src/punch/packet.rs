@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_side_reads_what_was_said_and_nobody_else_does() {
+    fn only_the_other_side_opens_a_packet() {
         let [one, other] = sides();
         let seen_at = "[2001:db8::1]:9".parse().unwrap();
         for message in [MESSAGE, Message { asks: false, answers: Some(([3; 8], seen_at)) }] {

@@ -17,7 +17,7 @@ pub struct Reflector(Keys);
 
 /// An answer. It must be sent once, to the source of the question and nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ReflectorAnswer {
     /// The packet to send, no longer than the question.
     pub packet: Vec<u8>,
     /// Send it from another port of the address asked, or not at all.
@@ -35,11 +35,16 @@ impl Reflector {
 
     /// Returns the answer to a datagram from `from`. Returns `None`, at the cost of one hash, if it
     /// is not a question under this secret.
-    pub fn answer(&self, from: SocketAddr, datagram: &[u8], rng: &mut impl Rng) -> Option<Answer> {
+    pub fn answer(
+        &self,
+        from: SocketAddr,
+        datagram: &[u8],
+        rng: &mut impl Rng,
+    ) -> Option<ReflectorAnswer> {
         let (salt, wish) = self.0.open_question(datagram)?;
         let answer = Message { asks: false, answers: Some((salt, from)) };
         let packet = self.0.answer(&answer, datagram.len(), rng).1;
         let (from_other_port, after) = (wish.from_other_port, wish.pause());
-        Some(Answer { packet, from_other_port, after })
+        Some(ReflectorAnswer { packet, from_other_port, after })
     }
 }

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_everybody_nobody_and_no_port_are_no_targets() {
+    fn multicast_broadcast_unspecified_and_port_zero_are_no_targets() {
         for no in [
             "224.0.0.251:5353",
             "239.1.1.1:1",

@@ -47,8 +47,8 @@ fn alone(side: &mut Punches) -> Vec<(SocketAddr, Vec<u8>)> {
 fn two_sides_prove_each_other_in_three_packets_and_end_with_the_address() {
     let (mut one, mut other) = (side(1), side(2));
     let (a, b) = (address(1, 1), address(2, 2));
-    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[b]).unwrap();
-    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, PeerStart::Now, &[b]).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, PeerStart::Now, &[]).unwrap();
     let [(to, probe)] = drain(&mut one, at(0)).try_into().unwrap();
     assert!(to == b && other.handle(at(20), a, &probe));
     // The answer, and the first probe to its source address.
@@ -73,7 +73,7 @@ fn two_sides_prove_each_other_in_three_packets_and_end_with_the_address() {
 fn a_peer_that_begins_later_is_waited_for_and_gets_no_more_packets() {
     let (mut one, mut other) = (side(1), side(2));
     let (a, b) = (address(1, 1), address(2, 2));
-    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsLater, &[b]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, PeerStart::WithinAMinute, &[b]).unwrap();
     // The peer's NAT drops our probes until the peer begins.
     let mut now = at(0);
     let mut sent = drain(&mut one, now).len();
@@ -83,7 +83,7 @@ fn a_peer_that_begins_later_is_waited_for_and_gets_no_more_packets() {
         sent += drain(&mut one, now).len();
     }
     assert_eq!((sent, events(&mut one)), (7, vec![]));
-    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[a]).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, PeerStart::Now, &[a]).unwrap();
     let probes = drain(&mut other, at(45_000));
     assert!(one.handle(at(45_020), b, &probes[0].1));
     let answers = drain(&mut one, at(45_020));
@@ -91,7 +91,7 @@ fn a_peer_that_begins_later_is_waited_for_and_gets_no_more_packets() {
     assert!(matches!(events(&mut other)[0], PunchEvent::Punched { remote, .. } if remote == a));
 
     let mut nobody = side(3);
-    nobody.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsLater, &[b]).unwrap();
+    nobody.punch(at(0), &SECRET, Role::Initiator, PeerStart::WithinAMinute, &[b]).unwrap();
     assert_eq!(alone(&mut nobody).len(), 8);
     assert!(matches!(events(&mut nobody)[..], [PunchEvent::Ended { best: None, .. }]));
 }
@@ -100,8 +100,8 @@ fn a_peer_that_begins_later_is_waited_for_and_gets_no_more_packets() {
 fn replays_and_reflections_prove_nothing_and_are_not_answered() {
     let (mut one, mut other) = (side(1), side(2));
     let (a, b, attacker) = (address(1, 1), address(2, 2), address(66, 6));
-    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[b]).unwrap();
-    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, PeerStart::Now, &[b]).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, PeerStart::Now, &[]).unwrap();
     let probe = drain(&mut one, at(0)).remove(0).1;
     assert!(!one.handle(at(1), b, &probe), "its own, sent back");
     assert!(other.handle(at(10), a, &probe));
@@ -128,8 +128,8 @@ fn replays_and_reflections_prove_nothing_and_are_not_answered() {
 fn random_datagrams_and_those_of_other_secrets_do_nothing() {
     use rand_core::Rng;
     let (mut one, mut stranger) = (side(1), side(3));
-    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[]).unwrap();
-    stranger.punch(at(0), &[8; 32], Role::Responder, Peer::BeginsNow, &[address(1, 1)]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, PeerStart::Now, &[]).unwrap();
+    stranger.punch(at(0), &[8; 32], Role::Responder, PeerStart::Now, &[address(1, 1)]).unwrap();
     let probe = drain(&mut stranger, at(0)).remove(0).1;
     assert!(!one.handle(at(1), address(3, 3), &probe));
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
@@ -149,11 +149,10 @@ fn third_parties_in_lists_of_candidates_get_a_few_small_packets_in_all() {
     for round in 0..16 {
         let ports = (0..15).map(|port| address(78, 1000 + round * 20 + port));
         let candidates: Vec<_> = std::iter::once(victim).chain(ports).collect();
-        one.punch(at(0), &[round as u8; 32], Role::Initiator, Peer::BeginsNow, &candidates)
-            .unwrap();
+        one.punch(at(0), &[round as u8; 32], Role::Initiator, PeerStart::Now, &candidates).unwrap();
     }
     assert_eq!(
-        one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[]),
+        one.punch(at(0), &SECRET, Role::Initiator, PeerStart::Now, &[]),
         Err(PunchError::TooMany)
     );
     let (mut victims, mut line) = (0, 0);
@@ -169,7 +168,7 @@ fn third_parties_in_lists_of_candidates_get_a_few_small_packets_in_all() {
 #[test]
 fn a_peer_that_forges_where_its_probes_come_from_makes_us_send_no_more_than_it_sends() {
     let (mut one, mut liar) = (side(1), side(2));
-    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, PeerStart::Now, &[]).unwrap();
     let victim = address(77, 53);
     let keys = Keys::new(&SECRET, Role::Responder);
     let question = packet::Message { asks: true, answers: None };
@@ -189,8 +188,8 @@ fn of_several_addresses_that_work_the_best_is_chosen() {
     let candidates: [SocketAddr; 3] =
         [address(2, 2), "[2001:db8::2]:2".parse().unwrap(), address(3, 2)];
     let (mut one, mut other) = (side(1), side(2));
-    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &candidates).unwrap();
-    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, PeerStart::Now, &candidates).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, PeerStart::Now, &[]).unwrap();
     let mut probes = drain(&mut one, at(0));
     // The nearest address answers first, IPv6 last.
     probes.sort_by_key(|(to, _)| {
@@ -208,7 +207,7 @@ fn of_several_addresses_that_work_the_best_is_chosen() {
 }
 
 #[test]
-fn a_reflector_tells_where_it_sees_us_and_nobody_else_can() {
+fn only_a_reflector_with_the_secret_reports_the_observed_address() {
     let mut one = side(1);
     let reflector = Reflector::new(&SECRET);
     let (at_reflector, us) = (address(5, 5), address(1, 4711));
@@ -279,7 +278,7 @@ fn an_answer_that_is_wanted_after_a_pause_is_waited_for_in_silence() {
 }
 
 #[test]
-fn a_stranger_may_reply_once_from_where_it_was_asked_and_in_time() {
+fn an_exchange_accepts_one_reply_from_the_address_asked_in_time() {
     let mut one = side(1);
     let (node, other) = (address(5, 5), address(5, 6));
     one.exchange(at(0), node, b"ping").unwrap();
@@ -302,9 +301,9 @@ fn a_stranger_may_reply_once_from_where_it_was_asked_and_in_time() {
 fn a_flood_takes_no_more_hashes_than_its_budget_and_the_next_second_has_its_own() {
     let (mut one, mut other) = (side(1), side(2));
     for n in 0..16 {
-        one.punch(at(0), &[n; 32], Role::Initiator, Peer::BeginsNow, &[]).unwrap();
+        one.punch(at(0), &[n; 32], Role::Initiator, PeerStart::Now, &[]).unwrap();
     }
-    other.punch(at(0), &[3; 32], Role::Responder, Peer::BeginsNow, &[address(1, 1)]).unwrap();
+    other.punch(at(0), &[3; 32], Role::Responder, PeerStart::Now, &[address(1, 1)]).unwrap();
     let probe = drain(&mut other, at(0)).remove(0).1;
     let tried = (0..100_000).filter(|_| one.hashes.take(at(1), 16)).count();
     assert!(tried <= (1 << 18) / 16 / 8 + 1, "{tried}");
@@ -316,7 +315,7 @@ fn a_flood_takes_no_more_hashes_than_its_budget_and_the_next_second_has_its_own(
 /// the first maps a port for each socket; the second side's NAT admits only hosts that side has
 /// sent to. Returns the address proven to the second side, if any, and the packets that each side
 /// sent.
-fn many(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
+fn port_guessing(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
     use rand_core::Rng;
     let seeded = |n: u64| Punches::new(ChaCha20Rng::seed_from_u64(2 * seed + n));
     let (mut hard, mut easy) = (seeded(0), seeded(1));
@@ -333,13 +332,15 @@ fn many(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
     let outside: HashMap<_, _> = drawn.iter().map(|(port, socket)| (*socket, *port)).collect();
     let (mapped, opened) = (&mut HashSet::new(), &mut HashSet::new());
     let (hard_ip, easy_at) = (address(9, 1).ip(), address(2, 2));
-    hard.punch_many(at(0), &SECRET, Role::Initiator, &Many::Sockets(sockets)).unwrap();
+    hard.punch_by_port_guessing(at(0), &SECRET, Role::Initiator, &PortGuessing::Sockets(sockets))
+        .unwrap();
     let IpAddr::V4(ip) = hard_ip else { unreachable!() };
     let (mut now, mut proved, mut sent, mut begun) = (at(0), None, [0; 2], false);
     loop {
         if !begun && now >= at(900) {
             begun = true;
-            easy.punch_many(now, &SECRET, Role::Responder, &Many::Ports(ip)).unwrap();
+            easy.punch_by_port_guessing(now, &SECRET, Role::Responder, &PortGuessing::Ports(ip))
+                .unwrap();
         }
         while let Some((from, packet)) = hard.poll_transmit(now) {
             sent[0] += 1;
@@ -379,10 +380,10 @@ fn many(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
 }
 
 #[test]
-fn of_many_sockets_and_many_ports_one_is_likely_the_same() {
+fn port_guessing_succeeds_at_the_expected_rate() {
     let mut met = 0;
     for seed in 0..200 {
-        let (proved, sent) = many(seed);
+        let (proved, sent) = port_guessing(seed);
         met += u32::from(proved.is_some());
         let least = if proved.is_some() { 1 } else { 256 };
         assert!(
@@ -395,10 +396,12 @@ fn of_many_sockets_and_many_ports_one_is_likely_the_same() {
 }
 
 #[test]
-fn many_ports_are_asked_once_in_a_while_and_only_where_one_host_can_be() {
+fn port_guessing_is_rate_limited_and_needs_a_unicast_address() {
     let mut one = side(1);
-    let ports = |ip: [u8; 4]| Many::Ports(ip.into());
-    let mut begin = |now, many: &Many| one.punch_many(now, &SECRET, Role::Initiator, many);
+    let ports = |ip: [u8; 4]| PortGuessing::Ports(ip.into());
+    let mut begin = |now, port_guessing: &PortGuessing| {
+        one.punch_by_port_guessing(now, &SECRET, Role::Initiator, port_guessing)
+    };
     assert_eq!(begin(at(0), &ports([224, 0, 0, 1])), Err(PunchError::NotATarget));
     begin(at(0), &ports([198, 51, 100, 7])).unwrap();
     assert_eq!(begin(at(7999), &ports([198, 51, 100, 8])), Err(PunchError::TooMany));
@@ -414,23 +417,24 @@ fn many_ports_are_asked_once_in_a_while_and_only_where_one_host_can_be() {
 }
 
 #[test]
-fn a_pair_of_many_is_answered_although_the_address_has_had_its_share_of_unproved_packets() {
+fn a_guessed_port_is_answered_beyond_the_unproven_budget() {
     let (mut one, mut other) = (side(1), side(2));
     // Earlier attempts have used up the budget of the address.
     for round in 0..6u8 {
         let candidates: Vec<_> = (0..15).map(|port| address(9, 2000 + port)).collect();
-        one.punch(at(0), &[round + 1; 32], Role::Initiator, Peer::BeginsNow, &candidates).unwrap();
+        one.punch(at(0), &[round + 1; 32], Role::Initiator, PeerStart::Now, &candidates).unwrap();
     }
     let spent = alone(&mut one).into_iter().filter(|(to, _)| to.ip() == address(9, 0).ip());
     assert_eq!(spent.count(), 64);
     let IpAddr::V4(ip) = address(9, 1).ip() else { unreachable!() };
-    one.punch_many(at(20_000), &SECRET, Role::Initiator, &Many::Ports(ip)).unwrap();
+    one.punch_by_port_guessing(at(20_000), &SECRET, Role::Initiator, &PortGuessing::Ports(ip))
+        .unwrap();
     let mut asked = Vec::new();
     for ms in (20_000..20_600).step_by(2) {
         asked.extend(drain(&mut one, at(ms)));
     }
     let port = asked[0].0;
-    other.punch(at(20_600), &SECRET, Role::Responder, Peer::BeginsNow, &[address(2, 2)]).unwrap();
+    other.punch(at(20_600), &SECRET, Role::Responder, PeerStart::Now, &[address(2, 2)]).unwrap();
     let question = drain(&mut other, at(20_600)).remove(0).1;
     assert!(one.handle(at(20_610), port, &question));
     assert_eq!(drain(&mut one, at(20_610)).len(), 1, "the pair that was guessed right is answered");

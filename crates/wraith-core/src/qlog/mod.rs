@@ -22,7 +22,7 @@ pub(crate) use recorder::Recorder;
 /// Initial parameters of a connection's log.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Start {
+pub struct LogStart {
     /// Start time of the log.
     pub now: Time,
     /// This side's role in the connection.
@@ -31,7 +31,7 @@ pub struct Start {
     pub remote: PathAddr,
 }
 
-impl Start {
+impl LogStart {
     /// Creates parameters of a log that begins at `now`, for side `role` with its peer at `remote`.
     pub fn new(now: Time, role: Role, remote: PathAddr) -> Self {
         Self { now, role, remote }
@@ -48,5 +48,5 @@ pub trait Sink: fmt::Debug + Send {
 /// Creates the sinks of an endpoint's connections.
 pub trait SinkFactory: fmt::Debug + Send + Sync {
     /// Returns the sink of a new connection, or `None` to log nothing.
-    fn sink(&self, start: &Start) -> Option<Box<dyn Sink>>;
+    fn sink(&self, start: &LogStart) -> Option<Box<dyn Sink>>;
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::event::{AckedRanges, Event, FrameKinds, Metrics};
-use super::{Sink, SinkFactory, Start};
+use super::{LogStart, Sink, SinkFactory};
 use crate::frame::{Frame, Frames, SentFrames};
 use crate::recovery::{Recovery, Settled};
 use crate::{CloseReason, Time};
@@ -20,7 +20,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Creates the recorder of a connection, if the factory returns a sink.
-    pub(crate) fn new(factory: &dyn SinkFactory, start: &Start) -> Option<Box<Self>> {
+    pub(crate) fn new(factory: &dyn SinkFactory, start: &LogStart) -> Option<Box<Self>> {
         let sink = factory.sink(start)?;
         Some(Box::new(Self { sink, metrics: Metrics::default(), state: "" }))
     }

@@ -138,7 +138,7 @@ fn observed(pair: &Pair, index: usize) -> Vec<PathAddr> {
 }
 
 #[test]
-fn both_sides_learn_where_they_are_seen_although_packets_are_lost() {
+fn both_sides_get_their_observed_addresses_despite_loss() {
     // Every single datagram of the first dozen after the handshake.
     for lost in 3..15 {
         let mut pair = Pair::new(TransportConfig::default());

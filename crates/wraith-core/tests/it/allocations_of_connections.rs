@@ -23,7 +23,7 @@ const WARM_UP_BYTES: usize = 32 << 20;
 /// Bytes transferred each way after that.
 const COUNTED_BYTES: usize = 16 << 20;
 
-struct Side {
+struct PairSide {
     endpoint: Endpoint,
     address: SocketAddr,
     handle: Option<ConnectionHandle>,
@@ -35,7 +35,7 @@ struct Side {
 /// Two endpoints, and the count of allocations inside them.
 struct Pair {
     now: Time,
-    sides: [Side; 2],
+    sides: [PairSide; 2],
     /// One in this many datagrams is lost; 0 for none.
     lose_every: u64,
     datagrams: u64,
@@ -45,7 +45,7 @@ struct Pair {
     inside: u64,
 }
 
-fn side(seed: u8) -> Side {
+fn side(seed: u8) -> PairSide {
     let transport = TransportConfig {
         // Small enough that a debug build reaches its steady state soon.
         connection_window_max: 4 << 20,
@@ -56,7 +56,7 @@ fn side(seed: u8) -> Side {
         ..TransportConfig::default()
     };
     let identity = SecretIdentity::from_seed([seed; 32]);
-    Side {
+    PairSide {
         endpoint: Endpoint::new(
             EndpointConfig { transport, ..EndpointConfig::open(identity) },
             [seed; 32],
@@ -134,7 +134,7 @@ fn counted<T>(sum: &mut u64, what: impl FnOnce() -> T) -> T {
 }
 
 /// Handles events, reads and compares all available bytes, and writes up to the capacity.
-fn application(side: &mut Side, now: Time, content: &Bytes, inside: &mut u64) {
+fn application(side: &mut PairSide, now: Time, content: &Bytes, inside: &mut u64) {
     while let Some((handle, event)) = counted(inside, || side.endpoint.poll_event()) {
         match event {
             Event::Connected => {

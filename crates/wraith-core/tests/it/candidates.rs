@@ -55,7 +55,7 @@ fn each_side_learns_the_newest_list_of_the_other_although_packets_are_lost() {
 }
 
 #[test]
-fn no_more_than_sixteen_are_told_and_what_is_nobodys_address_is_left_out() {
+fn at_most_sixteen_valid_candidates_are_sent() {
     let mut pair = connected();
     let nobody = ["0.0.0.0:1", "224.0.0.1:1", "255.255.255.255:1", "192.0.2.1:0", "[ff02::1]:1"];
     let mut list: Vec<SocketAddr> = nobody.iter().map(|text| text.parse().unwrap()).collect();
@@ -67,7 +67,7 @@ fn no_more_than_sixteen_are_told_and_what_is_nobodys_address_is_left_out() {
 }
 
 #[test]
-fn a_peer_that_changes_its_list_in_every_packet_is_told_of_once_and_closes_nothing() {
+fn a_candidate_list_in_every_packet_causes_one_event_and_no_close() {
     let mut pair = connected();
     let (now, handle) = (pair.now, pair.handle(0).unwrap());
     let mut buf = vec![0; 65536];

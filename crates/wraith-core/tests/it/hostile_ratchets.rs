@@ -56,7 +56,7 @@ impl HostilePeer {
 }
 
 #[test]
-fn whoever_keeps_to_the_rules_is_followed() {
+fn a_conforming_ratchet_request_is_followed() {
     let (mut peer, mut rng) = (connect(), rng());
     for number in 1..=8 {
         let before = peer.opener.phase();

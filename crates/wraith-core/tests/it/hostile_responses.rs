@@ -82,7 +82,7 @@ fn rng() -> ChaCha20Rng {
 }
 
 #[test]
-fn whoever_answers_as_it_should_is_followed() {
+fn a_conforming_ratchet_response_is_followed() {
     let (mut peer, mut rng) = (accept(), rng());
     for number in 1..=8 {
         let before = peer.opener.phase();

@@ -20,7 +20,7 @@ fn say(pair: &mut Pair, side: usize) {
 }
 
 #[test]
-fn a_packet_that_only_probes_from_elsewhere_is_answered_there_and_moves_nobody() {
+fn a_probing_packet_from_another_address_causes_no_migration() {
     for [here, elsewhere] in moves() {
         let mut pair = Pair::new(TransportConfig::default());
         pair.sides[0].address = here;
@@ -72,7 +72,7 @@ fn a_move_that_is_asked_for_before_the_peer_is_known_to_have_h3_begins_then() {
 }
 
 #[test]
-fn a_move_to_nobody_fails_and_another_takes_the_place_of_one_under_way() {
+fn a_migration_to_a_dead_address_fails_and_a_new_one_replaces_it() {
     let mut pair = connected();
     let (nobody, nobody_else) = (ip([127, 0, 0, 98], 9), via(98));
     let (now, handle) = (pair.now, pair.handle(0).unwrap());

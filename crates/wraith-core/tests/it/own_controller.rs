@@ -22,7 +22,7 @@ fn a_controller_from_outside_moves_everything_over_a_lossy_line() {
 }
 
 #[test]
-fn what_is_plugged_in_decides() {
+fn the_custom_controller_decides() {
     let bytes = 4_000_000;
     let (_, reno) = example::transfer(Arc::new(example::NewRenoFactory), bytes);
     let (_, bbr) = example::transfer(Arc::new(Algorithm::Bbr), bytes);

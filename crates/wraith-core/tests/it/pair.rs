@@ -23,7 +23,7 @@ pub(crate) fn via(number: u32) -> PathAddr {
     PathAddr::Via(NonZeroU32::new(number).unwrap())
 }
 
-pub(crate) struct Side {
+pub(crate) struct PairSide {
     pub(crate) endpoint: Endpoint,
     pub(crate) address: PathAddr,
     pub(crate) inbox: VecDeque<(Time, PathAddr, Vec<u8>)>,
@@ -32,7 +32,7 @@ pub(crate) struct Side {
 
 pub(crate) struct Pair {
     pub(crate) now: Time,
-    pub(crate) sides: [Side; 2],
+    pub(crate) sides: [PairSide; 2],
     /// Drops the datagram with this index; both directions count together.
     pub(crate) drop: Box<dyn FnMut(u64) -> bool>,
     pub(crate) sent: u64,
@@ -43,10 +43,10 @@ pub(crate) struct Pair {
     pub(crate) seen: Vec<(PathAddr, Vec<u8>)>,
 }
 
-pub(crate) fn side(seed: u8, transport: TransportConfig) -> Side {
+pub(crate) fn side(seed: u8, transport: TransportConfig) -> PairSide {
     let identity = SecretIdentity::from_seed([seed; 32]);
     let config = EndpointConfig { transport, ..EndpointConfig::open(identity) };
-    Side {
+    PairSide {
         endpoint: Endpoint::new(config, [seed; 32]),
         address: ip([127, 0, 0, seed], 1000),
         inbox: VecDeque::new(),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
-use wraith_core::qlog::{Event, Sink, SinkFactory, Start, json_seq};
+use wraith_core::qlog::{Event, LogStart, Sink, SinkFactory, json_seq};
 use wraith_core::{Role, Time, TransportConfig};
 
 use crate::pair::{Pair, transfer};
@@ -24,7 +24,7 @@ struct Log {
 }
 
 impl SinkFactory for Logs {
-    fn sink(&self, start: &Start) -> Option<Box<dyn Sink>> {
+    fn sink(&self, start: &LogStart) -> Option<Box<dyn Sink>> {
         let mut logs = self.0.lock().unwrap();
         let mut text = Vec::new();
         json_seq::write_header(&mut text, start.role, Duration::from_secs(1_800_000_000));

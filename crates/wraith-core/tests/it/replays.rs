@@ -64,7 +64,7 @@ fn the_same_key_in_other_bits_gets_silence_and_no_curve_work() {
 }
 
 #[test]
-fn who_uses_a_key_twice_is_answered_once() {
+fn a_reused_ephemeral_key_is_answered_once() {
     let ephemeral = EphemeralKey::generate(&mut ChaCha20Rng::from_seed([1; 32]));
     let mut responder = responder(|_| {});
     let answered = |endpoint: &mut Endpoint, seed: u8| {

@@ -57,7 +57,7 @@ impl Reflector {
 
     /// Returns the answer to a request, to be sent to its source and never longer than the request.
     /// `None` if it is no request.
-    pub fn answer(&self, from: SocketAddr, datagram: &[u8]) -> Option<punch::Answer> {
+    pub fn answer(&self, from: SocketAddr, datagram: &[u8]) -> Option<punch::ReflectorAnswer> {
         self.questions.answer(from, datagram, &mut *lock(&self.rng))
     }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use wraith_core::punch::Answer;
+use wraith_core::punch::ReflectorAnswer;
 use wraith_transport::mover::{Received, RecvSlots, Udp};
 
 use super::shared::{Shared, lock};
@@ -162,7 +162,7 @@ impl UdpThread {
                         self.shared.metrics.unauthentic.add(1);
                         continue;
                     };
-                    let Answer { packet, from_other_port, after } = answer;
+                    let ReflectorAnswer { packet, from_other_port, after } = answer;
                     match (from_other_port, after.is_zero()) {
                         (false, true) => drop(self.udp.send(from, None, &packet, packet.len())),
                         (false, false) => self.shared.reflector.schedule(now + after, from, packet),

@@ -135,7 +135,7 @@ impl Established {
         pump_send(core, stream);
         pump_recv(core, now, stream, self.streams.len());
         if is_over(stream) {
-            self.forget(stream.id);
+            self.remove(stream.id);
         }
         self.refresh_stats(core, now);
     }
@@ -226,13 +226,13 @@ impl Established {
         let Some(stream) = self.streams.get(&id) else { return };
         action(stream);
         if is_over(stream) {
-            self.forget(id);
+            self.remove(id);
         }
     }
 
     /// Removes a stream that is over. If it was not accepted yet, it never will be: otherwise a
     /// peer could let such streams pile up.
-    fn forget(&mut self, id: StreamId) {
+    fn remove(&mut self, id: StreamId) {
         self.streams.remove(&id);
         lock(&self.shared.state).accepted.retain(|stream| stream.id != id);
     }
@@ -301,7 +301,7 @@ fn pump_send(core: &mut Connection, stream: &StreamShared) {
 /// queues.
 fn pump_recv(core: &mut Connection, now: Time, stream: &StreamShared, streams: usize) {
     let mut queue = lock(&stream.recv);
-    queue.share(streams);
+    queue.set_fair_limit(streams);
     if let Some(code) = queue.take_stop() {
         // An error means that the stream is already over.
         let _ = core.stop(stream.id, code);

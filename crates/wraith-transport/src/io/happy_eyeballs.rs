@@ -61,11 +61,11 @@ impl HappyEyeballs {
         Self { shared, to, waiting, next_start: now, candidates: Vec::new(), failure }
     }
 
-    pub(super) fn is_for(&self, shared: &Arc<ConnectionShared>) -> bool {
+    pub(super) fn belongs_to(&self, shared: &Arc<ConnectionShared>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
     }
 
-    pub(super) fn holds(&self, handle: ConnectionHandle) -> bool {
+    pub(super) fn has_attempt(&self, handle: ConnectionHandle) -> bool {
         self.candidates.iter().any(|(candidate, _)| *candidate == handle)
     }
 
@@ -94,7 +94,7 @@ impl HappyEyeballs {
     }
 
     /// Removes a failed attempt.
-    pub(super) fn lost(&mut self, handle: ConnectionHandle, error: ConnectError) {
+    pub(super) fn on_attempt_failed(&mut self, handle: ConnectionHandle, error: ConnectError) {
         self.candidates.retain(|(candidate, _)| *candidate != handle);
         self.failure = Some(error);
     }
@@ -122,7 +122,7 @@ impl HappyEyeballs {
 
     /// Ends all attempts except `winner`, which is connected. Returns the connection's shared
     /// state.
-    pub(super) fn win(
+    pub(super) fn finish_with_winner(
         self,
         core: &mut Endpoint,
         now: Time,

@@ -32,13 +32,13 @@ use wraith_core::{CloseReason, ConnectionHandle, Event, PathAddr, Time, code};
 use self::established::Established;
 use self::happy_eyeballs::{Destination, HappyEyeballs, Outcome};
 pub(crate) use self::movers::Movers;
-use self::movers::{ALL, Set};
+use self::movers::{ALL_MOVERS, MoverSet};
 use self::punching::Punching;
 use crate::clock::Clock;
 use crate::error::ConnectError;
 use crate::lock::lock;
 use crate::mover::{RecvSlots, SEND_MAX};
-use crate::shared::{ConnectionShared, EndpointShared, Phase, Ready};
+use crate::shared::{ConnectionShared, EndpointShared, InboxItem, Phase};
 
 /// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
 /// over a bad link, and bearable after Ctrl-C.
@@ -65,7 +65,7 @@ pub(crate) struct IoThread {
     /// Connections to visit in every round: they wait for stream credit, or linger.
     needs_poll: Vec<ConnectionHandle>,
     /// Working copy of the inbox.
-    ready: Vec<Ready>,
+    ready: Vec<InboxItem>,
     received: RecvSlots,
     /// Buffer into which the core seals and from which a mover sends.
     out: Box<[u8]>,
@@ -111,14 +111,14 @@ impl IoThread {
             set.set(cpu);
             let _ = sched_setaffinity(None, &set);
         }
-        let mut readable = ALL;
+        let mut readable = ALL_MOVERS;
         loop {
             let mut undone = self.receive(readable);
             let now = self.clock.now();
             if self.core.poll_timeout().is_some_and(|due| due <= now) {
                 self.core.handle_timeout(now);
             }
-            self.work_off_inbox(now);
+            self.handle_inbox(now);
             self.handle_events(now);
             self.poll_waiting(now);
             undone |= self.transmit();
@@ -134,7 +134,7 @@ impl IoThread {
     }
 
     /// Receives one batch from each of `readable`. Returns true if more may be waiting.
-    fn receive(&mut self, readable: Set) -> bool {
+    fn receive(&mut self, readable: MoverSet) -> bool {
         let Self { movers, core, clock, received, .. } = self;
         let more = movers.receive(
             readable,
@@ -152,13 +152,13 @@ impl IoThread {
         more != 0
     }
 
-    fn work_off_inbox(&mut self, now: Time) {
+    fn handle_inbox(&mut self, now: Time) {
         let mut ready = std::mem::take(&mut self.ready);
         self.shared.inbox.take(&mut ready);
         for object in ready.drain(..) {
             match object {
-                Ready::Stream(stream) => {
-                    stream.unmark();
+                InboxItem::Stream(stream) => {
+                    stream.clear_notification();
                     let Some(established) = self.established.get_mut(&stream.connection) else {
                         continue;
                     };
@@ -168,11 +168,11 @@ impl IoThread {
                         established.on_stream_ready(core, now, &stream);
                     }
                 }
-                Ready::Connection(shared) => {
-                    shared.unmark();
+                InboxItem::Connection(shared) => {
+                    shared.clear_notification();
                     self.on_connection_ready(now, &shared);
                 }
-                Ready::Endpoint => self.on_endpoint_ready(now),
+                InboxItem::Endpoint => self.on_endpoint_ready(now),
             }
         }
         self.ready = ready;
@@ -203,7 +203,8 @@ impl IoThread {
             }
             Phase::Connecting if abandoned => {
                 drop(state);
-                if let Some(i) = self.connecting.iter().position(|attempts| attempts.is_for(shared))
+                if let Some(i) =
+                    self.connecting.iter().position(|attempts| attempts.belongs_to(shared))
                 {
                     self.connecting.swap_remove(i).abort(&mut self.core, now, None);
                 }
@@ -248,7 +249,7 @@ impl IoThread {
     }
 
     fn on_endpoint_ready(&mut self, now: Time) {
-        self.shared.unmark();
+        self.shared.clear_notification();
         let (closing, released, unclaimed) = {
             let mut state = lock(&self.shared.state);
             if let Some(admitted) = state.admitted.take() {
@@ -258,14 +259,14 @@ impl IoThread {
                 self.core.set_access_keys(access_keys);
             }
             for request in std::mem::take(&mut state.requests) {
-                self.punching.begin(&mut self.core, &self.movers, now, request);
+                self.punching.start(&mut self.core, &self.movers, now, request);
             }
             let gone = state.closing || state.released;
             let unclaimed =
                 if gone { std::mem::take(&mut state.accepted) } else { Default::default() };
             (state.closing, state.released, unclaimed)
         };
-        self.punching.look(&mut self.core, now);
+        self.punching.apply_requests(&mut self.core, now);
         for shared in unclaimed {
             lock(&shared.state).abandoned = true;
             self.on_connection_ready(now, &shared);
@@ -305,11 +306,11 @@ impl IoThread {
                 established.on_event(core, now, event);
             }
         } else if event == Event::Connected {
-            match self.connecting.iter().position(|attempts| attempts.holds(handle)) {
+            match self.connecting.iter().position(|attempts| attempts.has_attempt(handle)) {
                 Some(i) => {
                     let attempts = self.connecting.swap_remove(i);
-                    let shared = attempts.win(&mut self.core, now, handle);
-                    self.begin(now, handle, shared);
+                    let shared = attempts.finish_with_winner(&mut self.core, now, handle);
+                    self.start(now, handle, shared);
                 }
                 None => self.on_incoming(now, handle),
             }
@@ -336,12 +337,12 @@ impl IoThread {
         }
         let inbox = Arc::clone(&self.shared.inbox);
         let shared = ConnectionShared::new(Phase::Connecting, core.peer(), inbox);
-        self.begin(now, handle, Arc::clone(&shared));
+        self.start(now, handle, Arc::clone(&shared));
         self.shared.update(|state| state.accepted.push_back(shared));
     }
 
     /// Registers a connection that is established.
-    fn begin(&mut self, now: Time, handle: ConnectionHandle, shared: Arc<ConnectionShared>) {
+    fn start(&mut self, now: Time, handle: ConnectionHandle, shared: Arc<ConnectionShared>) {
         let Some(core) = self.core.connection(handle) else { return };
         let remote = self.movers.addr(core.remote());
         debug!(local = %self.movers.local_addr(), remote = %core.remote(), "connection established");
@@ -361,8 +362,10 @@ impl IoThread {
                 debug!(remote = %core.remote(), %reason, "connection closed");
             }
             established.on_closed(core, now, reason);
-        } else if let Some(i) = self.connecting.iter().position(|attempts| attempts.holds(handle)) {
-            self.connecting[i].lost(handle, ConnectError::Closed(reason));
+        } else if let Some(i) =
+            self.connecting.iter().position(|attempts| attempts.has_attempt(handle))
+        {
+            self.connecting[i].on_attempt_failed(handle, ConnectError::Closed(reason));
             self.advance_attempts(now, i);
         }
     }
@@ -443,7 +446,7 @@ impl IoThread {
     }
 
     /// Sleeps until there is work. Returns the readable movers.
-    fn sleep(&mut self) -> Set {
+    fn sleep(&mut self) -> MoverSet {
         let wake = self.next_wake();
         if !self.shared.inbox.fall_asleep() {
             return self.movers.unpaused(self.clock.now());
@@ -494,7 +497,7 @@ impl Drop for IoThread {
         for (_, established) in self.established.drain() {
             established.on_closed(None, now, CloseReason::Local);
         }
-        self.punching.end();
+        self.punching.end_all();
         // Sockets close first: a task that is woken may bind the same port again.
         self.movers.close();
         self.shared.update(|state| {
@@ -509,7 +512,7 @@ impl Drop for IoThread {
         let mut late = Vec::new();
         self.shared.inbox.take(&mut late);
         for object in late {
-            if let Ready::Connection(shared) = object {
+            if let InboxItem::Connection(shared) = object {
                 shared.update(|state| {
                     if matches!(state.phase, Phase::New(..)) {
                         state.phase = Phase::Failed(Some(ConnectError::EndpointClosed));

@@ -30,25 +30,25 @@ const MOVERS_MAX: usize = 8;
 const WAITING_MAX: usize = 8;
 
 /// A set of movers, one bit each.
-pub(super) type Set = u8;
-pub(super) const ALL: Set = Set::MAX;
+pub(super) type MoverSet = u8;
+pub(super) const ALL_MOVERS: MoverSet = MoverSet::MAX;
 
 /// The movers of an endpoint, owned by its I/O thread.
 #[derive(Debug)]
 pub(crate) struct Movers {
     local: SocketAddr,
-    slots: Vec<Slot>,
+    slots: Vec<MoverSlot>,
     /// Movers with a held batch.
-    blocked: Set,
+    blocked: MoverSet,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct MoverSlot {
     mover: Mover,
     kind: Option<(u64, AddressTable)>,
     /// Memory of the batch that was not taken entirely; swapped with the core's output buffer.
     buffer: Box<[u8]>,
-    held: Option<(Transmit, usize)>,
+    unsent: Option<(Transmit, usize)>,
     waiting: VecDeque<(Transmit, Box<[u8]>)>,
     /// End of the back-off after a receive error.
     pause: Option<Time>,
@@ -58,7 +58,7 @@ struct Slot {
 #[derive(Debug)]
 enum Mover {
     Udp(Box<Udp>),
-    Other(Box<dyn DatagramMover>),
+    Custom(Box<dyn DatagramMover>),
 }
 
 impl Movers {
@@ -74,11 +74,11 @@ impl Movers {
         }
         let udp = Udp::bind(address)?;
         let local = udp.local_addr();
-        let mut slots = vec![Slot::new(Mover::Udp(Box::new(udp)), None)];
+        let mut slots = vec![MoverSlot::new(Mover::Udp(Box::new(udp)), None)];
         for bind in others {
             let names = AddressTable::new(slots.len());
-            let mover = Mover::Other(bind.bind(names.clone())?);
-            slots.push(Slot::new(mover, Some((bind.kind(), names))));
+            let mover = Mover::Custom(bind.bind(names.clone())?);
+            slots.push(MoverSlot::new(mover, Some((bind.kind(), names))));
         }
         Ok(Self { local, slots, blocked: 0 })
     }
@@ -132,7 +132,7 @@ impl Movers {
     pub(super) fn send(&mut self, transmit: Transmit, out: &mut Box<[u8]>) -> io::Result<()> {
         let i = self.index(transmit.to);
         let Some(slot) = self.slots.get_mut(i) else { return Ok(()) };
-        if slot.held.is_some() {
+        if slot.unsent.is_some() {
             if slot.waiting.len() < WAITING_MAX {
                 slot.waiting.push_back((transmit, out[..transmit.len].into()));
             }
@@ -145,7 +145,7 @@ impl Movers {
                     slot.buffer = vec![0; SEND_MAX].into_boxed_slice();
                 }
                 std::mem::swap(out, &mut slot.buffer);
-                slot.held = Some((transmit, done));
+                slot.unsent = Some((transmit, done));
                 self.blocked |= bit(i);
                 Ok(())
             }
@@ -169,11 +169,11 @@ impl Movers {
     /// may have more.
     pub(super) fn receive(
         &mut self,
-        readable: Set,
+        readable: MoverSet,
         slots: &mut RecvSlots,
         pause_until: impl Fn() -> Time,
         mut take: impl FnMut(&mut RecvSlots, usize),
-    ) -> Set {
+    ) -> MoverSet {
         let mut more = 0;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             if readable & bit(i) == 0 {
@@ -196,7 +196,7 @@ impl Movers {
     }
 
     /// Returns the movers without a back-off at `now`.
-    pub(super) fn unpaused(&mut self, now: Time) -> Set {
+    pub(super) fn unpaused(&mut self, now: Time) -> MoverSet {
         let mut set = 0;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             if slot.pause.is_some_and(|until| until <= now) {
@@ -209,7 +209,11 @@ impl Movers {
 
     /// Sleeps until a mover is ready, `event` is readable, or the timeout. Returns the readable
     /// movers, and whether `event` is readable.
-    pub(super) fn sleep(&self, event: BorrowedFd<'_>, timeout: Option<&Timespec>) -> (Set, bool) {
+    pub(super) fn sleep(
+        &self,
+        event: BorrowedFd<'_>,
+        timeout: Option<&Timespec>,
+    ) -> (MoverSet, bool) {
         let mut fds: [PollFd<'_>; 1 + MOVERS_MAX] =
             std::array::from_fn(|_| PollFd::from_borrowed_fd(event, PollFlags::IN));
         for (slot, fd) in self.slots.iter().zip(&mut fds[1..]) {
@@ -230,28 +234,28 @@ impl Movers {
     }
 }
 
-fn bit(i: usize) -> Set {
+fn bit(i: usize) -> MoverSet {
     1 << i
 }
 
-impl Slot {
+impl MoverSlot {
     fn new(mover: Mover, kind: Option<(u64, AddressTable)>) -> Self {
         let buffer = Box::default();
-        Self { mover, kind, buffer, held: None, waiting: VecDeque::new(), pause: None }
+        Self { mover, kind, buffer, unsent: None, waiting: VecDeque::new(), pause: None }
     }
 
     /// Retries the held batches. Returns true if nothing is held any more.
     fn retry(&mut self, unreachable: &mut impl FnMut(PathAddr, &io::Error)) -> bool {
-        while let Some((transmit, done)) = self.held {
+        while let Some((transmit, done)) = self.unsent {
             match self.mover.send(&transmit, &self.buffer[done..transmit.len]) {
                 SendResult::Blocked(more) => {
-                    self.held = Some((transmit, done + more));
+                    self.unsent = Some((transmit, done + more));
                     return false;
                 }
                 SendResult::All => {}
                 SendResult::Unreachable(error) => unreachable(transmit.to, &error),
             }
-            self.held = self.waiting.pop_front().map(|(transmit, bytes)| {
+            self.unsent = self.waiting.pop_front().map(|(transmit, bytes)| {
                 self.buffer[..bytes.len()].copy_from_slice(&bytes);
                 (transmit, 0)
             });
@@ -262,13 +266,13 @@ impl Slot {
     fn poll_fd(&self) -> PollFd<'_> {
         let (fd, room_is_writable) = match &self.mover {
             Mover::Udp(udp) => (udp.as_fd(), true),
-            Mover::Other(mover) => {
+            Mover::Custom(mover) => {
                 let readiness = mover.readiness();
                 (readiness.fd, readiness.room_is_writable)
             }
         };
         let mut interest = PollFlags::IN;
-        interest.set(PollFlags::OUT, room_is_writable && self.held.is_some());
+        interest.set(PollFlags::OUT, room_is_writable && self.unsent.is_some());
         PollFd::from_borrowed_fd(fd, interest)
     }
 }
@@ -279,7 +283,7 @@ impl Mover {
         match (self, to) {
             (Self::Udp(udp), PathAddr::Ip(to)) => udp.send(to, ecn, datagrams, segment),
             (Self::Udp(_), PathAddr::Via(_)) => SendResult::Unreachable(Errno::AFNOSUPPORT.into()),
-            (Self::Other(mover), _) => {
+            (Self::Custom(mover), _) => {
                 let caps = mover.caps();
                 if segment > usize::from(caps.mtu_max) {
                     return SendResult::All;
@@ -301,7 +305,7 @@ impl Mover {
     fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
         match self {
             Self::Udp(udp) => udp.receive(slots),
-            Self::Other(mover) => mover.receive(slots),
+            Self::Custom(mover) => mover.receive(slots),
         }
     }
 }

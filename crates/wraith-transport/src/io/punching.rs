@@ -8,7 +8,7 @@ use wraith_core::{Endpoint, PunchEvent, PunchId, Time, punch};
 
 use super::movers::Movers;
 use crate::lock::lock;
-use crate::punch::{Many, PunchShared, Request};
+use crate::punch::{PortGuessing, PunchCommand, PunchShared};
 
 /// Maximum number of queued events of a handle. A peer causes two events for each address that
 /// answers, and there are at most 48 addresses.
@@ -19,31 +19,31 @@ const EVENTS_MAX: usize = 128;
 pub(super) struct Punching(HashMap<PunchId, Arc<PunchShared>>);
 
 impl Punching {
-    pub(super) fn begin(
+    pub(super) fn start(
         &mut self,
         core: &mut Endpoint,
         movers: &Movers,
         now: Time,
-        (request, shared): (Request, Arc<PunchShared>),
+        (request, shared): (PunchCommand, Arc<PunchShared>),
     ) {
         let begun = match &request {
-            Request::Punch { secret, role, candidates, waits: false } => {
+            PunchCommand::Punch { secret, role, candidates, waits: false } => {
                 core.punch(now, secret, *role, candidates)
             }
-            Request::Punch { secret, role, candidates, waits: true } => {
+            PunchCommand::Punch { secret, role, candidates, waits: true } => {
                 core.wait_for_punch(now, secret, *role, candidates)
             }
-            Request::PunchMany { secret, role, many } => {
+            PunchCommand::PortGuessing { secret, role, many } => {
                 let many = match many {
-                    Many::Sockets(addresses) => punch::Many::Sockets(
+                    PortGuessing::Sockets(addresses) => punch::PortGuessing::Sockets(
                         addresses.iter().filter_map(|addr| movers.path(addr)).collect(),
                     ),
-                    Many::Ports(ip) => punch::Many::Ports(*ip),
+                    PortGuessing::Ports(ip) => punch::PortGuessing::Ports(*ip),
                 };
-                core.punch_many(now, secret, *role, &many)
+                core.punch_by_port_guessing(now, secret, *role, &many)
             }
-            Request::Observe { secret, of, by } => core.observe_by(now, secret, *of, *by),
-            Request::Exchange { with, request } => core.exchange(now, *with, request),
+            PunchCommand::Observe { secret, of, by } => core.observe_by(now, secret, *of, *by),
+            PunchCommand::Exchange { with, request } => core.exchange(now, *with, request),
         };
         match begun {
             Ok(id) => {
@@ -57,7 +57,7 @@ impl Punching {
     }
 
     /// Executes the requests of the handles.
-    pub(super) fn look(&mut self, core: &mut Endpoint, now: Time) {
+    pub(super) fn apply_requests(&mut self, core: &mut Endpoint, now: Time) {
         self.0.retain(|id, shared| {
             let mut state = lock(&shared.0);
             let added = std::mem::take(&mut state.added);
@@ -88,7 +88,7 @@ impl Punching {
     }
 
     /// Ends all punches with the endpoint.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end_all(&mut self) {
         for (_, shared) in self.0.drain() {
             shared.update(|state| state.ended = true);
         }

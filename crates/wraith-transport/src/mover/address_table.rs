@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_keeps_its_number_and_numbers_say_whose_they_are() {
+    fn a_name_keeps_its_number_and_a_number_identifies_its_mover() {
         let (first, second) = (AddressTable::new(1), AddressTable::new(2));
         let path = first.path(b"relay");
         assert_eq!(first.path(b"relay"), path);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_names_does_not_push_out_one_in_use() {
+    fn a_flood_of_names_does_not_evict_one_in_use() {
         let names = AddressTable::new(1);
         let used = names.path(b"used");
         for i in 0..4 * NAMES_MAX as u32 {

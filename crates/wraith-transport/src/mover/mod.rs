@@ -20,7 +20,7 @@
 
 mod address_table;
 mod slots;
-mod sockets;
+mod socket_pool;
 mod source;
 mod udp;
 
@@ -33,7 +33,7 @@ use wraith_core::{Ecn, PathAddr};
 pub use address_table::AddressTable;
 pub(crate) use address_table::mover_of;
 pub use slots::{RECV_BUFFER_BYTES, Received, RecvSlots};
-pub use sockets::Sockets;
+pub use socket_pool::SocketPool;
 pub use udp::Udp;
 pub(crate) use udp::{KERNEL_BUFFER, SEND_MAX};
 

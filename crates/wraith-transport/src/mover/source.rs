@@ -37,7 +37,7 @@ impl SourceAddresses {
     }
 
     /// Records that a batch from `peer` arrived at `local`.
-    pub(crate) fn learn(&mut self, peer: SocketAddr, local: Option<IpAddr>) {
+    pub(crate) fn record(&mut self, peer: SocketAddr, local: Option<IpAddr>) {
         let (Some(slot), Some(local)) = (self.slot(peer), local) else { return };
         let local = match local {
             IpAddr::V4(ip) if self.mapped => IpAddr::V6(ip.to_ipv6_mapped()),
@@ -47,7 +47,7 @@ impl SourceAddresses {
     }
 
     /// Leaves the choice to the routing table until `peer` sends again.
-    pub(crate) fn forget(&mut self, peer: SocketAddr) {
+    pub(crate) fn remove(&mut self, peer: SocketAddr) {
         if let Some(slot) = self.slot(peer) {
             self.slots[slot] = None;
         }

@@ -109,7 +109,7 @@ impl Udp {
         };
         for (slot, meta) in slots.received.iter_mut().zip(&self.metas[..filled]) {
             let from = canonical(meta.addr);
-            self.sources.learn(from, meta.dst_ip);
+            self.sources.record(from, meta.dst_ip);
             let ecn = meta.ecn.map(from_codepoint);
             *slot = Some(Received { from: from.into(), ecn, len: meta.len, stride: meta.stride });
         }
@@ -119,7 +119,7 @@ impl Udp {
     /// Makes datagrams to `peer` leave from the local address at which `other` received from it.
     /// `other` is a socket bound to the same addresses.
     pub fn take_source(&mut self, peer: SocketAddr, other: &Self) {
-        self.sources.learn(peer, other.sources.of(peer));
+        self.sources.record(peer, other.sources.of(peer));
     }
 
     /// Sends `datagrams`, split every `segment` bytes, to `to`.
@@ -162,7 +162,7 @@ impl Udp {
                     Refusal::Lost => done += contents.len(),
                     Refusal::Unreachable(_) if src_ip.is_some() => {
                         // The local address may have been removed.
-                        self.sources.forget(to);
+                        self.sources.remove(to);
                         src_ip = None;
                     }
                     Refusal::Unreachable(error) => return SendResult::Unreachable(error),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_arrives_cut_at_the_segments_and_with_its_ecn() {
+    fn a_batch_arrives_segmented_and_with_its_ecn() {
         let (mut a, mut b) = pair((Ipv4Addr::LOCALHOST, 0), (Ipv4Addr::LOCALHOST, 0));
         let bytes = datagrams(10_500);
         assert!(matches!(a.send(b.local_addr(), Some(Ecn::Ect0), &bytes, 1000), SendResult::All));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_leaves_from_the_address_that_was_asked() {
+    fn an_answer_leaves_from_the_destination_of_the_request() {
         let (mut dual, mut v4) = pair((Ipv6Addr::UNSPECIFIED, 0), (Ipv4Addr::LOCALHOST, 0));
         let asked: SocketAddr = (Ipv4Addr::new(127, 0, 0, 77), dual.local_addr().port()).into();
         assert!(matches!(v4.send(asked, None, b"?", 1), SendResult::All));

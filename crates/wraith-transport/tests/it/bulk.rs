@@ -81,7 +81,7 @@ fn many_streams_at_once_in_both_directions_do_not_mix() {
 }
 
 #[test]
-fn more_streams_than_the_peer_allows_at_once_wait_their_turn() {
+fn streams_beyond_the_limit_wait_for_credit() {
     const STREAMS: usize = 400;
     let pair = pair(V4);
     let server = crate::support::echo(pair.server);
@@ -109,7 +109,7 @@ fn more_streams_than_the_peer_allows_at_once_wait_their_turn() {
 }
 
 #[test]
-fn a_reader_that_does_not_read_holds_the_writer_back_and_gets_everything_in_the_end() {
+fn a_stalled_reader_blocks_the_writer_and_loses_no_bytes() {
     // More than all queues, windows and buffers on the way together.
     const LEN: u64 = 128 << 20;
     let pair = pair(V4);

@@ -16,7 +16,7 @@ struct DropAfterPolls<F> {
     left: usize,
 }
 
-fn impatient<F: Future + Unpin>(left: usize, future: F) -> DropAfterPolls<F> {
+fn drop_after_polls<F: Future + Unpin>(left: usize, future: F) -> DropAfterPolls<F> {
     DropAfterPolls { future: Some(future), left }
 }
 
@@ -47,7 +47,7 @@ async fn retry_until_complete<'a, T>(
 ) -> T {
     for patience in [0, 1, 0, 2].into_iter().cycle() {
         let future = Box::pin(make());
-        match impatient(patience, future).await {
+        match drop_after_polls(patience, future).await {
             Some(output) => return output,
             None => *dropped += 1,
         }
@@ -198,7 +198,8 @@ fn a_dropped_connect_ends_its_attempts_at_once() {
     for patience in [0, 1, 2] {
         let access_key = access_key(2);
         let connect = Box::pin(client.connect([dead_address()], node_id(2), &access_key));
-        let outcome = block_on_timeout(impatient(patience, connect), Duration::from_millis(20));
+        let outcome =
+            block_on_timeout(drop_after_polls(patience, connect), Duration::from_millis(20));
         assert!(matches!(outcome, None | Some(None)));
     }
     // A running attempt would block the endpoint for ten seconds, and its close for three.

@@ -10,7 +10,7 @@ use wraith_transport::{
 };
 
 #[test]
-fn the_peer_learns_code_and_reason() {
+fn the_peer_receives_close_code_and_reason() {
     let pair = pair(V4);
     pair.client.close(0x107, "enough");
     assert_eq!(run(pair.client.closed()), CloseReason::Local);
@@ -20,7 +20,7 @@ fn the_peer_learns_code_and_reason() {
 }
 
 #[test]
-fn a_close_ends_everything_that_waits() {
+fn a_close_completes_all_pending_futures() {
     let pair = pair(V4);
     let (_send, mut recv) = run(pair.client.open_stream()).unwrap();
     let client = pair.client.clone();
@@ -101,7 +101,7 @@ fn finished_streams_are_delivered_after_the_last_handle_is_dropped() {
 }
 
 #[test]
-fn what_was_acknowledged_can_be_read_after_the_peer_closed() {
+fn acknowledged_bytes_can_be_read_after_the_peer_closed() {
     // More than the queue of the stream holds.
     const LEN: u64 = 2 << 20;
     let pair = pair(V4);
@@ -121,7 +121,7 @@ fn what_was_acknowledged_can_be_read_after_the_peer_closed() {
 }
 
 #[test]
-fn closing_the_endpoint_delivers_tells_the_peers_and_ends() {
+fn closing_the_endpoint_delivers_data_and_closes_all_connections() {
     let pair = pair(V4);
     let (mut send, _recv) = run(pair.client.open_stream()).unwrap();
     run(send.write_all(b"last words")).unwrap();
@@ -154,7 +154,7 @@ fn an_endpoint_whose_peers_closed_has_nothing_to_wait_for() {
 }
 
 #[test]
-fn dropping_endpoint_and_connection_tells_the_peer() {
+fn dropping_endpoint_and_connection_closes_it_at_the_peer() {
     let pair = pair(V4);
     drop(pair.client_endpoint);
     // The connection works without its endpoint handle.
@@ -192,7 +192,7 @@ fn the_first_address_that_answers_wins() {
 }
 
 #[test]
-fn addresses_without_a_way_fail_at_once() {
+fn unserved_addresses_fail_at_once() {
     let client = endpoint(1, V4);
     let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, 9));
     let error = run(client.connect(&[v6, v6], node_id(2), &access_key(2))).unwrap_err();
@@ -205,7 +205,7 @@ fn addresses_without_a_way_fail_at_once() {
 }
 
 #[test]
-fn giving_up_a_connect_leaves_the_endpoint_usable() {
+fn a_dropped_connect_leaves_the_endpoint_usable() {
     let client = endpoint(1, V4);
     let dead = dead_address();
     assert!(

@@ -6,7 +6,7 @@ use crate::support::{V4, access_key, echo, endpoint, node_id, pair, pair_of, run
 use wraith_transport::{Bytes, ReadExactError};
 
 #[test]
-fn messages_go_back_and_forth_on_one_stream() {
+fn one_stream_carries_messages_in_both_directions() {
     let pair = pair(V4);
     let server = echo(pair.server);
     run(async {
@@ -27,7 +27,7 @@ fn messages_go_back_and_forth_on_one_stream() {
 }
 
 #[test]
-fn it_works_over_ipv6() {
+fn an_echo_works_over_ipv6() {
     let pair = pair(IpAddr::V6(Ipv6Addr::LOCALHOST));
     assert_eq!(pair.client.remote(), pair.server_endpoint.local_addr());
     let _server = echo(pair.server);

@@ -54,7 +54,7 @@ fn garbage_does_not_disturb_a_transfer_and_gets_no_answer() {
 }
 
 #[test]
-fn streams_given_up_before_anybody_accepted_them_do_not_pile_up() {
+fn unaccepted_streams_that_were_reset_are_freed() {
     const STREAMS: usize = 1000;
     let pair = pair(V4);
     run(async {

@@ -33,22 +33,22 @@ struct MoverBehaviour {
 
 /// One end of a line with a single peer, named `peer`.
 #[derive(Debug)]
-struct Line {
+struct UdpLink {
     socket: Mutex<Option<UnixDatagram>>,
     peer: &'static [u8],
-    manner: Arc<MoverBehaviour>,
+    behaviour: Arc<MoverBehaviour>,
 }
 
 #[derive(Debug)]
-struct LineMover {
+struct UdpLinkMover {
     socket: UnixDatagram,
     names: AddressTable,
     peer: PathAddr,
-    manner: Arc<MoverBehaviour>,
+    behaviour: Arc<MoverBehaviour>,
     calls: u64,
 }
 
-impl MoverFactory for Line {
+impl MoverFactory for UdpLink {
     fn kind(&self) -> u64 {
         KIND
     }
@@ -56,12 +56,12 @@ impl MoverFactory for Line {
     fn bind(&self, names: AddressTable) -> io::Result<Box<dyn DatagramMover>> {
         let socket = self.socket.lock().unwrap().take().expect("bound once");
         socket.set_nonblocking(true)?;
-        let (peer, manner) = (names.path(self.peer), Arc::clone(&self.manner));
-        Ok(Box::new(LineMover { socket, names, peer, manner, calls: 0 }))
+        let (peer, behaviour) = (names.path(self.peer), Arc::clone(&self.behaviour));
+        Ok(Box::new(UdpLinkMover { socket, names, peer, behaviour, calls: 0 }))
     }
 }
 
-impl DatagramMover for LineMover {
+impl DatagramMover for UdpLinkMover {
     fn caps(&self) -> MoverLimits {
         MoverLimits { mtu_max: MTU, segments_max: 5 }
     }
@@ -81,8 +81,8 @@ impl DatagramMover for LineMover {
         assert!(self.names.name(to).is_some(), "an address of somebody else");
         self.calls += 1;
         let count = datagrams.len().div_ceil(segment);
-        let stutters = self.manner.stutters && self.calls.is_multiple_of(2);
-        let stuck = self.manner.stuck.load(Ordering::Relaxed);
+        let stutters = self.behaviour.stutters && self.calls.is_multiple_of(2);
+        let stuck = self.behaviour.stuck.load(Ordering::Relaxed);
         let room = if stuck {
             0
         } else if stutters {
@@ -92,10 +92,10 @@ impl DatagramMover for LineMover {
         };
         for (i, datagram) in datagrams.chunks(segment).enumerate() {
             if i >= room || self.socket.send(datagram).is_err_and(|error| is_full(&error)) {
-                self.manner.refusals.fetch_add(1, Ordering::Relaxed);
+                self.behaviour.refusals.fetch_add(1, Ordering::Relaxed);
                 return SendResult::Blocked(i * segment);
             }
-            self.manner.taken.fetch_add(1, Ordering::Relaxed);
+            self.behaviour.taken.fetch_add(1, Ordering::Relaxed);
         }
         SendResult::All
     }
@@ -124,14 +124,14 @@ fn custom(name: &[u8]) -> Addr {
 }
 
 /// Returns two endpoints, 1 and 2, on the same line and on UDP.
-fn joined(manners: [&Arc<MoverBehaviour>; 2]) -> [Endpoint; 2] {
+fn connected_endpoints(behaviours: [&Arc<MoverBehaviour>; 2]) -> [Endpoint; 2] {
     let (a, b) = UnixDatagram::pair().unwrap();
-    let ends = [(1, a, &b"second"[..], manners[0]), (2, b, &b"first"[..], manners[1])];
-    ends.map(|(seed, socket, peer, manner)| {
+    let ends = [(1, a, &b"second"[..], behaviours[0]), (2, b, &b"first"[..], behaviours[1])];
+    ends.map(|(seed, socket, peer, behaviour)| {
         let mut core = config(seed);
         core.transport.max_mtu = MTU;
         let socket = Mutex::new(Some(socket));
-        let line = Line { socket, peer, manner: Arc::clone(manner) };
+        let line = UdpLink { socket, peer, behaviour: Arc::clone(behaviour) };
         let mut config = Config::new(core).bind((V4, 0));
         config.movers.push(Arc::new(line));
         Endpoint::bind(config).unwrap()
@@ -176,24 +176,24 @@ fn exchange(a: &Connection, b: &Connection) {
 }
 
 #[test]
-fn a_whole_exchange_goes_over_another_mover() {
-    let manners = [Arc::default(), Arc::default()];
-    let [client, server] = joined(manners.each_ref());
+fn a_connection_works_over_a_custom_mover() {
+    let behaviours = [Arc::default(), Arc::default()];
+    let [client, server] = connected_endpoints(behaviours.each_ref());
     let (a, b) = connect(&client, &server, custom(b"second"));
     assert_eq!(b.remote(), custom(b"first"));
     exchange(&a, &b);
     assert!(
-        manners
+        behaviours
             .iter()
-            .all(|manner: &Arc<MoverBehaviour>| manner.taken.load(Ordering::Relaxed) > 100)
+            .all(|behaviour: &Arc<MoverBehaviour>| behaviour.taken.load(Ordering::Relaxed) > 100)
     );
 }
 
 #[test]
-fn a_mover_that_takes_half_of_every_second_batch_loses_nothing_and_udp_goes_on_beside_it() {
+fn a_mover_with_partial_sends_loses_nothing_and_does_not_block_udp() {
     let stuttering = || Arc::new(MoverBehaviour { stutters: true, ..MoverBehaviour::default() });
-    let manners = [stuttering(), stuttering()];
-    let [client, server] = joined(manners.each_ref());
+    let behaviours = [stuttering(), stuttering()];
+    let [client, server] = connected_endpoints(behaviours.each_ref());
     let (a, b) = connect(&client, &server, custom(b"second"));
     let (over_udp, accepted) = connect(&client, &server, server.local_addr().into());
     let beside = thread::spawn(move || exchange(&over_udp, &accepted));
@@ -206,28 +206,28 @@ fn a_mover_that_takes_half_of_every_second_batch_loses_nothing_and_udp_goes_on_b
         endpoint.start_close();
         run(endpoint.closed());
     }
-    for (connection, manner) in [(&a, &manners[0]), (&b, &manners[1])] {
+    for (connection, behaviour) in [(&a, &behaviours[0]), (&b, &behaviours[1])] {
         let (sealed, taken) =
-            (connection.stats().packets_sent, manner.taken.load(Ordering::Relaxed));
+            (connection.stats().packets_sent, behaviour.taken.load(Ordering::Relaxed));
         // Packets, and the few datagrams of the handshake.
         assert!((sealed..sealed + 20).contains(&taken), "{taken} taken of {sealed} packets");
-        assert!(manner.refusals.load(Ordering::Relaxed) > 50);
+        assert!(behaviour.refusals.load(Ordering::Relaxed) > 50);
     }
 }
 
 #[test]
-fn a_mover_that_is_stuck_does_not_hold_up_udp_and_goes_on_later() {
-    let manners: [Arc<MoverBehaviour>; 2] = [Arc::default(), Arc::default()];
-    let [client, server] = joined(manners.each_ref());
+fn a_blocked_mover_does_not_block_udp_and_resumes_later() {
+    let behaviours: [Arc<MoverBehaviour>; 2] = [Arc::default(), Arc::default()];
+    let [client, server] = connected_endpoints(behaviours.each_ref());
     let (a, b) = connect(&client, &server, custom(b"second"));
     let (over_udp, accepted) = connect(&client, &server, server.local_addr().into());
-    manners[0].stuck.store(true, Ordering::Relaxed);
+    behaviours[0].stuck.store(true, Ordering::Relaxed);
     let (mut send, _recv) = run(a.open_stream()).unwrap();
     run(send.write_all(b"late")).unwrap();
     send.finish().unwrap();
     exchange(&over_udp, &accepted);
-    assert!(manners[0].refusals.load(Ordering::Relaxed) > 0, "it was asked in the meantime");
-    manners[0].stuck.store(false, Ordering::Relaxed);
+    assert!(behaviours[0].refusals.load(Ordering::Relaxed) > 0, "it was asked in the meantime");
+    behaviours[0].stuck.store(false, Ordering::Relaxed);
     block_on(async {
         let (_send, mut recv) = b.accept_stream().await.unwrap();
         let mut got = [0; 4];
@@ -245,10 +245,10 @@ fn an_address_that_no_mover_serves_cannot_be_reached() {
 }
 
 #[test]
-fn the_address_that_answers_wins_whatever_its_kind() {
-    let manners: [Arc<MoverBehaviour>; 2] = [Arc::default(), Arc::default()];
-    manners[0].stuck.store(true, Ordering::Relaxed);
-    let [client, server] = joined(manners.each_ref());
+fn the_first_answering_address_wins_whatever_its_kind() {
+    let behaviours: [Arc<MoverBehaviour>; 2] = [Arc::default(), Arc::default()];
+    behaviours[0].stuck.store(true, Ordering::Relaxed);
+    let [client, server] = connected_endpoints(behaviours.each_ref());
     let addresses = [custom(b"second"), server.local_addr().into()];
     let connection = run(client.connect(&addresses, node_id(2), &access_key(2))).unwrap();
     assert_eq!(connection.remote(), server.local_addr());

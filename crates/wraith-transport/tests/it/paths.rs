@@ -6,13 +6,13 @@ use std::thread;
 use std::time::Instant;
 
 use wraith_core::punch::Reflector;
-use wraith_transport::mover::Sockets;
+use wraith_transport::mover::SocketPool;
 use wraith_transport::{
-    Addr, CloseReason, Config, Endpoint, Many, MigrationError, ObserveError, PathEvent, PunchError,
-    PunchEvent, Role,
+    Addr, CloseReason, Config, Endpoint, MigrationError, ObserveError, PathEvent, PortGuessing,
+    PunchError, PunchEvent, Role,
 };
 
-use crate::support::{Pair, Pattern, V4, endpoint, pair, run};
+use crate::support::{ConnectedPair, Pattern, V4, endpoint, pair, run};
 
 const LEN: u64 = 32 << 20;
 const PIECE: usize = 256 * 1024;
@@ -53,7 +53,7 @@ fn declaring_a_path_dead_ends_the_connection_at_once() {
 }
 
 #[test]
-fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
+fn a_connection_migrates_from_a_forwarder_to_the_peer_during_a_stream() {
     let (client_endpoint, server_endpoint) = (endpoint(1, V4), endpoint(2, V4));
     let direct = server_endpoint.local_addr();
     let by = forward(direct);
@@ -89,7 +89,7 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
 }
 
 #[test]
-fn a_move_to_nobody_fails_and_nothing_changes() {
+fn a_migration_to_a_dead_address_fails_and_changes_nothing() {
     // All four handles are kept: a connection closes with its last handle, and a closed connection
     // does not wait for a move.
     let pair = pair(V4);
@@ -108,8 +108,8 @@ fn a_move_to_nobody_fails_and_nothing_changes() {
 }
 
 #[test]
-fn candidates_and_secrets_are_told_to_the_other_side() {
-    let Pair { client, server, .. } = pair(V4);
+fn candidates_and_exported_secrets_reach_the_peer() {
+    let ConnectedPair { client, server, .. } = pair(V4);
     let mut events = server.path().events();
     let candidates: Vec<SocketAddr> =
         vec!["192.0.2.1:5".parse().unwrap(), "[2001:db8::1]:6".parse().unwrap()];
@@ -134,8 +134,8 @@ fn candidates_and_secrets_are_told_to_the_other_side() {
 }
 
 #[test]
-fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_needed_is_closed() {
-    let sockets = Sockets::new().unwrap();
+fn a_connection_migrates_after_port_guessing_and_unused_sockets_are_closed() {
+    let sockets = SocketPool::new().unwrap();
     let mut config = Config::new(crate::support::config(1)).bind((V4, 0));
     config.movers.push(Arc::new(sockets.clone()));
     let (client_endpoint, server_endpoint) = (Endpoint::bind(config).unwrap(), endpoint(2, V4));
@@ -149,10 +149,11 @@ fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_n
     .unwrap();
     let server = run(server_endpoint.accept()).unwrap();
     let SocketAddr::V4(to) = server_at else { panic!("IPv4 was asked for") };
-    let many = Many::Sockets(sockets.open(64, to));
-    let mut from_many = client_endpoint.punch_many(SECRET, Role::Initiator, many);
+    let many = PortGuessing::Sockets(sockets.open(64, to));
+    let mut from_many = client_endpoint.punch_by_port_guessing(SECRET, Role::Initiator, many);
     let local = std::net::Ipv4Addr::LOCALHOST;
-    let mut to_many = server_endpoint.punch_many(SECRET, Role::Responder, Many::Ports(local));
+    let mut to_many =
+        server_endpoint.punch_by_port_guessing(SECRET, Role::Responder, PortGuessing::Ports(local));
     // Without NATs every socket gets through; the nearest is chosen.
     let best = run(to_many.best()).unwrap().expect("a pair is proved");
     assert_eq!(run(from_many.best()), Ok(None), "its side has no IP address for the pair");
@@ -161,7 +162,7 @@ fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_n
     run(server.path().migrate_to(best)).unwrap();
     loop {
         if let PathEvent::Changed(Some(addr)) = run(events.next()).unwrap() {
-            assert_eq!(Sockets::remote(&addr), Some(to));
+            assert_eq!(SocketPool::remote(&addr), Some(to));
             break;
         }
     }
@@ -205,7 +206,7 @@ fn two_endpoints_punch_and_then_connect_there() {
 }
 
 #[test]
-fn a_reflector_says_where_the_socket_is_and_a_stranger_replies_once() {
+fn a_reflector_reports_the_observed_address_and_an_exchange_gets_one_reply() {
     let one = endpoint(1, V4);
     let socket = UdpSocket::bind((V4, 0)).unwrap();
     let at = socket.local_addr().unwrap();

@@ -10,31 +10,31 @@ use crate::support::{Pattern, V4, access_key, endpoint, node_id, run};
 
 /// Collects all log events, one line each.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<String>>);
+struct TraceCollector(Arc<Mutex<String>>);
 
-struct Line<'a>(&'a mut String);
+struct FieldWriter<'a>(&'a mut String);
 
-impl Visit for Line<'_> {
+impl Visit for FieldWriter<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         write!(self.0, " {field}={value:?}").unwrap();
     }
 }
 
-impl Subscriber for Lines {
+impl Subscriber for TraceCollector {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
     fn new_span(&self, attributes: &span::Attributes<'_>) -> span::Id {
-        attributes.record(&mut Line(&mut self.0.lock().unwrap()));
+        attributes.record(&mut FieldWriter(&mut self.0.lock().unwrap()));
         span::Id::from_u64(1)
     }
     fn record(&self, _: &span::Id, record: &span::Record<'_>) {
-        record.record(&mut Line(&mut self.0.lock().unwrap()));
+        record.record(&mut FieldWriter(&mut self.0.lock().unwrap()));
     }
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
     fn event(&self, event: &Event<'_>) {
         let mut lines = self.0.lock().unwrap();
-        event.record(&mut Line(&mut lines));
+        event.record(&mut FieldWriter(&mut lines));
         lines.push('\n');
     }
     fn enter(&self, _: &span::Id) {}
@@ -42,8 +42,8 @@ impl Subscriber for Lines {
 }
 
 #[test]
-fn a_connection_is_seen_coming_and_going_and_what_it_carries_is_not() {
-    let lines = Lines::default();
+fn traces_show_start_and_end_of_a_connection_but_not_its_content() {
+    let lines = TraceCollector::default();
     // Global, because the I/O threads are other threads. Events of other tests in this process do
     // no harm.
     tracing::subscriber::set_global_default(lines.clone()).unwrap();

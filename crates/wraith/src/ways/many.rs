@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use tracing::debug;
-use wraith_transport::{MANY_MAX, Many, PathHandle, Role};
+use wraith_transport::{PORT_GUESSES_MAX, PathHandle, PortGuessing, Role};
 
 use super::Ways;
 use super::seen::is_public;
 use crate::route::PathKind;
 
-/// Bytes that the connection must have carried since the last attempt. [`MANY_MAX`] probes and as
-/// many replies, of at most 160 bytes, are a third of it.
+/// Bytes that the connection must have carried since the last attempt. [`PORT_GUESSES_MAX`] probes
+/// and as many replies, of at most 160 bytes, are a third of it.
 const WORTH_BYTES: u64 = 256 << 10;
 /// How long to wait for the other side, which moves the connection.
 const FOLLOW_WAIT: Duration = Duration::from_secs(5);
@@ -120,7 +120,8 @@ impl Ways {
         role: Role,
         ip: Ipv4Addr,
     ) -> bool {
-        let mut punch = self.endpoint().punch_many(secret, role, Many::Ports(ip));
+        let mut punch =
+            self.endpoint().punch_by_port_guessing(secret, role, PortGuessing::Ports(ip));
         let Ok(best) = punch.best().await else { return false };
         if let Some(best) = best {
             self.inner.node.routes().add_punched(best);
@@ -140,13 +141,13 @@ impl Ways {
         to: SocketAddrV4,
     ) -> bool {
         let mut events = path.events();
-        let opened = self.inner.sockets.open(MANY_MAX, to);
+        let opened = self.inner.sockets.open(PORT_GUESSES_MAX, to);
         if opened.is_empty() {
             return false;
         }
         self.close_when_silent();
-        let many = Many::Sockets(opened.clone());
-        let begun = self.endpoint().punch_many(secret, role, many).best().await.is_ok();
+        let many = PortGuessing::Sockets(opened.clone());
+        let begun = self.endpoint().punch_by_port_guessing(secret, role, many).best().await.is_ok();
         let followed = async {
             while self.inner.node.route(&path.remote()).kind == PathKind::Relay {
                 if events.next().await.is_err() {

@@ -37,7 +37,7 @@ use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{MakeReach, Reach, RelayAddr};
 use wraith_portmap::{PortMapping, Status};
 use wraith_relay::ConnectRelay;
-use wraith_transport::mover::Sockets;
+use wraith_transport::mover::SocketPool;
 use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 
 use self::addresses::{guess, reachable, with_seen};
@@ -114,7 +114,7 @@ struct Inner {
     endpoint: Endpoint,
     mapping: Mutex<Option<PortMapping>>,
     relays: RelayTable,
-    sockets: Sockets,
+    sockets: SocketPool,
     /// A task that closes idle sockets is running.
     closes_sockets: AtomicBool,
     seen: Seen,

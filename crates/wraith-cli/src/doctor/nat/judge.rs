@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use wraith_transport::nat::{Allocation, Mapping, Sighting, filtering};
+use wraith_transport::nat::{Allocation, Mapping, ObservedAddress, filtering};
 
 use super::NAME;
 use crate::doctor::Check;
@@ -11,7 +11,7 @@ use crate::doctor::Check;
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// The observers of the first socket, with the address that each of them saw.
-    pub sightings: Vec<Sighting>,
+    pub observations: Vec<ObservedAddress>,
     pub mapping: Option<Mapping>,
     pub allocation: Option<Allocation>,
     /// Whether packets from another port of a contacted address get through.
@@ -24,7 +24,7 @@ pub(super) struct Facts {
 
 /// Returns the check of one address family.
 pub(super) fn judge(facts: &Facts) -> Check {
-    let Some(first) = facts.sightings.first() else {
+    let Some(first) = facts.observations.first() else {
         let meaning = "it is unknown whether peers can reach this machine";
         return Check::none(
             NAME,
@@ -40,7 +40,7 @@ pub(super) fn judge(facts: &Facts) -> Check {
             Check::ok(NAME, found(facts), meaning)
         }
         Some(_) => per_destination(facts),
-        None if asked_at_two_ports(&facts.sightings) => {
+        None if asked_at_two_ports(&facts.observations) => {
             let meaning = "direct transfers probably work: few NATs distinguish addresses but not their ports";
             Check::ok(NAME, found(facts), meaning)
         }
@@ -56,7 +56,7 @@ fn without_nat(facts: &Facts) -> Check {
         }
         _ => "peers can reach this machine directly, unless a firewall blocks UDP",
     };
-    let (seen, lets_in) = (seen(&facts.sightings), lets_in(facts));
+    let (seen, lets_in) = (seen(&facts.observations), lets_in(facts));
     let found = format!("none: {seen}, which is its own address; {lets_in}");
     Check::ok(NAME, found, meaning)
 }
@@ -94,7 +94,7 @@ fn unknown(facts: &Facts, is_ipv4: bool) -> Check {
 fn found(facts: &Facts) -> String {
     let mapped = match facts.mapping {
         Some(mapping) => format!("{mapping} mapping"),
-        None if asked_at_two_ports(&facts.sightings) => {
+        None if asked_at_two_ports(&facts.observations) => {
             "the same mapping for both ports of one address (no second address asked)".to_owned()
         }
         None => "mapping not measured (one address asked)".to_owned(),
@@ -111,7 +111,7 @@ fn found(facts: &Facts) -> String {
         None => "hairpin not measured",
     };
     let lifetime = if facts.lifetime { "" } else { "lifetime not measured (--lifetime); " };
-    let (lets_in, seen) = (lets_in(facts), seen(&facts.sightings));
+    let (lets_in, seen) = (lets_in(facts), seen(&facts.observations));
     format!("{mapped}, {lets_in}, {ports}, {hairpin}; {lifetime}{seen}")
 }
 
@@ -125,18 +125,18 @@ fn lets_in(facts: &Facts) -> String {
 }
 
 /// Returns whether two ports of one address answered.
-fn asked_at_two_ports(sightings: &[Sighting]) -> bool {
-    let other = |a: &Sighting, b: &Sighting| a.by.ip() == b.by.ip() && a.by != b.by;
-    sightings.iter().any(|a| sightings.iter().any(|b| other(a, b)))
+fn asked_at_two_ports(observations: &[ObservedAddress]) -> bool {
+    let other = |a: &ObservedAddress, b: &ObservedAddress| a.by.ip() == b.by.ip() && a.by != b.by;
+    observations.iter().any(|a| observations.iter().any(|b| other(a, b)))
 }
 
 /// Lists the outside addresses with the number of their observers: `seen at 11.1.1.2:5000 by 3`.
-fn seen(sightings: &[Sighting]) -> String {
+fn seen(observations: &[ObservedAddress]) -> String {
     let mut places: Vec<(SocketAddr, usize)> = Vec::new();
-    for sighting in sightings {
-        match places.iter_mut().find(|(at, _)| *at == sighting.at) {
+    for observation in observations {
+        match places.iter_mut().find(|(at, _)| *at == observation.at) {
             Some((_, count)) => *count += 1,
-            None => places.push((sighting.at, 1)),
+            None => places.push((observation.at, 1)),
         }
     }
     let each: Vec<_> = places.iter().map(|(at, count)| format!("{at} by {count}")).collect();
@@ -150,9 +150,9 @@ mod tests {
 
     fn facts(mapping: Option<Mapping>, allocation: Option<Allocation>) -> Facts {
         let at = |text: &str| text.parse().unwrap();
-        let sighting = Sighting { by: at("9.9.9.9:1"), at: at("11.1.1.2:5000") };
+        let observation = ObservedAddress { by: at("9.9.9.9:1"), at: at("11.1.1.2:5000") };
         Facts {
-            sightings: vec![sighting],
+            observations: vec![observation],
             mapping,
             allocation,
             hairpin: Some(false),
@@ -178,9 +178,9 @@ mod tests {
     #[test]
     fn of_one_relay_with_two_ports_is_said_what_they_show_and_no_more() {
         let at = |text: &str| text.parse().unwrap();
-        let by = |by: &str| Sighting { by: at(by), at: at("11.1.1.2:5000") };
-        let sightings = vec![by("9.9.9.9:1"), by("9.9.9.9:2")];
-        let same = Facts { sightings, ..facts(None, Some(Allocation::Preserving)) };
+        let by = |by: &str| ObservedAddress { by: at(by), at: at("11.1.1.2:5000") };
+        let observations = vec![by("9.9.9.9:1"), by("9.9.9.9:2")];
+        let same = Facts { observations, ..facts(None, Some(Allocation::Preserving)) };
         let check = judge(&same);
         assert!(check.status == Status::Ok && check.meaning.contains("probably"), "{check:?}");
         assert!(check.found.contains("no second address asked"), "{check:?}");

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_dht::AddressQuery;
-use wraith_transport::nat::{Mapping, Sighting, allocation, mapping};
+use wraith_transport::nat::{Mapping, ObservedAddress, allocation, mapping};
 use wraith_transport::{AnswerMode, Endpoint, ObserveError, PunchEvent, Role};
 
 use self::judge::{Facts, judge};
@@ -55,7 +55,7 @@ impl Observer {
     }
 
     /// Asks at `port`, one of the observer's ports, for the outside address of `socket`.
-    async fn see(&self, socket: &Endpoint, port: SocketAddr) -> Option<Sighting> {
+    async fn see(&self, socket: &Endpoint, port: SocketAddr) -> Option<ObservedAddress> {
         let at = match self {
             Self::Relay { secret, .. } => socket.observe(*secret, port).await.ok()?,
             Self::Node(node) => {
@@ -65,7 +65,7 @@ impl Observer {
             }
         };
         let at = SocketAddr::new(at.ip().to_canonical(), at.port());
-        Some(Sighting { by: port, at })
+        Some(ObservedAddress { by: port, at })
     }
 }
 
@@ -94,7 +94,7 @@ pub async fn check(
 }
 
 /// A sighting of a socket, and its observer.
-type Answer = (Sighting, Observer);
+type Answer = (ObservedAddress, Observer);
 
 /// Returns the sightings of `socket`, grouped by address family; families without any are left out.
 async fn answers(socket: &Endpoint, observers: &[Observer]) -> Vec<Vec<Answer>> {
@@ -106,17 +106,17 @@ async fn answers(socket: &Endpoint, observers: &[Observer]) -> Vec<Vec<Answer>> 
         }
     }
     let mut answers: Vec<Answer> = asking.join_all().await.into_iter().flatten().collect();
-    answers.sort_by_key(|(sighting, _)| sighting.by);
-    let (v4, v6) = answers.into_iter().partition(|(sighting, _)| sighting.at.is_ipv4());
+    answers.sort_by_key(|(observation, _)| observation.by);
+    let (v4, v6) = answers.into_iter().partition(|(observation, _)| observation.at.is_ipv4());
     let families: [Vec<Answer>; 2] = [v4, v6];
     families.into_iter().filter(|family| !family.is_empty()).collect()
 }
 
 async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Answer]) -> Facts {
-    let sightings: Vec<_> = answers.iter().map(|(sighting, _)| *sighting).collect();
+    let observations: Vec<_> = answers.iter().map(|(observation, _)| *observation).collect();
     let port = socket.local_addr().port();
-    let mapping = mapping(own, port, &sightings);
-    let mut facts = Facts { sightings, mapping, ..Facts::default() };
+    let mapping = mapping(own, port, &observations);
+    let mut facts = Facts { observations, mapping, ..Facts::default() };
     let Some((first, observer)) = answers.first() else { return facts };
     if mapping == Some(Mapping::None) {
         facts.other_port = other_port(answers).await;
@@ -144,7 +144,7 @@ async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Answer]) -> Facts
 /// that is known to answer at both ports. Returns None without such a relay, or if it no longer
 /// answers.
 async fn other_port(answers: &[Answer]) -> Option<bool> {
-    let answers_at = |port| answers.iter().any(|(sighting, _)| sighting.by == port);
+    let answers_at = |port| answers.iter().any(|(observation, _)| observation.by == port);
     let (secret, of, other) = answers.iter().find_map(|(_, observer)| match observer {
         Observer::Relay { secret, of, other: Some(other) }
             if answers_at(*of) && answers_at(*other) =>

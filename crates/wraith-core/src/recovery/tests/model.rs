@@ -143,7 +143,7 @@ fn walk(ops: Vec<Op>) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn settles_what_a_search_through_all_packets_would(ops in prop::collection::vec(op(), 0..120)) {
+    fn settling_matches_a_search_through_all_packets(ops in prop::collection::vec(op(), 0..120)) {
         walk(ops)?;
     }
 }

@@ -172,7 +172,7 @@ impl Controller for Nonsense {
 }
 
 #[test]
-fn what_a_controller_answers_is_raised_to_the_least_that_makes_progress() {
+fn a_controllers_outputs_are_raised_to_the_least_that_makes_progress() {
     let config = RecoveryConfig { congestion: Arc::new(Nonsense), ..config(ms(20)) };
     let recovery: Recovery<u64> = Recovery::new(Time::ZERO, &config);
     assert_eq!(recovery.window(), 2 * u64::from(MTU));

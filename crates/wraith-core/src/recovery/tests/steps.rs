@@ -394,7 +394,7 @@ fn probes_that_nobody_answers_are_not_remembered_for_ever() {
 }
 
 #[test]
-fn what_is_given_up_unanswered_makes_no_room_for_new_packets() {
+fn unacknowledged_packets_that_are_given_up_free_no_window() {
     let bbr = RecoveryConfig { congestion: Algorithm::Bbr.into(), ..config(ms(50)) };
     let mut s = Stepper { recovery: Recovery::new(Time::ZERO, &bbr), ..Stepper::new(ms(50)) };
     // So small that no window holds them back, and sent at once, so that abandoning some is not
@@ -420,7 +420,7 @@ fn what_is_given_up_unanswered_makes_no_room_for_new_packets() {
 }
 
 #[test]
-fn what_was_given_up_unanswered_still_gives_a_round_trip() {
+fn a_late_ack_of_an_abandoned_packet_still_gives_an_rtt_sample() {
     let mut s = Stepper::new(ms(1));
     s.send(ms(0), 1);
     s.ack(ms(1), &[0..=0]);

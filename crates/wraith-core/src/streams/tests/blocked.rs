@@ -38,7 +38,7 @@ fn is_credit(frame: &SentFrame) -> bool {
 }
 
 #[test]
-fn windows_that_vanished_are_announced_again_to_who_is_blocked() {
+fn lost_window_updates_are_repeated_for_a_blocked_peer() {
     // The limit of the stream, then the limit of the connection.
     for connection_window in [1 << 20, WINDOW] {
         let mut pair = pair(connection_window);
@@ -64,7 +64,7 @@ fn windows_that_vanished_are_announced_again_to_who_is_blocked() {
 }
 
 #[test]
-fn a_stream_limit_that_vanished_is_announced_again_to_who_is_blocked() {
+fn a_lost_stream_limit_is_repeated_for_a_blocked_peer() {
     let mut pair = pair(1 << 20);
     let ids = [pair.a.streams.open().unwrap(), pair.a.streams.open().unwrap()];
     for id in ids {
@@ -88,7 +88,7 @@ fn a_stream_limit_that_vanished_is_announced_again_to_who_is_blocked() {
 }
 
 #[test]
-fn a_peer_that_has_read_nothing_grants_nothing_to_who_is_blocked() {
+fn a_peer_that_reads_nothing_grants_no_credit() {
     let mut pair = pair(1 << 20);
     let id = pair.a.streams.open().unwrap();
     pair.a.write(id, 0..50_000).unwrap();

@@ -59,7 +59,7 @@ fn a_retransmission_that_the_window_waits_for_is_sent_twice() {
 }
 
 #[test]
-fn what_may_still_be_sent_goes_first_and_nothing_is_repeated() {
+fn sendable_bytes_go_before_repeats() {
     let (mut streams, id) = sender();
     streams.write(id, vec![7; WINDOW as usize / 2].into()).unwrap();
     let first = flight(&mut streams);
@@ -93,7 +93,7 @@ fn the_end_of_a_stream_is_repeated_until_it_is_acknowledged() {
 }
 
 #[test]
-fn what_arrived_is_not_repeated() {
+fn acknowledged_bytes_are_not_repeated() {
     let (mut streams, id) = sender();
     streams.write(id, vec![7; 2 * WINDOW as usize].into()).unwrap();
     let first = flight(&mut streams);

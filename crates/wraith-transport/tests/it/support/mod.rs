@@ -38,22 +38,22 @@ pub fn run<F: Future>(future: F) -> F::Output {
 }
 
 /// Both sides of a connection between two endpoints. The endpoints must be kept to accept more.
-pub struct Pair {
+pub struct ConnectedPair {
     pub client_endpoint: Endpoint,
     pub server_endpoint: Endpoint,
     pub client: Connection,
     pub server: Connection,
 }
 
-pub fn pair(ip: IpAddr) -> Pair {
+pub fn pair(ip: IpAddr) -> ConnectedPair {
     pair_of(endpoint(1, ip), endpoint(2, ip))
 }
 
-pub fn pair_of(client_endpoint: Endpoint, server_endpoint: Endpoint) -> Pair {
+pub fn pair_of(client_endpoint: Endpoint, server_endpoint: Endpoint) -> ConnectedPair {
     let address = server_endpoint.local_addr();
     let client = run(client_endpoint.connect(&[address], node_id(2), &access_key(2))).unwrap();
     let server = run(server_endpoint.accept()).unwrap();
-    Pair { client_endpoint, server_endpoint, client, server }
+    ConnectedPair { client_endpoint, server_endpoint, client, server }
 }
 
 /// Echoes every stream of `connection` until it ends, on a separate thread.

@@ -175,7 +175,7 @@ fn twice_as_many_acks_are_asked_for_while_loss_bounds_the_window() {
 }
 
 #[test]
-fn what_a_probe_lost_does_not_slow_down_the_cruise_after_it() {
+fn losses_of_a_probe_do_not_slow_the_following_cruise() {
     // A queue of a tenth of the pipe: each probe overflows it.
     let mut link = Link::clean(500 * MBIT, ms(40));
     link.queue_bytes = 250_000;

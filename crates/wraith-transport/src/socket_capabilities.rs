@@ -51,7 +51,7 @@ impl SocketCapabilities {
         {
             return Err(error);
         }
-        let (received, merging) = count(&mut to)?;
+        let (received, merging) = receive_batch(&mut to)?;
         let io = SockRef::from(&to);
         Ok(Self {
             sent: DATAGRAMS,
@@ -67,11 +67,11 @@ impl SocketCapabilities {
 
 /// Returns the usable bytes. Linux doubles a requested size for its bookkeeping, and reports the
 /// doubled value.
-fn usable(told: usize) -> usize {
-    if cfg!(target_os = "linux") { told / 2 } else { told }
+fn usable(reported: usize) -> usize {
+    if cfg!(target_os = "linux") { reported / 2 } else { reported }
 }
 
-fn count(socket: &mut Udp) -> io::Result<(usize, bool)> {
+fn receive_batch(socket: &mut Udp) -> io::Result<(usize, bool)> {
     let mut buffers = RecvSlots::new();
     let (mut received, mut merging) = (0, false);
     let deadline = Instant::now() + ARRIVAL_TIMEOUT;
@@ -83,9 +83,9 @@ fn count(socket: &mut Udp) -> io::Result<(usize, bool)> {
         }
         let filled = socket.receive(&mut buffers)?;
         for (_, _, datagrams) in buffers.filled(filled) {
-            let here = datagrams.count();
-            received += here;
-            merging |= here > 1;
+            let merged = datagrams.count();
+            received += merged;
+            merging |= merged > 1;
         }
     }
     Ok((received, merging))
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_goes_through_loopback_whole() {
+    fn a_batch_passes_loopback_without_loss() {
         let facts = SocketCapabilities::measure(false).unwrap();
         assert_eq!(facts.received, facts.sent);
         assert!(facts.receive_buffer > 0 && facts.send_buffer > 0);

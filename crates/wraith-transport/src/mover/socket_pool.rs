@@ -1,9 +1,9 @@
 //! Additional UDP sockets of an endpoint. Each has its own port and so, behind a NAT, its own
 //! mapping.
 //!
-//! [`Endpoint::punch_many`](crate::Endpoint::punch_many) uses them. All these sockets share one
-//! `epoll`, which wakes the I/O thread. They use IPv4 only, because NATs are rare with IPv6.
-//! Invariants:
+//! [`Endpoint::punch_by_port_guessing`](crate::Endpoint::punch_by_port_guessing) uses them. All
+//! these sockets share one `epoll`, which wakes the I/O thread. They use IPv4 only, because NATs
+//! are rare with IPv6. Invariants:
 //! - The process has at most [`SOCKETS_MAX`] such sockets.
 //! - Each socket serves one address, and ignores datagrams from other addresses.
 //! - A number is never reused for another socket.
@@ -46,13 +46,13 @@ const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// A set of UDP sockets (see the module). List it in [`Config::movers`](crate::Config::movers) of
 /// an endpoint. Clones share the set.
 #[derive(Clone, Debug)]
-pub struct Sockets(Arc<Shared>);
+pub struct SocketPool(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     epoll: OwnedFd,
     state: Mutex<SocketTable>,
-    places: &'static SocketBudget,
+    budget: &'static SocketBudget,
 }
 
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ struct Socket {
     waits_for_room: bool,
 }
 
-impl Sockets {
+impl SocketPool {
     /// Creates an empty set.
     ///
     /// # Errors
@@ -95,15 +95,15 @@ impl Sockets {
         Self::within(&PROCESS)
     }
 
-    fn within(places: &'static SocketBudget) -> io::Result<Self> {
+    fn within(budget: &'static SocketBudget) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Self(Arc::new(Shared { epoll, state: Mutex::default(), places })))
+        Ok(Self(Arc::new(Shared { epoll, state: Mutex::default(), budget })))
     }
 
     /// Opens up to `count` sockets within the budget. Returns the address `to` as seen through each
     /// of them.
     pub fn open(&self, count: usize, to: SocketAddrV4) -> Vec<Addr> {
-        let open = || Socket::open(self.0.places, to);
+        let open = || Socket::open(self.0.budget, to);
         let opened: Vec<_> = std::iter::repeat_with(open).take(count).collect();
         let mut state = lock(&self.0.state);
         let mut addresses = Vec::new();
@@ -171,21 +171,21 @@ impl Drop for SocketPermit {
 
 impl Socket {
     /// Opens a socket. Returns `None` if the budget is exhausted or no port is free.
-    fn open(places: &'static SocketBudget, remote: SocketAddrV4) -> Option<Self> {
-        let place = places.take()?;
+    fn open(budget: &'static SocketBudget, remote: SocketAddrV4) -> Option<Self> {
+        let place = budget.take()?;
         let udp = Udp::bind((Ipv4Addr::UNSPECIFIED, 0).into()).ok()?;
         udp.set_buffers(PROBE_SOCKET_BUFFER);
         Some(Self { udp, _place: place, remote, heard: Instant::now(), waits_for_room: false })
     }
 }
 
-impl MoverFactory for Sockets {
+impl MoverFactory for SocketPool {
     fn kind(&self) -> u64 {
         KIND
     }
 
     fn bind(&self, names: AddressTable) -> io::Result<Box<dyn DatagramMover>> {
-        Ok(Box::new(SocketsMover { shared: Arc::clone(&self.0), names }))
+        Ok(Box::new(SocketPoolMover { shared: Arc::clone(&self.0), names }))
     }
 }
 
@@ -213,12 +213,12 @@ fn parse_name(name: &[u8]) -> Option<(u32, SocketAddrV4)> {
 
 /// The I/O thread's side.
 #[derive(Debug)]
-struct SocketsMover {
+struct SocketPoolMover {
     shared: Arc<Shared>,
     names: AddressTable,
 }
 
-impl DatagramMover for SocketsMover {
+impl DatagramMover for SocketPoolMover {
     fn caps(&self) -> MoverLimits {
         MoverLimits { mtu_max: u16::MAX, segments_max: usize::from(u16::MAX) }
     }
@@ -294,17 +294,17 @@ mod tests {
     const SOCKETS: usize = 8;
 
     /// Sockets for one peer, with a separate budget.
-    struct Opened {
-        sockets: Sockets,
+    struct OpenedSockets {
+        sockets: SocketPool,
         mover: Box<dyn DatagramMover>,
         peer: UdpSocket,
         addresses: Vec<Addr>,
         paths: Vec<PathAddr>,
     }
 
-    impl Opened {
+    impl OpenedSockets {
         fn new() -> Self {
-            let sockets = Sockets::within(places()).unwrap();
+            let sockets = SocketPool::within(budget()).unwrap();
             let names = AddressTable::new(1);
             let mover = sockets.bind(names.clone()).unwrap();
             let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -344,7 +344,7 @@ mod tests {
         }
     }
 
-    fn places() -> &'static SocketBudget {
+    fn budget() -> &'static SocketBudget {
         Box::leak(Box::new(SocketBudget::new()))
     }
 
@@ -356,18 +356,18 @@ mod tests {
     }
 
     #[test]
-    fn each_socket_has_a_port_of_its_own_and_is_for_the_peer() {
-        let mut opened = Opened::new();
+    fn each_socket_has_its_own_port_and_accepts_only_the_peer() {
+        let mut opened = OpenedSockets::new();
         assert_eq!(opened.addresses.len(), SOCKETS);
         let peer = Some(v4(&opened.peer));
-        assert!(opened.addresses.iter().all(|address| Sockets::remote(address) == peer));
+        assert!(opened.addresses.iter().all(|address| SocketPool::remote(address) == peer));
         let ports: HashSet<_> = opened.outside().into_iter().collect();
         assert_eq!(ports.len(), SOCKETS);
     }
 
     #[test]
-    fn what_the_peer_sends_to_a_socket_comes_from_the_address_that_goes_by_it() {
-        let mut opened = Opened::new();
+    fn a_socket_and_its_address_belong_together_in_both_directions() {
+        let mut opened = OpenedSockets::new();
         for to in opened.outside() {
             opened.peer.send_to(b"back", to).unwrap();
         }
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn datagrams_of_other_hosts_are_ignored() {
-        let mut opened = Opened::new();
+        let mut opened = OpenedSockets::new();
         let outside = opened.outside();
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
         let begun = Instant::now();
@@ -392,8 +392,8 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_on_which_the_peer_was_heard_outlives_the_silent_ones() {
-        let mut opened = Opened::new();
+    fn a_socket_with_received_datagrams_outlives_the_silent_ones() {
+        let mut opened = OpenedSockets::new();
         let outside = opened.outside();
         let begun = Instant::now();
         std::thread::sleep(Duration::from_millis(200));
@@ -405,8 +405,8 @@ mod tests {
     }
 
     #[test]
-    fn all_but_the_one_that_carries_a_connection_are_closed_and_lead_nowhere() {
-        let mut opened = Opened::new();
+    fn all_sockets_but_the_one_in_use_are_closed_and_unreachable() {
+        let mut opened = OpenedSockets::new();
         opened.sockets.close(&opened.addresses, &opened.addresses[0]);
         assert_eq!(opened.sockets.close_silent(Duration::from_secs(60)), 1);
         let gone = opened.mover.send(opened.paths[1], None, b"gone", 4);
@@ -415,23 +415,23 @@ mod tests {
     }
 
     #[test]
-    fn sets_with_a_shared_budget_stay_within_it() {
-        let places = places();
-        let [one, other] = [(); 2].map(|()| Sockets::within(places).unwrap());
+    fn pools_with_a_shared_budget_stay_within_it() {
+        let budget = budget();
+        let [one, other] = [(); 2].map(|()| SocketPool::within(budget).unwrap());
         let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
         let opened = [&one, &other, &one].map(|sockets| sockets.open(300, to).len());
         assert!(opened.iter().sum::<usize>() <= SOCKETS_MAX && opened[0] > 0, "{opened:?}");
     }
 
     #[test]
-    fn a_socket_that_is_closed_leaves_its_place_to_another() {
-        let places = places();
-        let sockets = Sockets::within(places).unwrap();
+    fn a_closed_socket_releases_its_permit() {
+        let budget = budget();
+        let sockets = SocketPool::within(budget).unwrap();
         let opened = sockets.open(SOCKETS, SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9));
-        assert_eq!(places.taken.load(Ordering::Relaxed), SOCKETS);
+        assert_eq!(budget.taken.load(Ordering::Relaxed), SOCKETS);
         sockets.close(&opened[1..], &opened[0]);
-        assert_eq!(places.taken.load(Ordering::Relaxed), 1);
+        assert_eq!(budget.taken.load(Ordering::Relaxed), 1);
         drop(sockets);
-        assert_eq!(places.taken.load(Ordering::Relaxed), 0);
+        assert_eq!(budget.taken.load(Ordering::Relaxed), 0);
     }
 }
